@@ -1,0 +1,260 @@
+use std::time::Duration;
+
+use forebay_types::{ErrorKind, ForebayPath, HostId, Mount, MountId, MountName, MountOptions, WorkerId};
+use serde::{Deserialize, Serialize};
+
+use crate::StorageCounters;
+
+/// What is asked of the coordinator. Every reply is a [`ControlReply`] of the variant named here, or
+/// [`ControlReply::Failed`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ControlRequest {
+    /// A worker joins, or comes back: [`ControlReply::View`].
+    Register(WorkerInfo),
+    /// A worker lives; once a second: [`ControlReply::Beat`]. `NotFound` when it must register again.
+    Heartbeat(Heartbeat),
+    /// A worker goes, in order: [`ControlReply::Done`].
+    Leave(WorkerId),
+    /// The cluster as clients need it: [`ControlReply::View`], or [`ControlReply::Unchanged`] when `have` is current.
+    View {
+        /// Version of the view that the client has; 0 for none.
+        have: u64,
+    },
+    /// Adds a mount after asking its storage: [`ControlReply::Mount`].
+    MountAdd {
+        /// Its name.
+        name: MountName,
+        /// Its URL.
+        url: String,
+        /// Its options.
+        options: MountOptions,
+    },
+    /// Changes a mount's options, from now on: [`ControlReply::Mount`].
+    MountSet {
+        /// Its name.
+        name: MountName,
+        /// All options, changed ones among them.
+        options: MountOptions,
+    },
+    /// Removes a mount; shared storage keeps its data: [`ControlReply::Done`].
+    MountRemove {
+        /// Its name.
+        name: MountName,
+    },
+    /// Keeps everything below a path in the tiers, from now on: [`ControlReply::Done`].
+    PinAdd {
+        /// A path; all keys that start with it.
+        path: ForebayPath,
+    },
+    /// Lifts a pin: [`ControlReply::Done`]. `NotFound` when there is none at exactly this path.
+    PinRemove {
+        /// The pin's path.
+        path: ForebayPath,
+    },
+    /// Keeps an external table's definition: [`ControlReply::Done`]. `Conflict` when the name is taken and `replace` is off.
+    TableAdd {
+        /// The definition.
+        table: TableDefinition,
+        /// Over one of the same name.
+        replace: bool,
+    },
+    /// Forgets an external table: [`ControlReply::Done`]. `NotFound` when there is none.
+    TableRemove {
+        /// Its name.
+        name: String,
+    },
+    /// All external tables: [`ControlReply::Tables`].
+    Tables,
+    /// A share of a mount's bandwidth bound for a client that must read shared storage itself: [`ControlReply::Budget`].
+    Budget {
+        /// The client, by a random number.
+        client: u64,
+        /// The mount.
+        mount: MountId,
+    },
+    /// Everything a person wants to know: [`ControlReply::Status`].
+    Status,
+}
+
+/// A worker as it introduces itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerInfo {
+    /// Kept over restarts.
+    pub id: WorkerId,
+    /// The host it runs on.
+    pub host: HostId,
+    /// `host:port` of the data plane.
+    pub address: String,
+    /// Path of the Unix socket for clients of the same host; none with `--no-in-place`.
+    pub unix_socket: Option<String>,
+    /// Capacity of the DRAM tier in bytes.
+    pub dram_bytes: u64,
+    /// Capacity of the disk tier in bytes.
+    pub disk_bytes: u64,
+}
+
+/// Where a worker stands with the coordinator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WorkerState {
+    /// Its lease holds.
+    Live,
+    /// Its lease ran out; reads go elsewhere.
+    Lost,
+}
+
+/// Sent by a worker every second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// The worker.
+    pub worker: WorkerId,
+    /// Version of the view it has.
+    pub have: u64,
+    /// Bytes a second that it would take from each mount with a bound, were there none.
+    pub demand: Vec<(MountId, u64)>,
+    /// For status and metrics.
+    pub report: WorkerReport,
+}
+
+/// What a worker knows of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerReport {
+    /// DRAM tier: capacity, used, pinned (in place or kept), in bytes.
+    pub dram: (u64, u64, u64),
+    /// Disk tier: capacity, used, kept, in bytes.
+    pub disk: (u64, u64, u64),
+    /// Segments held.
+    pub segments: u64,
+    /// Reads answered since start.
+    pub reads: u64,
+    /// Bytes given to readers since start, those read in place among them.
+    pub bytes_served: u64,
+    /// Of these, bytes that were in a tier when asked for.
+    pub bytes_hit: u64,
+    /// Requests and bytes a mount.
+    pub storage: Vec<(MountId, StorageCounters)>,
+    /// What is wrong, in words, as in "disk tier off: input/output error"; empty when all is well.
+    pub warnings: Vec<String>,
+}
+
+/// A worker's share of a mount's bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MountShare {
+    /// The mount.
+    pub mount: MountId,
+    /// Bytes a second; none without a bound.
+    pub bytes_per_sec: Option<u64>,
+    /// Bytes that may be taken at once.
+    pub burst_bytes: u64,
+}
+
+/// A client's share of a mount's bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetLease {
+    /// What may be taken.
+    pub share: MountShare,
+    /// For how long.
+    pub lasts: Duration,
+}
+
+/// Mounts, pins and workers, as every process needs them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterView {
+    /// Grows with every change; never 0.
+    pub version: u64,
+    /// Grows when another coordinator takes over.
+    pub epoch: u64,
+    /// All mounts.
+    pub mounts: Vec<Mount>,
+    /// All pins of the administrator.
+    pub pins: Vec<Pin>,
+    /// Live workers, by id.
+    pub workers: Vec<WorkerInfo>,
+}
+
+/// A pin of the administrator: everything below a path is kept in the tiers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pin {
+    /// The mount.
+    pub mount: MountId,
+    /// Keys start with this.
+    pub prefix: forebay_types::Key,
+}
+
+/// An external table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableDefinition {
+    /// Its name, as SQL has it.
+    pub name: String,
+    /// The `CREATE EXTERNAL TABLE` statement that makes it.
+    pub statement: String,
+}
+
+/// A mount with its numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MountStatus {
+    /// The mount.
+    pub mount: Mount,
+    /// Summed over all workers.
+    pub counters: StorageCounters,
+}
+
+/// What `forebay status` shows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClusterStatus {
+    /// The coordinator's version of Forebay.
+    pub forebay_version: String,
+    /// Its epoch.
+    pub epoch: u64,
+    /// Since it started.
+    pub uptime: Duration,
+    /// `sqlite` or `postgres`.
+    pub metadata: String,
+    /// All mounts.
+    pub mounts: Vec<MountStatus>,
+    /// All pins, as paths.
+    pub pins: Vec<ForebayPath>,
+    /// All workers that ever registered since the coordinator's start.
+    pub workers: Vec<(WorkerInfo, WorkerState, WorkerReport)>,
+}
+
+/// What the coordinator answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ControlReply {
+    /// It failed.
+    Failed {
+        /// What the caller must do.
+        kind: ErrorKind,
+        /// What happened and the remedy.
+        message: String,
+    },
+    /// To `Register` and `View`.
+    View(ClusterView),
+    /// To `View` when nothing has changed.
+    Unchanged,
+    /// To `Heartbeat`.
+    Beat {
+        /// The view, when the worker's is old.
+        view: Option<ClusterView>,
+        /// Its shares of the bounds; they hold until `lease` after this.
+        shares: Vec<MountShare>,
+        /// How long the worker counts as live without another heartbeat.
+        lease: Duration,
+    },
+    /// To `MountAdd` and `MountSet`.
+    Mount(Mount),
+    /// To `Tables`.
+    Tables(Vec<TableDefinition>),
+    /// To `Budget`.
+    Budget(BudgetLease),
+    /// To `Status`.
+    Status(Box<ClusterStatus>),
+    /// To what has no answer but that it is done.
+    Done,
+}
+
+impl ControlReply {
+    /// The reply that carries an error.
+    pub fn failed(error: &forebay_types::Error) -> Self {
+        Self::Failed { kind: error.kind(), message: error.message().to_string() }
+    }
+}

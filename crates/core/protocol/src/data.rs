@@ -1,0 +1,329 @@
+use forebay_types::{ErrorKind, Key, MountId, ObjectInfo, ObjectVersion, OperationId, SegmentId};
+use serde::{Deserialize, Serialize};
+
+/// What is asked of a worker. Every reply is a [`DataReply`] of the variant named here, or [`DataReply::Failed`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DataRequest {
+    /// Hands over the DRAM tier for reading in place: [`DataReply::Attached`] with one read-only descriptor. Only on a
+    /// Unix connection of the same user; `Denied` elsewhere or when the worker runs with `--no-in-place`.
+    Attach,
+    /// The current version of an object, as fresh as the mount's rule wants it: [`DataReply::Info`].
+    Open {
+        /// The mount.
+        mount: MountId,
+        /// The object.
+        key: Key,
+    },
+    /// One page of a listing, in byte order of keys: [`DataReply::Listed`].
+    List {
+        /// The mount.
+        mount: MountId,
+        /// Keys start with this, byte for byte.
+        prefix: Key,
+        /// Keys that go on past the next `/` after the prefix are gathered into common prefixes.
+        folders: bool,
+        /// Only keys (and common prefixes) after this one.
+        after: Option<Key>,
+        /// At most this many entries; 1 to 10,000.
+        limit: u32,
+    },
+    /// Bytes of one version, within one segment: [`DataReply::Read`].
+    Read {
+        /// Who reads.
+        operation: OperationId,
+        /// The version that the reader has opened. `Conflict` when shared storage has another one now and the bytes are not held.
+        version: ObjectVersion,
+        /// First byte, counted from the object's start.
+        start: u64,
+        /// Bytes; the range lies within one segment and within the object.
+        len: u32,
+        /// Spans of the DRAM tier under a pin instead of bytes, where the worker can.
+        in_place: bool,
+    },
+    /// Bytes of whatever version is current under the mount's rule, with one request to shared storage when the
+    /// object is unknown: [`DataReply::ReadLatest`]. The answer ends at the segment's end; go on with `Read`.
+    ReadLatest {
+        /// Who reads.
+        operation: OperationId,
+        /// The mount.
+        mount: MountId,
+        /// The object.
+        key: Key,
+        /// Which bytes.
+        range: RangeSpec,
+        /// As in `Read`.
+        in_place: bool,
+    },
+    /// Fetches ranges that a plan is about to read, in this order, after all demand: [`DataReply::Fetched`] when all
+    /// are there. Cancelled by cancelling the call.
+    Prefetch {
+        /// The operation that will read.
+        operation: OperationId,
+        /// The version.
+        version: ObjectVersion,
+        /// (start, length) in bytes of the object; within segments that this worker holds.
+        ranges: Vec<(u64, u32)>,
+        /// Keeps the segments against eviction, as a pin of the administrator's does.
+        keep: bool,
+    },
+    /// Writes an object whole: [`DataReply::Info`] once shared storage has it. The payload is the object's bytes.
+    Put {
+        /// The mount.
+        mount: MountId,
+        /// The object.
+        key: Key,
+        /// When it may be written.
+        condition: PutCondition,
+    },
+    /// Begins an object in parts: [`DataReply::Upload`].
+    PutBegin {
+        /// The mount.
+        mount: MountId,
+        /// The object.
+        key: Key,
+    },
+    /// The next part, as payload; parts may come in any order: [`DataReply::Done`].
+    PutPart {
+        /// From [`DataReply::Upload`].
+        upload: u64,
+        /// Place of the part, from 0.
+        part: u32,
+    },
+    /// Makes the object of its parts: [`DataReply::Info`].
+    PutCommit {
+        /// From [`DataReply::Upload`].
+        upload: u64,
+        /// Number of parts.
+        parts: u32,
+        /// When it may be written.
+        condition: PutCondition,
+    },
+    /// Gives an upload up; nothing of it remains: [`DataReply::Done`]. Closing the connection does it too.
+    PutAbort {
+        /// From [`DataReply::Upload`].
+        upload: u64,
+    },
+    /// Deletes an object; one that is not there is no error: [`DataReply::Done`].
+    Delete {
+        /// The mount.
+        mount: MountId,
+        /// The object.
+        key: Key,
+    },
+    /// Forgets listings and versions below a prefix, so that the next open asks shared storage: [`DataReply::Done`].
+    Refresh {
+        /// The mount.
+        mount: MountId,
+        /// Keys start with this.
+        prefix: Key,
+    },
+    /// A peer has written (or deleted, when `info` is none) an object: [`DataReply::Done`].
+    Changed {
+        /// The mount.
+        mount: MountId,
+        /// The object.
+        key: Key,
+        /// What is there now.
+        info: Option<ObjectInfo>,
+    },
+    /// Drops segments from the tiers, kept ones too: [`DataReply::Freed`].
+    Free {
+        /// Which.
+        segments: Vec<SegmentId>,
+    },
+    /// Sets or clears the administrator's pin on segments that are held: [`DataReply::Done`].
+    Keep {
+        /// Which.
+        segments: Vec<SegmentId>,
+        /// Set or clear.
+        keep: bool,
+    },
+    /// What is held of these segments: [`DataReply::Held`], in the same order.
+    Held {
+        /// Which.
+        segments: Vec<SegmentId>,
+    },
+    /// The worker's own report: [`DataReply::Report`].
+    Report,
+}
+
+/// What is said to a worker without waiting for an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DataNotice {
+    /// The client drops these pins; with what it read in place since the last notice.
+    Unpin {
+        /// Ids from [`DataReply::Read`].
+        pins: Vec<u64>,
+        /// Reads in place.
+        counts: Vec<InPlaceCount>,
+    },
+}
+
+/// Reads in place of one operation in one segment, counted by the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InPlaceCount {
+    /// Who read.
+    pub operation: OperationId,
+    /// What.
+    pub segment: SegmentId,
+    /// Reads.
+    pub reads: u32,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Which bytes of an object whose size may not be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RangeSpec {
+    /// `len` bytes from `start`, fewer at the object's end. `Invalid` when the object ends before `start`.
+    Bounded {
+        /// First byte.
+        start: u64,
+        /// Bytes.
+        len: u64,
+    },
+    /// All from `start`.
+    From {
+        /// First byte.
+        start: u64,
+    },
+    /// The last `len` bytes, fewer when the object is smaller.
+    Suffix {
+        /// Bytes.
+        len: u64,
+    },
+}
+
+/// When a write may happen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PutCondition {
+    /// Always.
+    Any,
+    /// Only when no such object exists; else `Conflict`.
+    Absent,
+    /// Only over this version; else `Conflict`.
+    Version(forebay_types::VersionTag),
+}
+
+/// Consecutive bytes of the DRAM tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// Offset in the tier's descriptor, in bytes.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u64,
+}
+
+/// One page of a listing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListPage {
+    /// Objects in byte order of their keys.
+    pub objects: Vec<ObjectInfo>,
+    /// Common prefixes in byte order, each with its trailing `/`.
+    pub folders: Vec<Key>,
+    /// Where the next page goes on (`after`); none at the end.
+    pub next: Option<Key>,
+}
+
+/// What a worker holds of one segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Bytes present in the DRAM tier.
+    pub dram_bytes: u64,
+    /// Bytes present in the disk tier.
+    pub disk_bytes: u64,
+    /// Bytes present in either.
+    pub bytes: u64,
+    /// Kept by the administrator.
+    pub keep: bool,
+}
+
+/// Requests to and bytes from one shared storage, since start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StorageCounters {
+    /// GET requests.
+    pub gets: u64,
+    /// HEAD requests.
+    pub heads: u64,
+    /// List requests.
+    pub lists: u64,
+    /// PUT, POST and part requests.
+    pub puts: u64,
+    /// DELETE requests.
+    pub deletes: u64,
+    /// Requests that were tried again.
+    pub retries: u64,
+    /// Bytes of object data received.
+    pub bytes_in: u64,
+    /// Bytes of object data sent.
+    pub bytes_out: u64,
+    /// Bytes read from sockets, headers and all; 0 for file systems.
+    pub socket_bytes_in: u64,
+}
+
+/// What a worker answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DataReply {
+    /// It failed.
+    Failed {
+        /// What the caller must do.
+        kind: ErrorKind,
+        /// What happened, on which path, and the remedy.
+        message: String,
+    },
+    /// To `Attach`; the descriptor comes with the frame.
+    Attached {
+        /// Size of the tier's address space: what to map.
+        arena_bytes: u64,
+    },
+    /// To `Open`, `Put`, `PutCommit`.
+    Info(ObjectInfo),
+    /// To `List`.
+    Listed(ListPage),
+    /// To `Read`: the payload holds the bytes, or `in_place` says where they are.
+    Read {
+        /// A pin and where the bytes are; the payload is empty then.
+        in_place: Option<(u64, Span)>,
+    },
+    /// To `ReadLatest`: the version, and bytes as in `Read`.
+    ReadLatest {
+        /// The version that the bytes are of.
+        info: ObjectInfo,
+        /// First byte, counted from the object's start.
+        start: u64,
+        /// Bytes.
+        len: u32,
+        /// As in `Read`.
+        in_place: Option<(u64, Span)>,
+    },
+    /// To `Prefetch`.
+    Fetched {
+        /// Bytes that had to be fetched from shared storage.
+        bytes: u64,
+    },
+    /// To `PutBegin`.
+    Upload {
+        /// The upload's id.
+        upload: u64,
+        /// Every part but the last has exactly this many bytes.
+        part_bytes: u64,
+    },
+    /// To what has no answer but that it is done.
+    Done,
+    /// To `Free`.
+    Freed {
+        /// Bytes given back.
+        bytes: u64,
+    },
+    /// To `Held`.
+    Held(Vec<Held>),
+    /// To `Report`.
+    Report(Box<crate::WorkerReport>),
+}
+
+impl DataReply {
+    /// The reply that carries an error.
+    pub fn failed(error: &forebay_types::Error) -> Self {
+        Self::Failed { kind: error.kind(), message: error.message().to_string() }
+    }
+}

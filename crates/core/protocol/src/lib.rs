@@ -1,0 +1,20 @@
+//! The messages between Forebay's processes, and their bytes.
+//!
+//! Owns: [`DataRequest`]/[`DataReply`] (client to worker), [`ControlRequest`]/[`ControlReply`] (anyone to the
+//! coordinator), the frame header, and the encoding of messages (postcard). The bytes are specified in
+//! `docs/specs/protocol.md`. Never does: sockets, which are `platform/transport`'s.
+
+mod codec;
+mod control;
+mod data;
+mod frame;
+
+pub use codec::{decode, encode};
+pub use control::{
+    BudgetLease, ClusterStatus, ClusterView, ControlReply, ControlRequest, Heartbeat, MountShare, MountStatus, Pin,
+    TableDefinition, WorkerInfo, WorkerReport, WorkerState,
+};
+pub use data::{
+    DataNotice, DataReply, DataRequest, Held, InPlaceCount, ListPage, PutCondition, RangeSpec, Span, StorageCounters,
+};
+pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX, PROTOCOL_VERSION};

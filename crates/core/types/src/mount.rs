@@ -1,0 +1,183 @@
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{BitRate, ByteSize, Error, Result, format_duration, parse_duration};
+
+/// A mount's identity: given once by the metadata database and never used again, so that what was cached of a removed
+/// mount can't be taken for a new one of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct MountId(pub u64);
+
+/// A mount's name: a legal S3 bucket name (3 to 63 of `a-z 0-9 - .`, a letter or digit at both ends), so that it can
+/// be a bucket of the S3 gateway. `tmp` is the temporary namespace's.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct MountName(Arc<str>);
+
+impl MountName {
+    /// The name's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for MountName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+        let legal = (3..=63).contains(&name.len())
+            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.')
+            && edge(name.chars().next())
+            && edge(name.chars().next_back())
+            && !name.contains("..")
+            && name.parse::<std::net::Ipv4Addr>().is_err();
+        if !legal {
+            return Err(Error::invalid(format!(
+                "{name:?} is not a mount name: use 3 to 63 lower-case letters, digits, '-' and '.', with a letter or digit at both ends"
+            )));
+        }
+        if name == "tmp" {
+            return Err(Error::invalid("the name \"tmp\" is reserved for temporary data: choose another".to_string()));
+        }
+        Ok(Self(name.into()))
+    }
+}
+
+impl TryFrom<String> for MountName {
+    type Error = Error;
+
+    fn try_from(name: String) -> Result<Self> {
+        name.parse()
+    }
+}
+
+impl From<MountName> for String {
+    fn from(name: MountName) -> Self {
+        name.0.as_ref().into()
+    }
+}
+
+impl fmt::Display for MountName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for MountName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// When an open asks shared storage whether the version that is known is still the current one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Validate {
+    /// At every open.
+    Always,
+    /// When the last answer is older than this.
+    Ttl(Duration),
+    /// Never: objects of this mount don't change.
+    Immutable,
+}
+
+impl Default for Validate {
+    fn default() -> Self {
+        Self::Ttl(Duration::from_secs(60))
+    }
+}
+
+impl Validate {
+    /// Whether an answer of this age still stands.
+    pub fn accepts(self, age: Duration) -> bool {
+        match self {
+            Self::Always => false,
+            Self::Ttl(ttl) => age < ttl,
+            Self::Immutable => true,
+        }
+    }
+}
+
+impl FromStr for Validate {
+    type Err = Error;
+
+    /// `always`, `immutable` or `ttl:60s`.
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "always" => Ok(Self::Always),
+            "immutable" => Ok(Self::Immutable),
+            _ => match text.strip_prefix("ttl:") {
+                Some(ttl) => Ok(Self::Ttl(parse_duration(ttl)?)),
+                None => Err(Error::invalid(format!("{text:?} is no rule: write always, immutable or ttl:60s"))),
+            },
+        }
+    }
+}
+
+impl TryFrom<String> for Validate {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Validate> for String {
+    fn from(rule: Validate) -> Self {
+        rule.to_string()
+    }
+}
+
+impl fmt::Display for Validate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Always => f.write_str("always"),
+            Self::Ttl(ttl) => write!(f, "ttl:{}", format_duration(*ttl)),
+            Self::Immutable => f.write_str("immutable"),
+        }
+    }
+}
+
+/// A name in Forebay's namespace bound to a URL of shared storage. Holds no credentials.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    /// Never reused.
+    pub id: MountId,
+    /// The name.
+    pub name: MountName,
+    /// `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix` or `file:///folder`.
+    pub url: String,
+    /// How it is used.
+    pub options: MountOptions,
+}
+
+/// How a mount is reached and used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MountOptions {
+    /// The service's URL where it is not the cloud's own, as in `http://127.0.0.1:9000`.
+    pub endpoint: Option<String>,
+    /// The region that requests are signed for; `us-east-1` when not set.
+    pub region: Option<String>,
+    /// The credentials' profile; the environment's when not set.
+    pub profile: Option<String>,
+    /// Requests are not signed.
+    pub anonymous: bool,
+    /// The bucket stands in the host name instead of the path.
+    pub virtual_host: bool,
+    /// Writes are refused.
+    pub read_only: bool,
+    /// When an open asks shared storage.
+    pub validate: Validate,
+    /// Bound on the traffic from this storage, over all workers and clients together; none when not set.
+    pub bandwidth: Option<BitRate>,
+    /// What may be taken at once above the bound; 1 MiB when not set.
+    pub burst: Option<ByteSize>,
+    /// How often the mount is listed for new and changed objects; never when not set.
+    pub discover: Option<Duration>,
+}

@@ -1,0 +1,56 @@
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Key, MountName, Result};
+
+/// What a user writes: `/lake/sales/2024.parquet`, a mount's name and a key below it, byte for byte.
+///
+/// ```
+/// # use forebay_types::ForebayPath;
+/// let path: ForebayPath = "/lake/a//b ".parse().unwrap();
+/// assert_eq!((path.mount().as_str(), path.key().as_str()), ("lake", "a//b "));
+/// assert_eq!(path.to_string(), "/lake/a//b ");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ForebayPath {
+    mount: MountName,
+    key: Key,
+}
+
+impl ForebayPath {
+    /// The path of `key` below `mount`.
+    pub fn new(mount: MountName, key: Key) -> Self {
+        Self { mount, key }
+    }
+
+    /// The mount's name.
+    pub fn mount(&self) -> &MountName {
+        &self.mount
+    }
+
+    /// What stands below the mount; empty for the mount itself.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+}
+
+impl FromStr for ForebayPath {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let Some(rest) = text.strip_prefix('/') else {
+            return Err(Error::invalid(format!("{text:?} is not a path: write /MOUNT/KEY, as in /lake/sales/x.parquet")));
+        };
+        let (mount, key) = rest.split_once('/').unwrap_or((rest, ""));
+        let mount = mount.parse::<MountName>().map_err(|error| error.context(format!("{text:?}")))?;
+        Ok(Self { mount, key: Key::new(key).map_err(|error| error.context(format!("{text:?}")))? })
+    }
+}
+
+impl fmt::Display for ForebayPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/{}/{}", self.mount, self.key)
+    }
+}

@@ -1,0 +1,102 @@
+use std::fmt;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use crate::{Key, MountId, ObjectVersion, SEGMENT_BYTES};
+
+/// A segment of one object version, as a 128-bit hash of (mount, key, tag, size, index): two versions of a key never
+/// share a segment, so bytes of two versions can't mix.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SegmentId(pub u128);
+
+impl SegmentId {
+    /// The id of the `index`-th segment of `version`.
+    pub fn of(version: &ObjectVersion, index: u32) -> Self {
+        let mut hash = Xxh3::new();
+        hash.update(&version.mount.0.to_le_bytes());
+        hash.update(&version.size.to_le_bytes());
+        hash.update(&index.to_le_bytes());
+        hash.update(&(version.key.as_str().len() as u64).to_le_bytes());
+        hash.update(version.key.as_str().as_bytes());
+        hash.update(version.tag.as_str().as_bytes());
+        Self(hash.digest128())
+    }
+}
+
+impl fmt::Display for SegmentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for SegmentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What routing hashes: a segment's place in its key, whatever the version, so that an object whose version is not
+/// known yet is asked for where its bytes will be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RouteKey(pub u64);
+
+impl RouteKey {
+    /// Where the `index`-th segment of `key` is routed.
+    pub fn of(mount: MountId, key: &Key, index: u32) -> Self {
+        let mut hash = Xxh3::new();
+        hash.update(&mount.0.to_le_bytes());
+        hash.update(&index.to_le_bytes());
+        hash.update(key.as_str().as_bytes());
+        Self(hash.digest())
+    }
+
+    /// Where listings of a mount are answered from.
+    pub fn of_listing(mount: MountId) -> Self {
+        Self(xxh3_64(&[b"list".as_slice(), &mount.0.to_le_bytes()].concat()))
+    }
+}
+
+/// A range of bytes within one segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SegmentRange {
+    /// Which segment of the object.
+    pub index: u32,
+    /// First byte, counted from the segment's start.
+    pub start: u32,
+    /// Length in bytes.
+    pub len: u32,
+}
+
+impl SegmentRange {
+    /// The range in bytes of the object.
+    pub fn object_range(&self) -> Range<u64> {
+        let start = u64::from(self.index) * SEGMENT_BYTES + u64::from(self.start);
+        start..start + u64::from(self.len)
+    }
+}
+
+/// How many segments an object of `size` bytes has; none when it is empty.
+pub fn segment_count(size: u64) -> u32 {
+    u32::try_from(size.div_ceil(SEGMENT_BYTES)).expect("objects are smaller than 2^58 bytes")
+}
+
+/// Bytes of the `index`-th segment of an object of `size` bytes; 0 past its end.
+pub fn segment_bytes(size: u64, index: u32) -> u64 {
+    size.saturating_sub(u64::from(index) * SEGMENT_BYTES).min(SEGMENT_BYTES)
+}
+
+/// Cuts a range of an object's bytes at the borders of segments, in order.
+pub fn split_range(range: Range<u64>) -> impl Iterator<Item = SegmentRange> {
+    let mut at = range.start;
+    std::iter::from_fn(move || {
+        if at >= range.end {
+            return None;
+        }
+        let (index, start) = (at / SEGMENT_BYTES, at % SEGMENT_BYTES);
+        let len = (SEGMENT_BYTES - start).min(range.end - at);
+        at += len;
+        Some(SegmentRange { index: index as u32, start: start as u32, len: len as u32 })
+    })
+}

@@ -1,0 +1,64 @@
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Key, MountId};
+
+/// What tells two versions of an object apart: its ETag as the store gave it (with its quotes), or size and
+/// modification time where the store has none.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct VersionTag(Arc<str>);
+
+impl VersionTag {
+    /// The tag of a store that has ETags.
+    pub fn etag(etag: &str) -> Self {
+        Self(etag.into())
+    }
+
+    /// The tag of a file: its inode, size in bytes and modification time in nanoseconds. Starts with `m`, which no
+    /// ETag does.
+    pub fn file(inode: u64, size: u64, modified_ns: i128) -> Self {
+        Self(format!("m{inode:x}-{size:x}-{modified_ns:x}").into())
+    }
+
+    /// The tag's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for VersionTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for VersionTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One key of one mount at one version: what a reader that has opened an object reads, and nothing else.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ObjectVersion {
+    /// The mount, by its never reused id.
+    pub mount: MountId,
+    /// The key below the mount.
+    pub key: Key,
+    /// Which version of it.
+    pub tag: VersionTag,
+    /// Size of the object in bytes.
+    pub size: u64,
+}
+
+/// An object version with what a listing shows beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectInfo {
+    /// The version.
+    pub version: ObjectVersion,
+    /// Last modification, in milliseconds since the Unix epoch.
+    pub modified_ms: i64,
+}
