@@ -1,0 +1,82 @@
+use serde::Serialize;
+
+/// What a figure has to reach.
+#[derive(Clone, Copy, Debug)]
+pub enum Bar {
+    /// The value itself is at least this.
+    ValueAtLeast(f64),
+    /// The value itself is at most this.
+    ValueAtMost(f64),
+    /// The value divided by the peer's is at least this.
+    RatioAtLeast(f64),
+    /// The value divided by the peer's is at most this.
+    RatioAtMost(f64),
+}
+
+/// One measured figure with its peer's from the same run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figure {
+    what: String,
+    value: f64,
+    unit: &'static str,
+    peer: String,
+    peer_value: f64,
+    ratio: f64,
+    bar: String,
+    met: bool,
+}
+
+impl Figure {
+    /// A figure against a peer measured in the same run.
+    pub fn new(what: impl Into<String>, value: f64, unit: &'static str, peer: impl Into<String>, peer_value: f64, bar: Bar) -> Self {
+        let ratio = value / peer_value;
+        let (bar, met) = match bar {
+            Bar::ValueAtLeast(least) => (format!(">= {least} {unit}"), value >= least),
+            Bar::ValueAtMost(most) => (format!("<= {most} {unit}"), value <= most),
+            Bar::RatioAtLeast(least) => (format!(">= {least}x"), ratio >= least),
+            Bar::RatioAtMost(most) => (format!("<= {most}x"), ratio <= most),
+        };
+        Self { what: what.into(), value, unit, peer: peer.into(), peer_value, ratio, bar, met }
+    }
+
+    /// Prints the figure: a JSON line, or a line for people.
+    #[expect(clippy::print_stdout, reason = "figures are the program's output")]
+    pub fn print(&self, json: bool) {
+        if json {
+            println!("{}", serde_json::to_string(self).expect("figures are plain"));
+        } else {
+            println!(
+                "{:4} {:72} {:>12} {:10} {:>12} {:40} {:>7.3}x  bar {}",
+                if self.met { "met" } else { "MISS" },
+                self.what,
+                short(self.value),
+                self.unit,
+                short(self.peer_value),
+                self.peer,
+                self.ratio,
+                self.bar
+            );
+        }
+    }
+
+    /// Whether the bar is met.
+    pub fn met(&self) -> bool {
+        self.met
+    }
+}
+
+fn short(value: f64) -> String {
+    match value.abs() {
+        v if v >= 1000.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// The middle value; the mean of the two middle ones of an even number.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    assert!(!values.is_empty(), "a median needs values");
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
+}

@@ -1,0 +1,1 @@
+//! No code: this crate only unifies features, see its Cargo.toml.
