@@ -16,7 +16,7 @@ fn workers(count: u64) -> Vec<WorkerId> {
 /// Routes of real keys: neighbours in a folder, several segments each.
 fn routes() -> impl Iterator<Item = RouteKey> {
     (0..ROUTES).map(|i| {
-        let key = Key::new(format!("sales/2024/part-{:05}.parquet", i / 4)).unwrap();
+        let key = Key::new(format!("sales/2024/part-{:05}.parquet", i / 4)).expect("a legal key");
         RouteKey::of(MountId(1), &key, (i % 4) as u32)
     })
 }
