@@ -1,0 +1,62 @@
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use parking_lot::Mutex;
+use s3s::service::S3Service;
+
+use crate::bodies::{Paced, Way};
+use crate::counters::{Kind, Tally};
+use crate::faults::{Fault, Faults};
+use crate::pace::Pacer;
+
+/// What all connections of a server share.
+pub(crate) struct Shared {
+    pub(crate) tally: Tally,
+    pub(crate) faults: Faults,
+    pub(crate) link_in: Pacer,
+    pub(crate) link_out: Pacer,
+    pub(crate) latency: Mutex<Duration>,
+}
+
+/// Serves one request: counts it, delays it, lets a fault have it, or passes it on.
+///
+/// An error breaks the connection.
+pub(crate) async fn serve(
+    request: Request<Incoming>,
+    service: S3Service,
+    shared: Arc<Shared>,
+) -> io::Result<Response<Paced<s3s::Body>>> {
+    let kind = Kind::of(&request);
+    shared.tally.request(kind);
+    let latency = *shared.latency.lock();
+    if !latency.is_zero() {
+        tokio::time::sleep(latency).await;
+    }
+    let fault = shared.faults.next(kind);
+    let answer = match fault {
+        Some(Fault::Status(status)) => refusal(status),
+        Some(Fault::Hang) => std::future::pending().await,
+        _ => {
+            let request = request.map(|body| s3s::Body::http_body(Paced::new(body, Arc::clone(&shared), Way::In, None)));
+            service.call(request).await.map_err(io::Error::other)?
+        }
+    };
+    if fault == Some(Fault::LoseAnswer) {
+        return Err(io::ErrorKind::ConnectionReset.into());
+    }
+    let way = if kind == Kind::Get && answer.status().is_success() { Way::Out } else { Way::Other };
+    let fault = fault.filter(|_| way == Way::Out);
+    Ok(answer.map(|body| Paced::new(body, shared, way, fault)))
+}
+
+fn refusal(status: u16) -> Response<s3s::Body> {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+    let code = if status == StatusCode::SERVICE_UNAVAILABLE { "SlowDown" } else { "InternalError" };
+    let text = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?><Error><Code>{code}</Code><Message>As told.</Message></Error>");
+    let mut answer = Response::new(s3s::Body::from(text));
+    *answer.status_mut() = status;
+    answer
+}
