@@ -1,2 +1,124 @@
-//! forebay-bench
-fn main() {}
+//! Forebay's benchmarks: one name a benchmark, one line a figure, the peer in the same run.
+
+mod bytes_of;
+mod engine;
+mod figure;
+mod heap;
+mod reads;
+mod rig;
+mod serve;
+
+use std::process::ExitCode;
+
+
+use clap::{Parser, Subcommand};
+use figure::Figure;
+use forebay_types::Result;
+
+#[global_allocator]
+static HEAP: heap::Counting = heap::Counting;
+
+/// Measures Forebay against its peers.
+#[derive(Parser)]
+#[command(name = "forebay-bench", version)]
+struct Arguments {
+    /// Print a JSON line a figure.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    name: Name,
+}
+
+#[derive(Subcommand)]
+enum Name {
+    /// All of the below.
+    Spine,
+    /// TPC-H SF1 through a mount: answers equal to the published ones, cold, warm, with a worker killed.
+    Tpch,
+    /// Warm against the same files local: median of 7 alternated runs.
+    Warm,
+    /// Cold against ingest-then-compute, at the bandwidth where ingesting takes as long as computing.
+    Ingest,
+    /// Bytes fetched cold against the union of ranges that the engine asks for without Forebay.
+    Amplification,
+    /// How exactly a bandwidth bound holds while data is missing.
+    Bound,
+    /// 1,500 random reads of 64 KB, cold.
+    Random,
+    /// Warm sequential read in place against the page cache.
+    Sequential,
+    /// Warm sequential read over TCP against plain TCP.
+    Tcp,
+    /// Round trip of a warm random read of 64 KiB.
+    Latency,
+    /// 10,000 objects of 50 KB, warm.
+    Objects,
+    /// Requests for one read of an unknown object.
+    Unknown,
+    /// The worker's memory beyond its tiers.
+    Memory,
+    #[command(hide = true)]
+    ServeS3 { folder: String, bytes_per_sec: u64, latency_ms: u64 },
+    #[command(hide = true)]
+    ServeNode { folder: String, dram_bytes: u64, disk_bytes: u64 },
+}
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into()))
+        .init();
+    let arguments = Arguments::parse();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let run = rig::with_credentials().and_then(|()| runtime?.block_on(run(arguments)));
+    match run {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("forebay-bench: {error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// Runs one benchmark and says whether all its bars are met.
+async fn run(arguments: Arguments) -> Result<bool> {
+    let mut all_met = true;
+    let mut print = |figures: Vec<Figure>| {
+        for figure in figures {
+            figure.print(arguments.json);
+            all_met &= figure.met();
+        }
+    };
+    match arguments.name {
+        Name::ServeS3 { folder, bytes_per_sec, latency_ms } => serve::s3(folder, bytes_per_sec, latency_ms)?,
+        Name::ServeNode { folder, dram_bytes, disk_bytes } => serve::node(folder, dram_bytes, disk_bytes).await?,
+        Name::Spine => {
+            print(reads::unknown().await?);
+            print(reads::random().await?);
+            print(reads::bound().await?);
+            print(reads::sequential().await?);
+            print(reads::tcp().await?);
+            print(reads::latency().await?);
+            print(reads::objects().await?);
+            print(reads::memory().await?);
+            print(engine::amplification().await?);
+            print(engine::tpch().await?);
+            print(engine::warm().await?);
+            print(engine::ingest().await?);
+        }
+        Name::Unknown => print(reads::unknown().await?),
+        Name::Random => print(reads::random().await?),
+        Name::Bound => print(reads::bound().await?),
+        Name::Sequential => print(reads::sequential().await?),
+        Name::Tcp => print(reads::tcp().await?),
+        Name::Latency => print(reads::latency().await?),
+        Name::Objects => print(reads::objects().await?),
+        Name::Memory => print(reads::memory().await?),
+        Name::Amplification => print(engine::amplification().await?),
+        Name::Tpch => print(engine::tpch().await?),
+        Name::Warm => print(engine::warm().await?),
+        Name::Ingest => print(engine::ingest().await?),
+    }
+    Ok(all_met)
+}

@@ -1,0 +1,296 @@
+//! What benchmarks run against: an S3 server and a node, each a process of its own, so that their CPU time and memory
+//! are their own too.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_client::{Client, ClientSettings};
+use forebay_protocol::{ControlReply, ControlRequest, StorageCounters};
+use forebay_shared_storage::{Condition, Storage, StorageSettings};
+use forebay_testing::{ACCESS_KEY, S3Counters, SECRET_KEY};
+use forebay_transport::{Address, Security};
+use forebay_types::{BitRate, Error, ForebayPath, Key, Mount, MountId, MountOptions, ObjectInfo, Result};
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+
+/// The bucket that everything is in.
+pub const BUCKET: &str = "bench";
+/// Its mount.
+pub const MOUNT: &str = "lake";
+
+/// How the two processes are set up.
+#[derive(Clone, Debug)]
+pub struct RigSettings {
+    /// Of the S3 server, bytes a second.
+    pub link: Option<u64>,
+    /// Of the S3 server, a request.
+    pub latency: Duration,
+    /// The mount's bound, bytes a second.
+    pub bound: Option<u64>,
+    /// Capacity of the node's DRAM tier in bytes.
+    pub dram_bytes: u64,
+    /// Capacity of the node's disk tier in bytes; 0 for none.
+    pub disk_bytes: u64,
+}
+
+impl Default for RigSettings {
+    fn default() -> Self {
+        Self { link: None, latency: Duration::ZERO, bound: None, dram_bytes: 4 << 30, disk_bytes: 0 }
+    }
+}
+
+/// A process that answers a line with a line.
+struct Served {
+    child: Child,
+    answers: BufReader<std::process::ChildStdout>,
+}
+
+impl Served {
+    fn start(arguments: &[String]) -> Result<(Self, String)> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let answers = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        let mut served = Self { child, answers };
+        let hello = served.line()?;
+        Ok((served, hello))
+    }
+
+    fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        match line.trim_end() {
+            "" => Err(Error::internal("a process of the benchmark ended early; its error is above")),
+            line => Ok(line.to_string()),
+        }
+    }
+
+    fn ask(&mut self, line: &str) -> Result<String> {
+        let stdin = self.child.stdin.as_mut().expect("stdin is piped");
+        writeln!(stdin, "{line}")?;
+        self.line()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended already; either way it is gone after this.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// [`S3Counters`] as they cross the pipe.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct ServerCounts {
+    /// GET requests of objects.
+    pub gets: u64,
+    /// HEAD requests.
+    pub heads: u64,
+    /// All requests.
+    pub requests: u64,
+    /// Bytes of bodies sent in answers to GETs of objects.
+    pub bytes_out: u64,
+}
+
+impl From<S3Counters> for ServerCounts {
+    fn from(counters: S3Counters) -> Self {
+        Self { gets: counters.gets, heads: counters.heads, requests: counters.requests(), bytes_out: counters.bytes_out }
+    }
+}
+
+/// An S3 server in a process of its own.
+pub struct S3 {
+    served: Served,
+    endpoint: String,
+    _folder: TempDir,
+}
+
+impl S3 {
+    /// Starts one with an empty bucket.
+    pub fn start(link: Option<u64>, latency: Duration) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let arguments = [
+            "serve-s3".to_string(),
+            folder.path().display().to_string(),
+            link.unwrap_or(0).to_string(),
+            latency.as_millis().to_string(),
+        ];
+        let (served, endpoint) = Served::start(&arguments)?;
+        Ok(Self { served, endpoint, _folder: folder })
+    }
+
+    /// Its URL.
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// What it was asked since the last call, and counts from zero again.
+    pub fn take_counters(&mut self) -> Result<ServerCounts> {
+        let line = self.served.ask("take")?;
+        serde_json::from_str(&line).map_err(|error| Error::internal(format!("counters {line:?}: {error}")))
+    }
+
+    /// Sets the link's bandwidth (bytes a second, 0 for no limit) and latency.
+    pub fn set_link(&mut self, bytes_per_sec: u64, latency: Duration) -> Result<()> {
+        self.served.ask(&format!("link {bytes_per_sec} {}", latency.as_millis())).map(|_| ())
+    }
+
+    /// A door to its bucket that bypasses Forebay.
+    pub fn storage(&self) -> Result<Storage> {
+        Storage::open(
+            &Mount {
+                id: MountId(u64::MAX),
+                name: "direct".parse()?,
+                url: format!("s3://{BUCKET}"),
+                options: MountOptions { endpoint: Some(self.endpoint.clone()), ..MountOptions::default() },
+            },
+            StorageSettings::default(),
+        )
+    }
+
+    /// Writes an object, past any limit of the link.
+    pub async fn put(&mut self, key: &str, bytes: Bytes) -> Result<ObjectInfo> {
+        self.storage()?.put(&Key::new(key)?, vec![bytes], Condition::Any).await
+    }
+
+    /// CPU seconds that the process has used.
+    pub fn cpu_secs(&self) -> Result<f64> {
+        cpu_secs(self.served.child.id())
+    }
+}
+
+/// A coordinator and a worker in a process of their own.
+pub struct Node {
+    served: Served,
+    address: String,
+    _folder: TempDir,
+}
+
+impl Node {
+    /// Starts one without mounts.
+    pub fn start(dram_bytes: u64, disk_bytes: u64) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let arguments = [
+            "serve-node".to_string(),
+            folder.path().display().to_string(),
+            dram_bytes.to_string(),
+            disk_bytes.to_string(),
+        ];
+        let (served, address) = Served::start(&arguments)?;
+        Ok(Self { served, address, _folder: folder })
+    }
+
+    /// Bytes of its live heap.
+    pub fn live_bytes(&mut self) -> Result<u64> {
+        self.number("heap")
+    }
+
+    /// Bytes that its worker has read from the sockets of shared storage.
+    pub fn socket_bytes_in(&mut self) -> Result<u64> {
+        self.number("sockets")
+    }
+
+    fn number(&mut self, request: &str) -> Result<u64> {
+        let line = self.served.ask(request)?;
+        line.parse().map_err(|error| Error::internal(format!("{request} answered {line:?}: {error}")))
+    }
+
+    /// A client of it.
+    pub async fn client(&self, in_place: bool) -> Result<Client> {
+        client(&self.address, in_place).await
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.served.child.id()
+    }
+
+    /// CPU seconds that the process has used.
+    pub fn cpu_secs(&self) -> Result<f64> {
+        cpu_secs(self.pid())
+    }
+}
+
+/// A client of the coordinator at `address`.
+pub async fn client(address: &str, in_place: bool) -> Result<Client> {
+    let coordinator = Address::Tcp(address.to_string());
+    Client::connect(ClientSettings { in_place, ..ClientSettings::new(coordinator, Security::default()) }).await
+}
+
+/// Both, with the bucket mounted.
+pub struct Rig {
+    /// The S3 server.
+    pub s3: S3,
+    /// The node.
+    pub node: Node,
+    /// A client that reads in place.
+    pub client: Client,
+}
+
+impl Rig {
+    /// Starts both and mounts the bucket.
+    pub async fn start(settings: RigSettings) -> Result<Self> {
+        let s3 = S3::start(settings.link, settings.latency)?;
+        let node = Node::start(settings.dram_bytes, settings.disk_bytes)?;
+        let client = node.client(true).await?;
+        mount(&client, s3.endpoint(), settings.bound).await?;
+        Ok(Self { s3, node, client })
+    }
+
+    /// The worker's counters of the mount.
+    pub async fn worker_counters(&self) -> Result<StorageCounters> {
+        match self.client.control(ControlRequest::Status).await? {
+            ControlReply::Status(status) => {
+                Ok(status.mounts.first().map(|mount| mount.counters).unwrap_or_default())
+            }
+            other => Err(Error::internal(format!("status answered {other:?}"))),
+        }
+    }
+}
+
+/// Mounts the bucket at `endpoint`.
+pub async fn mount(client: &Client, endpoint: &str, bound: Option<u64>) -> Result<()> {
+    let options = MountOptions {
+        endpoint: Some(endpoint.to_string()),
+        bandwidth: bound.map(BitRate::from_bytes_per_sec),
+        ..MountOptions::default()
+    };
+    client.control(ControlRequest::MountAdd { name: MOUNT.parse()?, url: format!("s3://{BUCKET}"), options }).await?;
+    client.refresh_view().await
+}
+
+/// The path of `key` in the mount.
+pub fn path(key: &str) -> Result<ForebayPath> {
+    format!("/{MOUNT}/{key}").parse()
+}
+
+/// Runs this program again with the S3 server's credentials in the environment, unless they are there.
+pub fn with_credentials() -> Result<()> {
+    if std::env::var("AWS_SECRET_ACCESS_KEY").as_deref() == Ok(SECRET_KEY) {
+        return Ok(());
+    }
+    use std::os::unix::process::CommandExt;
+    let error = Command::new(std::env::current_exe()?)
+        .args(std::env::args_os().skip(1))
+        .env("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+        .env("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+        .env_remove("AWS_PROFILE")
+        .env_remove("AWS_SESSION_TOKEN")
+        .exec();
+    Err(error.into())
+}
+
+/// CPU seconds (user and system) of a process.
+pub fn cpu_secs(pid: u32) -> Result<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The command's name is in brackets and may hold anything; fields 14 and 15 are counted from before it.
+    let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+    // Linux shows times to programs in hundredths of a second.
+    Ok((ticks(11) + ticks(12)) / 100.0)
+}

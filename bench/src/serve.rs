@@ -1,0 +1,85 @@
+//! The processes that benchmarks run against; each answers a line with a line until its input ends.
+
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use forebay_block_store::StoreSettings;
+use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_testing::{S3Server, S3Settings};
+use forebay_transport::{Address, Security};
+use forebay_types::{Error, Result};
+use forebay_worker::{Worker, WorkerSettings};
+
+use crate::heap;
+use crate::rig::{BUCKET, ServerCounts};
+
+fn say(line: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{line}")?;
+    Ok(stdout.flush()?)
+}
+
+/// An S3 server: `take` gives its counters and resets them, `link BYTES_PER_SEC LATENCY_MS` sets the link.
+pub fn s3(folder: String, bytes_per_sec: u64, latency_ms: u64) -> Result<()> {
+    let server = S3Server::start(S3Settings {
+        folder: folder.into(),
+        bandwidth: (bytes_per_sec > 0).then_some(bytes_per_sec),
+        latency: Duration::from_millis(latency_ms),
+        buckets: vec![BUCKET.to_string()],
+        ..S3Settings::default()
+    })?;
+    say(&server.endpoint())?;
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["take"] => {
+                let counts = ServerCounts::from(server.counters());
+                server.reset_counters();
+                say(&serde_json::to_string(&counts).expect("counters are plain"))?;
+            }
+            ["link", rate, latency] => {
+                let number = |text: &str| text.parse::<u64>().map_err(|error| Error::invalid(format!("{text}: {error}")));
+                let rate = number(rate)?;
+                server.set_bandwidth((rate > 0).then_some(rate));
+                server.set_latency(Duration::from_millis(number(latency)?));
+                say("ok")?;
+            }
+            _ => return Err(Error::invalid(format!("unknown request {line:?}"))),
+        }
+    }
+    Ok(())
+}
+
+/// A coordinator and a worker: `heap` gives the live heap's bytes, `sockets` the bytes read from shared storage's sockets.
+pub async fn node(folder: String, dram_bytes: u64, disk_bytes: u64) -> Result<()> {
+    let folder = PathBuf::from(folder);
+    let coordinator = Coordinator::start(CoordinatorSettings::new(
+        Address::Tcp("127.0.0.1:0".to_string()),
+        format!("sqlite:{}", folder.join("metadata.db").display()),
+    ))
+    .await?;
+    let address = coordinator.address();
+    let store = StoreSettings { folder: folder.join("worker"), dram_bytes, disk_bytes, ..StoreSettings::default() };
+    let mut settings = WorkerSettings::new(address.clone(), Address::Tcp("127.0.0.1:0".to_string()), store);
+    settings.unix_socket = Some(folder.join("worker.sock"));
+    settings.security = Security::default();
+    let worker = Worker::start(settings).await?;
+    let Address::Tcp(address) = address else { return Err(Error::internal("coordinator listens on TCP")) };
+    say(&address)?;
+    // Ends with whoever started it: its input closes then.
+    let (send, mut lines) = tokio::sync::mpsc::channel(1);
+    std::thread::spawn(move || std::io::stdin().lock().lines().map_while(|line| line.ok()).try_for_each(|line| send.blocking_send(line)));
+    while let Some(line) = lines.recv().await {
+        let answer = match line.as_str() {
+            "heap" => heap::live_bytes(),
+            "sockets" => worker.report().storage.iter().map(|(_, counters)| counters.socket_bytes_in).sum(),
+            _ => return Err(Error::invalid(format!("unknown request {line:?}"))),
+        };
+        say(&answer.to_string())?;
+    }
+    worker.shutdown().await;
+    coordinator.shutdown().await;
+    Ok(())
+}
