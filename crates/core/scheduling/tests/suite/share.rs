@@ -1,0 +1,75 @@
+use forebay_scheduling::share_bound;
+use proptest::prelude::*;
+
+#[test]
+fn one_alone_gets_the_whole_bound_whatever_it_asks_for() {
+    assert_eq!(share_bound(50_000_000, &[(1, 0)]), [(1, 50_000_000)]);
+    assert_eq!(share_bound(50_000_000, &[(1, u64::MAX)]), [(1, 50_000_000)]);
+}
+
+#[test]
+fn nobody_to_share_with_is_no_share() {
+    assert_eq!(share_bound::<u32>(100, &[]), []);
+}
+
+#[test]
+fn a_small_demand_is_met_and_the_large_ones_split_the_rest() {
+    assert_eq!(share_bound(100, &[('c', 90), ('a', 20), ('b', 70)]), [('c', 40), ('a', 20), ('b', 40)]);
+}
+
+#[test]
+fn an_idle_one_keeps_a_floor_under_full_demand() {
+    let shares = share_bound(4_000, &[(1, 1_000_000), (2, 0), (3, 1_000_000), (4, 0)]);
+    assert_eq!(shares, [(1, 1_950), (2, 50), (3, 1_950), (4, 50)]);
+}
+
+#[test]
+fn a_busy_one_among_many_idle_ones_gets_95_percent() {
+    let demands: Vec<_> = (0..100).map(|i| (i, if i == 17 { u64::MAX } else { 0 })).collect();
+    let shares = share_bound(125_000_000, &demands);
+    assert!(shares[17].1 >= 125_000_000 / 100 * 95, "{}", shares[17].1);
+}
+
+#[test]
+fn odd_bytes_go_to_the_first_by_name_not_by_place() {
+    assert_eq!(share_bound(11, &[(9, 100), (2, 100), (5, 100)]), [(9, 3), (2, 4), (5, 4)]);
+}
+
+/// Byte by byte: each goes to whoever has least of those that are short; when nobody is, the rest is spread.
+fn brute_force(bound: u64, demands: &[(u8, u64)]) -> Vec<(u8, u64)> {
+    let count = demands.len() as u64;
+    let floor = bound / (count * 20);
+    let mut shares: Vec<(u8, u64)> = demands.iter().map(|(who, _)| (*who, 0)).collect();
+    let mut left = bound;
+    while left > 0 {
+        let short = (0..shares.len()).filter(|at| shares[*at].1 < demands[*at].1.max(floor));
+        let Some(at) = short.min_by_key(|at| (shares[*at].1, shares[*at].0)) else { break };
+        shares[at].1 += 1;
+        left -= 1;
+    }
+    let mut names: Vec<u8> = demands.iter().map(|(who, _)| *who).collect();
+    names.sort();
+    for name in names.iter().cycle().take(left as usize) {
+        shares.iter_mut().find(|(who, _)| who == name).expect("same names").1 += 1;
+    }
+    shares
+}
+
+proptest! {
+    #[test]
+    fn equals_brute_force(
+        bound in 0u64..3_000, demands in prop::collection::hash_map(any::<u8>(), prop_oneof![Just(0), 0u64..1_500, Just(u64::MAX)], 1..12),
+    ) {
+        let demands: Vec<_> = demands.into_iter().collect();
+        prop_assert_eq!(share_bound(bound, &demands), brute_force(bound, &demands));
+    }
+
+    #[test]
+    fn adds_up_and_keeps_the_floor_at_any_size(bound: u64, demands in prop::collection::vec(any::<u64>(), 1..50)) {
+        let demands: Vec<_> = demands.into_iter().enumerate().collect();
+        let shares = share_bound(bound, &demands);
+        prop_assert_eq!(shares.iter().map(|(_, share)| u128::from(*share)).sum::<u128>(), u128::from(bound));
+        let floor = bound / (demands.len() as u64 * 20);
+        prop_assert!(shares.iter().all(|(_, share)| *share >= floor));
+    }
+}
