@@ -1,0 +1,44 @@
+# demo    TPC-H through Forebay and through the alternatives, one table at the end
+# test    all tests, with whatever they need
+# verify  what must hold before a change goes in; reads only
+# fix     what a machine can put right
+# bench   the benchmarks, one JSON line a figure
+
+CARGO ?= cargo
+# Things that tests need and that are not part of the checkout.
+FOREBAY_CACHE ?= $(HOME)/.cache/forebay
+FAST = --profile fast
+# The engine is compiled once and in one profile only.
+ENGINE = -p forebay-sql -p forebay
+
+export FOREBAY_TEST_VERSITYGW ?= $(FOREBAY_CACHE)/bin/versitygw
+
+.PHONY: demo test test-deps test-light test-engine verify fix bench
+
+demo:
+	$(CARGO) run --quiet $(FAST) -p forebay -- demo $(DEMO_ARGS)
+
+test: test-deps test-light test-engine
+
+test-light:
+	$(CARGO) test
+
+test-engine:
+	$(CARGO) test $(FAST) $(ENGINE)
+
+test-deps:
+	@FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-deps
+
+verify: test-deps
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --all-targets -- -D warnings
+	$(CARGO) clippy $(FAST) $(ENGINE) -p forebay-bench --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps
+	$(MAKE) test
+
+fix:
+	$(CARGO) clippy --fix --allow-dirty --allow-staged --all-targets
+	$(CARGO) fmt --all
+
+bench:
+	$(CARGO) run --quiet $(FAST) -p forebay-bench -- all --json

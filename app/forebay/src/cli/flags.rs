@@ -1,0 +1,99 @@
+use std::path::PathBuf;
+
+use clap::Args;
+use forebay_types::ByteSize;
+use serde::Serialize;
+
+/// Flags of every command; each overrides the configuration key of the same name.
+#[derive(Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalFlags {
+    /// Address of the coordinator [default: 127.0.0.1:7400]
+    #[arg(long, global = true, value_name = "HOST:PORT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coordinator: Option<String>,
+    /// File that holds the cluster's token; else $FOREBAY_TOKEN
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_file: Option<PathBuf>,
+    /// Certificate authority that the cluster's certificates are checked against; switches TLS on
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls_ca: Option<PathBuf>,
+    /// Certificate that this process shows; switches TLS on
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of the certificate
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls_key: Option<PathBuf>,
+    /// What to log to the standard error, as in info or forebay_worker=debug
+    #[arg(long, global = true, value_name = "FILTER", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log: Option<String>,
+}
+
+/// Flags of what runs a coordinator, a worker or both.
+#[derive(Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct RoleFlags {
+    /// Folder of the tiers and of the embedded metadata [default: ./forebay-data]
+    #[arg(long, value_name = "FOLDER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_dir: Option<PathBuf>,
+    /// Address that the coordinator listens at [default: the one of --coordinator]
+    #[arg(long, value_name = "HOST:PORT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coordinator_listen: Option<String>,
+    /// Address that the worker's data plane listens at [default: 127.0.0.1:7401]
+    #[arg(long, value_name = "HOST:PORT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worker_listen: Option<String>,
+    /// host:port that clients reach the worker at, where it isn't the one it listens at
+    #[arg(long, value_name = "HOST:PORT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advertise: Option<String>,
+    /// Address of /metrics and /healthz, or off [default: 127.0.0.1:7480]
+    #[arg(long, value_name = "HOST:PORT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http: Option<String>,
+    /// Metadata database: sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE [default: SQLite in the data folder]
+    #[arg(long, value_name = "URL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<String>,
+    /// Capacity of the DRAM tier [default: a quarter of the memory]
+    #[arg(long, value_name = "SIZE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dram: Option<ByteSize>,
+    /// Capacity of the disk tier, 0 for none [default: a quarter of the free disk]
+    #[arg(long, value_name = "SIZE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disk: Option<ByteSize>,
+    /// Don't let processes of this host read the DRAM tier in place
+    #[arg(long = "no-in-place", action = clap::ArgAction::SetFalse)]
+    #[serde(skip_serializing_if = "is_true")]
+    in_place: bool,
+    /// How long a worker counts as live without a sign of life [default: 5s]
+    #[arg(long, value_name = "DURATION")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease: Option<String>,
+}
+
+/// A flag that is not set must not override the configuration.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_true(value: &bool) -> bool {
+    *value
+}
+
+/// All flags that override the configuration.
+#[derive(Serialize)]
+pub(crate) struct Flags<'a> {
+    /// Of every command.
+    #[serde(flatten)]
+    pub(crate) global: &'a GlobalFlags,
+    /// Of a role.
+    #[serde(flatten)]
+    pub(crate) role: Option<&'a RoleFlags>,
+}

@@ -1,0 +1,110 @@
+//! The command line: what can be typed, and nothing of what it does.
+
+mod demo;
+mod files;
+mod flags;
+mod mounts;
+mod sql;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+pub(crate) use demo::{DemoArgs, DemoServerArgs};
+pub(crate) use files::{CatArgs, CpArgs, DuArgs, LoadArgs, LsArgs, PathsArgs, PinArgs, RmArgs, Range, StatArgs};
+pub(crate) use flags::{Flags, GlobalFlags, RoleFlags};
+pub(crate) use mounts::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
+pub(crate) use sql::SqlArgs;
+
+/// SQL on shared storage at local speed: a cache tier on the compute nodes.
+#[derive(Parser)]
+#[command(name = "forebay", version, max_term_width = 100, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// Configuration file; else $FOREBAY_CONFIG, ./forebay.toml or ~/.config/forebay/forebay.toml
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) global: GlobalFlags,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run everything in one process: coordinator, worker and metadata, on this machine
+    Up(RoleFlags),
+    /// Run the coordinator of a cluster
+    Coordinator(RoleFlags),
+    /// Run a worker of a cluster
+    Worker(RoleFlags),
+    /// Add, change, remove and list mounts
+    #[command(subcommand)]
+    Mount(MountCommand),
+    /// List mounts, or what is below a path
+    Ls(LsArgs),
+    /// Show an object: size, version, and how much of it is cached
+    Stat(StatArgs),
+    /// Write objects to the standard output
+    Cat(CatArgs),
+    /// Copy between this machine and mounts, or from mount to mount
+    Cp(CpArgs),
+    /// Delete objects from shared storage
+    Rm(RmArgs),
+    /// Show how much is below a path, and how much of it is cached
+    Du(DuArgs),
+    /// Bring everything below paths into the tiers
+    Load(LoadArgs),
+    /// Keep everything below paths in the tiers; without a path, list the pins
+    Pin(PinArgs),
+    /// Drop what is cached below paths; shared storage keeps it
+    Free(PathsArgs),
+    /// Forget listings and versions below paths, so that the next open asks shared storage
+    Refresh(PathsArgs),
+    /// Run SQL over files below mounts
+    Sql(SqlArgs),
+    /// Show the cluster: mounts, workers, tiers
+    Status {
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Watch the cluster
+    Top {
+        /// Time between two looks
+        #[arg(long, default_value = "1s", value_parser = forebay_types::parse_duration, value_name = "DURATION")]
+        interval: std::time::Duration,
+    },
+    /// Run TPC-H against an S3 server of its own and compare Forebay with the alternatives
+    Demo(DemoArgs),
+    /// The demo's S3 server, in a process of its own
+    #[command(hide = true)]
+    DemoS3Server(DemoServerArgs),
+    /// Print the effective configuration, and where each value is from
+    Config {
+        /// One JSON object a key
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+impl Command {
+    /// The flags that configure a role; none for the other commands.
+    pub(crate) fn role_flags(&self) -> Option<&RoleFlags> {
+        match self {
+            Self::Up(flags) | Self::Coordinator(flags) | Self::Worker(flags) => Some(flags),
+            Self::Sql(sql) => Some(&sql.role),
+            _ => None,
+        }
+    }
+
+    /// Whether it runs until it is told to stop, and so logs what it does.
+    pub(crate) fn is_role(&self) -> bool {
+        matches!(self, Self::Up(_) | Self::Coordinator(_) | Self::Worker(_))
+    }
+}

@@ -1,0 +1,100 @@
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use forebay_types::{BitRate, ByteSize, Error, MountName, Validate, parse_duration};
+
+
+/// What to do with mounts.
+#[derive(Subcommand)]
+pub(crate) enum MountCommand {
+    /// Bind a name to a URL of shared storage
+    Add(MountAddArgs),
+    /// Change a mount's options, from now on
+    Set(MountSetArgs),
+    /// Remove mounts; shared storage keeps its data
+    Rm {
+        /// Their names
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<MountName>,
+    },
+    /// List mounts
+    Ls {
+        /// One JSON object a mount
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `mount add`.
+#[derive(Args)]
+pub(crate) struct MountAddArgs {
+    /// 3 to 63 lower-case letters, digits, '-' and '.'
+    pub(crate) name: MountName,
+    /// s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, file:///FOLDER, or a folder's path
+    pub(crate) url: String,
+    #[command(flatten)]
+    pub(crate) flags: MountFlags,
+    /// The mount as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `mount set`.
+#[derive(Args)]
+pub(crate) struct MountSetArgs {
+    /// The mount
+    pub(crate) name: MountName,
+    #[command(flatten)]
+    pub(crate) flags: MountFlags,
+    /// The mount as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Options of a mount; what isn't given stays as it is.
+#[derive(Args)]
+pub(crate) struct MountFlags {
+    /// The service's URL where it isn't the cloud's own, as in http://127.0.0.1:9000
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
+    /// Region that requests are signed for [default: us-east-1]
+    #[arg(long)]
+    pub(crate) region: Option<String>,
+    /// Credentials' profile; else the environment's credentials
+    #[arg(long)]
+    pub(crate) profile: Option<String>,
+    /// Don't sign requests
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) anonymous: Option<bool>,
+    /// The bucket stands in the host name instead of the path
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) virtual_host: Option<bool>,
+    /// Refuse writes
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) read_only: Option<bool>,
+    /// When an open asks whether an object has changed: always, immutable or ttl:DURATION [default: ttl:60s]
+    #[arg(long, value_name = "RULE")]
+    pub(crate) validate: Option<Validate>,
+    /// Bound on the traffic from this storage, all workers and clients together, as in 1Gbit; or none
+    #[arg(long, value_name = "RATE", value_parser = given::<BitRate>)]
+    pub(crate) bandwidth: Option<Given<BitRate>>,
+    /// What may be taken at once above the bound, as in 1MiB; or none
+    #[arg(long, value_name = "SIZE", value_parser = given::<ByteSize>)]
+    pub(crate) burst: Option<Given<ByteSize>>,
+    /// How often the mount is listed for new and changed objects, as in 30s; or none
+    #[arg(long, value_name = "DURATION", value_parser = given_duration)]
+    pub(crate) discover: Option<Given<Duration>>,
+}
+
+/// The value of an option that can be taken back with `none`.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<T>(pub(crate) Option<T>);
+
+fn given<T: FromStr<Err = Error>>(text: &str) -> Result<Given<T>, Error> {
+    if text == "none" { Ok(Given(None)) } else { text.parse().map(|value| Given(Some(value))) }
+}
+
+fn given_duration(text: &str) -> Result<Given<Duration>, Error> {
+    if text == "none" { Ok(Given(None)) } else { parse_duration(text).map(|value| Given(Some(value))) }
+}

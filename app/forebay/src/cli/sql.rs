@@ -1,0 +1,30 @@
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::RoleFlags;
+
+/// `sql`.
+#[derive(Args)]
+pub(crate) struct SqlArgs {
+    /// Statements, separated by `;`; without any (and without -f), those of the standard input, or a prompt on a terminal
+    #[arg(value_name = "SQL", conflicts_with = "file")]
+    pub(crate) statements: Option<String>,
+    /// A file of statements
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Rows as JSON, one object a line
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+    /// Rows as CSV, with a line of titles
+    #[arg(long)]
+    pub(crate) csv: bool,
+    /// Say how long each statement took
+    #[arg(long)]
+    pub(crate) timing: bool,
+    /// Run with a coordinator and a worker of its own on the data folder, instead of a running `forebay up`
+    #[arg(long)]
+    pub(crate) embedded: bool,
+    #[command(flatten, next_help_heading = "With --embedded")]
+    pub(crate) role: RoleFlags,
+}

@@ -1,0 +1,28 @@
+use forebay_client::{Client, ClientSettings};
+use forebay_types::{Error, ErrorKind, Result};
+
+use crate::config::Config;
+
+/// A client of the cluster that the configuration names.
+pub(crate) async fn connect(config: &Config) -> Result<Client> {
+    let settings = ClientSettings {
+        security: config.security().clone(),
+        in_place: config.in_place(),
+        ..ClientSettings::new(config.coordinator())
+    };
+    Client::connect(settings).await.map_err(|error| match error.kind() {
+        ErrorKind::Retry | ErrorKind::Closed | ErrorKind::NotFound => Error::new(
+            error.kind(),
+            format!(
+                "no coordinator answers at {}: start one with `forebay up`, or name a running one with --coordinator ({error})",
+                config.coordinator_text()
+            ),
+        ),
+        _ => error,
+    })
+}
+
+/// The coordinator answered something else than the request asks for.
+pub(crate) fn unexpected(reply: &forebay_protocol::ControlReply) -> Error {
+    Error::internal(format!("unexpected answer of the coordinator: {reply:?}: run the same version of forebay on both sides"))
+}

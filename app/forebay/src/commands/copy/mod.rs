@@ -1,0 +1,49 @@
+//! `cp`: between this machine and mounts, and from mount to mount.
+
+mod job;
+mod place;
+mod transfer;
+
+use forebay_client::Client;
+use serde::Serialize;
+
+use crate::cli::CpArgs;
+use crate::exit::{Failure, Outcome};
+use crate::output::Output;
+use crate::progress;
+use job::Job;
+use place::Place;
+
+#[derive(Serialize)]
+struct Copied {
+    from: String,
+    to: String,
+    bytes: u64,
+}
+
+/// Copies.
+pub(crate) async fn run(client: &Client, args: CpArgs) -> Outcome {
+    let target = Place::of(client, &args.target)?;
+    let sources = args.sources.iter().map(|source| Place::of(client, source)).collect::<Outcome<Vec<_>>>()?;
+    if sources.iter().any(|source| matches!(source, Place::Standard)) && sources.len() > 1 {
+        return Err(Failure::Usage("- stands for the standard input and can't be copied along with others".to_string()));
+    }
+    if args.json && matches!(target, Place::Standard) {
+        return Err(Failure::Usage("--json and a copy to the standard output can't both be written there".to_string()));
+    }
+    let jobs = job::plan(client, &sources, &target, args.recursive).await?;
+    let total = jobs.iter().filter_map(|job| job.bytes).sum();
+    let bar = progress::bytes("cp", total);
+    let mut output = Output::new(args.json);
+    for Job { from, to, .. } in jobs {
+        let before = bar.position();
+        let bytes = transfer::copy(client, &from, &to, args.no_clobber, &bar, &mut output).await;
+        let bytes = bytes.inspect_err(|_| bar.finish_and_clear())?;
+        bar.set_position(before + bytes);
+        if args.json {
+            output.record(&Copied { from: from.to_string(), to: to.to_string(), bytes })?;
+        }
+    }
+    bar.finish_and_clear();
+    output.finish()
+}

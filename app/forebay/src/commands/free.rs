@@ -1,0 +1,30 @@
+use forebay_client::Client;
+use forebay_types::format_bytes;
+use serde::Serialize;
+
+use super::tree::Tree;
+use crate::cli::PathsArgs;
+use crate::exit::Outcome;
+use crate::output::Output;
+
+#[derive(Serialize)]
+struct Freed {
+    path: String,
+    freed_bytes: u64,
+}
+
+/// Drops what is held of everything below paths.
+pub(crate) async fn run(client: &Client, args: PathsArgs) -> Outcome {
+    let mut output = Output::new(args.json);
+    for path in &args.paths {
+        let tree = Tree::of(client, path).await?;
+        let freed_bytes = client.free(tree.versions()).await?;
+        let path = tree.path(path).to_string();
+        if args.json {
+            output.record(&Freed { path, freed_bytes })?;
+        } else {
+            output.line(&format!("{path}: {} freed", format_bytes(freed_bytes)))?;
+        }
+    }
+    output.finish()
+}

@@ -1,0 +1,50 @@
+//! One command of the command line a file.
+
+mod cat;
+mod connect;
+mod copy;
+mod du;
+mod free;
+mod load;
+mod ls;
+mod mount;
+mod pin;
+mod refresh;
+mod rm;
+mod stat;
+mod status;
+mod top;
+mod tree;
+
+use crate::cli::Command;
+use crate::config::Config;
+use crate::exit::Outcome;
+pub(crate) use connect::connect;
+
+/// Runs a command that talks to a running cluster.
+pub(crate) async fn run(config: &Config, command: Command) -> Outcome {
+    let client = connect(config).await?;
+    match command {
+        Command::Mount(command) => mount::run(&client, command).await,
+        Command::Ls(args) => ls::run(&client, args).await,
+        Command::Stat(args) => stat::run(&client, args).await,
+        Command::Cat(args) => cat::run(&client, args).await,
+        Command::Cp(args) => copy::run(&client, args).await,
+        Command::Rm(args) => rm::run(&client, args).await,
+        Command::Du(args) => du::run(&client, args).await,
+        Command::Load(args) => load::run(&client, args).await,
+        Command::Pin(args) => pin::run(&client, args).await,
+        Command::Free(args) => free::run(&client, args).await,
+        Command::Refresh(args) => refresh::run(&client, args).await,
+        Command::Status { json } => status::run(&client, json).await,
+        Command::Top { interval } => top::run(&client, interval).await,
+        Command::Up(_)
+        | Command::Coordinator(_)
+        | Command::Worker(_)
+        | Command::Sql(_)
+        | Command::Demo(_)
+        | Command::DemoS3Server(_)
+        | Command::Config { .. }
+        | Command::Completions { .. } => unreachable!("handled before a client is connected"),
+    }
+}

@@ -1,0 +1,71 @@
+use forebay_client::Client;
+use forebay_protocol::{ControlReply, ControlRequest};
+use forebay_types::ForebayPath;
+use serde::Serialize;
+
+use super::load::load;
+use super::tree::Tree;
+use crate::cli::PinArgs;
+use crate::exit::Outcome;
+use crate::output::Output;
+
+#[derive(Serialize)]
+struct Pinned {
+    path: String,
+    pinned: bool,
+}
+
+/// Adds, removes or lists pins.
+pub(crate) async fn run(client: &Client, args: PinArgs) -> Outcome {
+    let mut output = Output::new(args.json);
+    if args.paths.is_empty() {
+        list(client, &mut output).await?;
+    }
+    for path in &args.paths {
+        if args.remove {
+            client.control(ControlRequest::PinRemove { path: pinned_path(client, path).await }).await?;
+            output_pin(&mut output, path, false)?;
+            continue;
+        }
+        // What isn't there can't be pinned: a slip of the pen should not be kept for ever.
+        let tree = Tree::of(client, path).await?;
+        let path = tree.path(path);
+        client.control(ControlRequest::PinAdd { path: path.clone() }).await?;
+        if args.no_load {
+            output_pin(&mut output, &path, true)?;
+        } else {
+            load(client, &path, &tree, true).await?.print(&mut output)?;
+        }
+    }
+    output.finish()
+}
+
+/// The pin that `path` means: the one at exactly this path, else the one at the folder of this name.
+async fn pinned_path(client: &Client, path: &ForebayPath) -> ForebayPath {
+    let Ok(folder) = super::tree::folder_of(path) else { return path.clone() };
+    match pins(client).await {
+        Ok(pins) if !pins.contains(path) && pins.contains(&folder) => folder,
+        _ => path.clone(),
+    }
+}
+
+async fn pins(client: &Client) -> Outcome<Vec<ForebayPath>> {
+    match client.control(ControlRequest::Status).await? {
+        ControlReply::Status(status) => Ok(status.pins),
+        other => Err(super::connect::unexpected(&other).into()),
+    }
+}
+
+async fn list(client: &Client, output: &mut Output) -> Outcome {
+    for path in pins(client).await? {
+        output_pin(output, &path, true)?;
+    }
+    Ok(())
+}
+
+fn output_pin(output: &mut Output, path: &ForebayPath, pinned: bool) -> Outcome {
+    if output.json() {
+        return output.record(&Pinned { path: path.to_string(), pinned });
+    }
+    if pinned { output.line(&path.to_string()) } else { Ok(()) }
+}

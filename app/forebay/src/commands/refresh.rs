@@ -1,0 +1,23 @@
+use forebay_client::Client;
+use serde::Serialize;
+
+use crate::cli::PathsArgs;
+use crate::exit::Outcome;
+use crate::output::Output;
+
+#[derive(Serialize)]
+struct Refreshed {
+    refreshed: String,
+}
+
+/// Forgets listings and versions below paths.
+pub(crate) async fn run(client: &Client, args: PathsArgs) -> Outcome {
+    let mut output = Output::new(args.json);
+    for path in &args.paths {
+        client.refresh(path).await?;
+        if args.json {
+            output.record(&Refreshed { refreshed: path.to_string() })?;
+        }
+    }
+    output.finish()
+}

@@ -1,0 +1,55 @@
+use forebay_client::Client;
+use forebay_types::{ErrorKind, ForebayPath};
+use futures::{StreamExt, TryStreamExt, stream};
+use serde::Serialize;
+
+use super::tree::{Tree, beside, missing};
+use crate::cli::RmArgs;
+use crate::exit::{Failure, Outcome};
+use crate::output::Output;
+
+/// Deletes on their way at once.
+const AT_ONCE: usize = 16;
+
+#[derive(Serialize)]
+struct Deleted {
+    deleted: String,
+}
+
+/// Deletes objects from shared storage.
+pub(crate) async fn run(client: &Client, args: RmArgs) -> Outcome {
+    let mut output = Output::new(args.json);
+    for path in &args.paths {
+        let doomed = doomed(client, path, &args).await?;
+        let mut deletes = stream::iter(doomed)
+            .map(|path| async move { client.delete(&path).await.map(|()| path) })
+            .buffered(AT_ONCE);
+        while let Some(path) = deletes.try_next().await? {
+            if args.json {
+                output.record(&Deleted { deleted: path.to_string() })?;
+            }
+        }
+    }
+    output.finish()
+}
+
+async fn doomed(client: &Client, path: &ForebayPath, args: &RmArgs) -> Outcome<Vec<ForebayPath>> {
+    if !args.recursive {
+        return match client.open(path).await {
+            Ok(_) => Ok(vec![path.clone()]),
+            Err(error) if args.force && error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(match Tree::of(client, path).await {
+                Ok(Tree::Folder(folder, objects)) => Failure::Usage(format!(
+                    "{folder} is a folder of {} objects: `forebay rm -r {folder}` deletes all of them from shared storage",
+                    objects.len()
+                )),
+                _ => missing(client, path, error).into(),
+            }),
+        };
+    }
+    match Tree::of(client, path).await {
+        Ok(tree) => Ok(tree.objects().iter().map(|info| beside(path, &info.version.key)).collect()),
+        Err(error) if args.force && error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}

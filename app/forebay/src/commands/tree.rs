@@ -1,0 +1,83 @@
+use forebay_client::Client;
+use forebay_types::{Error, ErrorKind, ForebayPath, Key, ObjectInfo, ObjectVersion, Result};
+
+/// What a path stands for.
+pub(crate) enum Tree {
+    /// One object.
+    Object(ObjectInfo),
+    /// Everything below a prefix that ends with `/`, or the whole mount.
+    Folder(ForebayPath, Vec<ObjectInfo>),
+}
+
+impl Tree {
+    /// Finds out what `path` stands for: a folder when something is below it, else an object. `NotFound` when it is
+    /// neither; a mount with nothing in it is a folder.
+    pub(crate) async fn of(client: &Client, path: &ForebayPath) -> Result<Self> {
+        let folder = folder_of(path)?;
+        let objects = client.list_all(&folder).await?;
+        if !objects.is_empty() || path.key().as_str().is_empty() {
+            return Ok(Self::Folder(folder, objects));
+        }
+        if path.key().as_str().ends_with('/') {
+            return Err(nothing(path));
+        }
+        match client.open(path).await {
+            Ok(info) => Ok(Self::Object(info)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(missing(client, path, error)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All objects.
+    pub(crate) fn objects(&self) -> &[ObjectInfo] {
+        match self {
+            Self::Object(info) => std::slice::from_ref(info),
+            Self::Folder(_, objects) => objects,
+        }
+    }
+
+    /// The versions of all objects.
+    pub(crate) fn versions(&self) -> Vec<ObjectVersion> {
+        self.objects().iter().map(|info| info.version.clone()).collect()
+    }
+
+    /// Bytes of all objects.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.objects().iter().map(|info| info.version.size).sum()
+    }
+
+    /// The path with what it stands for: a folder's ends with `/`.
+    pub(crate) fn path(&self, asked: &ForebayPath) -> ForebayPath {
+        match self {
+            Self::Object(_) => asked.clone(),
+            Self::Folder(path, _) => path.clone(),
+        }
+    }
+}
+
+/// The path of everything below `path`.
+pub(crate) fn folder_of(path: &ForebayPath) -> Result<ForebayPath> {
+    let key = path.key().as_str();
+    if key.is_empty() || key.ends_with('/') {
+        return Ok(path.clone());
+    }
+    Ok(ForebayPath::new(path.mount().clone(), Key::new(format!("{key}/"))?))
+}
+
+/// The path of a key of the mount that `path` is in.
+pub(crate) fn beside(path: &ForebayPath, key: &Key) -> ForebayPath {
+    ForebayPath::new(path.mount().clone(), key.clone())
+}
+
+/// Nothing is below `path`.
+pub(crate) fn nothing(path: &ForebayPath) -> Error {
+    Error::not_found(format!(
+        "{path}: there is no such object and nothing is below it; if it was just written by others, `forebay refresh {path}` looks again"
+    ))
+}
+
+/// The error for a path that is not there: a mount that is missing has its own message.
+pub(crate) fn missing(client: &Client, path: &ForebayPath, error: Error) -> Error {
+    let known = client.view().mounts.iter().any(|mount| mount.name == *path.mount());
+    if known { nothing(path) } else { error }
+}

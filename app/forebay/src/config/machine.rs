@@ -1,0 +1,50 @@
+use std::fs;
+use std::path::Path;
+
+/// Tiers smaller than this are not worth their bookkeeping.
+const TIER_BYTES_MIN: u64 = 64 << 20;
+const MIB: u64 = 1 << 20;
+
+/// A quarter of the memory that this process may use, in whole MiB.
+pub(crate) fn default_dram_bytes() -> u64 {
+    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| memory_total(&text));
+    let group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
+    let bytes = [machine, group].into_iter().flatten().min().unwrap_or(1 << 30);
+    quarter(bytes)
+}
+
+/// A quarter of the free space of the disk that holds `folder` (or will hold it), in whole MiB.
+pub(crate) fn default_disk_bytes(folder: &Path) -> u64 {
+    let there = folder.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("."));
+    // An empty path is the last ancestor of a relative one.
+    let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
+    match rustix::fs::statvfs(there) {
+        Ok(disk) => quarter(disk.f_bavail.saturating_mul(disk.f_frsize)),
+        Err(_) => TIER_BYTES_MIN,
+    }
+}
+
+fn quarter(bytes: u64) -> u64 {
+    (bytes / 4 / MIB * MIB).max(TIER_BYTES_MIN)
+}
+
+fn memory_total(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn meminfo_is_read_in_kib() {
+        assert_eq!(memory_total("MemTotal:       24689128 kB\nMemFree: 1 kB\n"), Some(24_689_128 * 1024));
+        assert_eq!(memory_total("nothing"), None);
+    }
+
+    #[test]
+    fn disk_of_a_folder_that_is_not_there_yet_is_its_parents() {
+        assert!(default_disk_bytes(Path::new("not/there/yet")) >= TIER_BYTES_MIN);
+    }
+}

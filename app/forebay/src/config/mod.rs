@@ -1,0 +1,158 @@
+//! The configuration: one TOML file, `FOREBAY_*` variables, flags, in that order.
+
+mod machine;
+mod settings;
+mod show;
+mod sources;
+mod variables;
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_transport::{Address, Security, TlsSettings};
+
+use crate::exit::{Failure, Outcome};
+use settings::Settings;
+
+/// The effective configuration, validated.
+pub(crate) struct Config {
+    settings: Settings,
+    sources: sources::Sources,
+    security: Security,
+    data_dir: PathBuf,
+    dram_bytes: u64,
+    disk_bytes: u64,
+}
+
+impl Config {
+    /// Reads file and variables, puts the flags over them, and checks what can be checked without a network.
+    pub(crate) fn load(file: Option<&Path>, flags: &impl serde::Serialize) -> Outcome<Self> {
+        let sources = sources::Sources::read(file, flags)?;
+        let settings = sources.settings()?;
+        let data_dir = settings.data_dir.relative();
+        let dram_bytes = settings.dram.map_or_else(machine::default_dram_bytes, |size| size.0);
+        let disk_bytes = settings.disk.map_or_else(|| machine::default_disk_bytes(&data_dir), |size| size.0);
+        let security = security(&settings)?;
+        Ok(Self { settings, sources, security, data_dir, dram_bytes, disk_bytes })
+    }
+
+    /// Where clients and workers find the coordinator.
+    pub(crate) fn coordinator(&self) -> Address {
+        Address::Tcp(self.settings.coordinator.clone())
+    }
+
+    /// The same as text, for messages.
+    pub(crate) fn coordinator_text(&self) -> &str {
+        &self.settings.coordinator
+    }
+
+    /// Where the coordinator listens.
+    pub(crate) fn coordinator_listen(&self) -> Outcome<&str> {
+        self.listen("coordinator-listen", self.settings.coordinator_listen.as_deref().unwrap_or(&self.settings.coordinator))
+    }
+
+    /// Where the worker's data plane listens.
+    pub(crate) fn worker_listen(&self) -> Outcome<&str> {
+        self.listen("worker-listen", &self.settings.worker_listen)
+    }
+
+    /// Where `/metrics` and `/healthz` are; none when switched off.
+    pub(crate) fn http(&self) -> Outcome<Option<&str>> {
+        if self.settings.http == "off" { Ok(None) } else { self.listen("http", &self.settings.http).map(Some) }
+    }
+
+    /// What clients are told to reach the worker at.
+    pub(crate) fn advertise(&self) -> Option<&str> {
+        self.settings.advertise.as_deref()
+    }
+
+    /// Token and TLS.
+    pub(crate) fn security(&self) -> &Security {
+        &self.security
+    }
+
+    /// The data folder.
+    pub(crate) fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
+    /// The metadata database's URL.
+    pub(crate) fn metadata_url(&self) -> String {
+        match &self.settings.metadata {
+            Some(url) => url.clone(),
+            None => format!("sqlite:{}", self.data_dir.join("metadata.db").display()),
+        }
+    }
+
+    /// Capacity of the DRAM tier in bytes.
+    pub(crate) fn dram_bytes(&self) -> u64 {
+        self.dram_bytes
+    }
+
+    /// Capacity of the disk tier in bytes; 0 for none.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        self.disk_bytes
+    }
+
+    /// Whether the DRAM tier is read in place by processes of this host.
+    pub(crate) fn in_place(&self) -> bool {
+        self.settings.in_place
+    }
+
+    /// How long a worker counts as live.
+    pub(crate) fn lease(&self) -> Duration {
+        self.settings.lease.0
+    }
+
+    /// What is logged, where the configuration says so.
+    pub(crate) fn log(&self) -> Option<&str> {
+        self.settings.log.as_deref()
+    }
+
+    /// An address to listen at: `host:port`, and behind a token when the host isn't this one alone.
+    fn listen<'a>(&self, key: &str, address: &'a str) -> Outcome<&'a str> {
+        let wrong = |what: &str| Failure::Usage(format!("--{key} {address}: {what}"));
+        let Some((host, port)) = address.rsplit_once(':') else {
+            return Err(wrong("write it as HOST:PORT, as in 127.0.0.1:7400"));
+        };
+        if port.parse::<u16>().is_err() {
+            return Err(wrong("the port must be a number from 0 to 65535"));
+        }
+        if !is_loopback(host) && self.security.token.is_none() {
+            return Err(wrong(
+                "an address beyond this machine needs the cluster's token: set FOREBAY_TOKEN or token-file on every process of the cluster",
+            ));
+        }
+        Ok(address)
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+fn security(settings: &Settings) -> Outcome<Security> {
+    let token: Option<Arc<str>> = match (&settings.token, &settings.token_file) {
+        (Some(token), _) => Some(token.trim().into()),
+        (None, Some(file)) => {
+            let file = file.relative();
+            let text = std::fs::read_to_string(&file)
+                .map_err(|error| Failure::Usage(format!("token-file {}: {error}", file.display())))?;
+            Some(text.trim().into())
+        }
+        (None, None) => None,
+    };
+    if token.as_ref().is_some_and(|token| token.is_empty()) {
+        return Err(Failure::Usage("the token is empty: write any secret text of at least one character".to_string()));
+    }
+    let path = |path: &Option<figment::value::magic::RelativePathBuf>| path.as_ref().map(|path| path.relative());
+    let (ca, cert, key) = (path(&settings.tls_ca), path(&settings.tls_cert), path(&settings.tls_key));
+    if cert.is_some() != key.is_some() {
+        return Err(Failure::Usage("tls-cert and tls-key go together: set both or none".to_string()));
+    }
+    let tls = (ca.is_some() || cert.is_some()).then_some(TlsSettings { ca, cert, key });
+    Ok(Security { token, tls })
+}

@@ -1,0 +1,95 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use figment::value::magic::RelativePathBuf;
+use forebay_types::{ByteSize, format_duration, parse_duration};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A duration as text with a unit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Period(pub(crate) Duration);
+
+impl Serialize for Period {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format_duration(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Period {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse_duration(&text).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// The configuration as files, variables and flags write it; [`super::Config`] is what becomes of it.
+///
+/// One flat list of keys, so that a key, its variable and its flag are the same word: `data-dir`, `FOREBAY_DATA_DIR`,
+/// `--data-dir`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Settings {
+    pub(crate) coordinator: String,
+    pub(crate) coordinator_listen: Option<String>,
+    pub(crate) worker_listen: String,
+    pub(crate) advertise: Option<String>,
+    pub(crate) http: String,
+    pub(crate) data_dir: RelativePathBuf,
+    pub(crate) metadata: Option<String>,
+    pub(crate) dram: Option<ByteSize>,
+    pub(crate) disk: Option<ByteSize>,
+    pub(crate) in_place: bool,
+    pub(crate) lease: Period,
+    pub(crate) token: Option<String>,
+    pub(crate) token_file: Option<RelativePathBuf>,
+    pub(crate) tls_cert: Option<RelativePathBuf>,
+    pub(crate) tls_key: Option<RelativePathBuf>,
+    pub(crate) tls_ca: Option<RelativePathBuf>,
+    pub(crate) log: Option<String>,
+}
+
+/// What stands when nothing else is said.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Defaults {
+    coordinator: &'static str,
+    worker_listen: &'static str,
+    http: &'static str,
+    data_dir: PathBuf,
+    in_place: bool,
+    lease: Period,
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Self {
+            coordinator: "127.0.0.1:7400",
+            worker_listen: "127.0.0.1:7401",
+            http: "127.0.0.1:7480",
+            data_dir: "./forebay-data".into(),
+            in_place: true,
+            lease: Period(Duration::from_secs(5)),
+        }
+    }
+}
+
+/// All keys, in the order in which `forebay config` shows them, with what each is for.
+pub(crate) const KEYS: &[(&str, &str)] = &[
+    ("coordinator", "address of the coordinator: where clients and workers look for it"),
+    ("coordinator-listen", "address that the coordinator listens at"),
+    ("worker-listen", "address that the worker's data plane listens at"),
+    ("advertise", "host:port that clients reach the worker at, where it isn't the one it listens at"),
+    ("http", "address of /metrics and /healthz, or off"),
+    ("data-dir", "folder of the tiers and of the embedded metadata"),
+    ("metadata", "metadata database: sqlite:FILE or postgres://.."),
+    ("dram", "capacity of the DRAM tier"),
+    ("disk", "capacity of the disk tier; 0 for none"),
+    ("in-place", "whether processes of the same user on the same host read the DRAM tier in place"),
+    ("lease", "how long a worker counts as live without a sign of life"),
+    ("token", "the cluster's token, which every connection proves"),
+    ("token-file", "file that holds the token"),
+    ("tls-cert", "PEM file with the certificate that this process shows"),
+    ("tls-key", "PEM file with its private key"),
+    ("tls-ca", "PEM file with the authority that certificates are checked against"),
+    ("log", "what is logged, as in info or forebay_worker=debug"),
+];

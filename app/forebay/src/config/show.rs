@@ -1,0 +1,80 @@
+use serde::Serialize;
+
+use super::Config;
+use super::settings::KEYS;
+use super::sources::Source;
+use crate::exit::Outcome;
+use crate::output::Output;
+
+#[derive(Serialize)]
+struct Line<'a> {
+    key: &'a str,
+    value: Option<String>,
+    source: &'a str,
+}
+
+impl Config {
+    /// Prints every key with its effective value, where the value is from and what the key is for: as TOML that can be
+    /// kept as a file, or one JSON object a key. The token itself is not shown.
+    pub(crate) fn show(&self, output: &mut Output) -> Outcome {
+        for (key, about) in KEYS {
+            let value = self.value(key);
+            let source = match self.sources.of(key) {
+                Source::Default => "default".to_string(),
+                Source::File(file) => file.display().to_string(),
+                Source::Variable => format!("FOREBAY_{}", key.to_ascii_uppercase().replace('-', "_")),
+                Source::Flag => format!("--{key}"),
+            };
+            if output.json() {
+                output.record(&Line { key, value, source: &source })?;
+                continue;
+            }
+            output.line(&format!("# {about} ({source})"))?;
+            output.line(&match value {
+                Some(value) if *key == "in-place" => format!("{key} = {value}"),
+                Some(value) => format!("{key} = {value:?}"),
+                None => format!("# {key} ="),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn value(&self, key: &str) -> Option<String> {
+        let path = |path: &Option<figment::value::magic::RelativePathBuf>| {
+            path.as_ref().map(|path| path.relative().display().to_string())
+        };
+        let settings = &self.settings;
+        match key {
+            "coordinator" => Some(settings.coordinator.clone()),
+            "coordinator-listen" => Some(settings.coordinator_listen.clone().unwrap_or_else(|| settings.coordinator.clone())),
+            "worker-listen" => Some(settings.worker_listen.clone()),
+            "advertise" => settings.advertise.clone(),
+            "http" => Some(settings.http.clone()),
+            "data-dir" => Some(self.data_dir.display().to_string()),
+            "metadata" => Some(without_password(&self.metadata_url())),
+            "dram" => Some(forebay_types::ByteSize(self.dram_bytes).to_string()),
+            "disk" => Some(forebay_types::ByteSize(self.disk_bytes).to_string()),
+            "in-place" => Some(settings.in_place.to_string()),
+            "lease" => Some(forebay_types::format_duration(settings.lease.0)),
+            "token" => settings.token.as_ref().map(|_| "(set)".to_string()),
+            "token-file" => path(&settings.token_file),
+            "tls-cert" => path(&settings.tls_cert),
+            "tls-key" => path(&settings.tls_key),
+            "tls-ca" => path(&settings.tls_ca),
+            "log" => settings.log.clone(),
+            _ => None,
+        }
+    }
+}
+
+/// A database's URL as it may be shown.
+fn without_password(url: &str) -> String {
+    match url::Url::parse(url) {
+        Ok(mut parsed) if parsed.password().is_some() => {
+            // Only URLs without a host refuse a password, and those have none.
+            let _ = parsed.set_password(Some("***"));
+            parsed.to_string()
+        }
+        _ => url.to_string(),
+    }
+}

@@ -1,0 +1,52 @@
+use std::io;
+use std::process::ExitCode;
+
+use forebay_types::Error;
+
+/// Why a command did not end well, by the exit code that it gives.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line or the configuration is wrong: exit code 2.
+    Usage(String),
+    /// It was tried and failed: exit code 1.
+    Failed(Error),
+    /// Who read our output has gone, as in `forebay cat .. | head`: nothing to say, exit code 0.
+    ReaderGone,
+    /// Ctrl-C or SIGTERM: exit code 130, as shells expect.
+    Interrupted,
+}
+
+/// What commands return.
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Failure {
+    /// A failed write to the standard output.
+    pub(crate) fn of_stdout(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ReaderGone,
+            _ => Self::Failed(Error::from(error).context("can't write to the standard output")),
+        }
+    }
+
+    /// Says what failed on the standard error, and gives the exit code.
+    pub(crate) fn report(&self) -> ExitCode {
+        match self {
+            Self::Usage(message) => {
+                eprintln!("forebay: {message}");
+                ExitCode::from(2)
+            }
+            Self::Failed(error) => {
+                eprintln!("forebay: {error}");
+                ExitCode::FAILURE
+            }
+            Self::ReaderGone => ExitCode::SUCCESS,
+            Self::Interrupted => ExitCode::from(130),
+        }
+    }
+}

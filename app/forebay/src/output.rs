@@ -1,0 +1,88 @@
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+
+use serde::Serialize;
+
+use crate::exit::{Failure, Outcome};
+
+/// The standard output of a command: lines and tables for people, one JSON object a line for programs.
+///
+/// Everything goes through here so that a reader that went away (`forebay ls | head`) ends the command quietly.
+pub(crate) struct Output {
+    json: bool,
+    stdout: BufWriter<StdoutLock<'static>>,
+}
+
+impl Output {
+    /// The output of this process. Flush with [`Self::finish`].
+    pub(crate) fn new(json: bool) -> Self {
+        Self { json, stdout: BufWriter::with_capacity(64 << 10, io::stdout().lock()) }
+    }
+
+    /// Whether programs read it.
+    pub(crate) fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether a person sees it at once.
+    pub(crate) fn is_terminal() -> bool {
+        io::stdout().is_terminal()
+    }
+
+    /// A line of text.
+    pub(crate) fn line(&mut self, text: &str) -> Outcome {
+        writeln!(self.stdout, "{text}").map_err(Failure::of_stdout)
+    }
+
+    /// One JSON object on a line.
+    pub(crate) fn record(&mut self, record: &impl Serialize) -> Outcome {
+        let text = serde_json::to_string(record)
+            .map_err(|error| forebay_types::Error::internal(format!("can't write JSON: {error}")))?;
+        self.line(&text)
+    }
+
+    /// Bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Outcome {
+        self.stdout.write_all(bytes).map_err(Failure::of_stdout)
+    }
+
+    /// A table with its columns aligned; the columns in `right` (by place) to the right.
+    pub(crate) fn table(&mut self, titles: &[&str], right: &[usize], rows: &[Vec<String>]) -> Outcome {
+        for line in format_table(titles, right, rows) {
+            self.line(&line)?;
+        }
+        Ok(())
+    }
+
+    /// Hands over what is buffered.
+    pub(crate) fn finish(&mut self) -> Outcome {
+        self.stdout.flush().map_err(Failure::of_stdout)
+    }
+}
+
+/// The lines of a table; no line of titles when there are none.
+pub(crate) fn format_table(titles: &[&str], right: &[usize], rows: &[Vec<String>]) -> Vec<String> {
+    let titles: Option<Vec<String>> = (!titles.is_empty()).then(|| titles.iter().map(|title| title.to_uppercase()).collect());
+    let lines: Vec<&Vec<String>> = titles.iter().chain(rows).collect();
+    let columns = lines.iter().map(|line| line.len()).max().unwrap_or(0);
+    let width = |column: usize| lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let format_line = |line: &&Vec<String>| {
+        let cells = line.iter().enumerate().map(|(column, cell)| {
+            let pad = " ".repeat(widths[column] - cell.chars().count());
+            if right.contains(&column) { format!("{pad}{cell}") } else { format!("{cell}{pad}") }
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_string()
+    };
+    lines.iter().map(format_line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_align() {
+        let rows = vec![vec!["lake".into(), "1".into()], vec!["nas".into(), "200".into()]];
+        assert_eq!(format_table(&["name", "size"], &[1], &rows), ["NAME  SIZE", "lake     1", "nas    200"]);
+    }
+}

@@ -1,0 +1,96 @@
+use std::fs::{self, File, TryLockError};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use forebay_types::{Error, Result, ResultExt};
+
+/// Layout of the data folder that this version writes, and the newest that it reads.
+const FORMAT: u32 = 1;
+
+/// A data folder in use by this process: no other process takes the same role on it meanwhile.
+pub(crate) struct DataFolder {
+    path: PathBuf,
+    /// Locked until they are closed.
+    _locks: Vec<File>,
+}
+
+impl DataFolder {
+    /// Takes the folder for `roles`, and makes it where it isn't there. `Invalid` when another process has one of the
+    /// roles on it, or when a newer version wrote it.
+    pub(crate) fn take(path: &Path, roles: &[&str]) -> Result<Self> {
+        let shown = path.display();
+        fs::create_dir_all(path).context(|| format!("data folder {shown} can't be made: choose another with --data-dir"))?;
+        check_format(path)?;
+        let locks = roles.iter().map(|role| lock(path, role)).collect::<Result<Vec<_>>>()?;
+        Ok(Self { path: path.to_path_buf(), _locks: locks })
+    }
+
+    /// The tiers' folder.
+    pub(crate) fn tiers(&self) -> PathBuf {
+        self.path.join("tiers")
+    }
+
+    /// The Unix socket for clients of this host.
+    pub(crate) fn socket(&self) -> PathBuf {
+        let absolute = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()).join("worker.sock");
+        // Addresses of Unix sockets hold 107 bytes; a deeper folder gets a short name elsewhere.
+        if absolute.as_os_str().len() <= 100 {
+            return absolute;
+        }
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        runtime.join(format!("forebay-{}.sock", std::process::id()))
+    }
+}
+
+fn check_format(path: &Path) -> Result<()> {
+    let file = path.join("format");
+    let shown = path.display();
+    match fs::read_to_string(&file) {
+        Ok(text) => {
+            let format: u32 = text.trim().parse().map_err(|_| {
+                Error::invalid(format!("data folder {shown}: {} does not hold a number: choose another with --data-dir", file.display()))
+            })?;
+            if format > FORMAT {
+                return Err(Error::invalid(format!(
+                    "data folder {shown} was written by a newer version of forebay (format {format}, this one reads up to {FORMAT}): \
+                     run that version, or choose another folder with --data-dir"
+                )));
+            }
+            Ok(())
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            fs::write(&file, format!("{FORMAT}\n")).context(|| format!("data folder {shown} can't be written"))
+        }
+        Err(error) => Err(Error::from(error).context(format!("data folder {shown}"))),
+    }
+}
+
+fn lock(path: &Path, role: &str) -> Result<File> {
+    let shown = path.display();
+    let name = path.join(format!("{role}.lock"));
+    let mut file = File::options()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(&name)
+        .context(|| format!("data folder {shown} can't be written: {}", name.display()))?;
+    match file.try_lock() {
+        Ok(()) => {
+            // For the message of who comes second; the lock itself is the file's.
+            let written = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
+            written.context(|| format!("data folder {shown} can't be written: {}", name.display()))?;
+            Ok(file)
+        }
+        Err(TryLockError::WouldBlock) => {
+            let mut process = String::new();
+            // Only decorates the message.
+            let _ = file.read_to_string(&mut process);
+            let process = if process.is_empty() { "another process".to_string() } else { format!("process {process}") };
+            Err(Error::invalid(format!(
+                "data folder {shown} is in use by the {role} of {process}: stop that one, or choose another folder with --data-dir"
+            )))
+        }
+        Err(TryLockError::Error(error)) => Err(Error::from(error).context(format!("data folder {shown} can't be locked"))),
+    }
+}

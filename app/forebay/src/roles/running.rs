@@ -1,0 +1,168 @@
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_block_store::StoreSettings;
+use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_transport::{Address, Security};
+use forebay_types::{Error, Result, format_bytes};
+use forebay_worker::{Worker, WorkerSettings};
+
+use super::folder::DataFolder;
+use super::http::Http;
+use crate::exit::Outcome;
+use crate::output::Output;
+
+/// What to run in this process.
+pub(crate) struct RunSettings {
+    pub(crate) folder: PathBuf,
+    pub(crate) security: Security,
+    pub(crate) http: Option<String>,
+    pub(crate) coordinator: Option<CoordinatorPart>,
+    pub(crate) worker: Option<WorkerPart>,
+}
+
+/// A coordinator.
+pub(crate) struct CoordinatorPart {
+    pub(crate) listen: String,
+    pub(crate) metadata_url: String,
+    pub(crate) lease: Duration,
+}
+
+/// A worker.
+pub(crate) struct WorkerPart {
+    /// Not asked for when the coordinator is of the same process.
+    pub(crate) coordinator: String,
+    pub(crate) listen: String,
+    pub(crate) advertise: Option<String>,
+    pub(crate) in_place: bool,
+    pub(crate) dram_bytes: u64,
+    pub(crate) disk_bytes: u64,
+}
+
+/// The roles that run in this process.
+pub(crate) struct Running {
+    coordinator: Option<Arc<Coordinator>>,
+    worker: Option<Arc<Worker>>,
+    http: Option<Http>,
+    coordinator_address: String,
+    summary: String,
+    // Last, so that the folder is free only when nothing uses it any more.
+    _folder: DataFolder,
+}
+
+impl Running {
+    /// Starts coordinator, then worker, then HTTP.
+    pub(crate) async fn start(settings: RunSettings) -> Result<Self> {
+        let roles: Vec<&str> = [settings.coordinator.as_ref().map(|_| "coordinator"), settings.worker.as_ref().map(|_| "worker")]
+            .into_iter()
+            .flatten()
+            .collect();
+        let folder = DataFolder::take(&settings.folder, &roles)?;
+        if let Some(part) = &settings.coordinator {
+            can_listen(&part.listen, "coordinator-listen")?;
+        }
+        if let Some(part) = &settings.worker {
+            can_listen(&part.listen, "worker-listen")?;
+        }
+        if let Some(address) = &settings.http {
+            can_listen(address, "http")?;
+        }
+        let mut summary = format!("Data folder {}", settings.folder.display());
+        let coordinator = match settings.coordinator {
+            Some(part) => {
+                let settings = CoordinatorSettings {
+                    listen: Address::Tcp(part.listen),
+                    metadata_url: part.metadata_url,
+                    security: settings.security.clone(),
+                    lease: part.lease,
+                };
+                Some(Arc::new(Coordinator::start(settings).await?))
+            }
+            None => None,
+        };
+        let coordinator_address = match (&coordinator, &settings.worker) {
+            (Some(coordinator), _) => text_of(&coordinator.address()),
+            (None, Some(part)) => part.coordinator.clone(),
+            (None, None) => String::new(),
+        };
+        let worker = match settings.worker {
+            Some(part) => {
+                summary += &format!(", DRAM tier {}, disk tier {}", format_bytes(part.dram_bytes), format_bytes(part.disk_bytes));
+                let settings = WorkerSettings {
+                    coordinator: Address::Tcp(coordinator_address.clone()),
+                    listen: Address::Tcp(part.listen),
+                    unix_socket: part.in_place.then(|| folder.socket()),
+                    store: StoreSettings {
+                        folder: folder.tiers(),
+                        dram_bytes: part.dram_bytes,
+                        disk_bytes: part.disk_bytes,
+                        ..StoreSettings::default()
+                    },
+                    security: settings.security.clone(),
+                    advertise: part.advertise,
+                };
+                Some(Arc::new(Worker::start(settings).await?))
+            }
+            None => None,
+        };
+        let http = match settings.http {
+            Some(address) => Some(Http::start(&address, coordinator.clone(), worker.clone()).await?),
+            None => None,
+        };
+        Ok(Self { coordinator, worker, http, coordinator_address, summary, _folder: folder })
+    }
+
+    /// host:port of the coordinator.
+    pub(crate) fn coordinator_address(&self) -> &str {
+        &self.coordinator_address
+    }
+
+    /// Says what runs and where.
+    pub(crate) fn describe(&self, output: &mut Output) -> Outcome {
+        output.line(&format!("Forebay {} is up. {}.", env!("CARGO_PKG_VERSION"), self.summary))?;
+        if self.coordinator.is_some() {
+            output.line(&format!("  coordinator  {}", self.coordinator_address))?;
+        }
+        if let Some(worker) = &self.worker {
+            output.line(&format!("  worker       {}", text_of(&worker.address())))?;
+        }
+        if let Some(http) = &self.http {
+            output.line(&format!("  metrics      http://{}/metrics", http.address()))?;
+        }
+        Ok(())
+    }
+
+    /// Stops HTTP, then worker, then coordinator; what is cached is on disk afterwards.
+    pub(crate) async fn shutdown(mut self) {
+        if let Some(http) = self.http.take() {
+            http.shutdown().await;
+        }
+        if let Some(worker) = self.worker.take() {
+            worker.shutdown().await;
+        }
+        if let Some(coordinator) = self.coordinator.take() {
+            coordinator.shutdown().await;
+        }
+    }
+}
+
+/// host:port, or the socket's path.
+fn text_of(address: &Address) -> String {
+    match address {
+        Address::Tcp(address) => address.clone(),
+        Address::Unix(path) => path.display().to_string(),
+    }
+}
+
+/// Tries the address first, so that the error can name the flag.
+fn can_listen(address: &str, flag: &str) -> Result<()> {
+    match TcpListener::bind(address) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Err(Error::invalid(format!(
+            "{address} is in use by another process: stop that one, or choose another address with --{flag}"
+        ))),
+        Err(error) => Err(Error::from(error).context(format!("can't listen at {address}; choose another address with --{flag}"))),
+    }
+}

@@ -1,0 +1,54 @@
+//! `forebay sql`: statements from the command line, a file, the standard input or a prompt.
+
+mod backend;
+mod execute;
+mod prompt;
+mod split;
+
+use std::io::{IsTerminal, Read};
+
+use forebay_types::ResultExt;
+
+use crate::cli::SqlArgs;
+use crate::config::Config;
+use crate::exit::{Failure, Outcome};
+use crate::roles::Signals;
+use backend::Backend;
+use execute::{Format, Session};
+
+/// Runs statements and prints what they give.
+pub(crate) async fn run(config: &Config, args: SqlArgs) -> Outcome {
+    let script = match (&args.statements, &args.file) {
+        (Some(statements), _) => Some(statements.clone()),
+        (None, Some(file)) => Some(std::fs::read_to_string(file).context(|| file.display())?),
+        (None, None) if std::io::stdin().is_terminal() => None,
+        (None, None) => {
+            let mut script = String::new();
+            std::io::stdin().read_to_string(&mut script).context(|| "the standard input")?;
+            Some(script)
+        }
+    };
+    let mut signals = Signals::new()?;
+    let backend = tokio::select! {
+        backend = Backend::start(config, args.embedded) => backend?,
+        _ = signals.next() => return Err(Failure::Interrupted),
+    };
+    let format = match (args.json, args.csv) {
+        (true, _) => Format::Json,
+        (_, true) => Format::Csv,
+        _ => Format::Table,
+    };
+    let mut session = Session::new(&backend, format, args.timing);
+    let outcome = match script {
+        Some(script) => {
+            tokio::select! {
+                outcome = session.script(&script) => outcome,
+                _ = signals.next() => Err(Failure::Interrupted),
+            }
+        }
+        None => prompt::run(&mut session, &mut signals).await,
+    };
+    drop(session);
+    backend.stop().await;
+    outcome
+}

@@ -1,0 +1,87 @@
+/// The statements of a script: the text between `;` that stand outside of quotes and comments. Statements of nothing
+/// but space and comments are left out.
+pub(crate) fn statements(script: &str) -> Vec<&str> {
+    let mut statements = Vec::new();
+    let mut rest = script;
+    while let Some(end) = end_of_statement(rest) {
+        statements.push(rest[..end].trim());
+        rest = &rest[end + 1..];
+    }
+    statements.push(rest.trim());
+    statements.retain(|statement| says_something(statement));
+    statements
+}
+
+/// Whether the text ends with a `;` that ends a statement.
+pub(crate) fn is_complete(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(end) = end_of_statement(rest) {
+        rest = &rest[end + 1..];
+        if !says_something(rest) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Place of the first `;` outside of quotes and comments.
+fn end_of_statement(text: &str) -> Option<usize> {
+    tokens(text).find_map(|(at, token)| (token == Token::End).then_some(at))
+}
+
+fn says_something(text: &str) -> bool {
+    tokens(text).any(|(_, token)| token == Token::Text)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Token {
+    /// A `;`.
+    End,
+    /// What is neither space nor comment.
+    Text,
+    /// Space or a comment.
+    Nothing,
+}
+
+/// The text in pieces, as far as statements are concerned, each with its place.
+fn tokens(text: &str) -> impl Iterator<Item = (usize, Token)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = &text[at..];
+        let first = rest.chars().next()?;
+        let until = |end: &str, skip: usize| rest[skip..].find(end).map_or(rest.len(), |found| skip + found + end.len());
+        let (len, token) = match first {
+            ';' => (1, Token::End),
+            // A doubled quote inside ends one quoted piece and starts the next, which comes to the same.
+            '\'' | '"' | '`' => (until(first.encode_utf8(&mut [0; 4]), 1), Token::Text),
+            '-' if rest.starts_with("--") => (until("\n", 2), Token::Nothing),
+            '/' if rest.starts_with("/*") => (until("*/", 2), Token::Nothing),
+            space if space.is_whitespace() => (space.len_utf8(), Token::Nothing),
+            other => (other.len_utf8(), Token::Text),
+        };
+        let place = at;
+        at += len;
+        Some((place, token))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn semicolons_in_quotes_and_comments_end_nothing() {
+        assert_eq!(statements("select ';' ; select \"a;b\"\n; -- x;\n /* ; */ ;"), ["select ';'", "select \"a;b\""]);
+        assert_eq!(statements("select 'it''s; fine'"), ["select 'it''s; fine'"]);
+        assert!(statements(" ;; -- nothing").is_empty());
+    }
+
+    #[test]
+    fn a_statement_is_complete_at_its_semicolon() {
+        assert!(is_complete("select 1;"));
+        assert!(is_complete("select 1; -- done"));
+        assert!(!is_complete("select ';"));
+        assert!(!is_complete("select 1; select"));
+        assert!(!is_complete("select 1"));
+    }
+}
