@@ -1,1 +1,35 @@
-//! forebay-transport
+//! Connections between Forebay's processes: framed, pipelined, over TCP (with or without TLS) and Unix sockets.
+//!
+//! Owns: sockets, the handshake with its proof of the cluster's token, the pairing of replies with requests,
+//! cancelling, the passing of descriptors, and the limits on all of it. The bytes are specified in
+//! `docs/specs/protocol.md`. Never does: reading messages (they are bytes here), retrying, choosing a peer.
+//!
+//! Start with [`Connection::connect`] and [`Connection::call`] for the asking side, with [`Listener::bind`],
+//! [`Server::start`] and the traits [`Service`] and [`Session`] for the answering side.
+
+mod address;
+mod batch;
+mod calls;
+mod connection;
+mod dial;
+mod frame_reader;
+mod handshake;
+mod in_flight;
+mod link;
+mod listener;
+mod outbox;
+mod security;
+mod serve;
+mod server;
+mod service;
+mod socket;
+mod tls;
+mod token;
+mod unix_file;
+
+pub use address::Address;
+pub use connection::{Answer, Connection};
+pub use listener::Listener;
+pub use security::{Security, TlsSettings};
+pub use server::Server;
+pub use service::{Peer, Response, ServerLimits, Service, Session};

@@ -1,0 +1,133 @@
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use bytes::Bytes;
+use forebay_protocol::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use forebay_types::{Error, Result};
+
+/// Slices handed to the system at once.
+const SLICES_MAX: usize = 64;
+
+/// A frame on its way out: header, message and payload stay where they are until the system takes them.
+pub(crate) struct OutFrame {
+    pub(crate) kind: FrameKind,
+    pub(crate) tag: u64,
+    head: [u8; FRAME_HEADER_BYTES],
+    meta: Bytes,
+    payload: Vec<Bytes>,
+    descriptor: Option<OwnedFd>,
+    bytes: usize,
+}
+
+impl OutFrame {
+    /// `Invalid` when message or payload are longer than a frame may be.
+    pub(crate) fn new(kind: FrameKind, tag: u64, meta: Bytes, payload: Vec<Bytes>, descriptor: Option<OwnedFd>) -> Result<Self> {
+        let payload_bytes: usize = payload.iter().map(Bytes::len).sum();
+        if meta.len() > META_BYTES_MAX as usize || payload_bytes > PAYLOAD_BYTES_MAX as usize {
+            return Err(Error::invalid(format!(
+                "a frame of {} + {payload_bytes} bytes exceeds the limits of {META_BYTES_MAX} + {PAYLOAD_BYTES_MAX} bytes",
+                meta.len()
+            )));
+        }
+        let mut header = FrameHeader {
+            meta_len: meta.len() as u32,
+            payload_len: payload_bytes as u32,
+            tag,
+            kind,
+            descriptors: descriptor.is_some().into(),
+            crc: 0,
+        };
+        header.crc = checksum(&header, &meta);
+        let bytes = FRAME_HEADER_BYTES + meta.len() + payload_bytes;
+        Ok(Self { kind, tag, head: header.to_bytes(), meta, payload, descriptor, bytes })
+    }
+
+    /// Bytes of the whole frame.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn chunk(&self, index: usize) -> Option<&[u8]> {
+        match index {
+            0 => Some(&self.head),
+            1 => Some(&self.meta),
+            _ => self.payload.get(index - 2).map(|chunk| &chunk[..]),
+        }
+    }
+}
+
+/// The checksum of a frame's header and message.
+pub(crate) fn checksum(header: &FrameHeader, meta: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&header.covered()), meta)
+}
+
+/// Frames that are being sent, in order, and how far the first one got.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) frames: VecDeque<OutFrame>,
+    /// Chunk of the first frame, and bytes of that chunk, that go next.
+    at: (usize, usize),
+}
+
+impl Batch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Calls `send` once with what goes next; the bytes of the frames that are through now.
+    pub(crate) fn send_with(
+        &mut self,
+        send: impl FnOnce(&[IoSlice<'_>], Option<BorrowedFd<'_>>) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+        let mut count = 0;
+        let mut descriptor = None;
+        'fill: for (index, frame) in self.frames.iter().enumerate() {
+            let (first_chunk, mut offset) = if index == 0 { self.at } else { (0, 0) };
+            if let Some(fd) = &frame.descriptor
+                && (first_chunk, offset) == (0, 0)
+            {
+                // A descriptor goes with the first byte of a send, so its frame begins one.
+                if index > 0 {
+                    break;
+                }
+                descriptor = Some(fd.as_fd());
+            }
+            for chunk in (first_chunk..).map_while(|chunk| frame.chunk(chunk)) {
+                if count == SLICES_MAX {
+                    break 'fill;
+                }
+                if offset < chunk.len() {
+                    slices[count] = IoSlice::new(&chunk[offset..]);
+                    count += 1;
+                }
+                offset = 0;
+            }
+        }
+        let sent = send(&slices[..count], descriptor)?;
+        Ok(self.advance(sent))
+    }
+
+    fn advance(&mut self, mut sent: usize) -> usize {
+        let mut through = 0;
+        while let Some(frame) = self.frames.front() {
+            let (mut chunk, mut offset) = self.at;
+            while let Some(bytes) = frame.chunk(chunk) {
+                let step = sent.min(bytes.len() - offset);
+                sent -= step;
+                offset += step;
+                if offset < bytes.len() {
+                    self.at = (chunk, offset);
+                    return through;
+                }
+                (chunk, offset) = (chunk + 1, 0);
+            }
+            through += frame.bytes;
+            self.at = (0, 0);
+            self.frames.pop_front();
+        }
+        assert!(sent == 0, "no more is sent than was handed over");
+        through
+    }
+}

@@ -1,0 +1,79 @@
+use std::collections::HashMap;
+
+use forebay_types::{Error, Result};
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::Answer;
+
+/// The requests of one connection that wait for their replies, by tag.
+#[derive(Default)]
+pub(crate) struct Calls {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: HashMap<u64, oneshot::Sender<Result<Answer>>>,
+    last_tag: u64,
+    /// Why there are no more calls.
+    ended: Option<Error>,
+}
+
+impl Calls {
+    /// A tag for a new request, and where its answer will come. Fails when the connection has ended.
+    pub(crate) fn begin(&self) -> Result<(u64, oneshot::Receiver<Result<Answer>>)> {
+        let (sender, receiver) = oneshot::channel();
+        let mut state = self.state.lock();
+        if let Some(error) = &state.ended {
+            return Err(error.clone());
+        }
+        // Tags count up, so none is used twice while a connection can live.
+        state.last_tag += 1;
+        let tag = state.last_tag;
+        state.waiting.insert(tag, sender);
+        Ok((tag, receiver))
+    }
+
+    /// Whether anyone waits for this reply still.
+    pub(crate) fn is_waiting(&self, tag: u64) -> bool {
+        self.state.lock().waiting.contains_key(&tag)
+    }
+
+    /// Whether `tag` was ever given out.
+    pub(crate) fn knows(&self, tag: u64) -> bool {
+        (1..=self.state.lock().last_tag).contains(&tag)
+    }
+
+    /// Hands an answer to its caller; one that no one waits for is dropped.
+    pub(crate) fn answer(&self, tag: u64, answer: Answer) {
+        let caller = self.state.lock().waiting.remove(&tag);
+        if let Some(caller) = caller {
+            // The caller may be gone since.
+            let _ = caller.send(Ok(answer));
+        }
+    }
+
+    /// Gives a call up; whether it was waiting still.
+    pub(crate) fn give_up(&self, tag: u64) -> bool {
+        self.state.lock().waiting.remove(&tag).is_some()
+    }
+
+    /// Fails all calls, now and from now on; the first reason stays.
+    pub(crate) fn end(&self, error: Error) {
+        let (waiting, error) = {
+            let mut state = self.state.lock();
+            let error = state.ended.get_or_insert(error).clone();
+            (std::mem::take(&mut state.waiting), error)
+        };
+        for caller in waiting.into_values() {
+            // The caller may be gone since.
+            let _ = caller.send(Err(error.clone()));
+        }
+    }
+
+    /// Why there are no more calls.
+    pub(crate) fn ended(&self) -> Option<Error> {
+        self.state.lock().ended.clone()
+    }
+}

@@ -1,0 +1,79 @@
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use forebay_types::{Error, ErrorKind, Result};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+
+use crate::frame_reader::FrameReader;
+use crate::link::{Hangup, Link, Sink};
+use crate::{Address, Security, handshake, socket, tls};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// For the handshake, TLS's included; the same on both sides.
+pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Connects and passes the handshake.
+pub(crate) async fn dial(address: &Address, security: &Security) -> Result<(FrameReader, Sink, Hangup)> {
+    let (fd, trusted) = match timeout(CONNECT_TIMEOUT, connect(address)).await {
+        Ok(connected) => connected?,
+        Err(_) => return Err(Error::retry(format!("{address} does not answer: is a forebay running there?"))),
+    };
+    match timeout(HANDSHAKE_TIMEOUT, shake_hands(address, security, fd, trusted)).await {
+        Ok(Ok(connection)) => Ok(connection),
+        // A connection that ends during the handshake never was one.
+        Ok(Err(error)) if error.kind() == ErrorKind::Closed => Err(Error::retry(format!("{address}: {}", error.message()))),
+        Ok(Err(error)) => Err(error.context(address)),
+        Err(_) => Err(Error::retry(format!("{address} does not finish the handshake: is it a forebay, and is it alive?"))),
+    }
+}
+
+async fn connect(address: &Address) -> Result<(OwnedFd, bool)> {
+    let unreachable = |error: std::io::Error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound => ": is a forebay running there?",
+            _ => "",
+        };
+        let kind = match error.kind() {
+            std::io::ErrorKind::PermissionDenied => ErrorKind::Denied,
+            std::io::ErrorKind::InvalidInput => ErrorKind::Invalid,
+            _ => ErrorKind::Retry,
+        };
+        Error::new(kind, format!("{address} can't be reached: {error}{hint}")).with_source(error)
+    };
+    match address {
+        Address::Tcp(host_port) => {
+            let stream = TcpStream::connect(host_port.as_str()).await.map_err(unreachable)?;
+            socket::set_tcp_options(&stream).map_err(unreachable)?;
+            Ok((stream.into_std().map_err(unreachable)?.into(), false))
+        }
+        Address::Unix(path) => {
+            let stream = UnixStream::connect(path).await.map_err(unreachable)?;
+            let (_, same_user) = socket::unix_peer(&stream).map_err(unreachable)?;
+            Ok((stream.into_std().map_err(unreachable)?.into(), same_user))
+        }
+    }
+}
+
+async fn shake_hands(address: &Address, security: &Security, fd: OwnedFd, trusted: bool) -> Result<(FrameReader, Sink, Hangup)> {
+    let unix = matches!(address, Address::Unix(_));
+    let link = match &security.tls {
+        Some(settings) if !unix => {
+            let connector = tls::connector(settings)?;
+            let stream = TcpStream::from_std(std::net::TcpStream::from(fd))?;
+            let stream = connector.connect(tls::server_name(address)?, stream).await.map_err(|error| {
+                let untrusted = error.kind() == std::io::ErrorKind::InvalidData;
+                let kind = if untrusted { ErrorKind::Denied } else { ErrorKind::Retry };
+                Error::new(
+                    kind,
+                    format!("TLS failed: {error}; is TLS on at both ends, and the certificate of the CA named here?"),
+                )
+            })?;
+            Link::tls(stream.into())?
+        }
+        _ => Link::plain(fd, unix)?,
+    };
+    let (mut reader, mut sink) = (FrameReader::new(link.source), link.sink);
+    handshake::greet(&mut reader, &mut sink, security, trusted).await?;
+    Ok((reader, sink, link.hangup))
+}

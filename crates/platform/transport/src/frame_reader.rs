@@ -1,0 +1,163 @@
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use forebay_protocol::{FRAME_HEADER_BYTES, FrameHeader};
+use forebay_types::{Error, Result};
+
+use crate::batch::checksum;
+use crate::link::Source;
+use crate::outbox::Outbox;
+
+/// Bytes of the buffer that small frames are read through. What of a payload comes with its header is copied once
+/// more, so the buffer is not larger than pays.
+const BUFFER_BYTES: usize = 16 << 10;
+
+/// A frame without its payload, which is to be taken from the reader next.
+pub(crate) struct Incoming {
+    pub(crate) header: FrameHeader,
+    pub(crate) meta: Bytes,
+    pub(crate) descriptor: Option<OwnedFd>,
+}
+
+/// Takes frames from a connection: many small ones with one read, large payloads straight into a buffer of their own.
+pub(crate) struct FrameReader {
+    source: Source,
+    buffer: Box<[u8]>,
+    /// What of the buffer is filled and not taken yet.
+    start: usize,
+    end: usize,
+    descriptors: VecDeque<OwnedFd>,
+    /// Sent before the reader waits for input, since what it waits for may be the answer.
+    outbox: Option<Arc<Outbox>>,
+}
+
+impl FrameReader {
+    pub(crate) fn new(source: Source) -> Self {
+        let buffer = vec![0; BUFFER_BYTES].into();
+        Self { source, buffer, start: 0, end: 0, descriptors: VecDeque::new(), outbox: None }
+    }
+
+    /// From now on `outbox` is flushed before the reader waits.
+    pub(crate) fn flush_before_waiting(&mut self, outbox: Arc<Outbox>) {
+        self.outbox = Some(outbox);
+    }
+
+    /// The next frame, whose message has at most `meta_max` bytes; none when the peer has ended the connection.
+    pub(crate) async fn next(&mut self, meta_max: u32) -> Result<Option<Incoming>> {
+        if !self.fill(FRAME_HEADER_BYTES).await? {
+            return if self.start == self.end { Ok(None) } else { Err(cut_off()) };
+        }
+        let head = self.buffer[self.start..][..FRAME_HEADER_BYTES].try_into().expect("a header's bytes");
+        let header = FrameHeader::from_bytes(&head)?;
+        if header.meta_len > meta_max {
+            return Err(Error::invalid(format!("message of {} bytes exceeds the limit of {meta_max}", header.meta_len)));
+        }
+        self.start += FRAME_HEADER_BYTES;
+        let meta_len = header.meta_len as usize;
+        let meta = if meta_len <= self.buffer.len() {
+            if !self.fill(meta_len).await? {
+                return Err(cut_off());
+            }
+            self.start += meta_len;
+            Bytes::copy_from_slice(&self.buffer[self.start - meta_len..self.start])
+        } else {
+            self.payload(header.meta_len).await?
+        };
+        if checksum(&header, &meta) != header.crc {
+            return Err(Error::invalid("a frame's checksum is wrong: the peer is no forebay, or the network changes bytes"));
+        }
+        let descriptor = match header.descriptors {
+            0 => None,
+            _ => Some(self.descriptors.pop_front().ok_or_else(|| Error::invalid("a frame came without its descriptor"))?),
+        };
+        // Those of frames that are in the buffer behind this one; a frame has one at most.
+        if self.descriptors.len() > 1 + (self.end - self.start) / FRAME_HEADER_BYTES {
+            return Err(Error::invalid("more descriptors came than frames"));
+        }
+        Ok(Some(Incoming { header, meta, descriptor }))
+    }
+
+    /// The next `len` bytes in a buffer of exactly that size.
+    pub(crate) async fn payload(&mut self, len: u32) -> Result<Bytes> {
+        let len = len as usize;
+        if len == 0 {
+            return Ok(Bytes::new());
+        }
+        let mut payload = BytesMut::with_capacity(len);
+        let buffered = len.min(self.end - self.start);
+        payload.extend_from_slice(&self.buffer[self.start..self.start + buffered]);
+        self.start += buffered;
+        while payload.len() < len {
+            let outbox = &self.outbox;
+            let received = self.source.receive_to(&mut payload, len, || flush(outbox)).await.map_err(lost)?;
+            if received == 0 {
+                return Err(cut_off());
+            }
+        }
+        Ok(payload.freeze())
+    }
+
+    /// Leaves out the next `len` bytes.
+    pub(crate) async fn skip(&mut self, len: u32) -> Result<()> {
+        let mut left = len as usize;
+        loop {
+            let step = left.min(self.end - self.start);
+            self.start += step;
+            left -= step;
+            if left == 0 {
+                return Ok(());
+            }
+            if !self.fill(1).await? {
+                return Err(cut_off());
+            }
+        }
+    }
+
+    /// Leaves out everything until the peer ends the connection.
+    pub(crate) async fn skip_all(&mut self) {
+        loop {
+            self.start = self.end;
+            self.descriptors.clear();
+            if !matches!(self.fill(1).await, Ok(true)) {
+                return;
+            }
+        }
+    }
+
+    /// Receives until the buffer holds `wanted` bytes; false when the connection ends before.
+    async fn fill(&mut self, wanted: usize) -> Result<bool> {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+        while self.end - self.start < wanted {
+            if self.start + wanted > self.buffer.len() || self.end == self.buffer.len() {
+                self.buffer.copy_within(self.start..self.end, 0);
+                (self.start, self.end) = (0, self.end - self.start);
+            }
+            let outbox = &self.outbox;
+            let into = &mut self.buffer[self.end..];
+            let received = self.source.receive(into, &mut self.descriptors, || flush(outbox)).await.map_err(lost)?;
+            if received == 0 {
+                return Ok(false);
+            }
+            self.end += received;
+        }
+        Ok(true)
+    }
+}
+
+fn flush(outbox: &Option<Arc<Outbox>>) {
+    if let Some(outbox) = outbox {
+        outbox.flush();
+    }
+}
+
+fn cut_off() -> Error {
+    Error::closed("the connection ended within a frame")
+}
+
+fn lost(error: std::io::Error) -> Error {
+    Error::closed(format!("the connection was lost: {error}")).with_source(error)
+}

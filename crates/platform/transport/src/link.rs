@@ -1,0 +1,169 @@
+use std::collections::VecDeque;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use bytes::{BufMut, BytesMut};
+use rustix::net::Shutdown;
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsStream;
+
+use crate::batch::Batch;
+use crate::socket::{Room, Socket};
+
+/// Bytes received at once into a payload.
+const RECEIVE_BYTES: usize = 256 << 10;
+
+/// A connection before it is put to use: its two directions, and the means to end it.
+pub(crate) struct Link {
+    pub(crate) source: Source,
+    pub(crate) sink: Sink,
+    pub(crate) hangup: Hangup,
+}
+
+/// Where bytes come from.
+pub(crate) enum Source {
+    Socket(Arc<Socket>),
+    Tls(ReadHalf<TlsStream<TcpStream>>),
+}
+
+/// Where bytes go to.
+pub(crate) enum Sink {
+    Socket { socket: Arc<Socket>, room: Option<Room> },
+    Tls(WriteHalf<TlsStream<TcpStream>>),
+}
+
+/// Ends a connection, from any task.
+pub(crate) enum Hangup {
+    Socket(Arc<Socket>),
+    Tls(OwnedFd),
+}
+
+impl Link {
+    /// Over a connected socket as it is.
+    pub(crate) fn plain(fd: OwnedFd, unix: bool) -> io::Result<Self> {
+        let socket = Arc::new(Socket::new(fd, unix)?);
+        Ok(Self {
+            source: Source::Socket(socket.clone()),
+            sink: Sink::Socket { socket: socket.clone(), room: None },
+            hangup: Hangup::Socket(socket),
+        })
+    }
+
+    /// Over TLS.
+    pub(crate) fn tls(stream: TlsStream<TcpStream>) -> io::Result<Self> {
+        let hangup = stream.get_ref().0.as_fd().try_clone_to_owned()?;
+        let (source, sink) = tokio::io::split(stream);
+        Ok(Self { source: Source::Tls(source), sink: Sink::Tls(sink), hangup: Hangup::Tls(hangup) })
+    }
+}
+
+impl Source {
+    /// Receives some bytes, and descriptors that come along; 0 at the end. `idle` is called before waiting.
+    pub(crate) async fn receive(
+        &mut self,
+        into: &mut [u8],
+        descriptors: &mut VecDeque<OwnedFd>,
+        idle: impl Fn(),
+    ) -> io::Result<usize> {
+        match self {
+            Self::Socket(socket) => socket.receive(into, descriptors, idle).await,
+            Self::Tls(stream) => {
+                idle();
+                stream.read(into).await
+            }
+        }
+    }
+
+    /// Receives some bytes to the end of `into`, which then holds `len` bytes at most; 0 at the end.
+    pub(crate) async fn receive_to(&mut self, into: &mut BytesMut, len: usize, idle: impl Fn()) -> io::Result<usize> {
+        let wanted = (len - into.len()).min(RECEIVE_BYTES);
+        match self {
+            Self::Socket(socket) => {
+                let spare: &mut [MaybeUninit<u8>] = &mut into.spare_capacity_mut()[..wanted];
+                let received = socket.receive_uninit(spare, idle).await?;
+                filled(into, received);
+                Ok(received)
+            }
+            Self::Tls(stream) => {
+                idle();
+                stream.read_buf(&mut into.limit(wanted)).await
+            }
+        }
+    }
+}
+
+#[allow(unsafe_code, reason = "received bytes become part of the buffer without being written twice")]
+fn filled(into: &mut BytesMut, received: usize) {
+    // SAFETY: `receive_uninit` was given the spare capacity and has initialised its first `received` bytes.
+    unsafe { into.advance_mut(received) };
+}
+
+impl Sink {
+    /// Sends until something is through or the connection fails; the bytes of the frames that are through.
+    pub(crate) async fn send(&mut self, batch: &mut Batch) -> io::Result<usize> {
+        match self {
+            Self::Socket { socket, room } => {
+                match batch.send_with(|slices, descriptor| socket.send(slices, descriptor)) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    result => return result,
+                }
+                let room = match room {
+                    Some(room) => room,
+                    None => room.insert(Room::of(socket)?),
+                };
+                room.send(|| batch.send_with(|slices, descriptor| socket.send(slices, descriptor))).await
+            }
+            Self::Tls(stream) => {
+                std::future::poll_fn(|cx| {
+                    let sent = batch.send_with(|slices, _| match Pin::new(&mut *stream).poll_write_vectored(cx, slices) {
+                        Poll::Ready(result) => result,
+                        Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
+                    });
+                    match sent {
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
+                        result => Poll::Ready(result),
+                    }
+                })
+                .await
+            }
+        }
+    }
+
+    /// Everything is out: gives back what sending needed.
+    pub(crate) async fn rest(&mut self) -> io::Result<()> {
+        match self {
+            Self::Socket { socket, room } => {
+                if socket.is_unix() {
+                    *room = None;
+                }
+                Ok(())
+            }
+            Self::Tls(stream) => stream.flush().await,
+        }
+    }
+}
+
+impl Hangup {
+    /// Ends the connection in both directions.
+    pub(crate) fn hang_up(&self) {
+        self.shutdown(Shutdown::Both);
+    }
+
+    /// Tells the peer that nothing more will be sent.
+    pub(crate) fn finish(&self) {
+        self.shutdown(Shutdown::Write);
+    }
+
+    fn shutdown(&self, how: Shutdown) {
+        // Fails only when the connection has ended already.
+        let _ = match self {
+            Self::Socket(socket) => rustix::net::shutdown(socket, how),
+            Self::Tls(fd) => rustix::net::shutdown(fd, how),
+        };
+    }
+}

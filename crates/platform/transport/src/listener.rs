@@ -1,0 +1,95 @@
+use std::io::{self, ErrorKind as Io};
+use std::os::fd::OwnedFd;
+
+use forebay_types::{Error, Result};
+use tokio::net::{TcpListener, UnixListener};
+
+use crate::unix_file::{self, UnixFile};
+use crate::{Address, Peer, Security, socket};
+
+/// A place where connections come in, before a [`crate::Server`] takes them.
+pub struct Listener {
+    socket: ListenerSocket,
+    address: Address,
+}
+
+enum ListenerSocket {
+    Tcp(TcpListener),
+    // The file goes when the listener does.
+    Unix(UnixListener, #[allow(dead_code, reason = "kept to be dropped")] UnixFile),
+}
+
+/// A connection that has come in.
+pub(crate) struct Accepted {
+    pub(crate) fd: OwnedFd,
+    pub(crate) peer: Peer,
+}
+
+impl Listener {
+    /// Listens at `address`; port 0 takes any free one. `Invalid` when the port or socket is in use, or no such
+    /// address is this machine's.
+    ///
+    /// The file of a Unix socket is for the same user only; one that a dead process left behind is replaced.
+    pub async fn bind(address: &Address) -> Result<Self> {
+        match address {
+            Address::Tcp(host_port) => {
+                let failed = |error: io::Error| {
+                    let remedy = match error.kind() {
+                        Io::AddrInUse => "stop the process that uses it or choose another port",
+                        Io::PermissionDenied => "choose a port above 1023",
+                        _ => "name an address of this machine, as in 127.0.0.1:7411",
+                    };
+                    Error::invalid(format!("can't listen at {address}: {error}; {remedy}")).with_source(error)
+                };
+                let listener = TcpListener::bind(host_port.as_str()).await.map_err(failed)?;
+                let address = Address::Tcp(listener.local_addr().map_err(failed)?.to_string());
+                Ok(Self { socket: ListenerSocket::Tcp(listener), address })
+            }
+            Address::Unix(path) => {
+                let (listener, file) = unix_file::listen(path)?;
+                let listener = UnixListener::from_std(listener)?;
+                Ok(Self { socket: ListenerSocket::Unix(listener, file), address: address.clone() })
+            }
+        }
+    }
+
+    /// Where it listens, with the port that it got.
+    pub fn local_address(&self) -> Address {
+        self.address.clone()
+    }
+
+    /// `Invalid` when machines elsewhere could connect without proving a token.
+    pub(crate) fn check(&self, security: &Security) -> Result<()> {
+        let ListenerSocket::Tcp(listener) = &self.socket else { return Ok(()) };
+        if security.token().is_none() && !listener.local_addr()?.ip().is_loopback() {
+            return Err(Error::invalid(format!(
+                "{} can be reached from other machines and there is no cluster token: set FOREBAY_TOKEN, or listen at 127.0.0.1",
+                self.address
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether connections come by TCP.
+    pub(crate) fn is_tcp(&self) -> bool {
+        matches!(self.socket, ListenerSocket::Tcp(_))
+    }
+
+    /// The next connection.
+    pub(crate) async fn accept(&self) -> io::Result<Accepted> {
+        match &self.socket {
+            ListenerSocket::Tcp(listener) => {
+                let (stream, address) = listener.accept().await?;
+                socket::set_tcp_options(&stream)?;
+                let peer = Peer { address: address.to_string(), unix: false, same_user: false };
+                Ok(Accepted { fd: stream.into_std()?.into(), peer })
+            }
+            ListenerSocket::Unix(listener, _) => {
+                let (stream, _) = listener.accept().await?;
+                let (uid, same_user) = socket::unix_peer(&stream)?;
+                let peer = Peer { address: format!("unix:uid={uid}"), unix: true, same_user };
+                Ok(Accepted { fd: stream.into_std()?.into(), peer })
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use forebay_protocol::FrameKind;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::batch::{Batch, OutFrame};
+use crate::link::Sink;
+use crate::socket::Socket;
+
+/// Batches that a sender takes on beside its own before it leaves the rest to the writer task.
+const DIRECT_BATCHES_MAX: usize = 8;
+
+/// The frames that wait to be sent on one connection.
+///
+/// Who puts a frame in sends it at once, and what others put in meanwhile: no task has to be woken for it. Only when
+/// the socket is full (and always with TLS) the connection's writer task takes over. Never more than one of them
+/// sends: who does has set `State::sending`.
+pub(crate) struct Outbox {
+    state: Mutex<State>,
+    direct: Option<Arc<Socket>>,
+    work: Notify,
+    progress: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<OutFrame>,
+    /// Bytes of frames that are not through yet, those being sent among them.
+    bytes: usize,
+    /// What the writer task is to go on with.
+    handed_over: Batch,
+    sending: bool,
+    closed: bool,
+}
+
+impl Outbox {
+    /// An outbox that is emptied into `sink` by [`Self::write`].
+    pub(crate) fn new(sink: &Sink) -> Self {
+        let direct = match sink {
+            Sink::Socket { socket, .. } => Some(socket.clone()),
+            Sink::Tls(_) => None,
+        };
+        Self { state: Mutex::default(), direct, work: Notify::new(), progress: Notify::new() }
+    }
+
+    /// Puts a frame in without sending it yet. A closed outbox drops it.
+    pub(crate) fn push(&self, frame: OutFrame) {
+        let mut state = self.state.lock();
+        if !state.closed {
+            state.bytes += frame.bytes();
+            state.queue.push_back(frame);
+        }
+    }
+
+    /// Puts a frame in and sends it as soon as can be.
+    pub(crate) fn send(&self, frame: OutFrame) {
+        self.push(frame);
+        self.flush();
+    }
+
+    /// Bytes of frames that are not through yet.
+    pub(crate) fn bytes(&self) -> usize {
+        self.state.lock().bytes
+    }
+
+    /// Frames that no one has begun to send.
+    pub(crate) fn len(&self) -> usize {
+        self.state.lock().queue.len()
+    }
+
+    /// Takes a request back that no one has begun to send.
+    pub(crate) fn withdraw(&self, tag: u64) -> bool {
+        let mut state = self.state.lock();
+        let found = state.queue.iter().position(|frame| frame.kind == FrameKind::Request && frame.tag == tag);
+        let frame = found.and_then(|index| state.queue.remove(index));
+        state.bytes -= frame.as_ref().map_or(0, OutFrame::bytes);
+        frame.is_some()
+    }
+
+    /// Sends what is there, as far as the socket takes it now.
+    pub(crate) fn flush(&self) {
+        let mut batch = Batch::default();
+        {
+            let mut state = self.state.lock();
+            if state.sending || state.queue.is_empty() {
+                return;
+            }
+            state.sending = true;
+            std::mem::swap(&mut state.queue, &mut batch.frames);
+        }
+        if let Some(socket) = &self.direct {
+            for _ in 0..DIRECT_BATCHES_MAX {
+                let full =
+                    self.send_batch(&mut batch, |batch| batch.send_with(|slices, descriptor| socket.send(slices, descriptor)));
+                // Any other error comes up again in the writer task, which ends the connection for it.
+                if full.is_err() {
+                    break;
+                }
+                if !self.next_batch(&mut batch) {
+                    return;
+                }
+            }
+        }
+        self.state.lock().handed_over = batch;
+        self.work.notify_one();
+    }
+
+    /// The writer task: sends what is handed over to it. Returns when the connection fails or the outbox is closed.
+    pub(crate) async fn write(&self, mut sink: Sink) -> io::Result<()> {
+        loop {
+            self.work.notified().await;
+            let mut batch = {
+                let mut state = self.state.lock();
+                if state.closed {
+                    return Ok(());
+                }
+                std::mem::take(&mut state.handed_over)
+            };
+            if batch.is_empty() {
+                continue;
+            }
+            loop {
+                while !batch.is_empty() {
+                    let through = sink.send(&mut batch).await?;
+                    self.release(through);
+                    tokio::task::coop::consume_budget().await;
+                }
+                if !self.next_batch(&mut batch) {
+                    break;
+                }
+            }
+            sink.rest().await?;
+        }
+    }
+
+    /// Waits until `bytes` of frames or less are not through.
+    pub(crate) async fn drained_to(&self, bytes: usize) {
+        loop {
+            let mut progress = std::pin::pin!(self.progress.notified());
+            progress.as_mut().enable();
+            {
+                let state = self.state.lock();
+                if state.bytes <= bytes || state.closed {
+                    return;
+                }
+            }
+            progress.await;
+        }
+    }
+
+    /// Drops everything, now and from now on.
+    pub(crate) fn close(&self) {
+        let dropped = {
+            let mut state = self.state.lock();
+            state.closed = true;
+            state.bytes = 0;
+            (std::mem::take(&mut state.queue), std::mem::take(&mut state.handed_over))
+        };
+        drop(dropped);
+        self.work.notify_one();
+        self.progress.notify_waiters();
+    }
+
+    fn send_batch(&self, batch: &mut Batch, mut send: impl FnMut(&mut Batch) -> io::Result<usize>) -> io::Result<()> {
+        while !batch.is_empty() {
+            let through = send(batch)?;
+            self.release(through);
+        }
+        Ok(())
+    }
+
+    /// Fills the empty `batch` with what came in; with nothing there sending is over.
+    fn next_batch(&self, batch: &mut Batch) -> bool {
+        let mut state = self.state.lock();
+        if state.queue.is_empty() {
+            state.sending = false;
+            return false;
+        }
+        std::mem::swap(&mut state.queue, &mut batch.frames);
+        true
+    }
+
+    fn release(&self, through: usize) {
+        if through > 0 {
+            let mut state = self.state.lock();
+            // A closed outbox counts nothing any more.
+            state.bytes = state.bytes.saturating_sub(through);
+            drop(state);
+            self.progress.notify_waiters();
+        }
+    }
+}

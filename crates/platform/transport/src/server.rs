@@ -1,0 +1,97 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_types::{Error, Result};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tracing::warn;
+
+use crate::listener::Listener;
+use crate::serve::{self, Shared};
+use crate::{Address, Security, ServerLimits, Service, tls};
+
+/// How long running calls get at a shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long to wait when the system has no descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Peers over the limit of connections that are told so at a time; others are just dropped.
+const TURNED_AWAY_MAX: usize = 64;
+
+/// The answering side: accepts connections and serves them. Dropping it ends all of them at once.
+pub struct Server {
+    address: Address,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    /// Serves what comes in at `listener`.
+    ///
+    /// `Invalid` when the listener can be reached from other machines and there is no token, or when the files for
+    /// TLS can't be used.
+    pub fn start<S: Service>(listener: Listener, security: Security, service: Arc<S>, limits: ServerLimits) -> Result<Self> {
+        listener.check(&security)?;
+        let acceptor = match &security.tls {
+            Some(settings) if listener.is_tcp() => Some(tls::acceptor(settings)?),
+            _ => None,
+        };
+        let address = listener.local_address();
+        let stop = watch::Sender::new(false);
+        let shared = Arc::new(Shared { service, security, acceptor, limits });
+        let task = tokio::spawn(accept(listener, shared, stop.subscribe()));
+        Ok(Self { address, stop, task })
+    }
+
+    /// Where it listens.
+    pub fn local_address(&self) -> Address {
+        self.address.clone()
+    }
+
+    /// Takes no more connections and requests, lets running calls finish for up to 5 s, and ends.
+    pub async fn shutdown(mut self) {
+        self.stop.send_replace(true);
+        // Fails only by a defect, which the runtime reports.
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn accept<S: Service>(listener: Listener, shared: Arc<Shared<S>>, mut stop: watch::Receiver<bool>) {
+    let mut connections = JoinSet::new();
+    let mut turned_away = JoinSet::new();
+    let stopped = stop.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next() => continue,
+            Some(_) = turned_away.join_next() => continue,
+            _ = stop.wait_for(|stop| *stop) => break,
+        };
+        match accepted {
+            Ok(accepted) if connections.len() < shared.limits.connections => {
+                connections.spawn(serve::serve(shared.clone(), accepted, stopped.clone()));
+            }
+            Ok(accepted) => {
+                warn!(peer = %accepted.peer.address, connections = connections.len(), "connection refused: too many");
+                if shared.acceptor.is_none() && turned_away.len() < TURNED_AWAY_MAX {
+                    let error = Error::retry(format!("the server has its limit of {} connections", connections.len()));
+                    turned_away.spawn(serve::turn_away(accepted, error));
+                }
+            }
+            Err(error) => {
+                warn!(reason = %error, "connection not accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+    drop(listener);
+    let finished = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(SHUTDOWN_TIMEOUT, finished).await.is_err() {
+        warn!(connections = connections.len(), "connections ended at shutdown with calls still running");
+    }
+}

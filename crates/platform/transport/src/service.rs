@@ -1,0 +1,74 @@
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use forebay_types::Result;
+
+/// What a server offers: makes a [`Session`] for each connection.
+pub trait Service: Send + Sync + 'static {
+    /// What lives as long as a connection.
+    type Session: Session;
+
+    /// Called when a peer has passed the handshake. An error refuses it, and is told to it.
+    fn open(&self, peer: Peer) -> Result<Self::Session>;
+}
+
+/// The server's side of one connection.
+pub trait Session: Send + Sync + 'static {
+    /// Answers a request. Calls of a connection run at the same time. The future is polled once on the task that
+    /// reads the connection, so that an answer which is at hand costs no task; it goes on in a task of its own. It
+    /// is dropped when the caller cancels or the connection ends.
+    fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> impl Future<Output = Response> + Send;
+
+    /// Takes a message that has no answer; must not block.
+    fn notice(self: &Arc<Self>, meta: Bytes);
+
+    /// The connection has ended; called exactly once for every session.
+    fn closed(&self) {}
+}
+
+/// Who is at the other end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// `host:port`, or `unix:` with the process id.
+    pub address: String,
+    /// Connected by a Unix socket, so that descriptors can be passed.
+    pub unix: bool,
+    /// Of the same user as this process; known of Unix sockets only.
+    pub same_user: bool,
+}
+
+/// What a [`Session`] answers.
+#[derive(Debug, Default)]
+pub struct Response {
+    /// The message.
+    pub meta: Bytes,
+    /// Raw bytes after it, sent from where they lie. At most 64 MiB in all.
+    pub payload: Vec<Bytes>,
+    /// Handed over with the frame on Unix sockets, and dropped on others.
+    pub descriptor: Option<OwnedFd>,
+}
+
+impl Response {
+    /// A message without payload.
+    pub fn new(meta: Bytes) -> Self {
+        Self { meta, ..Self::default() }
+    }
+}
+
+/// Limits of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerLimits {
+    /// Connections at a time; more are refused with `Retry`.
+    pub connections: usize,
+    /// Requests in flight a connection; the server reads no further until one is done.
+    pub in_flight: usize,
+    /// Payload bytes of requests in flight a connection, and of answers waiting to be sent; as above.
+    pub payload_bytes: usize,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self { connections: 1024, in_flight: 1024, payload_bytes: 256 << 20 }
+    }
+}

@@ -1,0 +1,156 @@
+//! A service that does what the request's text says.
+
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_transport::{Address, Connection, Listener, Peer, Response, Security, Server, ServerLimits, Service, Session};
+use forebay_types::Result;
+
+#[derive(Default)]
+pub struct Desk {
+    pub opened: AtomicUsize,
+    pub closed: AtomicUsize,
+    pub running: AtomicUsize,
+    pub dropped: AtomicUsize,
+    pub notices: parking_lot::Mutex<Vec<Bytes>>,
+    pub peers: parking_lot::Mutex<Vec<Peer>>,
+}
+
+struct DeskService(Arc<Desk>);
+
+pub struct DeskSession(Arc<Desk>);
+
+impl Service for DeskService {
+    type Session = DeskSession;
+
+    fn open(&self, peer: Peer) -> Result<DeskSession> {
+        self.0.opened.fetch_add(1, Ordering::SeqCst);
+        self.0.peers.lock().push(peer);
+        Ok(DeskSession(self.0.clone()))
+    }
+}
+
+/// Counts a call that runs, and one that was dropped before its end.
+struct Running<'a>(&'a Desk, bool);
+
+impl<'a> Running<'a> {
+    fn new(desk: &'a Desk) -> Self {
+        desk.running.fetch_add(1, Ordering::SeqCst);
+        Self(desk, false)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+        if !self.1 {
+            self.0.dropped.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Session for DeskSession {
+    async fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
+        let mut running = Running::new(&self.0);
+        let text = String::from_utf8_lossy(&meta).into_owned();
+        let (what, number) = text.split_once(' ').unwrap_or((&text, "0"));
+        let number: u64 = number.parse().unwrap_or(0);
+        let response = match what {
+            "echo" => Response { meta, payload: vec![payload], descriptor: None },
+            // Answers after so many milliseconds.
+            "sleep" => {
+                tokio::time::sleep(Duration::from_millis(number)).await;
+                Response::new(meta)
+            }
+            // Gives so many bytes back, in pieces.
+            "give" => {
+                let piece = Bytes::from(pattern(1 << 20));
+                let whole = (number >> 20) as usize;
+                let mut pieces = vec![piece.clone(); whole];
+                pieces.push(piece.slice(..(number as usize) & ((1 << 20) - 1)));
+                Response { meta, payload: pieces, descriptor: None }
+            }
+            "sum" => Response::new(Bytes::from(crc32c::crc32c(&payload).to_le_bytes().to_vec())),
+            "file" => Response { meta, payload: Vec::new(), descriptor: Some(memory(b"what the descriptor holds")) },
+            "panic" => {
+                tokio::task::yield_now().await;
+                panic!("as asked for")
+            }
+            other => panic!("no such request: {other}"),
+        };
+        running.1 = true;
+        response
+    }
+
+    fn notice(self: &Arc<Self>, meta: Bytes) {
+        self.0.notices.lock().push(meta);
+    }
+
+    fn closed(&self) {
+        self.0.closed.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+pub fn memory(contents: &[u8]) -> OwnedFd {
+    let fd = rustix::fs::memfd_create("desk", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+    let mut file = std::fs::File::from(fd);
+    file.write_all(contents).unwrap();
+    file.into()
+}
+
+pub fn pattern(len: usize) -> Vec<u8> {
+    (0..len as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
+}
+
+pub fn local() -> Address {
+    Address::Tcp("127.0.0.1:0".into())
+}
+
+pub fn token(token: &str) -> Security {
+    Security { token: Some(token.into()), tls: None }
+}
+
+pub struct Open {
+    pub desk: Arc<Desk>,
+    pub server: Server,
+    pub address: Address,
+}
+
+pub async fn open_at(address: &Address, security: Security, limits: ServerLimits) -> Open {
+    let listener = Listener::bind(address).await.unwrap();
+    let address = listener.local_address();
+    let desk = Arc::new(Desk::default());
+    let server = Server::start(listener, security, Arc::new(DeskService(desk.clone())), limits).unwrap();
+    Open { desk, server, address }
+}
+
+pub async fn open() -> Open {
+    open_at(&local(), Security::default(), ServerLimits::default()).await
+}
+
+impl Open {
+    pub async fn connect(&self) -> Connection {
+        Connection::connect(&self.address, &Security::default()).await.unwrap()
+    }
+}
+
+/// A folder with a Unix socket's path in it.
+pub fn unix() -> (tempfile::TempDir, Address) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    (folder, Address::Unix(path))
+}
+
+/// Waits until `what` holds, 5 s at most.
+pub async fn until(what: impl Fn() -> bool) {
+    let waiting = async {
+        while !what() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), waiting).await.expect("it did not come to pass within 5 s");
+}
