@@ -1,0 +1,87 @@
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use forebay_types::{Owner, PAGE_BYTES};
+
+/// What a tier's pages are counted by. All in pages.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    by_owner: [AtomicU64; 3],
+    kept: AtomicU64,
+    pinned: AtomicU64,
+    /// Blocks of which the tier has any page.
+    blocks: AtomicU64,
+}
+
+pub(crate) const OWNERS: [Owner; 3] = [Owner::Cache, Owner::Temporary, Owner::Shard];
+
+impl Account {
+    pub fn add(&self, owner: Owner, pages: u32, keep: bool, pinned: bool) {
+        self.by_owner[index(owner)].fetch_add(u64::from(pages), Relaxed);
+        if keep {
+            self.kept.fetch_add(u64::from(pages), Relaxed);
+        }
+        if pinned {
+            self.pinned.fetch_add(u64::from(pages), Relaxed);
+        }
+    }
+
+    pub fn subtract(&self, owner: Owner, pages: u32, keep: bool, pinned: bool) {
+        self.by_owner[index(owner)].fetch_sub(u64::from(pages), Relaxed);
+        if keep {
+            self.kept.fetch_sub(u64::from(pages), Relaxed);
+        }
+        if pinned {
+            self.pinned.fetch_sub(u64::from(pages), Relaxed);
+        }
+    }
+
+    /// Counts pages as kept from now on, or not.
+    pub fn set_kept(&self, pages: u64, keep: bool) {
+        if keep {
+            self.kept.fetch_add(pages, Relaxed);
+        } else {
+            self.kept.fetch_sub(pages, Relaxed);
+        }
+    }
+
+    /// Counts pages as pinned from now on, or not.
+    pub fn set_pinned(&self, pages: u32, pinned: bool) {
+        if pinned {
+            self.pinned.fetch_add(u64::from(pages), Relaxed);
+        } else {
+            self.pinned.fetch_sub(u64::from(pages), Relaxed);
+        }
+    }
+
+    pub fn add_block(&self) {
+        self.blocks.fetch_add(1, Relaxed);
+    }
+
+    pub fn drop_block(&self) {
+        self.blocks.fetch_sub(1, Relaxed);
+    }
+
+    pub fn blocks(&self) -> u64 {
+        self.blocks.load(Relaxed)
+    }
+
+    pub fn kept_bytes(&self) -> u64 {
+        self.kept.load(Relaxed) * PAGE_BYTES
+    }
+
+    pub fn pinned_bytes(&self) -> u64 {
+        self.pinned.load(Relaxed) * PAGE_BYTES
+    }
+
+    pub fn bytes_of(&self, owner: Owner) -> u64 {
+        self.by_owner[index(owner)].load(Relaxed) * PAGE_BYTES
+    }
+}
+
+fn index(owner: Owner) -> usize {
+    match owner {
+        Owner::Cache => 0,
+        Owner::Temporary => 1,
+        Owner::Shard => 2,
+    }
+}

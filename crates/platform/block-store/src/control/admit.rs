@@ -1,0 +1,134 @@
+use std::sync::Arc;
+
+use forebay_types::{Error, PageRun, Result};
+
+use crate::core::Core;
+use crate::settings::SegmentSpec;
+use crate::table::{BlockRef, Segment, SegmentRef, TierKind, by_block};
+
+/// Room in a tier for pages that are to come.
+pub(crate) struct Reservation {
+    core: Arc<Core>,
+    tier: TierKind,
+    pages: u64,
+}
+
+impl Reservation {
+    /// `pages` of what was promised are there now, and stay counted.
+    pub fn spend(&mut self, pages: u64) {
+        assert!(pages <= self.pages, "{pages} pages of {} promised", self.pages);
+        self.pages -= pages;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.core.tier(self.tier).release(self.pages);
+    }
+}
+
+impl Core {
+    /// Makes room for `pages` more, evicting as much as it takes. `Retry` when everything else is pinned or kept.
+    pub fn make_room(self: &Arc<Self>, tier: TierKind, pages: u64) -> Result<Reservation> {
+        let books = self.tier(tier);
+        if pages <= books.capacity_pages() {
+            loop {
+                if books.try_reserve(pages) {
+                    return Ok(Reservation { core: self.clone(), tier, pages });
+                }
+                if !self.evict_block(tier) {
+                    break;
+                }
+            }
+        }
+        let (name, capacity) = (tier.name(), books.capacity_bytes());
+        Err(Error::retry(format!(
+            "no room for {pages} pages in the {name} tier of {capacity} bytes: the rest is pinned or kept; free something or make it larger"
+        )))
+    }
+
+    /// Finds or adds a segment, pins the blocks of `run` and sees to an extent in the DRAM tier; `Retry` when addresses
+    /// have run out and nothing can be evicted.
+    pub fn enter(&self, spec: &SegmentSpec, run: PageRun) -> Result<SegmentRef> {
+        loop {
+            let mut shard = self.table.by_id(spec.id);
+            let segment = shard.find_or_add(spec)?;
+            let entry = shard.get(segment);
+            if spec.keep && !entry.keep {
+                self.keep_entry(entry, true);
+            }
+            if self.place(TierKind::Dram, entry) {
+                self.pin_blocks(entry, run);
+                return Ok(segment);
+            }
+            shard.drop_if_forgotten(segment);
+            drop(shard);
+            if !self.evict_block(TierKind::Dram) {
+                return Err(Error::retry("the DRAM tier has no addresses left and all of it is pinned or kept"));
+            }
+        }
+    }
+
+    /// Sees to an extent; false when there are no addresses for one.
+    pub fn place(&self, tier: TierKind, entry: &mut Segment) -> bool {
+        if entry.copy(tier).extent.is_none() {
+            let extent = self.tier(tier).addresses.lock().allocate(u64::from(entry.pages()));
+            entry.copy_mut(tier).extent = extent;
+        }
+        entry.copy(tier).extent.is_some()
+    }
+
+    /// Makes claimed pages readable and ends the claim.
+    pub fn publish(&self, tier: TierKind, segment: SegmentRef, run: PageRun) {
+        let mut admitted = Vec::new();
+        let mut shard = self.table.of(segment);
+        let entry = shard.get(segment);
+        entry.copy_mut(tier).claims.remove(run);
+        for (block, bits) in by_block(run) {
+            let (added, was_empty) = entry.insert(tier, block, bits);
+            let pinned = tier == TierKind::Dram && entry.pins.is_pinned(block);
+            let account = &self.tier(tier).account;
+            account.add(entry.owner, added, entry.keep, pinned);
+            if was_empty {
+                account.add_block();
+            }
+            if entry.copy(tier).listed >> block & 1 == 0 {
+                entry.copy_mut(tier).listed |= 1 << block;
+                admitted.push((segment.block(block), fingerprint(entry, block)));
+            }
+        }
+        drop(shard);
+        self.list(tier, &admitted);
+    }
+
+    /// Tells the tier's policy of blocks that have come in.
+    pub fn list(&self, tier: TierKind, admitted: &[(BlockRef, u32)]) {
+        let books = self.tier(tier);
+        if !admitted.is_empty() {
+            let mut policy = books.policy.lock();
+            admitted.iter().for_each(|(block, fingerprint)| policy.admit(*block, *fingerprint));
+            // Entries of blocks that were freed go when they come up; where nothing is ever evicted they go here.
+            if policy.len() as u64 > 2 * books.account.blocks() + 1024 {
+                policy.retain(&mut |block| self.is_listed(tier, block));
+            }
+        }
+        books.unstick();
+    }
+
+    fn is_listed(&self, tier: TierKind, block: BlockRef) -> bool {
+        let mut shard = self.table.of(block.segment());
+        let entry = shard.get(block.segment());
+        if !entry.present(tier, block.block()).is_empty() {
+            return true;
+        }
+        entry.copy_mut(tier).listed &= !(1 << block.block());
+        shard.drop_if_forgotten(block.segment());
+        false
+    }
+}
+
+/// What a policy remembers a block by after it went.
+pub(crate) fn fingerprint(entry: &Segment, block: u32) -> u32 {
+    let id = (entry.id.0 as u64) ^ ((entry.id.0 >> 64) as u64).rotate_left(17);
+    (id.wrapping_add(u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 16) as u32
+}

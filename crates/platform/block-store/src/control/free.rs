@@ -1,0 +1,52 @@
+use forebay_types::{PAGE_BYTES, SegmentId};
+
+use crate::core::Core;
+use crate::table::{Segment, TierKind};
+
+impl Core {
+    /// Drops a segment from both tiers; returns the bytes that come back once its pins have ended.
+    pub fn free(&self, id: SegmentId) -> u64 {
+        let mut shard = self.table.by_id(id);
+        let Some(segment) = shard.find(id) else { return 0 };
+        let entry = shard.get(segment);
+        let pages: u64 = self.tiers().map(|tier| entry.page_count(tier)).sum();
+        if entry.keep {
+            self.keep_entry(entry, false);
+        }
+        shard.bury(segment);
+        let reclaims = self.settle(&mut shard, segment);
+        drop(shard);
+        self.unstick();
+        self.reclaim(reclaims);
+        pages * PAGE_BYTES
+    }
+
+    /// Sets or lifts the keep flag; false when the segment is not held.
+    pub fn set_keep(&self, id: SegmentId, keep: bool) -> bool {
+        let mut shard = self.table.by_id(id);
+        let Some(entry) = shard.by_id(id) else { return false };
+        if entry.keep != keep {
+            self.keep_entry(entry, keep);
+        }
+        drop(shard);
+        self.unstick();
+        true
+    }
+
+    pub fn keep_entry(&self, entry: &mut Segment, keep: bool) {
+        entry.keep = keep;
+        for tier in self.tiers() {
+            self.tier(tier).account.set_kept(entry.page_count(tier), keep);
+        }
+    }
+
+    /// The tiers that this store has.
+    pub fn tiers(&self) -> impl Iterator<Item = TierKind> + use<> {
+        [TierKind::Dram].into_iter()
+    }
+
+    /// Something changed that may make blocks evictable.
+    pub fn unstick(&self) {
+        self.tiers().for_each(|tier| self.tier(tier).unstick());
+    }
+}

@@ -1,0 +1,76 @@
+use forebay_types::{PAGES_PER_BLOCK, PageRun};
+
+use crate::core::Core;
+use crate::table::{PageBits, Segment, TierKind};
+
+/// Addresses of a tier that nothing in the table refers to any more, still to be given back.
+#[derive(Debug)]
+#[must_use = "what is taken out of the table has to be given back"]
+pub(crate) struct Reclaim {
+    pub tier: TierKind,
+    /// Pages that hold data: (address, length).
+    pub runs: Vec<(u64, u64)>,
+    /// The whole extent, when it is given up: (address, length).
+    pub extent: Option<(u64, u64)>,
+}
+
+impl Core {
+    /// Makes pages of a block unreadable and takes them off the books; returns those that were there.
+    pub fn take_pages(&self, entry: &mut Segment, tier: TierKind, block: u32, bits: PageBits) -> PageBits {
+        let (taken, emptied) = entry.remove(tier, block, bits);
+        let pinned = tier == TierKind::Dram && entry.pins.is_pinned(block);
+        let account = &self.tier(tier).account;
+        account.subtract(entry.owner, taken.count(), entry.keep, pinned);
+        if emptied {
+            account.drop_block();
+            entry.forget_uses(tier, block);
+        }
+        taken
+    }
+
+    /// All that a tier has of a segment, as addresses.
+    pub fn take_all(&self, entry: &mut Segment, tier: TierKind) -> Vec<(u64, u64)> {
+        let Some(extent) = entry.copy(tier).extent else { return Vec::new() };
+        let mut runs: Vec<(u64, u64)> = Vec::new();
+        for block in 0..entry.block_count() {
+            let taken = self.take_pages(entry, tier, block, PageBits::span(0, PAGES_PER_BLOCK));
+            for run in taken.runs(block) {
+                let (start, len) = address(extent, run);
+                match runs.last_mut() {
+                    Some((last, last_len)) if *last + *last_len == start => *last_len += len,
+                    _ => runs.push((start, len)),
+                }
+            }
+        }
+        runs
+    }
+
+    /// The extent, when nothing is left in it and nobody uses it; else only `runs`, when there are any.
+    pub fn take_extent(&self, entry: &mut Segment, tier: TierKind, runs: Vec<(u64, u64)>) -> Option<Reclaim> {
+        let extent = match entry.copy(tier).extent {
+            Some(start) if entry.is_idle(tier) => {
+                entry.copy_mut(tier).extent = None;
+                Some((start, u64::from(entry.pages())))
+            }
+            _ => None,
+        };
+        (extent.is_some() || !runs.is_empty()).then_some(Reclaim { tier, runs, extent })
+    }
+
+    /// Gives memory, disk space and addresses back. No lock is held.
+    pub fn reclaim(&self, reclaims: impl IntoIterator<Item = Reclaim>) {
+        for Reclaim { tier, runs, extent } in reclaims {
+            let pages: u64 = runs.into_iter().map(|(start, len)| self.punch(tier, start, len)).sum();
+            // Addresses go back before the room does: whoever finds room finds them too.
+            if let Some((start, len)) = extent {
+                self.tier(tier).addresses.lock().release(start, len);
+            }
+            self.tier(tier).release(pages);
+        }
+    }
+}
+
+/// Where a run of an extent's pages is.
+pub(crate) fn address(extent: u64, run: PageRun) -> (u64, u64) {
+    (extent + u64::from(run.start), u64::from(run.len))
+}

@@ -1,0 +1,179 @@
+use std::sync::Arc;
+
+use forebay_types::{PAGE_BYTES, PageRun, Result, SegmentId};
+
+use crate::control::{OWNERS, Tier};
+use crate::core::Core;
+use crate::data::{ArenaHandle, Fill, Pinned, ReadPages};
+use crate::settings::{SegmentSpec, StoreSettings};
+use crate::table::{Segment, TierKind, by_block};
+use crate::usage::{HeldBytes, RunState, TierUsage, Usage};
+
+/// The DRAM and disk tiers of one worker. Cheap to clone; the last clone to go ends the store's threads.
+#[derive(Clone)]
+pub struct BlockStore {
+    core: Arc<Core>,
+}
+
+impl BlockStore {
+    /// Sets up the DRAM tier and brings the disk tier back as it was. `Invalid` when the folder was written by a newer
+    /// version or is in use by another process.
+    pub fn open(settings: StoreSettings) -> Result<Self> {
+        settings.validate()?;
+        Ok(Self { core: Arc::new(Core::new(settings)?) })
+    }
+
+    /// The pages under a pin if all of them are in the DRAM tier; counts as a use of their blocks. Takes no system call
+    /// and well under a microsecond.
+    pub fn pin(&self, id: SegmentId, pages: PageRun) -> Option<Pinned> {
+        let mut shard = self.core.table.by_id(id);
+        let segment = shard.find(id)?;
+        let pinned = ReadPages::pin(&self.core, &mut shard, segment, pages)?;
+        shard.get(segment).read(pages);
+        Some(Pinned::new(pinned))
+    }
+
+    /// Where the pages of a run are.
+    pub fn state(&self, id: SegmentId, pages: PageRun) -> RunState {
+        let mut shard = self.core.table.by_id(id);
+        let Some(entry) = shard.by_id(id).filter(|entry| pages.end() <= entry.pages()) else {
+            return RunState { missing: vec![pages], ..RunState::default() };
+        };
+        let mut state = RunState::default();
+        for (block, bits) in by_block(pages) {
+            let dram = entry.present(TierKind::Dram, block).and(bits);
+            let disk = entry.present(TierKind::Disk, block).and(bits).without(dram);
+            append(&mut state.dram, dram.runs(block));
+            append(&mut state.disk, disk.runs(block));
+            append(&mut state.missing, bits.without(dram).without(disk).runs(block));
+        }
+        state
+    }
+
+    /// Brings pages from the disk tier into DRAM, verified, several requests in flight, each page read once for all who
+    /// wait. Pages that do not verify are dropped and are missing afterwards, as those are that the disk does not give in
+    /// time; pages that are in neither tier stay missing. `Retry` when there is no room.
+    pub async fn load(&self, _id: SegmentId, _pages: PageRun) -> Result<()> {
+        Ok(())
+    }
+
+    /// Begins to fill pages of a segment: room is made at once, evicting what it takes. `Retry` when everything else is
+    /// pinned or kept, `Invalid` when the pages are none of the segment, `Closed` after [`Self::close`].
+    pub fn begin_fill(&self, segment: SegmentSpec, pages: PageRun) -> Result<Fill> {
+        Fill::begin(&self.core, segment, pages)
+    }
+
+    /// Drops a segment from both tiers, kept or not. Returns the bytes that come back, those under pins when these end.
+    pub fn free(&self, id: SegmentId) -> u64 {
+        self.core.free(id)
+    }
+
+    /// Keeps a segment against eviction, or no longer; false when nothing of it is held. Of a kept segment a block leaves
+    /// the DRAM tier only when the disk tier has it, and never leaves the disk tier.
+    pub fn set_keep(&self, id: SegmentId, keep: bool) -> bool {
+        self.core.set_keep(id, keep)
+    }
+
+    /// Counts uses that the store did not see, as reads in place: `count` is how often the pages (all that are held, when
+    /// none are named) were read once more. More than 3 count as 3.
+    pub fn touch(&self, id: SegmentId, pages: Option<PageRun>, count: u32) {
+        let mut shard = self.core.table.by_id(id);
+        let Some(entry) = shard.by_id(id) else { return };
+        let blocks = match pages {
+            Some(run) => by_block(run).fold(0, |blocks, (block, _)| blocks | 1u64 << block),
+            None => entry.dram.presence.blocks() | entry.disk.presence.blocks(),
+        };
+        (0..count.min(3)).for_each(|_| entry.used(blocks));
+    }
+
+    /// What is held of a segment.
+    pub fn held(&self, id: SegmentId) -> HeldBytes {
+        let mut shard = self.core.table.by_id(id);
+        shard.by_id(id).map(|entry| held(entry)).unwrap_or_default()
+    }
+
+    /// The segments of which any page is held.
+    pub fn segments(&self) -> Vec<SegmentId> {
+        let mut ids = Vec::new();
+        for shard in self.core.table.shards() {
+            ids.extend(shard.living().filter(|(_, entry)| is_held(entry)).map(|(_, entry)| entry.id));
+        }
+        ids
+    }
+
+    /// How full the tiers are.
+    pub fn usage(&self) -> Usage {
+        let (mut segments, mut metadata) = (0, 0);
+        for shard in self.core.table.shards() {
+            segments += shard.len() as u64;
+            metadata += shard.heap_bytes();
+        }
+        metadata += self.core.tiers().map(|tier| self.core.tier(tier).heap_bytes()).sum::<usize>();
+        Usage {
+            dram: tier_usage(&self.core.dram),
+            disk: TierUsage::default(),
+            segments,
+            warnings: Vec::new(),
+            metadata_bytes: metadata as u64,
+        }
+    }
+
+    /// Bytes of the DRAM tier that can't be evicted because a reader or a fill has pinned their blocks.
+    pub fn pinned_bytes(&self) -> u64 {
+        self.core.dram.account.pinned_bytes()
+    }
+
+    /// How much of the DRAM tier may be pinned for reading in place; beyond that, answer with copies.
+    pub fn pinned_bytes_max(&self) -> u64 {
+        (self.core.settings.dram_bytes as f64 * self.core.settings.in_place_share) as u64
+    }
+
+    /// The DRAM tier for another process to read in place: a new read-only descriptor.
+    pub fn arena(&self) -> Result<ArenaHandle> {
+        self.core.arena.handle()
+    }
+
+    /// Waits until all that the disk tier is to get has been written, and synchronised.
+    pub async fn flush(&self) {}
+
+    /// Flushes, and takes no more fills.
+    pub async fn close(&self) {
+        self.core.closed.store(true, std::sync::atomic::Ordering::SeqCst);
+        self.flush().await;
+    }
+}
+
+fn is_held(entry: &Segment) -> bool {
+    !entry.dram.presence.is_empty() || !entry.disk.presence.is_empty()
+}
+
+fn held(entry: &Segment) -> HeldBytes {
+    let union: u32 = (0..entry.block_count())
+        .map(|block| entry.present(TierKind::Dram, block).with(entry.present(TierKind::Disk, block)).count())
+        .sum();
+    HeldBytes {
+        dram_bytes: entry.page_count(TierKind::Dram) * PAGE_BYTES,
+        disk_bytes: entry.page_count(TierKind::Disk) * PAGE_BYTES,
+        bytes: u64::from(union) * PAGE_BYTES,
+        keep: entry.keep,
+    }
+}
+
+fn tier_usage(tier: &Tier) -> TierUsage {
+    TierUsage {
+        capacity_bytes: tier.capacity_bytes(),
+        used_bytes: tier.used_bytes(),
+        pinned_bytes: tier.account.pinned_bytes(),
+        kept_bytes: tier.account.kept_bytes(),
+        by_owner: OWNERS.map(|owner| (owner, tier.account.bytes_of(owner))).to_vec(),
+    }
+}
+
+fn append(runs: &mut Vec<PageRun>, more: Vec<PageRun>) {
+    for run in more {
+        match runs.last_mut() {
+            Some(last) if last.end() == run.start => last.len += run.len,
+            _ => runs.push(run),
+        }
+    }
+}

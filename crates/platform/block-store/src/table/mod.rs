@@ -1,0 +1,32 @@
+//! What is known in memory of the segments in the tiers: one compact entry a segment, sharded by its id.
+
+mod claims;
+mod copy;
+mod page_bits;
+mod pins;
+mod presence;
+mod segment;
+mod shard;
+mod uses;
+
+pub(crate) use claims::{ClaimKind, Claims};
+pub(crate) use copy::TierCopy;
+pub(crate) use page_bits::{PageBits, by_block};
+pub(crate) use segment::Segment;
+pub(crate) use shard::{BlockRef, SegmentRef, Shard, Table};
+
+/// One of the two tiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TierKind {
+    Dram,
+    Disk,
+}
+
+impl TierKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dram => "DRAM",
+            Self::Disk => "disk",
+        }
+    }
+}

@@ -1,0 +1,55 @@
+use forebay_types::{Owner, PageRun};
+
+/// Which pages of a run are where, each list in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunState {
+    /// In the DRAM tier.
+    pub dram: Vec<PageRun>,
+    /// In the disk tier, and not in DRAM.
+    pub disk: Vec<PageRun>,
+    /// In neither.
+    pub missing: Vec<PageRun>,
+}
+
+/// What is held of one segment, in bytes, whole pages counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeldBytes {
+    /// In the DRAM tier.
+    pub dram_bytes: u64,
+    /// In the disk tier.
+    pub disk_bytes: u64,
+    /// In either.
+    pub bytes: u64,
+    /// Kept by the administrator.
+    pub keep: bool,
+}
+
+/// How full the tiers are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The DRAM tier.
+    pub dram: TierUsage,
+    /// The disk tier; all 0 without one.
+    pub disk: TierUsage,
+    /// Segments of which anything is held.
+    pub segments: u64,
+    /// What is wrong, in words; empty when all is well.
+    pub warnings: Vec<String>,
+    /// Memory beyond the tiers that their contents cost, in bytes, about.
+    pub metadata_bytes: u64,
+}
+
+/// How full one tier is, in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TierUsage {
+    /// What it may take at most.
+    pub capacity_bytes: u64,
+    /// What it takes: pages, their checksums, and room promised to fills.
+    pub used_bytes: u64,
+    /// Of these, in blocks that are pinned by a reader or a fill.
+    pub pinned_bytes: u64,
+    /// Of these, kept by the administrator.
+    pub kept_bytes: u64,
+    /// Pages by owner; owners without any are there too.
+    pub by_owner: Vec<(Owner, u64)>,
+}
