@@ -107,8 +107,11 @@ impl Connection {
             return Err(shared.why_ended());
         };
         let (tag, answer) = shared.calls.begin()?;
+        let request = OutFrame::new(FrameKind::Request, tag, meta, payload, None).inspect_err(|_| {
+            shared.calls.give_up(tag);
+        })?;
         let given_up = GiveUp { shared, tag };
-        shared.outbox.send(OutFrame::new(FrameKind::Request, tag, meta, payload, None)?);
+        shared.outbox.send(request);
         let answer = answer.await;
         // The tag is out of the table by now, so this cancels nothing.
         drop(given_up);

@@ -1,14 +1,15 @@
-use std::io::{Read, Seek};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_transport::{Address, Connection, Security, ServerLimits};
+use forebay_transport::{Address, Security, ServerLimits};
 use forebay_types::ErrorKind;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::desk::{Open, local, open, open_at, pattern, unix, until};
 
+/// Over TCP and over a Unix socket.
 async fn both() -> [(Option<tempfile::TempDir>, Open); 2] {
     let (folder, address) = unix();
     let unix = open_at(&address, Security::default(), ServerLimits::default()).await;
@@ -21,12 +22,175 @@ async fn an_echo_comes_back() {
         let connection = open.connect().await;
         let payload = Bytes::from(pattern(100_000));
         let parts = vec![payload.slice(..1), Bytes::new(), payload.slice(1..70_000), payload.slice(70_000..)];
-        let answer = connection.call(Bytes::from_static(b"echo"), parts).await.unwrap();
+        let answer = connection.call("echo".into(), parts).await.unwrap();
         assert_eq!(answer.meta, "echo");
         assert_eq!(answer.payload, payload);
         assert!(answer.descriptor.is_none());
-        let answer = connection.call(Bytes::from_static(b"echo"), vec![]).await.unwrap();
+        let answer = connection.call("echo".into(), vec![]).await.unwrap();
         assert!(answer.payload.is_empty());
         assert_eq!(connection.address(), &open.address);
+        assert_eq!(open.server.local_address(), open.address);
+        let peer = open.desk.peers.lock()[0].clone();
+        let unix = matches!(open.address, Address::Unix(_));
+        assert_eq!((peer.unix, peer.same_user), (unix, unix));
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_calls_are_answered_in_any_order() {
+    for (_folder, open) in both().await {
+        let connection = open.connect().await;
+        let began = Instant::now();
+        let mut calls = JoinSet::new();
+        for i in 0..1000u64 {
+            let connection = connection.clone();
+            calls.spawn(async move {
+                let meta = if i % 3 == 0 { format!("echo {i}") } else { format!("sleep {}", 50 + i * 7919 % 50) };
+                let payload = if i % 3 == 0 { vec![Bytes::from(pattern(i as usize))] } else { vec![] };
+                let answer = connection.call(meta.clone().into(), payload.clone()).await.unwrap();
+                assert_eq!(answer.meta, meta);
+                assert_eq!(answer.payload, payload.concat());
+            });
+        }
+        while let Some(call) = calls.join_next().await {
+            call.unwrap();
+        }
+        // One after another they would take 50 s.
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_segment_goes_both_ways() {
+    for (_folder, open) in both().await {
+        let connection = open.connect().await;
+        let piece = Bytes::from(pattern(1 << 20));
+        let expected = piece.repeat(64);
+        let answer = connection.call("sum".into(), vec![piece; 64]).await.unwrap();
+        assert_eq!(answer.meta, crc32c::crc32c(&expected).to_le_bytes().as_slice());
+        let answer = connection.call(format!("give {}", 64 << 20).into(), vec![]).await.unwrap();
+        assert!(answer.payload == expected);
+        let long = format!("echo {}", "x".repeat(3 << 20));
+        let answer = connection.call(long.clone().into(), vec![]).await.unwrap();
+        assert!(answer.meta == long);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_and_small_answers_mix() {
+    for (_folder, open) in both().await {
+        let connection = open.connect().await;
+        let piece = Bytes::from(pattern(1 << 20));
+        let mut calls = JoinSet::new();
+        for i in 0..100usize {
+            let (connection, piece) = (connection.clone(), piece.clone());
+            calls.spawn(async move {
+                let len = [0, 1, 4096, 65_536, 3_000_001][i % 5] + i;
+                let answer = connection.call(format!("give {len}").into(), vec![]).await.unwrap();
+                assert_eq!(answer.payload.len(), len);
+                assert!(answer.payload.chunks(1 << 20).all(|chunk| *chunk == piece[..chunk.len()]));
+            });
+        }
+        while let Some(call) = calls.join_next().await {
+            call.unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dropped_call_is_cancelled_at_the_server() {
+    for (_folder, open) in both().await {
+        let connection = open.connect().await;
+        let call = connection.call("sleep 60000".into(), vec![]);
+        assert!(timeout(Duration::from_millis(100), call).await.is_err());
+        until(|| open.desk.dropped.load(Ordering::SeqCst) == 1).await;
+        assert_eq!(open.desk.running.load(Ordering::SeqCst), 0);
+        connection.call("echo".into(), vec![]).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_no_one_wants_any_more_are_left_out() {
+    for (_folder, open) in both().await {
+        let connection = open.connect().await;
+        for wait_us in (0..40).map(|i| i * 250) {
+            let call = connection.call(format!("give {}", 8 << 20).into(), vec![]);
+            let _ = timeout(Duration::from_micros(wait_us), call).await;
+        }
+        let answer = connection.call("echo".into(), vec![Bytes::from_static(b"there")]).await.unwrap();
+        assert_eq!(answer.payload, "there");
+        assert!(!connection.is_closed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notices_arrive_in_order() {
+    for (_folder, open) in both().await {
+        let connection = open.connect().await;
+        for i in 0..500 {
+            connection.notify(format!("notice {i}").into()).unwrap();
+        }
+        until(|| open.desk.notices.lock().len() == 500).await;
+        let notices = open.desk.notices.lock();
+        assert!(notices.iter().enumerate().all(|(i, notice)| *notice == format!("notice {i}")));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_too_long_for_a_frame_are_refused_here() {
+    let open = open().await;
+    let connection = open.connect().await;
+    let piece = Bytes::from(vec![0; 1 << 20]);
+    let error = connection.call("sum".into(), vec![piece.clone(); 65]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    let error = connection.call(piece.repeat(17).into(), vec![]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    let error = connection.notify(piece.repeat(17).into()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    connection.call("echo".into(), vec![]).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_runs_no_more_calls_than_its_limit() {
+    let limits = ServerLimits { in_flight: 4, ..ServerLimits::default() };
+    let open = open_at(&local(), Security::default(), limits).await;
+    let connection = open.connect().await;
+    let calls: JoinSet<_> = (0..100)
+        .map(|_| {
+            let connection = connection.clone();
+            async move { connection.call("sleep 3".into(), vec![]).await.unwrap() }
+        })
+        .collect();
+    assert_eq!(calls.join_all().await.len(), 100);
+    assert_eq!(open.desk.running_most.load(Ordering::SeqCst), 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_holds_no_more_payload_than_its_limit() {
+    let limits = ServerLimits { payload_bytes: 1 << 20, ..ServerLimits::default() };
+    let open = open_at(&local(), Security::default(), limits).await;
+    let connection = open.connect().await;
+    let half = Bytes::from(vec![0; 512 << 10]);
+    let calls: JoinSet<_> = (0..20)
+        .map(|_| {
+            let (connection, half) = (connection.clone(), half.clone());
+            async move { connection.call("sleep 3".into(), vec![half]).await.unwrap() }
+        })
+        .collect();
+    assert_eq!(calls.join_all().await.len(), 20);
+    assert_eq!(open.desk.running_most.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_calls_than_a_connection_takes_wait_their_turn() {
+    let open = open().await;
+    let connection = open.connect().await;
+    let calls: JoinSet<_> = (0..3000)
+        .map(|_| {
+            let connection = connection.clone();
+            async move { connection.call("sleep 20".into(), vec![]).await.unwrap() }
+        })
+        .collect();
+    assert_eq!(calls.join_all().await.len(), 3000);
+    assert!(open.desk.running_most.load(Ordering::SeqCst) <= 1024);
 }

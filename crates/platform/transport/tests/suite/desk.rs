@@ -3,24 +3,44 @@
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_transport::{Address, Connection, Listener, Peer, Response, Security, Server, ServerLimits, Service, Session};
-use forebay_types::Result;
+use forebay_types::{Error, Result};
 
-#[derive(Default)]
 pub struct Desk {
+    /// What `give` gives.
+    piece: Bytes,
+    pub refuses: AtomicBool,
     pub opened: AtomicUsize,
     pub closed: AtomicUsize,
     pub running: AtomicUsize,
+    pub running_most: AtomicUsize,
     pub dropped: AtomicUsize,
     pub notices: parking_lot::Mutex<Vec<Bytes>>,
     pub peers: parking_lot::Mutex<Vec<Peer>>,
 }
 
-struct DeskService(Arc<Desk>);
+impl Default for Desk {
+    fn default() -> Self {
+        Self {
+            piece: pattern(1 << 20).into(),
+            refuses: Default::default(),
+            opened: Default::default(),
+            closed: Default::default(),
+            running: Default::default(),
+            running_most: Default::default(),
+            dropped: Default::default(),
+            notices: Default::default(),
+            peers: Default::default(),
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct DeskService(Arc<Desk>);
 
 pub struct DeskSession(Arc<Desk>);
 
@@ -28,6 +48,9 @@ impl Service for DeskService {
     type Session = DeskSession;
 
     fn open(&self, peer: Peer) -> Result<DeskSession> {
+        if self.0.refuses.load(Ordering::SeqCst) {
+            return Err(Error::denied("not today: come back tomorrow"));
+        }
         self.0.opened.fetch_add(1, Ordering::SeqCst);
         self.0.peers.lock().push(peer);
         Ok(DeskSession(self.0.clone()))
@@ -39,7 +62,8 @@ struct Running<'a>(&'a Desk, bool);
 
 impl<'a> Running<'a> {
     fn new(desk: &'a Desk) -> Self {
-        desk.running.fetch_add(1, Ordering::SeqCst);
+        let running = desk.running.fetch_add(1, Ordering::SeqCst) + 1;
+        desk.running_most.fetch_max(running, Ordering::SeqCst);
         Self(desk, false)
     }
 }
@@ -68,7 +92,7 @@ impl Session for DeskSession {
             }
             // Gives so many bytes back, in pieces.
             "give" => {
-                let piece = Bytes::from(pattern(1 << 20));
+                let piece = self.0.piece.clone();
                 let whole = (number >> 20) as usize;
                 let mut pieces = vec![piece.clone(); whole];
                 pieces.push(piece.slice(..(number as usize) & ((1 << 20) - 1)));

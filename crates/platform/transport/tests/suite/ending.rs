@@ -1,0 +1,123 @@
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use forebay_transport::{Connection, Security, ServerLimits};
+use forebay_types::ErrorKind;
+
+use crate::desk::{open, open_at, unix, until};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_closed_once_when_its_connection_is_dropped() {
+    let open = open().await;
+    let connection = open.connect().await;
+    let clone = connection.clone();
+    drop(connection);
+    clone.call("echo".into(), vec![]).await.unwrap();
+    let call = tokio::spawn({
+        let clone = clone.clone();
+        async move { clone.call("sleep 60000".into(), vec![]).await }
+    });
+    until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
+    assert_eq!(open.desk.closed.load(Ordering::SeqCst), 0);
+    call.abort();
+    let _ = call.await;
+    drop(clone);
+    until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
+    assert_eq!(open.desk.running.load(Ordering::SeqCst), 0, "calls end before their session");
+    open.server.shutdown().await;
+    assert_eq!(open.desk.closed.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn close_fails_what_is_in_flight() {
+    let open = open().await;
+    let connection = open.connect().await;
+    let call = connection.call("sleep 60000".into(), vec![]);
+    let (answer, ()) = tokio::join!(call, async {
+        until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
+        connection.close();
+        assert!(connection.is_closed());
+    });
+    assert_eq!(answer.unwrap_err().kind(), ErrorKind::Closed);
+    connection.closed().await;
+    assert_eq!(connection.call("echo".into(), vec![]).await.unwrap_err().kind(), ErrorKind::Closed);
+    until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_panics_ends_its_connection() {
+    let open = open().await;
+    let (broken, good) = (open.connect().await, open.connect().await);
+    let (panicked, waiting) = tokio::join!(broken.call("panic".into(), vec![]), broken.call("sleep 60000".into(), vec![]));
+    assert_eq!(panicked.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(waiting.unwrap_err().kind(), ErrorKind::Closed);
+    until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
+    // At its first poll, on the task of the connection.
+    let broken = open.connect().await;
+    assert_eq!(broken.call("unheard of".into(), vec![]).await.unwrap_err().kind(), ErrorKind::Closed);
+    until(|| open.desk.closed.load(Ordering::SeqCst) == 2).await;
+    good.call("echo".into(), vec![]).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shutdown_lets_running_calls_finish() {
+    let (folder, address) = unix();
+    let open = open_at(&address, Security::default(), ServerLimits::default()).await;
+    let connection = open.connect().await;
+    let idle = open.connect().await;
+    let call = tokio::spawn({
+        let connection = connection.clone();
+        async move { connection.call("sleep 400".into(), vec![]).await }
+    });
+    let large = tokio::spawn({
+        let connection = connection.clone();
+        async move { connection.call(format!("give {}", 64 << 20).into(), vec![]).await }
+    });
+    until(|| open.desk.running.load(Ordering::SeqCst) >= 1).await;
+    let began = Instant::now();
+    let shutdown = tokio::spawn(open.server.shutdown());
+    tokio::time::timeout(Duration::from_millis(300), idle.closed()).await.expect("idle connections end at once");
+    assert_eq!(call.await.unwrap().unwrap().meta, "sleep 400");
+    if let Ok(answer) = large.await.unwrap() {
+        assert_eq!(answer.payload.len(), 64 << 20, "an answer is whole or none");
+    }
+    shutdown.await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    connection.closed().await;
+    assert_eq!(open.desk.closed.load(Ordering::SeqCst), 2);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the socket's file is removed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shutdown_ends_calls_that_take_too_long() {
+    let open = open().await;
+    let connection = open.connect().await;
+    let call = tokio::spawn(async move { connection.call("sleep 60000".into(), vec![]).await });
+    until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
+    let began = Instant::now();
+    open.server.shutdown().await;
+    let elapsed = began.elapsed();
+    assert!(elapsed > Duration::from_millis(4900) && elapsed < Duration::from_secs(7), "{elapsed:?}");
+    assert_eq!(call.await.unwrap().unwrap_err().kind(), ErrorKind::Closed);
+    until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
+    until(|| open.desk.running.load(Ordering::SeqCst) == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dropped_server_ends_everything() {
+    let (folder, address) = unix();
+    let open = open_at(&address, Security::default(), ServerLimits::default()).await;
+    let connection = open.connect().await;
+    let call = tokio::spawn({
+        let connection = connection.clone();
+        async move { connection.call("sleep 60000".into(), vec![]).await }
+    });
+    until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
+    drop(open.server);
+    assert_eq!(call.await.unwrap().unwrap_err().kind(), ErrorKind::Closed);
+    until(|| open.desk.running.load(Ordering::SeqCst) == 0).await;
+    until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
+    until(|| std::fs::read_dir(folder.path()).unwrap().count() == 0).await;
+    let error = Connection::connect(&address, &Security::default()).await.err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Retry);
+}

@@ -1,0 +1,202 @@
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use forebay_transport::{Address, Connection, Security};
+use forebay_types::{ErrorKind, Result};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::desk::{Open, open, until};
+use crate::raw::{self, HELLO, NOTICE, REPLY, REQUEST};
+
+fn tcp(open: &Open) -> String {
+    open.address.to_string()
+}
+
+async fn connect(address: &str) -> Result<Connection> {
+    Connection::connect(&Address::Tcp(address.into()), &Security::default()).await
+}
+
+/// Reads until the server ends the connection, which it must.
+async fn to_the_end(mut stream: TcpStream) -> Vec<u8> {
+    let mut rest = Vec::new();
+    let reading = stream.read_to_end(&mut rest);
+    // A reset is an end too.
+    let _ = tokio::time::timeout(Duration::from_secs(4), reading).await.expect("the server ends the connection");
+    rest
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn garbage_ends_its_connection_and_no_other() {
+    let open = open().await;
+    let good = open.connect().await;
+    for garbage in [b"GET / HTTP/1.1\r\nHost: forebay\r\n\r\n".to_vec(), vec![0; 100_000], vec![0xff; 24], b"x".repeat(23)] {
+        let mut stream = TcpStream::connect(tcp(&open)).await.unwrap();
+        let _ = stream.write_all(&garbage).await;
+        let _ = stream.shutdown().await;
+        to_the_end(stream).await;
+    }
+    good.call("echo".into(), vec![]).await.unwrap();
+    assert_eq!(open.desk.opened.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn garbage_after_the_handshake_ends_the_session() {
+    let open = open().await;
+    let good = open.connect().await;
+    let mut flipped = raw::frame(REQUEST, 1, b"echo", 0);
+    flipped[24] ^= 1;
+    let with_descriptor = {
+        let mut bytes = raw::frame(REQUEST, 1, b"echo", 0);
+        bytes[17] = 1;
+        let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..20]), b"echo");
+        bytes[20..24].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    };
+    let twice = [raw::frame(REQUEST, 1, b"sleep 5000", 0), raw::frame(REQUEST, 1, b"sleep 5000", 0)].concat();
+    let cases = [
+        (vec![0xee; 1000], "no header"),
+        (flipped, "checksum"),
+        (with_descriptor, "a descriptor over TCP"),
+        (raw::frame(REQUEST, 1, b"echo", (64 << 20) + 1), "payload too long"),
+        (raw::frame(NOTICE, 0, b"notice", 5), "a notice with a payload"),
+        (raw::frame(REPLY, 1, b"reply", 0), "a reply from a client"),
+        (raw::frame(HELLO, 0, b"hello", 0), "a second hello"),
+        (raw::frame(9, 0, b"", 0), "an unknown kind"),
+        (twice, "a tag twice"),
+    ];
+    for (index, (bytes, what)) in cases.into_iter().enumerate() {
+        let mut stream = raw::client(&tcp(&open)).await;
+        stream.write_all(&bytes).await.unwrap();
+        assert!(to_the_end(stream).await.is_empty(), "{what}");
+        until(|| open.desk.closed.load(Ordering::SeqCst) == index + 1).await;
+    }
+    // A message over the limit is refused by its header, without memory for it.
+    let mut stream = raw::client(&tcp(&open)).await;
+    let mut header = raw::frame(REQUEST, 1, b"", 0);
+    header[..4].copy_from_slice(&((16u32 << 20) + 1).to_le_bytes());
+    stream.write_all(&header).await.unwrap();
+    assert!(to_the_end(stream).await.is_empty());
+    good.call("echo".into(), vec![]).await.unwrap();
+    until(|| open.desk.running.load(Ordering::SeqCst) == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_hellos_are_refused() {
+    let open = open().await;
+    let mut stream = TcpStream::connect(tcp(&open)).await.unwrap();
+    let _ = stream.write_all(&raw::frame(HELLO, 0, &vec![0; 5000], 0)).await;
+    to_the_end(stream).await;
+    let mut stream = TcpStream::connect(tcp(&open)).await.unwrap();
+    stream.write_all(&raw::frame(REQUEST, 1, b"echo", 0)).await.unwrap();
+    to_the_end(stream).await;
+    assert_eq!(open.desk.opened.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_version_is_refused_by_the_server_in_its_own() {
+    let open = open().await;
+    let mut stream = TcpStream::connect(tcp(&open)).await.unwrap();
+    let hello = raw::frame_of_version(2, HELLO, &[&[0], [7; 32].as_slice()].concat());
+    stream.write_all(&hello).await.unwrap();
+    let answer = to_the_end(stream).await;
+    assert_eq!(answer[16..20], [HELLO, 0, 1, 0], "a hello of version 1");
+    assert!(String::from_utf8_lossy(&answer).contains("peer speaks protocol 2, this is 1"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_version_is_refused_by_the_client() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let server = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        raw::receive(&mut stream).await;
+        stream.write_all(&raw::frame_of_version(2, HELLO, &[4, 2, 0])).await.unwrap();
+        to_the_end(stream).await;
+    };
+    let (error, ()) = tokio::join!(connect(&address), server);
+    let error = error.err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.message().contains("run the same version of forebay on both sides"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_that_dies_within_a_reply_closes_the_call() {
+    let (address, server) = raw::server(|mut stream| async move {
+        let (_, tag, _) = raw::receive(&mut stream).await;
+        stream.write_all(&raw::frame(REPLY, tag, b"half", 1 << 20)).await.unwrap();
+        stream.write_all(&vec![1; 1 << 19]).await.unwrap();
+    })
+    .await;
+    let connection = connect(&address).await.unwrap();
+    let (first, second) =
+        tokio::join!(connection.call("give".into(), vec![]), connection.call("give".into(), vec![Bytes::from_static(b"more")]));
+    assert_eq!(first.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(second.unwrap_err().kind(), ErrorKind::Closed);
+    server.await.unwrap();
+    connection.closed().await;
+    assert!(connection.is_closed());
+    assert_eq!(connection.call("give".into(), vec![]).await.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(connection.notify("notice".into()).unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_to_nothing_closes_the_connection() {
+    let (address, server) = raw::server(|mut stream| async move {
+        stream.write_all(&raw::frame(REPLY, 77, b"unasked", 0)).await.unwrap();
+        to_the_end(stream).await;
+    })
+    .await;
+    let connection = connect(&address).await.unwrap();
+    connection.closed().await;
+    server.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_was_never_sent_is_taken_back() {
+    let (send_on, wait) = tokio::sync::oneshot::channel::<()>();
+    let (address, server) = raw::server(|mut stream| async move {
+        wait.await.unwrap();
+        let mut kinds = Vec::new();
+        loop {
+            let (kind, _, meta) = raw::receive(&mut stream).await;
+            kinds.push(kind);
+            if meta == "last".as_bytes() {
+                break;
+            }
+        }
+        // The first call is cancelled after it was begun, those that waited behind it never came.
+        assert_eq!(kinds, [REQUEST, 2, REQUEST]);
+    })
+    .await;
+    let connection = connect(&address).await.unwrap();
+    let large = vec![Bytes::from(vec![0; 1 << 20]); 60];
+    let short = Duration::from_millis(100);
+    let full = connection.call("first".into(), large.clone());
+    let mut full = Box::pin(full);
+    assert!(tokio::time::timeout(short, full.as_mut()).await.is_err());
+    for _ in 0..20 {
+        assert!(tokio::time::timeout(Duration::from_millis(1), connection.call("later".into(), large.clone())).await.is_err());
+    }
+    drop(full);
+    send_on.send(()).unwrap();
+    let last = connection.call("last".into(), vec![]).await;
+    assert_eq!(last.unwrap_err().kind(), ErrorKind::Closed);
+    server.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_peer_is_given_up_after_five_seconds() {
+    let open = open().await;
+    let began = Instant::now();
+    let mut silent = TcpStream::connect(tcp(&open)).await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let mut nothing = [0];
+    let (server_side, client_side) = tokio::join!(silent.read(&mut nothing), connect(&address));
+    assert_eq!(server_side.unwrap(), 0);
+    assert_eq!(client_side.err().unwrap().kind(), ErrorKind::Retry);
+    let elapsed = began.elapsed();
+    assert!(elapsed > Duration::from_millis(4900) && elapsed < Duration::from_secs(8), "{elapsed:?}");
+}
