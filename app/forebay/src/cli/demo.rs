@@ -25,9 +25,9 @@ pub(crate) struct DemoArgs {
     /// Capacity of Forebay's DRAM tier; room for all of the data by default
     #[arg(long, value_name = "SIZE")]
     pub(crate) dram: Option<ByteSize>,
-    /// How often warm and local are run, in turns; each query counts with its median
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=25))]
-    pub(crate) rounds: u32,
+    /// How often warm and local are run, in turns; each query counts with its median [default: 3, fewer on a slow machine]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=25), value_name = "COUNT")]
+    pub(crate) rounds: Option<u32>,
     /// The three floors of each query as well
     #[arg(long, short)]
     pub(crate) verbose: bool,

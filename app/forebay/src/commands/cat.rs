@@ -31,7 +31,7 @@ pub(crate) async fn write(
     range: RangeSpec,
     mut sink: impl FnMut(&[u8]) -> Outcome,
 ) -> Outcome<u64> {
-    let operation = client.new_operation();
+    let operation = client.operation();
     // What is known of the size decides how much the first request asks for; it also finds the version.
     let first = match range {
         RangeSpec::Bounded { start, len } => RangeSpec::Bounded { start, len: len.min(CHUNK_BYTES) },

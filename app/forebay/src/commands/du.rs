@@ -30,7 +30,7 @@ pub(crate) async fn run(client: &Client, args: DuArgs) -> Outcome {
     let mut rows = Vec::new();
     for path in &paths {
         let tree = Tree::of(client, path).await?;
-        let held = sum(client.held(tree.versions()).await?);
+        let held = sum(client.held(&tree.versions()).await?);
         let usage = Usage {
             path: tree.path(path).to_string(),
             objects: tree.objects().len(),

@@ -18,7 +18,7 @@ pub(crate) async fn run(client: &Client, args: PathsArgs) -> Outcome {
     let mut output = Output::new(args.json);
     for path in &args.paths {
         let tree = Tree::of(client, path).await?;
-        let freed_bytes = client.free(tree.versions()).await?;
+        let freed_bytes = client.free(&tree.versions()).await?;
         let path = tree.path(path).to_string();
         if args.json {
             output.record(&Freed { path, freed_bytes })?;

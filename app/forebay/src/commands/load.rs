@@ -34,7 +34,7 @@ pub(crate) async fn load(client: &Client, path: &ForebayPath, tree: &Tree, keep:
     let counted = bar.clone();
     let loaded = client.load(tree.versions(), keep, move |done| counted.set_position(done)).await;
     bar.finish_and_clear();
-    Ok(Loaded { path: shown, objects: tree.objects().len(), bytes: tree.bytes(), fetched_bytes: loaded?.fetched_bytes })
+    Ok(Loaded { path: shown, objects: tree.objects().len(), bytes: tree.bytes(), fetched_bytes: loaded?.bytes_fetched })
 }
 
 impl Loaded {

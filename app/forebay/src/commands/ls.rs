@@ -1,5 +1,3 @@
-use std::pin::pin;
-
 use forebay_client::Client;
 use forebay_types::{ForebayPath, Key, ObjectInfo, format_bytes};
 use futures::StreamExt;
@@ -43,7 +41,7 @@ pub(crate) async fn run(client: &Client, args: LsArgs) -> Outcome {
 
 /// Prints page by page as they come, so that a large folder shows at once and takes no memory.
 async fn list(client: &Client, folder: &ForebayPath, args: &LsArgs, output: &mut Output) -> Outcome<usize> {
-    let mut pages = pin!(client.list(folder, !args.recursive).await?);
+    let mut pages = client.list(folder, !args.recursive).await?;
     let mut listed = 0;
     while let Some(page) = pages.next().await {
         let page = page?;

@@ -27,7 +27,7 @@ pub(crate) async fn run(client: &Client, args: StatArgs) -> Outcome {
     let mut output = Output::new(args.json);
     for path in &args.paths {
         let info = client.open(path).await.map_err(|error| missing(client, path, error))?;
-        let held = sum(client.held(vec![info.version.clone()]).await?);
+        let held = sum(client.held(std::slice::from_ref(&info.version)).await?);
         let stat = Stat {
             path: path.to_string(),
             bytes: info.version.size,

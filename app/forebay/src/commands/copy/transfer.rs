@@ -81,14 +81,14 @@ async fn upload(
         writer.write(Bytes::from(chunk)).await?;
         bar.inc(read as u64);
     }
-    writer.finish(condition).await.map_err(|error| taken(path, error))?;
+    writer.finish_if(condition).await.map_err(|error| taken(path, error))?;
     Ok(total)
 }
 
 /// Streams from one object to another.
 async fn across(client: &Client, from: &ForebayPath, to: &ForebayPath, condition: PutCondition, bar: &ProgressBar) -> Outcome<u64> {
     let version = client.open(from).await?.version;
-    let operation = client.new_operation();
+    let operation = client.operation();
     let mut writer = client.writer(to).await?;
     let mut chunks = stream::iter((0..version.size).step_by(READ_BYTES as usize))
         .map(|start| client.read(operation, &version, start..version.size.min(start + READ_BYTES)))
@@ -99,7 +99,7 @@ async fn across(client: &Client, from: &ForebayPath, to: &ForebayPath, condition
         writer.write(bytes).await?;
     }
     drop(chunks);
-    writer.finish(condition).await.map_err(|error| taken(to, error))?;
+    writer.finish_if(condition).await.map_err(|error| taken(to, error))?;
     Ok(version.size)
 }
 

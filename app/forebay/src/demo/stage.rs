@@ -1,0 +1,93 @@
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use forebay_client::{Client, ClientSettings};
+use forebay_protocol::ControlRequest;
+use forebay_transport::{Address, Security};
+use forebay_types::{MountOptions, Result, ResultExt};
+
+use super::data::Tables;
+use super::serve::BUCKET;
+use super::server::Server;
+use crate::cli::DemoArgs;
+use crate::progress;
+use crate::roles::{CoordinatorPart, RunSettings, Running, WorkerPart};
+
+/// The mount's name.
+pub(crate) const MOUNT: &str = "lake";
+
+/// What the passes run on: an S3 server with the data in it, and Forebay with nothing in its tiers.
+pub(crate) struct Stage {
+    pub(crate) server: Server,
+    pub(crate) client: Client,
+    running: Running,
+    /// Emptied at the start and at the end.
+    pub(crate) ingest_folder: PathBuf,
+    folders: Vec<PathBuf>,
+}
+
+impl Stage {
+    /// Starts both.
+    pub(crate) async fn set(args: &DemoArgs, tables: &Tables) -> Result<Self> {
+        let folder = |name: &str| args.folder.join(name);
+        let (s3, up, ingest_folder) = (folder("s3"), folder("forebay-data"), folder("ingest"));
+        let folders = vec![s3.clone(), up.clone(), ingest_folder.clone()];
+        clear(&folders)?;
+        fs::create_dir_all(&s3).context(|| s3.display())?;
+        let bar = progress::spinner("fill the S3 server");
+        let server = Server::start(&s3, args).await?;
+        server.load(&tables.folder).await?;
+        bar.finish_and_clear();
+
+        // Room for all of the data with what rounding to pages adds: what is shown is a cache that fits.
+        let room = tables.bytes + tables.bytes / 4 + (256 << 20);
+        let running = Running::start(RunSettings {
+            folder: up.clone(),
+            security: Security { token: None, tls: None },
+            http: None,
+            coordinator: Some(CoordinatorPart {
+                listen: "127.0.0.1:0".to_string(),
+                metadata_url: format!("sqlite:{}", up.join("metadata.db").display()),
+                lease: Duration::from_secs(5),
+            }),
+            worker: Some(WorkerPart {
+                coordinator: String::new(),
+                listen: "127.0.0.1:0".to_string(),
+                advertise: None,
+                in_place: true,
+                dram_bytes: args.dram.map_or(room, |size| size.0),
+                disk_bytes: room,
+            }),
+        })
+        .await?;
+        let coordinator = Address::Tcp(running.coordinator_address().to_string());
+        let client = Client::connect(ClientSettings::new(coordinator)).await?;
+        client
+            .control(ControlRequest::MountAdd {
+                name: MOUNT.parse()?,
+                url: format!("s3://{BUCKET}"),
+                options: MountOptions { endpoint: Some(server.endpoint().to_string()), ..MountOptions::default() },
+            })
+            .await?;
+        Ok(Self { server, client, running, ingest_folder, folders })
+    }
+
+    /// Stops both and removes what they kept.
+    pub(crate) async fn clear(self) {
+        let Self { server, client, running, folders, .. } = self;
+        drop(client);
+        running.shutdown().await;
+        drop(server);
+        if let Err(error) = clear(&folders) {
+            tracing::warn!(%error, "the demo's folders are still there");
+        }
+    }
+}
+
+fn clear(folders: &[PathBuf]) -> Result<()> {
+    for folder in folders.iter().filter(|folder| folder.exists()) {
+        fs::remove_dir_all(folder).context(|| folder.display())?;
+    }
+    Ok(())
+}
