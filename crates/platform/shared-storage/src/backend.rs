@@ -1,0 +1,41 @@
+use std::ops::Range;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use forebay_types::{Key, ObjectInfo, Result};
+
+use crate::request::{Condition, Get, Listing};
+
+/// One kind of shared storage. Keys are checked and the mount is writable where it must be before any of these is called.
+#[async_trait]
+pub(crate) trait Backend: Send + Sync {
+    async fn check(&self) -> Result<()>;
+    async fn get(&self, get: &Get<'_>) -> Result<Opened>;
+    async fn head(&self, key: &Key) -> Result<ObjectInfo>;
+    async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<Listing>;
+    async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: &Condition) -> Result<ObjectInfo>;
+    async fn begin_upload(&self, key: &Key) -> Result<Box<dyn Parts>>;
+    async fn delete(&self, key: &Key) -> Result<()>;
+}
+
+/// An object that is being read.
+pub(crate) struct Opened {
+    pub(crate) info: ObjectInfo,
+    pub(crate) range: Range<u64>,
+    pub(crate) source: Box<dyn Source>,
+}
+
+/// The bytes of a range, in order; ends after the last, or with an error.
+#[async_trait]
+pub(crate) trait Source: Send {
+    async fn next(&mut self) -> Option<Result<Bytes>>;
+}
+
+/// An object that is being written in parts.
+#[async_trait]
+pub(crate) trait Parts: Send + Sync {
+    fn part_bytes(&self) -> u64;
+    async fn put(&self, index: u32, payload: Vec<Bytes>) -> Result<()>;
+    async fn commit(&self, parts: u32, condition: &Condition) -> Result<ObjectInfo>;
+    async fn abort(&self) -> Result<()>;
+}

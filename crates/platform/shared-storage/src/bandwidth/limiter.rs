@@ -1,0 +1,294 @@
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::{Instant, Sleep};
+
+use super::bucket::Bucket;
+use super::meter::Meter;
+use super::outstanding::Outstanding;
+use crate::request::Class;
+
+/// How long readers count as held back after one of them had to wait.
+const HELD_BACK: Duration = Duration::from_secs(1);
+
+/// Shares the bound out among the connections of a mount: demand before prefetch, and in turn within each.
+pub(crate) struct Limiter {
+    started: Instant,
+    state: Mutex<State>,
+    /// Bytes that are asked for and have not come.
+    pub(super) outstanding_bytes: AtomicU64,
+}
+
+struct State {
+    /// None without a bound.
+    bucket: Option<Bucket>,
+    filled_at: Instant,
+    meter: Meter,
+    held_back_at: Option<Instant>,
+    /// Who waits, by class; only the first of all has a timer, the others are woken when their turn comes.
+    queues: [VecDeque<(u64, Waker)>; 2],
+    next_ticket: u64,
+}
+
+impl Limiter {
+    /// A limiter of this many bytes a second; none is no bound.
+    pub(crate) fn new(bytes_per_sec: Option<u64>, burst_bytes: u64) -> Arc<Self> {
+        let now = Instant::now();
+        let state = State {
+            bucket: bytes_per_sec.map(|rate| Bucket::new(rate, burst_bytes)),
+            filled_at: now,
+            meter: Meter::default(),
+            held_back_at: None,
+            queues: [VecDeque::new(), VecDeque::new()],
+            next_ticket: 0,
+        };
+        Arc::new(Self { started: now, state: Mutex::new(state), outstanding_bytes: AtomicU64::new(0) })
+    }
+
+    /// Another bound, from now on.
+    pub(crate) fn set(&self, bytes_per_sec: Option<u64>, burst_bytes: u64) {
+        let mut state = self.state.lock();
+        state.fill(Instant::now());
+        match (bytes_per_sec, &mut state.bucket) {
+            (Some(rate), Some(bucket)) => bucket.set(rate, burst_bytes),
+            (rate, bucket) => *bucket = rate.map(|rate| Bucket::new(rate, burst_bytes)),
+        }
+        // Whoever waits looks at the new bound; without one they all go on.
+        state.queues.iter().flatten().for_each(|(_, waker)| waker.wake_by_ref());
+    }
+
+    /// A reader's place at the bound.
+    pub(crate) fn turn(self: &Arc<Self>, class: Class) -> Turn {
+        Turn { limiter: Arc::clone(self), class, ticket: None, sleep: None }
+    }
+
+    /// Bytes that a read will bring, until they have come or it is given up.
+    pub(crate) fn outstanding(self: &Arc<Self>, bytes: u64) -> Outstanding {
+        Outstanding::new(Arc::clone(self), bytes)
+    }
+
+    /// Bytes were read.
+    pub(crate) fn read(&self, bytes: u64) {
+        let now = Instant::now();
+        self.state.lock().meter.add(now - self.started, bytes);
+    }
+
+    /// What would be read in a second were there no bound: what was read in the last one, and, when somebody had to wait,
+    /// what they wait for.
+    pub(crate) fn demand_bytes_per_sec(&self) -> u64 {
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        let rate = state.meter.rate(now - self.started);
+        let held_back = state.held_back_at.is_some_and(|at| now - at < HELD_BACK);
+        let outstanding = if held_back { self.outstanding_bytes.load(Relaxed) } else { 0 };
+        rate.saturating_add(outstanding)
+    }
+}
+
+impl State {
+    fn fill(&mut self, now: Instant) {
+        let passed = now.saturating_duration_since(self.filled_at);
+        self.filled_at = now;
+        if let Some(bucket) = &mut self.bucket {
+            bucket.pass(passed);
+        }
+    }
+
+    /// Who is next, whatever the class.
+    fn first(&self) -> Option<&(u64, Waker)> {
+        self.queues.iter().find_map(VecDeque::front)
+    }
+
+    fn wake_first(&self) {
+        if let Some((_, waker)) = self.first() {
+            waker.wake_by_ref();
+        }
+    }
+
+    fn leave(&mut self, class: Class, ticket: u64) {
+        self.queues[class as usize].retain(|(waiting, _)| *waiting != ticket);
+    }
+}
+
+/// A reader's place at the bound; it gives its place up when dropped.
+pub(crate) struct Turn {
+    limiter: Arc<Limiter>,
+    class: Class,
+    ticket: Option<u64>,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Turn {
+    /// Whether the reader waits for its turn.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.ticket.is_some()
+    }
+
+    /// How many bytes may be read now: at least one, at most `want`. What isn't read must be given back.
+    pub(crate) fn poll_take(&mut self, want: u64, cx: &mut Context<'_>) -> Poll<u64> {
+        loop {
+            let wait = {
+                let mut guard = self.limiter.state.lock();
+                let state = &mut *guard;
+                let now = Instant::now();
+                state.fill(now);
+                // Those of the own class who came before, and all demand before prefetch.
+                let is_first = match self.ticket {
+                    Some(ticket) => state.first().is_some_and(|(first, _)| *first == ticket),
+                    None => match self.class {
+                        Class::Demand => state.queues[Class::Demand as usize].is_empty(),
+                        Class::Prefetch => state.first().is_none(),
+                    },
+                };
+                let granted = match &mut state.bucket {
+                    None => Some(want),
+                    Some(bucket) if is_first && bucket.available() >= want.min(bucket.portion()) => {
+                        let bytes = want.min(bucket.available());
+                        bucket.take(bytes);
+                        Some(bytes)
+                    }
+                    Some(_) => None,
+                };
+                if let Some(bytes) = granted {
+                    if let Some(ticket) = self.ticket.take() {
+                        state.leave(self.class, ticket);
+                        state.wake_first();
+                    }
+                    self.sleep = None;
+                    return Poll::Ready(bytes);
+                }
+                state.held_back_at = Some(now);
+                let queue = &mut state.queues[self.class as usize];
+                match self.ticket {
+                    Some(ticket) => {
+                        let place = queue.iter_mut().find(|(waiting, _)| *waiting == ticket);
+                        place.expect("tickets are in the queue").1.clone_from(cx.waker());
+                    }
+                    None => {
+                        self.ticket = Some(state.next_ticket);
+                        queue.push_back((state.next_ticket, cx.waker().clone()));
+                        state.next_ticket += 1;
+                    }
+                }
+                match &state.bucket {
+                    Some(bucket) if is_first => bucket.wait_for(want.min(bucket.portion())).map(|wait| now + wait),
+                    _ => None,
+                }
+            };
+            // Somebody wakes those who aren't first, and a new bound wakes all.
+            let Some(when) = wait else { return Poll::Pending };
+            let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(when)));
+            sleep.as_mut().reset(when);
+            if sleep.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Puts back what was granted and not read.
+    pub(crate) fn give_back(&mut self, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let mut state = self.limiter.state.lock();
+        if let Some(bucket) = &mut state.bucket {
+            bucket.give_back(bytes);
+            state.wake_first();
+        }
+    }
+
+    /// As [`Self::poll_take`], for readers that aren't sockets.
+    pub(crate) async fn take(&mut self, want: u64) -> u64 {
+        std::future::poll_fn(|cx| self.poll_take(want, cx)).await
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            let mut state = self.limiter.state.lock();
+            state.leave(self.class, ticket);
+            state.wake_first();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read(turn: &mut Turn, mut bytes: u64) {
+        while bytes > 0 {
+            bytes -= turn.take(bytes.min(64 << 10)).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn demand_goes_before_prefetch() {
+        let limiter = Limiter::new(Some(1_000_000), 0);
+        read(&mut limiter.turn(Class::Demand), 64 << 10).await;
+        let began = Instant::now();
+        let readers = [Class::Prefetch, Class::Demand, Class::Prefetch, Class::Demand].map(|class| {
+            let mut turn = limiter.turn(class);
+            async move {
+                read(&mut turn, 500_000).await;
+                (class, began.elapsed())
+            }
+        });
+        let ends = futures::future::join_all(readers).await;
+        let last = |class| ends.iter().filter(|(of, _)| *of == class).map(|(_, end)| end.as_secs_f64()).fold(0.0, f64::max);
+        assert!((0.95..1.05).contains(&last(Class::Demand)), "{ends:?}");
+        assert!((1.95..2.05).contains(&last(Class::Prefetch)), "{ends:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_bound_counts_at_once() {
+        let limiter = Limiter::new(Some(0), 0);
+        let mut turn = limiter.turn(Class::Demand);
+        read(&mut turn, 64 << 10).await;
+        let began = Instant::now();
+        let change = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            limiter.set(Some(1_000_000), 0);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            limiter.set(None, 0);
+        };
+        tokio::join!(read(&mut turn, 100_000_000), change);
+        assert!((1.99..2.05).contains(&began.elapsed().as_secs_f64()), "{:?}", began.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_goes_lets_the_next_one_in() {
+        let limiter = Limiter::new(Some(1_000_000), 0);
+        read(&mut limiter.turn(Class::Demand), 64 << 10).await;
+        let mut gone = limiter.turn(Class::Demand);
+        let mut next = limiter.turn(Class::Prefetch);
+        let gives_up = tokio::time::timeout(Duration::from_millis(1), gone.take(4 << 10));
+        let began = Instant::now();
+        let (given_up, ()) = tokio::join!(async { gives_up.await.is_err().then(|| drop(gone)) }, read(&mut next, 100_000));
+        assert_eq!(given_up, Some(()));
+        assert!(began.elapsed() < Duration::from_millis(120), "{:?}", began.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn demand_is_what_comes_and_what_is_waited_for() {
+        let limiter = Limiter::new(Some(1_000_000), 0);
+        let outstanding = limiter.outstanding(30_000_000);
+        let mut turn = limiter.turn(Class::Demand);
+        for _ in 0..20 {
+            let bytes = turn.take(64 << 10).await;
+            limiter.read(bytes);
+            outstanding.arrived(bytes);
+        }
+        let demand = limiter.demand_bytes_per_sec();
+        assert!((29_000_000..31_000_000).contains(&demand), "{demand}");
+        drop(outstanding);
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert_eq!(limiter.demand_bytes_per_sec(), 0);
+    }
+}

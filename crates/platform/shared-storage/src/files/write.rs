@@ -1,0 +1,186 @@
+//! Writing: a file of its own in the hidden folder, made durable, then given its name.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use bytes::Bytes;
+use forebay_types::{Error, Key, ObjectInfo, Result};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, fstat, fsync, mkdirat, openat, renameat, renameat_with, unlinkat};
+use rustix::io::{Errno, pwrite};
+
+use super::Inner;
+use super::folder::folder_flags;
+use super::name::HIDDEN;
+use crate::request::Condition;
+
+/// A file that has no name yet; gone when dropped.
+pub(super) struct Draft {
+    hidden: OwnedFd,
+    name: String,
+    pub(super) file: OwnedFd,
+    named: bool,
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.named {
+            let _ = unlinkat(&self.hidden, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+impl Inner {
+    /// A file to write an object into. Refuses a key that can't be a file before anything is written.
+    pub(super) fn draft(&self, key: &Key) -> Result<Draft> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        self.parts(key)?;
+        let failed = |errno| self.failed(key.as_str(), errno);
+        let root = self.root()?;
+        let hidden = match self.open_below(&root, HIDDEN, folder_flags() | OFlags::NOFOLLOW) {
+            Err(Errno::NOENT) => {
+                make_folder(&root, HIDDEN).map_err(failed)?;
+                self.open_below(&root, HIDDEN, folder_flags() | OFlags::NOFOLLOW).map_err(failed)?
+            }
+            other => other.map_err(failed)?,
+        };
+        // Others write into this folder from other machines too.
+        let name = format!("{:x}-{:x}-{:016x}", std::process::id(), NEXT.fetch_add(1, Relaxed), rand::random::<u64>());
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(&hidden, &name, flags, Mode::from_raw_mode(0o666)).map_err(failed)?;
+        Ok(Draft { hidden, name, file, named: false })
+    }
+
+    pub(super) fn write(&self, key: &Key, payload: &[Bytes], condition: &Condition) -> Result<ObjectInfo> {
+        let draft = self.draft(key)?;
+        self.write_at(key, &draft.file, payload, 0)?;
+        self.publish(key, draft, condition)
+    }
+
+    pub(super) fn write_at(&self, key: &Key, file: &OwnedFd, payload: &[Bytes], mut at: u64) -> Result<()> {
+        for piece in payload {
+            let mut left = &piece[..];
+            while !left.is_empty() {
+                match pwrite(file, left, at) {
+                    Ok(written) => {
+                        at += written as u64;
+                        left = &left[written..];
+                    }
+                    Err(Errno::INTR) => {}
+                    Err(errno) => return Err(self.failed(key.as_str(), errno)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the draft the object, if the condition holds: its bytes are durable before its name is, and its name is
+    /// before this returns.
+    pub(super) fn publish(&self, key: &Key, mut draft: Draft, condition: &Condition) -> Result<ObjectInfo> {
+        let failed = |errno| self.failed(key.as_str(), errno);
+        fsync(&draft.file).map_err(failed)?;
+        let parts = self.parts(key)?;
+        let (name, folders) = parts.split_last().expect("keys have a part");
+        let folder = self.make_folders(key, folders)?;
+        match condition {
+            Condition::Any => renameat(&draft.hidden, &draft.name, &folder, *name).map_err(failed)?,
+            Condition::Absent => {
+                match renameat_with(&draft.hidden, &draft.name, &folder, *name, RenameFlags::NOREPLACE) {
+                    // The file system can't (NFS can't): a link to an existing name fails as well.
+                    Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                        rustix::fs::linkat(&draft.hidden, &draft.name, &folder, *name, AtFlags::empty()).map_err(failed)?;
+                        unlinkat(&draft.hidden, &draft.name, AtFlags::empty()).map_err(failed)?;
+                    }
+                    other => other.map_err(failed)?,
+                }
+            }
+            Condition::Version(tag) => {
+                // File systems can't compare and rename in one step: writers that go by versions are kept apart by this
+                // lock, on one machine and over NFS.
+                let _lock = Lock::take(&draft.hidden).map_err(failed)?;
+                let there = match self.open_file(key) {
+                    Ok((_, info)) => info.version.tag,
+                    Err(error) if error.kind() == forebay_types::ErrorKind::NotFound => {
+                        return Err(Error::conflict(format!("{}: version {tag} is gone", self.path(key.as_str()))));
+                    }
+                    Err(error) => return Err(error),
+                };
+                if there != *tag {
+                    return Err(self.conflict(key, tag, &there));
+                }
+                renameat(&draft.hidden, &draft.name, &folder, *name).map_err(failed)?;
+            }
+        }
+        draft.named = true;
+        fsync(&folder).map_err(failed)?;
+        fstat(&draft.file).map(|stat| self.info(key, &stat)).map_err(failed)
+    }
+
+    pub(super) fn remove(&self, key: &Key) -> Result<()> {
+        let parts = match self.parts_of_existing(key) {
+            Err(error) if error.kind() == forebay_types::ErrorKind::NotFound => return Ok(()),
+            parts => parts?,
+        };
+        let (name, folders) = parts.split_last().expect("keys have a part");
+        let root = self.root()?;
+        let folder = match folders {
+            [] => Ok(root),
+            folders => self.open_below(&root, &folders.join("/"), folder_flags()),
+        };
+        match folder.and_then(|folder| unlinkat(&folder, *name, AtFlags::empty()).and_then(|()| fsync(&folder))) {
+            Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+            Err(errno) => Err(self.failed(key.as_str(), errno)),
+        }
+    }
+
+    /// Opens the folder of an object, making what is missing of the way.
+    fn make_folders(&self, key: &Key, folders: &[&str]) -> Result<OwnedFd> {
+        let failed = |errno| match errno {
+            Errno::NOTDIR => Error::invalid(format!(
+                "{}: a part of the key is a file already, and a file system can't have both: choose another key",
+                self.path(key.as_str())
+            )),
+            errno => self.failed(key.as_str(), errno),
+        };
+        let root = self.root()?;
+        let mut folder = None;
+        for depth in 1..=folders.len() {
+            let path = folders[..depth].join("/");
+            let opened = match self.open_below(&root, &path, folder_flags()) {
+                Err(Errno::NOENT) => {
+                    make_folder(folder.as_ref().unwrap_or(&root), folders[depth - 1]).map_err(failed)?;
+                    self.open_below(&root, &path, folder_flags())
+                }
+                other => other,
+            };
+            folder = Some(opened.map_err(failed)?);
+        }
+        Ok(folder.unwrap_or(root))
+    }
+}
+
+/// Makes a folder durably, unless somebody else just did.
+fn make_folder(parent: &OwnedFd, name: &str) -> Result<(), Errno> {
+    match mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
+        Ok(()) => fsync(parent),
+        Err(Errno::EXIST) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The lock of the writers that go by versions: a file in the hidden folder.
+struct Lock {
+    _file: OwnedFd,
+}
+
+impl Lock {
+    fn take(hidden: &OwnedFd) -> Result<Self, Errno> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(hidden, "lock", flags, Mode::from_raw_mode(0o666))?;
+        loop {
+            match rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive) {
+                Err(Errno::INTR) => {}
+                other => return other.map(|()| Self { _file: file }),
+            }
+        }
+    }
+}

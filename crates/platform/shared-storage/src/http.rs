@@ -1,0 +1,9 @@
+//! HTTP as this crate needs it: connections that count and hold back what they read, and one client over them.
+
+mod client;
+mod connect;
+mod payload;
+mod tls;
+
+pub(crate) use client::{HttpClient, SendError};
+pub(crate) use payload::Payload;

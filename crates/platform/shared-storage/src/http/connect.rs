@@ -1,0 +1,148 @@
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use hyper::Uri;
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf, Take};
+use tokio::net::TcpStream;
+use tower_service::Service;
+
+use crate::bandwidth::{Limiter, Turn};
+use crate::counters::{Tally, count_by};
+use crate::request::Class;
+
+/// Longest wait for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What can be seen of a connection from outside, to tell one that is slow or held back from one that is dead.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionState {
+    moved_bytes: AtomicU64,
+    held_back: AtomicBool,
+}
+
+impl ConnectionState {
+    /// Bytes read and written so far.
+    pub(crate) fn moved_bytes(&self) -> u64 {
+        self.moved_bytes.load(Relaxed)
+    }
+
+    /// Whether it waits for its share of the bound.
+    pub(crate) fn is_held_back(&self) -> bool {
+        self.held_back.load(Relaxed)
+    }
+}
+
+/// Makes TCP connections of one class, below TLS.
+#[derive(Clone)]
+pub(super) struct Connector {
+    inner: HttpConnector,
+    limiter: Arc<Limiter>,
+    tally: Arc<Tally>,
+    class: Class,
+}
+
+impl Connector {
+    pub(super) fn new(limiter: Arc<Limiter>, tally: Arc<Tally>, class: Class) -> Self {
+        let mut inner = HttpConnector::new();
+        inner.enforce_http(false);
+        inner.set_nodelay(true);
+        inner.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        inner.set_keepalive(Some(Duration::from_secs(60)));
+        Self { inner, limiter, tally, class }
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<BoundedStream>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connecting = self.inner.call(uri);
+        let (turn, tally) = (self.limiter.turn(self.class), Arc::clone(&self.tally));
+        let limiter = Arc::clone(&self.limiter);
+        Box::pin(async move {
+            let stream = connecting.await?.into_inner();
+            let state = Arc::new(ConnectionState::default());
+            Ok(TokioIo::new(BoundedStream { inner: stream.take(0), turn, limiter, tally, state }))
+        })
+    }
+}
+
+/// A TCP connection that reads no more than its share of the bound and counts what it reads.
+pub(super) struct BoundedStream {
+    inner: Take<TcpStream>,
+    turn: Turn,
+    limiter: Arc<Limiter>,
+    tally: Arc<Tally>,
+    state: Arc<ConnectionState>,
+}
+
+impl AsyncRead for BoundedStream {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        let want = buffer.remaining() as u64;
+        if want == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        let granted = this.turn.poll_take(want, cx);
+        this.state.held_back.store(this.turn.is_waiting(), Relaxed);
+        let granted = ready!(granted);
+        this.inner.set_limit(granted);
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut this.inner).poll_read(cx, buffer);
+        let read = (buffer.filled().len() - before) as u64;
+        this.turn.give_back(granted - read);
+        if read > 0 {
+            this.limiter.read(read);
+            count_by(&this.tally.socket_bytes_in, read);
+            count_by(&this.state.moved_bytes, read);
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for BoundedStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(self.inner.get_mut()).poll_write(cx, data))?;
+        count_by(&self.state.moved_bytes, written as u64);
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(self.inner.get_mut()).poll_write_vectored(cx, data))?;
+        count_by(&self.state.moved_bytes, written as u64);
+        Poll::Ready(Ok(written))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.get_ref().is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(self.inner.get_mut()).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(self.inner.get_mut()).poll_shutdown(cx)
+    }
+}
+
+impl Connection for BoundedStream {
+    fn connected(&self) -> Connected {
+        Connected::new().extra(Arc::clone(&self.state))
+    }
+}

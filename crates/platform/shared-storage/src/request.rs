@@ -1,0 +1,94 @@
+use std::ops::Range;
+
+use forebay_types::{Error, Key, ObjectInfo, Result, VersionTag};
+
+/// A read of one object.
+#[derive(Clone, Debug)]
+pub struct Get<'a> {
+    /// The key below the mount.
+    pub key: &'a Key,
+    /// Which bytes.
+    pub range: GetRange,
+    /// Only this version; any other is `Conflict`.
+    pub if_match: Option<&'a VersionTag>,
+    /// Who goes first when bandwidth is scarce.
+    pub class: Class,
+}
+
+/// Which bytes of an object to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GetRange {
+    /// All of them.
+    All,
+    /// These, or as many of them as there are; `Invalid` when the object ends before the first, or the range is empty.
+    /// An empty object answers a range from 0 with nothing.
+    Bounded(Range<u64>),
+    /// From here to the end.
+    From(u64),
+    /// The last so many, or all when there are fewer.
+    Suffix(u64),
+}
+
+impl GetRange {
+    /// Refuses what no object could answer.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self {
+            Self::Bounded(range) if range.is_empty() => {
+                Err(Error::invalid(format!("the range {}..{} is empty", range.start, range.end)))
+            }
+            Self::Suffix(0) => Err(Error::invalid("the last 0 bytes are no range")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The bytes of an object of `size` bytes; none when it ends before them. An empty object has what starts at 0.
+    pub(crate) fn of(&self, size: u64) -> Option<Range<u64>> {
+        let range = match self {
+            Self::All => 0..size,
+            Self::Bounded(range) => range.start..range.end.min(size),
+            Self::From(start) => *start..size,
+            Self::Suffix(bytes) => size.saturating_sub(*bytes)..size,
+        };
+        (range.start < size || range.start == 0).then_some(range)
+    }
+
+    /// Whether an object that has no byte of this must be empty.
+    pub(crate) fn starts_at_first(&self) -> bool {
+        match self {
+            Self::All | Self::Suffix(_) => true,
+            Self::Bounded(range) => range.start == 0,
+            Self::From(start) => *start == 0,
+        }
+    }
+}
+
+/// Who goes first when bandwidth is scarce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Somebody waits for it.
+    Demand,
+    /// It will be asked for.
+    Prefetch,
+}
+
+/// What must hold for a write to happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Nothing.
+    Any,
+    /// There is no object of that key.
+    Absent,
+    /// The object has this version.
+    Version(VersionTag),
+}
+
+/// A page of a listing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Objects in byte order of their keys.
+    pub objects: Vec<ObjectInfo>,
+    /// Common prefixes in byte order, each with its trailing `/`.
+    pub folders: Vec<Key>,
+    /// Where the next page goes on (`after`); none at the end.
+    pub next: Option<Key>,
+}

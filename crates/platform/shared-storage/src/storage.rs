@@ -1,0 +1,225 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_types::{Error, Key, Mount, MountId, MountName, ObjectInfo, Result};
+
+use crate::backend::Backend;
+use crate::bandwidth::{Limiter, Yielding};
+use crate::body::Body;
+use crate::counters::{Counters, Tally};
+use crate::files::Files;
+use crate::http::HttpClient;
+use crate::location::Location;
+use crate::objects::Objects;
+use crate::request::{Condition, Get, Listing};
+use crate::retry::RetryPolicy;
+use crate::s3::S3;
+use crate::upload::Upload;
+
+/// Burst of a bound that says nothing of it.
+const BURST_BYTES: u64 = 1 << 20;
+
+/// How patient a [`Storage`] is.
+#[derive(Clone, Debug)]
+pub struct StorageSettings {
+    /// Longest time in which nothing moves on a request's connection. Waiting for the bandwidth bound doesn't count.
+    pub request_timeout: Duration,
+    /// Longest time without progress, retries included.
+    pub deadline: Duration,
+    /// Most retries without progress.
+    pub max_retries: u32,
+    /// Signs S3 requests instead of what the environment or a profile holds; for programs that bring their own storage.
+    pub access_key: Option<AccessKey>,
+}
+
+impl Default for StorageSettings {
+    fn default() -> Self {
+        Self { request_timeout: Duration::from_secs(30), deadline: Duration::from_secs(120), max_retries: 8, access_key: None }
+    }
+}
+
+/// An S3 access key and its secret, which it never shows.
+#[derive(Clone)]
+pub struct AccessKey {
+    /// The key's id.
+    pub id: String,
+    /// The secret.
+    pub secret: String,
+}
+
+impl fmt::Debug for AccessKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AccessKey").finish_non_exhaustive()
+    }
+}
+
+/// What every back end that speaks HTTP needs.
+pub(crate) struct Common {
+    pub(crate) mount: MountId,
+    pub(crate) name: MountName,
+    pub(crate) http: HttpClient,
+    pub(crate) policy: RetryPolicy,
+    pub(crate) tally: Arc<Tally>,
+    pub(crate) yielding: Arc<Yielding>,
+}
+
+impl Common {
+    /// How an object is called in errors.
+    pub(crate) fn path(&self, key: &str) -> String {
+        format!("/{}/{key}", self.name)
+    }
+}
+
+/// One mount's door to its shared storage. Cheap to clone.
+#[derive(Clone)]
+pub struct Storage(Arc<Inner>);
+
+struct Inner {
+    mount: Mount,
+    backend: Box<dyn Backend>,
+    limiter: Arc<Limiter>,
+    tally: Arc<Tally>,
+}
+
+impl Storage {
+    /// Reads the mount's URL and finds credentials: in the environment (`AWS_*`, `GOOGLE_*`, `AZURE_*`) or a profile.
+    /// Sends nothing; must be called within tokio. The mount's own bound holds until [`Self::set_share`].
+    ///
+    /// `Invalid` for a URL or an endpoint that is none, `Denied` for a profile that isn't there.
+    pub fn open(mount: &Mount, settings: StorageSettings) -> Result<Self> {
+        let burst = mount.options.burst.map_or(BURST_BYTES, |burst| burst.0);
+        let limiter = Limiter::new(mount.options.bandwidth.map(|bound| bound.bytes_per_sec()), burst);
+        let tally = Arc::new(Tally::default());
+        let policy = RetryPolicy { retries_max: settings.max_retries, deadline: settings.deadline };
+        let common = |https| {
+            Ok(Common {
+                mount: mount.id,
+                name: mount.name.clone(),
+                http: HttpClient::new(&limiter, &tally, settings.request_timeout, https)?,
+                policy,
+                tally: Arc::clone(&tally),
+                yielding: Yielding::new(),
+            })
+        };
+        let opened: Result<Box<dyn Backend>> = match Location::parse(&mount.url) {
+            Ok(Location::S3(bucket)) => S3::open(mount, bucket, &settings, common).map(|s3| Box::new(s3) as _),
+            Ok(Location::Gcs(bucket)) => common(true).and_then(|common| Ok(Box::new(Objects::gcs(mount, bucket, common)?) as _)),
+            Ok(Location::Azure(bucket)) => {
+                common(true).and_then(|common| Ok(Box::new(Objects::azure(mount, bucket, common)?) as _))
+            }
+            Ok(Location::Files(folder)) => Ok(Box::new(Files::new(mount, folder, &limiter, &tally))),
+            Err(error) => Err(error),
+        };
+        let backend = opened.map_err(|error| error.context(format!("mount {}", mount.name)))?;
+        Ok(Self(Arc::new(Inner { mount: mount.clone(), backend, limiter, tally })))
+    }
+
+    /// Whether shared storage answers, the bucket or folder is there, and the credentials are good for it.
+    pub async fn check(&self) -> Result<()> {
+        self.0.backend.check().await
+    }
+
+    /// The mount.
+    pub fn mount(&self) -> &Mount {
+        &self.0.mount
+    }
+
+    /// Opens an object for reading: one request gives its version and its bytes.
+    ///
+    /// `NotFound`; `Conflict` when it is not the version asked for; `Invalid` when the range starts past its end; `Denied`;
+    /// `Retry` when shared storage did not answer in time, retries included.
+    pub async fn get(&self, get: Get<'_>) -> Result<Body> {
+        get.range.check().map_err(|error| error.context(self.path(get.key)))?;
+        self.readable(get.key)?;
+        let opened = self.0.backend.get(&get).await?;
+        let outstanding = self.0.limiter.outstanding(opened.range.end - opened.range.start);
+        Ok(Body::new(opened.info, opened.range, opened.source, outstanding))
+    }
+
+    /// The version that an object has now.
+    pub async fn head(&self, key: &Key) -> Result<ObjectInfo> {
+        self.readable(key)?;
+        self.0.backend.head(key).await
+    }
+
+    /// A page of at most `limit` objects and folders whose keys start with `prefix`, in byte order, from behind `after`.
+    /// With `folders`, what shares a prefix up to the next `/` is shown as one folder.
+    pub async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<Listing> {
+        if limit == 0 {
+            return Err(Error::invalid(format!("{}: a page of 0 keys is none", self.path(prefix))));
+        }
+        self.0.backend.list(prefix, folders, after, limit).await
+    }
+
+    /// Writes an object: all of it or nothing, acknowledged when shared storage has it. The time of modification that
+    /// comes back may differ from what a later HEAD tells by a second.
+    ///
+    /// `Conflict` when the condition does not hold; `Denied` when the mount is read-only.
+    pub async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: Condition) -> Result<ObjectInfo> {
+        self.writable(key)?;
+        self.0.backend.put(key, payload, &condition).await
+    }
+
+    /// Begins an object in parts, for what is too large to be in memory. `Denied` when the mount is read-only.
+    pub async fn begin_upload(&self, key: &Key) -> Result<Upload> {
+        self.writable(key)?;
+        self.0.backend.begin_upload(key).await.map(Upload::new)
+    }
+
+    /// Removes an object; one that isn't there is removed already. `Denied` when the mount is read-only.
+    pub async fn delete(&self, key: &Key) -> Result<()> {
+        self.writable(key)?;
+        self.0.backend.delete(key).await
+    }
+
+    /// Bounds what is read, in bytes a second and bytes at once, from now on; none is no bound.
+    ///
+    /// In any second at most a bound and a burst are read, in any five seconds at most 1.02 bounds a second: a burst of
+    /// more than a tenth of a second's bytes is cut to that, but not below 64 KiB.
+    pub fn set_share(&self, bytes_per_sec: Option<u64>, burst_bytes: u64) {
+        self.0.limiter.set(bytes_per_sec, burst_bytes);
+    }
+
+    /// What would be read in a second were there no bound: an estimate from what was read in the last one and, when
+    /// somebody had to wait for the bound, what is still outstanding.
+    pub fn demand_bytes_per_sec(&self) -> u64 {
+        self.0.limiter.demand_bytes_per_sec()
+    }
+
+    /// Requests and bytes since [`Self::open`].
+    pub fn counters(&self) -> Counters {
+        self.0.tally.read()
+    }
+
+    fn path(&self, key: &Key) -> String {
+        format!("/{}/{key}", self.0.mount.name)
+    }
+
+    fn readable(&self, key: &Key) -> Result<()> {
+        if key.as_str().is_empty() {
+            return Err(Error::invalid(format!("{} is a mount, not an object: name a key below it", self.path(key))));
+        }
+        if key.has_dot_segment() {
+            return Err(Error::invalid(format!(
+                "{}: a key with \".\" or \"..\" between slashes can't be reached: file systems and HTTP resolve them",
+                self.path(key)
+            )));
+        }
+        Ok(())
+    }
+
+    fn writable(&self, key: &Key) -> Result<()> {
+        if self.0.mount.options.read_only {
+            return Err(Error::denied(format!("{}: mount {} is read-only", self.path(key), self.0.mount.name)));
+        }
+        self.readable(key)
+    }
+}
+
+impl fmt::Debug for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Storage").field("mount", &self.0.mount.name).field("url", &self.0.mount.url).finish_non_exhaustive()
+    }
+}

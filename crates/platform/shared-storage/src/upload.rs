@@ -1,0 +1,55 @@
+use std::fmt;
+
+use bytes::Bytes;
+use forebay_types::{ObjectInfo, Result};
+
+use crate::backend::Parts;
+use crate::request::Condition;
+
+/// An object that is being written in parts. Until [`Self::commit`] nobody sees anything of it.
+///
+/// Dropping it leaves the parts in shared storage, where they cost money: [`Self::abort`] what isn't committed.
+pub struct Upload(Box<dyn Parts>);
+
+impl Upload {
+    /// Most parts of an upload.
+    pub const PARTS_MAX: u32 = 10_000;
+
+    pub(crate) fn new(parts: Box<dyn Parts>) -> Self {
+        Self(parts)
+    }
+
+    /// Bytes of every part but the last, which may have fewer.
+    pub fn part_bytes(&self) -> u64 {
+        self.0.part_bytes()
+    }
+
+    /// Writes the part of this place, counted from 0. Parts may come in any order, several at once; one that is written
+    /// again counts as it was written last. `Invalid` from [`Self::PARTS_MAX`] on.
+    pub async fn put_part(&self, index: u32, payload: Vec<Bytes>) -> Result<()> {
+        self.0.put(index, payload).await
+    }
+
+    /// Makes the parts `0..parts` the object. `Invalid` when one of them is missing, `Conflict` when the condition does
+    /// not hold. When it fails the parts are removed as far as possible.
+    pub async fn commit(self, parts: u32, condition: Condition) -> Result<ObjectInfo> {
+        let committed = self.0.commit(parts, &condition).await;
+        if let Err(error) = &committed
+            && let Err(left) = self.0.abort().await
+        {
+            tracing::warn!(%error, %left, "parts of a failed upload may be left in shared storage");
+        }
+        committed
+    }
+
+    /// Removes the parts.
+    pub async fn abort(self) -> Result<()> {
+        self.0.abort().await
+    }
+}
+
+impl fmt::Debug for Upload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upload").finish_non_exhaustive()
+    }
+}
