@@ -1,1 +1,46 @@
-//! forebay-client
+//! The way in for programs: path -> route -> bytes, and an [`object_store::ObjectStore`] on top of it.
+//!
+//! Owns: the view of the cluster, routing, connections to workers, reading a worker's DRAM tier in place, falling back
+//! to other workers and at last to shared storage, prefetching for a plan, and writes through a worker.
+//! Never does: keep bytes of its own (the tiers are the only cache), decide who holds what, or store credentials.
+//!
+//! Start with [`Client::connect`], then [`Client::read`] for bytes of one object version, or [`Client::object_store`]
+//! and [`Client::snapshot`] for engines.
+
+mod ask;
+mod attempt;
+mod client;
+mod connections;
+mod control;
+mod core;
+mod counters;
+mod fallback;
+mod host;
+mod in_place;
+mod list;
+mod load;
+mod open;
+mod parts;
+mod prefetch;
+mod read;
+mod read_latest;
+mod route;
+mod segments;
+mod settings;
+mod slot;
+mod store;
+mod view;
+mod write;
+mod writer;
+
+pub use client::Client;
+pub use counters::ClientCounters;
+pub use host::host_id;
+pub use load::Loaded;
+pub use prefetch::Prefetch;
+pub use settings::ClientSettings;
+pub use store::{LiveStore, SnapshotStore, from_store_error, to_store_error};
+pub use writer::Writer;
+
+pub use forebay_protocol::{ClusterView, ControlReply, ControlRequest, Held, ListPage, PutCondition, RangeSpec};
+pub use forebay_transport::{Address, Security};

@@ -1,0 +1,65 @@
+use std::future::Future;
+
+use forebay_types::{Error, ErrorKind, RouteKey};
+
+use crate::ask::Failure;
+use crate::connections::Link;
+use crate::core::Core;
+
+/// Workers tried for one call at most; past these the cluster has worse trouble than another try would mend.
+const TRIES: usize = 3;
+
+/// Why no worker gave an answer that stands.
+#[derive(Debug)]
+pub(crate) enum NoAnswer {
+    /// A worker said what no other would say differently: `Conflict`, `NotFound`, `Denied`, `Invalid`.
+    Final(Error),
+    /// No worker could; another way may. With the last one's error.
+    Away(Error),
+}
+
+impl NoAnswer {
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            Self::Final(error) | Self::Away(error) => error,
+        }
+    }
+}
+
+/// Whether a worker's error is the last word.
+pub(crate) fn is_final(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound | ErrorKind::Denied | ErrorKind::Invalid)
+}
+
+impl Core {
+    /// Asks the workers of a route in order until one gives an answer that stands.
+    pub(crate) async fn at_workers<T, Fut>(&self, route: RouteKey, mut ask: impl FnMut(Link) -> Fut) -> Result<T, NoAnswer>
+    where
+        Fut: Future<Output = Result<T, Failure>>,
+    {
+        let known = self.view.known_arc();
+        let mut last = Error::retry("the cluster has no worker");
+        for worker in self.failures.order(route, &known.workers).into_iter().take(TRIES) {
+            let Some(info) = known.worker(worker) else { continue };
+            let outcome = match self.connections.link(info).await {
+                Ok(link) => ask(link).await,
+                Err(error) => Err(Failure::Unreached(error)),
+            };
+            match outcome {
+                Ok(answer) => {
+                    self.failures.answered(worker);
+                    return Ok(answer);
+                }
+                Err(Failure::Answered(error)) if is_final(&error) => return Err(NoAnswer::Final(error)),
+                Err(Failure::Answered(error)) => last = error,
+                Err(Failure::Unreached(error) | Failure::Lost(error)) => {
+                    tracing::debug!(%worker, %error, "worker does not answer");
+                    self.failures.failed(worker);
+                    self.view.surprised();
+                    last = error;
+                }
+            }
+        }
+        Err(NoAnswer::Away(last))
+    }
+}

@@ -1,0 +1,136 @@
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use forebay_protocol::WorkerInfo;
+use forebay_transport::{Address, Connection};
+use forebay_types::{Error, HostId, Result, WorkerId};
+use parking_lot::Mutex;
+use tokio::time::timeout;
+use tracing::debug;
+
+use crate::host::host_id;
+use crate::in_place::{PinCache, Session};
+use crate::settings::ClientSettings;
+use crate::slot::Slot;
+
+/// The connections to workers: one Unix connection to a worker of this host, a few TCP connections to others, made at
+/// first use and again after they closed.
+pub(crate) struct Connections {
+    settings: ClientSettings,
+    /// None when in-place reads are off or the host can't be told.
+    host: Option<HostId>,
+    pins: Arc<PinCache>,
+    workers: Mutex<HashMap<WorkerId, Arc<WorkerLinks>>>,
+}
+
+struct WorkerLinks {
+    info: Arc<WorkerInfo>,
+    local: Slot<Arc<Session>>,
+    tcp: Vec<TcpSlot>,
+}
+
+struct TcpSlot {
+    slot: Slot<Connection>,
+    calls: Arc<AtomicUsize>,
+}
+
+/// A way to a worker for one call.
+#[derive(Clone)]
+pub(crate) struct Link {
+    worker: WorkerId,
+    connection: Connection,
+    session: Option<Arc<Session>>,
+    _call: Option<Arc<Call>>,
+}
+
+/// A call under way on a TCP connection, so that the next one takes the least busy.
+struct Call(Arc<AtomicUsize>);
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Link {
+    pub(crate) fn worker(&self) -> WorkerId {
+        self.worker
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The session whose tier is mapped here, if this worker's is.
+    pub(crate) fn in_place(&self) -> Option<&Arc<Session>> {
+        self.session.as_ref().filter(|session| session.mapping().is_some())
+    }
+}
+
+impl Connections {
+    pub(crate) fn new(settings: ClientSettings, pins: Arc<PinCache>) -> Self {
+        let host =
+            if settings.in_place { host_id().inspect_err(|error| debug!(%error, "no reading in place")).ok() } else { None };
+        Self { settings, host, pins, workers: Mutex::default() }
+    }
+
+    /// A way to this worker; `Retry` when it can't be reached: nothing was asked of it then.
+    pub(crate) async fn link(&self, info: &Arc<WorkerInfo>) -> Result<Link> {
+        let links = self.links(info);
+        if let Some(socket) = self.socket_beside(info) {
+            match links.local.get(|| self.attach(info, Path::new(socket))).await {
+                Ok(session) => {
+                    let connection = session.connection().clone();
+                    return Ok(Link { worker: info.id, connection, session: Some(session), _call: None });
+                }
+                Err(error) => debug!(worker = %info.id, %error, "unix socket does not answer, trying tcp"),
+            }
+        }
+        let tcp = links.tcp.iter().min_by_key(|tcp| tcp.calls.load(Ordering::Relaxed)).expect("at least one connection");
+        tcp.calls.fetch_add(1, Ordering::Relaxed);
+        let call = Arc::new(Call(Arc::clone(&tcp.calls)));
+        let connection = tcp.slot.get(|| self.connect(info)).await?;
+        Ok(Link { worker: info.id, connection, session: None, _call: Some(call) })
+    }
+
+    /// Lets the connections go of workers that have left.
+    pub(crate) fn retain(&self, stays: impl Fn(WorkerId) -> bool) {
+        let gone: Vec<_> = self.workers.lock().extract_if(|worker, _| !stays(*worker)).collect();
+        drop(gone);
+    }
+
+    fn links(&self, info: &Arc<WorkerInfo>) -> Arc<WorkerLinks> {
+        let mut workers = self.workers.lock();
+        match workers.get(&info.id) {
+            Some(links) if links.info.address == info.address && links.info.unix_socket == info.unix_socket => Arc::clone(links),
+            // New, or back at another address.
+            _ => {
+                let tcp = || TcpSlot { slot: Slot::new(), calls: Arc::default() };
+                let tcp = std::iter::repeat_with(tcp).take(self.settings.tcp_connections.max(1)).collect();
+                let links = Arc::new(WorkerLinks { info: Arc::clone(info), local: Slot::new(), tcp });
+                workers.insert(info.id, Arc::clone(&links));
+                links
+            }
+        }
+    }
+
+    fn socket_beside<'a>(&self, info: &'a WorkerInfo) -> Option<&'a str> {
+        info.unix_socket.as_deref().filter(|_| self.host.as_ref() == Some(&info.host))
+    }
+
+    async fn attach(&self, info: &WorkerInfo, socket: &Path) -> Result<Arc<Session>> {
+        let settings = &self.settings;
+        Session::connect(info, socket, &settings.security, settings.connect_timeout, Arc::downgrade(&self.pins)).await
+    }
+
+    async fn connect(&self, info: &WorkerInfo) -> Result<Connection> {
+        let address = Address::Tcp(info.address.clone());
+        let connecting = Connection::connect(&address, &self.settings.security);
+        match timeout(self.settings.connect_timeout, connecting).await {
+            Ok(result) => result.map_err(|error| error.context(format!("worker {} at {}", info.id, info.address))),
+            Err(_) => Err(Error::retry(format!("worker {} at {} does not answer", info.id, info.address))),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+use std::sync::Arc;
+
+use forebay_types::{Error, ForebayPath, Mount, MountId, Result};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::connections::Connections;
+use crate::control::Control;
+use crate::counters::Counters;
+use crate::fallback::Fallback;
+use crate::in_place::PinCache;
+use crate::prefetch::Prefetches;
+use crate::route::Failures;
+use crate::settings::ClientSettings;
+use crate::view::ViewKeeper;
+
+/// What all clones of a client share. The tasks end with it.
+pub(crate) struct Core {
+    pub(crate) settings: ClientSettings,
+    pub(crate) control: Arc<Control>,
+    pub(crate) view: Arc<ViewKeeper>,
+    pub(crate) failures: Failures,
+    pub(crate) connections: Connections,
+    pub(crate) pins: Arc<PinCache>,
+    pub(crate) prefetches: Prefetches,
+    pub(crate) fallback: Fallback,
+    pub(crate) counters: Counters,
+    _tasks: [AbortOnDropHandle<()>; 2],
+}
+
+impl Core {
+    /// Connects to the coordinator and takes its view.
+    pub(crate) async fn connect(settings: ClientSettings) -> Result<Self> {
+        let control = Arc::new(Control::new(&settings));
+        let view = Arc::new(ViewKeeper::new(Arc::clone(&control)));
+        view.poll().await?;
+        let pins = Arc::new(PinCache::new(settings.pins_max, settings.pin_idle));
+        let tasks = [
+            AbortOnDropHandle::new(tokio::spawn(Arc::clone(&view).run(settings.view_poll))),
+            AbortOnDropHandle::new(tokio::spawn(Arc::clone(&pins).run())),
+        ];
+        Ok(Self {
+            connections: Connections::new(settings.clone(), Arc::clone(&pins)),
+            fallback: Fallback::new(settings.storage.clone(), Arc::clone(&control)),
+            settings,
+            control,
+            view,
+            failures: Failures::default(),
+            pins,
+            prefetches: Prefetches::default(),
+            counters: Counters::default(),
+            _tasks: tasks,
+        })
+    }
+
+    /// The mount that a path names.
+    pub(crate) async fn mount(&self, path: &ForebayPath) -> Result<Mount> {
+        self.view.mount(path.mount()).await
+    }
+
+    /// The mount of an id, as versions carry it; `NotFound` once it was removed.
+    pub(crate) fn mount_of(&self, id: MountId) -> Result<Mount> {
+        self.view
+            .known()
+            .mount(id)
+            .cloned()
+            .ok_or_else(|| Error::not_found(format!("mount {} was removed: add it again and open its objects anew", id.0)))
+    }
+
+    /// `/MOUNT/KEY` for messages.
+    pub(crate) fn path_text(&self, mount: MountId, key: &forebay_types::Key) -> String {
+        match self.view.known().mount(mount) {
+            Some(mount) => format!("/{}/{key}", mount.name),
+            None => format!("/(mount {})/{key}", mount.0),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use forebay_protocol::{ControlReply, ControlRequest, RangeSpec};
+use forebay_shared_storage::{Class, Get, GetRange, Storage, StorageSettings};
+use forebay_types::{Error, ErrorKind, Key, Mount, MountId, ObjectInfo, ObjectVersion, Result};
+use parking_lot::Mutex;
+use tracing::{debug, warn};
+
+use crate::control::{Control, unexpected};
+
+/// The last resort: shared storage itself, with this process's own credentials, within a share of the bandwidth bound
+/// that the coordinator leases.
+pub(crate) struct Fallback {
+    settings: StorageSettings,
+    control: Arc<Control>,
+    client: u64,
+    doors: Mutex<HashMap<MountId, Arc<Door>>>,
+}
+
+struct Door {
+    mount: Mount,
+    storage: Storage,
+    /// Until when the share holds.
+    leased: tokio::sync::Mutex<Option<Instant>>,
+}
+
+/// How long the coordinator may take to give a share, and how long a client does without asking again when it didn't.
+const LEASE_DEADLINE: Duration = Duration::from_secs(2);
+const WITHOUT_LEASE: Duration = Duration::from_secs(2);
+/// A client that can't ask for its share takes this part of the bound.
+const SHARE_UNASKED: u64 = 20;
+/// And at once no more than this.
+const BURST_UNASKED: u64 = 64 << 10;
+
+impl Fallback {
+    pub(crate) fn new(settings: StorageSettings, control: Arc<Control>) -> Self {
+        Self { settings, control, client: rand::random(), doors: Mutex::default() }
+    }
+
+    /// The mount's storage, with a share that holds now.
+    pub(crate) async fn storage(&self, mount: &Mount) -> Result<Storage> {
+        let door = self.door(mount)?;
+        let mut leased = door.leased.lock().await;
+        if leased.is_none_or(|until| until <= Instant::now()) {
+            *leased = Some(Instant::now() + self.lease(&door).await);
+        }
+        Ok(door.storage.clone())
+    }
+
+    fn door(&self, mount: &Mount) -> Result<Arc<Door>> {
+        let mut doors = self.doors.lock();
+        match doors.get(&mount.id) {
+            Some(door) if &door.mount == mount => Ok(Arc::clone(door)),
+            _ => {
+                warn!(mount = %mount.name, "no worker answers, reading shared storage directly");
+                let storage = Storage::open(mount, self.settings.clone())?;
+                let door = Arc::new(Door { mount: mount.clone(), storage, leased: tokio::sync::Mutex::new(None) });
+                doors.insert(mount.id, Arc::clone(&door));
+                Ok(door)
+            }
+        }
+    }
+
+    /// Sets the share; gives how long it holds.
+    async fn lease(&self, door: &Door) -> Duration {
+        let request = ControlRequest::Budget { client: self.client, mount: door.mount.id };
+        let asked = match self.control.ask(&request, LEASE_DEADLINE).await {
+            Ok(ControlReply::Budget(lease)) => Ok(lease),
+            Ok(_) => Err(unexpected("the coordinator", "budget")),
+            Err(error) => Err(error),
+        };
+        let (rate, burst, lasts) = match asked {
+            Ok(lease) => (lease.share.bytes_per_sec, lease.share.burst_bytes, lease.lasts),
+            Err(error) => {
+                let bound = door.mount.options.bandwidth.map(|rate| rate.bytes_per_sec());
+                debug!(mount = %door.mount.name, %error, "no budget to be had, taking a twentieth of the bound");
+                (bound.map(|bound| (bound / SHARE_UNASKED).max(1)), BURST_UNASKED, WITHOUT_LEASE)
+            }
+        };
+        door.storage.set_share(rate, burst);
+        lasts
+    }
+
+    /// Exactly `range` of `version`.
+    pub(crate) async fn read(&self, mount: &Mount, version: &ObjectVersion, range: std::ops::Range<u64>) -> Result<Bytes> {
+        let storage = self.storage(mount).await?;
+        let wanted = GetRange::Bounded(range.clone());
+        let get = Get { key: &version.key, range: wanted, if_match: Some(&version.tag), class: Class::Demand };
+        let body = storage.get(get).await?;
+        if body.info.version != *version || body.range != range {
+            return Err(Error::conflict(format!(
+                "/{}/{} has changed since it was opened: open it again",
+                mount.name, version.key
+            )));
+        }
+        body.collect().await
+    }
+
+    /// The range of whatever version is there, cut off at the object's end.
+    pub(crate) async fn read_latest(
+        &self,
+        mount: &Mount,
+        key: &Key,
+        range: RangeSpec,
+    ) -> Result<(ObjectInfo, std::ops::Range<u64>, Bytes)> {
+        let storage = self.storage(mount).await?;
+        let range = match range {
+            RangeSpec::Bounded { start, len } => GetRange::Bounded(start..start.saturating_add(len)),
+            RangeSpec::From { start: 0 } => GetRange::All,
+            RangeSpec::From { start } => GetRange::From(start),
+            RangeSpec::Suffix { len } => GetRange::Suffix(len),
+        };
+        let body = storage.get(Get { key, range, if_match: None, class: Class::Demand }).await?;
+        let (info, range) = (body.info.clone(), body.range.clone());
+        Ok((info, range, body.collect().await?))
+    }
+}
+
+/// The error when neither a worker nor shared storage answered; what storage says about the object itself stands alone.
+pub(crate) fn neither(path: &str, worker: &Error, storage: Error) -> Error {
+    match storage.kind() {
+        ErrorKind::NotFound | ErrorKind::Conflict | ErrorKind::Invalid => storage,
+        _ => Error::retry(format!(
+            "{path}: no worker answered ({worker}), and shared storage can't be read from here ({storage}); \
+             start a worker, or give this process the credentials"
+        ))
+        .with_source(storage),
+    }
+}

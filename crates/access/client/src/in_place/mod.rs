@@ -1,0 +1,23 @@
+//! Reading a worker's DRAM tier where it is.
+//!
+//! A worker of the same host and user hands over its tier (a memfd sealed against resizing) as a read-only descriptor.
+//! The client maps it whole; an answer then is a pin and the place of the bytes. While the pin stands the worker
+//! neither evicts nor reuses those pages, so every [`bytes::Bytes`] given out holds its pin, however long it lives, also
+//! past the client that made it. The client keeps pins for a while, so that reading the same bytes again needs no call.
+//!
+//! The guarantee: a pin belongs to its Unix connection. It ends when its last holder drops it, or when the connection
+//! closes, never by time. When the worker dies, the mapping keeps the memory, and bytes that were given out stay as
+//! they are. When the connection alone closes while the worker lives on, memory stays mapped but the worker may give the
+//! pages to other data: kept pins are not used from that moment on, and whoever still holds bytes from before must not
+//! rely on them after a reported connection loss. A worker closes such connections only when it goes.
+
+mod mapping;
+mod outbox;
+mod pin;
+mod pin_cache;
+mod session;
+
+pub(crate) use outbox::{Outbox, Rescued};
+pub(crate) use pin::Pin;
+pub(crate) use pin_cache::PinCache;
+pub(crate) use session::Session;

@@ -1,0 +1,116 @@
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use forebay_protocol::{DataReply, DataRequest, WorkerInfo, decode, encode};
+use forebay_transport::{Address, Connection, Security};
+use forebay_types::{Error, ErrorKind, Result, WorkerId};
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::debug;
+
+use super::mapping::Mapping;
+use super::{Outbox, PinCache};
+use crate::slot::Alive;
+
+/// A Unix connection to a worker of this host, with the worker's DRAM tier when it lets this process have it. Lives as
+/// long as any pin of it: the connection closes with the last one.
+pub(crate) struct Session {
+    worker: WorkerId,
+    connection: Connection,
+    mapping: Option<Mapping>,
+    outbox: Arc<Outbox>,
+    /// Bytes under pins that are kept for the next read, and their limit.
+    pub(super) kept: AtomicU64,
+    kept_max: u64,
+    _task: AbortOnDropHandle<()>,
+}
+
+/// A worker lets half of its DRAM tier be pinned. One client keeps less than that for later reads, so that other
+/// clients, and bytes that are in use, find room.
+fn kept_max(dram_bytes: u64) -> u64 {
+    dram_bytes / 8 * 3
+}
+
+impl Session {
+    pub(crate) async fn connect(
+        worker: &WorkerInfo,
+        socket: &Path,
+        security: &Security,
+        deadline: Duration,
+        cache: Weak<PinCache>,
+    ) -> Result<Arc<Self>> {
+        let late = || Error::retry(format!("worker {}: {} does not answer", worker.id, socket.display()));
+        let address = Address::Unix(socket.to_path_buf());
+        let connection = timeout(deadline, Connection::connect(&address, security)).await.map_err(|_| late())??;
+        let mapping = match timeout(deadline, attach(&connection)).await.map_err(|_| late())? {
+            Ok(mapping) => Some(mapping),
+            Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::Invalid) => {
+                debug!(worker = %worker.id, %error, "no reading in place, copies over the unix socket instead");
+                None
+            }
+            Err(error) => return Err(error.context(format!("worker {}", worker.id))),
+        };
+        let outbox = Arc::new(Outbox::default());
+        let task = {
+            let (outbox, connection, worker) = (Arc::clone(&outbox), connection.clone(), worker.id);
+            tokio::spawn(async move {
+                outbox.run(connection).await;
+                debug!(%worker, "unix connection lost, its pins are not used any more");
+                if let Some(cache) = cache.upgrade() {
+                    cache.drop_closed();
+                }
+            })
+        };
+        Ok(Arc::new(Self {
+            worker: worker.id,
+            connection,
+            mapping,
+            outbox,
+            kept: AtomicU64::new(0),
+            kept_max: kept_max(worker.dram_bytes),
+            _task: AbortOnDropHandle::new(task),
+        }))
+    }
+
+    pub(crate) fn worker(&self) -> WorkerId {
+        self.worker
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(crate) fn mapping(&self) -> Option<&Mapping> {
+        self.mapping.as_ref()
+    }
+
+    pub(crate) fn outbox(&self) -> &Arc<Outbox> {
+        &self.outbox
+    }
+
+    /// Whether its pins may still be used.
+    pub(crate) fn stands(&self) -> bool {
+        !self.connection.is_closed()
+    }
+
+    pub(super) fn keeps_too_much(&self) -> bool {
+        self.kept.load(Ordering::Relaxed) > self.kept_max
+    }
+}
+
+impl Alive for Arc<Session> {
+    fn alive(&self) -> bool {
+        self.stands()
+    }
+}
+
+async fn attach(connection: &Connection) -> Result<Mapping> {
+    let answer = connection.call(encode(&DataRequest::Attach), Vec::new()).await?;
+    match (decode(&answer.meta)?, answer.descriptor) {
+        (DataReply::Attached { arena_bytes }, Some(descriptor)) => Mapping::new(descriptor, arena_bytes),
+        (DataReply::Failed { kind, message }, _) => Err(Error::new(kind, message)),
+        _ => Err(Error::invalid("the worker gave no descriptor of its tier: run one version of forebay")),
+    }
+}

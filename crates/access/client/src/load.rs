@@ -1,0 +1,125 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use forebay_protocol::{DataReply, DataRequest};
+use forebay_types::{Error, ObjectVersion, OperationId, Result, RouteKey, SEGMENT_BYTES, split_range};
+use futures::stream::{self, StreamExt};
+use parking_lot::Mutex;
+
+use crate::ask::{Failure, ask, misfit};
+use crate::client::Client;
+use crate::connections::Link;
+use crate::core::Core;
+
+/// What a load did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Objects that are in the tiers now.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Of these, bytes that were fetched from shared storage for it; the rest was there.
+    pub bytes_fetched: u64,
+}
+
+/// Bytes of one message: how fine the progress is, and how many requests shared storage sees.
+const PART_BYTES: u64 = 16 << 20;
+/// Messages under way at once, and their bytes.
+const PARTS_AT_ONCE: usize = 64;
+const BYTES_AT_ONCE: u32 = 256 << 20;
+/// Demand goes first, so a load may wait long.
+const DEADLINE: Duration = Duration::from_secs(900);
+/// How often a part is tried.
+const TRIES: u32 = 3;
+
+impl Client {
+    /// Brings these versions into the tiers, whole, after all demand; with `keep` they stay there. `progress` gets the
+    /// bytes done so far, of all bytes of the versions. Goes on past objects that fail; then fails with the first
+    /// one's error and how many there were, so that success means that all is there.
+    pub async fn load(&self, versions: Vec<ObjectVersion>, keep: bool, progress: impl Fn(u64) + Send + Sync) -> Result<Loaded> {
+        let operation = self.operation();
+        let (done, fetched) = (AtomicU64::new(0), AtomicU64::new(0));
+        let failed = Mutex::new((None, 0u64, None::<usize>));
+        let room = tokio::sync::Semaphore::new(BYTES_AT_ONCE as usize);
+        let parts = versions.iter().enumerate().flat_map(|(ix, version)| parts(version).map(move |part| (ix, version, part)));
+        stream::iter(parts)
+            .map(|(ix, version, (start, len))| {
+                let (core, room, done, fetched, failed, progress) = (&self.core, &room, &done, &fetched, &failed, &progress);
+                async move {
+                    // A closed semaphore is the only failure, and nobody closes this one.
+                    let _room = room.acquire_many(len).await;
+                    match core.load_part(operation, version, (start, len), keep).await {
+                        Ok(bytes) => {
+                            fetched.fetch_add(bytes, Ordering::Relaxed);
+                            progress(done.fetch_add(u64::from(len), Ordering::Relaxed) + u64::from(len));
+                        }
+                        Err(error) => {
+                            let mut failed = failed.lock();
+                            // Parts of one object fail together.
+                            if failed.2 != Some(ix) {
+                                failed.1 += 1;
+                                failed.2 = Some(ix);
+                            }
+                            let path = core.path_text(version.mount, &version.key);
+                            failed.0.get_or_insert_with(|| error.context(path));
+                        }
+                    }
+                }
+            })
+            .buffer_unordered(PARTS_AT_ONCE)
+            .for_each(|()| std::future::ready(()))
+            .await;
+        match failed.into_inner() {
+            (Some(error), failed, _) => {
+                Err(error.context(format!("{failed} of {} objects could not be loaded; the first", versions.len())))
+            }
+            (None, ..) => {
+                Ok(Loaded { objects: versions.len() as u64, bytes: done.into_inner(), bytes_fetched: fetched.into_inner() })
+            }
+        }
+    }
+}
+
+/// The messages for a version: ranges that lie within one segment.
+fn parts(version: &ObjectVersion) -> impl Iterator<Item = (u64, u32)> {
+    split_range(0..version.size).flat_map(|segment| {
+        let range = segment.object_range();
+        range.clone().step_by(PART_BYTES as usize).map(move |start| (start, (range.end - start).min(PART_BYTES) as u32))
+    })
+}
+
+impl Core {
+    async fn load_part(&self, operation: OperationId, version: &ObjectVersion, range: (u64, u32), keep: bool) -> Result<u64> {
+        let route = RouteKey::of(version.mount, &version.key, (range.0 / SEGMENT_BYTES) as u32);
+        let request = DataRequest::Prefetch { operation, version: version.clone(), ranges: vec![range], keep };
+        let mut last = Error::retry("the cluster has no worker to load into");
+        for _ in 0..TRIES {
+            // Only at the worker that reads will go to: the next one is asked when the view says so, or when this one is gone.
+            let known = self.view.known_arc();
+            let Some(worker) = self.failures.order(route, &known.workers).into_iter().next() else { break };
+            let Some(info) = known.worker(worker) else { break };
+            let outcome = match self.connections.link(info).await {
+                Ok(link) => self.ask_to_fetch(&link, &request).await,
+                Err(error) => Err(Failure::Unreached(error)),
+            };
+            match outcome {
+                Ok(bytes) => return Ok(bytes),
+                Err(Failure::Answered(error)) => return Err(error),
+                Err(Failure::Unreached(error) | Failure::Lost(error)) => {
+                    self.failures.failed(worker);
+                    self.view.surprised();
+                    last = error;
+                }
+            }
+        }
+        Err(last)
+    }
+
+    /// Asks a worker to fetch; gives the bytes that it had to fetch.
+    pub(crate) async fn ask_to_fetch(&self, link: &Link, request: &DataRequest) -> Result<u64, Failure> {
+        match ask(link, request, Vec::new(), DEADLINE).await? {
+            DataReply::Fetched { bytes } => Ok(bytes),
+            _ => Err(misfit(link, "prefetch")),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use forebay_protocol::{DataReply, DataRequest};
+use forebay_types::{Error, ObjectVersion, OperationId, Result, RouteKey, SegmentId, SegmentRange, split_range};
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use crate::ask::{Given, ask_bytes, deadline_for, given, misfit};
+use crate::attempt::NoAnswer;
+use crate::core::Core;
+use crate::fallback::neither;
+
+/// Segments of one read under way at once.
+const SEGMENTS_AT_ONCE: usize = 8;
+
+impl Core {
+    pub(crate) async fn read(&self, operation: OperationId, version: &ObjectVersion, range: Range<u64>) -> Result<Bytes> {
+        if range.start > range.end || range.end > version.size {
+            return Err(Error::invalid(format!(
+                "{}: bytes {}..{} are not within its {} bytes",
+                self.path_text(version.mount, &version.key),
+                range.start,
+                range.end,
+                version.size
+            )));
+        }
+        let mut parts = split_range(range.clone());
+        let Some(first) = parts.next() else { return Ok(Bytes::new()) };
+        self.prefetches.reading(operation, version, &range);
+        if first.object_range() == range {
+            return self.read_segment(operation, version, first).await;
+        }
+        let len = usize::try_from(range.end - range.start).map_err(|_| Error::invalid("range is larger than memory"))?;
+        let mut bytes = BytesMut::with_capacity(len);
+        let parts = stream::iter(split_range(range)).map(|part| self.read_segment(operation, version, part));
+        let mut parts = parts.buffered(SEGMENTS_AT_ONCE);
+        while let Some(part) = parts.try_next().await? {
+            bytes.extend_from_slice(&part);
+        }
+        Ok(bytes.freeze())
+    }
+
+    /// Bytes within one segment: under a pin that is kept, else from a worker, else from shared storage.
+    async fn read_segment(&self, operation: OperationId, version: &ObjectVersion, part: SegmentRange) -> Result<Bytes> {
+        let segment = SegmentId::of(version, part.index);
+        let range = part.start..part.start + part.len;
+        if let Some(pin) = self.pins.find(segment, &range) {
+            let bytes = u64::from(part.len);
+            pin.session().outbox().count(operation, segment, bytes);
+            self.counters.cached(bytes);
+            return Ok(pin.bytes(range));
+        }
+        self.ask_segment(operation, version, part, segment, range).await
+    }
+
+    async fn ask_segment(
+        &self,
+        operation: OperationId,
+        version: &ObjectVersion,
+        part: SegmentRange,
+        segment: SegmentId,
+        range: Range<u32>,
+    ) -> Result<Bytes> {
+        let route = RouteKey::of(version.mount, &version.key, part.index);
+        let deadline = deadline_for(self.settings.read_deadline, u64::from(part.len));
+        let answer = self
+            .at_workers(route, |link| {
+                let range = range.clone();
+                async move {
+                    let request = DataRequest::Read {
+                        operation,
+                        version: version.clone(),
+                        start: part.object_range().start,
+                        len: part.len,
+                        in_place: link.in_place().is_some(),
+                    };
+                    let (reply, payload) = ask_bytes(&link, &request, deadline).await?;
+                    let DataReply::Read { in_place } = reply else { return Err(misfit(&link, "read")) };
+                    let given = given(&link, in_place, payload, segment, range)?;
+                    Ok((given, link.in_place().is_some()))
+                }
+            })
+            .await;
+        match answer {
+            Ok((given, asked_in_place)) => Ok(self.taken(given, asked_in_place, range)),
+            Err(NoAnswer::Final(error)) => Err(error),
+            Err(NoAnswer::Away(error)) => {
+                let path = self.path_text(version.mount, &version.key);
+                let mount = self.mount_of(version.mount)?;
+                let bytes = self.fallback.read(&mount, version, part.object_range()).await;
+                let bytes = bytes.map_err(|storage| neither(&path, &error, storage))?;
+                self.counters.fallback(bytes.len() as u64);
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// Counts what a worker gave for `range` of a segment, and keeps its pin.
+    pub(crate) fn taken(&self, given: Given, asked_in_place: bool, range: Range<u32>) -> Bytes {
+        match given {
+            Given::Pinned(pin) => {
+                self.counters.in_place(pin.len());
+                self.pins.keep(&pin);
+                Arc::clone(&pin).bytes(range)
+            }
+            Given::Copied(bytes) => {
+                if asked_in_place && !bytes.is_empty() {
+                    // The worker's room for pins is used up, maybe by pins that are kept here for nobody.
+                    self.pins.shed();
+                }
+                self.counters.socket(bytes.len() as u64);
+                bytes
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use forebay_protocol::{DataReply, DataRequest, RangeSpec};
+use forebay_types::{
+    Error, ErrorKind, ForebayPath, Mount, ObjectInfo, OperationId, Result, RouteKey, SEGMENT_BYTES, SegmentId, split_range,
+};
+
+use crate::ask::{Failure, Given, ask_bytes, deadline_for, given, misfit};
+use crate::attempt::NoAnswer;
+use crate::connections::Link;
+use crate::core::Core;
+use crate::fallback::neither;
+
+/// How often an object that is overwritten while its second segment is read is begun anew.
+const TRIES: usize = 3;
+
+/// What a range means for an object of `size` bytes. `Invalid` when it begins past the object's end.
+pub(crate) fn resolve(range: RangeSpec, size: u64) -> Result<Range<u64>> {
+    let start = match range {
+        RangeSpec::Bounded { start, .. } | RangeSpec::From { start } => start,
+        RangeSpec::Suffix { len } => size.saturating_sub(len),
+    };
+    if start > size
+        || (start == size && size > 0 && !matches!(range, RangeSpec::Suffix { .. } | RangeSpec::Bounded { len: 0, .. }))
+    {
+        return Err(Error::invalid(format!("the object has {size} bytes, the range begins at {start}")));
+    }
+    let end = match range {
+        RangeSpec::Bounded { start, len } => start.saturating_add(len).min(size),
+        RangeSpec::From { .. } | RangeSpec::Suffix { .. } => size,
+    };
+    Ok(start..end)
+}
+
+impl Core {
+    pub(crate) async fn read_latest(
+        &self,
+        operation: OperationId,
+        path: &ForebayPath,
+        range: RangeSpec,
+    ) -> Result<(ObjectInfo, Range<u64>, Bytes)> {
+        let mount = self.mount(path).await?;
+        if let RangeSpec::Bounded { start, len: 0 } = range {
+            let info = self.open(path).await?;
+            let wanted = resolve(range, info.version.size).map_err(|error| error.context(path))?;
+            return Ok((info, start..wanted.end, Bytes::new()));
+        }
+        for attempt in 1.. {
+            let (info, first, bytes) = self.read_first(operation, &mount, path, range).await?;
+            let wanted = resolve(range, info.version.size).map_err(|error| error.context(path))?;
+            if first.end == wanted.end {
+                return Ok((info, first, bytes));
+            }
+            match self.read(operation, &info.version, first.end..wanted.end).await {
+                Ok(rest) => {
+                    let mut all = BytesMut::with_capacity(bytes.len() + rest.len());
+                    all.extend_from_slice(&bytes);
+                    all.extend_from_slice(&rest);
+                    return Ok((info, wanted, all.freeze()));
+                }
+                Err(error) if error.kind() == ErrorKind::Conflict && attempt < TRIES => {}
+                Err(error) => return Err(error),
+            }
+        }
+        unreachable!("the last attempt returns")
+    }
+
+    /// The range up to the end of its first segment.
+    async fn read_first(
+        &self,
+        operation: OperationId,
+        mount: &Mount,
+        path: &ForebayPath,
+        range: RangeSpec,
+    ) -> Result<(ObjectInfo, Range<u64>, Bytes)> {
+        let start = match range {
+            RangeSpec::Bounded { start, .. } | RangeSpec::From { start } => start,
+            RangeSpec::Suffix { .. } => 0,
+        };
+        let index = u32::try_from(start / SEGMENT_BYTES)
+            .map_err(|_| Error::invalid(format!("{path}: no object reaches byte {start}")))?;
+        let route = RouteKey::of(mount.id, path.key(), index);
+        let ask = |link| self.ask_latest(link, operation, mount, path, range);
+        match self.at_workers(route, ask).await {
+            Ok((info, first, given, asked_in_place)) => {
+                let in_segment = in_segment(&first);
+                Ok((info, first, self.taken(given, asked_in_place, in_segment)))
+            }
+            Err(NoAnswer::Final(error)) => Err(error),
+            Err(NoAnswer::Away(error)) => {
+                let read = self.fallback.read_latest(mount, path.key(), range).await;
+                let read = read.map_err(|storage| neither(&path.to_string(), &error, storage))?;
+                self.counters.fallback(read.2.len() as u64);
+                Ok(read)
+            }
+        }
+    }
+
+    async fn ask_latest(
+        &self,
+        link: Link,
+        operation: OperationId,
+        mount: &Mount,
+        path: &ForebayPath,
+        range: RangeSpec,
+    ) -> Result<(ObjectInfo, Range<u64>, Given, bool), Failure> {
+        let len = match range {
+            RangeSpec::Bounded { len, .. } | RangeSpec::Suffix { len } => len.min(SEGMENT_BYTES),
+            RangeSpec::From { .. } => SEGMENT_BYTES,
+        };
+        let in_place = link.in_place().is_some();
+        let request = DataRequest::ReadLatest { operation, mount: mount.id, key: path.key().clone(), range, in_place };
+        let (reply, payload) = ask_bytes(&link, &request, deadline_for(self.settings.read_deadline, len)).await?;
+        let DataReply::ReadLatest { info, start, len, in_place: pinned } = reply else {
+            return Err(misfit(&link, "read latest"));
+        };
+        // What was asked for, up to the end of its first segment.
+        let wanted = resolve(range, info.version.size).map_err(|error| Failure::Answered(error.context(path)))?;
+        let expected = split_range(wanted.clone()).next().map_or(wanted.start..wanted.start, |part| part.object_range());
+        let first = start..start + u64::from(len);
+        if first != expected && !(first.is_empty() && expected.is_empty()) {
+            return Err(misfit(&link, "read latest of that range"));
+        }
+        let segment = SegmentId::of(&info.version, (start / SEGMENT_BYTES) as u32);
+        let given = given(&link, pinned, payload, segment, in_segment(&first))?;
+        Ok((info, first, given, in_place))
+    }
+}
+
+fn in_segment(range: &Range<u64>) -> Range<u32> {
+    let start = (range.start % SEGMENT_BYTES) as u32;
+    start..start + (range.end - range.start) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_cut_off_at_the_end() {
+        assert_eq!(resolve(RangeSpec::Bounded { start: 3, len: 10 }, 8).unwrap(), 3..8);
+        assert_eq!(resolve(RangeSpec::From { start: 0 }, 0).unwrap(), 0..0);
+        assert_eq!(resolve(RangeSpec::Suffix { len: 10 }, 8).unwrap(), 0..8);
+        assert_eq!(resolve(RangeSpec::Suffix { len: 3 }, 8).unwrap(), 5..8);
+        assert_eq!(resolve(RangeSpec::From { start: 8 }, 8).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(resolve(RangeSpec::Bounded { start: 9, len: 1 }, 8).unwrap_err().kind(), ErrorKind::Invalid);
+    }
+}

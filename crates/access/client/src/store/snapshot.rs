@@ -1,0 +1,102 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use forebay_types::{ForebayPath, Key, MountId, ObjectInfo, OperationId};
+use object_store::path::Path;
+use parking_lot::RwLock;
+
+use super::paths::from_store;
+use super::versioned::{Store, Versions};
+use crate::client::Client;
+
+/// Objects pinned at the version that was seen first.
+#[derive(Clone)]
+pub struct Snapshot {
+    client: Client,
+    operation: OperationId,
+    pinned: Arc<RwLock<HashMap<(MountId, Key), ObjectInfo>>>,
+}
+
+/// A store for one query. The first listing, opening or reading of an object pins its version, and all later reads get
+/// that version or fail with `Precondition`; then the query must be planned again, with a new snapshot. What is
+/// written through it is seen by it. Clones share the pins. From [`Client::snapshot`].
+pub type SnapshotStore = Store<Snapshot>;
+
+impl Client {
+    /// A store that reads these versions, and pins others when it sees them. It has an operation of its own.
+    pub fn snapshot(&self, versions: impl IntoIterator<Item = ObjectInfo>) -> SnapshotStore {
+        self.snapshot_of(self.operation(), versions)
+    }
+
+    /// As [`Self::snapshot`], for an operation that exists: one query on several executors.
+    pub fn snapshot_of(&self, operation: OperationId, versions: impl IntoIterator<Item = ObjectInfo>) -> SnapshotStore {
+        let pinned = versions.into_iter().map(|info| ((info.version.mount, info.version.key.clone()), info)).collect();
+        Store::new(Snapshot { client: self.clone(), operation, pinned: Arc::new(RwLock::new(pinned)) })
+    }
+}
+
+impl SnapshotStore {
+    /// The operation that its reads carry.
+    pub fn operation(&self) -> OperationId {
+        self.versions.operation
+    }
+
+    /// All that is pinned, to make the same snapshot elsewhere.
+    pub fn pinned(&self) -> Vec<ObjectInfo> {
+        self.versions.pinned.read().values().cloned().collect()
+    }
+
+    /// What is pinned at a path.
+    pub fn pinned_at(&self, location: &Path) -> Option<ObjectInfo> {
+        self.versions.pinned(&from_store(location).ok()?)
+    }
+}
+
+impl Snapshot {
+    fn place(&self, path: &ForebayPath) -> Option<(MountId, Key)> {
+        let known = self.client.core.view.known();
+        known.mount_named(path.mount()).map(|mount| (mount.id, path.key().clone()))
+    }
+}
+
+impl Versions for Snapshot {
+    fn client(&self) -> &Client {
+        &self.client
+    }
+
+    fn operation(&self) -> OperationId {
+        self.operation
+    }
+
+    fn pinned(&self, path: &ForebayPath) -> Option<ObjectInfo> {
+        self.pinned.read().get(&self.place(path)?).cloned()
+    }
+
+    fn seen(&self, _: &ForebayPath, info: ObjectInfo) -> ObjectInfo {
+        let place = (info.version.mount, info.version.key.clone());
+        if let Some(pinned) = self.pinned.read().get(&place) {
+            return pinned.clone();
+        }
+        self.pinned.write().entry(place).or_insert(info).clone()
+    }
+
+    fn written(&self, path: &ForebayPath, info: Option<&ObjectInfo>) {
+        match info {
+            Some(info) => {
+                self.pinned.write().insert((info.version.mount, info.version.key.clone()), info.clone());
+            }
+            None => {
+                if let Some(place) = self.place(path) {
+                    self.pinned.write().remove(&place);
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Forebay snapshot {:016x}", self.operation.0)
+    }
+}

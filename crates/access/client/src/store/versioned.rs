@@ -1,0 +1,188 @@
+use std::fmt;
+use std::ops::Range;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use forebay_protocol::PutCondition;
+use forebay_types::{ErrorKind, ForebayPath, ObjectInfo, OperationId, VersionTag};
+use futures::stream::{BoxStream, StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{
+    Attributes, CopyMode, CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+
+use super::errors::{STORE, to_store_error};
+use super::get::Getter;
+use super::listing;
+use super::paths::from_store;
+use super::upload::StoreUpload;
+use crate::client::Client;
+
+/// Which version of an object a store reads.
+pub trait Versions: Clone + fmt::Display + Send + Sync + 'static {
+    /// The client that reads.
+    fn client(&self) -> &Client;
+
+    /// The operation that reads carry.
+    fn operation(&self) -> OperationId;
+
+    /// The version that must be read, if one is pinned.
+    fn pinned(&self, path: &ForebayPath) -> Option<ObjectInfo>;
+
+    /// A version was seen; gives the one that counts.
+    fn seen(&self, path: &ForebayPath, info: ObjectInfo) -> ObjectInfo;
+
+    /// An object was written, or deleted.
+    fn written(&self, path: &ForebayPath, info: Option<&ObjectInfo>);
+}
+
+/// The cluster as an [`ObjectStore`].
+#[derive(Clone)]
+pub struct Store<V> {
+    pub(super) versions: V,
+}
+
+impl<V: Versions> Store<V> {
+    pub(super) fn new(versions: V) -> Self {
+        Self { versions }
+    }
+
+    fn client(&self) -> &Client {
+        self.versions.client()
+    }
+
+    fn getter(&self, location: &Path) -> Result<Getter<V>> {
+        Getter::new(self.versions.clone(), location.clone())
+    }
+}
+
+impl<V: Versions> fmt::Display for Store<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.versions, f)
+    }
+}
+
+impl<V: Versions> fmt::Debug for Store<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store({})", self.versions)
+    }
+}
+
+/// Deletes under way at once.
+const DELETES_AT_ONCE: usize = 10;
+/// Bytes copied at once.
+const COPY_BYTES: u64 = 8 << 20;
+
+/// What the trait returns for a written object.
+pub(super) fn put_result(info: &ObjectInfo) -> PutResult {
+    PutResult { e_tag: Some(info.version.tag.as_str().to_string()), version: None }
+}
+
+/// Attributes would be lost silently.
+fn refuse_attributes(attributes: &Attributes) -> Result<()> {
+    match attributes.is_empty() {
+        true => Ok(()),
+        false => Err(Error::NotImplemented { operation: "put with attributes".to_string(), implementer: STORE.to_string() }),
+    }
+}
+
+#[async_trait]
+impl<V: Versions> ObjectStore for Store<V> {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        refuse_attributes(&opts.attributes)?;
+        let path = from_store(location)?;
+        let condition = match &opts.mode {
+            PutMode::Overwrite => PutCondition::Any,
+            PutMode::Create => PutCondition::Absent,
+            PutMode::Update(version) => match &version.e_tag {
+                Some(e_tag) => PutCondition::Version(VersionTag::etag(e_tag)),
+                None => {
+                    return Err(Error::Generic { store: STORE, source: "an update needs the ETag of what it updates".into() });
+                }
+            },
+        };
+        let written = async {
+            let mut writer = self.client().writer(&path).await?;
+            for piece in payload {
+                writer.write(piece).await?;
+            }
+            writer.finish_if(condition).await
+        };
+        match written.await {
+            Ok(info) => {
+                self.versions.written(&path, Some(&info));
+                Ok(put_result(&info))
+            }
+            Err(error) if error.kind() == ErrorKind::Conflict && opts.mode == PutMode::Create => {
+                Err(Error::AlreadyExists { path: location.to_string(), source: error.into() })
+            }
+            Err(error) => Err(to_store_error(location.as_ref(), error)),
+        }
+    }
+
+    async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        refuse_attributes(&opts.attributes)?;
+        let upload = StoreUpload::begin(self.versions.clone(), from_store(location)?).await;
+        Ok(Box::new(upload.map_err(|error| to_store_error(location.as_ref(), error))?))
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.getter(location)?.get(options).await
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.getter(location)?.ranges(ranges).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let versions = self.versions.clone();
+        let delete = move |location: Result<Path>| {
+            let versions = versions.clone();
+            async move {
+                let location = location?;
+                let path = from_store(&location)?;
+                let deleted = versions.client().delete(&path).await;
+                deleted.map_err(|error| to_store_error(location.as_ref(), error))?;
+                versions.written(&path, None);
+                Ok(location)
+            }
+        };
+        locations.map(delete).buffered(DELETES_AT_ONCE).boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        listing::list(self.versions.clone(), prefix.cloned(), None)
+    }
+
+    fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
+        listing::list(self.versions.clone(), prefix.cloned(), Some(offset.clone()))
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        listing::folder(&self.versions, prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        let target = from_store(to)?;
+        let condition = match options.mode {
+            CopyMode::Overwrite => PutCondition::Any,
+            CopyMode::Create => PutCondition::Absent,
+        };
+        let mut pieces = self.getter(from)?.stream(COPY_BYTES).await?;
+        let mut writer = self.client().writer(&target).await.map_err(|error| to_store_error(to.as_ref(), error))?;
+        while let Some(piece) = pieces.try_next().await? {
+            writer.write(piece).await.map_err(|error| to_store_error(to.as_ref(), error))?;
+        }
+        match writer.finish_if(condition).await {
+            Ok(info) => {
+                self.versions.written(&target, Some(&info));
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::Conflict && options.mode == CopyMode::Create => {
+                Err(Error::AlreadyExists { path: to.to_string(), source: error.into() })
+            }
+            Err(error) => Err(to_store_error(to.as_ref(), error)),
+        }
+    }
+}

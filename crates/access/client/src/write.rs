@@ -1,0 +1,138 @@
+use bytes::Bytes;
+use forebay_protocol::{DataReply, DataRequest, PutCondition};
+use forebay_types::{Error, ErrorKind, ForebayPath, Mount, ObjectInfo, Result, RouteKey};
+
+use crate::ask::{Failure, ask, deadline_for, misfit};
+use crate::client::Client;
+use crate::connections::Link;
+use crate::core::Core;
+use crate::writer::Writer;
+
+/// What is written in one message; more goes in parts.
+pub(crate) const ONE_MESSAGE_BYTES: usize = 8 << 20;
+/// Workers tried for one write at most.
+const TRIES: usize = 3;
+
+impl Client {
+    /// Writes an object; back when shared storage has it. `Conflict` when the condition does not hold, `Denied` on a
+    /// read-only mount. `Retry` when the worker was lost on the way and the condition does not make it safe to try
+    /// again: then the object may or may not be there.
+    pub async fn put(&self, path: &ForebayPath, bytes: Bytes, condition: PutCondition) -> Result<ObjectInfo> {
+        if bytes.len() <= ONE_MESSAGE_BYTES {
+            return self.core.put(path, vec![bytes], condition).await;
+        }
+        let mut writer = self.writer(path).await?;
+        writer.write(bytes).await?;
+        writer.finish_if(condition).await
+    }
+
+    /// Writes an object piece by piece, in bounded memory. Nobody sees anything of it before [`Writer::finish`].
+    pub async fn writer(&self, path: &ForebayPath) -> Result<Writer> {
+        self.core.writable(path).await?;
+        Ok(Writer::new(self.core.clone(), path.clone()))
+    }
+
+    /// Deletes an object; one that is not there is no error.
+    pub async fn delete(&self, path: &ForebayPath) -> Result<()> {
+        self.core.delete(path).await
+    }
+}
+
+impl Core {
+    /// The mount of a path that is to be written; `Denied` when the mount is read-only, `Invalid` for the mount itself.
+    pub(crate) async fn writable(&self, path: &ForebayPath) -> Result<Mount> {
+        let mount = self.mount(path).await?;
+        if mount.options.read_only {
+            return Err(Error::denied(format!("{path}: the mount is read-only; change it with forebay mount set")));
+        }
+        if path.key().as_str().is_empty() {
+            return Err(Error::invalid(format!("{path} is a mount: name an object below it")));
+        }
+        Ok(mount)
+    }
+
+    /// Writes an object of at most [`ONE_MESSAGE_BYTES`] through one worker.
+    pub(crate) async fn put(&self, path: &ForebayPath, payload: Vec<Bytes>, condition: PutCondition) -> Result<ObjectInfo> {
+        let mount = self.writable(path).await?;
+        let bytes = payload.iter().map(Bytes::len).sum::<usize>() as u64;
+        let deadline = deadline_for(self.settings.read_deadline, bytes);
+        let request = DataRequest::Put { mount: mount.id, key: path.key().clone(), condition: condition.clone() };
+        let once = |link: Link| {
+            let (request, payload) = (&request, payload.clone());
+            async move {
+                match ask(&link, request, payload, deadline).await? {
+                    DataReply::Info(info) => Ok(info),
+                    _ => Err(misfit(&link, "put")),
+                }
+            }
+        };
+        // With a condition a second attempt can't undo what someone else wrote after the first.
+        self.write_at(path, &mount, condition != PutCondition::Any, once).await
+    }
+
+    pub(crate) async fn delete(&self, path: &ForebayPath) -> Result<()> {
+        let mount = self.writable(path).await?;
+        let request = DataRequest::Delete { mount: mount.id, key: path.key().clone() };
+        let deadline = self.settings.read_deadline;
+        let once = |link: Link| {
+            let request = &request;
+            async move {
+                match ask(&link, request, Vec::new(), deadline).await? {
+                    DataReply::Done => Ok(()),
+                    _ => Err(misfit(&link, "delete")),
+                }
+            }
+        };
+        self.write_at(path, &mount, false, once).await
+    }
+
+    /// Tries a write at the workers of a path: at the next one as long as none was asked, or when repeating is `safe`.
+    async fn write_at<T, Fut>(&self, path: &ForebayPath, mount: &Mount, safe: bool, once: impl Fn(Link) -> Fut) -> Result<T>
+    where
+        Fut: Future<Output = Result<T, Failure>>,
+    {
+        let known = self.view.known_arc();
+        let mut unreached = Error::retry("the cluster has no worker");
+        let mut lost = None;
+        for worker in self.failures.order(RouteKey::of(mount.id, path.key(), 0), &known.workers).into_iter().take(TRIES) {
+            let Some(info) = known.worker(worker) else { continue };
+            let outcome = match self.connections.link(info).await {
+                Ok(link) => once(link).await,
+                Err(error) => Err(Failure::Unreached(error)),
+            };
+            match outcome {
+                Ok(done) => return Ok(done),
+                Err(Failure::Answered(error)) if lost.is_some() && error.kind() == ErrorKind::Conflict => {
+                    return Err(error
+                        .context(format!("{path}: a first attempt was lost and may be what is there now, look at the object")));
+                }
+                Err(Failure::Answered(error)) => return Err(error),
+                Err(Failure::Unreached(error)) => {
+                    self.lost(worker);
+                    unreached = error;
+                }
+                Err(Failure::Lost(error)) => {
+                    self.lost(worker);
+                    if !safe {
+                        return Err(unknown(path, &error));
+                    }
+                    lost = Some(error);
+                }
+            }
+        }
+        Err(match lost {
+            Some(error) => unknown(path, &error),
+            None => Error::retry(format!("{path}: no worker can be reached, nothing was written ({unreached})")),
+        })
+    }
+
+    pub(crate) fn lost(&self, worker: forebay_types::WorkerId) {
+        self.failures.failed(worker);
+        self.view.surprised();
+    }
+}
+
+/// The error of a write whose worker was lost.
+pub(crate) fn unknown(path: &ForebayPath, error: &Error) -> Error {
+    Error::retry(format!("{path}: whether it was written is unknown, look at the object before trying again ({error})"))
+}
