@@ -1,0 +1,96 @@
+use std::time::{Duration, Instant};
+
+use forebay_metadata::Metadata;
+use forebay_types::{ErrorKind, MountOptions};
+
+use crate::conformance::{self, execute, name};
+use crate::postgres_server::{PASSWORD, PostgresServer};
+
+/// One server for all checks, each with a database of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn conforms() {
+    let server = PostgresServer::start();
+    conformance::mounts_are_kept(&server.database("mounts")).await;
+    conformance::mount_ids_are_never_reused(&server.database("ids")).await;
+    conformance::pins_are_byte_exact(&server.database("pins")).await;
+    conformance::tables_are_kept(&server.database("tables")).await;
+    conformance::checkpoints_replace_the_one_before(&server.database("checkpoints")).await;
+    conformance::epochs_grow_and_fence(&server.database("epochs")).await;
+    conformance::only_one_leads(&server.database("leader"), ErrorKind::Retry).await;
+    conformance::a_newer_schema_is_refused_untouched(&server.database("newer")).await;
+    conformance::many_open_and_write_at_once(&server.database("many")).await;
+
+    refusals_name_the_host_and_never_the_password(&server).await;
+    a_leader_whose_session_ends_is_told(&server.database("terminated")).await;
+    a_server_that_goes_away_is_a_retry_until_it_is_back(&server, &server.database("crashed")).await;
+}
+
+async fn refused(url: &str) -> (ErrorKind, String) {
+    let error = Metadata::open(url).await.map(|_| ()).expect_err("is refused");
+    for text in [error.to_string(), format!("{error:?}")] {
+        assert!(!text.contains(PASSWORD) && !text.contains("wr0ng"), "{text}");
+    }
+    assert!(error.message().contains("127.0.0.1"), "{error}");
+    (error.kind(), error.message().to_string())
+}
+
+async fn refusals_name_the_host_and_never_the_password(server: &PostgresServer) {
+    let (kind, message) = refused(&server.url("absent")).await;
+    assert_eq!(kind, ErrorKind::NotFound);
+    assert!(message.contains("createdb"), "{message}");
+
+    let (kind, message) = refused(&server.url("mounts").replace(PASSWORD, "wr0ng")).await;
+    assert_eq!(kind, ErrorKind::Denied);
+    assert!(message.contains("bay@127.0.0.1"), "{message}");
+
+    server.createdb(&["-E", "SQL_ASCII", "ascii"]);
+    let (kind, message) = refused(&server.url("ascii")).await;
+    assert_eq!(kind, ErrorKind::Invalid);
+    assert!(message.contains("SQL_ASCII") && message.contains("UTF8"), "{message}");
+
+    let started = Instant::now();
+    let (kind, message) = refused(&format!("postgres://bay:{PASSWORD}@127.0.0.1:1/mounts")).await;
+    assert_eq!(kind, ErrorKind::Retry);
+    assert!(message.contains("127.0.0.1:1/mounts") && message.contains("is it running"), "{message}");
+    assert!(started.elapsed() < Duration::from_secs(6));
+}
+
+async fn a_leader_whose_session_ends_is_told(url: &str) {
+    let leader = Metadata::open(url).await.unwrap();
+    let standby = Metadata::open(url).await.unwrap();
+    assert_eq!(leader.acquire_epoch().await.unwrap(), 1);
+    execute(
+        url,
+        "SELECT CASE WHEN pg_terminate_backend(pid) THEN 1 ELSE 0 END FROM pg_locks \
+         WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+    )
+    .await;
+    tokio::time::timeout(Duration::from_secs(5), leader.leadership_lost()).await.expect("is told");
+    assert_eq!(standby.acquire_epoch().await.unwrap(), 2);
+    let fenced = leader.add_mount(&name("lake"), "file:///a", &MountOptions::default()).await.unwrap_err();
+    assert_eq!(fenced.kind(), ErrorKind::Closed, "{fenced}");
+    standby.add_mount(&name("lake"), "file:///a", &MountOptions::default()).await.unwrap();
+}
+
+async fn a_server_that_goes_away_is_a_retry_until_it_is_back(server: &PostgresServer, url: &str) {
+    let metadata = Metadata::open(url).await.unwrap();
+    let bystander = Metadata::open(url).await.unwrap();
+    metadata.acquire_epoch().await.unwrap();
+    bystander.add_mount(&name("lake"), "file:///a", &MountOptions::default()).await.unwrap();
+
+    server.crash();
+    tokio::time::timeout(Duration::from_secs(6), metadata.leadership_lost()).await.expect("is told");
+    let error = bystander.mounts().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Retry, "{error}");
+    assert!(error.message().contains(&server.port().to_string()) && !error.message().contains(PASSWORD), "{error}");
+
+    server.resume();
+    let mounts = loop {
+        match bystander.mounts().await {
+            Ok(mounts) => break mounts,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Retry, "{error}"),
+        }
+    };
+    assert_eq!(mounts.len(), 1);
+    assert_eq!(Metadata::open(url).await.unwrap().acquire_epoch().await.unwrap(), 2);
+}
