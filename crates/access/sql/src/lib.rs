@@ -1,1 +1,32 @@
-//! forebay-sql
+//! SQL over files: DataFusion, embedded over Forebay's client.
+//!
+//! Owns: tables that are paths, one snapshot of object versions a query, the caches of footers and statistics by
+//! version, what a physical plan is about to read (prefetch), external tables, and the writing of results.
+//! Never does: read shared storage when a mount covers the path, keep an old footer for a new version, or plan again
+//! once a row was given out.
+//!
+//! Start with [`Engine::over_client`] and [`Engine::execute`]; [`Query`] gives batches, which [`output`] writes.
+//! [`tpch`] has the 22 queries and their published answers.
+
+mod caches;
+mod catalog;
+mod copy;
+mod ddl;
+mod engine;
+mod error;
+mod namespace;
+mod paths;
+mod prefetch;
+mod query;
+mod session;
+mod settings;
+mod statement;
+mod stores;
+
+pub mod output;
+pub mod tpch;
+
+pub use datafusion::arrow;
+pub use engine::Engine;
+pub use query::{Progress, Query};
+pub use settings::EngineSettings;

@@ -1,0 +1,12 @@
+//! The names that a query can use: the session's views and tables, external tables, and paths.
+
+mod definitions;
+mod tables;
+
+pub(crate) use definitions::Definitions;
+pub(crate) use tables::{QueryTables, catalog_of, own_name};
+
+/// The one catalog.
+pub(crate) const CATALOG: &str = "forebay";
+/// Its schema.
+pub(crate) const SCHEMA: &str = "public";

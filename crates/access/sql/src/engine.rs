@@ -1,0 +1,131 @@
+use std::sync::Arc;
+
+use datafusion::catalog::{MemorySchemaProvider, SchemaProvider};
+use datafusion::error::Result as EngineResult;
+use datafusion::execution::SessionState;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::prelude::SessionConfig;
+use forebay_client::Client;
+use forebay_types::{Error, Result};
+use object_store::ObjectStore;
+use parking_lot::Mutex;
+use url::Url;
+
+use crate::caches::FileCaches;
+use crate::catalog::{CATALOG, Definitions, SCHEMA};
+use crate::error::from_engine;
+use crate::namespace::DirectStores;
+use crate::paths::SCHEME;
+use crate::query::Query;
+use crate::settings::EngineSettings;
+use crate::statement::split;
+use crate::stores::Routes;
+
+/// SQL over mounts. Cheap to clone; clones share the session: its views, its settings, its caches.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What the queries of an engine share.
+pub(crate) struct Inner {
+    pub(crate) backend: Backend,
+    pub(crate) settings: EngineSettings,
+    /// The session's configuration; `SET` changes it.
+    pub(crate) config: Mutex<SessionConfig>,
+    /// Memory and temporary files; made at the first query, since making it can fail.
+    pub(crate) runtime: Mutex<Option<Arc<RuntimeEnv>>>,
+    /// All that a session's state has but for its configuration, catalog and stores: built once, since its functions
+    /// and rules take a millisecond.
+    pub(crate) template: SessionState,
+    pub(crate) caches: FileCaches,
+    pub(crate) definitions: Definitions,
+    /// Views and tables in memory.
+    pub(crate) session: Arc<dyn SchemaProvider>,
+    pub(crate) direct: Arc<DirectStores>,
+}
+
+/// Where `/NAME/...` goes.
+pub(crate) enum Backend {
+    /// Through Forebay.
+    Cluster(Client),
+    /// To object stores.
+    Stores(Arc<Routes>, Vec<String>),
+}
+
+impl Engine {
+    /// An engine whose paths `/MOUNT/KEY` go through Forebay. `s3://BUCKET/KEY` does too where a mount covers it, and
+    /// is read directly with the environment's credentials elsewhere. Local files are `file:///...` or plain paths.
+    pub fn over_client(client: Client, settings: EngineSettings) -> Self {
+        let definitions = Definitions::of_cluster(client.clone());
+        Self::new(Backend::Cluster(client), definitions, settings, DirectStores::default())
+    }
+
+    /// The same engine with the same settings over object stores, without Forebay. A store whose URL is
+    /// `forebay:///NAME` is what `/NAME/...` means, its paths being what follows; any other is found by its scheme and
+    /// host, as in `s3://BUCKET`.
+    pub fn over_object_store(stores: Vec<(Url, Arc<dyn ObjectStore>)>, settings: EngineSettings) -> Self {
+        let (mut routes, mut names) = (Routes::default(), Vec::new());
+        let direct = DirectStores::default();
+        for (url, store) in stores {
+            if url.scheme() == SCHEME {
+                let name = url.path().trim_matches('/').to_string();
+                routes.add(&name, store);
+                names.push(name);
+            } else {
+                direct.add(&url, store);
+            }
+        }
+        Self::new(Backend::Stores(Arc::new(routes), names), Definitions::own(), settings, direct)
+    }
+
+    fn new(backend: Backend, definitions: Definitions, settings: EngineSettings, direct: DirectStores) -> Self {
+        let config = settings.session_config().with_default_catalog_and_schema(CATALOG, SCHEMA);
+        let template = SessionStateBuilder::new().with_config(config.clone()).with_default_features().build();
+        let inner = Inner {
+            backend,
+            settings,
+            config: Mutex::new(config),
+            runtime: Mutex::new(None),
+            template,
+            caches: FileCaches::new(),
+            definitions,
+            session: Arc::new(MemorySchemaProvider::new()),
+            direct: Arc::new(direct),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Plans one statement and makes it ready to run. Rows come when they are asked for; a statement without rows
+    /// (CREATE, DROP, SET) is done when this returns.
+    pub async fn execute(&self, sql: &str) -> Result<Query> {
+        match split(sql).as_slice() {
+            [statement] => Query::start(self.clone(), statement.clone()).await,
+            [] => Err(Error::invalid("there is no statement: write one, as in SELECT 1")),
+            _ => Err(Error::invalid("these are several statements: run one at a time")),
+        }
+    }
+
+    /// Splits a script into its statements.
+    pub async fn statements(&self, script: &str) -> Result<Vec<String>> {
+        Ok(split(script))
+    }
+
+    pub(crate) fn runtime(&self) -> Result<Arc<RuntimeEnv>> {
+        let mut runtime = self.inner.runtime.lock();
+        if let Some(runtime) = &*runtime {
+            return Ok(Arc::clone(runtime));
+        }
+        let made: EngineResult<_> = self.inner.settings.runtime();
+        let made = made.map_err(from_engine)?;
+        *runtime = Some(Arc::clone(&made));
+        Ok(made)
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("settings", &self.inner.settings).finish_non_exhaustive()
+    }
+}

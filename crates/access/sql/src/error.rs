@@ -1,0 +1,84 @@
+use datafusion::error::DataFusionError;
+use forebay_types::{Error, ErrorKind};
+
+/// Sorts the engine's error by what the caller must do. What Forebay or the object store said below it decides; else
+/// the engine's own kind does.
+pub(crate) fn from_engine(error: DataFusionError) -> Error {
+    let message = readable(&error);
+    let kind = kind_below(&error).unwrap_or_else(|| kind_of(error.find_root()));
+    Error::new(kind, message).with_source(error)
+}
+
+/// The kind of what an object store says.
+pub(crate) fn kind_of_store_error(error: &object_store::Error) -> ErrorKind {
+    kind_of_store(error).or_else(|| kind_below(error)).unwrap_or(ErrorKind::Retry)
+}
+
+/// The first error with a kind on the way down to the cause.
+fn kind_below(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(known) = error.downcast_ref::<Error>() {
+            return Some(known.kind());
+        }
+        if let Some(store) = error.downcast_ref::<object_store::Error>()
+            && let Some(kind) = kind_of_store(store)
+        {
+            return Some(kind);
+        }
+        // The Parquet reader boxes its causes without naming them as sources.
+        if let Some(datafusion::parquet::errors::ParquetError::External(inner)) =
+            error.downcast_ref::<datafusion::parquet::errors::ParquetError>()
+        {
+            return kind_below(inner.as_ref());
+        }
+        next = match error.downcast_ref::<DataFusionError>() {
+            Some(DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner)) => Some(inner.as_ref()),
+            Some(DataFusionError::Shared(inner)) => Some(inner.as_ref()),
+            Some(DataFusionError::External(inner)) => Some(inner.as_ref()),
+            Some(DataFusionError::ObjectStore(inner)) => Some(inner.as_ref()),
+            Some(DataFusionError::ParquetError(inner)) => Some(inner.as_ref()),
+            Some(DataFusionError::ArrowError(inner, _)) => Some(inner.as_ref()),
+            _ => error.source(),
+        };
+    }
+    None
+}
+
+fn kind_of_store(error: &object_store::Error) -> Option<ErrorKind> {
+    use object_store::Error as Store;
+    match error {
+        Store::NotFound { .. } => Some(ErrorKind::NotFound),
+        Store::Precondition { .. } => Some(ErrorKind::Conflict),
+        Store::PermissionDenied { .. } | Store::Unauthenticated { .. } => Some(ErrorKind::Denied),
+        Store::InvalidPath { .. } | Store::NotSupported { .. } | Store::NotImplemented { .. } => Some(ErrorKind::Invalid),
+        _ => None,
+    }
+}
+
+fn kind_of(error: &DataFusionError) -> ErrorKind {
+    match error {
+        DataFusionError::SQL(..)
+        | DataFusionError::Plan(_)
+        | DataFusionError::SchemaError(..)
+        | DataFusionError::Configuration(_)
+        | DataFusionError::NotImplemented(_)
+        | DataFusionError::Execution(_)
+        | DataFusionError::ArrowError(..) => ErrorKind::Invalid,
+        DataFusionError::ParquetError(_) => ErrorKind::Corrupt,
+        DataFusionError::ResourcesExhausted(_) => ErrorKind::Retry,
+        _ => ErrorKind::Internal,
+    }
+}
+
+/// The message without the engine's back trace and its prefixes for wrapped errors.
+fn readable(error: &DataFusionError) -> String {
+    if let DataFusionError::ResourcesExhausted(text) = error.find_root() {
+        return format!("out of memory: {text}; allow the engine more memory, or use fewer partitions");
+    }
+    let text = error.strip_backtrace();
+    ["External error: ", "Error during planning: ", "Execution error: ", "Object Store error: "]
+        .iter()
+        .fold(text.as_str(), |text, prefix| text.strip_prefix(prefix).unwrap_or(text))
+        .to_string()
+}

@@ -1,0 +1,127 @@
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::DataType;
+use forebay_types::{Error, Result};
+use futures::TryStreamExt;
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
+
+use crate::paths::format::Format;
+use crate::paths::location::Location;
+
+/// The files of a location, at the versions that the query will read.
+#[derive(Clone, Debug)]
+pub(crate) struct Listing {
+    /// Where they are: the folder when there may be several.
+    pub(crate) location: Location,
+    /// Files in the order of their paths, those of 0 bytes among them.
+    pub(crate) files: Vec<ObjectMeta>,
+}
+
+/// Lists a location. A path without a `/` at its end is a file if there is one, else a folder.
+pub(crate) async fn list(store: &Arc<dyn ObjectStore>, location: &Location) -> datafusion::error::Result<Listing> {
+    let path = location.path().map_err(external)?;
+    if location.pattern.is_none() && !location.is_folder() {
+        // A name without a format is most likely a folder: asking for a file first would cost a request more.
+        let likely_file = Format::of_name(path.as_ref()).is_some();
+        if likely_file && let Some(meta) = head(store, &path).await? {
+            return Ok(Listing { location: location.clone(), files: vec![meta] });
+        }
+        let folder = location.as_folder();
+        let files = below(store, &folder).await?;
+        if !files.is_empty() || likely_file {
+            return Ok(Listing { location: folder, files });
+        }
+        if let Some(meta) = head(store, &path).await? {
+            return Ok(Listing { location: location.clone(), files: vec![meta] });
+        }
+        return Ok(Listing { location: folder, files });
+    }
+    Ok(Listing { location: location.clone(), files: below(store, location).await? })
+}
+
+async fn head(store: &Arc<dyn ObjectStore>, path: &object_store::path::Path) -> datafusion::error::Result<Option<ObjectMeta>> {
+    match store.head(path).await {
+        Ok(meta) => Ok(Some(meta)),
+        Err(object_store::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn below(store: &Arc<dyn ObjectStore>, location: &Location) -> datafusion::error::Result<Vec<ObjectMeta>> {
+    let prefix = location.path().map_err(external)?;
+    let listed = store.list(Some(&prefix)).try_collect::<Vec<_>>().await;
+    let mut files = match listed {
+        Ok(files) => files,
+        Err(object_store::Error::NotFound { .. }) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    files.retain(|meta| {
+        let below = meta.location.as_ref().strip_prefix(prefix.as_ref()).unwrap_or_default().trim_start_matches('/');
+        let matches = location.pattern.as_ref().is_none_or(|pattern| pattern.matches(below));
+        matches && !below.is_empty() && !is_hidden(below)
+    });
+    files.sort_by(|a, b| a.location.cmp(&b.location));
+    Ok(files)
+}
+
+/// What jobs leave beside their output (`_SUCCESS`, `.part.crc`), and what is not there yet (`_temporary/...`).
+fn is_hidden(below: &str) -> bool {
+    below.split('/').any(|part| part.starts_with('.') || (part.starts_with('_') && !part.contains('=')))
+}
+
+pub(crate) fn external(error: Error) -> datafusion::error::DataFusionError {
+    datafusion::error::DataFusionError::External(Box::new(error))
+}
+
+impl Listing {
+    /// Files with something in them. `NotFound` without files, `Invalid` when all are empty.
+    pub(crate) fn with_content(&self) -> Result<Vec<ObjectMeta>> {
+        let text = &self.location.text;
+        if self.files.is_empty() {
+            return Err(Error::not_found(format!("no files at '{text}': see what is there with `forebay ls`")));
+        }
+        let files: Vec<_> = self.files.iter().filter(|meta| meta.size > 0).cloned().collect();
+        if files.is_empty() {
+            return Err(Error::invalid(format!("'{text}' is empty (0 bytes): write it again, or leave it out of the query")));
+        }
+        Ok(files)
+    }
+
+    /// Hive's partition columns, `year=2024/month=1/x.parquet`: names in order, `Int64` when all values are whole
+    /// numbers, else text. `Invalid` when files disagree about the names.
+    pub(crate) fn partition_columns(&self) -> Result<Vec<(String, DataType)>> {
+        if !self.location.is_folder() {
+            return Ok(Vec::new());
+        }
+        let prefix = self.location.path()?;
+        let mut columns: Option<(Vec<(&str, bool)>, &ObjectMeta)> = None;
+        for meta in self.files.iter().filter(|meta| meta.size > 0) {
+            let below = meta.location.as_ref().strip_prefix(prefix.as_ref()).unwrap_or_default().trim_start_matches('/');
+            let mut parts: Vec<_> = below.split('/').collect();
+            parts.pop();
+            let values: Vec<_> = parts.iter().map_while(|part| part.split_once('=')).collect();
+            match &mut columns {
+                None => columns = Some((values.iter().map(|(name, value)| (*name, is_whole(value))).collect(), meta)),
+                Some((known, first)) => {
+                    if known.len() != values.len() || known.iter().zip(&values).any(|((known, _), (name, _))| known != name) {
+                        return Err(Error::invalid(format!(
+                            "'{}' mixes partition columns: {} and {} differ; choose one kind with a pattern",
+                            self.location.text, first.location, meta.location
+                        )));
+                    }
+                    for ((_, whole), (_, value)) in known.iter_mut().zip(&values) {
+                        *whole &= is_whole(value);
+                    }
+                }
+            }
+        }
+        let columns = columns.map(|(columns, _)| columns).unwrap_or_default();
+        let of = |whole| if whole { DataType::Int64 } else { DataType::Utf8 };
+        Ok(columns.into_iter().map(|(name, whole)| (name.to_string(), of(whole))).collect())
+    }
+}
+
+/// Whether a value stays the same when it is read as a number: `07` and `+7` don't.
+fn is_whole(value: &str) -> bool {
+    value.parse::<i64>().is_ok_and(|number| number.to_string() == value)
+}

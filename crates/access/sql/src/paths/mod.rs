@@ -1,0 +1,12 @@
+//! Tables that are paths: from what stands in `FROM '...'` to files with a format, a schema and partition columns.
+
+mod format;
+mod listing;
+mod location;
+mod pattern;
+mod resolve;
+mod table;
+
+pub(crate) use format::Format;
+pub(crate) use location::{Location, Namespace, SCHEME};
+pub(crate) use resolve::{Declared, Resolver, looks_like_path};

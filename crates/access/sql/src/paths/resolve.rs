@@ -1,0 +1,200 @@
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::catalog::TableProvider;
+use datafusion::common::TableReference;
+use datafusion::datasource::file_format::FileFormat;
+use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
+use datafusion::error::Result;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::CreateExternalTable;
+use forebay_types::Error;
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
+
+use crate::error::from_engine;
+use crate::paths::format::{Compression, Format, Kind};
+use crate::paths::listing::{Listing, external, list};
+use crate::paths::location::{Location, Namespace};
+use crate::paths::table::{FileRule, PathTable};
+
+/// Whether a table's name is meant as a path.
+pub(crate) fn looks_like_path(name: &str) -> bool {
+    name.contains('/') || Format::of_name(name).is_some()
+}
+
+/// What `CREATE EXTERNAL TABLE` declares.
+pub(crate) type Declared = CreateExternalTable;
+
+/// Makes tables of paths.
+#[derive(Clone, Debug)]
+pub(crate) struct Resolver {
+    namespace: Arc<dyn Namespace>,
+}
+
+impl Resolver {
+    pub(crate) fn new(namespace: Arc<dyn Namespace>) -> Self {
+        Self { namespace }
+    }
+
+    /// The place of a path.
+    pub(crate) fn location(&self, text: &str) -> Result<Location> {
+        Location::parse(text, self.namespace.as_ref()).map_err(external)
+    }
+
+    /// The table that a path in `FROM` is.
+    pub(crate) async fn table(&self, state: &SessionState, text: &str) -> Result<Arc<dyn TableProvider>> {
+        let location = self.location(text)?;
+        let store = state.runtime_env().object_store(url_of(&location)?)?;
+        let listing = list(&store, &location).await?;
+        let files = listing.with_content().map_err(external)?;
+        let format = Format::of_files(text, files.iter().map(|meta| meta.location.as_ref())).map_err(external)?;
+        let array = is_array(&store, format, &files).await?;
+        let partitions = listing.partition_columns().map_err(external)?;
+        let options =
+            ListingOptions::new(format.reader(state, array)).with_file_extension("").with_table_partition_cols(partitions);
+        let schema = infer(state, &store, &options, text, &files).await?;
+        build(state, listing, location.pattern.is_some(), FileRule::All, options, schema, None)
+    }
+
+    /// An external table.
+    pub(crate) async fn external(&self, state: &SessionState, declared: &Declared) -> Result<Arc<dyn TableProvider>> {
+        let [text] = declared.locations.as_slice() else {
+            return Err(external(Error::invalid("CREATE EXTERNAL TABLE takes one LOCATION: use a folder or a pattern")));
+        };
+        let factory = state.get_file_format_factory(&declared.file_type).ok_or_else(|| {
+            external(Error::invalid(format!("STORED AS {}: write PARQUET, CSV, JSON, AVRO or ARROW", declared.file_type)))
+        })?;
+        let reader = factory.create(state, &declared.options)?;
+        let location = self.location(text)?;
+        let store = state.runtime_env().object_store(url_of(&location)?)?;
+        let has_schema = !declared.schema.fields().is_empty();
+        let mut listing = list(&store, &location).await?;
+        if listing.files.is_empty() && has_schema && listing.location.pattern.is_none() {
+            listing.location = listing.location.as_folder();
+        }
+        let rule = FileRule::Preferred(ending(reader.as_ref()));
+        listing.files = rule.keep(listing.files);
+
+        let partitions = partitions_of(declared, &listing)?;
+        let options = ListingOptions::new(reader)
+            .with_file_extension("")
+            .with_table_partition_cols(partitions.clone())
+            .with_file_sort_order(declared.order_exprs.clone());
+        let schema = if has_schema {
+            without(declared.schema.inner(), &partitions)?
+        } else {
+            let files = listing.with_content().map_err(external)?;
+            infer(state, &store, &options, text, &files).await?
+        };
+        build(state, listing, location.pattern.is_some(), rule, options, schema, Some(declared))
+    }
+}
+
+fn url_of(location: &Location) -> Result<ListingTableUrl> {
+    ListingTableUrl::try_new(location.url.clone(), None)
+}
+
+fn ending(reader: &dyn FileFormat) -> String {
+    match reader.compression_type().map(|compression| reader.get_ext_with_compression(&compression)) {
+        Some(Ok(ending)) => format!(".{}", ending.trim_start_matches('.')),
+        _ => format!(".{}", reader.get_ext().trim_start_matches('.')),
+    }
+}
+
+fn partitions_of(declared: &Declared, listing: &Listing) -> Result<Vec<(String, DataType)>> {
+    let found = listing.partition_columns().map_err(external)?;
+    if declared.table_partition_cols.is_empty() {
+        let is_declared = |name: &str| declared.schema.fields().iter().any(|field| field.name() == name);
+        let inferred = declared.schema.fields().is_empty();
+        return Ok(found.into_iter().filter(|(name, _)| inferred || is_declared(name)).collect());
+    }
+    let of = |name: &String| {
+        let typed = declared.schema.fields().iter().find(|field| field.name() == name);
+        let inferred = found.iter().find(|(known, _)| known == name);
+        let kind = typed.map(|field| field.data_type().clone()).or_else(|| inferred.map(|(_, kind)| kind.clone()));
+        (name.clone(), kind.unwrap_or(DataType::Utf8))
+    };
+    Ok(declared.table_partition_cols.iter().map(of).collect())
+}
+
+/// Whether a `.json` file is one array; everything else of JSON has an object a line.
+async fn is_array(store: &Arc<dyn ObjectStore>, format: Format, files: &[ObjectMeta]) -> Result<bool> {
+    if format.kind != Kind::Json || format.compression != Compression::None {
+        return Ok(false);
+    }
+    let Some(first) = files.first() else { return Ok(false) };
+    let start = store.get_range(&first.location, 0..first.size.min(64)).await?;
+    Ok(start.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'['))
+}
+
+/// The files' common schema without the partition columns. A file that can't be read is named.
+async fn infer(
+    state: &SessionState,
+    store: &Arc<dyn ObjectStore>,
+    options: &ListingOptions,
+    text: &str,
+    files: &[ObjectMeta],
+) -> Result<SchemaRef> {
+    match options.format.infer_schema(state, store, files).await {
+        Ok(schema) => without(&schema, &options.table_partition_cols),
+        Err(error) => {
+            let all = from_engine(error);
+            if all.kind() == forebay_types::ErrorKind::Conflict {
+                return Err(external(all.context(format!("'{text}'"))));
+            }
+            for meta in files {
+                if let Err(error) = options.format.infer_schema(state, store, std::slice::from_ref(meta)).await {
+                    return Err(external(unreadable(text, meta, from_engine(error))));
+                }
+            }
+            Err(external(all.context(format!("the files of '{text}' don't go together"))))
+        }
+    }
+}
+
+fn unreadable(text: &str, meta: &ObjectMeta, error: Error) -> Error {
+    use forebay_types::ErrorKind as Kind;
+    let name = match text.contains(meta.location.filename().unwrap_or_default()) {
+        true => format!("'{text}'"),
+        false => format!("{} of '{text}'", meta.location),
+    };
+    match error.kind() {
+        Kind::Corrupt | Kind::Invalid | Kind::Internal => Error::new(
+            error.kind(),
+            format!("{name} ({} bytes) is damaged or cut short: {}; write it again", meta.size, error.message()),
+        ),
+        _ => error.context(name),
+    }
+}
+
+fn without(schema: &SchemaRef, partitions: &[(String, DataType)]) -> Result<SchemaRef> {
+    let is_partition = |name: &str| partitions.iter().any(|(known, _)| known == name);
+    let kept: Vec<_> = schema.fields().iter().filter(|field| !is_partition(field.name())).cloned().collect();
+    Ok(Arc::new(Schema::new_with_metadata(kept, schema.metadata().clone())))
+}
+
+fn build(
+    state: &SessionState,
+    listing: Listing,
+    has_pattern: bool,
+    rule: FileRule,
+    options: ListingOptions,
+    schema: SchemaRef,
+    declared: Option<&Declared>,
+) -> Result<Arc<dyn TableProvider>> {
+    let location = listing.location;
+    let text = match has_pattern || location.is_folder() {
+        true => location.text.clone(),
+        false => location.url.to_string(),
+    };
+    let url = url_of(&location)?.with_table_ref(TableReference::bare(text));
+    let config = ListingTableConfig::new(url).with_listing_options(options).with_schema(schema);
+    let mut table = ListingTable::try_new(config)?.with_cache(state.runtime_env().cache_manager.get_file_statistic_cache());
+    if let Some(declared) = declared {
+        table = table
+            .with_definition(declared.definition.clone())
+            .with_constraints(declared.constraints.clone())
+            .with_column_defaults(declared.column_defaults.clone());
+    }
+    Ok(Arc::new(PathTable::new(location, rule, table)))
+}

@@ -1,0 +1,9 @@
+//! What a query is about to read, told from its physical plan before it runs.
+
+mod dynamic;
+mod order;
+mod parquet;
+mod run;
+mod scan;
+
+pub(crate) use run::{Fetcher, Prefetching};

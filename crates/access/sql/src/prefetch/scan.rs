@@ -1,0 +1,107 @@
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileScanConfig, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::physical_plan::ExecutionPlan;
+use object_store::ObjectMeta;
+
+use crate::prefetch::order::streams;
+use crate::prefetch::parquet::{self, Footer};
+
+/// Byte ranges of files in the order of reading.
+pub(crate) type Ranges = Vec<(ObjectMeta, Vec<Range<u64>>)>;
+
+/// The configuration of a scan of files.
+pub(crate) fn config(plan: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
+    plan.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref::<FileScanConfig>()
+}
+
+/// The Parquet source of a scan.
+pub(crate) fn parquet_source(config: &FileScanConfig) -> Option<&ParquetSource> {
+    (config.file_source().as_ref() as &dyn std::any::Any).downcast_ref::<ParquetSource>()
+}
+
+/// What a scan will read, in order. Nothing for what can't be told: memory, a scan with a limit, a file whose footer is
+/// not known.
+pub(crate) fn ranges(plan: &Arc<dyn ExecutionPlan>, runtime: &RuntimeEnv, options: &ConfigOptions) -> Ranges {
+    let Some(config) = config(plan) else { return Vec::new() };
+    if config.limit.is_some() {
+        return Vec::new();
+    }
+    let parts_of = |file: &PartitionedFile| -> Vec<Vec<Range<u64>>> {
+        match parquet_source(config) {
+            Some(source) => {
+                let Some(footer) = Footer::cached(runtime, &file.object_meta) else { return Vec::new() };
+                parquet::row_groups(config, source, file, &footer).unwrap_or_else(|error| {
+                    tracing::debug!(path = %file.object_meta.location, %error, "no prefetch for a file");
+                    Vec::new()
+                })
+            }
+            None => {
+                let (start, end) = file.range();
+                if start < end { vec![vec![start..end]] } else { Vec::new() }
+            }
+        }
+    };
+    let shared =
+        options.execution.enable_file_stream_work_stealing && !config.preserve_order && config.output_partitioning.is_none();
+    let queues: Vec<VecDeque<&PartitionedFile>> = match shared {
+        true => vec![config.file_groups.iter().flat_map(|group| group.files().iter()).collect()],
+        false => config.file_groups.iter().map(|group| group.files().iter().collect()).collect(),
+    };
+    let files = interleave(queues, streams(plan), parts_of);
+    together(files)
+}
+
+/// Plays the scan: each stream takes a part (a row group) in turn, and the next file of its queue when it is through.
+fn interleave<'a>(
+    mut queues: Vec<VecDeque<&'a PartitionedFile>>,
+    streams: usize,
+    parts_of: impl Fn(&PartitionedFile) -> Vec<Vec<Range<u64>>>,
+) -> Vec<(&'a PartitionedFile, Vec<Range<u64>>)> {
+    let shared = queues.len() == 1;
+    let count = if shared { streams } else { queues.len() };
+    let mut reading: Vec<Option<(&PartitionedFile, VecDeque<Vec<Range<u64>>>)>> = vec![None; count];
+    let mut order = Vec::new();
+    loop {
+        let mut idle = true;
+        for (stream, current) in reading.iter_mut().enumerate() {
+            while current.as_ref().is_none_or(|(_, parts)| parts.is_empty()) {
+                let queue = if shared { &mut queues[0] } else { &mut queues[stream] };
+                match queue.pop_front() {
+                    Some(file) => *current = Some((file, parts_of(file).into())),
+                    None => break,
+                }
+            }
+            if let Some((file, parts)) = current
+                && let Some(part) = parts.pop_front()
+            {
+                order.push((*file, part));
+                idle = false;
+            }
+        }
+        if idle {
+            return order;
+        }
+    }
+}
+
+/// One version of each file, and neighbours of the same file in one entry.
+fn together(files: Vec<(&PartitionedFile, Vec<Range<u64>>)>) -> Ranges {
+    let mut entries: Ranges = Vec::new();
+    let mut metas: HashMap<_, ObjectMeta> = HashMap::new();
+    for (file, ranges) in files {
+        let location = &file.object_meta.location;
+        let meta = metas.entry(location.clone()).or_insert_with(|| file.object_meta.clone());
+        match entries.last_mut() {
+            Some((last, known)) if last.location == meta.location => known.extend(ranges),
+            _ => entries.push((meta.clone(), ranges)),
+        }
+    }
+    entries
+}

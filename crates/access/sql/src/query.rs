@@ -1,0 +1,215 @@
+use std::sync::Arc;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::{LogicalPlan, Statement};
+use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
+use forebay_types::{Error, ErrorKind, OperationId, Result};
+use futures::StreamExt;
+
+use crate::copy;
+use crate::ddl;
+use crate::engine::Engine;
+use crate::error::from_engine;
+use crate::prefetch::Prefetching;
+use crate::session::QuerySession;
+use crate::stores::Seen;
+
+/// One statement, running. Dropping it ends it and everything that it has begun.
+pub struct Query {
+    engine: Engine,
+    sql: String,
+    running: Running,
+    retries_left: u32,
+    /// A row was given out, or the statement writes: it must not be planned again.
+    committed: bool,
+    ended: bool,
+}
+
+/// How far a query is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that its plan has told it will read, as far as that is known yet.
+    pub bytes_planned: u64,
+    /// Bytes that it has read, from wherever they came, footers among them.
+    pub bytes_read: u64,
+}
+
+/// One attempt at a statement.
+struct Running {
+    operation: OperationId,
+    schema: SchemaRef,
+    /// None for a statement without rows.
+    stream: Option<SendableRecordBatchStream>,
+    plan: Option<Arc<dyn ExecutionPlan>>,
+    seen: Arc<Seen>,
+    prefetching: Prefetching,
+    writes: bool,
+    _session: QuerySession,
+}
+
+impl Query {
+    pub(crate) async fn start(engine: Engine, sql: String) -> Result<Self> {
+        let mut retries_left = engine.inner.settings.retries_on_conflict;
+        let running = loop {
+            match Running::start(&engine, &sql).await {
+                Err(error) if error.kind() == ErrorKind::Conflict && retries_left > 0 => retries_left -= 1,
+                other => break other?,
+            }
+        };
+        let committed = running.writes;
+        Ok(Self { engine, sql, running, retries_left, committed, ended: false })
+    }
+
+    /// The columns; none for a statement without rows.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.running.schema)
+    }
+
+    /// The operation that all of the query's reads carry.
+    pub fn operation(&self) -> OperationId {
+        self.running.operation
+    }
+
+    /// The next rows; none at the end. A version that is gone before the first row makes a new snapshot and a new plan;
+    /// after it, it is a `Conflict`.
+    pub async fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
+        while !self.ended {
+            let error = match self.running.stream.as_mut()?.next().await {
+                Some(Ok(batch)) => {
+                    self.committed |= batch.num_rows() > 0;
+                    return Some(Ok(batch));
+                }
+                Some(Err(error)) => self.running.told(error),
+                None => {
+                    self.ended = true;
+                    return None;
+                }
+            };
+            if error.kind() != ErrorKind::Conflict || self.committed || self.retries_left == 0 {
+                self.ended = true;
+                return Some(Err(error));
+            }
+            self.retries_left -= 1;
+            tracing::info!(%error, "an object changed before the first row: planning again");
+            match self.again().await {
+                Ok(()) => {}
+                Err(error) => {
+                    self.ended = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    }
+
+    async fn again(&mut self) -> Result<()> {
+        let schema = self.schema();
+        self.running = Running::start(&self.engine, &self.sql).await?;
+        match self.running.schema == schema {
+            true => Ok(()),
+            false => Err(Error::conflict("the files were overwritten with other columns while the query began: run it again")),
+        }
+    }
+
+    /// All rows.
+    pub async fn collect(&mut self) -> Result<Vec<RecordBatch>> {
+        let mut batches = Vec::new();
+        while let Some(batch) = self.next_batch().await {
+            batches.push(batch?);
+        }
+        Ok(batches)
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        Progress { bytes_planned: self.running.prefetching.bytes_planned(), bytes_read: self.running.seen.bytes_read() }
+    }
+
+    /// The physical plan, one operator a line; empty for a statement without rows.
+    pub fn plan_text(&self) -> String {
+        let plan = self.running.plan.as_ref();
+        plan.map(|plan| displayable(plan.as_ref()).indent(false).to_string()).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for Query {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Query").field("sql", &self.sql).field("operation", &self.running.operation).finish_non_exhaustive()
+    }
+}
+
+impl Running {
+    async fn start(engine: &Engine, sql: &str) -> Result<Self> {
+        let mut session = QuerySession::open(engine, sql).await?;
+        let seen = Arc::clone(&session.seen);
+        copy::prepare(&mut session.statement, session.namespace.as_ref())?;
+        let planned = plan(engine, &session, sql).await;
+        let Planned { plan, writes } = planned.map_err(|error| seen_instead(&seen, error))?;
+        let Some(plan) = plan else {
+            return Ok(Self {
+                operation: session.operation,
+                schema: Arc::new(Schema::empty()),
+                stream: None,
+                plan: None,
+                seen,
+                prefetching: Prefetching::default(),
+                writes,
+                _session: session,
+            });
+        };
+        let context = session.context.task_ctx();
+        let prefetching = Prefetching::start(&plan, &context, session.fetcher.clone());
+        let stream = execute_stream(Arc::clone(&plan), context).map_err(from_engine)?;
+        Ok(Self {
+            operation: session.operation,
+            schema: plan.schema(),
+            stream: Some(stream),
+            plan: Some(plan),
+            seen,
+            prefetching,
+            writes,
+            _session: session,
+        })
+    }
+
+    fn told(&self, error: DataFusionError) -> Error {
+        seen_instead(&self.seen, from_engine(error))
+    }
+}
+
+struct Planned {
+    /// None when the statement is done already.
+    plan: Option<Arc<dyn ExecutionPlan>>,
+    writes: bool,
+}
+
+async fn plan(engine: &Engine, session: &QuerySession, sql: &str) -> Result<Planned> {
+    let state = session.context.state();
+    let logical = state.statement_to_plan(session.statement.clone()).await.map_err(from_engine)?;
+    let Some(logical) = ddl::apply(engine, session, sql, logical).await? else {
+        return Ok(Planned { plan: None, writes: true });
+    };
+    let sets = matches!(logical, LogicalPlan::Statement(Statement::SetVariable(_) | Statement::ResetVariable(_)));
+    let changes = sets || matches!(logical, LogicalPlan::Ddl(_));
+    let writes = changes || matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
+    let frame = session.context.execute_logical_plan(logical).await.map_err(from_engine)?;
+    if sets {
+        *engine.inner.config.lock() = session.context.copied_config();
+    }
+    if changes {
+        return Ok(Planned { plan: None, writes });
+    }
+    let plan = frame.create_physical_plan().await.map_err(from_engine)?;
+    Ok(Planned { plan: Some(plan), writes })
+}
+
+/// What a store said, when the engine's wrapping has lost what the caller must do.
+fn seen_instead(seen: &Seen, error: Error) -> Error {
+    match seen.error() {
+        Some(below) if matches!(error.kind(), ErrorKind::Internal | ErrorKind::Invalid | ErrorKind::Corrupt) => below,
+        _ => error,
+    }
+}

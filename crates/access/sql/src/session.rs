@@ -1,0 +1,114 @@
+use std::any::Any;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use forebay_client::{Client, SnapshotStore};
+use forebay_protocol::TableDefinition;
+use forebay_types::{OperationId, Result};
+use object_store::{ObjectMeta, ObjectStore};
+
+use crate::catalog::{QueryTables, catalog_of};
+use crate::engine::{Backend, Engine};
+use crate::error::from_engine;
+use crate::namespace::QueryNamespace;
+use crate::paths::{Namespace, Resolver, looks_like_path};
+use crate::prefetch::Fetcher;
+use crate::stores::{QueryStores, Seen};
+
+/// What one attempt at one statement runs in: its own snapshot of the stores, its own listings, its own tables.
+pub(crate) struct QuerySession {
+    pub(crate) operation: OperationId,
+    pub(crate) context: SessionContext,
+    pub(crate) seen: Arc<Seen>,
+    pub(crate) namespace: Arc<dyn Namespace>,
+    pub(crate) resolver: Resolver,
+    pub(crate) statement: Statement,
+    pub(crate) fetcher: Option<Fetcher>,
+}
+
+impl QuerySession {
+    /// Parses the statement and sets its surroundings up. Asks for external tables only when a name may be one.
+    pub(crate) async fn open(engine: &Engine, sql: &str) -> Result<Self> {
+        let inner = &engine.inner;
+        let operation = OperationId(RandomState::new().build_hasher().finish());
+        let seen = Arc::new(Seen::default());
+        let (namespace, fetcher) = surroundings(engine, operation, &seen)?;
+        let namespace: Arc<dyn Namespace> = Arc::new(namespace);
+        let resolver = Resolver::new(Arc::clone(&namespace));
+
+        let runtime = RuntimeEnvBuilder::from_runtime_env(engine.runtime()?.as_ref())
+            .with_cache_manager(inner.caches.of_query(&seen))
+            .with_object_store_registry(Arc::new(QueryStores::new(Arc::clone(&namespace), Arc::clone(&seen))))
+            .build_arc()
+            .map_err(from_engine)?;
+        let config = inner.config.lock().clone();
+
+        let dialect = config.options().sql_parser.dialect;
+        let statement = inner.template.sql_to_statement(sql, &dialect).map_err(from_engine)?;
+        let definitions = definitions(engine, &statement).await?;
+        let tables = QueryTables::new(Arc::clone(&inner.session), definitions, resolver.clone());
+        let state = SessionStateBuilder::new_from_existing(inner.template.clone())
+            .with_config(config)
+            .with_runtime_env(runtime)
+            .with_catalog_list(catalog_of(Arc::clone(&tables)).map_err(from_engine)?)
+            .build();
+        let context = SessionContext::new_with_state(state);
+        tables.bind(context.state_weak_ref());
+        Ok(Self { operation, context, seen, namespace, resolver, statement, fetcher })
+    }
+}
+
+/// External tables, when the statement may need them: it names something that is neither the session's nor a path, or
+/// it is about the tables themselves.
+async fn definitions(engine: &Engine, statement: &Statement) -> Result<Arc<Vec<TableDefinition>>> {
+    let references = engine.inner.template.resolve_table_references(statement).map_err(from_engine)?;
+    let unknown = references.iter().any(|reference| {
+        let name = reference.table();
+        reference.schema() == Some("information_schema") || (!engine.inner.session.table_exist(name) && !looks_like_path(name))
+    });
+    let about_tables = match statement {
+        Statement::CreateExternalTable(_) => true,
+        Statement::Statement(statement) => !matches!(**statement, SqlStatement::Query(_)),
+        _ => false,
+    };
+    match unknown || about_tables {
+        true => engine.inner.definitions.list().await,
+        false => Ok(Arc::default()),
+    }
+}
+
+fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Result<(QueryNamespace, Option<Fetcher>)> {
+    let direct = Arc::clone(&engine.inner.direct);
+    match &engine.inner.backend {
+        Backend::Stores(routes, names) => {
+            let names = names.iter().map(|name| (name.clone(), None)).collect();
+            let named: Arc<dyn ObjectStore> = Arc::clone(routes) as _;
+            Ok((QueryNamespace { names, named, direct, pins: None }, None))
+        }
+        Backend::Cluster(client) => {
+            let view = client.view();
+            let of = |mount: &forebay_types::Mount| (mount.name.to_string(), Some(mount.url.clone()));
+            let names = view.mounts.iter().map(of).collect();
+            let snapshot = client.snapshot_of(operation, []);
+            let prefetches = engine.inner.settings.prefetch_window_bytes > 0;
+            let fetcher = prefetches.then(|| fetcher(client, snapshot.clone()));
+            let namespace = QueryNamespace { names, named: Arc::new(snapshot), direct, pins: Some(Arc::clone(seen)) };
+            Ok((namespace, fetcher))
+        }
+    }
+}
+
+/// Hands ranges to the client: those of files that are below a mount.
+fn fetcher(client: &Client, snapshot: SnapshotStore) -> Fetcher {
+    let client = client.clone();
+    Arc::new(move |ranges| {
+        let pinned = |meta: &ObjectMeta| snapshot.pinned_at(&meta.location).map(|info| info.version);
+        let plan = ranges.into_iter().filter_map(|(meta, ranges)| Some((pinned(&meta)?, ranges))).collect();
+        Box::new(client.prefetch(snapshot.operation(), plan)) as Box<dyn Any + Send + Sync>
+    })
+}

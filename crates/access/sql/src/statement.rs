@@ -1,0 +1,82 @@
+/// Splits a script into statements at the semicolons that stand outside of quotes and comments. Statements without
+/// anything but comments are left out.
+pub(crate) fn split(script: &str) -> Vec<String> {
+    let bytes = script.as_bytes();
+    let mut statements = Vec::new();
+    let (mut start, mut at, mut has_content) = (0, 0, false);
+    while at < bytes.len() {
+        match bytes[at] {
+            quote @ (b'\'' | b'"' | b'`') => {
+                has_content = true;
+                at = after(script, at + 1, |rest| rest.as_bytes()[0] == quote).map_or(bytes.len(), |end| end + 1);
+            }
+            b'-' if script[at..].starts_with("--") => {
+                at = after(script, at, |rest| rest.starts_with('\n')).unwrap_or(bytes.len());
+            }
+            b'/' if script[at..].starts_with("/*") => at = after_comment(script, at),
+            b';' => {
+                if has_content {
+                    statements.push(script[start..at].trim().to_string());
+                }
+                at += 1;
+                (start, has_content) = (at, false);
+            }
+            byte => {
+                has_content |= !byte.is_ascii_whitespace();
+                at += 1;
+                while !script.is_char_boundary(at) {
+                    at += 1;
+                }
+            }
+        }
+    }
+    if has_content {
+        statements.push(script[start..].trim().to_string());
+    }
+    statements
+}
+
+/// The first place from `from` on where `found` says yes.
+fn after(script: &str, from: usize, found: impl Fn(&str) -> bool) -> Option<usize> {
+    script[from..].char_indices().map(|(at, _)| from + at).find(|at| found(&script[*at..]))
+}
+
+/// The place after a comment that may hold others.
+fn after_comment(script: &str, from: usize) -> usize {
+    let (mut depth, mut at) = (0, from);
+    while at < script.len() {
+        let rest = &script.as_bytes()[at..];
+        if rest.starts_with(b"/*") {
+            depth += 1;
+            at += 2;
+        } else if rest.starts_with(b"*/") {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += 1;
+        }
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn quotes_and_comments_hide_semicolons() {
+        let script = "select ';' -- not; here\n, \"a;b\" /* nor; /* here; */ */ ;\n-- only a comment;\n;select 'é;''';  select 2";
+        assert_eq!(
+            split(script),
+            ["select ';' -- not; here\n, \"a;b\" /* nor; /* here; */ */", "-- only a comment;\n;select 'é;'''", "select 2"]
+                .iter()
+                .map(|text| text.trim_start_matches("-- only a comment;\n;").to_string())
+                .collect::<Vec<_>>()
+        );
+        assert!(split(" ; -- nothing\n ; ").is_empty());
+        assert_eq!(split("select 'open; quote"), ["select 'open; quote"]);
+    }
+}

@@ -1,0 +1,11 @@
+//! The object stores that one query sees: what it has listed and opened stays as it was for the whole query.
+
+mod observed;
+mod pinned;
+mod registry;
+mod routes;
+
+pub(crate) use observed::{Observed, Seen};
+pub(crate) use pinned::Pinned;
+pub(crate) use registry::QueryStores;
+pub(crate) use routes::Routes;

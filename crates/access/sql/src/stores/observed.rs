@@ -1,0 +1,151 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use forebay_types::Error;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+};
+use parking_lot::Mutex;
+
+use crate::error::kind_of_store_error;
+
+/// What one query has seen of its stores: the version of each object at its first listing or opening, the bytes that it
+/// has read, and the first thing that went wrong below the engine.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    versions: Mutex<HashMap<Path, ObjectMeta>>,
+    bytes_read: AtomicU64,
+    error: Mutex<Option<Error>>,
+}
+
+impl Seen {
+    /// The version of `path` that this query reads.
+    pub(crate) fn version(&self, path: &Path) -> Option<ObjectMeta> {
+        self.versions.lock().get(path).cloned()
+    }
+
+    /// Bytes that the query was given so far.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+
+    /// The first error of a store, with the kind that the engine's wrapping may have lost.
+    pub(crate) fn error(&self) -> Option<Error> {
+        self.error.lock().clone()
+    }
+
+    /// Keeps the version seen first; later sightings don't change what the query reads.
+    fn note(&self, meta: &ObjectMeta) -> ObjectMeta {
+        self.versions.lock().entry(meta.location.clone()).or_insert_with(|| meta.clone()).clone()
+    }
+
+    fn forget(&self, path: &Path) {
+        self.versions.lock().remove(path);
+    }
+
+    fn check<T>(&self, result: Result<T>) -> Result<T> {
+        // That something does not exist is an answer while a path is being resolved.
+        result.inspect_err(|error| {
+            if !matches!(error, object_store::Error::NotFound { .. }) {
+                let known = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Error>()).cloned();
+                let error = known.unwrap_or_else(|| Error::new(kind_of_store_error(error), error.to_string()));
+                self.error.lock().get_or_insert(error);
+            }
+        })
+    }
+}
+
+/// A store as one query sees it. Listings and headers are kept: asking a second time within a query costs nothing and
+/// answers the same.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    inner: Arc<dyn ObjectStore>,
+    seen: Arc<Seen>,
+}
+
+impl Observed {
+    pub(crate) fn new(inner: Arc<dyn ObjectStore>, seen: Arc<Seen>) -> Self {
+        Self { inner, seen }
+    }
+}
+
+impl fmt::Display for Observed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.inner, f)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Observed {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        self.seen.forget(location);
+        self.seen.check(self.inner.put_opts(location, payload, opts).await)
+    }
+
+    async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        self.seen.forget(location);
+        self.seen.check(self.inner.put_multipart_opts(location, opts).await)
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        if options.head && options.if_match.is_none() && options.if_none_match.is_none() {
+            if let Some(meta) = self.seen.version(location) {
+                let payload = GetResultPayload::Stream(futures::stream::empty().boxed());
+                return Ok(GetResult { payload, range: 0..meta.size, meta, attributes: Default::default() });
+            }
+            let result = self.seen.check(self.inner.get_opts(location, options).await)?;
+            self.seen.note(&result.meta);
+            return Ok(result);
+        }
+        let result = self.seen.check(self.inner.get_opts(location, options).await)?;
+        self.seen.note(&result.meta);
+        self.seen.bytes_read.fetch_add(result.range.end - result.range.start, Ordering::Relaxed);
+        Ok(result)
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let parts = self.seen.check(self.inner.get_ranges(location, ranges).await)?;
+        let bytes: usize = parts.iter().map(Bytes::len).sum();
+        self.seen.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(parts)
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let seen = Arc::clone(&self.seen);
+        let deleted = self.inner.delete_stream(locations);
+        deleted.inspect(move |path| path.iter().for_each(|path| seen.forget(path))).boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let seen = Arc::clone(&self.seen);
+        self.inner.list(prefix).map(move |meta| seen.check(meta).map(|meta| seen.note(&meta))).boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        let mut listed = self.seen.check(self.inner.list_with_delimiter(prefix).await)?;
+        for meta in &mut listed.objects {
+            *meta = self.seen.note(meta);
+        }
+        Ok(listed)
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.seen.forget(to);
+        self.inner.copy_opts(from, to, options).await
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        self.seen.forget(from);
+        self.seen.forget(to);
+        self.inner.rename_opts(from, to, options).await
+    }
+}

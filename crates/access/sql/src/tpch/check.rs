@@ -1,0 +1,149 @@
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+
+use super::answers::ANSWERS;
+
+/// How a column is compared (specification, clause 2.1.3.5).
+#[derive(Clone, Copy, PartialEq)]
+enum Rule {
+    /// Plain values and counts: exactly.
+    Exact,
+    /// Sums: within 100.
+    Sum,
+    /// Averages and ratios: within 1 % after rounding to 0.01.
+    Ratio,
+}
+
+fn rule(query: usize, column: &str) -> Rule {
+    match (query, column) {
+        (1, "sum_qty" | "sum_base_price" | "sum_disc_price" | "sum_charge") => Rule::Sum,
+        (1, "avg_qty" | "avg_price" | "avg_disc") | (8, "mkt_share") | (14, "promo_revenue") | (17, "avg_yearly") => Rule::Ratio,
+        (3 | 5 | 6 | 7 | 10 | 19, "revenue") | (9, "sum_profit") | (11, "value") | (15, "total_revenue") => Rule::Sum,
+        (18, "sum(l_quantity)") | (22, "totacctbal") => Rule::Sum,
+        _ => Rule::Exact,
+    }
+}
+
+/// Compares the answer of query `n` (1 to 22) at scale factor 1 with the published one. The error says which row and
+/// column differ, and how.
+pub fn check_answer(n: usize, batches: &[RecordBatch]) -> Result<(), String> {
+    let published = n.checked_sub(1).and_then(|at| ANSWERS.get(at)).ok_or_else(|| format!("there is no query {n}"))?;
+    let mut lines = published.lines();
+    let rows: usize = lines
+        .next()
+        .and_then(|line| line.strip_prefix("# rows "))
+        .and_then(|count| count.parse().ok())
+        .ok_or_else(|| format!("the answer of query {n} has no count of rows"))?;
+    let columns: Vec<_> = lines.next().unwrap_or_default().split('|').collect();
+
+    let found: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    if found != rows {
+        return Err(format!("query {n} answers {found} rows where {rows} are published"));
+    }
+    let texts = texts(n, batches, &columns)?;
+    for (at, (line, text)) in lines.zip(&texts).enumerate() {
+        for ((column, published), found) in columns.iter().zip(line.split('|')).zip(text) {
+            if !agree(rule(n, column), published, found) {
+                return Err(format!("query {n}, row {}, {column}: {found:?} where {published:?} is published", at + 1));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The values of the named columns, row by row. Only the last column may have another name than the published one: an
+/// aggregate without a name is called as the engine likes.
+fn texts(n: usize, batches: &[RecordBatch], columns: &[&str]) -> Result<Vec<Vec<String>>, String> {
+    let mut rows = Vec::new();
+    for batch in batches {
+        let schema = batch.schema();
+        let places = columns
+            .iter()
+            .map(|name| match schema.index_of(name) {
+                Ok(at) => Ok(at),
+                Err(_) if name.contains('(') => Ok(batch.num_columns() - 1),
+                Err(_) => Err(format!("query {n} has no column {name}")),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let options = FormatOptions::default();
+        let formatters = places
+            .iter()
+            .map(|at| ArrayFormatter::try_new(batch.column(*at).as_ref(), &options).map_err(|error| error.to_string()))
+            .collect::<Result<Vec<_>, _>>()?;
+        rows.extend(
+            (0..batch.num_rows()).map(|row| formatters.iter().map(|formatter| formatter.value(row).to_string()).collect()),
+        );
+    }
+    Ok(rows)
+}
+
+fn agree(rule: Rule, published: &str, found: &str) -> bool {
+    let (published, found) = (published.trim(), found.trim());
+    let numbers = published.parse::<f64>().ok().zip(found.parse::<f64>().ok());
+    match (rule, numbers) {
+        (Rule::Exact, Some((published, found))) => published == found,
+        (Rule::Exact, None) => published == found,
+        (Rule::Sum, Some((published, found))) => (published - found).abs() <= 100.0,
+        (Rule::Ratio, Some((published, found))) => {
+            let rounded = (found * 100.0).round() / 100.0;
+            let published = (published * 100.0).round() / 100.0;
+            rounded >= 0.99 * published && rounded <= 1.01 * published
+        }
+        (Rule::Sum | Rule::Ratio, None) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{Decimal128Array, Int64Array, RecordBatch, StringArray};
+
+    use super::{ANSWERS, Rule, agree, check_answer};
+
+    #[test]
+    fn every_answer_has_its_rows() {
+        let rows = [4, 100, 10, 5, 5, 1, 4, 2, 175, 20, 1048, 2, 42, 1, 1, 18314, 1, 57, 1, 186, 100, 7];
+        for (at, answer) in ANSWERS.iter().enumerate() {
+            assert!(answer.starts_with(&format!("# rows {}\n", rows[at])), "query {}", at + 1);
+            let kept = answer.lines().count() - 2;
+            let expected = match at + 1 {
+                2 => 20,
+                11 => 60,
+                16 => 40,
+                _ => rows[at],
+            };
+            assert_eq!(kept, expected, "query {}", at + 1);
+        }
+    }
+
+    #[test]
+    fn tolerances_are_the_specifications() {
+        assert!(agree(Rule::Exact, "10594", "10594") && !agree(Rule::Exact, "10594", "10595"));
+        assert!(agree(Rule::Exact, "5098.1", "5098.10") && agree(Rule::Exact, "a b", "a b") && !agree(Rule::Exact, "a", "b"));
+        assert!(agree(Rule::Sum, "1000", "1100") && !agree(Rule::Sum, "1000", "1100.1"));
+        assert!(agree(Rule::Ratio, "0.03", "0.0344") && !agree(Rule::Ratio, "0.03", "0.036"));
+        assert!(agree(Rule::Ratio, "25.522", "25.60") && !agree(Rule::Ratio, "25.522", "26"));
+        assert!(!agree(Rule::Sum, "1", "x"));
+    }
+
+    #[test]
+    fn a_wrong_answer_is_told() {
+        let answer = |counts: [i64; 5]| {
+            let names = ["1-URGENT", "2-HIGH", "3-MEDIUM", "4-NOT SPECIFIED", "5-LOW"];
+            RecordBatch::try_from_iter([
+                ("o_orderpriority", Arc::new(StringArray::from(names.to_vec())) as _),
+                ("order_count", Arc::new(Int64Array::from(counts.to_vec())) as _),
+            ])
+            .unwrap()
+        };
+        check_answer(4, &[answer([10594, 10476, 10410, 10556, 10487])]).unwrap();
+        let error = check_answer(4, &[answer([10594, 10476, 10410, 10556, 10488])]).unwrap_err();
+        assert!(error.contains("row 5, order_count: \"10488\""), "{error}");
+        assert!(check_answer(4, &[]).unwrap_err().contains("0 rows"));
+        assert!(check_answer(0, &[]).is_err() && check_answer(23, &[]).is_err());
+
+        let revenue = Decimal128Array::from(vec![1_231_410_782_283]).with_precision_and_scale(30, 4).unwrap();
+        check_answer(6, &[RecordBatch::try_from_iter([("revenue", Arc::new(revenue) as _)]).unwrap()]).unwrap();
+    }
+}
