@@ -64,7 +64,8 @@ pub(crate) fn format_table(titles: &[&str], right: &[usize], rows: &[Vec<String>
     let titles: Option<Vec<String>> = (!titles.is_empty()).then(|| titles.iter().map(|title| title.to_uppercase()).collect());
     let lines: Vec<&Vec<String>> = titles.iter().chain(rows).collect();
     let columns = lines.iter().map(|line| line.len()).max().unwrap_or(0);
-    let width = |column: usize| lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let width =
+        |column: usize| lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let format_line = |line: &&Vec<String>| {
         let cells = line.iter().enumerate().map(|(column, cell)| {

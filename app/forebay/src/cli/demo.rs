@@ -64,7 +64,8 @@ fn queries(text: &str) -> Result<Queries, String> {
     let mut numbers = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (usize, usize) = (first.trim().parse().map_err(|_| wrong())?, last.trim().parse().map_err(|_| wrong())?);
+        let (first, last): (usize, usize) =
+            (first.trim().parse().map_err(|_| wrong())?, last.trim().parse().map_err(|_| wrong())?);
         if first < 1 || last > 22 || first > last {
             return Err(wrong());
         }

@@ -4,7 +4,6 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use forebay_types::{BitRate, ByteSize, Error, MountName, Validate, parse_duration};
 
-
 /// What to do with mounts.
 #[derive(Subcommand)]
 pub(crate) enum MountCommand {

@@ -42,8 +42,9 @@ fn url_of(text: &str) -> Result<String, Error> {
     if text.contains("://") {
         return Ok(text.to_string());
     }
-    let folder = std::fs::canonicalize(text)
-        .map_err(|error| Error::from(error).context(format!("{text}: is neither a URL, as in s3://BUCKET/PREFIX, nor a folder")))?;
+    let folder = std::fs::canonicalize(text).map_err(|error| {
+        Error::from(error).context(format!("{text}: is neither a URL, as in s3://BUCKET/PREFIX, nor a folder"))
+    })?;
     url::Url::from_directory_path(&folder)
         .map(|url| url.to_string().trim_end_matches('/').to_string())
         .map_err(|()| Error::invalid(format!("{text}: is no folder that can be mounted")))
@@ -93,11 +94,8 @@ pub(crate) fn list(client: &Client, json: bool) -> Outcome {
     } else if view.mounts.is_empty() {
         eprintln!("no mounts yet: `forebay mount add NAME URL` adds one");
     } else {
-        let rows: Vec<_> = view
-            .mounts
-            .iter()
-            .map(|mount| vec![format!("/{}/", mount.name), mount.url.clone(), describe(mount)])
-            .collect();
+        let rows: Vec<_> =
+            view.mounts.iter().map(|mount| vec![format!("/{}/", mount.name), mount.url.clone(), describe(mount)]).collect();
         output.table(&["mount", "url", "options"], &[], &rows)?;
     }
     output.finish()

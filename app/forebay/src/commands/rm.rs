@@ -21,9 +21,8 @@ pub(crate) async fn run(client: &Client, args: RmArgs) -> Outcome {
     let mut output = Output::new(args.json);
     for path in &args.paths {
         let doomed = doomed(client, path, &args).await?;
-        let mut deletes = stream::iter(doomed)
-            .map(|path| async move { client.delete(&path).await.map(|()| path) })
-            .buffered(AT_ONCE);
+        let mut deletes =
+            stream::iter(doomed).map(|path| async move { client.delete(&path).await.map(|()| path) }).buffered(AT_ONCE);
         while let Some(path) = deletes.try_next().await? {
             if args.json {
                 output.record(&Deleted { deleted: path.to_string() })?;

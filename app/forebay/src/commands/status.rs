@@ -39,26 +39,32 @@ pub(crate) fn lines(status: &ClusterStatus) -> Vec<String> {
         status.metadata,
         status.epoch
     )];
-    section(&mut lines, "worker", &["worker", "address", "state", "dram", "disk", "segments", "reads", "served", "from tiers"], &[5, 6, 7, 8], {
-        status
-            .workers
-            .iter()
-            .map(|(info, state, report)| {
-                let share = if report.bytes_served == 0 { 0 } else { report.bytes_hit * 100 / report.bytes_served };
-                vec![
-                    info.id.to_string(),
-                    info.address.clone(),
-                    state_name(*state).to_string(),
-                    format!("{} of {}", format_bytes(report.dram.1), format_bytes(report.dram.0)),
-                    format!("{} of {}", format_bytes(report.disk.1), format_bytes(report.disk.0)),
-                    report.segments.to_string(),
-                    report.reads.to_string(),
-                    format_bytes(report.bytes_served),
-                    format!("{share} %"),
-                ]
-            })
-            .collect()
-    });
+    section(
+        &mut lines,
+        "worker",
+        &["worker", "address", "state", "dram", "disk", "segments", "reads", "served", "from tiers"],
+        &[5, 6, 7, 8],
+        {
+            status
+                .workers
+                .iter()
+                .map(|(info, state, report)| {
+                    let share = if report.bytes_served == 0 { 0 } else { report.bytes_hit * 100 / report.bytes_served };
+                    vec![
+                        info.id.to_string(),
+                        info.address.clone(),
+                        state_name(*state).to_string(),
+                        format!("{} of {}", format_bytes(report.dram.1), format_bytes(report.dram.0)),
+                        format!("{} of {}", format_bytes(report.disk.1), format_bytes(report.disk.0)),
+                        report.segments.to_string(),
+                        report.reads.to_string(),
+                        format_bytes(report.bytes_served),
+                        format!("{share} %"),
+                    ]
+                })
+                .collect()
+        },
+    );
     section(&mut lines, "mount", &["mount", "url", "requests", "received", "sent", "options"], &[2, 3, 4], {
         status
             .mounts

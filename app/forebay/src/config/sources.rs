@@ -26,7 +26,8 @@ impl Sources {
         let mut figment = Figment::from(Serialized::defaults(Defaults::default()));
         if let Some(file) = &file {
             let toml = Toml::file_exact(file);
-            let data = toml.data().map_err(|error| Failure::Usage(format!("configuration {}: {}", file.display(), error.kind)))?;
+            let data =
+                toml.data().map_err(|error| Failure::Usage(format!("configuration {}: {}", file.display(), error.kind)))?;
             for key in data.values().flat_map(|dict| dict.keys()) {
                 known(key, || format!("in {}", file.display()))?;
             }
@@ -85,7 +86,8 @@ fn known(key: &str, place: impl FnOnce() -> String) -> Outcome {
     if KEYS.iter().any(|(known, _)| *known == key) {
         return Ok(());
     }
-    let near = KEYS.iter().map(|(known, _)| *known).min_by_key(|known| distance(key, known)).filter(|near| distance(key, near) <= 3);
+    let near =
+        KEYS.iter().map(|(known, _)| *known).min_by_key(|known| distance(key, known)).filter(|near| distance(key, near) <= 3);
     let remedy = match near {
         Some(near) => format!("did you mean {near}?"),
         None => "`forebay config` lists the keys that there are".to_string(),

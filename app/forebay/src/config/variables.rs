@@ -11,7 +11,9 @@ impl Variables {
 
     /// The variables of this process.
     pub(crate) fn of_process() -> Self {
-        Self(std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect())
+        Self(
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect(),
+        )
     }
 
     /// (key, variable, value) of all that configure something.

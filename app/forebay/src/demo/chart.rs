@@ -21,7 +21,14 @@ pub(crate) fn draw(report: &Report) -> String {
          font-family=\"system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"#222\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
     );
-    text(&mut svg, 24.0, 32.0, "start", "font-size=\"18\" font-weight=\"600\"", "SQL on shared storage: how long the whole workload takes");
+    text(
+        &mut svg,
+        24.0,
+        32.0,
+        "start",
+        "font-size=\"18\" font-weight=\"600\"",
+        "SQL on shared storage: how long the whole workload takes",
+    );
     text(&mut svg, 24.0, 54.0, "start", "fill=\"#666\"", &report.title());
     totals(&mut svg, report, 80.0);
     per_query(&mut svg, report, 80.0 + 5.0 * (BAR + GAP) + 70.0);
@@ -53,7 +60,8 @@ fn totals(svg: &mut String, report: &Report, top: f64) {
         cold - 4.0,
         cold + BAR + 4.0
     );
-    let note = format!("red line: the floor of cold, {:.1} s (transfer, compute or CPU alone, query by query)", report.floor_secs());
+    let note =
+        format!("red line: the floor of cold, {:.1} s (transfer, compute or CPU alone, query by query)", report.floor_secs());
     text(svg, LEFT, top + 5.0 * (BAR + GAP) + 8.0, "start", "fill=\"#c0392b\" font-size=\"12\"", &note);
 }
 
@@ -74,8 +82,16 @@ fn per_query(svg: &mut String, report: &Report, top: f64) {
     let mut line = 0.0;
     while line <= longest {
         let at = y(line);
-        let _ = writeln!(svg, "<line x1=\"{left}\" y1=\"{at:.1}\" x2=\"{:.1}\" y2=\"{at:.1}\" stroke=\"#e5e7eb\"/>", WIDTH - RIGHT);
-        text(svg, left - 8.0, at + 4.0, "end", "fill=\"#666\" font-size=\"11\"", &format!("{line:.*} s", usize::from(step < 1.0)));
+        let _ =
+            writeln!(svg, "<line x1=\"{left}\" y1=\"{at:.1}\" x2=\"{:.1}\" y2=\"{at:.1}\" stroke=\"#e5e7eb\"/>", WIDTH - RIGHT);
+        text(
+            svg,
+            left - 8.0,
+            at + 4.0,
+            "end",
+            "fill=\"#666\" font-size=\"11\"",
+            &format!("{line:.*} s", usize::from(step < 1.0)),
+        );
         line += step;
     }
     let slot = (WIDTH - left - RIGHT) / report.queries.len() as f64;

@@ -78,9 +78,9 @@ fn parts(scale: f64) -> Vec<Part> {
         ("nation", 1, 0.0),
         ("region", 1, 0.0),
     ];
-    let parts = tables.into_iter().flat_map(|(table, parts, rows)| {
-        (1..=parts).map(move |part| (table, part, parts, (rows / f64::from(parts)) as u64 + 1))
-    });
+    let parts = tables
+        .into_iter()
+        .flat_map(|(table, parts, rows)| (1..=parts).map(move |part| (table, part, parts, (rows / f64::from(parts)) as u64 + 1)));
     parts.collect()
 }
 
@@ -104,9 +104,7 @@ fn write_all(folder: &Path, scale: f64, parts: Vec<Part>, bar: &ProgressBar) -> 
             }
         };
         let threads: Vec<_> = (0..cpu::cores()).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().map_err(|_| Error::internal("making the data panicked"))?)
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| Error::internal("making the data panicked"))?)
     })
 }
 

@@ -39,7 +39,9 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
 
     let text = report.text(args.verbose);
     let json = report.json()?;
-    for (name, content) in [("report.txt", report.text(true)), ("report.json", json.clone()), ("report.svg", chart::draw(&report))] {
+    for (name, content) in
+        [("report.txt", report.text(true)), ("report.json", json.clone()), ("report.svg", chart::draw(&report))]
+    {
         let file = args.folder.join(name);
         fs::write(&file, content).context(|| file.display())?;
     }

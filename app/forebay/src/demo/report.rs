@@ -11,8 +11,7 @@ use crate::output::format_table;
 
 /// The runs, in the order of the report.
 pub(crate) const NAMES: [&str; 5] = ["direct", "ingest", "cold", "warm", "local"];
-pub(crate) const TITLES: [&str; 5] =
-    ["direct from S3", "ingest, then compute", "Forebay, cold", "Forebay, warm", "local files"];
+pub(crate) const TITLES: [&str; 5] = ["direct from S3", "ingest, then compute", "Forebay, cold", "Forebay, warm", "local files"];
 const DIRECT: usize = 0;
 const INGEST: usize = 1;
 const COLD: usize = 2;
@@ -190,8 +189,21 @@ impl Report {
     }
 
     fn per_query(&self) -> Vec<String> {
-        let titles =
-            ["", "direct", "ingest", "cold", "warm", "local", "cold from S3", "transfer", "compute", "cpu", "floor", "", "cold/floor"];
+        let titles = [
+            "",
+            "direct",
+            "ingest",
+            "cold",
+            "warm",
+            "local",
+            "cold from S3",
+            "transfer",
+            "compute",
+            "cpu",
+            "floor",
+            "",
+            "cold/floor",
+        ];
         let rows: Vec<_> = self
             .floors
             .iter()
@@ -253,7 +265,8 @@ impl Report {
             }
             runs.insert((*name).to_string(), entry);
         }
-        let floors: Vec<_> = self.floors.iter().map(|(n, floor)| FloorOf { query: *n, floor: *floor, secs: floor.secs() }).collect();
+        let floors: Vec<_> =
+            self.floors.iter().map(|(n, floor)| FloorOf { query: *n, floor: *floor, secs: floor.secs() }).collect();
         let report = json!({
             "runs": runs,
             "floor_secs": self.floor_secs(),

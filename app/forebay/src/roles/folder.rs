@@ -48,7 +48,10 @@ fn check_format(path: &Path) -> Result<()> {
     match fs::read_to_string(&file) {
         Ok(text) => {
             let format: u32 = text.trim().parse().map_err(|_| {
-                Error::invalid(format!("data folder {shown}: {} does not hold a number: choose another with --data-dir", file.display()))
+                Error::invalid(format!(
+                    "data folder {shown}: {} does not hold a number: choose another with --data-dir",
+                    file.display()
+                ))
             })?;
             if format > FORMAT {
                 return Err(Error::invalid(format!(

@@ -31,9 +31,12 @@ impl Http {
         let metrics = Arc::new(Metrics::install(coordinator, worker)?);
         let router = Router::new()
             .route("/healthz", get(|| async { "ok\n" }))
-            .route("/metrics", get(|State(metrics): State<Arc<Metrics>>| async move {
-                ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render().await).into_response()
-            }))
+            .route(
+                "/metrics",
+                get(|State(metrics): State<Arc<Metrics>>| async move {
+                    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render().await).into_response()
+                }),
+            )
             .with_state(metrics);
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {

@@ -14,7 +14,8 @@ use crate::config::Config;
 use crate::exit::{Failure, Outcome};
 use crate::roles::Signals;
 use backend::Backend;
-use execute::{Format, Session};
+use execute::Session;
+use forebay_sql::output::Form;
 
 /// Runs statements and prints what they give.
 pub(crate) async fn run(config: &Config, args: SqlArgs) -> Outcome {
@@ -34,9 +35,9 @@ pub(crate) async fn run(config: &Config, args: SqlArgs) -> Outcome {
         _ = signals.next() => return Err(Failure::Interrupted),
     };
     let format = match (args.json, args.csv) {
-        (true, _) => Format::Json,
-        (_, true) => Format::Csv,
-        _ => Format::Table,
+        (true, _) => Form::NdJson,
+        (_, true) => Form::Csv,
+        _ => Form::Table,
     };
     let mut session = Session::new(&backend, format, args.timing);
     let outcome = match script {

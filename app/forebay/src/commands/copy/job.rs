@@ -76,9 +76,8 @@ fn local(source: &Place, path: &Path, target: &Place, recursive: bool, into_fold
     }
     let mut folders = vec![(path.to_path_buf(), String::new())];
     while let Some((folder, below)) = folders.pop() {
-        let mut entries = fs::read_dir(&folder)
-            .and_then(|entries| entries.collect::<Result<Vec<_>, _>>())
-            .context(|| folder.display())?;
+        let mut entries =
+            fs::read_dir(&folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>()).context(|| folder.display())?;
         entries.sort_by_key(fs::DirEntry::file_name);
         for entry in entries {
             let path = entry.path();

@@ -86,7 +86,13 @@ async fn upload(
 }
 
 /// Streams from one object to another.
-async fn across(client: &Client, from: &ForebayPath, to: &ForebayPath, condition: PutCondition, bar: &ProgressBar) -> Outcome<u64> {
+async fn across(
+    client: &Client,
+    from: &ForebayPath,
+    to: &ForebayPath,
+    condition: PutCondition,
+    bar: &ProgressBar,
+) -> Outcome<u64> {
     let version = client.open(from).await?.version;
     let operation = client.operation();
     let mut writer = client.writer(to).await?;

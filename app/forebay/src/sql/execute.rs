@@ -1,0 +1,131 @@
+use std::cell::Cell;
+use std::io::{self, BufWriter, Write};
+use std::rc::Rc;
+use std::time::Instant;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use forebay_sql::output::{Form, Writer};
+use forebay_types::Error;
+
+use super::backend::Backend;
+use super::split::statements;
+use crate::exit::{Failure, Outcome};
+use crate::progress;
+
+/// Runs statements on a backend and prints what they give.
+pub(crate) struct Session<'a> {
+    backend: &'a Backend,
+    form: Form,
+    timing: bool,
+}
+
+impl<'a> Session<'a> {
+    /// Prints in this form; with how long statements take when `timing`.
+    pub(crate) fn new(backend: &'a Backend, form: Form, timing: bool) -> Self {
+        Self { backend, form, timing }
+    }
+
+    /// Switches timing, and says how it is now.
+    pub(crate) fn toggle_timing(&mut self) -> bool {
+        self.timing = !self.timing;
+        self.timing
+    }
+
+    /// Runs the statements of a script one after the other, up to the first that fails.
+    pub(crate) async fn script(&mut self, script: &str) -> Outcome {
+        let statements = statements(script);
+        if statements.is_empty() {
+            return Err(Failure::Usage("there is no statement to run: write one, as in forebay sql \"select 1\"".to_string()));
+        }
+        for statement in statements {
+            self.statement(statement).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs one statement. Rows are printed as they come.
+    pub(crate) async fn statement(&mut self, statement: &str) -> Outcome {
+        let started = Instant::now();
+        let bar = progress::spinner("");
+        let done = self.rows(statement, &bar).await;
+        bar.finish_and_clear();
+        let rows = done?;
+        if self.timing {
+            let what = if rows == 1 { "row" } else { "rows" };
+            eprintln!("{rows} {what} in {:.3} s", started.elapsed().as_secs_f64());
+        }
+        Ok(())
+    }
+
+    async fn rows(&self, statement: &str, bar: &indicatif::ProgressBar) -> Outcome<u64> {
+        let mut query = self.backend.engine().execute(statement).await?;
+        let mut printer = Printer::new(self.form, query.schema());
+        let mut rows = 0;
+        while let Some(batch) = query.next_batch().await? {
+            if rows == 0 && batch.num_rows() > 0 {
+                // From here on the rows themselves show that it goes on.
+                bar.finish_and_clear();
+            }
+            rows += batch.num_rows() as u64;
+            printer.write(|writer| writer.write(&batch))?;
+        }
+        bar.finish_and_clear();
+        printer.finish()?;
+        Ok(rows)
+    }
+}
+
+/// Rows on the standard output.
+struct Printer {
+    writer: Writer<Stdout>,
+    gone: Rc<Cell<bool>>,
+}
+
+impl Printer {
+    fn new(form: Form, schema: SchemaRef) -> Self {
+        let gone = Rc::new(Cell::new(false));
+        let stdout = Stdout { out: BufWriter::with_capacity(64 << 10, io::stdout().lock()), gone: Rc::clone(&gone) };
+        Self { writer: Writer::new(form, schema, stdout), gone }
+    }
+
+    fn write(&mut self, what: impl FnOnce(&mut Writer<Stdout>) -> Result<(), Error>) -> Outcome {
+        what(&mut self.writer).map_err(|error| sort(&self.gone, error))
+    }
+
+    fn finish(self) -> Outcome {
+        let Self { writer, gone } = self;
+        let flushed = writer.finish().and_then(|mut stdout| stdout.flush().map_err(Error::from));
+        flushed.map_err(|error| sort(&gone, error))
+    }
+}
+
+fn sort(gone: &Cell<bool>, error: Error) -> Failure {
+    if gone.get() { Failure::ReaderGone } else { Failure::Failed(error) }
+}
+
+/// The standard output, which remembers that its reader went away: writers above it turn errors into text.
+struct Stdout {
+    out: BufWriter<io::StdoutLock<'static>>,
+    gone: Rc<Cell<bool>>,
+}
+
+impl Stdout {
+    fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            self.gone.set(true);
+        }
+        result
+    }
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.note(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.note(flushed)
+    }
+}

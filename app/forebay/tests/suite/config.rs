@@ -1,0 +1,100 @@
+//! Where the configuration comes from, and what is wrong with it.
+
+use std::fs;
+
+use crate::support::{forebay_in, forebay_with};
+
+fn value(ran: &crate::support::Ran, key: &str) -> (String, String) {
+    let line = ran.json().into_iter().find(|line| line["key"] == key).unwrap();
+    (line["value"].as_str().unwrap_or("").to_string(), line["source"].as_str().unwrap().to_string())
+}
+
+#[test]
+fn file_then_variables_then_flags() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("forebay.toml"), "coordinator = \"127.0.0.1:1\"\ndram = \"64MiB\"\ndata-dir = \"here\"\n")
+        .unwrap();
+    let ran = forebay_with(
+        home.path(),
+        &["config", "--json", "--tls-ca", "ca.pem"],
+        |command| {
+            command.env("FOREBAY_COORDINATOR", "127.0.0.1:2").env("FOREBAY_TOKEN", "12345");
+        },
+        b"",
+    )
+    .ok();
+    assert_eq!(value(&ran, "coordinator"), ("127.0.0.1:2".into(), "FOREBAY_COORDINATOR".into()));
+    assert_eq!(value(&ran, "dram"), ("64MiB".into(), "forebay.toml".into()));
+    assert_eq!(value(&ran, "tls-ca"), ("ca.pem".into(), "--tls-ca".into()));
+    assert_eq!(value(&ran, "worker-listen"), ("127.0.0.1:7401".into(), "default".into()));
+    assert_eq!(value(&ran, "token").0, "(set)");
+    let flag = forebay_with(
+        home.path(),
+        &["config", "--json", "--coordinator", "127.0.0.1:3"],
+        |command| {
+            command.env("FOREBAY_COORDINATOR", "127.0.0.1:2");
+        },
+        b"",
+    );
+    assert_eq!(value(&flag.ok(), "coordinator"), ("127.0.0.1:3".into(), "--coordinator".into()));
+}
+
+#[test]
+fn what_config_prints_can_be_kept_as_a_file() {
+    let home = tempfile::tempdir().unwrap();
+    let printed = forebay_in(home.path(), &["config"]).ok().text();
+    fs::write(home.path().join("kept.toml"), &printed).unwrap();
+    let again = forebay_in(home.path(), &["config", "--config", "kept.toml"]).ok().text();
+    let values = |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(str::to_string).collect::<Vec<_>>();
+    assert_eq!(values(&again), values(&printed));
+    assert!(values(&printed).contains(&"coordinator = \"127.0.0.1:7400\"".to_string()), "{printed}");
+}
+
+#[test]
+fn unknown_keys_are_errors_that_name_the_key_and_the_file() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("forebay.toml"), "data_dir = \"x\"\n").unwrap();
+    forebay_in(home.path(), &["config"]).fails(2, &["\"data_dir\"", "forebay.toml", "did you mean data-dir?"]);
+    fs::write(home.path().join("forebay.toml"), "").unwrap();
+    let variable = |command: &mut std::process::Command| {
+        command.env("FOREBAY_DISKS", "1GiB");
+    };
+    forebay_with(home.path(), &["config"], variable, b"").fails(2, &["FOREBAY_DISKS", "did you mean disk?"]);
+    forebay_in(home.path(), &["config", "--config", "missing.toml"]).fails(2, &["missing.toml", "no such file"]);
+}
+
+#[test]
+fn values_without_sense_are_errors_that_name_their_source() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("forebay.toml"), "dram = \"lots\"\n").unwrap();
+    forebay_in(home.path(), &["config"]).fails(2, &["dram", "forebay.toml", "\"lots\" is no size"]);
+    fs::write(home.path().join("forebay.toml"), "dram = [\n").unwrap();
+    forebay_in(home.path(), &["config"]).fails(2, &["forebay.toml"]);
+    fs::remove_file(home.path().join("forebay.toml")).unwrap();
+    forebay_in(home.path(), &["up", "--lease", "5"]).fails(2, &["lease", "no duration"]);
+    forebay_in(home.path(), &["up", "--dram", "lots"]).fails(2, &["--dram", "no size"]);
+    forebay_in(home.path(), &["nonsense"]).fails(2, &["nonsense"]);
+    forebay_in(home.path(), &["cat", "lake/x"]).fails(2, &["lake/x", "/MOUNT/KEY"]);
+}
+
+#[test]
+fn beyond_this_machine_a_token_is_needed() {
+    let home = tempfile::tempdir().unwrap();
+    for flag in ["--coordinator-listen", "--worker-listen", "--http"] {
+        forebay_in(home.path(), &["up", flag, "0.0.0.0:0"]).fails(2, &[flag, "0.0.0.0:0", "FOREBAY_TOKEN"]);
+    }
+    forebay_in(home.path(), &["up", "--worker-listen", "nonsense"]).fails(2, &["--worker-listen", "HOST:PORT"]);
+}
+
+#[test]
+fn shells_get_completions_and_people_get_help() {
+    let home = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(forebay_in(home.path(), &["completions", shell]).ok().text().contains("forebay"));
+    }
+    let help = forebay_in(home.path(), &["--help"]).ok().text();
+    for command in ["up", "mount", "sql", "status", "demo"] {
+        assert!(help.contains(command), "{help}");
+    }
+    assert!(!help.contains("demo-s3-server"));
+}

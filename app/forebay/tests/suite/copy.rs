@@ -1,0 +1,98 @@
+//! `cp`, in every direction.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::support::{Bucket, Role, csv, forebay, forebay_with};
+
+#[test]
+fn files_go_to_a_mount_and_come_back_unchanged() {
+    for bucket in [Bucket::folder(), Bucket::s3()] {
+        let home = tempfile::tempdir().unwrap();
+        let up = Role::up(home.path());
+        bucket.mount(&up);
+        let at = up.address();
+        // More than one part of an upload.
+        let data: Vec<u8> = (0..20_000_000u32).map(|n| (n / 3) as u8).collect();
+        let (there, back) = (home.path().join("there"), home.path().join("back"));
+        fs::write(&there, &data).unwrap();
+        let copied = forebay(&at, &["cp", there.to_str().unwrap(), "/lake/a/x.bin", "--json"]).ok().json();
+        assert_eq!((&copied[0]["to"], &copied[0]["bytes"]), (&json!("/lake/a/x.bin"), &json!(data.len())));
+        forebay(&at, &["cp", "/lake/a/x.bin", back.to_str().unwrap()]).ok();
+        assert!(fs::read(&back).unwrap() == data);
+        forebay(&at, &["cp", "/lake/a/x.bin", "/lake/b/"]).ok();
+        assert!(forebay(&at, &["cat", "/lake/b/x.bin"]).ok().stdout == data);
+        assert!(forebay(&at, &["cp", "/lake/b/x.bin", "-"]).ok().stdout == data);
+        forebay(&at, &["cp", "--no-clobber", there.to_str().unwrap(), "/lake/b/x.bin"])
+            .fails(1, &["/lake/b/x.bin", "there already"]);
+        forebay(&at, &["cp", "-n", "/lake/b/x.bin", back.to_str().unwrap()]).fails(1, &["there already"]);
+    }
+}
+
+#[test]
+fn the_standard_input_can_be_copied() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up(home.path());
+    let bucket = Bucket::s3();
+    bucket.mount(&up);
+    let at = up.address();
+    let data = csv(100_000);
+    forebay_with(home.path(), &["cp", "-", "/lake/in.csv", "--coordinator", &at], |_| (), &data).ok();
+    assert!(forebay(&at, &["cat", "/lake/in.csv"]).ok().stdout == data);
+}
+
+#[test]
+fn folders_are_copied_with_everything_below() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up(home.path());
+    let bucket = Bucket::s3();
+    bucket.mount(&up);
+    let at = up.address();
+    let source = home.path().join("source");
+    fs::create_dir_all(source.join("deep/er")).unwrap();
+    fs::write(source.join("a.txt"), "a").unwrap();
+    fs::write(source.join("deep/er/b c%20é.txt"), "b").unwrap();
+    forebay(&at, &["cp", source.to_str().unwrap(), "/lake/copy/"]).fails(2, &["-r"]);
+    forebay(&at, &["cp", "-r", source.to_str().unwrap(), "/lake/copy/"]).ok();
+    assert_eq!(forebay(&at, &["ls", "-r", "/lake/copy/"]).ok().lines(), ["a.txt", "deep/er/b c%20é.txt"]);
+    forebay(&at, &["cp", "-r", "/lake/copy", "/lake/again"]).ok();
+    let back = home.path().join("back");
+    forebay(&at, &["cp", "-r", "/lake/again/", back.to_str().unwrap()]).ok();
+    assert_eq!(fs::read_to_string(back.join("deep/er/b c%20é.txt")).unwrap(), "b");
+}
+
+#[test]
+fn nothing_is_left_of_a_copy_that_fails() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up(home.path());
+    let bucket = Bucket::s3();
+    bucket.mount(&up);
+    let at = up.address();
+    let target = home.path().join("folder");
+    forebay(&at, &["cp", "/lake/missing", target.join("x").to_str().unwrap()]).fails(1, &["/lake/missing"]);
+    assert!(!target.join("x").exists());
+    forebay(&at, &["cp", home.path().join("missing").to_str().unwrap(), "/lake/x"]).fails(1, &["missing"]);
+    forebay(&at, &["stat", "/lake/x"]).fails(1, &["/lake/x"]);
+    forebay(&at, &["cp", "/nosuchmount/x", "y"]).fails(1, &["nosuchmount", "neither a mount"]);
+    forebay(&at, &["cp", "./x", "./y"]).fails(2, &["neither", "below a mount"]);
+    // Keys that would leave the folder are refused.
+    bucket.put("bad//key", b"x");
+    forebay(&at, &["cp", "-r", "/lake/", target.to_str().unwrap()]).fails(1, &["bad//key"]);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up(home.path());
+    let bucket = Bucket::s3();
+    bucket.mount(&up);
+    bucket.put("x.csv", &csv(500_000));
+    for command in ["cat /lake/x.csv", "sql --csv \"select * from '/lake/x.csv'\""] {
+        let script =
+            format!("set -o pipefail; {} --coordinator {} {command} | head -n 1", env!("CARGO_BIN_EXE_forebay"), up.address());
+        let output = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
+        let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!((text.as_ref(), errors.as_ref(), output.status.code()), ("n,square,word\n", "", Some(0)), "{command}");
+    }
+}

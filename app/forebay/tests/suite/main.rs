@@ -1,0 +1,12 @@
+//! The built binary, run as users run it: real processes, a real S3 server, files on disk.
+
+mod cluster;
+mod commands;
+mod config;
+mod copy;
+mod errors;
+mod full_disk;
+mod roles;
+mod sql;
+mod support;
+mod tutorial;

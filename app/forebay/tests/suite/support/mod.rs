@@ -1,0 +1,9 @@
+//! Starting and asking the binary.
+
+mod process;
+mod run;
+mod store;
+
+pub use process::{Role, free_port};
+pub use run::{Ran, forebay, forebay_in, forebay_with};
+pub use store::{Bucket, csv};

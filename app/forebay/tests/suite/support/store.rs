@@ -1,0 +1,79 @@
+use std::path::PathBuf;
+
+use forebay_testing::{S3Server, S3Settings};
+use tempfile::TempDir;
+
+use super::{Role, forebay};
+
+/// Shared storage that a test can look into: a folder, or a bucket of a real S3 server.
+pub enum Bucket {
+    Folder(TempDir),
+    S3(S3Server),
+}
+
+impl Bucket {
+    /// An empty folder.
+    pub fn folder() -> Self {
+        Self::Folder(tempfile::tempdir().unwrap())
+    }
+
+    /// An empty bucket.
+    pub fn s3() -> Self {
+        Self::S3(S3Server::start(S3Settings { buckets: vec!["data".into()], ..S3Settings::default() }).unwrap())
+    }
+
+    /// The S3 server.
+    pub fn server(&self) -> &S3Server {
+        match self {
+            Self::S3(server) => server,
+            Self::Folder(_) => panic!("this is a folder"),
+        }
+    }
+
+    /// Writes past Forebay.
+    pub fn put(&self, key: &str, data: &[u8]) {
+        match self {
+            Self::Folder(folder) => {
+                let path = folder.path().join(key);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                // Another file under the same name, as careful writers do.
+                let draft: PathBuf = folder.path().join(".draft");
+                std::fs::write(&draft, data).unwrap();
+                std::fs::rename(&draft, &path).unwrap();
+            }
+            Self::S3(server) => {
+                server.put("data", key, data).unwrap();
+            }
+        }
+    }
+
+    /// Mounts it as `lake`.
+    #[track_caller]
+    pub fn mount(&self, up: &Role) {
+        self.mount_with(&up.address(), "lake", &[]);
+    }
+
+    /// Mounts it by a name, with flags.
+    #[track_caller]
+    pub fn mount_with(&self, coordinator: &str, name: &str, flags: &[&str]) {
+        match self {
+            Self::Folder(folder) => {
+                let url = format!("file://{}", folder.path().display());
+                forebay(coordinator, &[&["mount", "add", name, &url], flags].concat()).ok();
+            }
+            Self::S3(server) => {
+                let endpoint = server.endpoint();
+                forebay(coordinator, &[&["mount", "add", name, "s3://data", "--endpoint", &endpoint], flags].concat()).ok();
+            }
+        }
+    }
+}
+
+/// A CSV file of `rows` rows: a number, its square, and text.
+pub fn csv(rows: u64) -> Vec<u8> {
+    let mut text = String::from("n,square,word\n");
+    for n in 0..rows {
+        text += &format!("{n},{},word-{}\n", n * n, n % 7);
+    }
+    text.into_bytes()
+}
