@@ -13,8 +13,10 @@ mod data;
 mod settings;
 mod store;
 mod table;
+mod threads;
 mod usage;
 
+pub use control::{ScrubCursor, ScrubStep};
 pub use data::{ArenaHandle, Fill, Pinned};
 pub use settings::{SegmentSpec, StoreSettings};
 pub use store::BlockStore;

@@ -2,17 +2,19 @@ use std::sync::Arc;
 
 use forebay_types::{PAGE_BYTES, PageRun, Result, SegmentId};
 
-use crate::control::{OWNERS, Tier};
+use crate::control::{Direction, Folder, OWNERS, ScrubCursor, ScrubStep, Tier};
 use crate::core::Core;
 use crate::data::{ArenaHandle, Fill, Pinned, ReadPages};
 use crate::settings::{SegmentSpec, StoreSettings};
-use crate::table::{Segment, TierKind, by_block};
+use crate::table::{PageBits, Segment, TierKind, by_block};
+use crate::threads::Threads;
 use crate::usage::{HeldBytes, RunState, TierUsage, Usage};
 
 /// The DRAM and disk tiers of one worker. Cheap to clone; the last clone to go ends the store's threads.
 #[derive(Clone)]
 pub struct BlockStore {
     core: Arc<Core>,
+    _threads: Arc<Threads>,
 }
 
 impl BlockStore {
@@ -20,7 +22,13 @@ impl BlockStore {
     /// version or is in use by another process.
     pub fn open(settings: StoreSettings) -> Result<Self> {
         settings.validate()?;
-        Ok(Self { core: Arc::new(Core::new(settings)?) })
+        let folder = Folder::open(&settings.folder)?;
+        let core = Arc::new(Core::new(settings)?);
+        if core.disk.is_some() {
+            core.recover()?;
+        }
+        let threads = Threads::start(&core, folder)?;
+        Ok(Self { core, _threads: Arc::new(threads) })
     }
 
     /// The pages under a pin if all of them are in the DRAM tier; counts as a use of their blocks. Takes no system call
@@ -39,10 +47,12 @@ impl BlockStore {
         let Some(entry) = shard.by_id(id).filter(|entry| pages.end() <= entry.pages()) else {
             return RunState { missing: vec![pages], ..RunState::default() };
         };
+        // What the disk does not give now counts as missing.
+        let disk_on = self.core.disk.as_ref().is_some_and(|disk| disk.health.is_on(Direction::Read));
         let mut state = RunState::default();
         for (block, bits) in by_block(pages) {
             let dram = entry.present(TierKind::Dram, block).and(bits);
-            let disk = entry.present(TierKind::Disk, block).and(bits).without(dram);
+            let disk = if disk_on { entry.present(TierKind::Disk, block).and(bits).without(dram) } else { PageBits::default() };
             append(&mut state.dram, dram.runs(block));
             append(&mut state.disk, disk.runs(block));
             append(&mut state.missing, bits.without(dram).without(disk).runs(block));
@@ -53,8 +63,8 @@ impl BlockStore {
     /// Brings pages from the disk tier into DRAM, verified, several requests in flight, each page read once for all who
     /// wait. Pages that do not verify are dropped and are missing afterwards, as those are that the disk does not give in
     /// time; pages that are in neither tier stay missing. `Retry` when there is no room.
-    pub async fn load(&self, _id: SegmentId, _pages: PageRun) -> Result<()> {
-        Ok(())
+    pub async fn load(&self, id: SegmentId, pages: PageRun) -> Result<()> {
+        crate::data::load(&self.core, id, pages).await
     }
 
     /// Begins to fill pages of a segment: room is made at once, evicting what it takes. `Retry` when everything else is
@@ -86,6 +96,17 @@ impl BlockStore {
         (0..count.min(3)).for_each(|_| entry.used(blocks));
     }
 
+    /// Verifies pages of both tiers from `from` on, about `budget_bytes` of them, and drops those that do not verify. Go on
+    /// with the step's `next`; pause between steps as the machine allows.
+    pub async fn scrub(&self, from: ScrubCursor, budget_bytes: u64) -> ScrubStep {
+        crate::control::scrub(&self.core, from, budget_bytes).await
+    }
+
+    /// Memory that the DRAM tier takes as the system counts it, in bytes: what [`Usage`] says, if all is well.
+    pub fn resident_bytes(&self) -> Result<u64> {
+        self.core.arena.resident_bytes()
+    }
+
     /// What is held of a segment.
     pub fn held(&self, id: SegmentId) -> HeldBytes {
         let mut shard = self.core.table.by_id(id);
@@ -108,12 +129,13 @@ impl BlockStore {
             segments += shard.len() as u64;
             metadata += shard.heap_bytes();
         }
-        metadata += self.core.tiers().map(|tier| self.core.tier(tier).heap_bytes()).sum::<usize>();
+        let disk = self.core.disk.as_ref();
+        metadata += self.core.dram.heap_bytes() + disk.map_or(0, |disk| disk.heap_bytes());
         Usage {
             dram: tier_usage(&self.core.dram),
-            disk: TierUsage::default(),
+            disk: disk.map(|disk| tier_usage(&disk.tier)).unwrap_or_default(),
             segments,
-            warnings: Vec::new(),
+            warnings: disk.map(|disk| disk.health.warnings()).unwrap_or_default(),
             metadata_bytes: metadata as u64,
         }
     }
@@ -134,11 +156,13 @@ impl BlockStore {
     }
 
     /// Waits until all that the disk tier is to get has been written, and synchronised.
-    pub async fn flush(&self) {}
+    pub async fn flush(&self) {
+        crate::data::flush(&self.core).await;
+    }
 
     /// Flushes, and takes no more fills.
     pub async fn close(&self) {
-        self.core.closed.store(true, std::sync::atomic::Ordering::SeqCst);
+        self.core.close();
         self.flush().await;
     }
 }

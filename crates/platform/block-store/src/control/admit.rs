@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use forebay_types::{Error, PageRun, Result};
 
+use super::Record;
 use crate::core::Core;
 use crate::settings::SegmentSpec;
 use crate::table::{BlockRef, Segment, SegmentRef, TierKind, by_block};
@@ -89,6 +90,9 @@ impl Core {
             let pinned = tier == TierKind::Dram && entry.pins.is_pinned(block);
             let account = &self.tier(tier).account;
             account.add(entry.owner, added, entry.keep, pinned);
+            if tier == TierKind::Disk && !entry.dead {
+                bits.runs(block).into_iter().for_each(|run| self.log(Record::Present { id: entry.id, run }));
+            }
             if was_empty {
                 account.add_block();
             }

@@ -28,7 +28,7 @@ impl Core {
             books.stick(changes);
         }
         if let Some(Evicted { segment, claim, reclaim }) = evicted {
-            self.reclaim([reclaim]);
+            self.reclaim_now(reclaim);
             if let Some(run) = claim {
                 self.unclaim(tier, segment, run);
             }

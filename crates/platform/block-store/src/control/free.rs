@@ -1,5 +1,6 @@
 use forebay_types::{PAGE_BYTES, SegmentId};
 
+use super::Record;
 use crate::core::Core;
 use crate::table::{Segment, TierKind};
 
@@ -13,11 +14,15 @@ impl Core {
         if entry.keep {
             self.keep_entry(entry, false);
         }
+        if entry.disk.extent.is_some() {
+            self.log(Record::Freed { id });
+        }
         shard.bury(segment);
         let reclaims = self.settle(&mut shard, segment);
         drop(shard);
         self.unstick();
         self.reclaim(reclaims);
+        self.nudge();
         pages * PAGE_BYTES
     }
 
@@ -30,11 +35,15 @@ impl Core {
         }
         drop(shard);
         self.unstick();
+        self.nudge();
         true
     }
 
     pub fn keep_entry(&self, entry: &mut Segment, keep: bool) {
         entry.keep = keep;
+        if entry.disk.extent.is_some() && !entry.dead {
+            self.log(Record::Keep { id: entry.id, keep });
+        }
         for tier in self.tiers() {
             self.tier(tier).account.set_kept(entry.page_count(tier), keep);
         }
@@ -42,7 +51,7 @@ impl Core {
 
     /// The tiers that this store has.
     pub fn tiers(&self) -> impl Iterator<Item = TierKind> + use<> {
-        [TierKind::Dram].into_iter()
+        [TierKind::Dram].into_iter().chain(self.disk.is_some().then_some(TierKind::Disk))
     }
 
     /// Something changed that may make blocks evictable.

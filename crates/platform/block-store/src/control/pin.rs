@@ -1,10 +1,58 @@
-use forebay_types::PageRun;
+use std::sync::Arc;
+
+use forebay_types::{Error, PageRun, Result, SegmentId};
 
 use super::Reclaim;
 use crate::core::Core;
-use crate::table::{Segment, SegmentRef, Shard, TierKind, by_block};
+use crate::table::{PageBits, Segment, SegmentRef, Shard, TierKind, by_block};
+
+/// Keeps blocks of a segment where they are, readable or not, as long as it lives.
+pub(crate) struct BlockPin {
+    core: Arc<Core>,
+    segment: SegmentRef,
+    pub run: PageRun,
+}
+
+impl BlockPin {
+    /// Takes over a pin that [`Core::pin_blocks`] has set.
+    pub fn new(core: &Arc<Core>, segment: SegmentRef, run: PageRun) -> Self {
+        Self { core: core.clone(), segment, run }
+    }
+}
+
+impl Drop for BlockPin {
+    fn drop(&mut self) {
+        self.core.unpin_blocks(self.segment, self.run);
+    }
+}
 
 impl Core {
+    /// Whether some of these pages are on disk and not in DRAM.
+    pub fn is_on_disk_only(&self, id: SegmentId, block: u32, bits: PageBits) -> bool {
+        self.table.by_id(id).by_id(id).is_some_and(|entry| !on_disk_only(entry, block, bits).is_empty())
+    }
+
+    /// Pins a block of which some pages are on disk only, with an extent in the DRAM tier to read them into; none when
+    /// there is nothing to read. `Retry` when addresses have run out and nothing can be evicted.
+    pub fn pin_for_load(self: &Arc<Self>, id: SegmentId, block: u32, bits: PageBits) -> Result<Option<(SegmentRef, BlockPin)>> {
+        loop {
+            let mut shard = self.table.by_id(id);
+            let Some(segment) = shard.find(id) else { return Ok(None) };
+            let entry = shard.get(segment);
+            let wanted = on_disk_only(entry, block, bits).runs(block);
+            let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(None) };
+            let run = PageRun { start: first.start, len: last.end() - first.start };
+            if self.place(TierKind::Dram, entry) {
+                self.pin_blocks(entry, run);
+                return Ok(Some((segment, BlockPin::new(self, segment, run))));
+            }
+            drop(shard);
+            if !self.evict_block(TierKind::Dram) {
+                return Err(Error::retry("the DRAM tier has no addresses left and all of it is pinned or kept"));
+            }
+        }
+    }
+
     /// Keeps the blocks of `run` where they are, whichever of their pages are there.
     pub fn pin_blocks(&self, entry: &mut Segment, run: PageRun) {
         let count = entry.block_count();
@@ -63,4 +111,12 @@ impl Core {
         shard.drop_if_forgotten(segment);
         reclaims
     }
+}
+
+/// Those of the pages that the disk tier has and the DRAM tier has not.
+fn on_disk_only(entry: &Segment, block: u32, bits: PageBits) -> PageBits {
+    if block >= entry.block_count() {
+        return PageBits::default();
+    }
+    entry.present(TierKind::Disk, block).and(bits).without(entry.present(TierKind::Dram, block))
 }

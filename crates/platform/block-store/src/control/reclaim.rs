@@ -1,7 +1,8 @@
 use forebay_types::{PAGES_PER_BLOCK, PageRun};
 
+use super::Record;
 use crate::core::Core;
-use crate::table::{PageBits, Segment, TierKind};
+use crate::table::{ClaimKind, PageBits, Segment, SegmentRef, TierKind, by_block};
 
 /// Addresses of a tier that nothing in the table refers to any more, still to be given back.
 #[derive(Debug)]
@@ -24,6 +25,9 @@ impl Core {
         if emptied {
             account.drop_block();
             entry.forget_uses(tier, block);
+        }
+        if tier == TierKind::Disk && !entry.dead {
+            taken.runs(block).into_iter().for_each(|run| self.log(Record::Dropped { id: entry.id, run }));
         }
         taken
     }
@@ -50,6 +54,9 @@ impl Core {
         let extent = match entry.copy(tier).extent {
             Some(start) if entry.is_idle(tier) => {
                 entry.copy_mut(tier).extent = None;
+                if tier == TierKind::Disk && !entry.dead {
+                    self.log(Record::Freed { id: entry.id });
+                }
                 Some((start, u64::from(entry.pages())))
             }
             _ => None,
@@ -57,16 +64,47 @@ impl Core {
         (extent.is_some() || !runs.is_empty()).then_some(Reclaim { tier, runs, extent })
     }
 
-    /// Gives memory, disk space and addresses back. No lock is held.
-    pub fn reclaim(&self, reclaims: impl IntoIterator<Item = Reclaim>) {
-        for Reclaim { tier, runs, extent } in reclaims {
-            let pages: u64 = runs.into_iter().map(|(start, len)| self.punch(tier, start, len)).sum();
-            // Addresses go back before the room does: whoever finds room finds them too.
-            if let Some((start, len)) = extent {
-                self.tier(tier).addresses.lock().release(start, len);
+    /// Drops pages that do not verify, or that the disk does not give. The caller has a pin on their blocks; pages in DRAM
+    /// that someone else has pinned too stay.
+    pub fn drop_pages(&self, tier: TierKind, segment: SegmentRef, run: PageRun) {
+        let mut shard = self.table.of(segment);
+        let entry = shard.get(segment);
+        let Some(extent) = entry.copy(tier).extent else { return };
+        let mut dropped = Vec::new();
+        for (block, bits) in by_block(run) {
+            if tier == TierKind::Disk || entry.pins.count(block) == 1 {
+                dropped.extend(self.take_pages(entry, tier, block, bits).runs(block));
             }
-            self.tier(tier).release(pages);
         }
+        dropped.iter().for_each(|run| entry.copy_mut(tier).claims.add(*run, ClaimKind::Punch));
+        drop(shard);
+        for run in dropped {
+            let (start, len) = address(extent, run);
+            let pages = self.punch(tier, start, len);
+            self.tier(tier).release(pages);
+            self.unclaim(tier, segment, run);
+        }
+    }
+
+    /// Gives memory and addresses back, and has the store's own threads do so with disk space, which may take long.
+    pub fn reclaim(&self, reclaims: impl IntoIterator<Item = Reclaim>) {
+        for reclaim in reclaims {
+            match reclaim.tier {
+                TierKind::Dram => self.reclaim_now(reclaim),
+                TierKind::Disk => self.disk().pool.task(|core| core.reclaim_now(reclaim)),
+            }
+        }
+    }
+
+    /// Gives memory, disk space and addresses back. No lock is held.
+    pub fn reclaim_now(&self, reclaim: Reclaim) {
+        let Reclaim { tier, runs, extent } = reclaim;
+        let pages: u64 = runs.into_iter().map(|(start, len)| self.punch(tier, start, len)).sum();
+        // Addresses go back before the room does: whoever finds room finds them too.
+        if let Some((start, len)) = extent {
+            self.tier(tier).addresses.lock().release(start, len);
+        }
+        self.tier(tier).release(pages);
     }
 }
 

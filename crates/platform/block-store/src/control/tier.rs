@@ -6,11 +6,9 @@ use parking_lot::Mutex;
 use super::eviction::Eviction;
 use super::s3_fifo::S3Fifo;
 use super::{Account, Addresses};
-use crate::table::TierKind;
 
 /// The books of one tier: its addresses, how much of it is taken and by whom, and who goes next.
 pub(crate) struct Tier {
-    pub kind: TierKind,
     /// In pages.
     capacity: u64,
     /// Pages that are there, promised to someone, or hold checksums.
@@ -26,9 +24,8 @@ pub(crate) struct Tier {
 
 impl Tier {
     /// A tier of `capacity` pages in `addresses` pages of address space.
-    pub fn new(kind: TierKind, capacity: u64, addresses: u64) -> Self {
+    pub fn new(capacity: u64, addresses: u64) -> Self {
         Self {
-            kind,
             capacity,
             used: AtomicU64::new(0),
             account: Account::default(),

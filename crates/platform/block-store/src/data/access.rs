@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use forebay_types::{PAGE_BYTES, PageRun, PageSet, SegmentId};
+use forebay_types::{PAGE_BYTES, PageRun, PageSet};
 
-use super::page_sum;
 use crate::core::Core;
 use crate::table::{ClaimKind, SegmentRef, Shard, TierKind, by_block};
 
@@ -37,12 +36,8 @@ impl ReadPages {
         unsafe { self.core.arena.read(self.page, u64::from(self.run.len)) }
     }
 
-    /// The first page whose bytes do not match their checksum, in pages of the segment.
-    pub fn bad_page(&self, id: SegmentId) -> Option<u32> {
-        (self.run.pages()).zip(self.bytes().chunks_exact(PAGE_BYTES as usize)).enumerate().find_map(|(index, (page, bytes))| {
-            let sum = self.core.arena.sum(self.page + index as u64).load(Relaxed);
-            (page_sum(id, page, bytes) != sum).then_some(page)
-        })
+    pub fn run(&self) -> PageRun {
+        self.run
     }
 
     /// The stored checksums, in order.

@@ -226,9 +226,10 @@ impl Fill {
 
     /// Offers the blocks before `to`, which this fill has done with, to the disk tier.
     fn offer(&mut self, to: u32) {
-        if to > self.offered_to {
-            self.offered_to = to;
+        for block in self.offered_to..to {
+            self.core.offer(self.segment, block);
         }
+        self.offered_to = self.offered_to.max(to);
     }
 }
 

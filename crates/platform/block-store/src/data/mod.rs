@@ -2,13 +2,24 @@
 
 mod access;
 mod arena;
+mod disk;
+mod disk_file;
+mod disk_sums;
 mod fill;
+mod flush;
+mod frames;
 mod landing;
+mod pool;
+mod read;
 mod sums;
+mod write;
 
 pub(crate) use access::{ReadPages, WritePages};
 pub(crate) use arena::Arena;
+pub(crate) use disk::Disk;
+pub(crate) use flush::flush;
 pub(crate) use landing::Landing;
+pub(crate) use read::load;
 pub(crate) use sums::{SUMS_PER_PAGE, SumGroups, page_sum};
 
 pub use access::Pinned;

@@ -42,10 +42,12 @@ impl Claims {
 
     /// The claim that begins first among those that overlap `run`.
     pub fn over(&self, run: PageRun) -> Option<&Claim> {
-        self.0
-            .iter()
-            .filter(|claim| claim.run.start < run.end() && run.start < claim.run.end())
-            .min_by_key(|claim| claim.run.start)
+        self.overlapping(run).min_by_key(|claim| claim.run.start)
+    }
+
+    /// All claims that overlap `run`.
+    pub fn overlapping(&self, run: PageRun) -> impl Iterator<Item = &Claim> {
+        self.0.iter().filter(move |claim| claim.run.start < run.end() && run.start < claim.run.end())
     }
 
     pub fn is_empty(&self) -> bool {

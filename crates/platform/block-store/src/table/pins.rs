@@ -26,8 +26,13 @@ impl Pins {
         *pins == 0
     }
 
+    /// Pins of `block`.
+    pub fn count(&self, block: u32) -> u32 {
+        self.blocks.get(block as usize).copied().unwrap_or(0)
+    }
+
     pub fn is_pinned(&self, block: u32) -> bool {
-        self.blocks.get(block as usize).is_some_and(|pins| *pins > 0)
+        self.count(block) > 0
     }
 
     /// Whether any block is pinned.

@@ -20,6 +20,11 @@ impl BlockRef {
         self.0 & ((1 << BLOCK_BITS) - 1)
     }
 
+    /// The block's number, in the order of the table.
+    pub fn raw(self) -> u32 {
+        self.0
+    }
+
     pub fn segment(self) -> SegmentRef {
         SegmentRef(self.0 >> BLOCK_BITS)
     }
@@ -115,6 +120,14 @@ impl Shard {
         Ok(SegmentRef::new(self.index, slot))
     }
 
+    /// Enters a segment that is not known yet; none when the table is full.
+    pub fn adopt(&mut self, entry: Segment) -> Option<SegmentRef> {
+        let spec = SegmentSpec { id: entry.id, bytes: entry.bytes, owner: entry.owner, keep: entry.keep };
+        let segment = self.find_or_add(&spec).ok()?;
+        *self.get(segment) = entry;
+        Some(segment)
+    }
+
     /// Makes a segment invisible; it stays in its slot until nothing refers to it.
     pub fn bury(&mut self, segment: SegmentRef) {
         let entry = self.get(segment);
@@ -143,6 +156,22 @@ impl Shard {
         self.segments.iter().enumerate().filter_map(|(slot, entry)| {
             let entry = entry.as_ref().filter(|entry| !entry.dead)?;
             Some((SegmentRef::new(self.index, slot), entry))
+        })
+    }
+
+    /// The living segment in this slot, if there is one.
+    pub fn find_held(&mut self, segment: SegmentRef) -> Option<&mut Segment> {
+        self.segments.get_mut(segment.slot())?.as_mut().filter(|entry| !entry.dead)
+    }
+
+    /// The first block of which anything is held at or after `(slot, block)`.
+    fn next_block(&self, slot: usize, block: u32) -> Option<BlockRef> {
+        let from = self.segments.get(slot..)?;
+        from.iter().enumerate().find_map(|(offset, entry)| {
+            let entry = entry.as_ref().filter(|entry| !entry.dead)?;
+            let held = entry.dram.presence.blocks() | entry.disk.presence.blocks();
+            let left = if offset == 0 { held & (u64::MAX << block) } else { held };
+            (left != 0).then(|| SegmentRef::new(self.index, slot + offset).block(left.trailing_zeros()))
         })
     }
 
@@ -177,6 +206,16 @@ impl Table {
 
     pub fn of(&self, segment: SegmentRef) -> MutexGuard<'_, Shard> {
         self.shards[segment.shard()].lock()
+    }
+
+    /// The first block of which anything is held at or after a number that [`BlockRef::raw`] gave.
+    pub fn next_block(&self, from: u32) -> Option<BlockRef> {
+        let from = BlockRef(from);
+        let first = from.segment().shard();
+        (first..1 << SHARD_BITS).find_map(|index| {
+            let (slot, block) = if index == first { (from.segment().slot(), from.block()) } else { (0, 0) };
+            self.shards[index].lock().next_block(slot, block)
+        })
     }
 
     /// The shards, one locked at a time.

@@ -1,0 +1,63 @@
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use forebay_types::{Error, Result, ResultExt};
+use rustix::fs::FlockOperation;
+
+use super::record::FORMAT_VERSION;
+
+const NAME: &str = "forebay block store";
+
+/// A folder that this process alone works in, as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    _lock: File,
+}
+
+impl Folder {
+    /// Makes the folder if it is not there and locks it. `Invalid` when another process has it, or when it was written by a
+    /// newer version.
+    pub fn open(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        std::fs::create_dir_all(path).context(|| format!("{shown}: the folder of the tiers can't be made"))?;
+        let lock = File::options().create(true).write(true).truncate(false).open(path.join("lock"));
+        let lock = lock.context(|| format!("{shown}: the folder of the tiers can't be locked"))?;
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(Error::invalid(format!(
+                    "{shown}: in use by another process: stop that one, or give this one a folder of its own"
+                )));
+            }
+            Err(error) => return Err(Error::from(std::io::Error::from(error)).context(format!("{shown}: flock"))),
+        }
+        check_version(path)?;
+        Ok(Self { _lock: lock })
+    }
+}
+
+fn check_version(path: &Path) -> Result<()> {
+    let (shown, file) = (path.display(), path.join("version"));
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let write = || {
+                let mut made = File::create(&file)?;
+                writeln!(made, "{NAME} {FORMAT_VERSION}")?;
+                made.sync_all()
+            };
+            return write().context(|| format!("{}: can't be written", file.display()));
+        }
+        Err(error) => return Err(Error::from(error).context(file.display())),
+    };
+    let version = text.trim().strip_prefix(NAME).and_then(|rest| rest.trim().parse::<u32>().ok());
+    match version {
+        Some(FORMAT_VERSION) => Ok(()),
+        Some(version) if version > FORMAT_VERSION => Err(Error::invalid(format!(
+            "{shown}: written by a newer version of forebay (layout {version}, this one knows {FORMAT_VERSION}): \
+             run that version, or remove the folder, which only holds a cache"
+        ))),
+        _ => Err(Error::invalid(format!("{shown}: not a folder of forebay's tiers (see {}): use another one", file.display()))),
+    }
+}

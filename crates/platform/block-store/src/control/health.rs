@@ -1,0 +1,96 @@
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// Failures in a row after which a direction is paused, where a single one says little.
+const FAILURES_MAX: u32 = 3;
+/// First pause; each further one is twice as long.
+const PAUSE_MIN: Duration = Duration::from_secs(5);
+const PAUSE_MAX: Duration = Duration::from_secs(300);
+
+/// Reading from the disk tier, or writing to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+/// How the disk does. A direction that fails is paused, longer each time, and then tried again; meanwhile pages on disk
+/// count as missing, or nothing is written. One that works again is as new.
+pub(crate) struct Health {
+    began: Instant,
+    read: Side,
+    write: Side,
+}
+
+#[derive(Default)]
+struct Side {
+    /// Milliseconds after `began`; 0 while all is well.
+    paused_until: AtomicU64,
+    trouble: Mutex<Trouble>,
+}
+
+#[derive(Default)]
+struct Trouble {
+    failures: u32,
+    pauses: u32,
+    warning: Option<String>,
+}
+
+impl Health {
+    pub fn new() -> Self {
+        Self { began: Instant::now(), read: Side::default(), write: Side::default() }
+    }
+
+    /// Whether to try.
+    pub fn is_on(&self, direction: Direction) -> bool {
+        let until = self.side(direction).paused_until.load(SeqCst);
+        until == 0 || self.began.elapsed().as_millis() as u64 >= until
+    }
+
+    pub fn succeeded(&self, direction: Direction) {
+        let side = self.side(direction);
+        if side.paused_until.load(SeqCst) == 0 && side.trouble.lock().failures == 0 {
+            return;
+        }
+        side.paused_until.store(0, SeqCst);
+        if std::mem::take(&mut *side.trouble.lock()).warning.is_some() {
+            tracing::info!(?direction, "disk tier works again");
+        }
+    }
+
+    /// Something failed; pauses the direction when it is `grave`, or not the first failure in a row.
+    pub fn failed(&self, direction: Direction, grave: bool, what: impl fmt::Display) {
+        let side = self.side(direction);
+        let mut trouble = side.trouble.lock();
+        trouble.failures += 1;
+        if !grave && trouble.failures < FAILURES_MAX && trouble.pauses == 0 {
+            tracing::warn!(?direction, error = %what, "disk tier: a request failed");
+            return;
+        }
+        if !self.is_on(direction) {
+            // Of a request that was under way already.
+            return;
+        }
+        let pause = PAUSE_MAX.min(PAUSE_MIN * 2u32.saturating_pow(trouble.pauses));
+        trouble.pauses += 1;
+        let verb = if direction == Direction::Read { "reading" } else { "writing" };
+        tracing::warn!(?direction, error = %what, pause_secs = pause.as_secs(), "disk tier paused");
+        trouble.warning = Some(format!("disk tier: {verb} is paused and tried again every {} s: {what}", pause.as_secs()));
+        side.paused_until.store((self.began.elapsed() + pause).as_millis() as u64, SeqCst);
+    }
+
+    /// What is wrong, in words.
+    pub fn warnings(&self) -> Vec<String> {
+        [&self.read, &self.write].into_iter().filter_map(|side| side.trouble.lock().warning.clone()).collect()
+    }
+
+    fn side(&self, direction: Direction) -> &Side {
+        match direction {
+            Direction::Read => &self.read,
+            Direction::Write => &self.write,
+        }
+    }
+}

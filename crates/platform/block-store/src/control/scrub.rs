@@ -1,0 +1,136 @@
+use std::sync::Arc;
+
+use forebay_types::{BLOCK_BYTES, PAGE_BYTES, PageRun, SegmentId};
+use memmap2::MmapMut;
+use tokio::sync::oneshot;
+
+use super::{BlockPin, Direction};
+use crate::core::Core;
+use crate::data::{ReadPages, page_sum};
+use crate::table::{BlockRef, SegmentRef, TierKind};
+
+/// Where a scrub goes on; the default is the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScrubCursor(u32);
+
+/// What a step of a scrub has found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScrubStep {
+    /// Bytes verified, of both tiers.
+    pub bytes: u64,
+    /// Pages that did not verify and were dropped (those in DRAM that someone reads are dropped by a later scrub).
+    pub bad_pages: u64,
+    /// Where to go on; none when all has been gone through.
+    pub next: Option<ScrubCursor>,
+}
+
+/// Verifies blocks from `from` on until `budget_bytes` are used up, at least one block. On the store's own threads.
+pub(crate) async fn scrub(core: &Arc<Core>, from: ScrubCursor, budget_bytes: u64) -> ScrubStep {
+    let Some(disk) = &core.disk else { return step(core, from, budget_bytes) };
+    let (done, stepped) = oneshot::channel();
+    disk.pool.task(move |core| {
+        // Whoever asked may be gone.
+        let _ = done.send(step(core, from, budget_bytes));
+    });
+    // An error means that the store is being dropped.
+    stepped.await.unwrap_or_default()
+}
+
+fn step(core: &Arc<Core>, from: ScrubCursor, budget_bytes: u64) -> ScrubStep {
+    let mut step = ScrubStep::default();
+    let mut at = from.0;
+    while let Some(block) = core.table.next_block(at) {
+        if step.bytes >= budget_bytes && step.bytes > 0 {
+            step.next = Some(ScrubCursor(at));
+            break;
+        }
+        core.scrub_block(block, &mut step);
+        at = block.raw() + 1;
+    }
+    step
+}
+
+impl Core {
+    fn scrub_block(self: &Arc<Self>, block: BlockRef, step: &mut ScrubStep) {
+        let (segment, index) = (block.segment(), block.block());
+        let Some(found) = self.pin_for_scrub(segment, index) else { return };
+        for run in self.bad_in_dram(segment, index, step) {
+            self.drop_bad(&found, segment, TierKind::Dram, run, step);
+        }
+        let Some(extent) = found.extent.filter(|_| self.disk().health.is_on(Direction::Read)) else { return };
+        for run in &found.on_disk {
+            step.bytes += u64::from(run.len) * PAGE_BYTES;
+            for bad in self.bad_on_disk(found.id, extent, *run) {
+                self.drop_bad(&found, segment, TierKind::Disk, bad, step);
+            }
+        }
+    }
+
+    fn pin_for_scrub(self: &Arc<Self>, segment: SegmentRef, block: u32) -> Option<Scrubbed> {
+        let mut shard = self.table.of(segment);
+        let entry = shard.find_held(segment)?;
+        let whole = entry.all(block).runs(block)[0];
+        let (id, extent, on_disk) = (entry.id, entry.disk.extent, entry.present(TierKind::Disk, block).runs(block));
+        self.pin_blocks(entry, whole);
+        Some(Scrubbed { id, extent, on_disk, _pin: BlockPin::new(self, segment, whole) })
+    }
+
+    fn bad_in_dram(self: &Arc<Self>, segment: SegmentRef, block: u32, step: &mut ScrubStep) -> Vec<PageRun> {
+        let (id, pages) = {
+            let mut shard = self.table.of(segment);
+            let entry = shard.get(segment);
+            let (id, runs) = (entry.id, entry.present(TierKind::Dram, block).runs(block));
+            let pin = |run| ReadPages::pin(self, &mut shard, segment, run);
+            (id, runs.into_iter().filter_map(pin).collect::<Vec<_>>())
+        };
+        step.bytes += pages.iter().map(|pages| pages.bytes().len() as u64).sum::<u64>();
+        let bad = pages.iter().flat_map(|pages| bad_runs(id, pages.run(), pages.bytes(), &pages.sums()));
+        bad.collect()
+    }
+
+    fn bad_on_disk(&self, id: SegmentId, extent: u64, run: PageRun) -> Vec<PageRun> {
+        let disk = self.disk();
+        let start = extent + u64::from(run.start);
+        let read = || {
+            // Anonymous memory is page aligned, as O_DIRECT wants it.
+            let mut scratch = MmapMut::map_anon(BLOCK_BYTES as usize)?;
+            let bytes = &mut scratch[..run.len as usize * PAGE_BYTES as usize];
+            disk.file.read(start, bytes)?;
+            let sums = disk.sums.load(start, u64::from(run.len))?;
+            std::io::Result::Ok(bad_runs(id, run, bytes, &sums))
+        };
+        read().unwrap_or_else(|error| {
+            disk.health.failed(Direction::Read, false, error);
+            vec![run]
+        })
+    }
+
+    fn drop_bad(&self, found: &Scrubbed, segment: SegmentRef, tier: TierKind, run: PageRun, step: &mut ScrubStep) {
+        tracing::warn!(segment = %found.id, tier = tier.name(), page = run.start, pages = run.len, "pages do not verify");
+        step.bad_pages += u64::from(run.len);
+        self.drop_pages(tier, segment, run);
+    }
+}
+
+/// A block under scrub.
+struct Scrubbed {
+    id: SegmentId,
+    /// The extent on disk.
+    extent: Option<u64>,
+    on_disk: Vec<PageRun>,
+    _pin: BlockPin,
+}
+
+/// The pages of `run` that do not match their checksums.
+fn bad_runs(id: SegmentId, run: PageRun, bytes: &[u8], sums: &[u32]) -> Vec<PageRun> {
+    let pages = run.pages().zip(bytes.chunks_exact(PAGE_BYTES as usize)).zip(sums);
+    let bad = pages.filter(|((page, bytes), sum)| page_sum(id, *page, bytes) != **sum);
+    let mut runs: Vec<PageRun> = Vec::new();
+    for ((page, _), _) in bad {
+        match runs.last_mut() {
+            Some(last) if last.end() == page => last.len += 1,
+            _ => runs.push(PageRun { start: page, len: 1 }),
+        }
+    }
+    runs
+}

@@ -1,0 +1,34 @@
+#![allow(unsafe_code, reason = "views of frames under their locks")]
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::Arena;
+
+/// Pages of the DRAM tier that cache pages of the disk tier's checksums; each under a lock, at a fixed place by number.
+pub(crate) struct Frames {
+    arena: Arc<Arena>,
+    /// Which page each frame holds.
+    holds: Box<[Mutex<Option<u64>>]>,
+}
+
+impl Frames {
+    pub fn new(arena: Arc<Arena>, count: u64) -> Self {
+        Self { arena, holds: (0..count).map(|_| Mutex::new(None)).collect() }
+    }
+
+    /// Works on the frame of page `number`: what it holds now (it may be another page), and its bytes.
+    pub fn with<R>(&self, number: u64, work: impl FnOnce(&mut Option<u64>, &mut [u8]) -> R) -> R {
+        let frame = number % self.holds.len() as u64;
+        let mut holds = self.holds[frame as usize].lock();
+        // SAFETY: views of a frame are made here only, and the frame's lock is held as long as this one lives.
+        let bytes = unsafe { self.arena.frame(frame) };
+        work(&mut holds, bytes)
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        size_of_val(&*self.holds)
+    }
+}

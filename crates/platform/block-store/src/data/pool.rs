@@ -1,0 +1,185 @@
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{Notify, Semaphore};
+
+use super::read::Load;
+use crate::core::Core;
+use crate::table::BlockRef;
+
+/// Blocks that wait to be written at most.
+const WRITES_MAX: usize = 4096;
+/// After so long without anything to do, blocks that were left out are looked for.
+const SWEEP_AFTER: Duration = Duration::from_secs(1);
+/// Loads that wait or run at most, for each request in flight.
+const LOADS_PER_THREAD: usize = 8;
+
+/// Any other work on the disk.
+pub(crate) type Task = Box<dyn FnOnce(&Arc<Core>) + Send>;
+
+/// The work of the store's own threads. Loads go first, for someone waits for them; at most half of the threads write.
+pub(crate) struct Pool {
+    queues: Mutex<Queues>,
+    work: Condvar,
+    /// The last write is done.
+    idle: Notify,
+    /// Limits loads that wait or run.
+    pub load_permits: Arc<Semaphore>,
+    writers_max: usize,
+}
+
+#[derive(Default)]
+struct Queues {
+    loads: VecDeque<Load>,
+    tasks: VecDeque<Task>,
+    writes: VecDeque<BlockRef>,
+    /// Threads that write.
+    writers: usize,
+    /// Blocks were left out because the queue was full or writing paused: all are looked through when it is empty.
+    skipped: bool,
+    stopped: bool,
+}
+
+enum Job {
+    Load(Load),
+    Task(Task),
+    Write(BlockRef),
+    /// Look for blocks that were left out.
+    Sweep,
+}
+
+impl Pool {
+    pub fn new(threads: usize) -> Self {
+        Self {
+            queues: Mutex::default(),
+            work: Condvar::new(),
+            idle: Notify::new(),
+            load_permits: Arc::new(Semaphore::new(threads * LOADS_PER_THREAD)),
+            writers_max: (threads / 2).max(1),
+        }
+    }
+
+    /// Sees to it that a thread writes the index soon.
+    pub fn nudge(&self) {
+        self.task(|_| {});
+    }
+
+    pub fn load(&self, load: Load) {
+        self.push(|queues| queues.loads.push_back(load));
+    }
+
+    pub fn task(&self, task: impl FnOnce(&Arc<Core>) + Send + 'static) {
+        self.push(|queues| queues.tasks.push_back(Box::new(task)));
+    }
+
+    /// Takes a block to be written; false when the queue is full.
+    pub fn write(&self, block: BlockRef) -> bool {
+        let mut taken = false;
+        self.push(|queues| {
+            taken = queues.writes.len() < WRITES_MAX;
+            if taken {
+                queues.writes.push_back(block);
+            } else {
+                queues.skipped = true;
+            }
+        });
+        taken
+    }
+
+    /// Notes that blocks were left out.
+    pub fn skip(&self) {
+        self.push(|queues| queues.skipped = true);
+    }
+
+    /// Waits until no block waits to be written or is being written.
+    pub async fn writes_done(&self) {
+        loop {
+            let idle = self.idle.notified();
+            tokio::pin!(idle);
+            idle.as_mut().enable();
+            {
+                let queues = self.queues.lock();
+                if queues.stopped || queues.writes.is_empty() && queues.writers == 0 {
+                    return;
+                }
+            }
+            idle.await;
+        }
+    }
+
+    /// Ends the threads after what they do now; what waits is dropped.
+    pub fn stop(&self) {
+        let dropped = {
+            let mut queues = self.queues.lock();
+            queues.stopped = true;
+            (std::mem::take(&mut queues.loads), std::mem::take(&mut queues.tasks), std::mem::take(&mut queues.writes))
+        };
+        // Loads hold the core; they are dropped outside the lock, since that ends claims.
+        drop(dropped);
+        self.work.notify_all();
+        self.idle.notify_waiters();
+    }
+
+    /// A thread's life.
+    pub fn run(&self, core: &Arc<Core>) {
+        while let Some(job) = self.next() {
+            match job {
+                Job::Load(load) => load.run(),
+                Job::Task(task) => task(core),
+                Job::Sweep => core.sweep(),
+                Job::Write(block) => {
+                    core.write_block(block);
+                    let mut queues = self.queues.lock();
+                    queues.writers -= 1;
+                    if queues.writers == 0 && queues.writes.is_empty() {
+                        self.idle.notify_waiters();
+                    }
+                    drop(queues);
+                    // A thread may have found writes waiting and all writers at work.
+                    self.work.notify_one();
+                }
+            }
+            core.write_index();
+        }
+    }
+
+    fn push(&self, put: impl FnOnce(&mut Queues)) {
+        let mut queues = self.queues.lock();
+        if !queues.stopped {
+            put(&mut queues);
+            drop(queues);
+            self.work.notify_one();
+        }
+    }
+
+    fn next(&self) -> Option<Job> {
+        let mut queues = self.queues.lock();
+        loop {
+            if queues.stopped {
+                return None;
+            }
+            if let Some(load) = queues.loads.pop_front() {
+                return Some(Job::Load(load));
+            }
+            if let Some(task) = queues.tasks.pop_front() {
+                return Some(Job::Task(task));
+            }
+            if queues.writers < self.writers_max
+                && let Some(block) = queues.writes.pop_front()
+            {
+                queues.writers += 1;
+                return Some(Job::Write(block));
+            }
+            if !queues.skipped {
+                self.work.wait(&mut queues);
+            } else if self.work.wait_for(&mut queues, SWEEP_AFTER).timed_out()
+                && queues.writes.is_empty()
+                && std::mem::take(&mut queues.skipped)
+            {
+                return Some(Job::Sweep);
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+use std::sync::Arc;
+
+use forebay_types::PageRun;
+
+use super::{ReadPages, SumGroups};
+use crate::control::{Direction, Record, Reservation};
+use crate::core::Core;
+use crate::table::{BlockRef, ClaimKind, PageBits, Segment, SegmentRef, TierKind, by_block};
+
+impl Core {
+    /// Queues a block for the disk tier if it has pages that are in DRAM only. The block is pinned by the caller.
+    pub fn offer(&self, segment: SegmentRef, block: u32) {
+        if self.disk.is_some() {
+            let mut shard = self.table.of(segment);
+            self.offer_entry(shard.get(segment), segment, block);
+        }
+    }
+
+    /// Queues every block that has pages in DRAM only; returns how many pages there are of that kind.
+    pub fn offer_all(&self) -> u64 {
+        let mut pages = 0;
+        for mut shard in self.table.shards() {
+            let blocks: Vec<_> = shard.living().flat_map(|(segment, entry)| unwritten_blocks(segment, entry)).collect();
+            for (segment, block, count) in blocks {
+                pages += u64::from(count);
+                self.offer_entry(shard.get(segment), segment, block);
+            }
+        }
+        pages
+    }
+
+    /// Looks for blocks that were left out.
+    pub fn sweep(&self) {
+        let disk = self.disk();
+        if disk.health.is_on(Direction::Write) {
+            self.offer_all();
+        } else {
+            disk.pool.skip();
+        }
+    }
+
+    fn offer_entry(&self, entry: &mut Segment, segment: SegmentRef, block: u32) {
+        let disk = self.disk();
+        if entry.dead || entry.writing >> block & 1 == 1 || unwritten(entry, block).is_empty() {
+            return;
+        }
+        if !disk.health.is_on(Direction::Write) {
+            disk.pool.skip();
+        } else if disk.pool.write(segment.block(block)) {
+            entry.writing |= 1 << block;
+        }
+    }
+
+    /// Writes what a block has in DRAM only. Never fails: what can't be written stays in DRAM only.
+    pub fn write_block(self: &Arc<Self>, block: BlockRef) {
+        let (segment, index) = (block.segment(), block.block());
+        let Some(runs) = self.begin_write(segment, index) else { return };
+        let pages: u64 = runs.iter().map(|run| u64::from(run.run().len)).sum();
+        // One page of sums more for each border of their pages that the block's may cross.
+        let Ok(mut reservation) = self.make_room(TierKind::Disk, pages + SumGroups::pages_of(1023, pages) + 1) else { return };
+        for run in runs {
+            if !self.write_run(segment, &run, &mut reservation) {
+                return;
+            }
+        }
+    }
+
+    /// Pins what is to be written.
+    fn begin_write(self: &Arc<Self>, segment: SegmentRef, block: u32) -> Option<Vec<ReadPages>> {
+        let mut shard = self.table.of(segment);
+        let entry = shard.get(segment);
+        entry.writing &= !(1 << block);
+        let unwritten = if entry.dead { PageBits::default() } else { unwritten(entry, block) };
+        if unwritten.is_empty() {
+            shard.drop_if_forgotten(segment);
+            return None;
+        }
+        let runs = unwritten.runs(block);
+        Some(runs.into_iter().filter_map(|run| ReadPages::pin(self, &mut shard, segment, run)).collect())
+    }
+
+    /// Writes one run; false when the rest of the block should not be tried.
+    fn write_run(self: &Arc<Self>, segment: SegmentRef, pages: &ReadPages, reservation: &mut Reservation) -> bool {
+        let disk = self.disk();
+        let run = pages.run();
+        let Some(extent) = self.claim_on_disk(segment, run) else { return false };
+        let (start, len) = (extent + u64::from(run.start), u64::from(run.len));
+        let fresh = disk.sum_groups.add(start, len);
+        let written = disk.file.write(start, pages.bytes()).and_then(|()| disk.sums.store(start, &pages.sums()));
+        match written {
+            Ok(()) => {
+                disk.health.succeeded(Direction::Write);
+                reservation.spend(len + fresh);
+                self.publish(TierKind::Disk, segment, run);
+                true
+            }
+            Err(error) => {
+                disk.health.failed(Direction::Write, is_grave(&error), describe(&error));
+                disk.pool.skip();
+                // Takes the pages of sums off again, and gives back what was written.
+                self.punch(TierKind::Disk, start, len);
+                self.unclaim(TierKind::Disk, segment, run);
+                false
+            }
+        }
+    }
+
+    /// Sees to an extent on disk and claims pages of it; none when the segment was freed, someone else is at these pages,
+    /// or there are no addresses. The block is pinned, so extent and address stay.
+    fn claim_on_disk(&self, segment: SegmentRef, run: PageRun) -> Option<u64> {
+        loop {
+            let mut shard = self.table.of(segment);
+            let entry = shard.get(segment);
+            if entry.dead || entry.disk.claims.over(run).is_some() || !self.has_none(entry, run) {
+                return None;
+            }
+            let had_extent = entry.disk.extent.is_some();
+            if self.place(TierKind::Disk, entry) {
+                let start = entry.disk.extent?;
+                if !had_extent {
+                    let (id, bytes, owner, keep) = (entry.id, entry.bytes, entry.owner, entry.keep);
+                    self.log(Record::Extent { id, start, bytes, owner, keep });
+                }
+                entry.disk.claims.add(run, ClaimKind::Fill);
+                return Some(start);
+            }
+            drop(shard);
+            if !self.evict_block(TierKind::Disk) {
+                return None;
+            }
+        }
+    }
+
+    fn has_none(&self, entry: &Segment, run: PageRun) -> bool {
+        by_block(run).all(|(block, bits)| entry.present(TierKind::Disk, block).and(bits).is_empty())
+    }
+}
+
+/// The blocks of which pages are in DRAM only: (segment, block, pages).
+fn unwritten_blocks(segment: SegmentRef, entry: &Segment) -> impl Iterator<Item = (SegmentRef, u32, u32)> + use<> {
+    let counts: Vec<_> = (0..entry.block_count()).map(|block| (segment, block, unwritten(entry, block).count())).collect();
+    counts.into_iter().filter(|(_, _, count)| *count > 0)
+}
+
+/// The pages of a block that are in DRAM and not on disk.
+fn unwritten(entry: &Segment, block: u32) -> PageBits {
+    entry.present(TierKind::Dram, block).without(entry.present(TierKind::Disk, block))
+}
+
+/// Whether the next write will fail as this one did.
+fn is_grave(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge | ReadOnlyFilesystem)
+}
+
+fn describe(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull => format!("{error}: make room on the file system, or make the disk tier smaller"),
+        _ => error.to_string(),
+    }
+}
