@@ -1,4 +1,6 @@
 use std::collections::HashMap;
+use std::future::Future;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -41,7 +43,7 @@ impl Fallback {
     }
 
     /// The mount's storage, with a share that holds now.
-    pub(crate) async fn storage(&self, mount: &Mount) -> Result<Storage> {
+    async fn storage(&self, mount: &Mount) -> Result<Storage> {
         let door = self.door(mount)?;
         let mut leased = door.leased.lock().await;
         if leased.is_none_or(|until| until <= Instant::now()) {
@@ -84,49 +86,59 @@ impl Fallback {
         lasts
     }
 
-    /// Exactly `range` of `version`.
-    pub(crate) async fn read(&self, mount: &Mount, version: &ObjectVersion, range: std::ops::Range<u64>) -> Result<Bytes> {
-        let storage = self.storage(mount).await?;
-        let wanted = GetRange::Bounded(range.clone());
-        let get = Get { key: &version.key, range: wanted, if_match: Some(&version.tag), class: Class::Demand };
-        let body = storage.get(get).await?;
-        if body.info.version != *version || body.range != range {
-            return Err(Error::conflict(format!(
-                "/{}/{} has changed since it was opened: open it again",
-                mount.name, version.key
-            )));
-        }
-        body.collect().await
-    }
-
-    /// The range of whatever version is there, cut off at the object's end.
-    pub(crate) async fn read_latest(
+    /// Asks shared storage what no worker could answer. What it says about the object stands alone; all else is told
+    /// beside the workers' `away`.
+    pub(crate) async fn instead<T, Fut>(
         &self,
         mount: &Mount,
         key: &Key,
-        range: RangeSpec,
-    ) -> Result<(ObjectInfo, std::ops::Range<u64>, Bytes)> {
-        let storage = self.storage(mount).await?;
-        let range = match range {
-            RangeSpec::Bounded { start, len } => GetRange::Bounded(start..start.saturating_add(len)),
-            RangeSpec::From { start: 0 } => GetRange::All,
-            RangeSpec::From { start } => GetRange::From(start),
-            RangeSpec::Suffix { len } => GetRange::Suffix(len),
+        away: Error,
+        ask: impl FnOnce(Storage) -> Fut,
+    ) -> Result<T>
+    where
+        Fut: Future<Output = Result<T>>,
+    {
+        let neither = |storage: Error| {
+            Error::retry(format!(
+                "/{}/{key}: no worker answered ({away}), and shared storage can't be read from here ({storage}); \
+                 start a worker, or give this process the credentials",
+                mount.name
+            ))
+            .with_source(storage)
         };
-        let body = storage.get(Get { key, range, if_match: None, class: Class::Demand }).await?;
-        let (info, range) = (body.info.clone(), body.range.clone());
-        Ok((info, range, body.collect().await?))
+        let storage = self.storage(mount).await.map_err(neither)?;
+        match ask(storage.clone()).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                // That the object is not there counts only where the storage is: another host may lack the folder.
+                storage.check().await.map_err(neither)?;
+                Err(error)
+            }
+            Err(error) if !matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Invalid) => Err(neither(error)),
+            answer => answer,
+        }
     }
 }
 
-/// The error when neither a worker nor shared storage answered; what storage says about the object itself stands alone.
-pub(crate) fn neither(path: &str, worker: &Error, storage: Error) -> Error {
-    match storage.kind() {
-        ErrorKind::NotFound | ErrorKind::Conflict | ErrorKind::Invalid => storage,
-        _ => Error::retry(format!(
-            "{path}: no worker answered ({worker}), and shared storage can't be read from here ({storage}); \
-             start a worker, or give this process the credentials"
-        ))
-        .with_source(storage),
+/// Exactly `range` of `version`.
+pub(crate) async fn read(storage: Storage, version: &ObjectVersion, range: Range<u64>) -> Result<Bytes> {
+    let wanted = GetRange::Bounded(range.clone());
+    let get = Get { key: &version.key, range: wanted, if_match: Some(&version.tag), class: Class::Demand };
+    let body = storage.get(get).await?;
+    if body.info.version != *version || body.range != range {
+        return Err(Error::conflict(format!("{} has changed since it was opened: open it again", version.key)));
     }
+    body.collect().await
+}
+
+/// The range of whatever version is there, cut off at the object's end.
+pub(crate) async fn read_latest(storage: Storage, key: &Key, range: RangeSpec) -> Result<(ObjectInfo, Range<u64>, Bytes)> {
+    let range = match range {
+        RangeSpec::Bounded { start, len } => GetRange::Bounded(start..start.saturating_add(len)),
+        RangeSpec::From { start: 0 } => GetRange::All,
+        RangeSpec::From { start } => GetRange::From(start),
+        RangeSpec::Suffix { len } => GetRange::Suffix(len),
+    };
+    let body = storage.get(Get { key, range, if_match: None, class: Class::Demand }).await?;
+    let (info, range) = (body.info.clone(), body.range.clone());
+    Ok((info, range, body.collect().await?))
 }

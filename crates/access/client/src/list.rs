@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use forebay_protocol::{DataReply, DataRequest, ListPage};
+use forebay_shared_storage::Storage;
 use forebay_types::{ForebayPath, Key, Mount, ObjectInfo, Result, RouteKey};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt, try_unfold};
 
@@ -8,7 +9,6 @@ use crate::ask::{ask, misfit};
 use crate::attempt::NoAnswer;
 use crate::client::Client;
 use crate::core::Core;
-use crate::fallback::neither;
 
 /// Entries asked for at once.
 const PAGE_ENTRIES: u32 = 5_000;
@@ -72,11 +72,9 @@ impl Core {
             Ok(page) => Ok(page),
             Err(NoAnswer::Final(error)) => Err(error),
             Err(NoAnswer::Away(error)) => {
-                let direct = async {
-                    let storage = self.fallback.storage(mount).await?;
-                    storage.list(prefix, folders, after.as_ref(), limit as usize).await
-                };
-                let listing = direct.await.map_err(|storage| neither(&format!("/{}/{prefix}", mount.name), &error, storage))?;
+                let after = after.as_ref();
+                let direct = |storage: Storage| async move { storage.list(prefix, folders, after, limit as usize).await };
+                let listing = self.fallback.instead(mount, prefix, error, direct).await?;
                 Ok(ListPage { objects: listing.objects, folders: listing.folders, next: listing.next })
             }
         }

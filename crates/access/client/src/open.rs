@@ -1,11 +1,11 @@
 use forebay_protocol::{DataReply, DataRequest};
+use forebay_shared_storage::Storage;
 use forebay_types::{ForebayPath, ObjectInfo, Result, RouteKey};
 
 use crate::ask::{ask, misfit};
 use crate::attempt::NoAnswer;
 use crate::client::Client;
 use crate::core::Core;
-use crate::fallback::neither;
 
 impl Client {
     /// The current version of an object, as fresh as its mount's rule wants it. `NotFound` when there is none.
@@ -43,8 +43,8 @@ impl Core {
             Ok(info) => Ok(info),
             Err(NoAnswer::Final(error)) => Err(error),
             Err(NoAnswer::Away(error)) => {
-                let direct = async { self.fallback.storage(&mount).await?.head(path.key()).await };
-                direct.await.map_err(|storage| neither(&path.to_string(), &error, storage))
+                let direct = |storage: Storage| async move { storage.head(path.key()).await };
+                self.fallback.instead(&mount, path.key(), error, direct).await
             }
         }
     }

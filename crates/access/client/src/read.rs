@@ -8,8 +8,9 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::ask::{Given, ask_bytes, deadline_for, given, misfit};
 use crate::attempt::NoAnswer;
+use crate::connections::Link;
 use crate::core::Core;
-use crate::fallback::neither;
+use crate::fallback;
 
 /// Segments of one read under way at once.
 const SEGMENTS_AT_ONCE: usize = 8;
@@ -78,18 +79,17 @@ impl Core {
                     let (reply, payload) = ask_bytes(&link, &request, deadline).await?;
                     let DataReply::Read { in_place } = reply else { return Err(misfit(&link, "read")) };
                     let given = given(&link, in_place, payload, segment, range)?;
-                    Ok((given, link.in_place().is_some()))
+                    Ok((given, link))
                 }
             })
             .await;
         match answer {
-            Ok((given, asked_in_place)) => Ok(self.taken(given, asked_in_place, range)),
+            Ok((given, link)) => Ok(self.taken(given, &link, range)),
             Err(NoAnswer::Final(error)) => Err(error),
             Err(NoAnswer::Away(error)) => {
-                let path = self.path_text(version.mount, &version.key);
                 let mount = self.mount_of(version.mount)?;
-                let bytes = self.fallback.read(&mount, version, part.object_range()).await;
-                let bytes = bytes.map_err(|storage| neither(&path, &error, storage))?;
+                let direct = |storage| fallback::read(storage, version, part.object_range());
+                let bytes = self.fallback.instead(&mount, &version.key, error, direct).await?;
                 self.counters.fallback(bytes.len() as u64);
                 Ok(bytes)
             }
@@ -97,7 +97,7 @@ impl Core {
     }
 
     /// Counts what a worker gave for `range` of a segment, and keeps its pin.
-    pub(crate) fn taken(&self, given: Given, asked_in_place: bool, range: Range<u32>) -> Bytes {
+    pub(crate) fn taken(&self, given: Given, link: &Link, range: Range<u32>) -> Bytes {
         match given {
             Given::Pinned(pin) => {
                 self.counters.in_place(pin.len());
@@ -105,8 +105,8 @@ impl Core {
                 Arc::clone(&pin).bytes(range)
             }
             Given::Copied(bytes) => {
-                if asked_in_place && !bytes.is_empty() {
-                    // The worker's room for pins is used up, maybe by pins that are kept here for nobody.
+                if link.in_place().is_some_and(|session| session.keeps_much()) {
+                    // The worker's room for pins may be used up by pins that are kept here for nobody.
                     self.pins.shed();
                 }
                 self.counters.socket(bytes.len() as u64);

@@ -10,7 +10,7 @@ use crate::ask::{Failure, Given, ask_bytes, deadline_for, given, misfit};
 use crate::attempt::NoAnswer;
 use crate::connections::Link;
 use crate::core::Core;
-use crate::fallback::neither;
+use crate::fallback;
 
 /// How often an object that is overwritten while its second segment is read is begun anew.
 const TRIES: usize = 3;
@@ -21,9 +21,7 @@ pub(crate) fn resolve(range: RangeSpec, size: u64) -> Result<Range<u64>> {
         RangeSpec::Bounded { start, .. } | RangeSpec::From { start } => start,
         RangeSpec::Suffix { len } => size.saturating_sub(len),
     };
-    if start > size
-        || (start == size && size > 0 && !matches!(range, RangeSpec::Suffix { .. } | RangeSpec::Bounded { len: 0, .. }))
-    {
+    if start > size {
         return Err(Error::invalid(format!("the object has {size} bytes, the range begins at {start}")));
     }
     let end = match range {
@@ -83,14 +81,14 @@ impl Core {
         let route = RouteKey::of(mount.id, path.key(), index);
         let ask = |link| self.ask_latest(link, operation, mount, path, range);
         match self.at_workers(route, ask).await {
-            Ok((info, first, given, asked_in_place)) => {
+            Ok((info, first, given, link)) => {
                 let in_segment = in_segment(&first);
-                Ok((info, first, self.taken(given, asked_in_place, in_segment)))
+                Ok((info, first, self.taken(given, &link, in_segment)))
             }
             Err(NoAnswer::Final(error)) => Err(error),
             Err(NoAnswer::Away(error)) => {
-                let read = self.fallback.read_latest(mount, path.key(), range).await;
-                let read = read.map_err(|storage| neither(&path.to_string(), &error, storage))?;
+                let direct = |storage| fallback::read_latest(storage, path.key(), range);
+                let read = self.fallback.instead(mount, path.key(), error, direct).await?;
                 self.counters.fallback(read.2.len() as u64);
                 Ok(read)
             }
@@ -104,7 +102,7 @@ impl Core {
         mount: &Mount,
         path: &ForebayPath,
         range: RangeSpec,
-    ) -> Result<(ObjectInfo, Range<u64>, Given, bool), Failure> {
+    ) -> Result<(ObjectInfo, Range<u64>, Given, Link), Failure> {
         let len = match range {
             RangeSpec::Bounded { len, .. } | RangeSpec::Suffix { len } => len.min(SEGMENT_BYTES),
             RangeSpec::From { .. } => SEGMENT_BYTES,
@@ -124,7 +122,7 @@ impl Core {
         }
         let segment = SegmentId::of(&info.version, (start / SEGMENT_BYTES) as u32);
         let given = given(&link, pinned, payload, segment, in_segment(&first))?;
-        Ok((info, first, given, in_place))
+        Ok((info, first, given, link))
     }
 }
 
@@ -143,7 +141,7 @@ mod tests {
         assert_eq!(resolve(RangeSpec::From { start: 0 }, 0).unwrap(), 0..0);
         assert_eq!(resolve(RangeSpec::Suffix { len: 10 }, 8).unwrap(), 0..8);
         assert_eq!(resolve(RangeSpec::Suffix { len: 3 }, 8).unwrap(), 5..8);
-        assert_eq!(resolve(RangeSpec::From { start: 8 }, 8).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(resolve(RangeSpec::From { start: 8 }, 8).unwrap(), 8..8);
         assert_eq!(resolve(RangeSpec::Bounded { start: 9, len: 1 }, 8).unwrap_err().kind(), ErrorKind::Invalid);
     }
 }

@@ -95,6 +95,11 @@ impl Session {
         !self.connection.is_closed()
     }
 
+    /// Whether enough is kept here for its worker to miss it.
+    pub(crate) fn keeps_much(&self) -> bool {
+        self.kept.load(Ordering::Relaxed) > self.kept_max / 2
+    }
+
     pub(super) fn keeps_too_much(&self) -> bool {
         self.kept.load(Ordering::Relaxed) > self.kept_max
     }

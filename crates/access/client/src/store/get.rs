@@ -93,7 +93,7 @@ impl<V: Versions> Getter<V> {
             return Ok(bytes.clone());
         }
         let size = info.version.size;
-        if range.start > size || range.start > range.end {
+        if range.start > range.end || (range.start >= size && !range.is_empty()) {
             let (path, start, end) = (&self.path, range.start, range.end);
             return Err(self.error(Error::invalid(format!("{path}: the object has {size} bytes, the range is {start}..{end}"))));
         }

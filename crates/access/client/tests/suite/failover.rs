@@ -1,0 +1,176 @@
+//! Workers that are slow, refuse, fail or are gone; a coordinator that is away.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use forebay_client::{Client, PutCondition};
+use forebay_types::{ErrorKind, ForebayPath, OperationId, RouteKey};
+
+use crate::scripted::{Coordinator, MOUNT, Mood, Worker, object, until};
+
+const OPERATION: OperationId = OperationId(78);
+
+/// Two workers with the same object, the one that is asked first in front.
+async fn pair(key: &str) -> (Worker, Worker, Coordinator, forebay_types::ObjectVersion, Vec<u8>) {
+    let objects = [object(key, 50_000)];
+    let (mut first, mut second) = (Worker::start(1, &objects).await, Worker::start(2, &objects).await);
+    let (info, bytes) = objects[0].clone();
+    let route = RouteKey::of(MOUNT, &info.version.key, 0);
+    if forebay_placement::rank(route, &[first.info.id, second.info.id])[0] != first.info.id {
+        std::mem::swap(&mut first, &mut second);
+    }
+    let coordinator = Coordinator::start(&[&first, &second]).await;
+    (first, second, coordinator, info.version, bytes)
+}
+
+fn path(key: &str) -> ForebayPath {
+    format!("/lake/{key}").parse().unwrap()
+}
+
+async fn put(client: &Client, condition: PutCondition) -> Result<(), forebay_types::Error> {
+    client.put(&path("x"), Bytes::from_static(b"bytes"), condition).await.map(|_| ())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_can_not_now_is_passed_over() {
+    let (first, second, coordinator, version, bytes) = pair("x").await;
+    first.set(Mood::Fails(ErrorKind::Retry));
+    let client = coordinator.client(|_| {}).await;
+    assert_eq!(client.read(OPERATION, &version, 0..50_000).await.unwrap(), bytes);
+    assert_eq!((first.reads(), second.reads()), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_worker_says_of_the_object_is_not_asked_elsewhere() {
+    for kind in [ErrorKind::Conflict, ErrorKind::NotFound, ErrorKind::Denied, ErrorKind::Invalid] {
+        let (first, second, coordinator, version, _) = pair("x").await;
+        first.set(Mood::Fails(kind));
+        let client = coordinator.client(|_| {}).await;
+        assert_eq!(client.read(OPERATION, &version, 0..10).await.unwrap_err().kind(), kind);
+        assert_eq!((first.reads(), second.reads()), (1, 0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_is_lost_is_replaced_at_once_and_its_pins_are_not_used() {
+    for in_place in [true, false] {
+        let (mut first, second, coordinator, version, bytes) = pair("x").await;
+        let client = coordinator.client(|settings| settings.in_place = in_place).await;
+        let held = client.read(OPERATION, &version, 0..50_000).await.unwrap();
+        assert_eq!(first.reads(), 1);
+        first.stop().await;
+        let began = Instant::now();
+        assert_eq!(client.read(OPERATION, &version, 0..50_000).await.unwrap(), bytes);
+        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+        assert_eq!(second.reads(), 1, "pins of a lost connection are not used");
+        assert_eq!(held, bytes, "the mapping outlives the worker");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_lost_under_a_read_is_replaced() {
+    let (mut first, second, coordinator, version, bytes) = pair("x").await;
+    first.set(Mood::Hangs);
+    let client = coordinator.client(|_| {}).await;
+    let reading = tokio::spawn({
+        let (client, version) = (client.clone(), version.clone());
+        async move { client.read(OPERATION, &version, 1..49_999).await }
+    });
+    until("the first worker was asked", || first.reads() == 1).await;
+    first.stop().await;
+    assert_eq!(reading.await.unwrap().unwrap(), bytes[1..49_999]);
+    assert_eq!(second.reads(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deadline_ends_the_wait_and_the_slow_one_is_tried_last_for_a_while() {
+    let (first, second, coordinator, version, bytes) = pair("x").await;
+    first.set(Mood::Hangs);
+    let client = coordinator
+        .client(|settings| {
+            settings.read_deadline = Duration::from_millis(200);
+            settings.in_place = false;
+        })
+        .await;
+    for _ in 0..3 {
+        assert_eq!(client.read(OPERATION, &version, 0..100).await.unwrap(), bytes[..100]);
+    }
+    assert_eq!((first.reads(), second.reads()), (1, 3));
+    tokio::time::sleep(Duration::from_millis(2100)).await;
+    first.set(Mood::Well);
+    client.read(OPERATION, &version, 0..100).await.unwrap();
+    assert_eq!((first.reads(), second.reads()), (2, 3), "after a while it gets its place back");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reads_go_on_without_coordinator() {
+    let (_first, _second, mut coordinator, version, bytes) = pair("x").await;
+    let client = coordinator.client(|settings| settings.view_poll = Duration::from_millis(50)).await;
+    coordinator.stop().await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(client.read(OPERATION, &version, 0..50_000).await.unwrap(), bytes);
+    let unknown = client.open(&"/other/x".parse().unwrap()).await.unwrap_err();
+    assert_eq!(unknown.kind(), ErrorKind::Retry, "{unknown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unknown_mount_is_asked_for_once_more() {
+    let (_first, _second, coordinator, _, _) = pair("x").await;
+    let client = coordinator.client(|_| {}).await;
+    let name = "late".parse().unwrap();
+    assert_eq!(client.mount(&name).await.unwrap_err().kind(), ErrorKind::NotFound);
+    {
+        let mut view = coordinator.view.lock();
+        let mut mount = view.mounts[0].clone();
+        (mount.id, mount.name) = (forebay_types::MountId(2), name.clone());
+        view.mounts.push(mount);
+        view.version += 1;
+    }
+    assert_eq!(client.mount(&name).await.unwrap().id.0, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_any_answer_both_reasons_are_told() {
+    let (mut first, mut second, coordinator, version, _) = pair("x").await;
+    let client = coordinator.client(|_| {}).await;
+    first.stop().await;
+    second.stop().await;
+    let error = client.read(OPERATION, &version, 0..10).await.unwrap_err();
+    // The mount's folder is not on this host, which says nothing about the object.
+    assert_eq!(error.kind(), ErrorKind::Retry, "{error}");
+    for reason in ["no worker answered", "there is no folder", "/lake/x"] {
+        assert!(error.message().contains(reason), "{error}");
+    }
+    let error = client.open(&path("x")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Retry, "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_that_was_lost_is_repeated_only_under_a_condition() {
+    let (first, second, coordinator, _, _) = pair("x").await;
+    first.set(Mood::Hangs);
+    let client = coordinator.client(|settings| settings.read_deadline = Duration::from_millis(100)).await;
+    let error = put(&client, PutCondition::Any).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Retry && error.message().contains("unknown"), "{error}");
+    assert_eq!((first.writes(), second.writes()), (1, 0));
+    tokio::time::sleep(Duration::from_millis(2100)).await;
+    put(&client, PutCondition::Absent).await.unwrap();
+    assert_eq!((first.writes(), second.writes()), (2, 1));
+    // What the repetition says may be about the first attempt.
+    tokio::time::sleep(Duration::from_millis(2100)).await;
+    second.set(Mood::Fails(ErrorKind::Conflict));
+    let error = put(&client, PutCondition::Absent).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Conflict && error.message().contains("first attempt"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_goes_to_the_next_worker_when_none_was_asked() {
+    let (mut first, mut second, coordinator, _, _) = pair("x").await;
+    let client = coordinator.client(|_| {}).await;
+    first.stop().await;
+    put(&client, PutCondition::Any).await.unwrap();
+    assert_eq!((first.writes(), second.writes()), (0, 1));
+    second.stop().await;
+    let error = put(&client, PutCondition::Any).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Retry && error.message().contains("nothing was written"), "{error}");
+}

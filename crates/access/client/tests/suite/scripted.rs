@@ -1,0 +1,305 @@
+//! A coordinator and workers that speak the protocol and do what a test tells them.
+
+use std::collections::{HashMap, HashSet};
+use std::future::Future;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_client::{Address, Client, ClientSettings, ClusterView, ControlReply, ControlRequest, Security, host_id};
+use forebay_protocol::{DataNotice, DataReply, DataRequest, Span, WorkerInfo, decode, encode};
+use forebay_transport::{Listener, Peer, Response, Server, ServerLimits, Service, Session};
+use forebay_types::{Error, Key, Mount, MountId, MountOptions, ObjectInfo, ObjectVersion, Result, VersionTag, WorkerId};
+use parking_lot::Mutex;
+use rustix::fs::{MemfdFlags, SealFlags};
+
+pub const MOUNT: MountId = MountId(1);
+
+/// What a worker does with reads and writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mood {
+    Well,
+    /// Answers with copies.
+    Full,
+    /// Answers after a while.
+    Slow(Duration),
+    Hangs,
+    Fails(forebay_types::ErrorKind),
+    /// Answers with a span outside its tier.
+    Lies,
+}
+
+pub struct Shared {
+    pub reads: AtomicUsize,
+    pub writes: AtomicUsize,
+    pub sessions: AtomicUsize,
+    pub pins: Mutex<HashSet<u64>>,
+    pub counted: Mutex<HashMap<u64, (u32, u64)>>,
+    pub mood: Mutex<Mood>,
+    next_pin: AtomicUsize,
+    objects: Vec<(ObjectInfo, Vec<u8>, u64)>,
+    tier: OwnedFd,
+    tier_bytes: u64,
+}
+
+pub struct Worker {
+    pub shared: Arc<Shared>,
+    pub info: WorkerInfo,
+    servers: Vec<Server>,
+    _folder: tempfile::TempDir,
+}
+
+struct WorkerService(Arc<Shared>);
+
+struct WorkerSession {
+    shared: Arc<Shared>,
+    pins: Mutex<HashSet<u64>>,
+}
+
+impl Worker {
+    pub async fn start(id: u64, objects: &[(ObjectInfo, Vec<u8>)]) -> Self {
+        let tier = rustix::fs::memfd_create("scripted", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        let mut at = 0u64;
+        let file = std::fs::File::from(tier.try_clone().unwrap());
+        let mut placed = Vec::new();
+        for (info, bytes) in objects {
+            file.write_all_at(bytes, at).unwrap();
+            placed.push((info.clone(), bytes.clone(), at));
+            at += (bytes.len() as u64).next_multiple_of(4096);
+        }
+        let tier_bytes = 1 << 40;
+        file.set_len(tier_bytes).unwrap();
+        rustix::fs::fcntl_add_seals(&tier, SealFlags::SHRINK | SealFlags::GROW).unwrap();
+        let shared = Arc::new(Shared {
+            reads: AtomicUsize::new(0),
+            writes: AtomicUsize::new(0),
+            sessions: AtomicUsize::new(0),
+            pins: Mutex::default(),
+            counted: Mutex::default(),
+            mood: Mutex::new(Mood::Well),
+            next_pin: AtomicUsize::new(1),
+            objects: placed,
+            tier,
+            tier_bytes,
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("worker.sock");
+        let mut servers = Vec::new();
+        let mut tcp_address = String::new();
+        for address in [Address::Tcp("127.0.0.1:0".into()), Address::Unix(socket.clone())] {
+            let listener = Listener::bind(&address).await.unwrap();
+            if let Address::Tcp(address) = listener.local_address() {
+                tcp_address = address;
+            }
+            let service = Arc::new(WorkerService(Arc::clone(&shared)));
+            servers.push(Server::start(listener, Security::default(), service, ServerLimits::default()).unwrap());
+        }
+        let info = WorkerInfo {
+            id: WorkerId(id),
+            host: host_id().unwrap(),
+            address: tcp_address,
+            unix_socket: Some(socket.display().to_string()),
+            dram_bytes: 64 << 20,
+            disk_bytes: 0,
+        };
+        Self { shared, info, servers, _folder: folder }
+    }
+
+    pub fn reads(&self) -> usize {
+        self.shared.reads.load(Ordering::SeqCst)
+    }
+
+    pub fn writes(&self) -> usize {
+        self.shared.writes.load(Ordering::SeqCst)
+    }
+
+    pub fn pins(&self) -> usize {
+        self.shared.pins.lock().len()
+    }
+
+    pub fn set(&self, mood: Mood) {
+        *self.shared.mood.lock() = mood;
+    }
+
+    pub async fn stop(&mut self) {
+        for server in self.servers.drain(..) {
+            server.shutdown().await;
+        }
+    }
+}
+
+impl Service for WorkerService {
+    type Session = WorkerSession;
+
+    fn open(&self, _: Peer) -> Result<WorkerSession> {
+        self.0.sessions.fetch_add(1, Ordering::SeqCst);
+        Ok(WorkerSession { shared: Arc::clone(&self.0), pins: Mutex::default() })
+    }
+}
+
+impl WorkerSession {
+    async fn answer(&self, request: DataRequest, payload: Bytes) -> Result<(DataReply, Vec<Bytes>, Option<OwnedFd>)> {
+        let mood = *self.shared.mood.lock();
+        let touches = matches!(request, DataRequest::Read { .. } | DataRequest::Put { .. });
+        if let DataRequest::Put { .. } = request {
+            self.shared.writes.fetch_add(1, Ordering::SeqCst);
+        }
+        if let DataRequest::Read { .. } = request {
+            self.shared.reads.fetch_add(1, Ordering::SeqCst);
+        }
+        if touches {
+            match mood {
+                Mood::Slow(time) => tokio::time::sleep(time).await,
+                Mood::Hangs => std::future::pending().await,
+                Mood::Fails(kind) => return Err(Error::new(kind, "as told")),
+                _ => {}
+            }
+        }
+        match request {
+            DataRequest::Attach => {
+                let tier = self.shared.tier.try_clone().unwrap();
+                Ok((DataReply::Attached { arena_bytes: self.shared.tier_bytes }, Vec::new(), Some(tier)))
+            }
+            DataRequest::Read { version, start, len, in_place, .. } => {
+                let (_, bytes, at) = self.shared.objects.iter().find(|(info, ..)| info.version == version).expect("known");
+                let range = start as usize..start as usize + len as usize;
+                if !in_place || mood == Mood::Full {
+                    let payload = Bytes::copy_from_slice(&bytes[range]);
+                    return Ok((DataReply::Read { in_place: None }, vec![payload], None));
+                }
+                let pin = self.shared.next_pin.fetch_add(1, Ordering::SeqCst) as u64;
+                self.pins.lock().insert(pin);
+                self.shared.pins.lock().insert(pin);
+                let offset = if mood == Mood::Lies { self.shared.tier_bytes } else { at + start };
+                let span = Span { offset, len: u64::from(len) };
+                Ok((DataReply::Read { in_place: Some((pin, span)) }, Vec::new(), None))
+            }
+            DataRequest::Put { mount, key, .. } => {
+                let version = ObjectVersion { mount, key, tag: VersionTag::etag("\"put\""), size: payload.len() as u64 };
+                Ok((DataReply::Info(ObjectInfo { version, modified_ms: 0 }), Vec::new(), None))
+            }
+            _ => Err(Error::invalid("not scripted")),
+        }
+    }
+}
+
+impl Session for WorkerSession {
+    fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> impl Future<Output = Response> + Send {
+        let session = Arc::clone(self);
+        async move {
+            let (reply, payload, descriptor) = match session.answer(decode(&meta).unwrap(), payload).await {
+                Ok(answer) => answer,
+                Err(error) => (DataReply::failed(&error), Vec::new(), None),
+            };
+            Response { meta: encode(&reply), payload, descriptor }
+        }
+    }
+
+    fn notice(self: &Arc<Self>, meta: Bytes) {
+        let DataNotice::Unpin { pins, counts } = decode(&meta).unwrap();
+        for pin in pins {
+            assert!(self.pins.lock().remove(&pin), "pin {pin} was given back twice");
+            self.shared.pins.lock().remove(&pin);
+        }
+        for count in counts {
+            let mut counted = self.shared.counted.lock();
+            let (reads, bytes) = counted.entry(count.operation.0).or_default();
+            *reads += count.reads;
+            *bytes += count.bytes;
+        }
+    }
+
+    fn closed(&self) {
+        for pin in self.pins.lock().drain() {
+            self.shared.pins.lock().remove(&pin);
+        }
+        self.shared.sessions.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+pub struct Coordinator {
+    pub view: Arc<Mutex<ClusterView>>,
+    pub address: Address,
+    server: Option<Server>,
+}
+
+struct CoordinatorService(Arc<Mutex<ClusterView>>);
+
+struct CoordinatorSession(Arc<Mutex<ClusterView>>);
+
+impl Coordinator {
+    pub async fn start(workers: &[&Worker]) -> Self {
+        let mount = Mount {
+            id: MOUNT,
+            name: "lake".parse().unwrap(),
+            url: "file:///nonexistent-folder-of-a-test".into(),
+            options: MountOptions::default(),
+        };
+        let workers = workers.iter().map(|worker| worker.info.clone()).collect();
+        let view = ClusterView { version: 1, epoch: 1, mounts: vec![mount], pins: Vec::new(), workers };
+        let view = Arc::new(Mutex::new(view));
+        let listener = Listener::bind(&Address::Tcp("127.0.0.1:0".into())).await.unwrap();
+        let address = listener.local_address();
+        let service = Arc::new(CoordinatorService(Arc::clone(&view)));
+        let server = Server::start(listener, Security::default(), service, ServerLimits::default()).unwrap();
+        Self { view, address, server: Some(server) }
+    }
+
+    pub async fn stop(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.shutdown().await;
+        }
+    }
+
+    pub async fn client(&self, change: impl FnOnce(&mut ClientSettings)) -> Client {
+        let mut settings = ClientSettings::new(self.address.clone());
+        change(&mut settings);
+        Client::connect(settings).await.unwrap()
+    }
+}
+
+impl Service for CoordinatorService {
+    type Session = CoordinatorSession;
+
+    fn open(&self, _: Peer) -> Result<CoordinatorSession> {
+        Ok(CoordinatorSession(Arc::clone(&self.0)))
+    }
+}
+
+impl Session for CoordinatorSession {
+    fn call(self: &Arc<Self>, meta: Bytes, _: Bytes) -> impl Future<Output = Response> + Send {
+        let view = self.0.lock().clone();
+        async move {
+            let reply = match decode(&meta).unwrap() {
+                ControlRequest::View { have } if have == view.version => ControlReply::Unchanged,
+                ControlRequest::View { .. } => ControlReply::View(view),
+                _ => ControlReply::failed(&Error::invalid("not scripted")),
+            };
+            Response::new(encode(&reply))
+        }
+    }
+
+    fn notice(self: &Arc<Self>, _: Bytes) {}
+}
+
+/// An object of `len` bytes that no two keys share.
+pub fn object(key: &str, len: usize) -> (ObjectInfo, Vec<u8>) {
+    let seed = key.bytes().fold(7u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)));
+    let bytes = (0..len as u32).map(|at| (at.wrapping_mul(2_654_435_761).wrapping_add(seed) >> 13) as u8).collect();
+    let version = ObjectVersion { mount: MOUNT, key: Key::new(key).unwrap(), tag: VersionTag::etag("\"1\""), size: len as u64 };
+    (ObjectInfo { version, modified_ms: 1 }, bytes)
+}
+
+/// Waits until something holds, or fails the test after five seconds.
+pub async fn until(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..500 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("after five seconds still not: {what}");
+}
