@@ -9,7 +9,7 @@ mod uploads;
 use std::sync::Arc;
 
 use s3s::access::{S3Access, S3AccessContext};
-use s3s::auth::SimpleAuth;
+use s3s::auth::{S3Auth, SecretKey};
 use s3s::dto::*;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{S3, S3Error, S3Request, S3Response, S3Result, s3_error};
@@ -20,9 +20,22 @@ use crate::store::{Store, StoreError};
 /// The service over `store`; `anonymous` lets in requests without a signature.
 pub(crate) fn service(store: Arc<Store>, anonymous: bool) -> S3Service {
     let mut builder = S3ServiceBuilder::new(Operations { store });
-    builder.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
+    builder.set_auth(OneKey);
     builder.set_access(Access { anonymous });
     builder.build()
+}
+
+/// Knows one access key, and refuses any other as S3 does.
+struct OneKey;
+
+#[async_trait::async_trait]
+impl S3Auth for OneKey {
+    async fn get_secret_key(&self, access_key: &str) -> S3Result<SecretKey> {
+        match access_key {
+            ACCESS_KEY => Ok(SECRET_KEY.into()),
+            _ => Err(s3_error!(InvalidAccessKeyId, "The AWS Access Key Id you provided does not exist in our records.")),
+        }
+    }
 }
 
 struct Access {

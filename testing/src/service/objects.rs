@@ -29,8 +29,9 @@ pub(super) fn get(store: &Store, input: GetObjectInput) -> S3Result<GetObjectOut
     let (range, content_range) = match input.range {
         None => (0..object.size, None),
         Some(range) => {
-            let range =
-                range.check(object.size).map_err(|_| s3_error!(InvalidRange, "The requested range is not satisfiable"))?;
+            // A range of an empty object, or the last 0 bytes, holds nothing.
+            let range = range.check(object.size).ok().filter(|range| !range.is_empty());
+            let range = range.ok_or_else(|| s3_error!(InvalidRange, "The requested range is not satisfiable"))?;
             let shown = format!("bytes {}-{}/{}", range.start, range.end - 1, object.size);
             (range, Some(shown))
         }

@@ -79,7 +79,7 @@ impl Inner {
 #[async_trait]
 impl Backend for S3 {
     async fn check(&self) -> Result<()> {
-        let mut call = Call::bucket(Method::GET, Kind::List, "check");
+        let mut call = Call::bucket(Method::GET, Kind::List, "");
         call.query = vec![("list-type", "2".into()), ("max-keys", "1".into()), ("prefix", self.bucket.prefix.clone())];
         self.call_text(&call).await.map(|_| ())
     }

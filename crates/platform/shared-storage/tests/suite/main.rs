@@ -1,1 +1,9 @@
+//! What every kind of shared storage must do, and what each does of its own.
 
+mod bandwidth;
+mod conformance;
+mod faults;
+mod files;
+mod lab;
+mod s3;
+mod second_server;

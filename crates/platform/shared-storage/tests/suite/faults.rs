@@ -1,0 +1,135 @@
+//! What goes wrong on the way to S3, and what comes of it.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use forebay_shared_storage::{Class, Condition, Get, GetRange};
+use forebay_testing::Fault;
+use forebay_types::ErrorKind;
+
+use crate::lab::{Lab, get, hasty, key, open, options, pattern, put};
+
+#[tokio::test]
+async fn overload_is_waited_out() {
+    let lab = Lab::s3();
+    put(&lab.storage, "x", "there").await;
+    lab.server().inject(Fault::Status(503), 3);
+    assert_eq!(get(&lab.storage, "x", GetRange::All).await.unwrap(), "there");
+    lab.server().inject(Fault::Status(500), 2);
+    assert_eq!(lab.storage.list(&key(""), false, None, 10).await.unwrap().objects.len(), 1);
+    lab.server().inject(Fault::Status(503), 1);
+    put(&lab.storage, "y", pattern(1_000_000)).await;
+    assert_eq!(get(&lab.storage, "y", GetRange::All).await.unwrap(), pattern(1_000_000));
+    assert_eq!(lab.storage.counters().retries, 6);
+}
+
+#[tokio::test]
+async fn retries_end_and_say_so() {
+    let lab = Lab::s3();
+    let storage = open("s3://lake", options(&lab.server().endpoint()), hasty());
+    lab.server().inject(Fault::Status(503), 2);
+    let error = get(&storage, "x", GetRange::All).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Retry);
+    assert!(error.message().contains("2 tries") && error.message().contains("503 SlowDown"), "{error}");
+    assert_eq!(get(&storage, "x", GetRange::All).await.unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn a_broken_body_goes_on_where_it_stopped() {
+    let lab = Lab::s3();
+    let data = pattern(2_000_000);
+    put(&lab.storage, "x", data.clone()).await;
+    lab.server().reset_counters();
+    lab.server().inject(Fault::CutAfter(700_000), 1);
+    lab.server().inject(Fault::CutAfter(0), 1);
+    lab.server().inject(Fault::CutAfter(300_000), 1);
+    assert_eq!(get(&lab.storage, "x", GetRange::Bounded(1..1_900_001)).await.unwrap(), data.slice(1..1_900_001));
+    let counters = lab.server().counters();
+    assert_eq!(counters.gets, 4);
+    // What a broken connection had taken and not delivered comes again, and nothing else.
+    assert!(counters.bytes_out < 1_900_000 + 1_000_000, "{counters:?}");
+    assert_eq!(lab.storage.counters().bytes_in, 1_900_000);
+}
+
+#[tokio::test]
+async fn an_object_that_changes_while_it_is_read_conflicts() {
+    let lab = Lab::s3();
+    put(&lab.storage, "x", pattern(5_000_000)).await;
+    lab.server().inject(Fault::CutAfter(1_000_000), 1);
+    let object = key("x");
+    let mut body =
+        lab.storage.get(Get { key: &object, range: GetRange::All, if_match: None, class: Class::Demand }).await.unwrap();
+    body.next().await.unwrap().unwrap();
+    put(&lab.storage, "x", pattern(5_000_001)).await;
+    let error = loop {
+        match body.next().await.expect("it can't be complete") {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert!(body.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_is_given_up() {
+    let lab = Lab::s3();
+    put(&lab.storage, "x", pattern(1_000_000)).await;
+    let storage = open("s3://lake/some prefix/%2B", options(&lab.server().endpoint()), hasty());
+    lab.server().inject(Fault::Hang, 1);
+    let began = Instant::now();
+    assert_eq!(get(&storage, "x", GetRange::All).await.unwrap(), pattern(1_000_000));
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    lab.server().inject(Fault::StallAfter(500_000), 1);
+    assert_eq!(get(&storage, "x", GetRange::All).await.unwrap(), pattern(1_000_000));
+    lab.server().inject(Fault::Hang, 2);
+    let error = get(&storage, "x", GetRange::All).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Retry && error.message().contains("nothing was received"), "{error}");
+}
+
+#[tokio::test]
+async fn a_lost_answer_to_a_conditional_write_is_told() {
+    let lab = Lab::s3();
+    lab.server().inject(Fault::LoseAnswer, 1);
+    let error = lab.storage.put(&key("x"), vec!["mine".into()], Condition::Absent).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Conflict && error.message().contains("earlier try"), "{error}");
+    assert_eq!(get(&lab.storage, "x", GetRange::All).await.unwrap(), "mine");
+}
+
+#[tokio::test]
+async fn a_lost_answer_to_a_commit_is_made_good() {
+    let lab = Lab::s3();
+    let upload = lab.storage.begin_upload(&key("x")).await.unwrap();
+    upload.put_part(0, vec!["parts".into()]).await.unwrap();
+    lab.server().inject(Fault::LoseAnswer, 1);
+    assert_eq!(upload.commit(1, Condition::Any).await.unwrap().version.size, 5);
+    assert_eq!(get(&lab.storage, "x", GetRange::All).await.unwrap(), "parts");
+}
+
+#[tokio::test]
+async fn a_server_that_comes_back_is_found_again() {
+    let mut lab = Lab::s3();
+    put(&lab.storage, "x", "still there").await;
+    let server = lab.server.as_mut().unwrap();
+    server.stop();
+    let storage = lab.storage.clone();
+    let reading = tokio::spawn(async move { get(&storage, "x", GetRange::All).await });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    server.restart().unwrap();
+    assert_eq!(reading.await.unwrap().unwrap(), "still there");
+}
+
+#[tokio::test]
+async fn a_dropped_body_stops_the_transfer() {
+    let lab = Lab::s3();
+    put(&lab.storage, "x", pattern(64 << 20)).await;
+    lab.server().reset_counters();
+    let object = key("x");
+    let mut body =
+        lab.storage.get(Get { key: &object, range: GetRange::All, if_match: None, class: Class::Demand }).await.unwrap();
+    let first: Bytes = body.next().await.unwrap().unwrap();
+    assert!(!first.is_empty());
+    drop(body);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(lab.server().counters().bytes_out < 32 << 20, "{:?}", lab.server().counters());
+}

@@ -1,0 +1,129 @@
+//! Directories.
+
+use std::os::unix::fs::symlink;
+
+use forebay_shared_storage::{Class, Condition, Get, GetRange};
+use forebay_types::{ErrorKind, MountOptions};
+
+use crate::conformance::conformance;
+use crate::lab::{Lab, get, key, open, patient, pattern, put};
+
+conformance!(Lab::files());
+
+#[tokio::test]
+async fn links_that_leave_the_mount_are_refused() {
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("secret"), "hush").unwrap();
+    let lab = Lab::files();
+    put(&lab.storage, "in/side", "fine").await;
+    symlink(outside.path().join("secret"), lab.folder().join("file")).unwrap();
+    symlink(outside.path(), lab.folder().join("folder")).unwrap();
+    symlink("../../../../../../../../etc", lab.folder().join("in/etc")).unwrap();
+    symlink("in/side", lab.folder().join("good")).unwrap();
+    symlink("loop", lab.folder().join("loop")).unwrap();
+    for escape in ["file", "folder/secret", "in/etc/passwd", "loop"] {
+        let error = get(&lab.storage, escape, GetRange::All).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied, "{escape}: {error}");
+        assert_eq!(lab.storage.head(&key(escape)).await.unwrap_err().kind(), ErrorKind::Denied, "{escape}");
+    }
+    let write = lab.storage.put(&key("folder/new"), vec!["x".into()], Condition::Any).await.unwrap_err();
+    assert_eq!(write.kind(), ErrorKind::Denied, "{write}");
+    assert_eq!(lab.storage.delete(&key("folder/secret")).await.unwrap_err().kind(), ErrorKind::Denied);
+    assert_eq!(lab.storage.list(&key("folder/"), false, None, 10).await.unwrap_err().kind(), ErrorKind::Denied);
+    assert_eq!(std::fs::read(outside.path().join("secret")).unwrap(), b"hush");
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
+    assert_eq!(get(&lab.storage, "good", GetRange::All).await.unwrap(), "fine");
+    let listed = lab.storage.list(&key(""), false, None, 10).await.unwrap();
+    assert_eq!(listed.objects.iter().map(|object| object.version.key.as_str()).collect::<Vec<_>>(), ["good", "in/side"]);
+    // Writing over a link replaces the link, not what it points to.
+    put(&lab.storage, "file", "mine").await;
+    assert_eq!(std::fs::read(outside.path().join("secret")).unwrap(), b"hush");
+}
+
+#[tokio::test]
+async fn keys_that_no_file_can_have_are_refused() {
+    let lab = Lab::files();
+    put(&lab.storage, "a/b", "x").await;
+    for odd in ["a//b", "a/b/", "/a/b", "a/"] {
+        assert_eq!(get(&lab.storage, odd, GetRange::All).await.unwrap_err().kind(), ErrorKind::NotFound, "{odd}");
+        let error = lab.storage.put(&key(odd), vec![], Condition::Any).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{odd}: {error}");
+    }
+    let below_file = lab.storage.put(&key("a/b/c"), vec![], Condition::Any).await.unwrap_err();
+    assert!(below_file.kind() == ErrorKind::Invalid && below_file.message().contains("a file already"), "{below_file}");
+    assert_eq!(get(&lab.storage, "a/b/c", GetRange::All).await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(get(&lab.storage, "a", GetRange::All).await.unwrap_err().kind(), ErrorKind::NotFound);
+    let long = "n".repeat(300);
+    let error = lab.storage.put(&key(&long), vec![], Condition::Any).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Invalid && error.message().contains("too long"), "{error}");
+}
+
+#[tokio::test]
+async fn unfinished_writes_are_not_seen() {
+    let lab = Lab::files();
+    let upload = lab.storage.begin_upload(&key("x")).await.unwrap();
+    upload.put_part(0, vec!["half".into()]).await.unwrap();
+    let hidden = || std::fs::read_dir(lab.folder().join(".forebay-tmp")).unwrap();
+    assert_eq!(hidden().count(), 1);
+    let name = format!(".forebay-tmp/{}", hidden().next().unwrap().unwrap().file_name().display());
+    assert!(lab.storage.list(&key(""), false, None, 10).await.unwrap().objects.is_empty());
+    assert!(lab.storage.list(&key(".forebay-tmp/"), false, None, 10).await.unwrap().objects.is_empty());
+    assert_eq!(get(&lab.storage, &name, GetRange::All).await.unwrap_err().kind(), ErrorKind::NotFound);
+    upload.abort().await.unwrap();
+    assert_eq!(hidden().count(), 0);
+    drop(lab.storage.begin_upload(&key("x")).await.unwrap());
+    assert_eq!(hidden().count(), 0);
+}
+
+#[tokio::test]
+async fn a_file_that_changes_while_it_is_read_conflicts() {
+    let lab = Lab::files();
+    put(&lab.storage, "x", pattern(8 << 20)).await;
+    let object = key("x");
+    let mut body =
+        lab.storage.get(Get { key: &object, range: GetRange::All, if_match: None, class: Class::Demand }).await.unwrap();
+    body.next().await.unwrap().unwrap();
+    let file = std::fs::File::options().write(true).open(lab.folder().join("x")).unwrap();
+    file.set_len(1 << 20).unwrap();
+    let error = body.next().await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert!(body.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_file_that_is_replaced_while_it_is_read_stays_what_it_was() {
+    let lab = Lab::files();
+    let data = pattern(4 << 20);
+    put(&lab.storage, "x", data.clone()).await;
+    let object = key("x");
+    let body = lab.storage.get(Get { key: &object, range: GetRange::All, if_match: None, class: Class::Demand }).await.unwrap();
+    put(&lab.storage, "x", "new").await;
+    assert!(body.collect().await.unwrap() == data);
+    assert_eq!(get(&lab.storage, "x", GetRange::All).await.unwrap(), "new");
+}
+
+#[tokio::test]
+async fn a_folder_that_is_not_there_is_named() {
+    let storage = open("file:///no/such/folder", MountOptions::default(), patient());
+    let error = storage.check().await.unwrap_err();
+    assert!(error.kind() == ErrorKind::NotFound && error.message().contains("/no/such/folder"), "{error}");
+    assert_eq!(get(&storage, "x", GetRange::All).await.unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn pipes_are_no_objects() {
+    let lab = Lab::files();
+    let made = std::process::Command::new("mkfifo").arg(lab.folder().join("pipe")).status().unwrap();
+    assert!(made.success());
+    assert_eq!(get(&lab.storage, "pipe", GetRange::All).await.unwrap_err().kind(), ErrorKind::Invalid);
+    assert!(lab.storage.list(&key(""), false, None, 10).await.unwrap().objects.is_empty());
+}
+
+#[tokio::test]
+async fn empty_folders_are_no_keys() {
+    let lab = Lab::files();
+    std::fs::create_dir_all(lab.folder().join("a/b/c")).unwrap();
+    put(&lab.storage, "d/e", "x").await;
+    let listed = lab.storage.list(&key(""), true, None, 10).await.unwrap();
+    assert_eq!((listed.objects.len(), &listed.folders[..]), (0, &[key("d/")][..]));
+}

@@ -1,0 +1,90 @@
+//! S3 again, against a server that others wrote: versitygw over a directory.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use forebay_testing::{ACCESS_KEY, SECRET_KEY};
+use forebay_types::ErrorKind;
+use tempfile::TempDir;
+
+use crate::conformance;
+use crate::lab::{key, open, options, patient};
+
+/// The gateway's process; killed with the test.
+struct Gateway {
+    process: Child,
+    endpoint: String,
+    _folder: TempDir,
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+fn binary() -> PathBuf {
+    if let Some(named) = std::env::var_os("FOREBAY_VERSITYGW") {
+        return named.into();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // Where Go installs, whether that is on the path or not.
+    let go = std::env::var_os("HOME").map(|home| PathBuf::from(home).join("go/bin"));
+    let found = std::env::split_paths(&path).chain(go).map(|folder| folder.join("versitygw")).find(|path| path.is_file());
+    found.expect(
+        "the second S3 server is not installed: `make test-deps` does it \
+         (go install github.com/versity/versitygw/cmd/versitygw@latest), or name it in FOREBAY_VERSITYGW",
+    )
+}
+
+impl Gateway {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["data/lake", "sidecar"] {
+            std::fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
+        // Free now, and nobody else asks for it in the time that the gateway takes to start.
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let binary = binary();
+        let process = Command::new(&binary)
+            .args(["--port", &address.to_string(), "--quiet", "--health", "/_health", "posix", "--sidecar"])
+            .arg(folder.path().join("sidecar"))
+            .arg(folder.path().join("data"))
+            .env("ROOT_ACCESS_KEY", ACCESS_KEY)
+            .env("ROOT_SECRET_KEY", SECRET_KEY)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{} does not start: {error}", binary.display()));
+        let gateway = Self { process, endpoint: format!("http://{address}"), _folder: folder };
+        let began = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            assert!(began.elapsed() < Duration::from_secs(20), "{} does not listen on {address}", binary.display());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        gateway
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_server_agrees() {
+    let gateway = Gateway::start();
+    let mount = |prefix: &str| open(&format!("s3://lake/{prefix}"), options(&gateway.endpoint), patient());
+    conformance::objects_come_back_whole(&mount("whole")).await;
+    conformance::ranges_are_exact(&mount("ranges")).await;
+    conformance::empty_objects_are_objects(&mount("empty")).await;
+    conformance::what_is_not_there_is_not_found(&mount("missing")).await;
+    conformance::old_versions_conflict(&mount("versions")).await;
+    conformance::writes_obey_conditions(&mount("conditions")).await;
+    conformance::keys_are_byte_exact(&mount("a b+ä%")).await;
+    conformance::dot_segments_are_refused(&mount("dots")).await;
+    conformance::folders_are_listed_once(&mount("folders")).await;
+    conformance::parts_become_an_object(&mount("parts")).await;
+    conformance::uploads_can_be_given_up(&mount("uploads")).await;
+    conformance::listings_come_in_pages(&mount("pages")).await;
+    let elsewhere = open("s3://nowhere", options(&gateway.endpoint), patient());
+    assert_eq!(elsewhere.check().await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(elsewhere.head(&key("x")).await.unwrap_err().kind(), ErrorKind::NotFound);
+}
