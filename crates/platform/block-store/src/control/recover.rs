@@ -29,6 +29,7 @@ impl Core {
         self.list(TierKind::Disk, &listed);
         while disk.tier.is_overfull() && self.evict_block(TierKind::Disk) {}
         self.punch_gaps();
+        self.write_index();
         let (segments, blocks) = (self.table.shards().map(|shard| shard.len()).sum::<usize>(), disk.tier.account.blocks());
         let millis = began.elapsed().as_millis() as u64;
         tracing::info!(segments, blocks, millis, folder = %self.settings.folder.display(), "disk tier recovered");

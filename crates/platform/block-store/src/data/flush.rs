@@ -16,7 +16,7 @@ pub(crate) async fn flush(core: &Arc<Core>) {
         let mut before = u64::MAX;
         loop {
             let left = core.offer_all();
-            disk.pool.writes_done().await;
+            disk.pool.done().await;
             if left == 0 || left >= before || !disk.health.is_on(Direction::Write) {
                 break;
             }

@@ -23,7 +23,7 @@ pub(crate) type Task = Box<dyn FnOnce(&Arc<Core>) + Send>;
 pub(crate) struct Pool {
     queues: Mutex<Queues>,
     work: Condvar,
-    /// The last write is done.
+    /// The last write or task is done.
     idle: Notify,
     /// Limits loads that wait or run.
     pub load_permits: Arc<Semaphore>,
@@ -37,9 +37,17 @@ struct Queues {
     writes: VecDeque<BlockRef>,
     /// Threads that write.
     writers: usize,
+    /// Threads with a task.
+    taskers: usize,
     /// Blocks were left out because the queue was full or writing paused: all are looked through when it is empty.
     skipped: bool,
     stopped: bool,
+}
+
+impl Queues {
+    fn is_idle(&self) -> bool {
+        self.writes.is_empty() && self.tasks.is_empty() && self.writers == 0 && self.taskers == 0
+    }
 }
 
 enum Job {
@@ -93,15 +101,15 @@ impl Pool {
         self.push(|queues| queues.skipped = true);
     }
 
-    /// Waits until no block waits to be written or is being written.
-    pub async fn writes_done(&self) {
+    /// Waits until no block and no task waits or is worked on.
+    pub async fn done(&self) {
         loop {
             let idle = self.idle.notified();
             tokio::pin!(idle);
             idle.as_mut().enable();
             {
                 let queues = self.queues.lock();
-                if queues.stopped || queues.writes.is_empty() && queues.writers == 0 {
+                if queues.stopped || queues.is_idle() {
                     return;
                 }
             }
@@ -127,21 +135,27 @@ impl Pool {
         while let Some(job) = self.next() {
             match job {
                 Job::Load(load) => load.run(),
-                Job::Task(task) => task(core),
+                Job::Task(task) => {
+                    task(core);
+                    self.done_with(|queues| queues.taskers -= 1);
+                }
                 Job::Sweep => core.sweep(),
                 Job::Write(block) => {
                     core.write_block(block);
-                    let mut queues = self.queues.lock();
-                    queues.writers -= 1;
-                    if queues.writers == 0 && queues.writes.is_empty() {
-                        self.idle.notify_waiters();
-                    }
-                    drop(queues);
+                    self.done_with(|queues| queues.writers -= 1);
                     // A thread may have found writes waiting and all writers at work.
                     self.work.notify_one();
                 }
             }
             core.write_index();
+        }
+    }
+
+    fn done_with(&self, count: impl FnOnce(&mut Queues)) {
+        let mut queues = self.queues.lock();
+        count(&mut queues);
+        if queues.is_idle() {
+            self.idle.notify_waiters();
         }
     }
 
@@ -164,6 +178,7 @@ impl Pool {
                 return Some(Job::Load(load));
             }
             if let Some(task) = queues.tasks.pop_front() {
+                queues.taskers += 1;
                 return Some(Job::Task(task));
             }
             if queues.writers < self.writers_max
