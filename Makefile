@@ -11,7 +11,8 @@ FAST = --profile fast
 # The engine is compiled once and in one profile only.
 ENGINE = -p forebay-sql -p forebay
 
-export FOREBAY_TEST_VERSITYGW ?= $(FOREBAY_CACHE)/bin/versitygw
+# The second S3 server: one that is there already, or the one that test-deps builds.
+VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
 .PHONY: demo test test-deps test-light test-engine verify fix bench
 
@@ -21,13 +22,13 @@ demo:
 test: test-deps test-light test-engine
 
 test-light:
-	$(CARGO) test
+	FOREBAY_VERSITYGW="$(VERSITYGW)" $(CARGO) test
 
 test-engine:
 	$(CARGO) test $(FAST) $(ENGINE)
 
 test-deps:
-	@FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-deps
+	@FOREBAY_VERSITYGW="$(VERSITYGW)" .ci/test-deps
 
 verify: test-deps
 	$(CARGO) fmt --all --check

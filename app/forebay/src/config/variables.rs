@@ -7,7 +7,7 @@ pub(crate) struct Variables(Vec<(String, String)>);
 impl Variables {
     const PREFIX: &str = "FOREBAY_";
     /// `FOREBAY_CONFIG` names the file itself; the others belong to the build and the tests.
-    const OTHERS: [&str; 4] = ["CONFIG", "CI", "CI_", "TEST_"];
+    const OTHERS: [&str; 5] = ["CONFIG", "CACHE", "VERSITYGW", "CI_", "TEST_"];
 
     /// The variables of this process.
     pub(crate) fn of_process() -> Self {

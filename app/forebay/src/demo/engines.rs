@@ -22,19 +22,19 @@ impl Tpch {
     pub(crate) async fn direct(endpoint: &str) -> Result<Self> {
         let url = format!("s3://{BUCKET}");
         let parsed = Url::parse(&url).map_err(|error| Error::internal(error.to_string()))?;
-        let engine = Engine::over_object_store(vec![(parsed, s3(endpoint)?)], EngineSettings::default())?;
+        let engine = Engine::over_object_store(vec![(parsed, s3(endpoint)?)], EngineSettings::default());
         Self::with_tables(engine, &url).await
     }
 
     /// Through Forebay.
     pub(crate) async fn forebay(client: Client) -> Result<Self> {
-        Self::with_tables(Engine::over_client(client, EngineSettings::default())?, &format!("/{MOUNT}")).await
+        Self::with_tables(Engine::over_client(client, EngineSettings::default()), &format!("/{MOUNT}")).await
     }
 
     /// Over files of this machine.
     pub(crate) async fn local(folder: &Path) -> Result<Self> {
         let folder = std::path::absolute(folder).context(|| folder.display())?;
-        let engine = Engine::over_object_store(Vec::new(), EngineSettings::default())?;
+        let engine = Engine::over_object_store(Vec::new(), EngineSettings::default());
         Self::with_tables(engine, &format!("file://{}", folder.display())).await
     }
 

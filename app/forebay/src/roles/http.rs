@@ -6,9 +6,7 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
-use forebay_coordinator::Coordinator;
 use forebay_types::{Result, ResultExt};
-use forebay_worker::Worker;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -24,20 +22,19 @@ pub(crate) struct Http {
 
 impl Http {
     /// Listens and answers from now on.
-    pub(crate) async fn start(address: &str, coordinator: Option<Arc<Coordinator>>, worker: Option<Arc<Worker>>) -> Result<Self> {
+    pub(crate) async fn start(address: &str, metrics: Metrics) -> Result<Self> {
         let place = || format!("can't listen at {address}; choose another address with --http");
         let listener = TcpListener::bind(address).await.context(place)?;
         let address = listener.local_addr().context(place)?;
-        let metrics = Arc::new(Metrics::install(coordinator, worker)?);
         let router = Router::new()
             .route("/healthz", get(|| async { "ok\n" }))
             .route(
                 "/metrics",
                 get(|State(metrics): State<Arc<Metrics>>| async move {
-                    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render().await).into_response()
+                    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render()).into_response()
                 }),
             )
-            .with_state(metrics);
+            .with_state(Arc::new(metrics));
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             let served = axum::serve(listener, router).with_graceful_shutdown(async {

@@ -7,24 +7,21 @@ use forebay_worker::Worker;
 use metrics::{counter, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
-/// The process' metrics: what the crates below recorded, and what the roles report when they are asked.
+/// The recorder of this process. Made before the roles start, as they record from then on.
+pub(crate) fn install() -> Result<PrometheusHandle> {
+    PrometheusBuilder::new().install_recorder().map_err(|error| Error::internal(format!("can't record metrics: {error}")))
+}
+
+/// The process' metrics: what the roles recorded, and what they report when they are asked.
 pub(crate) struct Metrics {
-    handle: PrometheusHandle,
-    coordinator: Option<Arc<Coordinator>>,
-    worker: Option<Arc<Worker>>,
+    pub(crate) handle: PrometheusHandle,
+    pub(crate) coordinator: Option<Arc<Coordinator>>,
+    pub(crate) worker: Option<Arc<Worker>>,
 }
 
 impl Metrics {
-    /// Makes this process record metrics.
-    pub(crate) fn install(coordinator: Option<Arc<Coordinator>>, worker: Option<Arc<Worker>>) -> Result<Self> {
-        let handle = PrometheusBuilder::new()
-            .install_recorder()
-            .map_err(|error| Error::internal(format!("can't record metrics: {error}")))?;
-        Ok(Self { handle, coordinator, worker })
-    }
-
     /// The text that Prometheus reads.
-    pub(crate) async fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         gauge!("forebay_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
         if let Some(worker) = &self.worker {
             record_worker(&worker.report());
@@ -46,9 +43,6 @@ fn record_worker(report: &WorkerReport) {
     }
     gauge!("forebay_segments").set(report.segments as f64);
     gauge!("forebay_warnings").set(report.warnings.len() as f64);
-    counter!("forebay_reads_total").absolute(report.reads);
-    counter!("forebay_served_bytes_total").absolute(report.bytes_served);
-    counter!("forebay_hit_bytes_total").absolute(report.bytes_hit);
     for (mount, counters) in &report.storage {
         record_storage(&mount.0.to_string(), counters);
     }

@@ -11,6 +11,7 @@ use forebay_worker::{Worker, WorkerSettings};
 
 use super::folder::DataFolder;
 use super::http::Http;
+use super::metrics::{self, Metrics};
 use crate::exit::Outcome;
 use crate::output::Output;
 
@@ -69,6 +70,7 @@ impl Running {
         if let Some(address) = &settings.http {
             can_listen(address, "http")?;
         }
+        let handle = settings.http.as_ref().map(|_| metrics::install()).transpose()?;
         let mut summary = format!("Data folder {}", settings.folder.display());
         let coordinator = match settings.coordinator {
             Some(part) => {
@@ -94,12 +96,7 @@ impl Running {
                     coordinator: Address::Tcp(coordinator_address.clone()),
                     listen: Address::Tcp(part.listen),
                     unix_socket: part.in_place.then(|| folder.socket()),
-                    store: StoreSettings {
-                        folder: folder.tiers(),
-                        dram_bytes: part.dram_bytes,
-                        disk_bytes: part.disk_bytes,
-                        ..StoreSettings::default()
-                    },
+                    store: StoreSettings::new(folder.tiers(), part.dram_bytes).with_disk(part.disk_bytes),
                     security: settings.security.clone(),
                     advertise: part.advertise,
                 };
@@ -107,9 +104,12 @@ impl Running {
             }
             None => None,
         };
-        let http = match settings.http {
-            Some(address) => Some(Http::start(&address, coordinator.clone(), worker.clone()).await?),
-            None => None,
+        let http = match (settings.http, handle) {
+            (Some(address), Some(handle)) => {
+                let metrics = Metrics { handle, coordinator: coordinator.clone(), worker: worker.clone() };
+                Some(Http::start(&address, metrics).await?)
+            }
+            _ => None,
         };
         Ok(Self { coordinator, worker, http, coordinator_address, summary, _folder: folder })
     }

@@ -5,10 +5,9 @@ use std::time::Instant;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use forebay_sql::output::{Form, Writer};
-use forebay_types::Error;
+use forebay_types::{Error, format_bytes};
 
 use super::backend::Backend;
-use super::split::statements;
 use crate::exit::{Failure, Outcome};
 use crate::progress;
 
@@ -31,14 +30,19 @@ impl<'a> Session<'a> {
         self.timing
     }
 
+    /// The statements of a script.
+    pub(crate) async fn split(&self, script: &str) -> Outcome<Vec<String>> {
+        Ok(self.backend.engine().statements(script).await?)
+    }
+
     /// Runs the statements of a script one after the other, up to the first that fails.
     pub(crate) async fn script(&mut self, script: &str) -> Outcome {
-        let statements = statements(script);
+        let statements = self.split(script).await?;
         if statements.is_empty() {
             return Err(Failure::Usage("there is no statement to run: write one, as in forebay sql \"select 1\"".to_string()));
         }
         for statement in statements {
-            self.statement(statement).await?;
+            self.statement(&statement).await?;
         }
         Ok(())
     }
@@ -61,11 +65,13 @@ impl<'a> Session<'a> {
         let mut query = self.backend.engine().execute(statement).await?;
         let mut printer = Printer::new(self.form, query.schema());
         let mut rows = 0;
-        while let Some(batch) = query.next_batch().await? {
+        while let Some(batch) = query.next_batch().await {
+            let batch = batch?;
             if rows == 0 && batch.num_rows() > 0 {
                 // From here on the rows themselves show that it goes on.
                 bar.finish_and_clear();
             }
+            bar.set_message(format_bytes(query.progress().bytes_read));
             rows += batch.num_rows() as u64;
             printer.write(|writer| writer.write(&batch))?;
         }

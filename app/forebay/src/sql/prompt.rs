@@ -7,7 +7,7 @@ use rustyline::history::FileHistory;
 use rustyline::{Config, DefaultEditor, Editor};
 
 use super::execute::Session;
-use super::split::{is_complete, statements};
+use super::split::is_complete;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 use crate::roles::Signals;
@@ -50,8 +50,8 @@ pub(crate) async fn run(session: &mut Session<'_>, signals: &mut Signals) -> Out
                 text += &line;
                 if is_complete(&text) {
                     remember(&mut editor, history.as_ref(), &text);
-                    for statement in statements(&std::mem::take(&mut text)) {
-                        execute(session, signals, statement).await?;
+                    for statement in session.split(&std::mem::take(&mut text)).await? {
+                        execute(session, signals, &statement).await?;
                     }
                 } else if text.trim().is_empty() {
                     text.clear();
