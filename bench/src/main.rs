@@ -5,6 +5,7 @@ mod engine;
 mod figure;
 mod heap;
 mod reads;
+mod recorder;
 mod rig;
 mod serve;
 
@@ -32,6 +33,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Name {
     /// All of the below.
+    #[command(alias = "all")]
     Spine,
     /// TPC-H SF1 through a mount: answers equal to the published ones, cold, warm, with a worker killed.
     Tpch,
@@ -61,6 +63,8 @@ enum Name {
     ServeS3 { folder: String, bytes_per_sec: u64, latency_ms: u64 },
     #[command(hide = true)]
     ServeNode { folder: String, dram_bytes: u64, disk_bytes: u64 },
+    #[command(hide = true)]
+    ServeWorker { folder: String, coordinator: String, dram_bytes: u64 },
 }
 
 fn main() -> ExitCode {
@@ -93,6 +97,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
     match arguments.name {
         Name::ServeS3 { folder, bytes_per_sec, latency_ms } => serve::s3(folder, bytes_per_sec, latency_ms)?,
         Name::ServeNode { folder, dram_bytes, disk_bytes } => serve::node(folder, dram_bytes, disk_bytes).await?,
+        Name::ServeWorker { folder, coordinator, dram_bytes } => serve::worker(folder, coordinator, dram_bytes).await?,
         Name::Spine => {
             print(reads::unknown().await?);
             print(reads::random().await?);

@@ -205,6 +205,11 @@ impl Node {
         client(&self.address, in_place).await
     }
 
+    /// Where its coordinator listens.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// Its process.
     pub fn pid(&self) -> u32 {
         self.served.child.id()
@@ -213,6 +218,27 @@ impl Node {
     /// CPU seconds that the process has used.
     pub fn cpu_secs(&self) -> Result<f64> {
         cpu_secs(self.pid())
+    }
+}
+
+/// Another worker, in a process of its own; dropping it kills it.
+pub struct Worker {
+    _served: Served,
+    _folder: TempDir,
+}
+
+impl Worker {
+    /// Starts one that joins the coordinator, and returns when it has.
+    pub fn start(coordinator: &str, dram_bytes: u64) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let arguments = [
+            "serve-worker".to_string(),
+            folder.path().display().to_string(),
+            coordinator.to_string(),
+            dram_bytes.to_string(),
+        ];
+        let (served, _) = Served::start(&arguments)?;
+        Ok(Self { _served: served, _folder: folder })
     }
 }
 
@@ -267,6 +293,11 @@ pub async fn mount(client: &Client, endpoint: &str, bound: Option<u64>) -> Resul
 /// The path of `key` in the mount.
 pub fn path(key: &str) -> Result<ForebayPath> {
     format!("/{MOUNT}/{key}").parse()
+}
+
+/// The mount as SQL names it, without a slash at its end.
+pub fn mounted() -> String {
+    format!("/{MOUNT}")
 }
 
 /// Runs this program again with the S3 server's credentials in the environment, unless they are there.

@@ -1,13 +1,13 @@
 //! The processes that benchmarks run against; each answers a line with a line until its input ends.
 
 use std::io::{BufRead, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use forebay_block_store::StoreSettings;
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_testing::{S3Server, S3Settings};
-use forebay_transport::{Address, Security};
+use forebay_transport::Address;
 use forebay_types::{Error, Result};
 use forebay_worker::{Worker, WorkerSettings};
 
@@ -60,26 +60,45 @@ pub async fn node(folder: String, dram_bytes: u64, disk_bytes: u64) -> Result<()
         format!("sqlite:{}", folder.join("metadata.db").display()),
     ))
     .await?;
-    let address = coordinator.address();
-    let store = StoreSettings { folder: folder.join("worker"), dram_bytes, disk_bytes, ..StoreSettings::default() };
-    let mut settings = WorkerSettings::new(address.clone(), Address::Tcp("127.0.0.1:0".to_string()), store);
-    settings.unix_socket = Some(folder.join("worker.sock"));
-    settings.security = Security::default();
-    let worker = Worker::start(settings).await?;
-    let Address::Tcp(address) = address else { return Err(Error::internal("coordinator listens on TCP")) };
+    let Address::Tcp(address) = coordinator.address() else { return Err(Error::internal("coordinator listens on TCP")) };
+    let worker = start_worker(&folder, &address, dram_bytes, disk_bytes).await?;
     say(&address)?;
-    // Ends with whoever started it: its input closes then.
-    let (send, mut lines) = tokio::sync::mpsc::channel(1);
-    std::thread::spawn(move || std::io::stdin().lock().lines().map_while(|line| line.ok()).try_for_each(|line| send.blocking_send(line)));
-    while let Some(line) = lines.recv().await {
-        let answer = match line.as_str() {
-            "heap" => heap::live_bytes(),
-            "sockets" => worker.report().storage.iter().map(|(_, counters)| counters.socket_bytes_in).sum(),
-            _ => return Err(Error::invalid(format!("unknown request {line:?}"))),
-        };
-        say(&answer.to_string())?;
-    }
+    answer(|line| match line {
+        "heap" => Ok(heap::live_bytes()),
+        "sockets" => Ok(worker.report().storage.iter().map(|(_, counters)| counters.socket_bytes_in).sum()),
+        _ => Err(Error::invalid(format!("unknown request {line:?}"))),
+    })
+    .await?;
     worker.shutdown().await;
     coordinator.shutdown().await;
+    Ok(())
+}
+
+/// A worker of a coordinator that runs elsewhere.
+pub async fn worker(folder: String, coordinator: String, dram_bytes: u64) -> Result<()> {
+    let worker = start_worker(&PathBuf::from(folder), &coordinator, dram_bytes, 0).await?;
+    say("joined")?;
+    answer(|line| Err(Error::invalid(format!("unknown request {line:?}")))).await?;
+    worker.shutdown().await;
+    Ok(())
+}
+
+async fn start_worker(folder: &Path, coordinator: &str, dram_bytes: u64, disk_bytes: u64) -> Result<Worker> {
+    let store = StoreSettings { folder: folder.join("worker"), dram_bytes, disk_bytes, ..StoreSettings::default() };
+    let coordinator = Address::Tcp(coordinator.to_string());
+    let mut settings = WorkerSettings::new(coordinator, Address::Tcp("127.0.0.1:0".to_string()), store);
+    settings.unix_socket = Some(folder.join("worker.sock"));
+    Worker::start(settings).await
+}
+
+/// Answers lines until the input ends, which it does with whoever started this process.
+async fn answer(mut number: impl FnMut(&str) -> Result<u64>) -> Result<()> {
+    let (send, mut lines) = tokio::sync::mpsc::channel(1);
+    std::thread::spawn(move || {
+        std::io::stdin().lock().lines().map_while(|line| line.ok()).try_for_each(|line| send.blocking_send(line))
+    });
+    while let Some(line) = lines.recv().await {
+        say(&number(&line)?.to_string())?;
+    }
     Ok(())
 }

@@ -1,0 +1,23 @@
+use datafusion::arrow::array::RecordBatch;
+use forebay_sql::Engine;
+use forebay_sql::tpch::TPCH_TABLES;
+use forebay_types::Result;
+
+/// An engine with the eight tables, over the place that their files are in.
+pub struct Tpch(Engine);
+
+impl Tpch {
+    /// Views of the tables' files below `place` (`/lake`, `s3://bucket`, `file:///folder`), a folder a table.
+    pub async fn new(engine: Engine, place: &str) -> Result<Self> {
+        for table in TPCH_TABLES {
+            let statement = format!("create view {table} as select * from '{place}/{table}/*.parquet'");
+            engine.execute(&statement).await?.collect().await?;
+        }
+        Ok(Self(engine))
+    }
+
+    /// Runs a query to its last row.
+    pub async fn run(&self, query: &str) -> Result<Vec<RecordBatch>> {
+        self.0.execute(query).await?.collect().await
+    }
+}
