@@ -16,8 +16,6 @@ const ADDRESSES_PER_BYTE: u64 = 64;
 /// Share of the DRAM tier that caches the disk tier's checksums: one in this many.
 const FRAMES_SHARE: u64 = 256;
 const FRAMES_MIN: u64 = 4;
-/// How long a load waits for the disk; what has not come by then counts as missing.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Everything that fills, pins and the store's own threads share.
 pub(crate) struct Core {
@@ -27,13 +25,14 @@ pub(crate) struct Core {
     pub dram: Tier,
     pub dram_sums: SumGroups,
     pub disk: Option<Disk>,
+    /// How long a load waits for the disk.
     pub patience: Duration,
     closed: AtomicBool,
 }
 
 impl Core {
     /// Both tiers, empty.
-    pub fn new(settings: StoreSettings) -> Result<Self> {
+    pub fn new(settings: StoreSettings, patience: Duration) -> Result<Self> {
         let bytes = settings.dram_bytes.saturating_mul(ADDRESSES_PER_BYTE).max(ADDRESS_BYTES_MIN);
         let addresses = (bytes / PAGE_BYTES).next_multiple_of(SUMS_PER_PAGE);
         let frames = if settings.disk_bytes > 0 { (settings.dram_bytes / PAGE_BYTES / FRAMES_SHARE).max(FRAMES_MIN) } else { 0 };
@@ -46,7 +45,7 @@ impl Core {
             arena,
             dram,
             dram_sums: SumGroups::new(addresses),
-            patience: PATIENCE,
+            patience,
             closed: AtomicBool::new(false),
             settings,
         })

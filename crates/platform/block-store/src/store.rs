@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use forebay_types::{PAGE_BYTES, PageRun, Result, SegmentId};
 
@@ -9,6 +10,9 @@ use crate::settings::{SegmentSpec, StoreSettings};
 use crate::table::{PageBits, Segment, TierKind, by_block};
 use crate::threads::Threads;
 use crate::usage::{HeldBytes, RunState, TierUsage, Usage};
+
+/// How long a load waits for the disk; what has not come by then counts as missing.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The DRAM and disk tiers of one worker. Cheap to clone; the last clone to go ends the store's threads.
 #[derive(Clone)]
@@ -21,9 +25,13 @@ impl BlockStore {
     /// Sets up the DRAM tier and brings the disk tier back as it was. `Invalid` when the folder was written by a newer
     /// version or is in use by another process.
     pub fn open(settings: StoreSettings) -> Result<Self> {
+        Self::open_with(settings, PATIENCE)
+    }
+
+    fn open_with(settings: StoreSettings, patience: Duration) -> Result<Self> {
         settings.validate()?;
         let folder = Folder::open(&settings.folder)?;
-        let core = Arc::new(Core::new(settings)?);
+        let core = Arc::new(Core::new(settings, patience)?);
         if core.disk.is_some() {
             core.recover()?;
         }
@@ -199,5 +207,46 @@ fn append(runs: &mut Vec<PageRun>, more: Vec<PageRun>) {
             Some(last) if last.end() == run.start => last.len += run.len,
             _ => runs.push(run),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forebay_types::{ErrorKind, Owner};
+
+    /// A disk that takes longer than a reader waits: missing, with a warning, and no later answer lands in pages that
+    /// someone else has filled meanwhile.
+    #[tokio::test]
+    async fn a_slow_disk_counts_as_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = StoreSettings::new(folder.path(), 4 << 20).with_disk(8 << 20);
+        let spec = SegmentSpec { id: SegmentId(7), bytes: 1 << 20, owner: Owner::Cache, keep: false };
+        let run = PageRun::new(0, 256);
+        let fill = |store: &BlockStore| {
+            let mut fill = store.begin_fill(spec, run).unwrap();
+            fill.write(0, &[3; 1 << 20]).unwrap();
+            fill.finish()
+        };
+        let store = BlockStore::open(settings.clone()).unwrap();
+        fill(&store).unwrap();
+        store.close().await;
+        drop(store);
+
+        let store = BlockStore::open_with(settings, Duration::from_millis(50)).unwrap();
+        assert_eq!(store.state(spec.id, run).disk, [run]);
+        *store.core.disk().file.delay.lock() = Duration::from_millis(600);
+        store.load(spec.id, run).await.unwrap();
+        assert_eq!(store.state(spec.id, run).missing, [run]);
+        assert!(store.usage().warnings[0].contains("reading is paused"), "{:?}", store.usage().warnings);
+        assert_eq!(fill(&store).unwrap_err().kind(), ErrorKind::Retry, "the pages are still promised to the disk");
+        // The answer comes in the end, and is good.
+        let began = std::time::Instant::now();
+        while store.pin(spec.id, run).is_none() {
+            assert!(began.elapsed() < Duration::from_secs(10));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        fill(&store).unwrap();
+        assert!(store.pin(spec.id, run).unwrap().iter().all(|byte| *byte == 3));
     }
 }

@@ -80,6 +80,8 @@ impl Index {
         for part in records.chunks(1 << 14) {
             file.write_all(&bytes(part))?;
         }
+        // Complete before it takes the other's place, also if the machine stops in between.
+        file.sync_data()?;
         std::fs::rename(&path, &self.path)?;
         Ok((file, records.len() as u64))
     }

@@ -1,5 +1,7 @@
 //! The tiers from outside.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
+
 mod children;
 mod cost;
 mod damage;
@@ -11,4 +13,5 @@ mod model;
 mod pins;
 mod restart;
 mod scrub;
+mod storm;
 mod support;
