@@ -17,8 +17,8 @@ const WORKERS_AT_ONCE: usize = 32;
 /// freed, kept or counted is so at every worker.
 impl Client {
     /// Drops these versions from the tiers of all workers, kept ones too; gives the bytes that were given back.
-    pub async fn free(&self, versions: &[ObjectVersion]) -> Result<u64> {
-        let ids = segments(versions);
+    pub async fn free(&self, versions: impl AsRef<[ObjectVersion]>) -> Result<u64> {
+        let ids = segments(versions.as_ref());
         // This client's own pins would hold the pages.
         self.core.pins.forget(&ids);
         let mut freed = 0;
@@ -32,15 +32,15 @@ impl Client {
     }
 
     /// Sets or clears the administrator's pin on what is held of these versions.
-    pub async fn keep(&self, versions: &[ObjectVersion], keep: bool) -> Result<()> {
-        let requests = messages(&segments(versions), |segments| DataRequest::Keep { segments, keep });
+    pub async fn keep(&self, versions: impl AsRef<[ObjectVersion]>, keep: bool) -> Result<()> {
+        let requests = messages(&segments(versions.as_ref()), |segments| DataRequest::Keep { segments, keep });
         self.core.at_all_workers(&requests).await.map(|_| ())
     }
 
     /// What the cluster holds of each version, summed over its segments and all workers, in the same order. A version is
     /// kept when all that is held of it is.
-    pub async fn held(&self, versions: &[ObjectVersion]) -> Result<Vec<Held>> {
-        let ids = segments(versions);
+    pub async fn held(&self, versions: impl AsRef<[ObjectVersion]>) -> Result<Vec<Held>> {
+        let ids = segments(versions.as_ref());
         let mut by_segment = vec![Held::default(); ids.len()];
         for replies in self.core.at_all_workers(&messages(&ids, |segments| DataRequest::Held { segments })).await? {
             let mut at = 0;
@@ -76,7 +76,7 @@ impl Client {
             all.keep = kept.unwrap_or(false);
             all
         };
-        Ok(versions.iter().map(sum).collect())
+        Ok(versions.as_ref().iter().map(sum).collect())
     }
 }
 

@@ -1,6 +1,14 @@
 //! The client against scripted peers (what no real worker does on demand) and against whole small clusters.
 
+#![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
+
+mod cluster;
 mod scripted;
+mod standin;
 
 mod failover;
 mod in_place;
+mod prefetch;
+mod reads;
+mod stores;
+mod writes;

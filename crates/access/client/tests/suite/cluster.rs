@@ -1,0 +1,126 @@
+//! A whole small cluster in process, over a real S3 server.
+
+use std::time::Duration;
+
+use crate::standin::{Coordinator, CoordinatorSettings};
+use bytes::Bytes;
+use forebay_block_store::StoreSettings;
+use forebay_client::{Address, Client, ClientSettings, ControlRequest, PutCondition};
+use forebay_testing::{S3Server, S3Settings};
+use forebay_types::{BitRate, ForebayPath, MountOptions, ObjectInfo, Validate};
+use forebay_worker::{Worker, WorkerSettings};
+
+const BUCKET: &str = "data";
+
+pub struct Cluster {
+    pub s3: S3Server,
+    pub coordinator: Option<Coordinator>,
+    pub workers: Vec<Worker>,
+    address: Address,
+    folder: tempfile::TempDir,
+}
+
+impl Cluster {
+    /// Starts it with the mount `lake`, validated at every open.
+    pub async fn start(workers: usize) -> Self {
+        Self::start_with(workers, |_| {}).await
+    }
+
+    pub async fn start_with(workers: usize, change: impl FnOnce(&mut MountOptions)) -> Self {
+        let settings = S3Settings { buckets: vec![BUCKET.into()], anonymous: true, ..S3Settings::default() };
+        let s3 = S3Server::start(settings).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
+        let coordinator = Coordinator::start(CoordinatorSettings::new(local(), url)).await.unwrap();
+        let address = coordinator.address();
+        let mut cluster = Self { s3, coordinator: Some(coordinator), workers: Vec::new(), address, folder };
+        for _ in 0..workers {
+            cluster.add_worker().await;
+        }
+        let mut options = MountOptions {
+            endpoint: Some(cluster.s3.endpoint()),
+            anonymous: true,
+            validate: Validate::Always,
+            ..MountOptions::default()
+        };
+        change(&mut options);
+        let client = cluster.client(|_| {}).await;
+        let add = ControlRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}"), options };
+        client.control(add).await.unwrap();
+        cluster
+    }
+
+    pub async fn add_worker(&mut self) {
+        let folder = self.folder.path().join(format!("worker{}", self.workers.len()));
+        let store = StoreSettings::new(folder.join("tiers"), 256 << 20);
+        let mut settings = WorkerSettings::new(self.address.clone(), local(), store);
+        settings.unix_socket = Some(folder.join("worker.sock"));
+        self.workers.push(Worker::start(settings).await.unwrap());
+    }
+
+    /// A client that knows all workers.
+    pub async fn client(&self, change: impl FnOnce(&mut ClientSettings)) -> Client {
+        let mut settings = ClientSettings::new(self.address.clone());
+        settings.storage.max_retries = 1;
+        change(&mut settings);
+        let client = Client::connect(settings).await.unwrap();
+        assert_eq!(client.view().workers.len(), self.workers.len());
+        client
+    }
+
+    /// An object that is there without the cluster's doing.
+    pub fn store(&self, key: &str, bytes: &[u8]) {
+        self.s3.put(BUCKET, key, bytes).unwrap();
+    }
+
+    pub async fn stop_workers(&mut self) {
+        for worker in self.workers.drain(..) {
+            worker.shutdown().await;
+        }
+    }
+
+    pub async fn stop_coordinator(&mut self) {
+        if let Some(coordinator) = self.coordinator.take() {
+            coordinator.shutdown().await;
+        }
+    }
+
+    /// Bytes that all workers have under pins.
+    pub fn pinned(&self) -> u64 {
+        self.workers.iter().map(|worker| worker.report().dram.2).sum()
+    }
+}
+
+fn local() -> Address {
+    Address::Tcp("127.0.0.1:0".into())
+}
+
+pub fn path(key: &str) -> ForebayPath {
+    format!("/lake/{key}").parse().unwrap()
+}
+
+/// Bytes that a seed says.
+pub fn bytes(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut bytes = Vec::with_capacity(len + 8);
+    while bytes.len() < len {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(len);
+    bytes
+}
+
+pub fn rate(bytes_per_sec: u64) -> Option<BitRate> {
+    Some(BitRate::from_bytes_per_sec(bytes_per_sec))
+}
+
+pub async fn put(client: &Client, key: &str, bytes: Vec<u8>) -> ObjectInfo {
+    client.put(&path(key), Bytes::from(bytes), PutCondition::Any).await.unwrap()
+}
+
+pub async fn pause(millis: u64) {
+    tokio::time::sleep(Duration::from_millis(millis)).await;
+}

@@ -1,0 +1,121 @@
+//! Writing, deleting, listing, loading, keeping, freeing.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use forebay_client::PutCondition;
+use forebay_types::{ErrorKind, Key};
+use futures::TryStreamExt;
+
+use crate::cluster::{Cluster, bytes, path, put};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_written_is_read_and_listed() {
+    let cluster = Cluster::start(3).await;
+    let client = cluster.client(|_| {}).await;
+    let keys = ["a", "a//b", "a/b", "dir/", "dir/x", "p c%20/é", "z"];
+    for (seed, key) in keys.iter().enumerate() {
+        let data = bytes(seed as u64, 10_000 + seed);
+        let info = put(&client, key, data.clone()).await;
+        assert_eq!((info.version.key.as_str(), info.version.size), (*key, data.len() as u64));
+        assert!(client.read(client.operation(), &info.version, 0..info.version.size).await.unwrap() == data);
+    }
+    let listed: Vec<_> = client.list_all(&path("")).await.unwrap();
+    let mut expected: Vec<_> = keys.iter().map(|key| Key::new(key).unwrap()).collect();
+    expected.sort();
+    assert_eq!(listed.iter().map(|info| info.version.key.clone()).collect::<Vec<_>>(), expected);
+    let pages: Vec<_> = client.list(&path(""), true).await.unwrap().try_collect().await.unwrap();
+    let folders: Vec<_> = pages.iter().flat_map(|page| page.folders.iter().map(Key::as_str)).collect();
+    assert_eq!(folders, ["a/", "dir/", "p c%20/"]);
+    client.delete(&path("a//b")).await.unwrap();
+    client.delete(&path("never-there")).await.unwrap();
+    assert_eq!(client.open(&path("a//b")).await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(client.list_all(&path("a")).await.unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn conditions_hold() {
+    let cluster = Cluster::start(1).await;
+    let client = cluster.client(|_| {}).await;
+    let data = Bytes::from_static(b"one");
+    let first = client.put(&path("x"), data.clone(), PutCondition::Absent).await.unwrap();
+    let error = client.put(&path("x"), data, PutCondition::Absent).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    let over = PutCondition::Version(first.version.tag.clone());
+    client.put(&path("x"), Bytes::from_static(b"two"), over.clone()).await.unwrap();
+    let error = client.put(&path("x"), Bytes::from_static(b"three"), over).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    let error = client.put(&path(""), Bytes::new(), PutCondition::Any).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_only_mount_refuses() {
+    let cluster = Cluster::start_with(1, |options| options.read_only = true).await;
+    let client = cluster.client(|_| {}).await;
+    let error = client.put(&path("x"), Bytes::new(), PutCondition::Any).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert_eq!(client.delete(&path("x")).await.unwrap_err().kind(), ErrorKind::Denied);
+    assert_eq!(cluster.s3.counters().puts, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_objects_go_in_parts_and_unfinished_ones_leave_nothing() {
+    let cluster = Cluster::start(1).await;
+    let client = cluster.client(|_| {}).await;
+    let data = bytes(5, 21_000_003);
+    let info = client.put(&path("whole"), Bytes::from(data.clone()), PutCondition::Any).await.unwrap();
+    assert!(client.read(client.operation(), &info.version, 0..info.version.size).await.unwrap() == data);
+    let mut writer = client.writer(&path("pieces")).await.unwrap();
+    for piece in data.chunks(1_234_567) {
+        writer.write(Bytes::copy_from_slice(piece)).await.unwrap();
+    }
+    let info = writer.finish_if(PutCondition::Absent).await.unwrap();
+    assert!(client.read(client.operation(), &info.version, 0..info.version.size).await.unwrap() == data);
+    let mut writer = client.writer(&path("given-up")).await.unwrap();
+    writer.write(Bytes::from(data)).await.unwrap();
+    drop(writer);
+    assert_eq!(client.open(&path("given-up")).await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(client.list_all(&path("")).await.unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn loaded_is_held_kept_and_freed() {
+    let cluster = Cluster::start(3).await;
+    let client = cluster.client(|_| {}).await;
+    let mut versions = Vec::new();
+    for ix in 0..20u64 {
+        cluster.store(&format!("o{ix:02}"), &bytes(ix, 100_000));
+        versions.push(client.open(&path(&format!("o{ix:02}"))).await.unwrap().version);
+    }
+    assert!(client.held(&versions).await.unwrap().iter().all(|held| held.bytes == 0));
+    let most = AtomicU64::new(0);
+    let progress = |done| _ = most.fetch_max(done, Ordering::Relaxed);
+    let loaded = client.load(versions.clone(), true, progress).await.unwrap();
+    assert_eq!((loaded.objects, loaded.bytes, most.into_inner()), (20, 2_000_000, 2_000_000));
+    assert!(loaded.bytes_fetched >= 2_000_000, "{loaded:?}");
+    let held = client.held(&versions).await.unwrap();
+    assert!(held.iter().all(|held| held.bytes >= 100_000 && held.keep), "{held:?}");
+    cluster.s3.reset_counters();
+    assert_eq!(client.load(versions.clone(), false, |_| {}).await.unwrap().bytes_fetched, 0);
+    client.keep(&versions, false).await.unwrap();
+    assert!(client.held(&versions).await.unwrap().iter().all(|held| !held.keep));
+    client.read(client.operation(), &versions[0], 0..100_000).await.unwrap();
+    assert!(client.free(&versions).await.unwrap() >= 2_000_000);
+    assert!(client.held(&versions).await.unwrap().iter().all(|held| held.bytes == 0));
+    assert_eq!(cluster.s3.counters().gets, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_load_that_misses_an_object_says_so() {
+    let cluster = Cluster::start(1).await;
+    let client = cluster.client(|_| {}).await;
+    cluster.store("a", &bytes(1, 1000));
+    cluster.store("b", &bytes(2, 1000));
+    let versions: Vec<_> = client.list_all(&path("")).await.unwrap().into_iter().map(|info| info.version).collect();
+    cluster.store("a", &bytes(3, 1000));
+    let error = client.load(versions.clone(), false, |_| {}).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert!(error.message().contains("1 of 2 objects") && error.message().contains("/lake/a"), "{error}");
+    assert!(client.held(&versions[1..]).await.unwrap()[0].bytes >= 1000, "the other one is loaded");
+}
