@@ -92,3 +92,28 @@ pub struct Listing {
     /// Where the next page goes on (`after`); none at the end.
     pub next: Option<Key>,
 }
+
+/// Where a page goes on: behind `after`, and, where `after` is or lies in a folder that was shown as one, behind all of
+/// it.
+pub(crate) fn behind(prefix: &Key, folders: bool, after: &Key) -> String {
+    let below = after.as_str().strip_prefix(prefix.as_str()).filter(|_| folders);
+    match below.and_then(|below| below.find('/')) {
+        Some(slash) => format!("{}\u{10ffff}", &after.as_str()[..prefix.as_str().len() + slash + 1]),
+        None => after.as_str().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_go_on_behind_a_folder() {
+        let key = |key: &str| Key::new(key).unwrap();
+        assert_eq!(behind(&key("a/"), true, &key("a/b/")), "a/b/\u{10ffff}");
+        assert_eq!(behind(&key("a/"), true, &key("a/b/c")), "a/b/\u{10ffff}");
+        assert_eq!(behind(&key("a/"), true, &key("a/")), "a/");
+        assert_eq!(behind(&key("a/"), true, &key("a/b")), "a/b");
+        assert_eq!(behind(&key("a/"), false, &key("a/b/c")), "a/b/c");
+    }
+}

@@ -87,6 +87,11 @@ impl Parts for FileParts {
 
     async fn abort(&self) -> Result<()> {
         let draft = self.draft.lock().take();
-        self.files.aside(move |_| Ok(drop(draft))).await
+        self.files
+            .aside(move |_| {
+                drop(draft);
+                Ok(())
+            })
+            .await
     }
 }

@@ -7,7 +7,7 @@ use super::S3;
 use super::answer::tag;
 use super::call::{Call, Kind};
 use super::xml::{Listed, Page};
-use crate::request::Listing;
+use crate::request::{Listing, behind};
 
 /// Most keys that S3 lists at once.
 const PAGE_MAX: usize = 1000;
@@ -88,16 +88,6 @@ impl S3 {
     }
 }
 
-/// Where a page goes on: behind `after`, and, where `after` is or lies in a folder that was shown as one, behind all of
-/// it.
-fn behind(prefix: &Key, folders: bool, after: &Key) -> String {
-    let below = after.as_str().strip_prefix(prefix.as_str()).filter(|_| folders);
-    match below.and_then(|below| below.find('/')) {
-        Some(slash) => format!("{}\u{10ffff}", &after.as_str()[..prefix.as_str().len() + slash + 1]),
-        None => after.as_str().into(),
-    }
-}
-
 fn last(listing: &Listing) -> Option<Key> {
     let object = listing.objects.last().map(|object| &object.version.key);
     object.max(listing.folders.last()).cloned()
@@ -118,15 +108,5 @@ mod tests {
         assert_eq!(decode("a%2F+b%2B%25").as_deref(), Some("a/ b+%"));
         assert_eq!(decode("a/%20b").as_deref(), Some("a/ b"));
         assert_eq!(decode("%FF"), None);
-    }
-
-    #[test]
-    fn pages_go_on_behind_a_folder() {
-        let key = |key: &str| Key::new(key).unwrap();
-        assert_eq!(behind(&key("a/"), true, &key("a/b/")), "a/b/\u{10ffff}");
-        assert_eq!(behind(&key("a/"), true, &key("a/b/c")), "a/b/\u{10ffff}");
-        assert_eq!(behind(&key("a/"), true, &key("a/")), "a/");
-        assert_eq!(behind(&key("a/"), true, &key("a/b")), "a/b");
-        assert_eq!(behind(&key("a/"), false, &key("a/b/c")), "a/b/c");
     }
 }

@@ -5,5 +5,6 @@ mod conformance;
 mod faults;
 mod files;
 mod lab;
+mod objects;
 mod s3;
 mod second_server;
