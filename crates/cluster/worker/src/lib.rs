@@ -1,1 +1,46 @@
-//! forebay-worker
+//! The worker: serves, fills, counts, reports.
+//!
+//! Owns: the answers to every [`forebay_protocol::DataRequest`], the fetching of missing pages (once for everyone who
+//! waits), the caches of versions and listings with the mounts' rules, the uploads and pins of its connections, and the
+//! counters of what was read. It keeps its place in the cluster by a heartbeat each second and goes on with its last view
+//! and shares while the coordinator is away.
+//!
+//! Never does: decide about mounts, placement or bandwidth, which is the coordinator's; touch shared storage, tiers or
+//! sockets other than through `platform`. An error of a tier is a miss here, never a failed read.
+//!
+//! The way of a read: `session` (a request arrives) -> `read` (is it in DRAM?) -> `obtain` (what is missing, and from
+//! where) -> `fill` (who fetches it already?) -> `transfer` (one request to shared storage).
+//!
+//! Start with [`Worker::start`].
+
+mod changes;
+mod count;
+mod discover;
+mod fill;
+mod flight;
+mod gate;
+mod identity;
+mod in_place;
+mod latest;
+mod listings;
+mod membership;
+mod metrics;
+mod mounts;
+mod obtain;
+mod peers;
+mod pins;
+mod prefetch;
+mod read;
+mod segment;
+mod serving;
+mod session;
+mod settings;
+mod start;
+mod transfer;
+mod uploads;
+mod versions;
+mod write;
+
+pub use count::{SegmentCount, Window};
+pub use settings::{Tuning, WorkerSettings};
+pub use start::Worker;

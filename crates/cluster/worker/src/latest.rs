@@ -1,0 +1,161 @@
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use forebay_protocol::RangeSpec;
+use forebay_shared_storage::{Class, Get, GetRange};
+use forebay_types::{Error, ErrorKind, Key, MountId, ObjectInfo, PAGE_BYTES, Result, SEGMENT_BYTES};
+
+use crate::fill::Ticket;
+use crate::mounts::MountDoor;
+use crate::read::{Answer, Reader};
+use crate::segment::Segment;
+use crate::serving::Serving;
+use crate::transfer::Source;
+
+/// How often an object may be overwritten between its open and its read before the reader hears of it.
+const ATTEMPTS: usize = 3;
+/// A suffix up to this is asked for as such; a longer one is worth asking for the size first.
+const SUFFIX_MAX: u64 = 8 << 20;
+/// Nothing starts past this.
+const OBJECT_BYTES_MAX: u64 = 1 << 57;
+
+impl Serving {
+    /// The current version of an object, as fresh as the mount's rule wants it.
+    pub(crate) async fn open(&self, mount: MountId, key: &Key) -> Result<ObjectInfo> {
+        let door = self.mount(mount).await?;
+        self.versions.resolve(mount, key, door.mount.options.validate, async { door.storage()?.head(key).await }).await
+    }
+
+    /// Bytes of the current version, up to the segment's end: the version, the first byte, their number, the bytes.
+    pub(crate) async fn read_latest(
+        &self,
+        reader: Reader<'_>,
+        mount: MountId,
+        key: &Key,
+        range: RangeSpec,
+    ) -> Result<(ObjectInfo, u64, u32, Answer)> {
+        let door = self.mount(mount).await?;
+        let mut attempt = 1;
+        loop {
+            // The tickets keep what the opening request brings along on its way until the read has joined it.
+            let (info, _tickets) = self.latest(&door, key, range).await?;
+            let bytes =
+                resolve(range, info.version.size).map_err(|error| error.context(format!("/{}/{key}", door.mount.name)))?;
+            let len = (bytes.end - bytes.start) as u32;
+            match self.read(reader, &info.version, bytes.start, len).await {
+                Err(error) if error.kind() == ErrorKind::Conflict && attempt < ATTEMPTS => attempt += 1,
+                result => return Ok((info, bytes.start, len, result?)),
+            }
+        }
+    }
+
+    /// The current version. An object that nothing is known of is asked for its bytes at once, which tells the version too.
+    async fn latest(&self, door: &Arc<MountDoor>, key: &Key, range: RangeSpec) -> Result<(ObjectInfo, Option<Ticket>)> {
+        let mut ticket = None;
+        let info = self
+            .versions
+            .resolve(door.mount.id, key, door.mount.options.validate, async {
+                match first_get(range).filter(|_| !self.has_some_of(door.mount.id, key, range)) {
+                    Some(get) => self.get_latest(door, key, get, &mut ticket).await,
+                    None => door.storage()?.head(key).await,
+                }
+            })
+            .await?;
+        Ok((info, ticket))
+    }
+
+    /// Whether bytes of the version that was seen last are here, so that asking whether it still stands costs less than
+    /// asking for bytes again.
+    fn has_some_of(&self, mount: MountId, key: &Key, range: RangeSpec) -> bool {
+        let Some(info) = self.versions.last_seen(mount, key) else { return false };
+        let Ok(bytes) = resolve(range, info.version.size) else { return false };
+        Segment::holding(&info.version, bytes.start).is_ok_and(|segment| self.store.held(segment.id).bytes > 0)
+    }
+
+    /// One GET for the version and the bytes.
+    async fn get_latest(
+        &self,
+        door: &Arc<MountDoor>,
+        key: &Key,
+        range: GetRange,
+        ticket: &mut Option<Ticket>,
+    ) -> Result<ObjectInfo> {
+        let asked = Instant::now();
+        let storage = door.storage()?;
+        let permit = door.gate.enter(u64::MAX, Class::Demand).await;
+        let body = match storage.get(Get { key, range, if_match: None, class: Class::Demand }).await {
+            Ok(body) => body,
+            // The object ends before the range: the reader is told its size, and whether that is an error.
+            Err(error) if error.kind() == ErrorKind::Invalid => return storage.head(key).await,
+            Err(error) => return Err(error),
+        };
+        let info = body.info.clone();
+        // Known before the bytes are here, so that others join them.
+        self.versions.learn(&info, asked);
+        if let Ok(segment) = Segment::holding(&info.version, body.range.start.min(info.version.size.saturating_sub(1)))
+            && let Some(run) = segment.pages_within(body.range.clone())
+        {
+            let skip = segment.start + run.bytes().start - body.range.start;
+            let wanted = self.wanted(door, segment, Class::Demand, false);
+            *ticket = self.fills.adopt(&wanted, run, Source::Open { body, skip, permit });
+        }
+        Ok(info)
+    }
+}
+
+/// What to ask for when the version is not known: whole pages within one segment. None when the answer could not be used
+/// for one.
+fn first_get(range: RangeSpec) -> Option<GetRange> {
+    let page = |at: u64| at / PAGE_BYTES * PAGE_BYTES;
+    let segment_end = |at: u64| (at / SEGMENT_BYTES + 1) * SEGMENT_BYTES;
+    match range {
+        RangeSpec::Bounded { start, len } if len > 0 && start < OBJECT_BYTES_MAX => {
+            let end = start.saturating_add(len).min(segment_end(start));
+            Some(GetRange::Bounded(page(start)..end.next_multiple_of(PAGE_BYTES)))
+        }
+        RangeSpec::From { start } if start < OBJECT_BYTES_MAX => Some(GetRange::Bounded(page(start)..segment_end(start))),
+        // The object's size is not known, so neither is where a page begins: up to a page more holds the first one whole.
+        RangeSpec::Suffix { len } if (1..=SUFFIX_MAX).contains(&len) => Some(GetRange::Suffix(len + PAGE_BYTES - 1)),
+        _ => None,
+    }
+}
+
+/// The bytes of an object of `size` that are meant, up to the end of the segment that they start in. `Invalid` when the
+/// object ends before them.
+fn resolve(range: RangeSpec, size: u64) -> Result<Range<u64>> {
+    let (start, end) = match range {
+        RangeSpec::Bounded { start, len } => (start, start.saturating_add(len).min(size)),
+        RangeSpec::From { start } => (start, size),
+        RangeSpec::Suffix { len } => (size.saturating_sub(len), size),
+    };
+    if start > size {
+        return Err(Error::invalid(format!("byte {start} was asked for, the object has {size} bytes")));
+    }
+    Ok(start..end.min((start / SEGMENT_BYTES + 1) * SEGMENT_BYTES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_request_is_whole_pages_of_one_segment() {
+        let bounded = |start, len| first_get(RangeSpec::Bounded { start, len });
+        assert_eq!(bounded(0, 1), Some(GetRange::Bounded(0..4096)));
+        assert_eq!(bounded(5000, 4000), Some(GetRange::Bounded(4096..12288)));
+        assert_eq!(bounded(SEGMENT_BYTES - 1, 100), Some(GetRange::Bounded(SEGMENT_BYTES - 4096..SEGMENT_BYTES)));
+        assert_eq!(bounded(u64::MAX, u64::MAX), None);
+        assert_eq!(first_get(RangeSpec::Suffix { len: 8 }), Some(GetRange::Suffix(8 + 4095)));
+    }
+
+    #[test]
+    fn ranges_end_with_object_and_segment() {
+        assert_eq!(resolve(RangeSpec::From { start: 0 }, SEGMENT_BYTES + 1).unwrap(), 0..SEGMENT_BYTES);
+        assert_eq!(resolve(RangeSpec::Suffix { len: 100 }, 30).unwrap(), 0..30);
+        assert_eq!(resolve(RangeSpec::Bounded { start: 10, len: u64::MAX }, 30).unwrap(), 10..30);
+        assert_eq!(resolve(RangeSpec::Bounded { start: 30, len: 5 }, 30).unwrap(), 30..30);
+        assert!(resolve(RangeSpec::Bounded { start: 31, len: 5 }, 30).is_err());
+        assert_eq!(resolve(RangeSpec::From { start: 0 }, 0).unwrap(), 0..0);
+    }
+}

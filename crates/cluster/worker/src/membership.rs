@@ -1,0 +1,155 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use forebay_protocol::{ControlReply, ControlRequest, Heartbeat, WorkerInfo, decode, encode};
+use forebay_transport::{Address, Connection, Security};
+use forebay_types::{Error, ErrorKind, Result};
+
+use crate::metrics::publish;
+use crate::serving::Serving;
+use crate::settings::Tuning;
+
+/// How long the coordinator may take for an answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// Longest time between two tries to reach it.
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
+/// Shortest time between two heartbeats, whoever asks for news.
+const BEAT_GAP: Duration = Duration::from_millis(20);
+/// A counting period of popularity.
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// A worker's place in the cluster: registered once, then kept by heartbeats.
+pub(crate) struct Membership {
+    serving: Arc<Serving>,
+    info: WorkerInfo,
+    coordinator: Address,
+    security: Security,
+    line: Option<Connection>,
+    /// Beats that got no answer in a row.
+    failures: u32,
+}
+
+impl Membership {
+    pub(crate) fn new(serving: Arc<Serving>, info: WorkerInfo, coordinator: Address, security: Security) -> Self {
+        Self { serving, info, coordinator, security, line: None, failures: 0 }
+    }
+
+    /// Joins the cluster; tries again while the coordinator is away, up to `within`.
+    pub(crate) async fn join(&mut self, within: Duration) -> Result<()> {
+        let began = Instant::now();
+        loop {
+            match self.register().await {
+                Err(error) if matches!(error.kind(), ErrorKind::Retry | ErrorKind::Closed) && began.elapsed() < within => {
+                    self.failures += 1;
+                    tracing::debug!(coordinator = %self.coordinator, %error, "waiting for the coordinator");
+                    tokio::time::sleep(self.backoff(Duration::from_millis(50))).await;
+                }
+                Err(error) => return Err(error.context(format!("worker can't join the coordinator at {}", self.coordinator))),
+                Ok(()) => {
+                    self.failures = 0;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Beats for ever.
+    pub(crate) async fn keep(mut self, tuning: Tuning) {
+        loop {
+            let wait = if self.failures == 0 { tuning.beat } else { self.backoff(tuning.beat.min(Duration::from_millis(200))) };
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = self.serving.ask_news.notified() => tokio::time::sleep(BEAT_GAP).await,
+            }
+            self.beat().await;
+            if self.serving.counts.age() >= WINDOW {
+                self.serving.counts.roll();
+            }
+        }
+    }
+
+    /// One heartbeat. Without an answer everything goes on with the last view and shares.
+    pub(crate) async fn beat(&mut self) {
+        match self.try_beat().await {
+            Ok(()) => {
+                if self.failures > 0 {
+                    tracing::info!(coordinator = %self.coordinator, "coordinator is back");
+                }
+                self.failures = 0;
+                self.serving.tell_news();
+            }
+            Err(error) => {
+                if self.failures == 0 {
+                    tracing::warn!(coordinator = %self.coordinator, %error, "coordinator is away: going on with its last view");
+                }
+                self.failures = self.failures.saturating_add(1);
+                self.line = None;
+            }
+        }
+    }
+
+    async fn try_beat(&mut self) -> Result<()> {
+        let serving = Arc::clone(&self.serving);
+        let report = serving.report();
+        publish(&report, serving.in_place.bytes(), |mount| serving.mounts.find(mount).map(|door| door.mount.name.clone()));
+        let have = serving.view().version;
+        let beat = Heartbeat { worker: serving.id, have, demand: serving.mounts.demand(), report };
+        match self.ask(ControlRequest::Heartbeat(beat)).await {
+            Ok(ControlReply::Beat { view, shares, .. }) => {
+                if let Some(view) = view {
+                    serving.set_view(view);
+                }
+                serving.mounts.set_shares(&shares);
+                Ok(())
+            }
+            Ok(_) => Err(Error::internal("the coordinator answered a heartbeat with something else")),
+            // It has started anew, or thought that this worker was lost.
+            Err(error) if error.kind() == ErrorKind::NotFound => self.register().await,
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn register(&mut self) -> Result<()> {
+        match self.ask(ControlRequest::Register(self.info.clone())).await? {
+            ControlReply::View(view) => {
+                tracing::info!(coordinator = %self.coordinator, worker = %self.info.id, version = view.version, "joined the cluster");
+                self.serving.set_view(view);
+                Ok(())
+            }
+            _ => Err(Error::internal("the coordinator answered a registration with something else")),
+        }
+    }
+
+    async fn ask(&mut self, request: ControlRequest) -> Result<ControlReply> {
+        ask(&self.coordinator, &self.security, &mut self.line, request).await
+    }
+
+    fn backoff(&self, first: Duration) -> Duration {
+        first.saturating_mul(1 << self.failures.min(10)).min(BACKOFF_MAX)
+    }
+}
+
+/// Asks the coordinator over `line`, which is made anew when it has ended.
+pub(crate) async fn ask(
+    coordinator: &Address,
+    security: &Security,
+    line: &mut Option<Connection>,
+    request: ControlRequest,
+) -> Result<ControlReply> {
+    let answer = async {
+        let connection = match line.take().filter(|line| !line.is_closed()) {
+            Some(connection) => connection,
+            None => Connection::connect(coordinator, security).await?,
+        };
+        let answer = connection.call(encode(&request), Vec::new()).await?;
+        *line = Some(connection);
+        match decode(&answer.meta)? {
+            ControlReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            reply => Ok(reply),
+        }
+    };
+    match tokio::time::timeout(ANSWER_WITHIN, answer).await {
+        Ok(result) => result,
+        Err(_) => Err(Error::retry(format!("the coordinator at {coordinator} does not answer: see whether it runs"))),
+    }
+}

@@ -1,0 +1,180 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use forebay_protocol::{ClusterView, MountShare, StorageCounters};
+use forebay_shared_storage::{Counters, Storage, StorageSettings};
+use forebay_types::{Error, Key, Mount, MountId, Result};
+use parking_lot::Mutex;
+
+use crate::gate::Gate;
+
+/// The mounts of the view, each with its door to shared storage.
+pub(crate) struct Mounts {
+    doors: ArcSwap<HashMap<MountId, Arc<MountDoor>>>,
+    settings: StorageSettings,
+}
+
+/// One mount: its options and, from the first use on, its shared storage.
+pub(crate) struct MountDoor {
+    pub(crate) mount: Mount,
+    pub(crate) gate: Arc<Gate>,
+    settings: StorageSettings,
+    state: Mutex<DoorState>,
+}
+
+struct DoorState {
+    storage: Option<Storage>,
+    share: MountShare,
+    /// Of doors of this mount that changed options have closed.
+    before: StorageCounters,
+}
+
+impl MountDoor {
+    fn new(mount: Mount, settings: StorageSettings, share: MountShare, before: StorageCounters) -> Self {
+        Self { mount, gate: Arc::default(), settings, state: Mutex::new(DoorState { storage: None, share, before }) }
+    }
+
+    /// Shared storage; opened at the first call. An error is not remembered: credentials may come later.
+    pub(crate) fn storage(&self) -> Result<Storage> {
+        let mut state = self.state.lock();
+        if let Some(storage) = &state.storage {
+            return Ok(storage.clone());
+        }
+        let storage = Storage::open(&self.mount, self.settings.clone())?;
+        storage.set_share(state.share.bytes_per_sec, state.share.burst_bytes);
+        state.storage = Some(storage.clone());
+        Ok(storage)
+    }
+
+    /// `Denied` on a read-only mount.
+    pub(crate) fn check_writable(&self, key: &Key) -> Result<()> {
+        if self.mount.options.read_only {
+            let name = &self.mount.name;
+            return Err(Error::denied(format!(
+                "/{name}/{key}: mount {name} is read-only: write to another mount, or change its options with `forebay mount set {name}`"
+            )));
+        }
+        Ok(())
+    }
+
+    fn set_share(&self, share: MountShare) {
+        let mut state = self.state.lock();
+        if state.share != share {
+            state.share = share;
+            if let Some(storage) = &state.storage {
+                storage.set_share(share.bytes_per_sec, share.burst_bytes);
+            }
+        }
+    }
+
+    fn counters(&self) -> StorageCounters {
+        let state = self.state.lock();
+        sum(state.before, state.storage.as_ref().map(|storage| convert(storage.counters())).unwrap_or_default())
+    }
+
+    fn demand(&self) -> Option<u64> {
+        self.mount.options.bandwidth?;
+        Some(self.state.lock().storage.as_ref().map_or(0, Storage::demand_bytes_per_sec))
+    }
+}
+
+impl Mounts {
+    pub(crate) fn new(settings: StorageSettings) -> Self {
+        Self { doors: ArcSwap::default(), settings }
+    }
+
+    /// The mount's door, where the view has it.
+    pub(crate) fn find(&self, id: MountId) -> Option<Arc<MountDoor>> {
+        self.doors.load().get(&id).cloned()
+    }
+
+    /// All doors, in order of their mounts' ids.
+    pub(crate) fn all(&self) -> Vec<Arc<MountDoor>> {
+        let mut doors: Vec<_> = self.doors.load().values().cloned().collect();
+        doors.sort_by_key(|door| door.mount.id);
+        doors
+    }
+
+    /// Takes over the mounts of a view. Doors of mounts that did not change stay open; the ids of those that are gone are
+    /// returned.
+    pub(crate) fn set(&self, view: &ClusterView) -> Vec<MountId> {
+        let old = self.doors.load_full();
+        let doors = view.mounts.iter().map(|mount| {
+            let door = match old.get(&mount.id) {
+                Some(door) if door.mount == *mount => Arc::clone(door),
+                Some(door) => {
+                    let share = first_share(mount, view.workers.len(), Some(door.state.lock().share));
+                    Arc::new(MountDoor::new(mount.clone(), self.settings.clone(), share, door.counters()))
+                }
+                None => {
+                    let share = first_share(mount, view.workers.len(), None);
+                    Arc::new(MountDoor::new(mount.clone(), self.settings.clone(), share, StorageCounters::default()))
+                }
+            };
+            (mount.id, door)
+        });
+        let doors: HashMap<_, _> = doors.collect();
+        let gone = old.keys().filter(|id| !doors.contains_key(id)).copied().collect();
+        self.doors.store(Arc::new(doors));
+        gone
+    }
+
+    /// Applies the worker's shares of the bounds.
+    pub(crate) fn set_shares(&self, shares: &[MountShare]) {
+        let doors = self.doors.load();
+        for share in shares {
+            if let Some(door) = doors.get(&share.mount) {
+                door.set_share(*share);
+            }
+        }
+    }
+
+    /// What each mount with a bound would give this worker, were there no bound, in bytes a second.
+    pub(crate) fn demand(&self) -> Vec<(MountId, u64)> {
+        self.all().iter().filter_map(|door| Some((door.mount.id, door.demand()?))).collect()
+    }
+
+    /// Requests and bytes of each mount since the worker's start.
+    pub(crate) fn counters(&self) -> Vec<(MountId, StorageCounters)> {
+        self.all().iter().map(|door| (door.mount.id, door.counters())).collect()
+    }
+}
+
+/// The share until the coordinator gives one: the bound in equal parts, so that the workers together keep it.
+fn first_share(mount: &Mount, workers: usize, last: Option<MountShare>) -> MountShare {
+    let equal = mount.options.bandwidth.map(|bound| (bound.bytes_per_sec() / workers.max(1) as u64).max(1));
+    let bytes_per_sec = match (equal, last.and_then(|share| share.bytes_per_sec)) {
+        (Some(equal), Some(last)) => Some(equal.min(last)),
+        (equal, _) => equal,
+    };
+    MountShare { mount: mount.id, bytes_per_sec, burst_bytes: mount.options.burst.map_or(1 << 20, |burst| burst.0) }
+}
+
+fn convert(counters: Counters) -> StorageCounters {
+    StorageCounters {
+        gets: counters.gets,
+        heads: counters.heads,
+        lists: counters.lists,
+        puts: counters.puts,
+        deletes: counters.deletes,
+        retries: counters.retries,
+        bytes_in: counters.bytes_in,
+        bytes_out: counters.bytes_out,
+        socket_bytes_in: counters.socket_bytes_in,
+    }
+}
+
+fn sum(a: StorageCounters, b: StorageCounters) -> StorageCounters {
+    StorageCounters {
+        gets: a.gets + b.gets,
+        heads: a.heads + b.heads,
+        lists: a.lists + b.lists,
+        puts: a.puts + b.puts,
+        deletes: a.deletes + b.deletes,
+        retries: a.retries + b.retries,
+        bytes_in: a.bytes_in + b.bytes_in,
+        bytes_out: a.bytes_out + b.bytes_out,
+        socket_bytes_in: a.socket_bytes_in + b.socket_bytes_in,
+    }
+}

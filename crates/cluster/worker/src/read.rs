@@ -1,0 +1,94 @@
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use forebay_protocol::Span;
+use forebay_shared_storage::Class;
+use forebay_types::{Error, ObjectVersion, OperationId, PageRun, Result};
+
+use crate::obtain::{Missed, Obtained};
+use crate::segment::Segment;
+use crate::serving::Serving;
+use crate::session::WorkerSession;
+
+/// The bytes of a read, or where they are.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) in_place: Option<(u64, Span)>,
+    pub(crate) payload: Vec<Bytes>,
+}
+
+/// Who reads, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    pub(crate) session: &'a WorkerSession,
+    pub(crate) operation: OperationId,
+    /// Asked for in place, by a client that may.
+    pub(crate) in_place: bool,
+}
+
+impl Serving {
+    /// Bytes of one version within one segment.
+    pub(crate) async fn read(&self, reader: Reader<'_>, version: &ObjectVersion, start: u64, len: u32) -> Result<Answer> {
+        let began = Instant::now();
+        let door = match self.mounts.find(version.mount) {
+            Some(door) => door,
+            None => self.mount(version.mount).await?,
+        };
+        if len == 0 {
+            return Ok(Answer::default());
+        }
+        let segment = Segment::holding(version, start)?;
+        let (id, range) = (segment.id, start - segment.start..start - segment.start + u64::from(len));
+        if range.end > u64::from(segment.bytes) {
+            return Err(Error::invalid(format!(
+                "{}: bytes {start}..{} go past their segment's end at {}",
+                version.key,
+                start + u64::from(len),
+                segment.end()
+            )));
+        }
+        let run = PageRun::covering(range.clone()).expect("the range is not empty");
+        let (answer, missed) = match self.store.pin(id, run) {
+            Some(pinned) => (answer(reader, Obtained::Whole(pinned), run, range.clone()), Missed::default()),
+            None => {
+                let wanted = self.wanted(&door, segment, Class::Demand, false);
+                if self.is_wide(run) {
+                    let (payload, missed) = self.obtain_wide(&wanted, run, range.clone()).await?;
+                    (Answer { in_place: None, payload }, missed)
+                } else {
+                    let (obtained, missed) = self.obtain(&wanted, run).await?;
+                    (answer(reader, obtained, run, range.clone()), missed)
+                }
+            }
+        };
+        let took = began.elapsed();
+        self.meters.read(1, len.into(), u64::from(len) - missed.bytes_of(&range).min(len.into()));
+        self.meters.took(took);
+        self.counts.read(reader.operation, id, 1, len.into(), took);
+        Ok(answer)
+    }
+
+    /// Reads in place that a client reports.
+    pub(crate) fn count_in_place(&self, counts: &[forebay_protocol::InPlaceCount]) {
+        for count in counts {
+            self.store.touch(count.segment, None, count.reads);
+            self.meters.read(count.reads.into(), count.bytes, count.bytes);
+            self.counts.read(count.operation, count.segment, count.reads.into(), count.bytes, Duration::ZERO);
+        }
+    }
+}
+
+/// A pin and a span where the client may read in place and not too much is pinned; else the bytes.
+fn answer(reader: Reader<'_>, obtained: Obtained, run: PageRun, range: Range<u64>) -> Answer {
+    match obtained {
+        Obtained::Whole(pinned) if reader.in_place => {
+            let offset = pinned.arena_offset() + (range.start - run.bytes().start);
+            match reader.session.pins.add(pinned) {
+                Ok(pin) => Answer { in_place: Some((pin, Span { offset, len: range.end - range.start })), payload: Vec::new() },
+                Err(pinned) => Answer { in_place: None, payload: Obtained::Whole(pinned).slices(run, range) },
+            }
+        }
+        obtained => Answer { in_place: None, payload: obtained.slices(run, range) },
+    }
+}

@@ -1,0 +1,161 @@
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use forebay_block_store::BlockStore;
+use forebay_protocol::{ClusterView, WorkerInfo, WorkerReport};
+use forebay_shared_storage::Class;
+use forebay_transport::Security;
+use forebay_types::{Error, MountId, Result, WorkerId};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+
+use crate::count::Counts;
+use crate::discover::Discoveries;
+use crate::fill::{Fills, Wanted};
+use crate::in_place::InPlace;
+use crate::listings::Listings;
+use crate::metrics::Meters;
+use crate::mounts::{MountDoor, Mounts};
+use crate::peers::Peers;
+use crate::pins::Pins;
+use crate::segment::Segment;
+use crate::settings::{Tuning, WorkerSettings};
+use crate::versions::Versions;
+
+/// How long a request for an unknown mount waits for a newer view before it is refused.
+const NEWS_WITHIN: Duration = Duration::from_millis(1500);
+
+/// Everything that answers requests; shared by all sessions and tasks of a worker.
+pub(crate) struct Serving {
+    pub(crate) id: WorkerId,
+    pub(crate) store: BlockStore,
+    pub(crate) dram_bytes: u64,
+    pub(crate) mounts: Mounts,
+    pub(crate) pins: Pins,
+    pub(crate) fills: Arc<Fills>,
+    pub(crate) versions: Arc<Versions>,
+    pub(crate) listings: Listings,
+    pub(crate) counts: Counts,
+    pub(crate) meters: Arc<Meters>,
+    pub(crate) in_place: InPlace,
+    pub(crate) peers: Peers,
+    pub(crate) discoveries: Discoveries,
+    pub(crate) next_upload: AtomicU64,
+    /// Uploads that are given up after their session's end.
+    pub(crate) leftovers: Mutex<JoinSet<()>>,
+    view: ArcSwap<ClusterView>,
+    /// Grows with each answer of the coordinator.
+    news: watch::Sender<u64>,
+    /// Asks for a heartbeat before its time.
+    pub(crate) ask_news: Notify,
+}
+
+impl Serving {
+    pub(crate) fn new(id: WorkerId, store: BlockStore, settings: &WorkerSettings, tuning: &Tuning) -> Self {
+        let (versions, meters) = (Arc::new(Versions::default()), Arc::new(Meters::new()));
+        let security: Security = settings.security.clone();
+        Self {
+            id,
+            fills: Arc::new(Fills::new(store.clone(), Arc::clone(&versions), Arc::clone(&meters))),
+            dram_bytes: settings.store.dram_bytes,
+            mounts: Mounts::new(tuning.storage.clone()),
+            pins: Pins::default(),
+            versions,
+            listings: Listings::default(),
+            counts: Counts::new(),
+            meters,
+            in_place: InPlace::new(store.clone(), settings.unix_socket.is_some()),
+            store,
+            peers: Peers::new(security),
+            discoveries: Discoveries::default(),
+            next_upload: AtomicU64::new(rand::random::<u32>().into()),
+            leftovers: Mutex::default(),
+            view: ArcSwap::default(),
+            news: watch::Sender::new(0),
+            ask_news: Notify::new(),
+        }
+    }
+
+    /// The view that is in force.
+    pub(crate) fn view(&self) -> Arc<ClusterView> {
+        self.view.load_full()
+    }
+
+    /// Takes over a view.
+    pub(crate) fn set_view(self: &Arc<Self>, view: ClusterView) {
+        for gone in self.mounts.set(&view) {
+            tracing::info!(mount = gone.0, "mount removed");
+            self.versions.forget_mount(gone);
+            self.listings.forget_mount(gone);
+        }
+        self.pins.set(view.pins.clone());
+        self.peers.retain(&view.workers);
+        self.view.store(Arc::new(view));
+        self.discoveries.follow(self);
+    }
+
+    /// The coordinator has answered: whoever waits for a newer view looks again.
+    pub(crate) fn tell_news(&self) {
+        self.news.send_modify(|count| *count += 1);
+    }
+
+    /// All workers of the view but this one.
+    pub(crate) fn others(&self) -> Vec<WorkerInfo> {
+        self.view.load().workers.iter().filter(|worker| worker.id != self.id).cloned().collect()
+    }
+
+    /// The mount's door. One that is not known may be newer than the view: the coordinator is asked before it is
+    /// `NotFound`.
+    pub(crate) async fn mount(&self, id: MountId) -> Result<Arc<MountDoor>> {
+        if let Some(door) = self.mounts.find(id) {
+            return Ok(door);
+        }
+        let mut news = self.news.subscribe();
+        self.ask_news.notify_one();
+        let deadline = tokio::time::Instant::now() + NEWS_WITHIN;
+        // A heartbeat that was under way may carry the view of before; the second answer was asked for after this call.
+        for _ in 0..2 {
+            if !matches!(tokio::time::timeout_at(deadline, news.changed()).await, Ok(Ok(()))) {
+                break;
+            }
+            if let Some(door) = self.mounts.find(id) {
+                return Ok(door);
+            }
+            self.ask_news.notify_one();
+        }
+        Err(Error::not_found(format!("mount {} is not mounted any more: see `forebay mount list`", id.0)))
+    }
+
+    /// What a fetch of `segment` has to know.
+    pub(crate) fn wanted(&self, door: &Arc<MountDoor>, segment: Segment, class: Class, keep: bool) -> Wanted {
+        let keep = keep || self.pins.keep(segment.version.mount, &segment.version.key);
+        Wanted { door: Arc::clone(door), segment: Arc::new(segment), class, keep, cache: true }
+    }
+
+    /// The worker's own numbers.
+    pub(crate) fn report(&self) -> WorkerReport {
+        let usage = self.store.usage();
+        let (dram, disk) = (&usage.dram, &usage.disk);
+        let (reads, bytes_served, bytes_hit) = self.meters.totals();
+        WorkerReport {
+            dram: (dram.capacity_bytes, dram.used_bytes, (dram.pinned_bytes + dram.kept_bytes).min(dram.used_bytes)),
+            disk: (disk.capacity_bytes, disk.used_bytes, disk.kept_bytes),
+            segments: usage.segments,
+            reads,
+            bytes_served,
+            bytes_hit,
+            storage: self.mounts.counters(),
+            warnings: usage.warnings,
+        }
+    }
+
+    /// Ends all work that goes on without a request.
+    pub(crate) fn stop(&self) {
+        self.discoveries.stop();
+        self.fills.stop();
+        self.leftovers.lock().abort_all();
+    }
+}

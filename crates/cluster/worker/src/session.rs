@@ -1,0 +1,170 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use bytes::Bytes;
+use forebay_protocol::{DataNotice, DataReply, DataRequest, Held, ListPage, decode, encode};
+use forebay_transport::{Peer, Response, Service, Session};
+use forebay_types::{Error, Result};
+
+use crate::in_place::SessionPins;
+use crate::read::{Answer, Reader};
+use crate::serving::Serving;
+use crate::uploads::SessionUploads;
+
+/// Makes a session of each connection.
+pub(crate) struct WorkerService(pub(crate) Arc<Serving>);
+
+/// One connection: its pins and uploads end with it.
+pub(crate) struct WorkerSession {
+    serving: Arc<Serving>,
+    peer: Peer,
+    attached: AtomicBool,
+    pub(crate) pins: SessionPins,
+    uploads: SessionUploads,
+}
+
+impl Service for WorkerService {
+    type Session = WorkerSession;
+
+    fn open(&self, peer: Peer) -> Result<WorkerSession> {
+        let (serving, uploads) = (Arc::clone(&self.0), SessionUploads::default());
+        let pins = serving.in_place.session();
+        Ok(WorkerSession { serving, peer, attached: AtomicBool::new(false), pins, uploads })
+    }
+}
+
+impl Session for WorkerSession {
+    async fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
+        let request = match decode(&meta) {
+            Ok(request) => request,
+            Err(error) => return failed(&error),
+        };
+        match self.answer(request, payload).await {
+            Ok(response) => response,
+            Err(error) => failed(&error),
+        }
+    }
+
+    fn notice(self: &Arc<Self>, meta: Bytes) {
+        match decode(&meta) {
+            Ok(DataNotice::Unpin { pins, counts }) => {
+                self.pins.release(&pins);
+                self.serving.count_in_place(&counts);
+            }
+            Err(error) => tracing::warn!(peer = self.peer.address, %error, "unreadable notice"),
+        }
+    }
+
+    fn closed(&self) {
+        self.pins.close();
+        self.uploads.close(&self.serving);
+    }
+}
+
+impl WorkerSession {
+    async fn answer(self: &Arc<Self>, request: DataRequest, payload: Bytes) -> Result<Response> {
+        let serving = &self.serving;
+        Ok(match request {
+            DataRequest::Read { operation, version, start, len, in_place } => {
+                let read = serving.read(self.reader(operation, in_place), &version, start, len).await?;
+                with_answer(read, |in_place| DataReply::Read { in_place })
+            }
+            DataRequest::ReadLatest { operation, mount, key, range, in_place } => {
+                let reader = self.reader(operation, in_place);
+                let (info, start, len, read) = serving.read_latest(reader, mount, &key, range).await?;
+                with_answer(read, |in_place| DataReply::ReadLatest { info, start, len, in_place })
+            }
+            DataRequest::Attach => return self.attach(),
+            DataRequest::Open { mount, key } => reply(DataReply::Info(serving.open(mount, &key).await?)),
+            DataRequest::List { mount, prefix, folders, after, limit } => {
+                let listing = serving.list(mount, &prefix, folders, after.as_ref(), limit).await?;
+                let (objects, folders, next) = (listing.objects, listing.folders, listing.next);
+                reply(DataReply::Listed(ListPage { objects, folders, next }))
+            }
+            DataRequest::Prefetch { version, ranges, keep, .. } => {
+                reply(DataReply::Fetched { bytes: serving.prefetch(&version, &ranges, keep).await? })
+            }
+            DataRequest::Put { mount, key, condition } => {
+                reply(DataReply::Info(serving.put(mount, &key, condition, payload).await?))
+            }
+            DataRequest::PutBegin { mount, key } => {
+                let (upload, part_bytes) = self.uploads.begin(serving, mount, &key).await?;
+                reply(DataReply::Upload { upload, part_bytes })
+            }
+            DataRequest::PutPart { upload, part } => {
+                self.uploads.part(serving, upload, part, payload).await?;
+                reply(DataReply::Done)
+            }
+            DataRequest::PutCommit { upload, parts, condition } => {
+                reply(DataReply::Info(self.uploads.commit(serving, upload, parts, condition).await?))
+            }
+            DataRequest::PutAbort { upload } => {
+                self.uploads.abort(upload).await?;
+                reply(DataReply::Done)
+            }
+            DataRequest::Delete { mount, key } => {
+                serving.delete(mount, &key).await?;
+                reply(DataReply::Done)
+            }
+            DataRequest::Refresh { mount, prefix } => {
+                serving.refresh(mount, &prefix);
+                reply(DataReply::Done)
+            }
+            DataRequest::Changed { mount, key, info } => {
+                serving.note_change(mount, &key, info.as_ref());
+                reply(DataReply::Done)
+            }
+            DataRequest::Free { segments } => {
+                reply(DataReply::Freed { bytes: segments.iter().map(|segment| serving.store.free(*segment)).sum() })
+            }
+            DataRequest::Keep { segments, keep } => {
+                segments.iter().for_each(|segment| {
+                    serving.store.set_keep(*segment, keep);
+                });
+                reply(DataReply::Done)
+            }
+            DataRequest::Held { segments } => {
+                let held = segments.iter().map(|segment| serving.store.held(*segment));
+                let held = held.map(|held| Held {
+                    dram_bytes: held.dram_bytes,
+                    disk_bytes: held.disk_bytes,
+                    bytes: held.bytes,
+                    keep: held.keep,
+                });
+                reply(DataReply::Held(held.collect()))
+            }
+            DataRequest::Report => reply(DataReply::Report(Box::new(serving.report()))),
+        })
+    }
+
+    fn reader(&self, operation: forebay_types::OperationId, in_place: bool) -> Reader<'_> {
+        Reader { session: self, operation, in_place: in_place && self.attached.load(Relaxed) }
+    }
+
+    fn attach(&self) -> Result<Response> {
+        if !(self.peer.unix && self.peer.same_user) {
+            return Err(Error::denied(
+                "reading in place is for processes of the same user on the same host: read without it here".to_string(),
+            ));
+        }
+        if !self.serving.in_place.is_on() {
+            return Err(Error::denied("this worker runs without reading in place: read without it here".to_string()));
+        }
+        let arena = self.serving.store.arena()?;
+        self.attached.store(true, Relaxed);
+        let meta = encode(&DataReply::Attached { arena_bytes: arena.bytes });
+        Ok(Response { meta, payload: Vec::new(), descriptor: Some(arena.fd) })
+    }
+}
+
+fn reply(reply: DataReply) -> Response {
+    Response::new(encode(&reply))
+}
+
+fn failed(error: &Error) -> Response {
+    reply(DataReply::failed(error))
+}
+
+fn with_answer(answer: Answer, reply: impl FnOnce(Option<(u64, forebay_protocol::Span)>) -> DataReply) -> Response {
+    Response { meta: encode(&reply(answer.in_place)), payload: answer.payload, descriptor: None }
+}

@@ -1,0 +1,54 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use forebay_block_store::StoreSettings;
+use forebay_shared_storage::StorageSettings;
+use forebay_transport::{Address, Security, ServerLimits};
+
+/// What a worker is, and where its parts are.
+#[derive(Clone, Debug)]
+pub struct WorkerSettings {
+    /// The coordinator.
+    pub coordinator: Address,
+    /// Where the data plane listens.
+    pub listen: Address,
+    /// Where it listens for clients of the same host, who read in place; none turns reading in place off.
+    pub unix_socket: Option<PathBuf>,
+    /// The tiers. Their folder keeps the worker's id too.
+    pub store: StoreSettings,
+    /// The cluster's token and TLS.
+    pub security: Security,
+    /// `host:port` by which others reach the data plane; what it listens on when not set.
+    pub advertise: Option<String>,
+}
+
+impl WorkerSettings {
+    /// A worker on TCP only, without a token.
+    pub fn new(coordinator: Address, listen: Address, store: StoreSettings) -> Self {
+        Self { coordinator, listen, unix_socket: None, store, security: Security::default(), advertise: None }
+    }
+}
+
+/// What rarely needs another value than the default.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// Deadlines and retries of requests to shared storage.
+    pub storage: StorageSettings,
+    /// Limits of the data plane's server.
+    pub limits: ServerLimits,
+    /// Time between two heartbeats.
+    pub beat: Duration,
+    /// How long the first registration may take before the start fails.
+    pub register_within: Duration,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            storage: StorageSettings::default(),
+            limits: ServerLimits::default(),
+            beat: Duration::from_secs(1),
+            register_within: Duration::from_secs(30),
+        }
+    }
+}

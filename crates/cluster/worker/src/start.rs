@@ -1,0 +1,156 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_block_store::BlockStore;
+use forebay_protocol::{ControlRequest, WorkerInfo, WorkerReport};
+use forebay_transport::{Address, Listener, Security, Server};
+use forebay_types::{Error, Result, ResultExt, WorkerId};
+use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+
+use crate::count::Window;
+use crate::identity::{host_id, host_name, worker_id};
+use crate::membership::{Membership, ask};
+use crate::serving::Serving;
+use crate::session::WorkerService;
+use crate::settings::{Tuning, WorkerSettings};
+
+/// How long a stopping worker writes to its disk tier.
+const FLUSH_WITHIN: Duration = Duration::from_secs(10);
+/// How long it tries to tell the coordinator.
+const LEAVE_WITHIN: Duration = Duration::from_secs(2);
+
+/// A worker that runs. Stops at once when dropped, and in good order by [`Self::shutdown`].
+pub struct Worker {
+    serving: Arc<Serving>,
+    address: Address,
+    coordinator: Address,
+    security: Security,
+    running: Mutex<Option<Running>>,
+}
+
+struct Running {
+    servers: Vec<Server>,
+    beats: JoinHandle<()>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.beats.abort();
+    }
+}
+
+impl Worker {
+    /// Opens the tiers, joins the cluster and serves.
+    ///
+    /// `Invalid` when the settings or the data folder are not usable, `Denied` when the coordinator knows another token,
+    /// `Retry` when it can't be reached at all. Once it has joined, the worker goes on without the coordinator.
+    pub async fn start(settings: WorkerSettings) -> Result<Self> {
+        Self::start_with(settings, Tuning::default()).await
+    }
+
+    /// The same with other limits than the usual ones.
+    pub async fn start_with(settings: WorkerSettings, tuning: Tuning) -> Result<Self> {
+        let store_settings = settings.store.clone();
+        // Recovery reads the index of the disk tier: that blocks.
+        let store = tokio::task::spawn_blocking(move || BlockStore::open(store_settings))
+            .await
+            .map_err(|error| Error::internal(format!("opening the tiers ended early: {error}")))??;
+        let id = worker_id(&settings.store.folder)?;
+        let listener = Listener::bind(&settings.listen).await.context(|| format!("worker on {}", settings.listen))?;
+        let address = listener.local_address();
+        let mut listeners = vec![listener];
+        if let Some(path) = &settings.unix_socket {
+            let socket = Address::Unix(path.clone());
+            listeners.push(Listener::bind(&socket).await.context(|| format!("worker on {socket}"))?);
+        }
+        let serving = Arc::new(Serving::new(id, store, &settings, &tuning));
+        let info = WorkerInfo {
+            id,
+            host: host_id()?,
+            address: settings.advertise.clone().unwrap_or_else(|| reachable(&address)),
+            unix_socket: settings.unix_socket.as_ref().map(|path| path.display().to_string()),
+            dram_bytes: settings.store.dram_bytes,
+            disk_bytes: settings.store.disk_bytes,
+        };
+        let (coordinator, security) = (settings.coordinator.clone(), settings.security.clone());
+        let mut membership = Membership::new(Arc::clone(&serving), info, coordinator.clone(), security.clone());
+        membership.join(tuning.register_within).await?;
+        // The first beat brings the shares of the bounds, before anybody is served.
+        membership.beat().await;
+        let service = Arc::new(WorkerService(Arc::clone(&serving)));
+        let serve = |listener| Server::start(listener, security.clone(), Arc::clone(&service), tuning.limits);
+        let servers = listeners.into_iter().map(serve).collect::<Result<_>>()?;
+        let beats = tokio::spawn(membership.keep(tuning.clone()));
+        tracing::info!(worker = %id, %address, "worker serves");
+        Ok(Self { serving, address, coordinator, security, running: Mutex::new(Some(Running { servers, beats })) })
+    }
+
+    /// Where the data plane listens.
+    pub fn address(&self) -> Address {
+        self.address.clone()
+    }
+
+    /// The worker's id, kept over restarts.
+    pub fn id(&self) -> WorkerId {
+        self.serving.id
+    }
+
+    /// What the worker knows of itself.
+    pub fn report(&self) -> WorkerReport {
+        self.serving.report()
+    }
+
+    /// The counting window that closed last, once: who plans replicas takes it.
+    pub fn take_window(&self) -> Option<Window> {
+        self.serving.counts.take_window()
+    }
+
+    /// Stops accepting, finishes the calls that run, writes what is in DRAM only to disk (10 s at most), and tells the
+    /// coordinator. Nothing happens the second time.
+    pub async fn shutdown(&self) {
+        let Some(mut running) = self.running.lock().take() else { return };
+        running.beats.abort();
+        let servers = std::mem::take(&mut running.servers);
+        futures::future::join_all(servers.into_iter().map(Server::shutdown)).await;
+        self.serving.stop();
+        let leave = async {
+            let mut line = None;
+            let leave = ask(&self.coordinator, &self.security, &mut line, ControlRequest::Leave(self.serving.id));
+            match tokio::time::timeout(LEAVE_WITHIN, leave).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => tracing::debug!(%error, "coordinator did not hear that the worker leaves"),
+                Err(_) => tracing::debug!("coordinator did not hear that the worker leaves"),
+            }
+        };
+        let flush = async {
+            let flush = async {
+                self.serving.store.flush().await;
+                self.serving.store.close().await;
+            };
+            if tokio::time::timeout(FLUSH_WITHIN, flush).await.is_err() {
+                tracing::warn!("the disk tier was too slow to take everything: what it has not got is fetched again");
+            }
+        };
+        futures::join!(leave, flush);
+        tracing::info!(worker = %self.serving.id, "worker stopped");
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.serving.stop();
+    }
+}
+
+/// An address that others can use: one that means "all interfaces" is replaced by the host's name.
+fn reachable(address: &Address) -> String {
+    let text = match address {
+        Address::Tcp(text) => text.clone(),
+        Address::Unix(_) => return address.to_string(),
+    };
+    match text.rsplit_once(':') {
+        Some(("0.0.0.0" | "[::]", port)) => format!("{}:{port}", host_name()),
+        _ => text,
+    }
+}

@@ -1,0 +1,176 @@
+use bytes::{Bytes, BytesMut};
+use forebay_block_store::{Fill, SegmentSpec};
+use forebay_shared_storage::{Body, Class, Get, GetRange};
+use forebay_types::{Error, ErrorKind, Owner, PAGE_BYTES, PageRun, Result};
+
+use crate::fill::{Fills, Wanted};
+use crate::flight::{Flight, Landed};
+use crate::gate::Permit;
+use crate::segment::Segment;
+
+/// Bytes that are put into the store before other tasks of the thread get their turn.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// Where a flight's bytes come from.
+pub(crate) enum Source {
+    /// One request for exactly its pages.
+    Fetch,
+    /// An answer that has begun.
+    Open {
+        /// The answer.
+        body: Body,
+        /// Bytes before the flight's first.
+        skip: u64,
+        /// Its place among the mount's requests.
+        permit: Permit,
+    },
+    /// Bytes of the whole run.
+    Memory(Bytes),
+}
+
+/// Carries out one flight.
+pub(crate) async fn transfer(fills: &Fills, flight: &Flight, wanted: &Wanted, source: Source) -> Landed {
+    match carry(fills, flight, wanted, source).await {
+        Ok(landed) => landed,
+        Err(error) => {
+            if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound) {
+                // The version is not the current one any more: the next open must ask.
+                fills.versions.forget_version(&wanted.segment.version);
+            }
+            tracing::debug!(mount = %wanted.door.mount.name, key = %wanted.segment.version.key, %error, "fetch failed");
+            Landed::Failed(error)
+        }
+    }
+}
+
+async fn carry(fills: &Fills, flight: &Flight, wanted: &Wanted, source: Source) -> Result<Landed> {
+    let segment = &wanted.segment;
+    // Bytes that nobody waits for are not worth a request when there is no room for them.
+    let mut reserved = None;
+    let (mut bytes, mut skip, _permit) = match source {
+        Source::Memory(bytes) => (Incoming::Memory(bytes), 0, None),
+        Source::Open { body, skip, permit } => (Incoming::Body(check(segment, body)?), skip, Some(permit)),
+        Source::Fetch => {
+            let permit = wanted.door.gate.enter(flight.id, flight.class()).await;
+            if flight.class() == Class::Prefetch {
+                match Sink::fill(fills, wanted, flight.run) {
+                    Some(sink) => reserved = Some(sink),
+                    None => return Ok(Landed::Gone),
+                }
+            }
+            let range = GetRange::Bounded(segment.object_bytes_of(flight.run));
+            let get = Get { key: &segment.version.key, range, if_match: Some(&segment.version.tag), class: permit.class() };
+            let body = wanted.door.storage()?.get(get).await?;
+            (Incoming::Body(check(segment, body)?), 0, Some(permit))
+        }
+    };
+    let needed = {
+        let bytes = segment.bytes_of(flight.run);
+        bytes.end - bytes.start
+    };
+    let mut sink = match reserved.or_else(|| wanted.cache.then(|| Sink::fill(fills, wanted, flight.run)).flatten()) {
+        Some(sink) => sink,
+        None if flight.class() == Class::Demand => Sink::Pass(BytesMut::with_capacity(needed as usize)),
+        None => return Ok(Landed::Gone),
+    };
+    let mut received = 0;
+    while received < needed {
+        let Some(chunk) = bytes.next().await else { break };
+        let mut chunk = chunk?;
+        let dropped = skip.min(chunk.len() as u64);
+        skip -= dropped;
+        bytes::Buf::advance(&mut chunk, dropped as usize);
+        chunk.truncate((needed - received).min(chunk.len() as u64) as usize);
+        if chunk.is_empty() {
+            continue;
+        }
+        if let Err(error) = sink.write(received, &chunk) {
+            tracing::warn!(segment = %segment.id, %error, "the tiers can't take what was fetched");
+            return Ok(Landed::Gone);
+        }
+        received += chunk.len() as u64;
+        let pages = if matches!(sink, Sink::Store(_)) { received / PAGE_BYTES } else { 0 };
+        flight.arrived(received, pages as u32);
+    }
+    if received < needed {
+        return Err(Error::retry(format!(
+            "/{}/{}: shared storage gave {received} of {needed} bytes: try again",
+            wanted.door.mount.name, segment.version.key
+        )));
+    }
+    if let Incoming::Body(_) = bytes {
+        fills.meters.fetched(received);
+    }
+    Ok(match sink {
+        Sink::Pass(bytes) => {
+            fills.meters.passed(received);
+            Landed::Passed(bytes.freeze())
+        }
+        Sink::Store(fill) => match fill.finish_pinned() {
+            Ok(pinned) => Landed::Stored(pinned),
+            Err(error) => {
+                tracing::warn!(segment = %segment.id, %error, "the tiers can't take what was fetched");
+                Landed::Gone
+            }
+        },
+    })
+}
+
+/// Not every store obeys `If-Match`: bytes of another version must not pass for this one.
+fn check(segment: &Segment, body: Body) -> Result<Body> {
+    let (got, wanted) = (&body.info.version, &segment.version);
+    if got.tag != wanted.tag || got.size != wanted.size {
+        return Err(Error::conflict(format!(
+            "{}: version {} of {} bytes was asked for, shared storage has {} of {} bytes now: open it again",
+            wanted.key, wanted.tag, wanted.size, got.tag, got.size
+        )));
+    }
+    Ok(body)
+}
+
+enum Incoming {
+    Body(Body),
+    Memory(Bytes),
+}
+
+impl Incoming {
+    async fn next(&mut self) -> Option<Result<Bytes>> {
+        match self {
+            Self::Body(body) => body.next().await,
+            Self::Memory(bytes) if bytes.is_empty() => None,
+            Self::Memory(bytes) => {
+                tokio::task::yield_now().await;
+                Some(Ok(bytes.split_to(bytes.len().min(CHUNK_BYTES))))
+            }
+        }
+    }
+}
+
+/// Where a flight's bytes go.
+enum Sink {
+    Store(Fill),
+    Pass(BytesMut),
+}
+
+impl Sink {
+    fn fill(fills: &Fills, wanted: &Wanted, run: PageRun) -> Option<Self> {
+        let spec = SegmentSpec { id: wanted.segment.id, bytes: wanted.segment.bytes, owner: Owner::Cache, keep: wanted.keep };
+        match fills.store.begin_fill(spec, run) {
+            Ok(fill) => Some(Self::Store(fill)),
+            Err(error) => {
+                tracing::debug!(segment = %spec.id, %error, "no room in the tiers");
+                None
+            }
+        }
+    }
+
+    fn write(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
+        match self {
+            Self::Store(fill) => fill.write(at, bytes),
+            Self::Pass(all) => {
+                all.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Instant;
+
+use forebay_types::{ErrorKind, Key, MountId, ObjectInfo, ObjectVersion, Result, Validate};
+use lru::LruCache;
+use parking_lot::Mutex;
+
+/// Entries at most.
+const ENTRIES_MAX: usize = 100_000;
+/// Bytes of memory at most, about.
+const BYTES_MAX: usize = 32 << 20;
+/// Bytes of an entry beside its texts, about.
+const ENTRY_BYTES: usize = 200;
+
+type Name = (MountId, Key);
+
+/// The versions of objects that shared storage told of, with the time when it was asked.
+#[derive(Default)]
+pub(crate) struct Versions {
+    known: Mutex<Known>,
+    /// Names that shared storage is being asked about.
+    asking: Mutex<HashMap<Name, Arc<Turn>>>,
+}
+
+struct Known {
+    entries: LruCache<Name, Entry>,
+    bytes: usize,
+    /// What was asked before these times counts for nothing: the mount was refreshed.
+    barriers: HashMap<MountId, Instant>,
+}
+
+struct Entry {
+    /// None after a delete: an answer that is older than it must not bring the object back.
+    info: Option<ObjectInfo>,
+    /// When the request was sent, so that nothing newer than this is claimed.
+    asked: Instant,
+}
+
+impl Entry {
+    fn bytes(&self, name: &Name) -> usize {
+        ENTRY_BYTES + 2 * name.1.as_str().len() + self.info.as_ref().map_or(0, |info| info.version.tag.as_str().len())
+    }
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { entries: LruCache::unbounded(), bytes: 0, barriers: HashMap::new() }
+    }
+}
+
+/// The right to ask about a name, and the last answer.
+#[derive(Default)]
+struct Turn(tokio::sync::Mutex<Option<Answered>>);
+
+struct Answered {
+    asked: Instant,
+    done: Instant,
+    result: Result<ObjectInfo>,
+}
+
+impl Versions {
+    /// The version that stands under `rule`.
+    pub(crate) fn fresh(&self, mount: MountId, key: &Key, rule: Validate) -> Option<ObjectInfo> {
+        let mut known = self.known.lock();
+        let entry = known.entries.get(&(mount, key.clone()))?;
+        entry.info.clone().filter(|_| rule.accepts(entry.asked.elapsed()))
+    }
+
+    /// The last version that was seen, however long ago.
+    pub(crate) fn last_seen(&self, mount: MountId, key: &Key) -> Option<ObjectInfo> {
+        self.known.lock().entries.get(&(mount, key.clone())).and_then(|entry| entry.info.clone())
+    }
+
+    /// Shared storage said this when it was asked at `asked`. What is known from later stays.
+    pub(crate) fn learn(&self, info: &ObjectInfo, asked: Instant) {
+        let name = (info.version.mount, info.version.key.clone());
+        self.known.lock().put(name, Entry { info: Some(info.clone()), asked });
+    }
+
+    /// The object was deleted.
+    pub(crate) fn learn_deleted(&self, mount: MountId, key: &Key) {
+        self.known.lock().put((mount, key.clone()), Entry { info: None, asked: Instant::now() });
+    }
+
+    /// This version is not the current one any more.
+    pub(crate) fn forget_version(&self, version: &ObjectVersion) {
+        let mut known = self.known.lock();
+        let name = (version.mount, version.key.clone());
+        let is_it = |entry: &Entry| entry.info.as_ref().is_some_and(|info| info.version.tag == version.tag);
+        if known.entries.peek(&name).is_some_and(is_it) {
+            known.put(name, Entry { info: None, asked: Instant::now() });
+        }
+    }
+
+    /// Forgets all versions below `prefix`, those that are being asked for among them.
+    pub(crate) fn refresh(&self, mount: MountId, prefix: &Key) {
+        let mut known = self.known.lock();
+        known.barriers.insert(mount, Instant::now());
+        let below = |name: &Name| name.0 == mount && name.1.as_str().starts_with(prefix.as_str());
+        let names: Vec<Name> = known.entries.iter().map(|(name, _)| name).filter(|name| below(name)).cloned().collect();
+        names.iter().for_each(|name| known.remove(name));
+    }
+
+    /// A complete listing of the mount was begun at `listed`: what was not in it is not there.
+    pub(crate) fn forget_older(&self, mount: MountId, listed: Instant) {
+        let mut known = self.known.lock();
+        let old = |name: &Name, entry: &Entry| name.0 == mount && entry.asked < listed;
+        let names: Vec<Name> =
+            known.entries.iter().filter(|(name, entry)| old(name, entry)).map(|(name, _)| name.clone()).collect();
+        names.iter().for_each(|name| known.remove(name));
+    }
+
+    /// Forgets a mount that was removed.
+    pub(crate) fn forget_mount(&self, mount: MountId) {
+        let mut known = self.known.lock();
+        known.barriers.remove(&mount);
+        let names: Vec<Name> = known.entries.iter().map(|(name, _)| name).filter(|name| name.0 == mount).cloned().collect();
+        names.iter().for_each(|name| known.remove(name));
+    }
+
+    /// The current version as `rule` wants it: the one that is known, or what `ask` gets from shared storage. `ask` runs
+    /// for one of those who come at the same time; an answer that was asked for before a caller came is good enough for
+    /// it only where the rule allows an age at all.
+    pub(crate) async fn resolve(
+        &self,
+        mount: MountId,
+        key: &Key,
+        rule: Validate,
+        ask: impl Future<Output = Result<ObjectInfo>> + Send,
+    ) -> Result<ObjectInfo> {
+        if let Some(info) = self.fresh(mount, key, rule) {
+            return Ok(info);
+        }
+        let came = Instant::now();
+        let turn = self.turn(mount, key);
+        let mut last = turn.turn.0.lock().await;
+        if let Some(info) = self.fresh(mount, key, rule) {
+            return Ok(info);
+        }
+        if let Some(answered) = &*last {
+            let current = match &answered.result {
+                // A failure of now is everyone's, or each of many would wait for its own deadline in turn.
+                Err(error) if error.kind() == ErrorKind::Retry => answered.done >= came,
+                _ if rule == Validate::Always => answered.asked >= came,
+                _ => answered.done >= came,
+            };
+            if current {
+                return answered.result.clone();
+            }
+        }
+        let asked = Instant::now();
+        let result = ask.await;
+        match &result {
+            Ok(info) => self.learn(info, asked),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.known.lock().put((mount, key.clone()), Entry { info: None, asked });
+            }
+            Err(_) => {}
+        }
+        *last = Some(Answered { asked, done: Instant::now(), result: result.clone() });
+        result
+    }
+
+    fn turn(&self, mount: MountId, key: &Key) -> TurnGuard<'_> {
+        let name = (mount, key.clone());
+        let turn = Arc::clone(self.asking.lock().entry(name.clone()).or_default());
+        TurnGuard { versions: self, name, turn }
+    }
+}
+
+impl Known {
+    fn put(&mut self, name: Name, entry: Entry) {
+        let older = |barrier: &Instant| entry.asked < *barrier;
+        if self.barriers.get(&name.0).is_some_and(older)
+            || self.entries.peek(&name).is_some_and(|known| known.asked > entry.asked)
+        {
+            return;
+        }
+        self.bytes += entry.bytes(&name);
+        if let Some((name, old)) = self.entries.push(name, entry) {
+            self.bytes -= old.bytes(&name);
+        }
+        while (self.entries.len() > ENTRIES_MAX || self.bytes > BYTES_MAX)
+            && let Some((name, old)) = self.entries.pop_lru()
+        {
+            self.bytes -= old.bytes(&name);
+        }
+    }
+
+    fn remove(&mut self, name: &Name) {
+        if let Some(old) = self.entries.pop(name) {
+            self.bytes -= old.bytes(name);
+        }
+    }
+}
+
+/// Takes the turn away with the last one who waits for it.
+struct TurnGuard<'a> {
+    versions: &'a Versions,
+    name: Name,
+    turn: Arc<Turn>,
+}
+
+impl Drop for TurnGuard<'_> {
+    fn drop(&mut self) {
+        let mut asking = self.versions.asking.lock();
+        // One in the map and this one: nobody else has it, and nobody can get it while the map is locked.
+        if Arc::strong_count(&self.turn) == 2 {
+            asking.remove(&self.name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forebay_types::{Error, VersionTag};
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use std::time::Duration;
+
+    const MOUNT: MountId = MountId(1);
+    const TTL: Validate = Validate::Ttl(Duration::from_secs(60));
+
+    fn key(name: &str) -> Key {
+        Key::new(name).unwrap()
+    }
+
+    fn info(name: &str, tag: &str) -> ObjectInfo {
+        let version = ObjectVersion { mount: MOUNT, key: key(name), tag: VersionTag::etag(tag), size: 1 };
+        ObjectInfo { version, modified_ms: 0 }
+    }
+
+    #[test]
+    fn older_answers_don_t_replace_newer_ones() {
+        let versions = Versions::default();
+        let before = Instant::now();
+        versions.learn(&info("a", "new"), Instant::now());
+        versions.learn(&info("a", "old"), before);
+        assert_eq!(versions.fresh(MOUNT, &key("a"), TTL), Some(info("a", "new")));
+        versions.learn_deleted(MOUNT, &key("a"));
+        versions.learn(&info("a", "old"), before);
+        assert_eq!(versions.last_seen(MOUNT, &key("a")), None, "a deleted object came back");
+    }
+
+    #[test]
+    fn refresh_forgets_what_is_below_and_what_was_asked_before() {
+        let versions = Versions::default();
+        let before = Instant::now();
+        versions.learn(&info("a/b", "1"), before);
+        versions.learn(&info("c", "1"), before);
+        versions.refresh(MOUNT, &key("a/"));
+        versions.learn(&info("a/b", "1"), before);
+        assert_eq!(versions.fresh(MOUNT, &key("a/b"), Validate::Immutable), None);
+        assert!(versions.fresh(MOUNT, &key("c"), Validate::Immutable).is_some());
+    }
+
+    #[test]
+    fn bounded_by_bytes_and_entries() {
+        let versions = Versions::default();
+        for n in 0..ENTRIES_MAX + 50 {
+            versions.learn(&info(&format!("{n:0>200}"), "tag"), Instant::now());
+        }
+        let known = versions.known.lock();
+        assert!(known.entries.len() <= ENTRIES_MAX && known.bytes <= BYTES_MAX);
+        let counted: usize = known.entries.iter().map(|(name, entry)| entry.bytes(name)).sum();
+        assert_eq!(known.bytes, counted);
+    }
+
+    #[tokio::test]
+    async fn one_asks_for_all_who_come_at_the_same_time() {
+        let (versions, asked) = (Versions::default(), AtomicU32::new(0));
+        let (versions, asked) = (&versions, &asked);
+        let ask = || async move {
+            asked.fetch_add(1, Relaxed);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Ok(info("a", "1"))
+        };
+        let key = key("a");
+        let opens = (0..50).map(|_| versions.resolve(MOUNT, &key, TTL, ask()));
+        assert!(futures::future::join_all(opens).await.iter().all(|result| result.is_ok()));
+        assert_eq!(asked.load(Relaxed), 1);
+        assert!(versions.asking.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn always_never_takes_an_answer_from_before() {
+        let (versions, asked) = (Versions::default(), AtomicU32::new(0));
+        for _ in 0..2 {
+            let ask = async {
+                asked.fetch_add(1, Relaxed);
+                Ok(info("a", "1"))
+            };
+            versions.resolve(MOUNT, &key("a"), Validate::Always, ask).await.unwrap();
+        }
+        assert_eq!(asked.load(Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn one_failure_is_everyone_s() {
+        let (versions, asked) = (Versions::default(), AtomicU32::new(0));
+        let (versions, asked) = (&versions, &asked);
+        let key = key("a");
+        let ask = || async move {
+            asked.fetch_add(1, Relaxed);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Err(Error::retry("storage is away"))
+        };
+        let opens = (0..20).map(|_| versions.resolve(MOUNT, &key, Validate::Always, ask()));
+        assert!(futures::future::join_all(opens).await.iter().all(|result| result.is_err()));
+        assert_eq!(asked.load(Relaxed), 1);
+    }
+}

@@ -1,0 +1,70 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use forebay_placement::holder;
+use forebay_protocol::PutCondition;
+use forebay_shared_storage::{Class, Condition};
+use forebay_types::{Key, MountId, ObjectInfo, Result, RouteKey, SEGMENT_BYTES};
+
+use crate::mounts::MountDoor;
+use crate::segment::Segment;
+use crate::serving::Serving;
+use crate::transfer::Source;
+
+impl Serving {
+    /// The mount's door, when it may be written to.
+    pub(crate) async fn writable(&self, mount: MountId, key: &Key) -> Result<Arc<MountDoor>> {
+        let door = self.mount(mount).await?;
+        door.check_writable(key)?;
+        Ok(door)
+    }
+
+    /// Writes an object whole; done when shared storage has it.
+    pub(crate) async fn put(&self, mount: MountId, key: &Key, condition: PutCondition, payload: Bytes) -> Result<ObjectInfo> {
+        let door = self.writable(mount, key).await?;
+        let parts = if payload.is_empty() { Vec::new() } else { vec![payload.clone()] };
+        let info = door.storage()?.put(key, parts, self::condition(condition)).await?;
+        self.meters.written(payload.len() as u64);
+        self.tell_change(mount, key, Some(&info)).await;
+        self.keep_written(&door, &info, payload);
+        Ok(info)
+    }
+
+    /// Deletes an object; done when shared storage has it no more.
+    pub(crate) async fn delete(&self, mount: MountId, key: &Key) -> Result<()> {
+        let door = self.writable(mount, key).await?;
+        door.storage()?.delete(key).await?;
+        self.tell_change(mount, key, None).await;
+        Ok(())
+    }
+
+    /// Puts what was written into the tiers, where this worker is the one who will be asked for it and the version is
+    /// certain: an ETag is given to the very bytes that were sent, a file's times are looked at after the write.
+    fn keep_written(&self, door: &Arc<MountDoor>, info: &ObjectInfo, payload: Bytes) {
+        let version = &info.version;
+        let workers: Vec<_> = self.view().workers.iter().map(|worker| worker.id).collect();
+        let here = holder(RouteKey::of(version.mount, &version.key, 0), &workers).is_none_or(|holder| holder == self.id);
+        let certain =
+            version.tag.as_str().starts_with('"') && version.size == payload.len() as u64 && version.size <= SEGMENT_BYTES;
+        if !here || !certain {
+            return;
+        }
+        let Ok(segment) = Segment::holding(version, 0) else { return };
+        let Some(run) = segment.pages_within(0..version.size) else { return };
+        // As prefetch: room is not made for it at the cost of a reader's, and nobody needs it passed through.
+        let wanted = self.wanted(door, segment, Class::Prefetch, false);
+        let ticket = self.fills.adopt(&wanted, run, Source::Memory(payload));
+        if let Some(ticket) = ticket {
+            ticket.let_go();
+        }
+    }
+}
+
+/// The condition as shared storage has it.
+pub(crate) fn condition(condition: PutCondition) -> Condition {
+    match condition {
+        PutCondition::Any => Condition::Any,
+        PutCondition::Absent => Condition::Absent,
+        PutCondition::Version(tag) => Condition::Version(tag),
+    }
+}

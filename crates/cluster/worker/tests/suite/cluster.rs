@@ -1,0 +1,100 @@
+use forebay_block_store::StoreSettings;
+use forebay_protocol::{ControlReply, ControlRequest, DataReply, DataRequest, PutCondition, WorkerState};
+use forebay_types::{ErrorKind, Key, MountOptions, Validate};
+
+use crate::bed::{Bed, Client, MIB, Plan, add_mount, control, start_coordinator, start_worker, until};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn peers_hear_of_writes_before_the_writer_does() {
+    let options = MountOptions { validate: Validate::Immutable, ..Default::default() };
+    let bed = Bed::new(Plan { options, ..Plan::default() }).await;
+    bed.object("a", 100);
+    let settings = StoreSettings::new(bed.folder.path().join("second"), 16 << 20);
+    let second = start_worker(&bed.coordinator_address, settings, None).await;
+    let (writer, reader) = (bed.client().await, Client::connect(&second.address(), bed.mount.id).await);
+    let old = reader.version("a").await;
+    // The first worker has to know of the second.
+    let version = async || {
+        let put = DataRequest::Put { mount: bed.mount.id, key: Key::new("a").unwrap(), condition: PutCondition::Any };
+        writer.send(put, vec!["new".into()]).await.unwrap();
+        reader.version("a").await
+    };
+    until("the second worker knows of the write", async || version().await != old).await;
+    writer.call(DataRequest::Delete { mount: bed.mount.id, key: Key::new("a").unwrap() }).await.unwrap();
+    assert_eq!(reader.open("a").await.unwrap_err().kind(), ErrorKind::NotFound);
+    second.shutdown().await;
+    let ControlReply::Status(status) = control(&bed.coordinator_address, ControlRequest::Status).await.unwrap() else { panic!() };
+    let live = status.workers.iter().filter(|(_, state, _)| *state == WorkerState::Live).count();
+    assert_eq!(live, 1, "a worker that stops leaves");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reads_go_on_without_the_coordinator() {
+    let mut bed = Bed::new(Plan::default()).await;
+    let data = bed.object("a", MIB);
+    let client = bed.client().await;
+    bed.coordinator.take().unwrap().shutdown().await;
+    let version = client.version("a").await;
+    assert_eq!(client.read(&version, 0, MIB).await.unwrap(), data, "known mounts are read, new objects too");
+    let coordinator = start_coordinator(&bed.folder, bed.coordinator_address.clone()).await;
+    until("the worker has joined again", async || {
+        let status = control(&bed.coordinator_address, ControlRequest::Status).await;
+        matches!(status, Ok(ControlReply::Status(status)) if status.workers.iter().any(|(info, _, _)| info.id == bed.worker.id()))
+    })
+    .await;
+    bed.coordinator = Some(coordinator);
+    assert_eq!(client.read(&version, 0, MIB).await.unwrap(), data);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mounts_come_change_and_go_with_the_view() {
+    let bed = Bed::new(Plan::default()).await;
+    bed.s3.create_bucket("other").unwrap();
+    bed.s3.put("other", "b", b"bytes").unwrap();
+    let endpoint = Some(bed.s3.endpoint());
+    let options = MountOptions { endpoint, anonymous: true, ..Default::default() };
+    let mount = add_mount(&bed.coordinator_address, "other", "s3://other", options.clone()).await;
+    // At once: a mount that is not known yet is asked for, not refused.
+    let client = Client::connect(&bed.worker.address(), mount.id).await;
+    let version = client.version("b").await;
+    assert_eq!(client.read(&version, 0, 5).await.unwrap(), "bytes");
+    let read_only = MountOptions { read_only: true, ..options };
+    control(&bed.coordinator_address, ControlRequest::MountSet { name: mount.name.clone(), options: read_only }).await.unwrap();
+    until("writes are refused", async || {
+        let put = DataRequest::Put { mount: mount.id, key: Key::new("c").unwrap(), condition: PutCondition::Any };
+        matches!(client.send(put, vec!["x".into()]).await, Err(error) if error.kind() == ErrorKind::Denied)
+    })
+    .await;
+    assert_eq!(client.read(&version, 0, 5).await.unwrap(), "bytes");
+    let report = bed.worker.report();
+    let counters = report.storage.iter().find(|(id, _)| *id == mount.id).unwrap().1;
+    assert!(counters.gets >= 1, "counters go on when options change: {counters:?}");
+    control(&bed.coordinator_address, ControlRequest::MountRemove { name: mount.name }).await.unwrap();
+    until(
+        "the mount is gone",
+        async || matches!(client.read(&version, 0, 5).await, Err(error) if error.kind() == ErrorKind::NotFound),
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pinned_prefixes_are_kept_from_the_start() {
+    let bed = Bed::new(Plan::default()).await;
+    bed.object("dim/a", 10_000);
+    bed.object("fact/a", 10_000);
+    let path = "/lake/dim/".parse().unwrap();
+    control(&bed.coordinator_address, ControlRequest::PinAdd { path }).await.unwrap();
+    let client = bed.client().await;
+    let held = async |key: &str| {
+        let version = client.version(key).await;
+        let segments = vec![forebay_types::SegmentId::of(&version, 0)];
+        client.call(DataRequest::Free { segments: segments.clone() }).await.unwrap();
+        client.read(&version, 0, 10_000).await.unwrap();
+        match client.call(DataRequest::Held { segments }).await.unwrap().0 {
+            DataReply::Held(held) => held[0].keep,
+            other => panic!("{other:?}"),
+        }
+    };
+    until("the pin has arrived", async || held("dim/a").await).await;
+    assert!(!held("fact/a").await);
+}

@@ -1,0 +1,11 @@
+//! The worker against a real S3 server, a real coordinator and raw connections.
+
+mod bed;
+mod cluster;
+mod evict;
+mod in_place;
+mod latest;
+mod lists;
+mod reads;
+mod versions;
+mod writes;

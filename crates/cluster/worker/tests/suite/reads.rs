@@ -1,0 +1,201 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use forebay_protocol::DataRequest;
+use forebay_testing::Fault;
+use forebay_types::{ErrorKind, MountId};
+use futures::future::join_all;
+
+use crate::bed::{Bed, MIB, OPERATION, Plan};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cold_read_fetches_exactly_the_pages_asked() {
+    let bed = Bed::new(Plan::default()).await;
+    let data = bed.object("a", 10 * MIB + 5);
+    let client = bed.client().await;
+    let version = client.version("a").await;
+    assert_eq!(client.read(&version, 5000, 10_000).await.unwrap(), data[5000..15_000]);
+    let counters = bed.s3.counters();
+    assert_eq!((counters.gets, counters.bytes_out), (1, 3 * 4096), "pages 1 to 3");
+    // One page before and one page behind are missing now.
+    assert_eq!(client.read(&version, 0, 20_000).await.unwrap(), data[..20_000]);
+    let counters = bed.s3.counters();
+    assert_eq!((counters.gets, counters.bytes_out), (3, 5 * 4096));
+    // The last page has 5 bytes.
+    let end = data.len() - 100;
+    assert_eq!(client.read(&version, end as u64, 100).await.unwrap(), data[end..]);
+    assert_eq!(bed.s3.counters().bytes_out, 5 * 4096 + 4096 + 5);
+    let report = bed.worker.report();
+    assert_eq!((report.reads, report.bytes_served), (3, 30_100));
+    assert_eq!(report.bytes_hit, 20_000 - 4096 - (20_000 - 4 * 4096), "what the second read found");
+    assert_eq!(report.storage[0].1.gets, 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_readers_of_one_range_are_one_get() {
+    let bed = Bed::new(Plan::default()).await;
+    let data = bed.object("a", 2 * MIB);
+    let client = bed.client().await;
+    let version = client.version("a").await;
+    bed.s3.set_latency(Duration::from_millis(50));
+    let reads = join_all((0..100).map(|_| client.read(&version, 100_000, 500_000))).await;
+    assert!(reads.into_iter().all(|read| read.unwrap() == data[100_000..600_000]));
+    assert_eq!(bed.s3.counters().gets, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn partial_overlaps_fetch_only_the_rest() {
+    let bed = Bed::new(Plan::default()).await;
+    let data = bed.object("a", 16 * MIB);
+    let client = bed.client().await;
+    let version = client.version("a").await;
+    bed.s3.set_latency(Duration::from_millis(20));
+    let parts = [(0, 8), (4, 8), (2, 12), (0, 16), (15, 1)];
+    let reads = parts.map(|(start, len)| client.read(&version, (start * MIB) as u64, len * MIB));
+    for (read, (start, len)) in join_all(reads).await.into_iter().zip(parts) {
+        assert_eq!(read.unwrap(), data[start * MIB..(start + len) * MIB]);
+    }
+    assert_eq!(bed.s3.counters().bytes_out, 16 * MIB as u64, "no byte twice");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_page_does_not_wait_for_the_last() {
+    let bed = Bed::new(Plan::default()).await;
+    let data = bed.object("a", 4 * MIB);
+    let client = Arc::new(bed.client().await);
+    let version = client.version("a").await;
+    bed.s3.set_bandwidth(Some(2 * MIB as u64));
+    let all = tokio::spawn({
+        let (client, version) = (Arc::clone(&client), version.clone());
+        async move { client.read(&version, 0, 4 * MIB).await }
+    });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let began = Instant::now();
+    assert_eq!(client.read(&version, 0, 4096).await.unwrap(), data[..4096]);
+    assert!(began.elapsed() < Duration::from_millis(900), "took {:?} of a fetch of 2 s", began.elapsed());
+    assert!(!all.is_finished());
+    assert_eq!(all.await.unwrap().unwrap(), data);
+    assert_eq!(bed.s3.counters().gets, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_that_nobody_waits_for_is_cancelled() {
+    let bed = Bed::new(Plan::default()).await;
+    bed.object("a", 32 * MIB);
+    let client = bed.client().await;
+    let version = client.version("a").await;
+    bed.s3.set_bandwidth(Some(4 * MIB as u64));
+    let read = client.read(&version, 0, 32 * MIB);
+    assert!(tokio::time::timeout(Duration::from_millis(300), read).await.is_err(), "32 MiB at 4 MiB/s take 8 s");
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let after_cancel = bed.s3.counters().bytes_out;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    // What lay in sockets may still count; 4 MiB would have followed in that second.
+    let later = bed.s3.counters().bytes_out;
+    assert!(later - after_cancel < MIB as u64, "{after_cancel} bytes, and {later} a second later");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_failure_is_everyone_s_and_broken_connections_heal() {
+    let bed = Bed::new(Plan::default()).await;
+    let data = bed.object("a", 3 * MIB);
+    let client = bed.client().await;
+    let version = client.version("a").await;
+    bed.s3.inject(Fault::CutAfter(100_000), 2);
+    assert_eq!(client.read(&version, 0, MIB).await.unwrap(), data[..MIB]);
+    bed.s3.inject(Fault::Status(403), 1);
+    bed.s3.set_latency(Duration::from_millis(50));
+    let reads = join_all((0..10).map(|_| client.read(&version, 2 * MIB as u64, MIB))).await;
+    for read in reads {
+        assert_eq!(read.unwrap_err().kind(), ErrorKind::Denied);
+    }
+    assert_eq!(client.read(&version, 2 * MIB as u64, MIB).await.unwrap(), data[2 * MIB..], "an error is not remembered");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn storage_away_is_retry_and_cached_data_is_served() {
+    let mut bed = Bed::new(Plan::default()).await;
+    let data = bed.object("a", 2 * MIB);
+    let client = bed.client().await;
+    let version = client.version("a").await;
+    client.read(&version, 0, MIB).await.unwrap();
+    bed.s3.stop();
+    assert_eq!(client.read(&version, 1000, 50_000).await.unwrap(), data[1000..51_000]);
+    assert_eq!(client.version("a").await, version, "the mount's rule still accepts it");
+    let began = Instant::now();
+    let errors = join_all((0..20).map(|_| client.open("b"))).await;
+    for error in errors {
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Retry);
+        assert!(error.message().contains("/lake/b"), "{error}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(8), "each waited for its own deadline: {:?}", began.elapsed());
+    let error = client.read(&version, MIB as u64, 10).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Retry);
+    assert!(error.message().contains("/lake/a"), "{error}");
+    bed.s3.restart().unwrap();
+    assert_eq!(client.read(&version, MIB as u64, 10).await.unwrap(), data[MIB..MIB + 10]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restarted_worker_comes_back_warm() {
+    let mut bed = Bed::new(Plan { disk_bytes: 64 << 20, ..Plan::default() }).await;
+    let data = bed.object("a", 9 * MIB + 77);
+    let client = bed.client().await;
+    let version = client.version("a").await;
+    assert_eq!(client.read(&version, 0, data.len()).await.unwrap(), data);
+    let id = bed.worker.id();
+    bed.restart_worker().await;
+    assert_eq!(bed.worker.id(), id);
+    bed.s3.reset_counters();
+    let client = bed.client().await;
+    assert_eq!(client.read(&version, 0, data.len()).await.unwrap(), data);
+    assert_eq!(bed.s3.counters().requests(), 0);
+    assert_eq!(bed.worker.report().bytes_hit, data.len() as u64);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bad_ranges_and_unknown_mounts_are_refused() {
+    let bed = Bed::new(Plan::default()).await;
+    bed.object("a", 10_000);
+    bed.object("empty", 0);
+    let client = bed.client().await;
+    let version = client.version("a").await;
+    for (start, len) in [(10_000, 1), (9_000, 1001), (u64::MAX, 1)] {
+        assert_eq!(client.read(&version, start, len).await.unwrap_err().kind(), ErrorKind::Invalid, "{start}+{len}");
+    }
+    assert!(client.read(&version, 10_000, 0).await.unwrap().is_empty());
+    let empty = client.version("empty").await;
+    assert!(client.read(&empty, 0, 0).await.unwrap().is_empty());
+    assert_eq!(client.read(&empty, 0, 1).await.unwrap_err().kind(), ErrorKind::Invalid);
+    let mut elsewhere = version;
+    elsewhere.mount = MountId(4711);
+    assert_eq!(client.read(&elsewhere, 0, 1).await.unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prefetch_fetches_in_order_once_and_is_cancelled() {
+    let bed = Bed::new(Plan::default()).await;
+    let data = bed.object("a", 24 * MIB);
+    let client = bed.client().await;
+    let version = client.version("a").await;
+    let prefetch = |ranges: Vec<(u64, u32)>, keep| {
+        let version = version.clone();
+        client.call(DataRequest::Prefetch { operation: OPERATION, version, ranges, keep })
+    };
+    let ranges = vec![(0, 1000), (8 * MIB as u64, 2 * MIB as u32), (1000, 5000)];
+    let (reply, _) = prefetch(ranges.clone(), false).await.unwrap();
+    assert_eq!(reply, forebay_protocol::DataReply::Fetched { bytes: 4096 + 2 * MIB as u64 + 4096 });
+    let fetched = bed.s3.counters();
+    assert_eq!((fetched.gets, fetched.bytes_out), (3, 2 * 4096 + 2 * MIB as u64));
+    assert_eq!(prefetch(ranges, false).await.unwrap().0, forebay_protocol::DataReply::Fetched { bytes: 0 });
+    assert_eq!(client.read(&version, 8 * MIB as u64, 2 * MIB).await.unwrap(), data[8 * MIB..10 * MIB]);
+    assert_eq!(bed.s3.counters().gets, 3);
+    bed.s3.set_bandwidth(Some(4 * MIB as u64));
+    let long = prefetch(vec![(10 * MIB as u64, 14 * MIB as u32)], false);
+    assert!(tokio::time::timeout(Duration::from_millis(300), long).await.is_err());
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let cancelled = bed.s3.counters().bytes_out;
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    assert!(bed.s3.counters().bytes_out - cancelled < MIB as u64, "it went on");
+}

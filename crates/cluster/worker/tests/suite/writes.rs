@@ -1,0 +1,124 @@
+use bytes::Bytes;
+use forebay_protocol::{DataReply, DataRequest, PutCondition};
+use forebay_types::{ErrorKind, Key, MountOptions, ObjectInfo, Result};
+
+use crate::bed::{Bed, Client, MIB, Plan, noise, until};
+
+async fn put(client: &Client, key: &str, data: &[u8], condition: PutCondition) -> Result<ObjectInfo> {
+    let request = DataRequest::Put { mount: client.mount, key: Key::new(key)?, condition };
+    match client.send(request, vec![Bytes::copy_from_slice(data)]).await?.0 {
+        DataReply::Info(info) => Ok(info),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn begin(client: &Client, key: &str) -> Result<(u64, usize)> {
+    match client.call(DataRequest::PutBegin { mount: client.mount, key: Key::new(key)? }).await?.0 {
+        DataReply::Upload { upload, part_bytes } => Ok((upload, part_bytes as usize)),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_written_is_known_and_held() {
+    let bed = Bed::new(Plan::default()).await;
+    let client = bed.client().await;
+    let data = noise("mine", 300_001);
+    let info = put(&client, "dir/mine ä%", &data, PutCondition::Any).await.unwrap();
+    assert_eq!(info.version.size, data.len() as u64);
+    assert_eq!(client.open("dir/mine ä%").await.unwrap().version, info.version);
+    until("the payload is in the tiers", async || bed.worker.report().dram.1 >= 300_001).await;
+    assert_eq!(client.read(&info.version, 0, data.len()).await.unwrap(), data);
+    let counters = bed.s3.counters();
+    assert_eq!((counters.puts, counters.gets, counters.heads), (1, 0, 0));
+    // What shared storage has is the same.
+    client.call(DataRequest::Free { segments: vec![forebay_types::SegmentId::of(&info.version, 0)] }).await.unwrap();
+    assert_eq!(client.read(&info.version, 0, data.len()).await.unwrap(), data);
+    assert_eq!(bed.s3.counters().gets, 1);
+    let empty = put(&client, "empty", b"", PutCondition::Any).await.unwrap();
+    assert_eq!((empty.version.size, client.version("empty").await), (0, empty.version));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn conditions_are_kept() {
+    let bed = Bed::new(Plan::default()).await;
+    let client = bed.client().await;
+    let first = put(&client, "a", b"1", PutCondition::Absent).await.unwrap();
+    let error = put(&client, "a", b"2", PutCondition::Absent).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    let second = put(&client, "a", b"2", PutCondition::Version(first.version.tag.clone())).await.unwrap();
+    let error = put(&client, "a", b"3", PutCondition::Version(first.version.tag)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(client.read(&second.version, 0, 1).await.unwrap(), "2");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_of_parts_appears_when_it_is_committed() {
+    let bed = Bed::new(Plan::default()).await;
+    let client = bed.client().await;
+    let (upload, part_bytes) = begin(&client, "big").await.unwrap();
+    let data = noise("big", 2 * part_bytes + MIB);
+    let parts: Vec<_> = data.chunks(part_bytes).enumerate().rev().collect();
+    for (part, bytes) in parts {
+        let request = DataRequest::PutPart { upload, part: part as u32 };
+        client.send(request, vec![Bytes::copy_from_slice(bytes)]).await.unwrap();
+    }
+    assert_eq!(client.open("big").await.unwrap_err().kind(), ErrorKind::NotFound);
+    let commit = DataRequest::PutCommit { upload, parts: 3, condition: PutCondition::Any };
+    let DataReply::Info(info) = client.call(commit.clone()).await.unwrap().0 else { panic!() };
+    assert_eq!(client.version("big").await, info.version);
+    assert_eq!(client.read(&info.version, 0, data.len()).await.unwrap(), data);
+    assert_eq!(client.call(commit).await.unwrap_err().kind(), ErrorKind::NotFound, "an upload ends once");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_ends_with_its_connection() {
+    let bed = Bed::new(Plan::default()).await;
+    let client = bed.client().await;
+    let (upload, _) = begin(&client, "half").await.unwrap();
+    client.send(DataRequest::PutPart { upload, part: 0 }, vec![noise("x", MIB).into()]).await.unwrap();
+    // Another connection's upload is none of its business.
+    let other = bed.client().await;
+    let error = other.call(DataRequest::PutAbort { upload }).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert_eq!(bed.s3.counters().deletes, 0);
+    client.connection.close();
+    drop(client);
+    until("the upload is aborted in shared storage", async || bed.s3.counters().deletes == 1).await;
+    assert_eq!(other.open("half").await.unwrap_err().kind(), ErrorKind::NotFound);
+    let (upload, _) = begin(&other, "given up").await.unwrap();
+    other.call(DataRequest::PutAbort { upload }).await.unwrap();
+    assert_eq!(bed.s3.counters().deletes, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_only_mount_refuses_writes_and_says_why() {
+    let bed = Bed::new(Plan { options: MountOptions { read_only: true, ..Default::default() }, ..Plan::default() }).await;
+    let data = bed.object("a", 5000);
+    let client = bed.client().await;
+    let delete = client.call(DataRequest::Delete { mount: client.mount, key: Key::new("a").unwrap() });
+    let errors = [
+        put(&client, "a", b"x", PutCondition::Any).await.unwrap_err(),
+        begin(&client, "a").await.unwrap_err(),
+        delete.await.unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.kind(), ErrorKind::Denied);
+        assert!(error.message().contains("/lake/a") && error.message().contains("read-only"), "{error}");
+    }
+    assert_eq!(bed.s3.counters().requests(), 0);
+    let version = client.version("a").await;
+    assert_eq!(client.read(&version, 0, 5000).await.unwrap(), data);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_object_is_gone_at_once() {
+    let bed = Bed::new(Plan::default()).await;
+    bed.object("a", 5000);
+    let client = bed.client().await;
+    client.version("a").await;
+    for _ in 0..2 {
+        client.call(DataRequest::Delete { mount: client.mount, key: Key::new("a").unwrap() }).await.unwrap();
+    }
+    assert_eq!(client.open("a").await.unwrap_err().kind(), ErrorKind::NotFound);
+}
