@@ -9,7 +9,7 @@ use crate::{Error, Result};
 /// The name of an object below its mount, byte for byte: `a//b`, a trailing `/`, spaces, `%` and any UTF-8 are what
 /// they are. Never normalised. At most 1024 bytes, as in S3.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "Arc<str>")]
 pub struct Key(Arc<str>);
 
 impl Key {
@@ -19,13 +19,18 @@ impl Key {
     /// A key of exactly these bytes. `Invalid` when longer than [`Self::BYTES_MAX`] or when it holds a NUL.
     pub fn new(key: impl AsRef<str>) -> Result<Self> {
         let key = key.as_ref();
+        Self::check(key)?;
+        Ok(Self(key.into()))
+    }
+
+    fn check(key: &str) -> Result<()> {
         if key.len() > Self::BYTES_MAX {
             return Err(Error::invalid(format!("key of {} bytes is longer than {} bytes", key.len(), Self::BYTES_MAX)));
         }
         if key.contains('\0') {
             return Err(Error::invalid(format!("key {key:?} holds a NUL byte")));
         }
-        Ok(Self(key.into()))
+        Ok(())
     }
 
     /// The key's text.
@@ -48,6 +53,16 @@ impl fmt::Display for Key {
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// Keys in messages are checked as any other.
+impl TryFrom<Arc<str>> for Key {
+    type Error = Error;
+
+    fn try_from(key: Arc<str>) -> Result<Self> {
+        Self::check(&key)?;
+        Ok(Self(key))
     }
 }
 

@@ -76,6 +76,10 @@ impl PageSet {
                 *word &= !(1 << (page % 64));
             }
         }
+        // Equal sets have equal words.
+        while self.words.last() == Some(&0) {
+            self.words.pop();
+        }
     }
 
     /// Number of pages in the set.

@@ -53,14 +53,24 @@ fn byte_unit(unit: &str) -> Option<f64> {
     })
 }
 
+/// Whole numbers, which floating point would round when they are large.
+fn exact_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    text[..unit_at].parse::<u64>().ok()?.checked_mul(byte_unit(text[unit_at..].trim())? as u64)
+}
+
 impl FromStr for ByteSize {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        split_unit(text)
-            .and_then(|(number, unit)| Some(number * byte_unit(unit)?))
-            .filter(|bytes| *bytes < 9.0e18)
-            .map(|bytes| Self(bytes.round() as u64))
+        exact_bytes(text)
+            .or_else(|| {
+                let (number, unit) = split_unit(text)?;
+                let bytes = number * byte_unit(unit)?;
+                (bytes < 9.0e18).then(|| bytes.round() as u64)
+            })
+            .map(Self)
             .ok_or_else(|| Error::invalid(format!("{text:?} is no size: write a number with a unit, as in 64MiB or 10GB")))
     }
 }

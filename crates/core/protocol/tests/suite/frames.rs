@@ -1,0 +1,62 @@
+use forebay_protocol::{FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use forebay_types::{ErrorKind, Result};
+use proptest::prelude::*;
+
+const KINDS: [FrameKind; 5] = [FrameKind::Request, FrameKind::Reply, FrameKind::Cancel, FrameKind::Notice, FrameKind::Hello];
+
+fn header() -> FrameHeader {
+    FrameHeader { meta_len: 1, payload_len: 2, tag: 3, kind: FrameKind::Request, descriptors: 0, crc: 4 }
+}
+
+fn read_changed(change: impl FnOnce(&mut [u8; 24])) -> Result<FrameHeader> {
+    let mut bytes = header().to_bytes();
+    change(&mut bytes);
+    FrameHeader::from_bytes(&bytes)
+}
+
+#[test]
+fn the_largest_frame_is_read_and_larger_ones_are_not() {
+    let largest = FrameHeader { meta_len: META_BYTES_MAX, payload_len: PAYLOAD_BYTES_MAX, descriptors: 1, ..header() };
+    assert_eq!(FrameHeader::from_bytes(&largest.to_bytes()).unwrap(), largest);
+    for over in [
+        FrameHeader { meta_len: META_BYTES_MAX + 1, ..largest },
+        FrameHeader { payload_len: PAYLOAD_BYTES_MAX + 1, ..largest },
+        FrameHeader { descriptors: 2, ..largest },
+    ] {
+        let error = FrameHeader::from_bytes(&over.to_bytes()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.message().contains("limits"), "{error}");
+    }
+}
+
+#[test]
+fn another_version_is_named() {
+    let error = read_changed(|bytes| bytes[18] = 2).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.message().contains("protocol 2, this is 1"), "{error}");
+}
+
+#[test]
+fn unknown_kinds_are_refused() {
+    assert!((0..5).all(|kind| read_changed(|bytes| bytes[16] = kind).is_ok()));
+    assert!((5..=255).all(|kind| read_changed(|bytes| bytes[16] = kind).is_err()));
+}
+
+proptest! {
+    #[test]
+    fn headers_are_read_back_as_written(
+        meta_len in 0..=META_BYTES_MAX, payload_len in 0..=PAYLOAD_BYTES_MAX, tag: u64,
+        kind in prop::sample::select(&KINDS[..]), descriptors in 0u8..=1, crc: u32,
+    ) {
+        let header = FrameHeader { meta_len, payload_len, tag, kind, descriptors, crc };
+        prop_assert_eq!(header.to_bytes()[..20].to_vec(), header.covered().to_vec());
+        prop_assert_eq!(FrameHeader::from_bytes(&header.to_bytes()).unwrap(), header);
+    }
+
+    #[test]
+    fn any_bytes_are_a_header_or_an_error(bytes: [u8; 24]) {
+        if let Ok(header) = FrameHeader::from_bytes(&bytes) {
+            prop_assert_eq!(header.to_bytes(), bytes);
+        }
+    }
+}

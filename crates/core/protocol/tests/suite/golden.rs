@@ -1,0 +1,69 @@
+//! Bytes that every build of protocol version 1 must write and read, as docs/specs/protocol.md shows them.
+
+use std::fmt::Debug;
+
+use forebay_protocol::*;
+use forebay_types::*;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::samples::{key, version};
+
+fn golden<T: Serialize + DeserializeOwned + PartialEq + Debug>(message: T, hex: &str) {
+    let bytes: Vec<u8> = hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
+    let written: Vec<String> = encode(&message).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(written.join(" "), hex.split_whitespace().collect::<Vec<_>>().join(" "));
+    assert_eq!(decode::<T>(&bytes).unwrap(), message);
+}
+
+#[test]
+fn a_header() {
+    let header = FrameHeader {
+        meta_len: 0x0102_0304,
+        payload_len: 0x0102_0304,
+        tag: 0x0102_0304_0506_0708,
+        kind: FrameKind::Reply,
+        descriptors: 1,
+        crc: 0xa1b2_c3d4,
+    };
+    let expected = [
+        0x04, 0x03, 0x02, 0x01, 0x04, 0x03, 0x02, 0x01, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, 1, 1, 1, 0, 0xd4, 0xc3,
+        0xb2, 0xa1,
+    ];
+    assert_eq!(header.to_bytes(), expected);
+}
+
+#[test]
+fn requests() {
+    golden(DataRequest::Attach, "00");
+    golden(DataRequest::Open { mount: MountId(300), key: key("a/b") }, "01 ac 02 03 61 2f 62");
+    golden(
+        DataRequest::Read { operation: OperationId(9), version: version(), start: 128, len: 16, in_place: true },
+        "03 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 80 01 10 01",
+    );
+    golden(
+        DataRequest::List { mount: MountId(7), prefix: key("p/"), folders: false, after: None, limit: 1000 },
+        "02 07 02 70 2f 00 00 e8 07",
+    );
+}
+
+#[test]
+fn replies() {
+    golden(DataReply::Failed { kind: ErrorKind::Conflict, message: "no".into() }, "00 01 02 6e 6f");
+    golden(DataReply::Read { in_place: None }, "04 00");
+    golden(DataReply::Read { in_place: Some((5, Span { offset: 4096, len: 300 })) }, "04 01 05 80 20 ac 02");
+    golden(
+        DataReply::Info(ObjectInfo { version: version(), modified_ms: -1 }),
+        "02 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01",
+    );
+}
+
+#[test]
+fn control() {
+    golden(ControlRequest::View { have: 3 }, "03 03");
+    golden(ControlRequest::PinAdd { path: "/lake/d/".parse().unwrap() }, "07 04 6c 61 6b 65 02 64 2f");
+    golden(ControlReply::Unchanged, "02");
+    golden(
+        ControlReply::Beat { view: None, shares: vec![], lease: std::time::Duration::from_millis(5001) },
+        "03 00 00 05 c0 84 3d",
+    );
+}

@@ -1,0 +1,138 @@
+use std::fmt::Debug;
+
+use forebay_protocol::{
+    ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, PutCondition, RangeSpec, decode, encode,
+};
+use forebay_types::{Error, ErrorKind, Key, MountId, ObjectVersion, OperationId, VersionTag};
+use proptest::prelude::*;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::samples;
+
+/// Reads back what was written, and nothing that is shorter or longer.
+fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(message: &T) {
+    let bytes = encode(message);
+    assert_eq!(&decode::<T>(&bytes).unwrap(), message);
+    for cut in 0..bytes.len() {
+        let error = decode::<T>(&bytes[..cut]).expect_err("a part of a message is none");
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+    }
+    let error = decode::<T>(&[&bytes[..], &[0]].concat()).expect_err("nothing comes after a message");
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+}
+
+#[test]
+fn every_message_is_read_back_as_written() {
+    samples::requests().iter().for_each(check);
+    samples::replies().iter().for_each(check);
+    samples::notices().iter().for_each(check);
+    samples::control_requests().iter().for_each(check);
+    samples::control_replies().iter().for_each(check);
+}
+
+/// The samples have every variant, in order: a postcard message begins with its variant's number.
+#[test]
+fn every_variant_keeps_its_number() {
+    fn numbers<T: Serialize>(messages: &[T]) -> Vec<u8> {
+        messages.iter().map(|message| encode(message)[0]).collect()
+    }
+    assert_eq!(numbers(&samples::requests()), (0..18).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::replies()), (0..12).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::notices()), [0]);
+    assert_eq!(numbers(&samples::control_requests()), (0..14).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::control_replies()), (0..9).collect::<Vec<u8>>());
+    assert!(decode::<DataRequest>(&[18]).is_err() && decode::<DataReply>(&[12]).is_err());
+    assert!(decode::<ControlRequest>(&[14]).is_err() && decode::<ControlReply>(&[9]).is_err());
+}
+
+#[test]
+fn errors_cross_the_wire_with_kind_and_message() {
+    let error = Error::not_found("/lake/x: no such object").context("read");
+    let expected = ("read: /lake/x: no such object".to_string(), ErrorKind::NotFound);
+    let DataReply::Failed { kind, message } = DataReply::failed(&error) else { panic!("a failure") };
+    assert_eq!((message, kind), expected);
+    let ControlReply::Failed { kind, message } = ControlReply::failed(&error) else { panic!("a failure") };
+    assert_eq!((message, kind), expected);
+}
+
+#[test]
+fn keys_and_names_in_messages_are_checked() {
+    let good = encode(&DataRequest::Open { mount: MountId(7), key: samples::key("ab") });
+    let bad = [&good[..good.len() - 1], &[0]].concat();
+    assert_eq!(decode::<DataRequest>(&bad).unwrap_err().kind(), ErrorKind::Invalid);
+    // `lake` as `LAKE`, which is no mount's name.
+    let good = encode(&ControlRequest::MountRemove { name: "lake".parse().unwrap() });
+    assert_eq!(decode::<ControlRequest>(&good.to_ascii_uppercase()).unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+fn key() -> impl Strategy<Value = Key> {
+    "[^\\x00]{0,80}".prop_map(|key| Key::new(key).unwrap())
+}
+
+fn version() -> impl Strategy<Value = ObjectVersion> {
+    (any::<u64>(), key(), ".{0,40}", any::<u64>()).prop_map(|(mount, key, tag, size)| ObjectVersion {
+        mount: MountId(mount),
+        key,
+        tag: VersionTag::etag(&tag),
+        size,
+    })
+}
+
+fn range() -> impl Strategy<Value = RangeSpec> {
+    prop_oneof![
+        any::<(u64, u64)>().prop_map(|(start, len)| RangeSpec::Bounded { start, len }),
+        any::<u64>().prop_map(|start| RangeSpec::From { start }),
+        any::<u64>().prop_map(|len| RangeSpec::Suffix { len }),
+    ]
+}
+
+fn request() -> impl Strategy<Value = DataRequest> {
+    let operation = any::<u64>().prop_map(OperationId);
+    let mount = any::<u64>().prop_map(MountId);
+    let condition = prop_oneof![
+        Just(PutCondition::Any),
+        Just(PutCondition::Absent),
+        ".{0,40}".prop_map(|tag| PutCondition::Version(VersionTag::etag(&tag)))
+    ];
+    prop_oneof![
+        (operation.clone(), version(), any::<u64>(), any::<u32>(), any::<bool>()).prop_map(
+            |(operation, version, start, len, in_place)| DataRequest::Read { operation, version, start, len, in_place }
+        ),
+        (operation.clone(), mount.clone(), key(), range(), any::<bool>()).prop_map(|(operation, mount, key, range, in_place)| {
+            DataRequest::ReadLatest { operation, mount, key, range, in_place }
+        }),
+        (operation, version(), prop::collection::vec(any::<(u64, u32)>(), 0..20), any::<bool>())
+            .prop_map(|(operation, version, ranges, keep)| DataRequest::Prefetch { operation, version, ranges, keep }),
+        (mount.clone(), key(), any::<bool>(), prop::option::of(key()), any::<u32>())
+            .prop_map(|(mount, prefix, folders, after, limit)| DataRequest::List { mount, prefix, folders, after, limit }),
+        (mount, key(), condition).prop_map(|(mount, key, condition)| DataRequest::Put { mount, key, condition }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn requests_are_read_back_as_written(request in request()) {
+        prop_assert_eq!(decode::<DataRequest>(&encode(&request)).unwrap(), request);
+    }
+
+    #[test]
+    fn any_bytes_are_a_message_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200), number in 0u8..20) {
+        let bytes = [&[number], &bytes[..]].concat();
+        // What is read may be written in fewer bytes (numbers have several forms), but says the same.
+        if let Ok(message) = decode::<DataRequest>(&bytes) {
+            prop_assert_eq!(decode::<DataRequest>(&encode(&message)).unwrap(), message);
+        }
+        if let Ok(message) = decode::<DataReply>(&bytes) {
+            prop_assert_eq!(decode::<DataReply>(&encode(&message)).unwrap(), message);
+        }
+        if let Ok(message) = decode::<DataNotice>(&bytes) {
+            prop_assert_eq!(decode::<DataNotice>(&encode(&message)).unwrap(), message);
+        }
+        if let Ok(message) = decode::<ControlRequest>(&bytes) {
+            prop_assert_eq!(decode::<ControlRequest>(&encode(&message)).unwrap(), message);
+        }
+        if let Ok(message) = decode::<ControlReply>(&bytes) {
+            prop_assert_eq!(decode::<ControlReply>(&encode(&message)).unwrap(), message);
+        }
+    }
+}

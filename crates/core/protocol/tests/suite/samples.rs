@@ -1,0 +1,156 @@
+//! One of every message.
+
+use std::time::Duration;
+
+use forebay_protocol::*;
+use forebay_types::*;
+
+pub fn key(key: &str) -> Key {
+    Key::new(key).unwrap()
+}
+
+pub fn version() -> ObjectVersion {
+    ObjectVersion { mount: MountId(7), key: key("a//b "), tag: VersionTag::etag("\"e1\""), size: 300 }
+}
+
+pub fn info() -> ObjectInfo {
+    ObjectInfo { version: version(), modified_ms: -1 }
+}
+
+pub fn requests() -> Vec<DataRequest> {
+    let (mount, operation, segment) = (MountId(7), OperationId(9), SegmentId::of(&version(), 0));
+    vec![
+        DataRequest::Attach,
+        DataRequest::Open { mount, key: key("a//b ") },
+        DataRequest::List { mount, prefix: key("p/"), folders: true, after: Some(key("p/m")), limit: 1000 },
+        DataRequest::Read { operation, version: version(), start: 128, len: 16, in_place: true },
+        DataRequest::ReadLatest { operation, mount, key: key("k"), range: RangeSpec::Suffix { len: 8 }, in_place: false },
+        DataRequest::Prefetch { operation, version: version(), ranges: vec![(0, 4096), (1 << 40, u32::MAX)], keep: true },
+        DataRequest::Put { mount, key: key("k"), condition: PutCondition::Any },
+        DataRequest::PutBegin { mount, key: key("k") },
+        DataRequest::PutPart { upload: 3, part: 0 },
+        DataRequest::PutCommit { upload: 3, parts: 2, condition: PutCondition::Version(VersionTag::etag("\"e1\"")) },
+        DataRequest::PutAbort { upload: 3 },
+        DataRequest::Delete { mount, key: key("k") },
+        DataRequest::Refresh { mount, prefix: key("") },
+        DataRequest::Changed { mount, key: key("k"), info: Some(info()) },
+        DataRequest::Free { segments: vec![segment] },
+        DataRequest::Keep { segments: vec![segment, segment], keep: false },
+        DataRequest::Held { segments: vec![] },
+        DataRequest::Report,
+    ]
+}
+
+pub fn replies() -> Vec<DataReply> {
+    let in_place = Some((5, Span { offset: 1 << 30, len: 4096 }));
+    vec![
+        DataReply::Failed { kind: ErrorKind::Conflict, message: "/lake/a//b : another version".into() },
+        DataReply::Attached { arena_bytes: 1 << 40 },
+        DataReply::Info(info()),
+        DataReply::Listed(ListPage { objects: vec![info()], folders: vec![key("p/")], next: Some(key("p/z")) }),
+        DataReply::Read { in_place },
+        DataReply::ReadLatest { info: info(), start: 1, len: 2, in_place: None },
+        DataReply::Fetched { bytes: 123 },
+        DataReply::Upload { upload: 3, part_bytes: 8 << 20 },
+        DataReply::Done,
+        DataReply::Freed { bytes: 0 },
+        DataReply::Held(vec![Held { dram_bytes: 1, disk_bytes: 2, bytes: 3, keep: true }]),
+        DataReply::Report(Box::new(report())),
+    ]
+}
+
+pub fn notices() -> Vec<DataNotice> {
+    let count = InPlaceCount { operation: OperationId(9), segment: SegmentId::of(&version(), 0), reads: 4, bytes: 5 };
+    vec![DataNotice::Unpin { pins: vec![1, u64::MAX], counts: vec![count] }]
+}
+
+pub fn report() -> WorkerReport {
+    let counters = StorageCounters { gets: 1, bytes_in: 2, socket_bytes_in: 3, ..StorageCounters::default() };
+    WorkerReport {
+        dram: (3, 2, 1),
+        disk: (6, 5, 4),
+        segments: 7,
+        storage: vec![(MountId(7), counters)],
+        warnings: vec!["disk tier off: input/output error".into()],
+        ..WorkerReport::default()
+    }
+}
+
+fn mount() -> Mount {
+    Mount {
+        id: MountId(7),
+        name: "lake".parse().unwrap(),
+        url: "s3://bucket/prefix".into(),
+        options: MountOptions {
+            endpoint: Some("http://127.0.0.1:9000".into()),
+            validate: Validate::Immutable,
+            bandwidth: Some("1Gbit".parse().unwrap()),
+            burst: Some(ByteSize(1 << 20)),
+            discover: Some(Duration::from_secs(30)),
+            ..MountOptions::default()
+        },
+    }
+}
+
+fn worker() -> WorkerInfo {
+    WorkerInfo {
+        id: WorkerId(1),
+        host: HostId("boot".into()),
+        address: "127.0.0.1:7412".into(),
+        unix_socket: Some("/run/forebay.sock".into()),
+        dram_bytes: 1,
+        disk_bytes: 2,
+    }
+}
+
+fn view() -> ClusterView {
+    let pin = Pin { mount: MountId(7), prefix: key("dim/") };
+    ClusterView { version: 3, epoch: 2, mounts: vec![mount()], pins: vec![pin], workers: vec![worker()] }
+}
+
+pub fn control_requests() -> Vec<ControlRequest> {
+    let path: ForebayPath = "/lake/dim/".parse().unwrap();
+    let (name, options) = (mount().name, mount().options);
+    let table = TableDefinition { name: "t".into(), statement: "CREATE EXTERNAL TABLE t".into() };
+    let heartbeat = Heartbeat { worker: WorkerId(1), have: 3, demand: vec![(MountId(7), 50_000_000)], report: report() };
+    vec![
+        ControlRequest::Register(worker()),
+        ControlRequest::Heartbeat(heartbeat),
+        ControlRequest::Leave(WorkerId(1)),
+        ControlRequest::View { have: 0 },
+        ControlRequest::MountAdd { name: name.clone(), url: mount().url, options: options.clone() },
+        ControlRequest::MountSet { name: name.clone(), options },
+        ControlRequest::MountRemove { name },
+        ControlRequest::PinAdd { path: path.clone() },
+        ControlRequest::PinRemove { path },
+        ControlRequest::TableAdd { table, replace: true },
+        ControlRequest::TableRemove { name: "t".into() },
+        ControlRequest::Tables,
+        ControlRequest::Budget { client: 11, mount: MountId(7) },
+        ControlRequest::Status,
+    ]
+}
+
+pub fn control_replies() -> Vec<ControlReply> {
+    let share = MountShare { mount: MountId(7), bytes_per_sec: Some(1_000_000), burst_bytes: 1 << 20 };
+    let status = ClusterStatus {
+        forebay_version: "0.1.0".into(),
+        epoch: 2,
+        uptime: Duration::from_millis(1500),
+        metadata: "sqlite".into(),
+        mounts: vec![MountStatus { mount: mount(), counters: StorageCounters::default() }],
+        pins: vec!["/lake/dim/".parse().unwrap()],
+        workers: vec![(worker(), WorkerState::Lost, report())],
+    };
+    vec![
+        ControlReply::Failed { kind: ErrorKind::NotFound, message: "no such mount".into() },
+        ControlReply::View(view()),
+        ControlReply::Unchanged,
+        ControlReply::Beat { view: Some(view()), shares: vec![share], lease: Duration::from_secs(5) },
+        ControlReply::Mount(mount()),
+        ControlReply::Tables(vec![TableDefinition { name: "t".into(), statement: "s".into() }]),
+        ControlReply::Budget(BudgetLease { share, lasts: Duration::from_secs(1) }),
+        ControlReply::Status(Box::new(status)),
+        ControlReply::Done,
+    ]
+}

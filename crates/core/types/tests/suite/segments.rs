@@ -1,0 +1,81 @@
+use std::collections::HashSet;
+
+use forebay_types::{
+    Key, MountId, ObjectVersion, RouteKey, SEGMENT_BYTES, SegmentId, VersionTag, segment_bytes, segment_count, split_range,
+};
+use proptest::prelude::*;
+
+fn version(mount: u64, key: &str, tag: &str, size: u64) -> ObjectVersion {
+    ObjectVersion { mount: MountId(mount), key: Key::new(key).unwrap(), tag: VersionTag::etag(tag), size }
+}
+
+#[test]
+fn versions_share_no_segment() {
+    let versions = [
+        version(1, "a", "\"1\"", 100),
+        version(2, "a", "\"1\"", 100),
+        version(1, "b", "\"1\"", 100),
+        version(1, "a", "\"2\"", 100),
+        version(1, "a", "\"1\"", 101),
+        // The same bytes one after another, cut elsewhere.
+        version(1, "a\"", "1\"", 100),
+        version(1, "", "a\"1\"", 100),
+    ];
+    let ids: HashSet<_> = versions.iter().flat_map(|version| (0..10).map(|index| SegmentId::of(version, index))).collect();
+    assert_eq!(ids.len(), versions.len() * 10);
+}
+
+/// Ids name what lies on disks, and routes are computed by every process on its own: neither may ever change.
+#[test]
+fn ids_and_routes_stay_as_they_are() {
+    let version = version(7, "sales/2024.parquet", "\"9bb58f26192e4ba00f01e2e7b136bbd8\"", 123_456_789);
+    assert_eq!(SegmentId::of(&version, 0).to_string(), "0bbf5ed034742624683657cb817101bc");
+    assert_eq!(SegmentId::of(&version, 1).to_string(), "4824c338fc4db57cc0a2a8487e7d295e");
+    assert_eq!(RouteKey::of(version.mount, &version.key, 0).0, 0xff7e_774c_a6c8_757d);
+    assert_eq!(RouteKey::of(version.mount, &version.key, 1).0, 0xbf58_33f0_aa89_94a8);
+    assert_eq!(RouteKey::of_listing(version.mount).0, 0xee5e_7a73_d787_7489);
+}
+
+#[test]
+fn files_have_tags_that_no_etag_is() {
+    let tag = VersionTag::file(255, 4096, 1_700_000_000_000_000_001);
+    assert_eq!(tag.as_str(), "mff-1000-17979cfe362a0001");
+}
+
+#[test]
+fn an_empty_object_has_no_segments() {
+    assert_eq!(segment_count(0), 0);
+    assert_eq!(segment_bytes(0, 0), 0);
+    assert_eq!(split_range(0..0).count(), 0);
+    assert_eq!(split_range(5..5).count(), 0);
+}
+
+#[test]
+fn segments_end_with_their_object() {
+    assert_eq!(segment_count(SEGMENT_BYTES), 1);
+    assert_eq!(segment_count(SEGMENT_BYTES + 1), 2);
+    assert_eq!(segment_bytes(SEGMENT_BYTES + 1, 0), SEGMENT_BYTES);
+    assert_eq!(segment_bytes(SEGMENT_BYTES + 1, 1), 1);
+    assert_eq!(segment_bytes(SEGMENT_BYTES + 1, 2), 0);
+}
+
+proptest! {
+    #[test]
+    fn a_split_is_the_range_again(start in 0..SEGMENT_BYTES * 5, len in 0..SEGMENT_BYTES * 5) {
+        let mut at = start;
+        for piece in split_range(start..start + len) {
+            prop_assert_eq!(piece.object_range().start, at);
+            prop_assert!(piece.len > 0);
+            prop_assert!(u64::from(piece.start) + u64::from(piece.len) <= SEGMENT_BYTES);
+            at = piece.object_range().end;
+        }
+        prop_assert_eq!(at, start + len);
+    }
+
+    #[test]
+    fn segments_add_up_to_their_object(size in 0..SEGMENT_BYTES * 20) {
+        let count = segment_count(size);
+        prop_assert_eq!((0..count).map(|index| segment_bytes(size, index)).sum::<u64>(), size);
+        prop_assert!((0..count).all(|index| segment_bytes(size, index) > 0));
+    }
+}
