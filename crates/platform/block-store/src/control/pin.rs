@@ -4,7 +4,7 @@ use forebay_types::{Error, PageRun, Result, SegmentId};
 
 use super::Reclaim;
 use crate::core::Core;
-use crate::table::{PageBits, Segment, SegmentRef, Shard, TierKind, by_block};
+use crate::table::{PageBits, Segment, SegmentRef, Shard, TierKind, blocks_of};
 
 /// Keeps blocks of a segment where they are, readable or not, as long as it lives.
 pub(crate) struct BlockPin {
@@ -56,22 +56,26 @@ impl Core {
     /// Keeps the blocks of `run` where they are, whichever of their pages are there.
     pub fn pin_blocks(&self, entry: &mut Segment, run: PageRun) {
         let count = entry.block_count();
-        for (block, _) in by_block(run) {
+        let mut pages = 0;
+        for block in blocks_of(run) {
             if entry.pins.add(block, count) {
-                self.dram.account.set_pinned(entry.present(TierKind::Dram, block).count(), true);
+                pages += entry.count(TierKind::Dram, block);
             }
         }
+        self.dram.account.set_pinned(pages, true);
     }
 
     /// Ends a pin of the blocks of `run`.
     pub fn unpin_blocks(&self, segment: SegmentRef, run: PageRun) {
         let mut shard = self.table.of(segment);
         let entry = shard.get(segment);
-        for (block, _) in by_block(run) {
+        let mut pages = 0;
+        for block in blocks_of(run) {
             if entry.pins.remove(block) {
-                self.dram.account.set_pinned(entry.present(TierKind::Dram, block).count(), false);
+                pages += entry.count(TierKind::Dram, block);
             }
         }
+        self.dram.account.set_pinned(pages, false);
         let reclaims = self.settle(&mut shard, segment);
         drop(shard);
         self.unstick();

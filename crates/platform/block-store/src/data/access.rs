@@ -116,6 +116,12 @@ impl WritePages {
         Self { core: core.clone(), segment, run, page: extent + u64::from(run.start), done: false }
     }
 
+    /// Copies bytes to the pages, as many as they hold.
+    pub fn copy_in(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        assert_eq!(bytes.len() as u64, u64::from(self.run.len) * PAGE_BYTES);
+        self.core.arena.copy_in(self.page, bytes)
+    }
+
     pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the pages are not readable, so nobody else makes a view of them, and the claim keeps others from
         // writing or punching them until `self` is dropped; `&mut self` keeps this the only view made here.

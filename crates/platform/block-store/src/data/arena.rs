@@ -102,6 +102,23 @@ impl Arena {
         unsafe { std::slice::from_raw_parts_mut(self.at(page), (pages * PAGE_BYTES) as usize) }
     }
 
+    /// Copies bytes to pages that nobody else touches. By a system call: the kernel need not clear the pages first, nor
+    /// fault them in one by one, by which it is about twice as fast as copying through the mapping.
+    pub fn copy_in(&self, page: u64, bytes: &[u8]) -> std::io::Result<()> {
+        let end = page + (bytes.len() as u64).div_ceil(PAGE_BYTES);
+        assert!(end <= self.data_pages);
+        let mut done = 0;
+        while done < bytes.len() {
+            match rustix::io::pwrite(&self.memfd, &bytes[done..], page * PAGE_BYTES + done as u64) {
+                Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+                Ok(written) => done += written,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
     /// # Safety
     /// Nobody else may touch this frame while the slice lives.
     #[allow(clippy::mut_from_ref, reason = "exclusive by the caller's promise: a lock on the frame")]

@@ -85,7 +85,7 @@ impl Fill {
     }
 
     /// Adds bytes, at `offset` bytes from the first page's start. `Invalid` unless they follow those written before and
-    /// end within the run and the segment.
+    /// end within the run and the segment; `Retry` when the system has no memory left, after which the fill is to be given up.
     pub fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         if offset != self.written || bytes.len() as u64 > self.bytes() - self.written {
             let (id, end, all) = (self.spec.id, offset + bytes.len() as u64, self.bytes());
@@ -103,13 +103,13 @@ impl Fill {
             bytes = rest;
         }
         if self.partial.len() == page_bytes || !self.partial.is_empty() && self.written == self.bytes() {
-            self.write_partial();
+            self.write_partial()?;
         }
         let (whole, tail) = bytes.split_at(bytes.len() / page_bytes * page_bytes);
-        self.write_pages(whole);
+        self.write_pages(whole)?;
         self.partial.extend_from_slice(tail);
         if !self.partial.is_empty() && self.written == self.bytes() {
-            self.write_partial();
+            self.write_partial()?;
         }
         self.offer(self.next_page / PAGES_PER_BLOCK);
         Ok(())
@@ -131,7 +131,7 @@ impl Fill {
     }
 
     fn complete(&mut self) -> Result<()> {
-        if self.written != self.bytes() {
+        if self.written != self.bytes() || self.next_page != self.run.end() {
             let (id, all) = (self.spec.id, self.bytes());
             return Err(Error::invalid(format!("a fill of segment {id} ended after {} of {all} bytes", self.written)));
         }
@@ -142,21 +142,22 @@ impl Fill {
     }
 
     /// Writes the page that has been gathered; what it lacks lies after the segment's end and is zeros.
-    fn write_partial(&mut self) {
+    fn write_partial(&mut self) -> Result<()> {
         let mut page = std::mem::take(&mut self.partial);
         page.resize(PAGE_BYTES as usize, 0);
-        self.write_pages(&page);
+        self.write_pages(&page)?;
         page.clear();
         self.partial = page;
+        Ok(())
     }
 
     /// Writes the next pages, whole ones.
-    fn write_pages(&mut self, bytes: &[u8]) {
+    fn write_pages(&mut self, bytes: &[u8]) -> Result<()> {
         let mut bytes = bytes;
         while !bytes.is_empty() {
             let left = PageRun { start: self.next_page, len: (bytes.len() as u64 / PAGE_BYTES) as u32 };
             let done = match self.find(left) {
-                Found::Claimed(pages) => self.copy(pages, bytes),
+                Found::Claimed(pages) => self.copy(pages, bytes)?,
                 Found::Present(pages) => pages,
                 Found::Elsewhere(pages) => {
                     self.awaited.push(PageRun { start: self.next_page, len: pages });
@@ -170,20 +171,19 @@ impl Fill {
             self.next_page += done;
             bytes = &bytes[done as usize * PAGE_BYTES as usize..];
         }
+        Ok(())
     }
 
-    fn copy(&mut self, mut pages: WritePages, bytes: &[u8]) -> u32 {
+    fn copy(&mut self, mut pages: WritePages, bytes: &[u8]) -> Result<u32> {
         let run = pages.run();
-        let target = pages.bytes();
-        let mut sums = Vec::with_capacity(run.len as usize);
-        let page_bytes = PAGE_BYTES as usize;
-        for (page, (to, from)) in run.pages().zip(target.chunks_exact_mut(page_bytes).zip(bytes.chunks_exact(page_bytes))) {
-            to.copy_from_slice(from);
-            // Of the copy, not of the source: what is verified later is what is in the tier. It is in the CPU's cache.
-            sums.push(page_sum(self.spec.id, page, to));
-        }
+        let bytes = &bytes[..run.len as usize * PAGE_BYTES as usize];
+        let each = bytes.chunks_exact(PAGE_BYTES as usize);
+        let sums: Vec<u32> = run.pages().zip(each).map(|(page, bytes)| page_sum(self.spec.id, page, bytes)).collect();
+        pages.copy_in(bytes).map_err(|error| {
+            Error::retry(format!("the system gives the DRAM tier no memory: make the tier smaller ({error})")).with_source(error)
+        })?;
         self.reservation.spend(pages.publish(&sums));
-        run.len
+        Ok(run.len)
     }
 
     fn find(&self, run: PageRun) -> Found {

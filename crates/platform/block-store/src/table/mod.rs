@@ -12,7 +12,7 @@ mod uses;
 pub(crate) use claims::{ClaimKind, Claims};
 pub(crate) use copy::TierCopy;
 pub(crate) use page_bits::{PageBits, by_block};
-pub(crate) use segment::Segment;
+pub(crate) use segment::{Segment, blocks_of};
 pub(crate) use shard::{BlockRef, SegmentRef, Shard, Table};
 
 /// One of the two tiers.

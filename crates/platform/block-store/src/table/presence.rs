@@ -44,6 +44,11 @@ impl Presence {
         self.partial.iter().fold(self.full, |blocks, (block, _)| blocks | 1 << block)
     }
 
+    /// Whether all of these blocks are there whole.
+    pub fn has_full(&self, blocks: u64) -> bool {
+        self.full & blocks == blocks
+    }
+
     pub fn is_empty(&self) -> bool {
         self.full == 0 && self.partial.is_empty()
     }

@@ -72,7 +72,12 @@ impl Segment {
 
     /// Whether a tier has all pages of `run`.
     pub fn has(&self, tier: TierKind, run: PageRun) -> bool {
-        run.end() <= self.pages() && by_block(run).all(|(block, bits)| self.present(tier, block).holds(bits))
+        if run.len == 0 || run.end() > self.pages() {
+            return false;
+        }
+        let blocks = blocks_of(run);
+        let mask = u64::MAX >> (64 - blocks.len()) << blocks.start;
+        self.copy(tier).presence.has_full(mask) || by_block(run).all(|(block, bits)| self.present(tier, block).holds(bits))
     }
 
     /// Adds pages to a tier; returns how many were not there, and whether the block was empty.
@@ -90,9 +95,18 @@ impl Segment {
         (before.and(bits), after.is_empty() && !before.is_empty())
     }
 
+    /// Number of pages of `block` that a tier has.
+    pub fn count(&self, tier: TierKind, block: u32) -> u32 {
+        if self.copy(tier).presence.has_full(1 << block) {
+            (self.pages() - block * PAGES_PER_BLOCK).min(PAGES_PER_BLOCK)
+        } else {
+            self.present(tier, block).count()
+        }
+    }
+
     /// Number of pages that a tier has.
     pub fn page_count(&self, tier: TierKind) -> u64 {
-        (0..self.block_count()).map(|block| u64::from(self.present(tier, block).count())).sum()
+        (0..self.block_count()).map(|block| u64::from(self.count(tier, block))).sum()
     }
 
     /// Counts a read of pages. A read that goes on where the last one of the same block ended, or past it, belongs to the
@@ -103,7 +117,7 @@ impl Segment {
             self.read_to = vec![0; self.block_count() as usize].into();
         }
         let mut again = 0;
-        for block in run.start / PAGES_PER_BLOCK..run.end().div_ceil(PAGES_PER_BLOCK) {
+        for block in blocks_of(run) {
             let base = block * PAGES_PER_BLOCK;
             let start = run.start.max(base) - base;
             let end = (run.end() - base).min(PAGES_PER_BLOCK);
@@ -147,4 +161,9 @@ impl Segment {
     pub fn heap_bytes(&self) -> usize {
         self.dram.presence.heap_bytes() + self.disk.presence.heap_bytes() + self.pins.heap_bytes() + self.read_to.len()
     }
+}
+
+/// The blocks that a run has pages of.
+pub(crate) fn blocks_of(run: PageRun) -> std::ops::Range<u32> {
+    run.start / PAGES_PER_BLOCK..run.end().div_ceil(PAGES_PER_BLOCK)
 }
