@@ -1,5 +1,5 @@
 //! Round trips and bandwidth of connections between two processes, beside plain loopback TCP:
-//! `cargo run --profile fast -p forebay-transport --example measure`.
+//! `cargo run --profile fast -p forebay-transport --example measure [-- KIB ...]`, with the sizes of bulk reads.
 #![allow(clippy::print_stdout, reason = "it prints figures")]
 
 use std::error::Error;
@@ -91,6 +91,8 @@ async fn figures(server: &mut Child, unix: Address) -> Outcome {
     let (tcp, plain) = line.trim().split_once(' ').ok_or("no addresses")?;
     let tcp = Connection::connect(&tcp.parse()?, &Security::default()).await?;
     let unix = Connection::connect(&unix, &Security::default()).await?;
+    let asked = std::env::args().skip(1).map(|kib| Ok(kib.parse::<usize>()? << 10)).collect::<Outcome<Vec<_>>>()?;
+    let usual = vec![64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20];
     for (name, connection) in [("unix", &unix), ("tcp", &tcp)] {
         for (what, len) in [("small", 0u32), ("64 KiB", 64 << 10)] {
             let (p50, p99) = round_trips(connection, len).await?;
@@ -98,7 +100,7 @@ async fn figures(server: &mut Child, unix: Address) -> Outcome {
         }
     }
     println!("plain 64 KiB  read  p50 {:6.1} us", plain_round_trips(plain, 64 << 10)?);
-    for len in [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20] {
+    for len in if asked.is_empty() { usual } else { asked } {
         let mut ratios = Vec::new();
         let mut bests = [0f64; 3];
         for _ in 0..5 {
