@@ -55,6 +55,8 @@ pub(crate) struct Ticket {
     fills: Arc<Fills>,
     flight: Arc<Flight>,
     pub(crate) run: PageRun,
+    /// The flight was started for it, not joined.
+    pub(crate) first: bool,
     /// The flight goes on without it.
     let_go: bool,
 }
@@ -125,7 +127,8 @@ impl Fills {
         let flight = Arc::new(Flight::new(id, wanted.segment.id, run, wanted.class));
         let at = flights.partition_point(|other| other.run.start < run.start);
         flights.insert(at, Arc::clone(&flight));
-        let ticket = self.ticket(&flight, run);
+        let mut ticket = self.ticket(&flight, run);
+        ticket.first = true;
         let landing = Landing { fills: Arc::clone(self), flight: Arc::clone(&flight) };
         let wanted = wanted.clone();
         let mut tasks = self.tasks.lock();
@@ -140,7 +143,7 @@ impl Fills {
 
     fn ticket(self: &Arc<Self>, flight: &Arc<Flight>, run: PageRun) -> Ticket {
         flight.waiters.fetch_add(1, Relaxed);
-        Ticket { fills: Arc::clone(self), flight: Arc::clone(flight), run, let_go: false }
+        Ticket { fills: Arc::clone(self), flight: Arc::clone(flight), run, first: false, let_go: false }
     }
 
     fn take_out(table: &mut HashMap<SegmentId, Vec<Arc<Flight>>>, flight: &Flight) {

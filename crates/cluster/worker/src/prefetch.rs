@@ -27,7 +27,9 @@ impl Serving {
                 self.store.set_keep(id, true);
             }
             let joined = self.fills.join(&wanted, run, true);
-            fetched_bytes += Missed(joined.tickets.iter().map(|ticket| ticket.run).collect()).bytes_of(&bytes);
+            // What is on its way already is counted where it was asked for first.
+            let fresh = joined.tickets.iter().filter(|ticket| ticket.first).map(|ticket| ticket.run);
+            fetched_bytes += Missed(fresh.collect()).bytes_of(&bytes);
             line.extend(joined.tickets.into_iter().map(|ticket| (id, ticket)));
             if !keep {
                 // What is on disk is wanted in DRAM soon; where that fails the reader fetches it.
