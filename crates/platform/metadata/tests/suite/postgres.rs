@@ -82,7 +82,7 @@ async fn a_server_that_goes_away_is_a_retry_until_it_is_back(server: &PostgresSe
     tokio::time::timeout(Duration::from_secs(6), metadata.leadership_lost()).await.expect("is told");
     let error = bystander.mounts().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Retry, "{error}");
-    assert!(error.message().contains(&server.port().to_string()) && !error.message().contains(PASSWORD), "{error}");
+    assert!(error.message().contains(&bystander.shown()) && !error.message().contains(PASSWORD), "{error}");
 
     server.resume();
     let mounts = loop {

@@ -72,11 +72,6 @@ impl PostgresServer {
         format!("postgres://bay:{PASSWORD}@127.0.0.1:{}/{name}", self.port)
     }
 
-    /// The server's port.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
     /// Stops the server at once, as a crash would.
     pub fn crash(&self) {
         self.run("pg_ctl", ["-D".as_ref(), self.data().as_os_str(), "-m".as_ref(), "immediate".as_ref(), "stop".as_ref()]);

@@ -1,0 +1,56 @@
+use forebay_protocol::{ControlReply, ControlRequest, TableDefinition};
+use forebay_types::{Key, Mount, MountId, MountName, MountOptions, WorkerId};
+
+use super::Catalogue;
+
+/// What has happened.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    /// Someone asks. Ends in exactly one `Answer`, at once or after what the commands say.
+    Asked(ControlRequest),
+    /// The database has written a change.
+    Stored(Stored),
+    /// The catalogue was read anew, after a write whose outcome is not known.
+    Loaded(Catalogue),
+    /// Time has passed.
+    Tick,
+}
+
+/// What the driver does next, in this order.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Command {
+    /// Answers whoever asked.
+    Answer(ControlReply),
+    /// Asks shared storage whether this mount can be used, and writes the change if so. The mount's id is not given yet.
+    Check(Mount, Change),
+    /// Writes a change to the database; then comes [`Event::Stored`].
+    Write(Change),
+    /// Keeps the ids of live workers, so that the next coordinator knows who may hold shares.
+    Remember(Vec<WorkerId>),
+    /// Tells people that a worker's lease ran out.
+    ReportLost(WorkerId, String),
+}
+
+/// A change of the catalogue, valid when it was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Change {
+    AddMount { name: MountName, url: String, options: MountOptions },
+    SetMount { name: MountName, options: MountOptions },
+    RemoveMount { name: MountName },
+    AddPin { mount: MountId, prefix: Key },
+    RemovePin { mount: MountId, prefix: Key },
+    PutTable { table: TableDefinition, replace: bool },
+    RemoveTable { name: String },
+}
+
+/// A change that the database has.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Stored {
+    /// Added, or its options are changed.
+    Mount(Mount),
+    MountRemoved(MountId),
+    Pin(MountId, Key),
+    PinRemoved(MountId, Key),
+    Table(TableDefinition),
+    TableRemoved(String),
+}

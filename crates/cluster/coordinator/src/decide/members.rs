@@ -1,0 +1,172 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use forebay_protocol::{ControlReply, Heartbeat, WorkerInfo, WorkerReport, WorkerState};
+use forebay_types::{Error, MountId, WorkerId};
+
+use super::ledger::Holder;
+use super::state::answer;
+use super::{Command, State};
+
+/// Workers at once, and as many again that are lost.
+const MEMBERS_MAX: usize = 20_000;
+/// Longest text of a worker about itself, in bytes.
+const TEXT_BYTES_MAX: usize = 512;
+/// Warnings of a worker that are kept.
+const WARNINGS_MAX: usize = 16;
+
+/// A worker that registered since the coordinator's start.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) info: WorkerInfo,
+    pub(super) state: WorkerState,
+    /// Its last heartbeat.
+    pub(super) seen: Duration,
+    /// Bytes a second that it would take of each mount, were there no bound.
+    pub(super) demand: BTreeMap<MountId, u64>,
+    pub(super) report: WorkerReport,
+}
+
+/// Who is in the cluster.
+#[derive(Debug)]
+pub(super) struct Members {
+    by_id: BTreeMap<WorkerId, Member>,
+    /// Live under the coordinator before, and not registered with this one yet.
+    presumed: BTreeSet<WorkerId>,
+}
+
+impl Members {
+    pub(super) fn new(presumed: Vec<WorkerId>) -> Self {
+        Self { by_id: BTreeMap::new(), presumed: presumed.into_iter().collect() }
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Member> {
+        self.by_id.values()
+    }
+
+    pub(super) fn live(&self) -> impl Iterator<Item = (WorkerId, &Member)> {
+        self.by_id.iter().filter(|(_, member)| member.state == WorkerState::Live).map(|(id, member)| (*id, member))
+    }
+
+    pub(super) fn live_ids(&self) -> Vec<WorkerId> {
+        self.live().map(|(id, _)| id).collect()
+    }
+
+    pub(super) fn presumed(&self) -> impl Iterator<Item = WorkerId> {
+        self.presumed.iter().copied()
+    }
+
+    /// One lease after a restart nobody holds shares of the coordinator before.
+    pub(super) fn forget_presumed(&mut self, now: Duration, lease: Duration) {
+        if now > lease {
+            self.presumed.clear();
+        }
+    }
+
+    /// Those whose lease has run out just now, with their addresses.
+    pub(super) fn expire(&mut self, now: Duration, lease: Duration) -> Vec<(WorkerId, String)> {
+        let mut lost = Vec::new();
+        for (id, member) in &mut self.by_id {
+            if member.state == WorkerState::Live && now > member.seen + lease {
+                member.state = WorkerState::Lost;
+                lost.push((*id, member.info.address.clone()));
+            }
+        }
+        self.forget_longest_lost();
+        lost
+    }
+
+    fn forget_longest_lost(&mut self) {
+        let mut lost: Vec<(Duration, WorkerId)> = self
+            .by_id
+            .iter()
+            .filter(|(_, member)| member.state == WorkerState::Lost)
+            .map(|(id, member)| (member.seen, *id))
+            .collect();
+        if lost.len() > MEMBERS_MAX {
+            lost.sort();
+            for (_, id) in &lost[..lost.len() - MEMBERS_MAX] {
+                self.by_id.remove(id);
+            }
+        }
+    }
+
+    fn live_member(&mut self, id: WorkerId) -> Option<&mut Member> {
+        self.by_id.get_mut(&id).filter(|member| member.state == WorkerState::Live)
+    }
+}
+
+impl State {
+    pub(super) fn register(&mut self, now: Duration, info: WorkerInfo) -> Result<Vec<Command>, Error> {
+        check_info(&info)?;
+        let id = info.id;
+        let before = self.members.by_id.get(&id).filter(|member| member.state == WorkerState::Live);
+        let is_new = before.is_none_or(|member| member.info != info);
+        if before.is_none() && self.members.live().count() >= MEMBERS_MAX {
+            return Err(Error::retry(format!("worker {id}: the cluster has its limit of {MEMBERS_MAX} workers")));
+        }
+        self.members.presumed.remove(&id);
+        let member =
+            Member { info, state: WorkerState::Live, seen: now, demand: BTreeMap::new(), report: WorkerReport::default() };
+        self.members.by_id.insert(id, member);
+        let mut commands = Vec::new();
+        if is_new {
+            self.view_changed();
+            commands.push(Command::Remember(self.members.live_ids()));
+        }
+        self.assume_first_shares(now, id);
+        commands.insert(0, answer(ControlReply::View(self.view())));
+        Ok(commands)
+    }
+
+    pub(super) fn heartbeat(&mut self, now: Duration, heartbeat: Heartbeat) -> Result<ControlReply, Error> {
+        let Heartbeat { worker, have, demand, mut report } = heartbeat;
+        let lease = self.lease;
+        let member = match self.members.live_member(worker) {
+            Some(member) if now <= member.seen + lease => member,
+            // Lost, even when no tick has said so yet: what was granted to it is given to others.
+            _ => return Err(Error::not_found(format!("worker {worker} has no lease: register again"))),
+        };
+        report.warnings.truncate(WARNINGS_MAX);
+        report.warnings.iter_mut().for_each(shorten);
+        member.seen = now;
+        member.demand = demand.into_iter().collect();
+        member.report = report;
+        let shares = self.grant_shares(now, worker);
+        let view = (have != self.view_version).then(|| self.view());
+        Ok(ControlReply::Beat { view, shares, lease })
+    }
+
+    pub(super) fn leave(&mut self, worker: WorkerId) -> Result<Vec<Command>, Error> {
+        let Some(member) = self.members.live_member(worker) else {
+            return Err(Error::not_found(format!("worker {worker} is not in the cluster")));
+        };
+        member.state = WorkerState::Lost;
+        // It says so itself, and takes nothing any more: its shares are free at once.
+        self.ledger.release(Holder::Worker(worker));
+        self.view_changed();
+        Ok(vec![answer(ControlReply::Done), Command::Remember(self.members.live_ids())])
+    }
+}
+
+fn check_info(info: &WorkerInfo) -> Result<(), Error> {
+    let texts = [Some(&info.address), Some(&info.host.0), info.unix_socket.as_ref()];
+    if texts.into_iter().flatten().any(|text| text.len() > TEXT_BYTES_MAX) {
+        return Err(Error::invalid(format!("worker {}: address, host or socket is longer than {TEXT_BYTES_MAX} bytes", info.id)));
+    }
+    let port = info.address.rsplit_once(':').and_then(|(host, port)| (!host.is_empty()).then(|| port.parse::<u16>().ok())?);
+    if port.is_none_or(|port| port == 0) {
+        return Err(Error::invalid(format!(
+            "worker {}: {:?} is no address that others can reach: set --advertise HOST:PORT",
+            info.id, info.address
+        )));
+    }
+    Ok(())
+}
+
+fn shorten(text: &mut String) {
+    if text.len() > TEXT_BYTES_MAX {
+        let end = (0..=TEXT_BYTES_MAX).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+    }
+}

@@ -1,0 +1,17 @@
+//! What the coordinator decides, without I/O and clocks.
+
+mod budget;
+mod catalogue;
+mod event;
+mod ledger;
+mod lookup;
+mod members;
+mod shares;
+mod state;
+mod status;
+#[cfg(test)]
+mod tests;
+mod validate;
+
+pub(crate) use event::{Change, Command, Event, Stored};
+pub(crate) use state::{Catalogue, Start, State};

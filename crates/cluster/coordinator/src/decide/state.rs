@@ -1,0 +1,122 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use forebay_protocol::{ClusterView, ControlReply, ControlRequest, Pin, TableDefinition};
+use forebay_types::{Error, Mount, MountId, WorkerId};
+
+use super::ledger::Ledger;
+use super::members::Members;
+use super::shares::Targets;
+use super::{Command, Event};
+
+/// Mounts, pins and external tables, as the database has them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Catalogue {
+    pub(crate) mounts: BTreeMap<MountId, Mount>,
+    pub(crate) pins: Vec<Pin>,
+    pub(crate) tables: BTreeMap<String, TableDefinition>,
+}
+
+/// What a coordinator starts from.
+#[derive(Clone, Debug)]
+pub(crate) struct Start {
+    pub(crate) epoch: u64,
+    pub(crate) lease: Duration,
+    /// `sqlite` or `postgres`.
+    pub(crate) metadata: &'static str,
+    pub(crate) catalogue: Catalogue,
+    /// Workers that were live under the coordinator before: each may hold shares for one lease.
+    pub(crate) presumed: Vec<WorkerId>,
+}
+
+/// All that the coordinator knows. Times are counted from its start.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(super) epoch: u64,
+    pub(super) lease: Duration,
+    pub(super) metadata: &'static str,
+    pub(super) catalogue: Catalogue,
+    pub(super) members: Members,
+    pub(super) ledger: Ledger,
+    pub(super) targets: Targets,
+    pub(super) view_version: u64,
+}
+
+impl State {
+    pub(crate) fn new(start: Start) -> Self {
+        let mut state = Self {
+            epoch: start.epoch,
+            lease: start.lease,
+            metadata: start.metadata,
+            catalogue: start.catalogue,
+            members: Members::new(start.presumed),
+            ledger: Ledger::default(),
+            targets: Targets::default(),
+            // The epoch stands above: a view of this coordinator is newer than all of those before it.
+            view_version: (start.epoch << 32) + 1,
+        };
+        state.presume_shares();
+        state
+    }
+
+    /// Takes one event in; `now` never goes back.
+    pub(crate) fn decide(&mut self, now: Duration, event: Event) -> Vec<Command> {
+        match event {
+            Event::Asked(request) => self.ask(now, request).unwrap_or_else(|error| vec![answer(ControlReply::failed(&error))]),
+            Event::Stored(stored) => vec![answer(self.apply(stored))],
+            Event::Loaded(catalogue) => {
+                self.replace_catalogue(catalogue);
+                vec![]
+            }
+            Event::Tick => self.tick(now),
+        }
+    }
+
+    fn ask(&mut self, now: Duration, request: ControlRequest) -> Result<Vec<Command>, Error> {
+        let reply = match request {
+            ControlRequest::Register(info) => return self.register(now, info),
+            ControlRequest::Heartbeat(heartbeat) => self.heartbeat(now, heartbeat)?,
+            ControlRequest::Leave(worker) => return self.leave(worker),
+            ControlRequest::View { have } if have == self.view_version => ControlReply::Unchanged,
+            ControlRequest::View { .. } => ControlReply::View(self.view()),
+            ControlRequest::Tables => ControlReply::Tables(self.catalogue.tables.values().cloned().collect()),
+            ControlRequest::Budget { client, mount } => ControlReply::Budget(self.budget(now, client, mount)?),
+            ControlRequest::Status => ControlReply::Status(Box::new(self.status(now))),
+            change => return self.ask_change(change),
+        };
+        Ok(vec![answer(reply)])
+    }
+
+    fn tick(&mut self, now: Duration) -> Vec<Command> {
+        self.ledger.expire(now);
+        self.members.forget_presumed(now, self.lease);
+        let lost = self.members.expire(now, self.lease);
+        if lost.is_empty() {
+            return vec![];
+        }
+        self.view_changed();
+        let reports = lost.into_iter().map(|(worker, address)| Command::ReportLost(worker, address));
+        reports.chain([Command::Remember(self.members.live_ids())]).collect()
+    }
+
+    /// The cluster as every process needs it.
+    pub(super) fn view(&self) -> ClusterView {
+        ClusterView {
+            version: self.view_version,
+            epoch: self.epoch,
+            mounts: self.catalogue.mounts.values().cloned().collect(),
+            pins: self.catalogue.pins.clone(),
+            workers: self.members.live().map(|(_, member)| member.info.clone()).collect(),
+        }
+    }
+
+    /// Members or catalogue have changed: the view is another one, and the shares are to be computed anew.
+    pub(super) fn view_changed(&mut self) {
+        self.view_version += 1;
+        self.targets.forget();
+    }
+}
+
+pub(super) fn answer(reply: ControlReply) -> Command {
+    Command::Answer(reply)
+}

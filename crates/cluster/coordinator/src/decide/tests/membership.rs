@@ -1,0 +1,148 @@
+use forebay_protocol::{ControlReply, ControlRequest, WorkerState};
+use forebay_types::{ErrorKind, WorkerId};
+
+use super::*;
+
+fn workers(view: &ClusterView) -> Vec<u64> {
+    view.workers.iter().map(|worker| worker.id.0).collect()
+}
+
+#[test]
+fn a_worker_that_registers_is_in_the_view_at_once() {
+    let mut state = state();
+    let empty = view(&mut state, 0.0);
+    assert!(empty.version > 0);
+    let first = register(&mut state, 0.0, 7);
+    assert_eq!(workers(&first), [7]);
+    assert!(first.version > empty.version);
+    let second = register(&mut state, 0.5, 3);
+    assert_eq!(workers(&second), [3, 7], "by id");
+    assert!(second.version > first.version);
+}
+
+#[test]
+fn the_view_is_sent_only_when_it_has_changed() {
+    let mut state = state();
+    let seen = register(&mut state, 0.0, 1).version;
+    let (_, unchanged) = ask(&mut state, 0.1, ControlRequest::View { have: seen });
+    assert_eq!(unchanged, Some(ControlReply::Unchanged));
+    let Some(ControlReply::Beat { view: None, .. }) = ask(&mut state, 1.0, heartbeat(1, seen, 0)).1 else { panic!("no view") };
+    register(&mut state, 1.5, 2);
+    let Some(ControlReply::Beat { view: Some(view), .. }) = ask(&mut state, 2.0, heartbeat(1, seen, 0)).1 else {
+        panic!("a view")
+    };
+    assert_eq!(workers(&view), [1, 2]);
+}
+
+#[test]
+fn a_worker_is_lost_one_lease_after_its_last_heartbeat() {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    register(&mut state, 0.0, 2);
+    for second in 1..=4 {
+        beat(&mut state, f64::from(second), 1, 0);
+    }
+    let before = view(&mut state, 5.0);
+    assert_eq!(state.decide(at(5.0), Event::Tick), []);
+    assert_eq!(workers(&before), [1, 2], "the lease of 2 ends now");
+    let lost = state.decide(at(5.001), Event::Tick);
+    assert_eq!(lost, [Command::ReportLost(WorkerId(2), "10.0.0.2:7000".into()), Command::Remember(vec![WorkerId(1)])]);
+    let after = view(&mut state, 5.001);
+    assert_eq!(workers(&after), [1]);
+    assert!(after.version > before.version);
+    assert_eq!(state.decide(at(5.3), Event::Tick), [], "told once");
+
+    let status = state.status(at(5.3));
+    let states: Vec<_> = status.workers.iter().map(|(info, state, _)| (info.id.0, *state)).collect();
+    assert_eq!(states, [(1, WorkerState::Live), (2, WorkerState::Lost)]);
+}
+
+#[test]
+fn a_lost_worker_must_register_again() {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    // Too late, though no tick has come yet.
+    let error = error_of(ask(&mut state, 5.1, heartbeat(1, 0, 0)).1);
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.message().contains("register again"), "{error}");
+    state.decide(at(5.2), Event::Tick);
+    assert_eq!(error_of(ask(&mut state, 5.3, heartbeat(1, 0, 0)).1).kind(), ErrorKind::NotFound);
+    assert_eq!(workers(&register(&mut state, 5.4, 1)), [1]);
+    beat(&mut state, 6.0, 1, 0);
+}
+
+#[test]
+fn nobody_beats_without_registering() {
+    let mut state = state();
+    let error = error_of(ask(&mut state, 0.0, heartbeat(9, 0, 0)).1);
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.message().contains("w0000000000000009"), "{error}");
+}
+
+#[test]
+fn a_worker_that_leaves_is_out_at_once_and_its_share_is_free() {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    register(&mut state, 0.0, 2);
+    for second in [1.0, 2.0, 3.0] {
+        rate(&mut state, second, 1, u64::MAX);
+        rate(&mut state, second, 2, u64::MAX);
+    }
+    let (commands, reply) = ask(&mut state, 3.1, ControlRequest::Leave(WorkerId(2)));
+    assert_eq!(reply, Some(ControlReply::Done));
+    assert_eq!(commands, [Command::Remember(vec![WorkerId(1)])]);
+    assert_eq!(workers(&view(&mut state, 3.1)), [1]);
+    assert_eq!(rate(&mut state, 4.0, 1, u64::MAX), BOUND);
+    assert_eq!(error_of(ask(&mut state, 4.1, ControlRequest::Leave(WorkerId(2))).1).kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn a_worker_that_comes_back_the_same_changes_no_view() {
+    let mut state = state();
+    let first = register(&mut state, 0.0, 1).version;
+    let (commands, _) = ask(&mut state, 1.0, ControlRequest::Register(info(1)));
+    assert_eq!(commands, [], "nothing to remember");
+    assert_eq!(view(&mut state, 1.0).version, first);
+    let moved = WorkerInfo { address: "10.9.9.9:7000".into(), ..info(1) };
+    ask(&mut state, 2.0, ControlRequest::Register(moved.clone()));
+    let after = view(&mut state, 2.0);
+    assert!(after.version > first);
+    assert_eq!(after.workers, [moved]);
+}
+
+#[test]
+fn an_address_that_nobody_can_reach_is_refused() {
+    let mut state = state();
+    for address in ["", "7000", "host:", "host:port", ":7000", "host:0"] {
+        let error = error_of(ask(&mut state, 0.0, ControlRequest::Register(WorkerInfo { address: address.into(), ..info(1) })).1);
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{address:?}");
+        assert!(error.message().contains("--advertise"), "{error}");
+    }
+    assert_eq!(view(&mut state, 0.0).workers, []);
+}
+
+#[test]
+fn views_of_a_later_epoch_are_newer_whatever_came_before() {
+    let mut before = state();
+    for worker in 1..=50 {
+        register(&mut before, 0.0, worker);
+    }
+    let last = view(&mut before, 0.0);
+    let first = view(&mut restarted(2, &[]), 0.0);
+    assert!(first.version > last.version);
+    assert_eq!((last.epoch, first.epoch), (1, 2));
+}
+
+#[test]
+fn reports_are_kept_within_limits() {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    let warnings = vec!["ü".repeat(10_000); 1000];
+    let report = WorkerReport { warnings, reads: 5, ..WorkerReport::default() };
+    let beat = Heartbeat { worker: WorkerId(1), have: 0, demand: vec![], report };
+    ask(&mut state, 1.0, ControlRequest::Heartbeat(beat));
+    let status = state.status(at(1.0));
+    let kept = &status.workers[0].2;
+    assert_eq!(kept.reads, 5);
+    assert!(kept.warnings.len() <= 16 && kept.warnings.iter().all(|warning| warning.len() <= 512));
+}

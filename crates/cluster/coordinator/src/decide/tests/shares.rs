@@ -1,0 +1,147 @@
+use forebay_types::{ByteSize, MountOptions};
+
+use super::*;
+use crate::decide::Stored;
+
+#[test]
+fn one_worker_has_the_whole_bound_from_its_first_heartbeat() {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    let (_, share) = beat(&mut state, 0.01, 1, 0);
+    assert_eq!(share, MountShare { mount: LAKE, bytes_per_sec: Some(BOUND), burst_bytes: 1 << 20 });
+}
+
+#[test]
+fn a_mount_without_bound_has_none_for_anyone() {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    let mount = Mount { options: MountOptions::default(), ..lake() };
+    state.decide(at(0.1), Event::Stored(Stored::Mount(mount)));
+    assert_eq!(beat(&mut state, 1.0, 1, 0).1.bytes_per_sec, None);
+    assert_eq!(budget(&mut state, 1.0, 9).share.bytes_per_sec, None);
+}
+
+#[test]
+fn two_busy_workers_have_half_each_within_two_heartbeats() {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    assert_eq!(rate(&mut state, 0.1, 1, u64::MAX), BOUND);
+    register(&mut state, 0.5, 2);
+    // The first still holds everything: the second can only start.
+    assert_eq!(rate(&mut state, 0.6, 2, u64::MAX), BOUND / 40);
+    assert_eq!(rate(&mut state, 1.1, 1, u64::MAX), BOUND / 2);
+    assert_eq!(rate(&mut state, 1.6, 2, u64::MAX), BOUND / 2);
+    assert_eq!(rate(&mut state, 2.1, 1, u64::MAX), BOUND / 2);
+}
+
+#[test]
+fn a_busy_worker_gets_nearly_all_beside_an_idle_one() {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    register(&mut state, 0.0, 2);
+    let mut busy = 0;
+    for second in 1..=3 {
+        busy = rate(&mut state, f64::from(second), 1, u64::MAX);
+        rate(&mut state, f64::from(second) + 0.3, 2, 0);
+    }
+    assert_eq!(busy, BOUND - BOUND / 40);
+}
+
+#[test]
+fn shares_follow_demand_and_nobody_gets_what_another_still_holds() {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    register(&mut state, 0.0, 2);
+    for second in 1..=3 {
+        rate(&mut state, f64::from(second), 1, u64::MAX);
+        rate(&mut state, f64::from(second) + 0.5, 2, 0);
+    }
+    // Now the other way round.
+    let second = rate(&mut state, 4.1, 2, u64::MAX);
+    assert!(second <= BOUND / 40 + 1, "the first has not given back: {second}");
+    let first = rate(&mut state, 4.5, 1, 0);
+    let second = rate(&mut state, 5.1, 2, u64::MAX);
+    assert_eq!((first, second), (BOUND / 40, BOUND - BOUND / 40));
+}
+
+#[test]
+fn the_share_of_a_dead_worker_is_free_when_its_lease_ends() {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    register(&mut state, 0.0, 2);
+    for second in 1..=3 {
+        rate(&mut state, f64::from(second), 1, u64::MAX);
+        rate(&mut state, f64::from(second), 2, u64::MAX);
+    }
+    // Worker 2 is silent from second 3 on: it may hold its share until 8.
+    for tenth in 40..=79 {
+        let now = f64::from(tenth) / 10.0;
+        state.decide(at(now), Event::Tick);
+        assert_eq!(rate(&mut state, now, 1, u64::MAX), BOUND / 2, "at {now} s");
+    }
+    state.decide(at(8.1), Event::Tick);
+    assert_eq!(rate(&mut state, 8.2, 1, u64::MAX), BOUND);
+}
+
+#[test]
+fn a_changed_bound_holds_from_the_next_heartbeat() {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    register(&mut state, 0.0, 2);
+    for second in 1..=3 {
+        rate(&mut state, f64::from(second), 1, u64::MAX);
+        rate(&mut state, f64::from(second), 2, u64::MAX);
+    }
+    for (now, bound) in [(4.0, 10_000_000u64), (6.0, 80_000_000)] {
+        let options = MountOptions {
+            bandwidth: Some(BitRate::from_bytes_per_sec(bound)),
+            burst: Some(ByteSize(4 << 20)),
+            ..MountOptions::default()
+        };
+        state.decide(at(now), Event::Stored(Stored::Mount(Mount { options, ..lake() })));
+        let (view, share) = beat(&mut state, now + 0.01, 1, u64::MAX);
+        assert_eq!(view.unwrap().mounts[0].options.bandwidth.unwrap().bytes_per_sec(), bound);
+        assert_eq!((share.bytes_per_sec, share.burst_bytes), (Some(bound / 2), 2 << 20), "half of each");
+        assert_eq!(rate(&mut state, now + 0.02, 2, u64::MAX), bound / 2);
+    }
+}
+
+#[test]
+fn after_a_restart_workers_that_have_not_come_back_keep_their_part_for_one_lease() {
+    let mut state = restarted(2, &[1, 2]);
+    register(&mut state, 0.2, 1);
+    for tenth in 3..=49 {
+        let now = f64::from(tenth) / 10.0;
+        state.decide(at(now), Event::Tick);
+        assert_eq!(rate(&mut state, now, 1, u64::MAX), BOUND / 2, "at {now} s");
+    }
+    // Worker 2 did not come back.
+    state.decide(at(5.1), Event::Tick);
+    rate(&mut state, 5.2, 1, u64::MAX);
+    assert_eq!(rate(&mut state, 5.5, 1, u64::MAX), BOUND);
+}
+
+#[test]
+fn after_a_restart_with_everyone_back_there_is_no_waiting() {
+    let mut state = restarted(2, &[1, 2]);
+    register(&mut state, 0.2, 1);
+    register(&mut state, 0.3, 2);
+    let mut shares = (0, 0);
+    for second in 1..=3 {
+        shares = (rate(&mut state, f64::from(second), 1, u64::MAX), rate(&mut state, f64::from(second) + 0.1, 2, 0));
+    }
+    assert_eq!(shares, (BOUND - BOUND / 40, BOUND / 40));
+    let mut alone = restarted(2, &[1]);
+    register(&mut alone, 0.2, 1);
+    assert_eq!(rate(&mut alone, 0.3, 1, 0), BOUND);
+}
+
+#[test]
+fn bursts_of_all_workers_together_are_the_mounts() {
+    let mut state = state();
+    for worker in 1..=4 {
+        register(&mut state, 0.0, worker);
+    }
+    let bursts: u64 = (1..=4).map(|worker| beat(&mut state, 1.0, worker, 0).1.burst_bytes).sum();
+    assert_eq!(bursts, 1 << 20);
+}

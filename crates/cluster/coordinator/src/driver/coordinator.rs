@@ -1,0 +1,109 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_metadata::Metadata;
+use forebay_protocol::ClusterStatus;
+use forebay_transport::{Address, Listener, Server, ServerLimits};
+use forebay_types::{Error, Result};
+use parking_lot::Mutex;
+use tokio::sync::{oneshot, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use tracing::info;
+
+use super::leader::become_leader;
+use super::service::ControlService;
+use super::shared::Shared;
+use super::supervise::{Running, supervise};
+use super::writer::{self, load, load_members};
+use crate::CoordinatorSettings;
+use crate::decide::{Start, State};
+
+/// Shortest lease: two heartbeats may be missed.
+const LEASE_MIN: Duration = Duration::from_secs(2);
+
+/// A running coordinator; dropping it ends it at once.
+pub struct Coordinator {
+    address: Address,
+    shared: Arc<Shared>,
+    stop: Mutex<Option<oneshot::Sender<()>>>,
+    ended: watch::Receiver<Option<Result<()>>>,
+    task: JoinHandle<()>,
+}
+
+impl Coordinator {
+    /// Opens the metadata database, becomes the leader, and answers from now on.
+    ///
+    /// With PostgreSQL, while another coordinator leads, this waits as its standby and does not listen until then; drop
+    /// the future to give up. `Invalid` for settings that can't work, a data folder in use, a schema of a newer
+    /// version or an address in use; `Retry` and `Denied` when the database is away or refuses.
+    pub async fn start(settings: CoordinatorSettings) -> Result<Self> {
+        if settings.lease < LEASE_MIN {
+            return Err(Error::invalid(format!(
+                "a lease of {:?} is too short: 2s is the least, heartbeats come each second",
+                settings.lease
+            )));
+        }
+        let (metadata, epoch) = become_leader(&settings.metadata_url).await?;
+        let started = Self::lead(settings, metadata.clone(), epoch).await;
+        if started.is_err() {
+            metadata.close().await;
+        }
+        started
+    }
+
+    async fn lead(settings: CoordinatorSettings, metadata: Metadata, epoch: u64) -> Result<Self> {
+        let start = Start {
+            epoch,
+            lease: settings.lease,
+            metadata: metadata.kind(),
+            catalogue: load(&metadata).await?,
+            presumed: load_members(&metadata).await?,
+        };
+        let (mounts, presumed) = (start.catalogue.mounts.len(), start.presumed.len());
+        let listener = Listener::bind(&settings.listen).await?;
+        let (queue, jobs) = writer::queue();
+        let shared = Arc::new(Shared::new(State::new(start), queue));
+        let service = Arc::new(ControlService(Arc::clone(&shared)));
+        let server = Server::start(listener, settings.security, service, ServerLimits::default())?;
+        let address = server.local_address();
+        info!(%address, epoch, mounts, presumed, database = metadata.shown(), "coordinator started");
+
+        let mut writer = JoinSet::new();
+        writer.spawn(writer::write(metadata.clone(), Arc::clone(&shared), jobs));
+        let (stop, stopped) = oneshot::channel();
+        let (ended_now, ended) = watch::channel(None);
+        let running = Running { server, metadata, shared: Arc::clone(&shared), writer };
+        let task = tokio::spawn(supervise(running, stopped, ended_now));
+        Ok(Self { address, shared, stop: Mutex::new(Some(stop)), ended, task })
+    }
+
+    /// Where it listens, with the port that it got.
+    pub fn address(&self) -> Address {
+        self.address.clone()
+    }
+
+    /// What `forebay status` shows, without asking over a connection.
+    pub fn status(&self) -> ClusterStatus {
+        self.shared.status()
+    }
+
+    /// Returns when it has stopped: fine after [`Self::shutdown`]; `Closed` when leadership was lost, so that the process
+    /// should end and be started again.
+    pub async fn stopped(&self) -> Result<()> {
+        let mut ended = self.ended.clone();
+        let ended = ended.wait_for(Option::is_some).await.map_err(|_| Error::internal("the coordinator's task ended"))?;
+        ended.clone().unwrap_or(Ok(()))
+    }
+
+    /// Answers what was asked already, for at most 5 s, gives leadership up, and ends.
+    pub async fn shutdown(&self) {
+        drop(self.stop.lock().take());
+        let _ = self.stopped().await;
+    }
+}
+
+impl Drop for Coordinator {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

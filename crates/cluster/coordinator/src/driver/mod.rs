@@ -1,0 +1,10 @@
+//! Carries out what `decide` says: connections, the database, shared storage, the clock.
+
+mod coordinator;
+mod leader;
+mod service;
+mod shared;
+mod supervise;
+mod writer;
+
+pub use coordinator::Coordinator;

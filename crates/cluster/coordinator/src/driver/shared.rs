@@ -1,0 +1,63 @@
+use std::time::Duration;
+
+use forebay_protocol::ClusterStatus;
+use metrics::{counter, gauge};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::writer::{Job, WriterQueue};
+use crate::decide::{Command, Event, State};
+
+/// What connections, the clock and the writer share.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    started: Instant,
+    writer: WriterQueue,
+}
+
+impl Shared {
+    pub(crate) fn new(state: State, writer: WriterQueue) -> Self {
+        Self { state: Mutex::new(state), started: Instant::now(), writer }
+    }
+
+    /// Lets the state decide now. What is not for the one who asked is done here.
+    pub(crate) fn decide(&self, event: Event) -> Vec<Command> {
+        let mut commands = {
+            let mut state = self.state.lock();
+            // Within the lock, so that time does not go back between two events.
+            let now = self.now();
+            state.decide(now, event)
+        };
+        commands.retain(|command| match command {
+            Command::ReportLost(worker, address) => {
+                warn!(%worker, address, "worker lost: its lease ran out");
+                counter!("forebay_worker_leases_expired_total").increment(1);
+                false
+            }
+            Command::Remember(workers) => {
+                gauge!("forebay_workers_live").set(workers.len() as f64);
+                // The writer keeps the last only, and whoever comes later makes it whole.
+                if let Err(mpsc::error::TrySendError::Full(_)) = self.writer.try_send(Job::Remember(workers.clone())) {
+                    warn!(workers = workers.len(), "live workers not written: the database is slow");
+                }
+                false
+            }
+            _ => true,
+        });
+        commands
+    }
+
+    pub(crate) fn writer(&self) -> &WriterQueue {
+        &self.writer
+    }
+
+    pub(crate) fn status(&self) -> ClusterStatus {
+        self.state.lock().status(self.now())
+    }
+
+    fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+}

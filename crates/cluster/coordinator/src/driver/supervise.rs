@@ -1,0 +1,64 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_metadata::Metadata;
+use forebay_transport::Server;
+use forebay_types::{Error, Result};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
+use tracing::{error, info};
+
+use super::shared::Shared;
+use crate::decide::Event;
+
+/// How often leases are looked at.
+const TICK_EVERY: Duration = Duration::from_millis(250);
+
+/// What belongs to a running coordinator; all of it ends with this.
+pub(crate) struct Running {
+    pub(crate) server: Server,
+    pub(crate) metadata: Metadata,
+    pub(crate) shared: Arc<Shared>,
+    /// The writer.
+    pub(crate) writer: JoinSet<Error>,
+}
+
+/// Ticks until asked to stop, or until another coordinator may lead; says how it ended.
+pub(crate) async fn supervise(mut running: Running, stop: oneshot::Receiver<()>, ended: watch::Sender<Option<Result<()>>>) {
+    let mut ticks = interval(TICK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let ticking = async {
+        loop {
+            ticks.tick().await;
+            running.shared.decide(Event::Tick);
+        }
+    };
+    let end = tokio::select! {
+        _ = stop => Ok(()),
+        _ = running.metadata.leadership_lost() => Err(Error::closed(format!(
+            "leadership is lost: the connection to metadata database {} ended, and another coordinator may lead; start this one \
+             again to stand by",
+            running.metadata.shown()
+        ))),
+        ended = running.writer.join_next() => Err(match ended {
+            Some(Ok(error)) => error,
+            _ => Error::internal("the coordinator's writer ended"),
+        }),
+        () = ticking => unreachable!("ticks don't end"),
+    };
+    match &end {
+        Ok(()) => {
+            running.server.shutdown().await;
+            info!("coordinator stopped");
+        }
+        // Nothing more is answered: someone else may be the one to ask.
+        Err(reason) => {
+            drop(running.server);
+            error!(%reason, "coordinator stopped");
+        }
+    }
+    running.writer.shutdown().await;
+    running.metadata.close().await;
+    let _ = ended.send(Some(end));
+}

@@ -1,0 +1,138 @@
+use std::sync::Arc;
+
+use forebay_metadata::Metadata;
+use forebay_protocol::{ControlReply, Pin, TableDefinition, decode, encode};
+use forebay_types::{Error, ErrorKind, Result, WorkerId};
+use metrics::counter;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Duration, interval};
+use tracing::{info, warn};
+
+use super::shared::Shared;
+use crate::decide::{Catalogue, Change, Command, Event, Stored};
+
+/// Changes that may wait.
+const QUEUE_MAX: usize = 256;
+/// How often the catalogue is read again while a write's outcome is not known.
+const RELOAD_EVERY: Duration = Duration::from_secs(1);
+/// The kind of the checkpoint that holds the live workers.
+const MEMBERS: &str = "members";
+
+/// Where changes wait for the writer.
+pub(crate) type WriterQueue = mpsc::Sender<Job>;
+
+/// What the writer is asked to do.
+pub(crate) enum Job {
+    Change(Change, oneshot::Sender<ControlReply>),
+    Remember(Vec<WorkerId>),
+}
+
+pub(crate) fn queue() -> (WriterQueue, mpsc::Receiver<Job>) {
+    mpsc::channel(QUEUE_MAX)
+}
+
+/// Writes one change after the other, first to the database, then to the state: whoever asked may be gone meanwhile, a
+/// change is always finished. Ends with an error when another coordinator has taken over.
+pub(crate) async fn write(metadata: Metadata, shared: Arc<Shared>, mut jobs: mpsc::Receiver<Job>) -> Error {
+    let mut reloads = interval(RELOAD_EVERY);
+    let mut uncertain = false;
+    loop {
+        let job = tokio::select! {
+            job = jobs.recv() => job,
+            _ = reloads.tick(), if uncertain => None,
+        };
+        let outcome = match job {
+            Some(Job::Change(change, reply)) => {
+                let outcome = carry_out(&metadata, change).await;
+                let answer = match &outcome {
+                    Ok(stored) => shared.decide(Event::Stored(stored.clone())).into_iter().find_map(answer_of),
+                    Err(error) => Some(ControlReply::failed(error)),
+                };
+                // Whoever asked may be gone.
+                let _ = reply.send(answer.expect("a stored change is answered"));
+                outcome.map(|_| ())
+            }
+            Some(Job::Remember(workers)) => metadata.put_checkpoint(MEMBERS, 0, &encode(&workers)).await,
+            None if jobs.is_closed() => return Error::closed("the coordinator was shut down"),
+            None => Ok(()),
+        };
+        match outcome {
+            Err(error) if error.kind() == ErrorKind::Closed => return error,
+            // It was not written, for sure.
+            Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound | ErrorKind::Invalid) => {}
+            Err(error) => {
+                counter!("forebay_metadata_errors_total").increment(1);
+                warn!(%error, "metadata not written");
+                uncertain = true;
+            }
+            Ok(()) => {}
+        }
+        if uncertain && let Ok(catalogue) = load(&metadata).await {
+            shared.decide(Event::Loaded(catalogue));
+            uncertain = false;
+        }
+    }
+}
+
+fn answer_of(command: Command) -> Option<ControlReply> {
+    match command {
+        Command::Answer(reply) => Some(reply),
+        _ => None,
+    }
+}
+
+async fn carry_out(metadata: &Metadata, change: Change) -> Result<Stored> {
+    Ok(match change {
+        Change::AddMount { name, url, options } => {
+            let mount = metadata.add_mount(&name, &url, &options).await?;
+            info!(mount = %name, id = mount.id.0, url, "mount added");
+            Stored::Mount(mount)
+        }
+        Change::SetMount { name, options } => {
+            let mount = metadata.set_mount_options(&name, &options).await?;
+            info!(mount = %name, "mount options changed");
+            Stored::Mount(mount)
+        }
+        Change::RemoveMount { name } => {
+            let mount = metadata.remove_mount(&name).await?;
+            info!(mount = %name, "mount removed");
+            Stored::MountRemoved(mount.id)
+        }
+        Change::AddPin { mount, prefix } => {
+            metadata.add_pin(mount, &prefix).await?;
+            Stored::Pin(mount, prefix)
+        }
+        Change::RemovePin { mount, prefix } => {
+            metadata.remove_pin(mount, &prefix).await?;
+            Stored::PinRemoved(mount, prefix)
+        }
+        Change::PutTable { table, replace } => {
+            metadata.put_table(&table.name, &table.statement, replace).await?;
+            Stored::Table(table)
+        }
+        Change::RemoveTable { name } => {
+            metadata.remove_table(&name).await?;
+            Stored::TableRemoved(name)
+        }
+    })
+}
+
+/// Reads the catalogue.
+pub(crate) async fn load(metadata: &Metadata) -> Result<Catalogue> {
+    let mounts = metadata.mounts().await?.into_iter().map(|mount| (mount.id, mount)).collect();
+    let pins = metadata.pins().await?.into_iter().map(|(mount, prefix)| Pin { mount, prefix }).collect();
+    let tables = metadata.tables().await?.into_iter();
+    let tables =
+        tables.map(|table| (table.name.clone(), TableDefinition { name: table.name, statement: table.statement })).collect();
+    Ok(Catalogue { mounts, pins, tables })
+}
+
+/// The workers that were live under the coordinator before.
+pub(crate) async fn load_members(metadata: &Metadata) -> Result<Vec<WorkerId>> {
+    let Some((_, bytes)) = metadata.checkpoint(MEMBERS).await? else { return Ok(Vec::new()) };
+    decode(&bytes).or_else(|error: Error| {
+        // Of another version: nobody is presumed, and the next change of members writes it anew.
+        warn!(%error, "checkpoint of members not read");
+        Ok(Vec::new())
+    })
+}
