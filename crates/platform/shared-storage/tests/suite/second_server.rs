@@ -83,7 +83,7 @@ async fn a_second_server_agrees() {
     conformance::folders_are_listed_once(&mount("folders")).await;
     conformance::parts_become_an_object(&mount("parts")).await;
     conformance::uploads_can_be_given_up(&mount("uploads")).await;
-    conformance::pages_of(&mount("pages"), 1100).await;
+    conformance::pages_of(&mount("pages"), 300).await;
     let elsewhere = open("s3://nowhere", options(&gateway.endpoint), patient());
     assert_eq!(elsewhere.check().await.unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(elsewhere.head(&key("x")).await.unwrap_err().kind(), ErrorKind::NotFound);
