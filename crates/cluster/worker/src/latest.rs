@@ -83,7 +83,7 @@ impl Serving {
     ) -> Result<ObjectInfo> {
         let asked = Instant::now();
         let storage = door.storage()?;
-        let permit = door.gate.enter(u64::MAX, Class::Demand).await;
+        let permit = door.gate.enter(u64::MAX, Class::Demand, 0).await;
         let body = match storage.get(Get { key, range, if_match: None, class: Class::Demand }).await {
             Ok(body) => body,
             // The object ends before the range: the reader is told its size, and whether that is an error.

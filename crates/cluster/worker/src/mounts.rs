@@ -32,7 +32,9 @@ struct DoorState {
 
 impl MountDoor {
     fn new(mount: Mount, settings: StorageSettings, share: MountShare, before: StorageCounters) -> Self {
-        Self { mount, gate: Arc::default(), settings, state: Mutex::new(DoorState { storage: None, share, before }) }
+        let gate = Arc::new(Gate::default());
+        gate.set_bound(share.bytes_per_sec);
+        Self { mount, gate, settings, state: Mutex::new(DoorState { storage: None, share, before }) }
     }
 
     /// Shared storage; opened at the first call. An error is not remembered: credentials may come later.
@@ -62,6 +64,7 @@ impl MountDoor {
         let mut state = self.state.lock();
         if state.share != share {
             state.share = share;
+            self.gate.set_bound(share.bytes_per_sec);
             if let Some(storage) = &state.storage {
                 storage.set_share(share.bytes_per_sec, share.burst_bytes);
             }

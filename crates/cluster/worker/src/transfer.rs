@@ -45,13 +45,17 @@ pub(crate) async fn transfer(fills: &Fills, flight: &Flight, wanted: &Wanted, so
 
 async fn carry(fills: &Fills, flight: &Flight, wanted: &Wanted, source: Source) -> Result<Landed> {
     let segment = &wanted.segment;
+    let needed = {
+        let bytes = segment.bytes_of(flight.run);
+        bytes.end - bytes.start
+    };
     // Bytes that nobody waits for are not worth a request when there is no room for them.
     let mut reserved = None;
     let (mut bytes, mut skip, _permit) = match source {
         Source::Memory(bytes) => (Incoming::Memory(bytes), 0, None),
         Source::Open { body, skip, permit } => (Incoming::Body(check(segment, body)?), skip, Some(permit)),
         Source::Fetch => {
-            let permit = wanted.door.gate.enter(flight.id, flight.class()).await;
+            let permit = wanted.door.gate.enter(flight.id, flight.class(), needed).await;
             if flight.class() == Class::Prefetch {
                 match Sink::fill(fills, wanted, flight.run) {
                     Some(sink) => reserved = Some(sink),
@@ -63,10 +67,6 @@ async fn carry(fills: &Fills, flight: &Flight, wanted: &Wanted, source: Source) 
             let body = wanted.door.storage()?.get(get).await?;
             (Incoming::Body(check(segment, body)?), 0, Some(permit))
         }
-    };
-    let needed = {
-        let bytes = segment.bytes_of(flight.run);
-        bytes.end - bytes.start
     };
     let mut sink = match reserved.or_else(|| wanted.cache.then(|| Sink::fill(fills, wanted, flight.run)).flatten()) {
         Some(sink) => sink,

@@ -1,5 +1,7 @@
 //! The worker against a real S3 server, a real coordinator and raw connections.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod bed;
 mod cluster;
 mod evict;
