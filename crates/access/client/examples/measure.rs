@@ -9,15 +9,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, Client, ClientSettings, ControlRequest};
+use forebay_client::{Address, Client, ClientSettings, ControlRequest, Security};
+use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_types::{MountOptions, ObjectVersion};
 use forebay_worker::{Worker, WorkerSettings};
-use futures::{StreamExt, stream};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-#[path = "../tests/suite/standin.rs"]
-mod standin;
-use standin::{Coordinator, CoordinatorSettings};
 
 const LARGE: u64 = 512 << 20;
 const SMALL: u64 = 50_000;
@@ -46,7 +43,10 @@ fn runtime() -> tokio::runtime::Runtime {
 async fn serve(folder: &Path, data: &Path) -> (Address, (Coordinator, Worker)) {
     let local = || Address::Tcp("127.0.0.1:0".into());
     let url = format!("sqlite:{}", folder.join("metadata.db").display());
-    let coordinator = Coordinator::start(CoordinatorSettings::new(local(), url)).await.unwrap();
+    let coordinator = {
+        let (listen, security, lease) = (local(), Security::default(), CoordinatorSettings::LEASE);
+        Coordinator::start(CoordinatorSettings { listen, metadata_url: url, security, lease }).await.unwrap()
+    };
     let store = StoreSettings::new(folder.join("tiers"), 3 << 30);
     let mut settings = WorkerSettings::new(coordinator.address(), local(), store);
     settings.unix_socket = Some(folder.join("worker.sock"));
@@ -112,15 +112,14 @@ async fn small_objects(name: &str, pass: u32, client: &Client, small: &[ObjectVe
     let operation = client.operation();
     let began = Instant::now();
     let mut tasks = Vec::new();
-    for half in small.chunks(small.len().div_ceil(2)) {
-        let (client, half) = (client.clone(), half.to_vec());
+    for part in small.chunks(small.len().div_ceil(16)) {
+        let (client, part) = (client.clone(), part.to_vec());
         tasks.push(tokio::spawn(async move {
-            let client = &client;
-            stream::iter(&half)
-                .map(|version| async move { consume(&client.read(operation, version, 0..SMALL).await.unwrap()) })
-                .buffer_unordered(8)
-                .fold(0, |sum, part| async move { sum ^ part })
-                .await
+            let mut sum = 0;
+            for version in &part {
+                sum ^= consume(&client.read(operation, version, 0..SMALL).await.unwrap());
+            }
+            sum
         }));
     }
     let mut sum = 0;

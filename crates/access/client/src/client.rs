@@ -37,9 +37,7 @@ impl Client {
     /// Asks the coordinator for its view now.
     pub async fn refresh_view(&self) -> Result<Arc<ClusterView>> {
         self.core.view.poll().await?;
-        let view = self.view();
-        self.core.connections.retain(|id| view.workers.iter().any(|worker| worker.id == id));
-        Ok(view)
+        Ok(self.view())
     }
 
     /// The mount of a name. `NotFound` only after asking the coordinator.

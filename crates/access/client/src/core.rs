@@ -19,7 +19,7 @@ pub(crate) struct Core {
     pub(crate) control: Arc<Control>,
     pub(crate) view: Arc<ViewKeeper>,
     pub(crate) failures: Failures,
-    pub(crate) connections: Connections,
+    pub(crate) connections: Arc<Connections>,
     pub(crate) pins: Arc<PinCache>,
     pub(crate) prefetches: Prefetches,
     pub(crate) fallback: Fallback,
@@ -34,12 +34,13 @@ impl Core {
         let view = Arc::new(ViewKeeper::new(Arc::clone(&control)));
         view.poll().await?;
         let pins = Arc::new(PinCache::new(settings.pins_max, settings.pin_idle));
+        let connections = Arc::new(Connections::new(settings.clone(), Arc::clone(&pins)));
         let tasks = [
-            AbortOnDropHandle::new(tokio::spawn(Arc::clone(&view).run(settings.view_poll))),
+            AbortOnDropHandle::new(tokio::spawn(Arc::clone(&view).run(settings.view_poll, Arc::clone(&connections)))),
             AbortOnDropHandle::new(tokio::spawn(Arc::clone(&pins).run())),
         ];
         Ok(Self {
-            connections: Connections::new(settings.clone(), Arc::clone(&pins)),
+            connections,
             fallback: Fallback::new(settings.storage.clone(), Arc::clone(&control)),
             settings,
             control,

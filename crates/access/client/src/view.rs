@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, info};
 
+use crate::connections::Connections;
 use crate::control::{Control, unexpected};
 
 /// The view with what every read looks up in it.
@@ -123,7 +124,7 @@ impl ViewKeeper {
     }
 
     /// Polls until its owner drops it.
-    pub(crate) async fn run(self: Arc<Self>, every: Duration) {
+    pub(crate) async fn run(self: Arc<Self>, every: Duration, connections: Arc<Connections>) {
         let mut pause = PAUSE_MIN;
         let mut away = false;
         loop {
@@ -140,6 +141,8 @@ impl ViewKeeper {
                         info!("coordinator is back");
                     }
                     pause = PAUSE_MIN;
+                    let known = self.known_arc();
+                    connections.retain(|worker| known.worker(worker).is_some());
                     // Many surprises at once make one poll.
                     sleep(PAUSE_MIN).await;
                 }

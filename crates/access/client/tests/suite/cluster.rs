@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::standin::{Coordinator, CoordinatorSettings};
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, Client, ClientSettings, ControlRequest, PutCondition};
+use forebay_client::{Address, Client, ClientSettings, ControlRequest, PutCondition, Security};
+use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_testing::{S3Server, S3Settings};
 use forebay_types::{BitRate, ForebayPath, MountOptions, ObjectInfo, Validate};
 use forebay_worker::{Worker, WorkerSettings};
@@ -31,7 +31,7 @@ impl Cluster {
         let s3 = S3Server::start(settings).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let coordinator = Coordinator::start(CoordinatorSettings::new(local(), url)).await.unwrap();
+        let coordinator = Coordinator::start(coordinator(url)).await.unwrap();
         let address = coordinator.address();
         let mut cluster = Self { s3, coordinator: Some(coordinator), workers: Vec::new(), address, folder };
         for _ in 0..workers {
@@ -89,6 +89,11 @@ impl Cluster {
     pub fn pinned(&self) -> u64 {
         self.workers.iter().map(|worker| worker.report().dram.2).sum()
     }
+}
+
+fn coordinator(metadata_url: String) -> CoordinatorSettings {
+    let lease = CoordinatorSettings::LEASE;
+    CoordinatorSettings { listen: local(), metadata_url, security: Security::default(), lease }
 }
 
 fn local() -> Address {

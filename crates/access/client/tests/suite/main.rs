@@ -4,7 +4,6 @@
 
 mod cluster;
 mod scripted;
-mod standin;
 
 mod failover;
 mod in_place;
