@@ -33,7 +33,7 @@ impl BlockStore {
         let folder = Folder::open(&settings.folder)?;
         let core = Arc::new(Core::new(settings, patience)?);
         if core.disk.is_some() {
-            core.recover()?;
+            core.recover();
         }
         let threads = Threads::start(&core, folder)?;
         Ok(Self { core, _threads: Arc::new(threads) })
@@ -97,7 +97,7 @@ impl BlockStore {
     pub fn touch(&self, id: SegmentId, pages: Option<PageRun>, count: u32) {
         let mut shard = self.core.table.by_id(id);
         let Some(entry) = shard.by_id(id) else { return };
-        let blocks = match pages {
+        let blocks = match pages.filter(|run| run.end() <= entry.pages()) {
             Some(run) => by_block(run).fold(0, |blocks, (block, _)| blocks | 1u64 << block),
             None => entry.dram.presence.blocks() | entry.disk.presence.blocks(),
         };

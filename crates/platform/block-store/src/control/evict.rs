@@ -40,13 +40,14 @@ impl Core {
         let (segment, index) = (block.segment(), block.block());
         let mut shard = self.table.of(segment);
         let entry = shard.get(segment);
-        let present = entry.present(tier, index);
-        if present.is_empty() {
+        // Kept for good, as opposed to until the disk has it: back in the list when the flag is lifted.
+        let parked = entry.keep && (tier == TierKind::Disk || self.disk.is_none());
+        if parked || entry.present(tier, index).is_empty() {
             entry.copy_mut(tier).listed &= !(1 << index);
             shard.drop_if_forgotten(segment);
             return Verdict::Gone;
         }
-        if entry.dead || entry.pins.is_pinned(index) || is_kept(entry, tier, index) {
+        if entry.dead || entry.pins.is_pinned(index) || is_kept(entry, index) {
             return Verdict::Held;
         }
         if entry.copy_mut(tier).uses.take(index) {
@@ -74,8 +75,7 @@ impl Core {
     }
 }
 
-/// A kept block leaves the DRAM tier only when the disk tier has all of it, and never leaves the disk tier.
-fn is_kept(entry: &Segment, tier: TierKind, block: u32) -> bool {
-    let on_disk = || entry.present(TierKind::Disk, block).holds(entry.present(TierKind::Dram, block));
-    entry.keep && !(tier == TierKind::Dram && on_disk())
+/// A kept block leaves the DRAM tier only when the disk tier has all of it.
+fn is_kept(entry: &Segment, block: u32) -> bool {
+    entry.keep && !entry.present(TierKind::Disk, block).holds(entry.present(TierKind::Dram, block))
 }

@@ -3,9 +3,9 @@ use crate::table::BlockRef;
 /// What is found about a block that a policy considers for eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is not in the tier any more; the policy drops its entry.
+    /// It is not in the tier any more, or can't be evicted until it is admitted again; the policy drops its entry.
     Gone,
-    /// It may not be evicted now: pinned or kept. The policy keeps its entry.
+    /// It may not be evicted now: pinned, or kept and not on disk yet. The policy keeps its entry.
     Held,
     /// It was used since it was last asked about; one use is spent. The policy keeps its entry.
     Used,

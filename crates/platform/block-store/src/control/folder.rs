@@ -43,9 +43,11 @@ fn check_version(path: &Path) -> Result<()> {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let write = || {
-                let mut made = File::create(&file)?;
+                let new = path.join("version.new");
+                let mut made = File::create(&new)?;
                 writeln!(made, "{NAME} {FORMAT_VERSION}")?;
-                made.sync_all()
+                made.sync_all()?;
+                std::fs::rename(&new, &file)
             };
             return write().context(|| format!("{}: can't be written", file.display()));
         }

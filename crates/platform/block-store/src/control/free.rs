@@ -1,8 +1,9 @@
 use forebay_types::{PAGE_BYTES, SegmentId};
 
 use super::Record;
+use super::admit::fingerprint;
 use crate::core::Core;
-use crate::table::{Segment, TierKind};
+use crate::table::{BlockRef, Segment, SegmentRef, TierKind};
 
 impl Core {
     /// Drops a segment from both tiers; returns the bytes that come back once its pins have ended.
@@ -29,11 +30,15 @@ impl Core {
     /// Sets or lifts the keep flag; false when the segment is not held.
     pub fn set_keep(&self, id: SegmentId, keep: bool) -> bool {
         let mut shard = self.table.by_id(id);
-        let Some(entry) = shard.by_id(id) else { return false };
+        let Some(segment) = shard.find(id) else { return false };
+        let entry = shard.get(segment);
+        let mut parked = Vec::new();
         if entry.keep != keep {
             self.keep_entry(entry, keep);
+            parked.extend(self.tiers().map(|tier| (tier, unlisted(entry, tier, segment))));
         }
         drop(shard);
+        parked.iter().for_each(|(tier, blocks)| self.list(*tier, blocks));
         self.unstick();
         self.nudge();
         true
@@ -58,4 +63,12 @@ impl Core {
     pub fn unstick(&self) {
         self.tiers().for_each(|tier| self.tier(tier).unstick());
     }
+}
+
+/// Lists the blocks that the policy has no entry of: those that were kept when they came up.
+fn unlisted(entry: &mut Segment, tier: TierKind, segment: SegmentRef) -> Vec<(BlockRef, u32)> {
+    let blocks = entry.copy(tier).presence.blocks() & !entry.copy(tier).listed;
+    entry.copy_mut(tier).listed |= blocks;
+    let missing = (0..entry.block_count()).filter(|block| blocks >> block & 1 == 1);
+    missing.map(|block| (segment.block(block), fingerprint(entry, block))).collect()
 }

@@ -116,3 +116,50 @@ pub(crate) fn read(path: &Path) -> io::Result<Read> {
     let bad = (records.len() - good.len()) as u64 + u64::from(!torn.is_empty());
     Ok(Read { records: good, bad })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forebay_types::SegmentId;
+
+    fn keep(number: u64) -> Record {
+        Record::Keep { id: SegmentId(number.into()), keep: true }
+    }
+
+    #[test]
+    fn an_index_that_has_grown_is_written_anew_and_stays_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("disk.index");
+        let index = Index::new(path.clone());
+        let snapshot = || vec![keep(1), keep(2)];
+        index.write_out(2, snapshot).unwrap();
+        assert_eq!(read(&path).unwrap().records, snapshot());
+        for number in 0..=COMPACT_MIN {
+            index.log(keep(number));
+        }
+        index.write_out(2, || unreachable!("appended")).unwrap();
+        assert_eq!(read(&path).unwrap().records.len() as u64, 2 + COMPACT_MIN + 1);
+        assert!(!index.has_work());
+        // What is logged between the decision and the snapshot is in one of the two.
+        index.log(keep(7));
+        let late = || {
+            index.log(keep(8));
+            snapshot()
+        };
+        index.write_out(2, late).unwrap();
+        assert_eq!(read(&path).unwrap().records, snapshot());
+        index.write_out(2, || unreachable!("appended")).unwrap();
+        assert_eq!(read(&path).unwrap().records, [keep(1), keep(2), keep(8)]);
+    }
+
+    #[test]
+    fn more_records_than_may_wait_are_replaced_by_a_snapshot() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("disk.index");
+        let index = Index::new(path.clone());
+        index.write_out(0, Vec::new).unwrap();
+        (0..=PENDING_MAX as u64).for_each(|number| index.log(keep(number)));
+        index.write_out(0, || vec![keep(5)]).unwrap();
+        assert_eq!(read(&path).unwrap().records, [keep(5)]);
+    }
+}

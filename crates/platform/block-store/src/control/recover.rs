@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
-use forebay_types::{PageRun, Result, ResultExt, SegmentId};
+use forebay_types::{PageRun, SegmentId};
 
 use super::admit::fingerprint;
 use super::index::{self, Read};
@@ -12,11 +12,15 @@ use crate::table::{Segment, TierKind, by_block};
 
 impl Core {
     /// Brings the disk tier's books back from its index. No data is read: pages are verified when they are.
-    pub fn recover(&self) -> Result<()> {
+    pub fn recover(&self) {
         let began = Instant::now();
         let disk = self.disk();
         let path = self.settings.folder.join("disk.index");
-        let Read { records, bad } = index::read(&path).context(|| format!("{}: can't be read", path.display()))?;
+        let Read { records, bad } = index::read(&path).unwrap_or_else(|error| {
+            // Only a cache: what can't be read is not there.
+            tracing::warn!(path = %path.display(), %error, "the disk tier's index can't be read: the tier starts empty");
+            Read::default()
+        });
         if bad > 0 {
             tracing::warn!(path = %path.display(), records = bad, "damaged records of the disk tier's index are left out");
         }
@@ -33,7 +37,6 @@ impl Core {
         let (segments, blocks) = (self.table.shards().map(|shard| shard.len()).sum::<usize>(), disk.tier.account.blocks());
         let millis = began.elapsed().as_millis() as u64;
         tracing::info!(segments, blocks, millis, folder = %self.settings.folder.display(), "disk tier recovered");
-        Ok(())
     }
 
     /// Enters a segment as the index has it.

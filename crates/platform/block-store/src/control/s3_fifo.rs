@@ -23,29 +23,31 @@ pub(crate) struct S3Fifo {
 }
 
 impl S3Fifo {
-    fn evict_from_small(&mut self, judge: &mut dyn FnMut(BlockRef) -> Verdict) -> Option<bool> {
-        let block = self.small.pop_front()?;
+    /// Judges the oldest of the small queue; true when it was taken.
+    fn try_small(&mut self, judge: &mut dyn FnMut(BlockRef) -> Verdict) -> bool {
+        let Some(block) = self.small.pop_front() else { return false };
         match judge(block) {
             Verdict::Gone => {}
-            // Held blocks are no newcomers any more when they come up next.
-            Verdict::Held | Verdict::Used => self.main.push_back(block),
+            Verdict::Held => self.small.push_back(block),
+            Verdict::Used => self.main.push_back(block),
             Verdict::Taken(fingerprint) => {
                 let limit = (self.small.len() + self.main.len()).max(GHOSTS_MIN);
                 self.ghost.push(fingerprint, limit);
-                return Some(true);
+                return true;
             }
         }
-        Some(false)
+        false
     }
 
-    fn evict_from_main(&mut self, judge: &mut dyn FnMut(BlockRef) -> Verdict) -> Option<bool> {
-        let block = self.main.pop_front()?;
+    /// Judges the oldest of the main queue; true when it was taken.
+    fn try_main(&mut self, judge: &mut dyn FnMut(BlockRef) -> Verdict) -> bool {
+        let Some(block) = self.main.pop_front() else { return false };
         match judge(block) {
             Verdict::Gone => {}
             Verdict::Held | Verdict::Used => self.main.push_back(block),
-            Verdict::Taken(_) => return Some(true),
+            Verdict::Taken(_) => return true,
         }
-        Some(false)
+        false
     }
 }
 
@@ -59,24 +61,26 @@ impl Eviction for S3Fifo {
     }
 
     fn evict(&mut self, judge: &mut dyn FnMut(BlockRef) -> Verdict) -> bool {
-        // Every entry of the main queue is gone round at most four times: three uses, then its turn.
-        let tries = self.small.len() * 5 + self.main.len() * 4;
-        for _ in 0..tries {
-            let from_small = self.small.len() * SMALL_SHARE >= self.small.len() + self.main.len();
-            let taken = if from_small { self.evict_from_small(judge) } else { self.evict_from_main(judge) };
-            match taken {
-                Some(true) => return true,
-                Some(false) => {}
-                None => break,
+        // Each entry of the small queue once; those of the main queue four times: three uses, then their turn.
+        let (mut small_left, mut main_left) = (self.small.len(), self.main.len() * 4);
+        loop {
+            let small_is_large = self.small.len() * SMALL_SHARE >= self.small.len() + self.main.len();
+            if small_left > 0 && (small_is_large || main_left == 0) {
+                small_left -= 1;
+                let before = self.main.len();
+                if self.try_small(judge) {
+                    return true;
+                }
+                main_left += (self.main.len() - before) * 4;
+            } else if main_left > 0 {
+                main_left -= 1;
+                if self.try_main(judge) {
+                    return true;
+                }
+            } else {
+                return false;
             }
         }
-        // The main queue may hold nothing but what is held, while the small one is below its share.
-        while let Some(taken) = self.evict_from_small(judge) {
-            if taken {
-                return true;
-            }
-        }
-        false
     }
 
     fn retain(&mut self, live: &mut dyn FnMut(BlockRef) -> bool) {
@@ -90,5 +94,55 @@ impl Eviction for S3Fifo {
 
     fn heap_bytes(&self) -> usize {
         (self.small.capacity() + self.main.capacity()) * size_of::<BlockRef>() + self.ghost.heap_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::SegmentRef;
+
+    fn block(number: u32) -> BlockRef {
+        SegmentRef::first().block(number)
+    }
+
+    #[test]
+    fn what_is_held_is_passed_over_and_what_is_used_moves_on() {
+        let mut policy = S3Fifo::default();
+        (0..10).for_each(|number| policy.admit(block(number), number));
+        // 0 is held, 1 was used twice, 2 is gone, 3 may go.
+        let mut uses = 2;
+        let mut asked = Vec::new();
+        let mut judge = |asked_of: BlockRef| {
+            asked.push(asked_of.block());
+            match asked_of.block() {
+                0 => Verdict::Held,
+                1 if uses > 0 => {
+                    uses -= 1;
+                    Verdict::Used
+                }
+                2 => Verdict::Gone,
+                number => Verdict::Taken(number),
+            }
+        };
+        assert!(policy.evict(&mut judge));
+        (0..7).for_each(|_| assert!(policy.evict(&mut judge)));
+        assert_eq!(policy.len(), 1, "all but the held one are gone, the used one last");
+        assert!(!policy.evict(&mut judge), "what is held stays");
+        assert_eq!(asked[..4], [0, 1, 2, 3]);
+        assert_eq!(asked.iter().filter(|number| **number == 1).count(), 3);
+    }
+
+    #[test]
+    fn only_held_blocks_end_the_search() {
+        let mut policy = S3Fifo::default();
+        (0..20).for_each(|number| policy.admit(block(number), number));
+        let mut asked = 0;
+        let mut judge = |_| {
+            asked += 1;
+            Verdict::Held
+        };
+        assert!(!policy.evict(&mut judge));
+        assert_eq!(asked, 20);
     }
 }

@@ -45,7 +45,7 @@ fn step(core: &Arc<Core>, from: ScrubCursor, budget_bytes: u64) -> ScrubStep {
             break;
         }
         core.scrub_block(block, &mut step);
-        at = block.raw() + 1;
+        at = block.raw().saturating_add(1);
     }
     step
 }

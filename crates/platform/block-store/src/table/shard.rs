@@ -39,6 +39,12 @@ impl SegmentRef {
         Self((shard as u32) << SLOT_BITS | slot as u32)
     }
 
+    /// The first slot of the first shard.
+    #[cfg(test)]
+    pub fn first() -> Self {
+        Self(0)
+    }
+
     pub fn block(self, block: u32) -> BlockRef {
         debug_assert!(block < 1 << BLOCK_BITS);
         BlockRef(self.0 << BLOCK_BITS | block)

@@ -83,6 +83,12 @@ fn kept_segments_are_not_evicted_and_room_that_is_all_kept_is_no_room() {
     assert!(store.held(kept.id).dram_bytes < 3 * MIB);
     store.free(later.id);
     assert_eq!(store.usage().dram.kept_bytes, 0, "free drops kept segments too");
+    assert!(store.set_keep(large.id, true) && store.set_keep(large.id, false));
+    for number in 60..80 {
+        let spec = spec(number, MIB as u32);
+        fill(&store, &spec, all(&spec)).unwrap();
+    }
+    assert_eq!(store.held(large.id).bytes + store.held(kept.id).bytes, 0, "what is kept no longer goes like anything else");
 }
 
 #[test]
