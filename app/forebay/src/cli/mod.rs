@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub(crate) use demo::{DemoArgs, DemoServerArgs};
-pub(crate) use files::{CatArgs, CpArgs, DuArgs, LoadArgs, LsArgs, PathsArgs, PinArgs, Range, RmArgs, StatArgs};
+pub(crate) use files::{CatArgs, CpArgs, DuArgs, LoadArgs, LsArgs, PathsArgs, PinArgs, RmArgs, StatArgs};
 pub(crate) use flags::{Flags, GlobalFlags, RoleFlags};
 pub(crate) use mounts::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
 pub(crate) use sql::SqlArgs;

@@ -5,7 +5,6 @@
 
 mod chart;
 mod cpu;
-mod data;
 mod engines;
 mod floor;
 mod ingest;
@@ -25,13 +24,22 @@ use forebay_types::{Error, ResultExt};
 use crate::cli::DemoArgs;
 use crate::exit::Outcome;
 use crate::output::Output;
+use crate::progress;
 pub(crate) use serve::serve;
 
 /// Makes the data, runs everything, and leaves report.txt, report.svg and report.json in the demo's folder.
 pub(crate) async fn run(args: DemoArgs) -> Outcome {
     let started = Instant::now();
     fs::create_dir_all(&args.folder).context(|| args.folder.display())?;
-    let tables = data::prepare(&args.folder, args.scale).await?;
+    let bar = progress::steps(&format!("make TPC-H, scale {}", args.scale), 0);
+    let seen = bar.clone();
+    let tables = forebay_tpch::prepare(&args.folder, args.scale, move |rows, total| {
+        seen.set_length(total);
+        seen.inc(rows);
+    });
+    let tables = tables.await;
+    bar.finish_and_clear();
+    let tables = tables?;
     let stage = stage::Stage::set(&args, &tables).await?;
     let report = passes::run(&args, &tables, &stage, started).await;
     stage.clear().await;

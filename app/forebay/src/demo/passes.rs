@@ -1,12 +1,11 @@
 use std::time::{Duration, Instant};
 
 use datafusion::arrow::array::RecordBatch;
-use forebay_sql::tpch::{TPCH_QUERIES, check_answer};
+use forebay_tpch::{QUERIES, Tables, Tpch, check_answer};
 use forebay_types::{Result, ResultExt};
 
 use super::cpu;
-use super::data::Tables;
-use super::engines::{self, Tpch};
+use super::engines;
 use super::floor::TransferCost;
 use super::ingest;
 use super::report::{Answers, Report, Run};
@@ -24,16 +23,16 @@ pub(crate) async fn run(args: &DemoArgs, tables: &Tables, stage: &Stage, started
     let mut pass = Pass { queries: &args.queries.0, stage, answers: Answers::new(args.scale) };
 
     // Each engine plans once before anything counts: only what the queries themselves do is measured.
-    let local = Tpch::local(&tables.folder).await?;
+    let local = engines::local(&tables.folder).await?;
     pass.all("warm up the page cache", &local).await?;
 
-    let direct = Tpch::direct(stage.server.endpoint()).await?;
+    let direct = engines::direct(stage.server.endpoint()).await?;
     let direct_run = pass.all("direct from S3", &direct).await?;
     drop(direct);
 
     let (ingest_run, cost) = ingest_then_compute(args, &mut pass).await?;
 
-    let forebay = Tpch::forebay(stage.client.clone()).await?;
+    let forebay = engines::forebay(stage.client.clone()).await?;
     let cold = pass.all("Forebay, cold", &forebay).await?;
 
     let (warm, local, rounds) = alternate(args, &mut pass, &forebay, &local, started).await?;
@@ -65,7 +64,7 @@ async fn ingest_then_compute(args: &DemoArgs, pass: &mut Pass<'_>) -> Result<(Ru
     let (copy_secs, copy_cpu_secs) = (started.elapsed().as_secs_f64(), cpu::of_this_process() - cpu_before);
     let copied = since(before, pass.stage.server.count().await?);
 
-    let mut run = pass.all("ingest: then compute", &Tpch::local(folder).await?).await?;
+    let mut run = pass.all("ingest: then compute", &engines::local(folder).await?).await?;
     std::fs::remove_dir_all(folder).context(|| folder.display())?;
     run.before_secs = copy_secs;
     run.bytes += copied.bytes;
@@ -141,7 +140,7 @@ impl Pass<'_> {
     async fn one(&mut self, what: &str, engine: &Tpch, n: usize, run: &mut Run) -> Result<()> {
         let before = self.stage.server.count().await?;
         let (started, cpu_before) = (Instant::now(), cpu::of_this_process());
-        let answer = engine.run(TPCH_QUERIES[n - 1]).await.context(|| format!("{what}, query {n}"))?;
+        let answer = engine.run(QUERIES[n - 1]).await.context(|| format!("{what}, query {n}"))?;
         let (secs, cpu_secs) = (started.elapsed().as_secs_f64(), cpu::of_this_process() - cpu_before);
         let counted = since(before, self.stage.server.count().await?);
         run.add(n, secs, cpu_secs, counted);

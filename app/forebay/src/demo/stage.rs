@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use forebay_client::{Client, ClientSettings};
 use forebay_protocol::ControlRequest;
+use forebay_tpch::Tables;
 use forebay_transport::{Address, Security};
 use forebay_types::{MountOptions, Result, ResultExt};
 
-use super::data::Tables;
 use super::serve::BUCKET;
 use super::server::Server;
 use crate::cli::DemoArgs;

@@ -85,7 +85,14 @@ async fn run(settings: RunSettings, next: impl FnOnce(&Running, &mut Output) -> 
         next(&running, &mut output)?;
         output.finish()?;
     }
-    let signal = signals.next().await;
+    let signal = tokio::select! {
+        signal = signals.next() => signal,
+        ended = running.ended() => {
+            // Another coordinator leads now, say: whoever restarts processes starts this one again.
+            running.shutdown().await;
+            return Ok(ended?);
+        }
+    };
     tracing::info!(signal, "stopping; the same again forces it");
     tokio::select! {
         () = running.shutdown() => {}

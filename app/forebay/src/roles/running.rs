@@ -134,6 +134,14 @@ impl Running {
         Ok(())
     }
 
+    /// Returns when the coordinator has ended by itself, with why; never without one.
+    pub(crate) async fn ended(&self) -> Result<()> {
+        match &self.coordinator {
+            Some(coordinator) => coordinator.stopped().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Stops HTTP, then worker, then coordinator; what is cached is on disk afterwards.
     pub(crate) async fn shutdown(mut self) {
         if let Some(http) = self.http.take() {

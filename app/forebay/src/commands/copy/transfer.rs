@@ -1,5 +1,6 @@
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -32,7 +33,7 @@ pub(crate) async fn copy(
 ) -> Outcome<u64> {
     let condition = if no_clobber { PutCondition::Absent } else { PutCondition::Any };
     match (from, to) {
-        (Place::Standard, Place::Mounted(path)) => upload(client, tokio::io::stdin(), path, condition, bar).await,
+        (Place::Standard, Place::Mounted(path)) => upload(client, standard_input()?, path, condition, bar).await,
         (Place::Local(file), Place::Mounted(path)) => {
             let source = tokio::fs::File::open(file).await.context(|| file.display())?;
             upload(client, source, path, condition, bar).await
@@ -59,6 +60,12 @@ pub(crate) async fn copy(
             Err(Failure::Usage(format!("neither {from} nor {to} is below a mount: `forebay mount ls` lists the mounts")))
         }
     }
+}
+
+/// The standard input as a file: what it is (a pipe, a terminal, a file) reads the same.
+fn standard_input() -> Outcome<tokio::fs::File> {
+    let input = std::io::stdin().as_fd().try_clone_to_owned().context(|| "the standard input")?;
+    Ok(tokio::fs::File::from_std(File::from(input)))
 }
 
 /// Streams to an object in bounded memory.
