@@ -8,6 +8,7 @@ use crate::control::Control;
 use crate::counters::Counters;
 use crate::fallback::Fallback;
 use crate::in_place::PinCache;
+use crate::patience::Patience;
 use crate::prefetch::Prefetches;
 use crate::route::Failures;
 use crate::settings::ClientSettings;
@@ -24,6 +25,7 @@ pub(crate) struct Core {
     pub(crate) prefetches: Prefetches,
     pub(crate) fallback: Fallback,
     pub(crate) counters: Counters,
+    pub(crate) patience: Patience,
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
@@ -41,6 +43,7 @@ impl Core {
         ];
         Ok(Self {
             connections,
+            patience: Patience::new(settings.read_deadline),
             fallback: Fallback::new(settings.storage.clone(), Arc::clone(&control)),
             settings,
             control,
@@ -56,6 +59,11 @@ impl Core {
     /// The mount that a path names.
     pub(crate) async fn mount(&self, path: &ForebayPath) -> Result<Mount> {
         self.view.mount(path.mount()).await
+    }
+
+    /// The bandwidth bound of a mount in bytes a second, where it has one.
+    pub(crate) fn bound(&self, id: MountId) -> Option<u64> {
+        self.view.known().mount(id)?.options.bandwidth.map(|rate| rate.bytes_per_sec())
     }
 
     /// The mount of an id, as versions carry it; `NotFound` once it was removed.

@@ -21,6 +21,7 @@ mod list;
 mod load;
 mod open;
 mod parts;
+mod patience;
 mod prefetch;
 mod read;
 mod read_latest;

@@ -6,7 +6,7 @@ use forebay_protocol::{DataReply, DataRequest};
 use forebay_types::{Error, ObjectVersion, OperationId, Result, RouteKey, SegmentId, SegmentRange, split_range};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use crate::ask::{Given, ask_bytes, deadline_for, given, misfit};
+use crate::ask::{Given, ask_bytes, given, misfit};
 use crate::attempt::NoAnswer;
 use crate::connections::Link;
 use crate::core::Core;
@@ -64,10 +64,10 @@ impl Core {
         range: Range<u32>,
     ) -> Result<Bytes> {
         let route = RouteKey::of(version.mount, &version.key, part.index);
-        let deadline = deadline_for(self.settings.read_deadline, u64::from(part.len));
+        let waiting = self.patience.wait(u64::from(part.len), self.bound(version.mount));
         let answer = self
             .at_workers(route, |link| {
-                let range = range.clone();
+                let (range, deadline) = (range.clone(), waiting.deadline());
                 async move {
                     let request = DataRequest::Read {
                         operation,

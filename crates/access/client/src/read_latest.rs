@@ -6,7 +6,7 @@ use forebay_types::{
     Error, ErrorKind, ForebayPath, Mount, ObjectInfo, OperationId, Result, RouteKey, SEGMENT_BYTES, SegmentId, split_range,
 };
 
-use crate::ask::{Failure, Given, ask_bytes, deadline_for, given, misfit};
+use crate::ask::{Failure, Given, ask_bytes, given, misfit};
 use crate::attempt::NoAnswer;
 use crate::connections::Link;
 use crate::core::Core;
@@ -107,9 +107,10 @@ impl Core {
             RangeSpec::Bounded { len, .. } | RangeSpec::Suffix { len } => len.min(SEGMENT_BYTES),
             RangeSpec::From { .. } => SEGMENT_BYTES,
         };
+        let waiting = self.patience.wait(len, self.bound(mount.id));
         let in_place = link.in_place().is_some();
         let request = DataRequest::ReadLatest { operation, mount: mount.id, key: path.key().clone(), range, in_place };
-        let (reply, payload) = ask_bytes(&link, &request, deadline_for(self.settings.read_deadline, len)).await?;
+        let (reply, payload) = ask_bytes(&link, &request, waiting.deadline()).await?;
         let DataReply::ReadLatest { info, start, len, in_place: pinned } = reply else {
             return Err(misfit(&link, "read latest"));
         };

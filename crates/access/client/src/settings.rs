@@ -16,8 +16,9 @@ pub struct ClientSettings {
     pub view_poll: Duration,
     /// How long making a connection may take.
     pub connect_timeout: Duration,
-    /// How long a worker may take for a small read; large ones get a second more a MiB. Generous, because a cold read
-    /// waits for its share of the bandwidth; a worker that was killed is seen at once by its closed connection.
+    /// How long a worker may take for a small read; what more is waited for makes it longer, a second a MiB or as the
+    /// mount's bound says. Generous, because a cold read waits for its share of the bandwidth; a worker that was killed
+    /// is seen at once by its closed connection.
     pub read_deadline: Duration,
     /// How long the coordinator may take to answer.
     pub control_deadline: Duration,

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use forebay_protocol::{ClusterView, ControlReply, ControlRequest, WorkerInfo};
 use forebay_types::{Error, Mount, MountId, MountName, Result, WorkerId};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, info};
@@ -20,10 +21,13 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    fn new(view: ClusterView) -> Self {
-        let workers = view.workers.iter().map(|worker| worker.id).collect();
-        let infos = view.workers.iter().map(|worker| (worker.id, Arc::new(worker.clone()))).collect();
-        Self { view: Arc::new(view), workers, infos }
+    /// A view, and workers that are not in it but are to be asked all the same.
+    fn new(view: Arc<ClusterView>, presumed: &[Arc<WorkerInfo>]) -> Self {
+        let mut infos: HashMap<_, _> = presumed.iter().map(|worker| (worker.id, Arc::clone(worker))).collect();
+        infos.extend(view.workers.iter().map(|worker| (worker.id, Arc::new(worker.clone()))));
+        let mut workers: Vec<_> = infos.keys().copied().collect();
+        workers.sort();
+        Self { view, workers, infos }
     }
 
     pub(crate) fn worker(&self, id: WorkerId) -> Option<&Arc<WorkerInfo>> {
@@ -45,7 +49,19 @@ pub(crate) struct ViewKeeper {
     known: ArcSwap<Known>,
     surprise: Notify,
     polled: tokio::sync::Mutex<Option<Instant>>,
+    presumed: Mutex<Option<Presumed>>,
 }
+
+/// Workers that were there before a new coordinator took over. They register with it within a heartbeat or two; to go
+/// to shared storage in the meantime, because its first view is empty, would be a storm for nothing.
+struct Presumed {
+    until: Instant,
+    workers: Vec<Arc<WorkerInfo>>,
+}
+
+/// How long such workers are presumed to live, and how often the view is asked for in that time.
+const PRESUMED: Duration = Duration::from_secs(10);
+const PRESUMED_POLL: Duration = Duration::from_secs(1);
 
 /// How long one poll may take, and how long the pauses after failed ones are.
 const POLL_DEADLINE: Duration = Duration::from_secs(5);
@@ -56,9 +72,10 @@ impl ViewKeeper {
     pub(crate) fn new(control: Arc<Control>) -> Self {
         Self {
             control,
-            known: ArcSwap::from_pointee(Known::new(ClusterView::default())),
+            known: ArcSwap::from_pointee(Known::new(Arc::default(), &[])),
             surprise: Notify::new(),
             polled: tokio::sync::Mutex::new(None),
+            presumed: Mutex::new(None),
         }
     }
 
@@ -86,7 +103,7 @@ impl ViewKeeper {
         let have = if self.control.connected() { self.known.load().view.version } else { 0 };
         match self.control.ask(&ControlRequest::View { have }, POLL_DEADLINE).await? {
             ControlReply::View(view) => self.take(view),
-            ControlReply::Unchanged => {}
+            ControlReply::Unchanged => self.forget_presumed(),
             _ => return Err(unexpected("the coordinator", "view")),
         }
         *polled = Some(Instant::now());
@@ -94,14 +111,38 @@ impl ViewKeeper {
     }
 
     fn take(&self, view: ClusterView) {
-        let epoch = self.known.load().view.epoch;
+        let before = self.known.load_full();
+        let epoch = before.view.epoch;
         if view.epoch < epoch {
             // A coordinator that lost its leadership and doesn't know it yet.
             debug!(epoch, of_view = view.epoch, "view of an older epoch ignored");
             return;
         }
         debug!(version = view.version, epoch = view.epoch, workers = view.workers.len(), "view taken");
-        self.known.store(Arc::new(Known::new(view)));
+        let mut presumed = self.presumed.lock();
+        if view.epoch > epoch && before.view.version > 0 {
+            let workers = before.infos.values().cloned().collect();
+            *presumed = Some(Presumed { until: Instant::now() + PRESUMED, workers });
+        }
+        self.know(Arc::new(view), &mut presumed);
+    }
+
+    fn forget_presumed(&self) {
+        let mut presumed = self.presumed.lock();
+        if presumed.as_ref().is_some_and(|presumed| presumed.until <= Instant::now()) {
+            self.know(Arc::clone(&self.known.load().view), &mut presumed);
+        }
+    }
+
+    fn know(&self, view: Arc<ClusterView>, presumed: &mut Option<Presumed>) {
+        if let Some(some) = presumed {
+            some.workers.retain(|worker| view.workers.iter().all(|known| known.id != worker.id));
+            if some.workers.is_empty() || some.until <= Instant::now() {
+                *presumed = None;
+            }
+        }
+        let workers = presumed.as_ref().map_or(&[][..], |presumed| &presumed.workers);
+        self.known.store(Arc::new(Known::new(view, workers)));
     }
 
     /// The mount of that name; asks the coordinator before it says that there is none.
@@ -133,6 +174,7 @@ impl ViewKeeper {
                 sleep(pause + Duration::from_millis(rand::random_range(0..50))).await;
                 pause = (pause * 2).min(PAUSE_MAX);
             } else {
+                let every = if self.presumed.lock().is_some() { every.min(PRESUMED_POLL) } else { every };
                 let _ = timeout(every, self.surprise.notified()).await;
             }
             match self.poll().await {

@@ -51,7 +51,12 @@ impl Cluster {
     }
 
     pub async fn add_worker(&mut self) {
-        let folder = self.folder.path().join(format!("worker{}", self.workers.len()));
+        self.start_worker(self.workers.len()).await;
+    }
+
+    /// Starts the worker of a folder, again if it ran before.
+    pub async fn start_worker(&mut self, ix: usize) {
+        let folder = self.folder.path().join(format!("worker{ix}"));
         let store = StoreSettings::new(folder.join("tiers"), 256 << 20);
         let mut settings = WorkerSettings::new(self.address.clone(), local(), store);
         settings.unix_socket = Some(folder.join("worker.sock"));
@@ -77,6 +82,16 @@ impl Cluster {
         for worker in self.workers.drain(..) {
             worker.shutdown().await;
         }
+    }
+
+    /// At its old address, with its old database.
+    pub async fn start_coordinator(&mut self) {
+        let settings = CoordinatorSettings { listen: self.address.clone(), ..coordinator(self.metadata_url()) };
+        self.coordinator = Some(Coordinator::start(settings).await.unwrap());
+    }
+
+    fn metadata_url(&self) -> String {
+        format!("sqlite:{}", self.folder.path().join("metadata.db").display())
     }
 
     pub async fn stop_coordinator(&mut self) {

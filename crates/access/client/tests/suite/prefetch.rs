@@ -1,5 +1,7 @@
 //! The window moves with its reader and ends with its owner.
 
+#![allow(clippy::single_range_in_vec_init, reason = "a plan is a list of ranges, of one here")]
+
 use std::time::Duration;
 
 use forebay_types::PAGE_BYTES;

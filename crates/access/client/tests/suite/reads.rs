@@ -220,3 +220,47 @@ async fn pins_are_released_when_idle() {
     drop(read);
     until("nothing is pinned", || cluster.pinned() == 0).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_comes_back_is_read_in_place_again() {
+    let mut cluster = Cluster::start(1).await;
+    let client = cluster.client(|_| {}).await;
+    let objects = objects(&cluster, &client).await;
+    check_random(&client, &objects, 50, 1).await;
+    cluster.stop_workers().await;
+    check_random(&client, &objects, 20, 2).await;
+    let before = client.counters();
+    assert!(before.reads_fallback > 0);
+    cluster.start_worker(0).await;
+    for seed in 3..100 {
+        check_random(&client, &objects, 20, seed).await;
+        if client.counters().bytes_in_place > before.bytes_in_place {
+            return;
+        }
+        pause(50).await;
+    }
+    panic!("never in place again: {:?}", client.counters());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_coordinator_that_starts_again_sends_nobody_to_shared_storage() {
+    let mut cluster = Cluster::start(3).await;
+    let client = cluster.client(|settings| settings.view_poll = std::time::Duration::from_millis(20)).await;
+    let objects = objects(&cluster, &client).await;
+    let epoch = client.view().epoch;
+    cluster.stop_coordinator().await;
+    check_random(&client, &objects, 20, 1).await;
+    cluster.start_coordinator().await;
+    // Its first views lack the workers, which register again with their next heartbeats.
+    for seed in 2..1000 {
+        check_random(&client, &objects, 20, seed).await;
+        let view = client.view();
+        if view.epoch > epoch && view.workers.len() == 3 {
+            break;
+        }
+        pause(5).await;
+    }
+    assert!(client.view().epoch > epoch && client.view().workers.len() == 3, "{:?}", client.view());
+    assert_eq!(client.counters().reads_fallback, 0, "{:?}", client.counters());
+    put(&client, "after", bytes(1, 10)).await;
+}
