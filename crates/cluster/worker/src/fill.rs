@@ -159,6 +159,12 @@ impl Fills {
     pub(crate) fn stop(&self) {
         self.tasks.lock().abort_all();
     }
+
+    /// The same, and waits until they have ended.
+    pub(crate) async fn stopped(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks.lock());
+        tasks.shutdown().await;
+    }
 }
 
 impl Ticket {

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
+use crate::changes::Writes;
 use crate::count::Counts;
 use crate::discover::Discoveries;
 use crate::fill::{Fills, Wanted};
@@ -44,8 +45,9 @@ pub(crate) struct Serving {
     pub(crate) peers: Peers,
     pub(crate) discoveries: Discoveries,
     pub(crate) next_upload: AtomicU64,
-    /// Uploads that are given up after their session's end.
-    pub(crate) leftovers: Mutex<JoinSet<()>>,
+    pub(crate) writes: Writes,
+    /// What is tidied up after a session's or a request's end.
+    leftovers: Mutex<JoinSet<()>>,
     view: ArcSwap<ClusterView>,
     /// Grows with each answer of the coordinator.
     news: watch::Sender<u64>,
@@ -72,6 +74,7 @@ impl Serving {
             peers: Peers::new(security),
             discoveries: Discoveries::default(),
             next_upload: AtomicU64::new(rand::random::<u32>().into()),
+            writes: Writes::default(),
             leftovers: Mutex::default(),
             view: ArcSwap::default(),
             news: watch::Sender::new(0),
@@ -152,10 +155,28 @@ impl Serving {
         }
     }
 
+    /// Does something after the request or session that it belongs to has ended.
+    pub(crate) fn later(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut leftovers = self.leftovers.lock();
+        while leftovers.try_join_next().is_some() {}
+        leftovers.spawn(work);
+    }
+
     /// Ends all work that goes on without a request.
     pub(crate) fn stop(&self) {
         self.discoveries.stop();
         self.fills.stop();
         self.leftovers.lock().abort_all();
+    }
+
+    /// The same, and waits until it has ended; what is being tidied up gets `patience`.
+    pub(crate) async fn stopped(&self, patience: Duration) {
+        self.discoveries.stop();
+        let mut leftovers = std::mem::take(&mut *self.leftovers.lock());
+        let tidy = async { while leftovers.join_next().await.is_some() {} };
+        if tokio::time::timeout(patience, tidy).await.is_err() {
+            leftovers.shutdown().await;
+        }
+        self.fills.stopped().await;
     }
 }

@@ -110,8 +110,9 @@ impl WorkerSession {
                 serving.refresh(mount, &prefix);
                 reply(DataReply::Done)
             }
-            DataRequest::Changed { mount, key, info } => {
-                serving.note_change(mount, &key, info.as_ref());
+            // What the peer says of the version is not believed: words of two writers may overtake each other.
+            DataRequest::Changed { mount, key, .. } => {
+                serving.note_change(mount, &key);
                 reply(DataReply::Done)
             }
             DataRequest::Free { segments } => {

@@ -17,6 +17,8 @@ use crate::settings::{Tuning, WorkerSettings};
 
 /// How long a stopping worker writes to its disk tier.
 const FLUSH_WITHIN: Duration = Duration::from_secs(10);
+/// How long it gives up what was left unfinished, as uploads.
+const TIDY_WITHIN: Duration = Duration::from_secs(5);
 /// How long it tries to tell the coordinator.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
@@ -111,9 +113,11 @@ impl Worker {
     pub async fn shutdown(&self) {
         let Some(mut running) = self.running.lock().take() else { return };
         running.beats.abort();
+        // Ended by the line above, which is no error.
+        let _ = (&mut running.beats).await;
         let servers = std::mem::take(&mut running.servers);
         futures::future::join_all(servers.into_iter().map(Server::shutdown)).await;
-        self.serving.stop();
+        self.serving.stopped(TIDY_WITHIN).await;
         let leave = async {
             let mut line = None;
             let leave = ask(&self.coordinator, &self.security, &mut line, ControlRequest::Leave(self.serving.id));

@@ -8,8 +8,9 @@ use forebay_protocol::PutCondition;
 use forebay_shared_storage::Upload;
 use forebay_types::{Error, Key, MountId, ObjectInfo, Result};
 use parking_lot::Mutex;
-use tokio::sync::RwLock;
+use tokio::sync::{RwLock, oneshot};
 
+use crate::changes::Write;
 use crate::serving::Serving;
 use crate::write::condition;
 
@@ -69,13 +70,21 @@ impl SessionUploads {
     }
 
     /// Makes the object of its parts.
-    pub(crate) async fn commit(&self, serving: &Serving, id: u64, parts: u32, when: PutCondition) -> Result<ObjectInfo> {
+    pub(crate) async fn commit(&self, serving: &Arc<Serving>, id: u64, parts: u32, when: PutCondition) -> Result<ObjectInfo> {
         let draft = self.find(id)?;
         let upload = draft.upload.write().await.take().ok_or_else(|| unknown(id))?;
         self.0.lock().open.remove(&id);
-        let info = upload.commit(parts, condition(when)).await?;
-        serving.tell_change(draft.mount, &draft.key, Some(&info)).await;
-        Ok(info)
+        // Goes on when the writer goes away: half a commit would leave parts behind.
+        let (send, receive) = oneshot::channel();
+        let task_serving = Arc::clone(serving);
+        serving.later(async move {
+            let write = Write::begin(&task_serving, draft.mount, &draft.key);
+            let result = upload.commit(parts, condition(when)).await;
+            // Nobody may be there any more to hear of it.
+            let _ = send.send(write.end(result.map(Some)).await);
+        });
+        let ended = receive.await.map_err(|_| Error::closed("the worker is stopping"))?;
+        Ok(ended?.expect("a commit gives what it made"))
     }
 
     /// Gives an upload up.
@@ -104,9 +113,7 @@ impl SessionUploads {
 }
 
 fn give_up(serving: &Arc<Serving>, draft: Arc<Draft>) {
-    let mut leftovers = serving.leftovers.lock();
-    while leftovers.try_join_next().is_some() {}
-    leftovers.spawn(async move {
+    serving.later(async move {
         // A part that is being written ends with its connection, so the lock is free soon.
         let Some(upload) = draft.upload.write().await.take() else { return };
         match tokio::time::timeout(ABORT_WITHIN, upload.abort()).await {

@@ -32,7 +32,7 @@ struct Known {
 }
 
 struct Entry {
-    /// None after a delete: an answer that is older than it must not bring the object back.
+    /// None after a change: an answer that is older than it must not bring the old version back.
     info: Option<ObjectInfo>,
     /// When the request was sent, so that nothing newer than this is claimed.
     asked: Instant,
@@ -79,8 +79,8 @@ impl Versions {
         self.known.lock().put(name, Entry { info: Some(info.clone()), asked });
     }
 
-    /// The object was deleted.
-    pub(crate) fn learn_deleted(&self, mount: MountId, key: &Key) {
+    /// The object has changed or is gone: what is known is old, and so is what is being asked now.
+    pub(crate) fn unlearn(&self, mount: MountId, key: &Key) {
         self.known.lock().put((mount, key.clone()), Entry { info: None, asked: Instant::now() });
     }
 
@@ -239,7 +239,7 @@ mod tests {
         versions.learn(&info("a", "new"), Instant::now());
         versions.learn(&info("a", "old"), before);
         assert_eq!(versions.fresh(MOUNT, &key("a"), TTL), Some(info("a", "new")));
-        versions.learn_deleted(MOUNT, &key("a"));
+        versions.unlearn(MOUNT, &key("a"));
         versions.learn(&info("a", "old"), before);
         assert_eq!(versions.last_seen(MOUNT, &key("a")), None, "a deleted object came back");
     }

@@ -6,6 +6,7 @@ use forebay_protocol::PutCondition;
 use forebay_shared_storage::{Class, Condition};
 use forebay_types::{Key, MountId, ObjectInfo, Result, RouteKey, SEGMENT_BYTES};
 
+use crate::changes::Write;
 use crate::mounts::MountDoor;
 use crate::segment::Segment;
 use crate::serving::Serving;
@@ -20,21 +21,31 @@ impl Serving {
     }
 
     /// Writes an object whole; done when shared storage has it.
-    pub(crate) async fn put(&self, mount: MountId, key: &Key, condition: PutCondition, payload: Bytes) -> Result<ObjectInfo> {
+    pub(crate) async fn put(
+        self: &Arc<Self>,
+        mount: MountId,
+        key: &Key,
+        condition: PutCondition,
+        payload: Bytes,
+    ) -> Result<ObjectInfo> {
         let door = self.writable(mount, key).await?;
         let parts = if payload.is_empty() { Vec::new() } else { vec![payload.clone()] };
-        let info = door.storage()?.put(key, parts, self::condition(condition)).await?;
+        let storage = door.storage()?;
+        let write = Write::begin(self, mount, key);
+        let result = storage.put(key, parts, self::condition(condition)).await;
+        let info = write.end(result.map(Some)).await?.expect("a put gives what it put");
         self.meters.written(payload.len() as u64);
-        self.tell_change(mount, key, Some(&info)).await;
         self.keep_written(&door, &info, payload);
         Ok(info)
     }
 
     /// Deletes an object; done when shared storage has it no more.
-    pub(crate) async fn delete(&self, mount: MountId, key: &Key) -> Result<()> {
+    pub(crate) async fn delete(self: &Arc<Self>, mount: MountId, key: &Key) -> Result<()> {
         let door = self.writable(mount, key).await?;
-        door.storage()?.delete(key).await?;
-        self.tell_change(mount, key, None).await;
+        let storage = door.storage()?;
+        let write = Write::begin(self, mount, key);
+        let result = storage.delete(key).await;
+        write.end(result.map(|()| None)).await?;
         Ok(())
     }
 

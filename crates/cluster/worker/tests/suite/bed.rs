@@ -22,7 +22,7 @@ pub struct Bed {
     pub coordinator: Option<Coordinator>,
     pub coordinator_address: Address,
     pub mount: Mount,
-    pub worker: Worker,
+    worker: Option<Worker>,
     pub folder: TempDir,
     store: StoreSettings,
 }
@@ -51,7 +51,7 @@ impl Bed {
         let store = StoreSettings::new(folder.path().join("worker"), plan.dram_bytes).with_disk(plan.disk_bytes);
         let worker = start_worker(&coordinator_address, store.clone(), Some(folder.path().join("worker.sock"))).await;
         s3.reset_counters();
-        Self { s3, coordinator: Some(coordinator), coordinator_address, mount, worker, folder, store }
+        Self { s3, coordinator: Some(coordinator), coordinator_address, mount, worker: Some(worker), folder, store }
     }
 
     /// Puts random bytes into shared storage, past the worker.
@@ -62,23 +62,24 @@ impl Bed {
     }
 
     pub async fn client(&self) -> Client {
-        Client::connect(&self.worker.address(), self.mount.id).await
+        Client::connect(&self.worker().address(), self.mount.id).await
     }
 
     pub async fn unix_client(&self) -> Client {
         Client::connect(&Address::Unix(self.folder.path().join("worker.sock")), self.mount.id).await
     }
 
+    pub fn worker(&self) -> &Worker {
+        self.worker.as_ref().expect("the worker runs")
+    }
+
     pub async fn restart_worker(&mut self) {
-        self.worker.shutdown().await;
-        // The folder is held by one store at a time: the old one must be gone first.
+        let worker = self.worker.take().unwrap();
+        worker.shutdown().await;
+        // The folder is free at once.
+        drop(worker);
         let socket = self.folder.path().join("worker.sock");
-        let elsewhere = StoreSettings::new(self.folder.path().join("nothing"), 1 << 20);
-        let placeholder = start_worker(&self.coordinator_address, elsewhere, None).await;
-        drop(std::mem::replace(&mut self.worker, placeholder));
-        let again = start_worker(&self.coordinator_address, self.store.clone(), Some(socket)).await;
-        let placeholder = std::mem::replace(&mut self.worker, again);
-        placeholder.shutdown().await;
+        self.worker = Some(start_worker(&self.coordinator_address, self.store.clone(), Some(socket)).await);
     }
 }
 

@@ -39,7 +39,7 @@ async fn reads_go_on_without_the_coordinator() {
     let coordinator = start_coordinator(&bed.folder, bed.coordinator_address.clone()).await;
     until("the worker has joined again", async || {
         let status = control(&bed.coordinator_address, ControlRequest::Status).await;
-        matches!(status, Ok(ControlReply::Status(status)) if status.workers.iter().any(|(info, _, _)| info.id == bed.worker.id()))
+        matches!(status, Ok(ControlReply::Status(status)) if status.workers.iter().any(|(info, _, _)| info.id == bed.worker().id()))
     })
     .await;
     bed.coordinator = Some(coordinator);
@@ -55,7 +55,7 @@ async fn mounts_come_change_and_go_with_the_view() {
     let options = MountOptions { endpoint, anonymous: true, ..Default::default() };
     let mount = add_mount(&bed.coordinator_address, "other", "s3://other", options.clone()).await;
     // At once: a mount that is not known yet is asked for, not refused.
-    let client = Client::connect(&bed.worker.address(), mount.id).await;
+    let client = Client::connect(&bed.worker().address(), mount.id).await;
     let version = client.version("b").await;
     assert_eq!(client.read(&version, 0, 5).await.unwrap(), "bytes");
     let read_only = MountOptions { read_only: true, ..options };
@@ -66,7 +66,7 @@ async fn mounts_come_change_and_go_with_the_view() {
     })
     .await;
     assert_eq!(client.read(&version, 0, 5).await.unwrap(), "bytes");
-    let report = bed.worker.report();
+    let report = bed.worker().report();
     let counters = report.storage.iter().find(|(id, _)| *id == mount.id).unwrap().1;
     assert!(counters.gets >= 1, "counters go on when options change: {counters:?}");
     control(&bed.coordinator_address, ControlRequest::MountRemove { name: mount.name }).await.unwrap();

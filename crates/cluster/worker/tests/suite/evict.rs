@@ -15,7 +15,7 @@ async fn read_at_random(bed: &Bed, objects: usize, object_bytes: usize, rounds: 
     }
     let oracle = Arc::new(oracle);
     let readers = (0..6u64).map(|reader| {
-        let (oracle, address, mount) = (Arc::clone(&oracle), bed.worker.address(), bed.mount.id);
+        let (oracle, address, mount) = (Arc::clone(&oracle), bed.worker().address(), bed.mount.id);
         tokio::spawn(async move {
             let client = Client::connect(&address, mount).await;
             let mut state = 0x1234_5678 + reader;
@@ -42,7 +42,7 @@ async fn read_at_random(bed: &Bed, objects: usize, object_bytes: usize, rounds: 
 async fn right_bytes_from_a_dram_tier_that_is_too_small() {
     let bed = Bed::new(Plan { dram_bytes: 6 << 20, ..Plan::default() }).await;
     read_at_random(&bed, 5, 6 * MIB, 60, 6 * MIB).await;
-    let report = bed.worker.report();
+    let report = bed.worker().report();
     assert!(report.dram.1 <= report.dram.0, "{report:?}");
 }
 

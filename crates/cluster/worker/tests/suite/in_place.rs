@@ -45,13 +45,13 @@ async fn a_client_of_the_same_host_reads_in_place() {
         pins.push(pin);
     }
     assert!(tier.write_at(b"x", 0).is_err(), "the descriptor is read-only");
-    let before = bed.worker.report();
+    let before = bed.worker().report();
     let segment = SegmentId::of(&version, 0);
     let counts = vec![InPlaceCount { operation: OPERATION, segment, reads: 7, bytes: 7000 }];
     client.connection.notify(encode(&DataNotice::Unpin { pins, counts })).unwrap();
-    until("reads in place are counted", async || bed.worker.report().reads == before.reads + 7).await;
-    assert_eq!(bed.worker.report().bytes_hit, before.bytes_hit + 7000);
-    until("pins are released", async || bed.worker.report().dram.2 == 0).await;
+    until("reads in place are counted", async || bed.worker().report().reads == before.reads + 7).await;
+    assert_eq!(bed.worker().report().bytes_hit, before.bytes_hit + 7000);
+    until("pins are released", async || bed.worker().report().dram.2 == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -62,10 +62,10 @@ async fn pins_end_with_their_connection() {
     let version = client.version("a").await;
     let (_tier, _) = attach(&client).await;
     assert!(read(&client, &version, 0, 2 * MIB).await.0.is_some());
-    assert!(bed.worker.report().dram.2 >= 2 * MIB as u64);
+    assert!(bed.worker().report().dram.2 >= 2 * MIB as u64);
     client.connection.close();
     drop(client);
-    until("pins are released", async || bed.worker.report().dram.2 == 0).await;
+    until("pins are released", async || bed.worker().report().dram.2 == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,6 +5,7 @@
 mod bed;
 mod cluster;
 mod evict;
+mod files;
 mod in_place;
 mod latest;
 mod lists;

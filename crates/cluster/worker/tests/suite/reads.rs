@@ -3,10 +3,10 @@ use std::time::{Duration, Instant};
 
 use forebay_protocol::DataRequest;
 use forebay_testing::Fault;
-use forebay_types::{ErrorKind, MountId};
+use forebay_types::{BitRate, ErrorKind, MountId, MountOptions};
 use futures::future::join_all;
 
-use crate::bed::{Bed, MIB, OPERATION, Plan};
+use crate::bed::{Bed, Client, MIB, OPERATION, Plan, next};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cold_read_fetches_exactly_the_pages_asked() {
@@ -25,7 +25,7 @@ async fn cold_read_fetches_exactly_the_pages_asked() {
     let end = data.len() - 100;
     assert_eq!(client.read(&version, end as u64, 100).await.unwrap(), data[end..]);
     assert_eq!(bed.s3.counters().bytes_out, 5 * 4096 + 4096 + 5);
-    let report = bed.worker.report();
+    let report = bed.worker().report();
     assert_eq!((report.reads, report.bytes_served), (3, 30_100));
     assert_eq!(report.bytes_hit, 20_000 - 4096 - (20_000 - 4 * 4096), "what the second read found");
     assert_eq!(report.storage[0].1.gets, 4);
@@ -144,14 +144,14 @@ async fn a_restarted_worker_comes_back_warm() {
     let client = bed.client().await;
     let version = client.version("a").await;
     assert_eq!(client.read(&version, 0, data.len()).await.unwrap(), data);
-    let id = bed.worker.id();
+    let id = bed.worker().id();
     bed.restart_worker().await;
-    assert_eq!(bed.worker.id(), id);
+    assert_eq!(bed.worker().id(), id);
     bed.s3.reset_counters();
     let client = bed.client().await;
     assert_eq!(client.read(&version, 0, data.len()).await.unwrap(), data);
     assert_eq!(bed.s3.counters().requests(), 0);
-    assert_eq!(bed.worker.report().bytes_hit, data.len() as u64);
+    assert_eq!(bed.worker().report().bytes_hit, data.len() as u64);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -198,4 +198,52 @@ async fn prefetch_fetches_in_order_once_and_is_cancelled() {
     let cancelled = bed.s3.counters().bytes_out;
     tokio::time::sleep(Duration::from_millis(700)).await;
     assert!(bed.s3.counters().bytes_out - cancelled < MIB as u64, "it went on");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_bound_of_a_mount_is_kept() {
+    let bandwidth = Some(BitRate::from_bytes_per_sec(4 << 20));
+    let bed = Bed::new(Plan { options: MountOptions { bandwidth, ..Default::default() }, ..Plan::default() }).await;
+    let data = bed.object("a", 6 * MIB);
+    let client = bed.client().await;
+    let version = client.version("a").await;
+    let began = Instant::now();
+    assert!(client.read(&version, 0, 6 * MIB).await.unwrap() == data);
+    // 1 MiB of burst at once, 5 MiB at 4 MiB/s.
+    let took = began.elapsed();
+    assert!(took > Duration::from_millis(1100), "{took:?} for 6 MiB at 4 MiB/s");
+}
+
+/// Readers that give up at any moment, others that don't, one small tier: nobody hangs and every byte is right.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_that_give_up_disturb_nobody() {
+    let bed = Bed::new(Plan { dram_bytes: 12 << 20, ..Plan::default() }).await;
+    let data = Arc::new(bed.object("a", 20 * MIB));
+    bed.s3.set_latency(Duration::from_millis(3));
+    let version = bed.client().await.version("a").await;
+    let readers: Vec<_> = (0..12u64)
+        .map(|reader| {
+            let (data, version, address, mount) = (Arc::clone(&data), version.clone(), bed.worker().address(), bed.mount.id);
+            tokio::spawn(async move {
+                let client = Client::connect(&address, mount).await;
+                let mut state = 77 + reader;
+                for _ in 0..40 {
+                    let start = next(&mut state) as usize % (18 * MIB);
+                    let len = 1 + next(&mut state) as usize % (2 * MIB);
+                    let read = client.read(&version, start as u64, len);
+                    let patience = match reader % 2 {
+                        0 => Duration::from_secs(20),
+                        _ => Duration::from_micros(next(&mut state) % 20_000),
+                    };
+                    match tokio::time::timeout(patience, read).await {
+                        Ok(bytes) => assert!(bytes.unwrap() == data[start..start + len]),
+                        Err(_) => assert!(reader % 2 == 1, "a read of {len} bytes hangs"),
+                    }
+                }
+            })
+        })
+        .collect();
+    for reader in readers {
+        reader.await.unwrap();
+    }
 }

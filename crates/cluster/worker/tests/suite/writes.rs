@@ -1,6 +1,7 @@
 use bytes::Bytes;
 use forebay_protocol::{DataReply, DataRequest, PutCondition};
-use forebay_types::{ErrorKind, Key, MountOptions, ObjectInfo, Result};
+use forebay_testing::Fault;
+use forebay_types::{ErrorKind, Key, MountOptions, ObjectInfo, Result, Validate};
 
 use crate::bed::{Bed, Client, MIB, Plan, noise, until};
 
@@ -27,7 +28,7 @@ async fn what_was_written_is_known_and_held() {
     let info = put(&client, "dir/mine ä%", &data, PutCondition::Any).await.unwrap();
     assert_eq!(info.version.size, data.len() as u64);
     assert_eq!(client.open("dir/mine ä%").await.unwrap().version, info.version);
-    until("the payload is in the tiers", async || bed.worker.report().dram.1 >= 300_001).await;
+    until("the payload is in the tiers", async || bed.worker().report().dram.1 >= 300_001).await;
     assert_eq!(client.read(&info.version, 0, data.len()).await.unwrap(), data);
     let counters = bed.s3.counters();
     assert_eq!((counters.puts, counters.gets, counters.heads), (1, 0, 0));
@@ -121,4 +122,21 @@ async fn a_deleted_object_is_gone_at_once() {
         client.call(DataRequest::Delete { mount: client.mount, key: Key::new("a").unwrap() }).await.unwrap();
     }
     assert_eq!(client.open("a").await.unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_whose_answer_is_lost_is_not_believed_to_have_failed() {
+    let options = MountOptions { validate: Validate::Immutable, ..Default::default() };
+    let bed = Bed::new(Plan { options, ..Plan::default() }).await;
+    bed.object("a", 5000);
+    let client = bed.client().await;
+    let old = client.version("a").await;
+    bed.s3.inject(Fault::LoseAnswer, 20);
+    let failed = put(&client, "a", b"new", PutCondition::Any).await;
+    bed.s3.clear_faults();
+    // Whatever the writer was told: the object is what shared storage has.
+    let now = client.version("a").await;
+    assert_ne!(now, old);
+    assert_eq!(client.read(&now, 0, 3).await.unwrap(), "new");
+    assert_eq!(failed.unwrap_err().kind(), ErrorKind::Retry);
 }
