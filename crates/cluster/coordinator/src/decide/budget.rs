@@ -13,7 +13,7 @@ const LEASE: Duration = Duration::from_secs(10);
 const SHORT_LEASE: Duration = Duration::from_secs(1);
 /// Clients of one mount at once.
 const CLIENTS_MAX: usize = 1000;
-/// The least that a client gets: this part of what all clients may take.
+/// The least that a client gets: this part of the twentieth.
 const LEAST_PART: u64 = 64;
 
 impl State {
@@ -39,7 +39,7 @@ impl State {
         let wanted = Wanted {
             holder,
             target,
-            floor: (pool / LEAST_PART).max(1),
+            floor: (bound / CLIENTS_PART / LEAST_PART).max(1),
             // What clients leave of their pool, once the workers have given it back at their next heartbeats.
             bound: bound.min(pool + self.ledger.workers_bytes_per_sec(id)),
             until: now + LEASE,

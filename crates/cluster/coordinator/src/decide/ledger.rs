@@ -40,7 +40,7 @@ pub(super) struct Wanted {
     pub(super) holder: Holder,
     /// Its part, were all others at theirs.
     pub(super) target: u64,
-    /// It gets this much in any case, so that it is never at a standstill.
+    /// The first time it gets this much in any case, so that it can start.
     pub(super) floor: u64,
     /// What all together may hold.
     pub(super) bound: u64,
@@ -53,9 +53,9 @@ impl Ledger {
         let accounts = self.mounts.entry(mount).or_default();
         let before = accounts.grants.get(&wanted.holder).copied();
         let others = accounts.total - before.map_or(0, |grant| grant.bytes_per_sec);
-        let held = before.filter(|grant| !grant.assumed).map_or(0, |grant| grant.bytes_per_sec);
+        let held = before.filter(|grant| !grant.assumed).map_or(wanted.floor, |grant| grant.bytes_per_sec);
         let room = wanted.bound.saturating_sub(others);
-        let bytes_per_sec = wanted.target.min(held.max(room).max(wanted.floor));
+        let bytes_per_sec = wanted.target.min(held.max(room)).max(1);
         accounts.put(wanted.holder, Grant { bytes_per_sec, until: wanted.until, assumed: false });
         bytes_per_sec
     }
@@ -65,11 +65,15 @@ impl Ledger {
         self.mounts.entry(mount).or_default().put(holder, Grant { bytes_per_sec, until, assumed: true });
     }
 
+    /// Bytes a second that all clients hold.
+    pub(super) fn clients_bytes_per_sec(&self, mount: MountId) -> u64 {
+        let Some(accounts) = self.mounts.get(&mount) else { return 0 };
+        accounts.grants.range(Holder::Client(0)..).map(|(_, grant)| grant.bytes_per_sec).sum()
+    }
+
     /// Bytes a second that all workers hold.
     pub(super) fn workers_bytes_per_sec(&self, mount: MountId) -> u64 {
-        let Some(accounts) = self.mounts.get(&mount) else { return 0 };
-        let workers = accounts.grants.range(..Holder::Client(0));
-        workers.map(|(_, grant)| grant.bytes_per_sec).sum()
+        self.mounts.get(&mount).map_or(0, |accounts| accounts.total) - self.clients_bytes_per_sec(mount)
     }
 
     /// How many clients hold something.

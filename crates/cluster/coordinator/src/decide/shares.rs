@@ -21,6 +21,8 @@ const TARGETS_AGE_MAX: Duration = Duration::from_millis(200);
 #[derive(Debug, Default)]
 pub(super) struct Targets {
     by_mount: BTreeMap<MountId, BTreeMap<WorkerId, u64>>,
+    /// Live workers then.
+    workers: u64,
     made_at: Option<Duration>,
 }
 
@@ -34,8 +36,7 @@ impl State {
     /// The worker's shares of all mounts, which hold for a lease.
     pub(super) fn grant_shares(&mut self, now: Duration, worker: WorkerId) -> Vec<MountShare> {
         self.split_bounds(now);
-        self.ledger.expire(now);
-        let count = self.members.live().count() as u64;
+        let count = self.targets.workers;
         let mut shares = Vec::with_capacity(self.catalogue.mounts.len());
         for mount in self.catalogue.mounts.values() {
             let bytes_per_sec = bound(mount).map(|bound| {
@@ -87,6 +88,7 @@ impl State {
             return;
         }
         self.targets.made_at = Some(now);
+        self.targets.workers = self.members.live().count() as u64;
         self.targets.by_mount.clear();
         for mount in self.catalogue.mounts.values() {
             let Some(bound) = bound(mount) else { continue };
@@ -94,7 +96,9 @@ impl State {
             let presumed = self.members.presumed().map(|worker| (worker, u64::MAX));
             let live = self.members.live().map(|(worker, member)| (worker, member.demand.get(&mount.id).copied().unwrap_or(0)));
             let demands: Vec<_> = live.chain(presumed).collect();
-            let kept = if self.ledger.clients(mount.id) > 0 { bound / CLIENTS_PART } else { 0 };
+            // Clients that came when there was no worker may hold more than their part until their leases end.
+            let clients = self.ledger.clients_bytes_per_sec(mount.id);
+            let kept = if clients > 0 { clients.max(bound / CLIENTS_PART).min(bound) } else { 0 };
             self.targets.by_mount.insert(mount.id, share_bound(bound - kept, &demands).into_iter().collect());
         }
     }

@@ -105,3 +105,30 @@ fn there_is_a_limit_of_clients() {
     assert_eq!(error.kind(), ErrorKind::Retry);
     budget(&mut state, 10.1, 5000);
 }
+
+#[test]
+fn workers_that_join_while_a_client_holds_most_of_the_bound_share_what_is_left() {
+    let mut state = state();
+    let client = bytes_per_sec(budget(&mut state, 0.0, 70));
+    register(&mut state, 0.0, 1);
+    rate(&mut state, 0.3, 1, u64::MAX);
+    register(&mut state, 0.3, 2);
+    rate(&mut state, 0.4, 2, u64::MAX);
+    let workers = rate(&mut state, 1.3, 1, u64::MAX) + rate(&mut state, 1.4, 2, u64::MAX);
+    assert_eq!(workers + client, BOUND);
+}
+
+#[test]
+fn a_demand_that_rises_takes_no_more_than_others_have_given_back() {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    register(&mut state, 0.0, 2);
+    let mut shares = [0, 0];
+    for second in 1..100u32 {
+        let now = f64::from(second);
+        for (worker, demand) in [(1, BOUND / 3 * (u64::from(second) % 4)), (2, BOUND / 5 * (u64::from(second) % 7))] {
+            shares[worker as usize - 1] = rate(&mut state, now + worker as f64 / 10.0, worker, demand);
+            assert!(second == 1 || shares.iter().sum::<u64>() <= BOUND, "at {now} s: {shares:?}");
+        }
+    }
+}

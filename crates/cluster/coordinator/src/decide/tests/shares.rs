@@ -145,3 +145,19 @@ fn bursts_of_all_workers_together_are_the_mounts() {
     let bursts: u64 = (1..=4).map(|worker| beat(&mut state, 1.0, worker, 0).1.burst_bytes).sum();
     assert_eq!(bursts, 1 << 20);
 }
+
+#[test]
+fn two_thousand_workers_beat_in_reasonable_time() {
+    let mut state = state();
+    for worker in 0..2_000 {
+        register(&mut state, 0.0, worker);
+    }
+    let seen = view(&mut state, 0.0).version;
+    let started = std::time::Instant::now();
+    for worker in 0..2_000u64 {
+        let now = 1.0 + worker as f64 / 2_000.0;
+        ask(&mut state, now, heartbeat(worker, seen, worker * 1000));
+    }
+    // The work of a heartbeat does not grow with the number of workers; unoptimised, and beside other tests.
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+}

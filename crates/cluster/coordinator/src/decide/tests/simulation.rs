@@ -75,7 +75,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn the_bound_holds_over_all_and_is_used(acts in acts()) {
