@@ -21,6 +21,12 @@ async fn conforms() {
     conformance::many_open_and_write_at_once(&server.database("many")).await;
 
     refusals_name_the_host_and_never_the_password(&server).await;
+}
+
+/// A server of its own, since it crashes.
+#[tokio::test(flavor = "multi_thread")]
+async fn leadership_ends_with_the_session() {
+    let server = PostgresServer::start();
     a_leader_whose_session_ends_is_told(&server.database("terminated")).await;
     a_server_that_goes_away_is_a_retry_until_it_is_back(&server, &server.database("crashed")).await;
 }
