@@ -239,3 +239,53 @@ fn read_bucket(folder: &Path) -> Result<Objects, StoreError> {
 fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(store: &Store, key: &str, data: &[u8]) -> Arc<Object> {
+        let mut draft = store.draft("lake").unwrap();
+        draft.write(data).unwrap();
+        store.commit(draft, "lake", key, Some("text/plain".into()), |_| Ok(())).unwrap()
+    }
+
+    #[test]
+    fn objects_outlive_the_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new);
+        {
+            let store = Store::open(folder.path()).unwrap();
+            store.create_bucket("lake").unwrap();
+            old = write(&store, "a//b/", b"old");
+            new = write(&store, "a//b/", b"newer");
+            write(&store, "gone", b"x");
+            store.delete("lake", "gone").unwrap();
+            // As a crash leaves it.
+            std::mem::forget(store.draft("lake").unwrap());
+        }
+        assert_ne!(old.etag, new.etag);
+        let store = Store::open(folder.path()).unwrap();
+        let (object, file) = store.open_object("lake", "a//b/").unwrap();
+        let known = |object: &Object| (object.size, object.etag.clone(), object.modified_ms, object.content_type.clone());
+        assert_eq!(known(&object), known(&new));
+        let mut data = [0; 5];
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut data, 0).unwrap();
+        assert_eq!(&data, b"newer");
+        assert_eq!(std::fs::read_dir(folder.path().join("lake")).unwrap().count(), 1);
+        assert!(matches!(store.find("lake", "gone"), Err(StoreError::NoKey)));
+    }
+
+    #[test]
+    fn an_open_object_stays_what_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        store.create_bucket("lake").unwrap();
+        write(&store, "x", b"old");
+        let (_, file) = store.open_object("lake", "x").unwrap();
+        write(&store, "x", b"new");
+        let mut data = [0; 3];
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut data, 0).unwrap();
+        assert_eq!(&data, b"old");
+    }
+}
