@@ -81,7 +81,8 @@ impl BlockStore {
         Fill::begin(&self.core, segment, pages)
     }
 
-    /// Drops a segment from both tiers, kept or not. Returns the bytes that come back, those under pins when these end.
+    /// Drops a segment from both tiers, kept or not. Returns the bytes that come back, those under pins when these end. Of a
+    /// process that is killed within moments of this, the disk tier may come back with the segment in it.
     pub fn free(&self, id: SegmentId) -> u64 {
         self.core.free(id)
     }

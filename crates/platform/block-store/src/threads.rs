@@ -40,5 +40,9 @@ impl Drop for Threads {
                 tracing::error!("a thread of the disk tier panicked");
             }
         }
+        if self.core.disk.is_some() {
+            // What was freed does not come back at the next start.
+            self.core.write_index();
+        }
     }
 }

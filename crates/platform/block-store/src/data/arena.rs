@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::AtomicU32;
 
 use forebay_types::{Error, PAGE_BYTES, Result, ResultExt};
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::{Advice, MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 
 use super::SUMS_PER_PAGE;
@@ -42,6 +42,8 @@ impl Arena {
             // A write seal would forbid giving pages back.
             rustix::fs::fcntl_add_seals(&memfd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
             let map = MmapOptions::new().len(bytes as usize).no_reserve_swap().map_raw(&memfd)?;
+            // A core dump is of no use with a cache in it.
+            map.advise(Advice::DontDump)?;
             Ok((memfd, map))
         };
         let (memfd, map) = made().context(|| {

@@ -17,9 +17,9 @@ pub(crate) struct Load {
     /// First page of the extent on disk.
     extent: u64,
     pages: Vec<WritePages>,
-    reservation: Reservation,
     landing: Arc<Landing>,
-    _pin: BlockPin,
+    /// What is given back before those who wait go on: none only while being dropped.
+    held: Option<(Reservation, BlockPin)>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -100,7 +100,7 @@ fn begin(
         return Ok((None, others));
     }
     let core = core.clone();
-    Ok((Some(Load { core, segment, id, extent, pages, reservation, landing, _pin: pin, _permit: permit }), others))
+    Ok((Some(Load { core, segment, id, extent, pages, landing, held: Some((reservation, pin)), _permit: permit }), others))
 }
 
 impl Load {
@@ -113,6 +113,11 @@ impl Load {
         if let (Some(disk), true) = (&self.core.disk, began.elapsed() > self.core.patience) {
             disk.health.failed(Direction::Read, true, format_args!("a read took {} ms", began.elapsed().as_millis()));
         }
+    }
+
+    fn spend(&mut self, pages: u64) {
+        let (reservation, _) = self.held.as_mut().expect("held until dropped");
+        reservation.spend(pages);
     }
 
     fn read(&mut self, mut pages: WritePages) {
@@ -138,7 +143,7 @@ impl Load {
         }
         disk.health.succeeded(Direction::Read);
         if good.len() == run.len {
-            self.reservation.spend(pages.publish(&sums));
+            self.spend(pages.publish(&sums));
             return;
         }
         let bad = run.len - good.len();
@@ -146,7 +151,7 @@ impl Load {
         for part in pages.split(&good.runs()) {
             let at = (part.run().start - run.start) as usize;
             let sums = &sums[at..at + part.run().len as usize];
-            self.reservation.spend(part.publish(sums));
+            self.spend(part.publish(sums));
         }
         good.missing(run).into_iter().for_each(|bad| self.core.drop_pages(TierKind::Disk, self.segment, bad));
     }
@@ -154,8 +159,9 @@ impl Load {
 
 impl Drop for Load {
     fn drop(&mut self) {
-        // The claims end before those who wait look again.
+        // Claims, room and pin are given back before those who wait look again.
         self.pages.clear();
+        self.held = None;
         self.landing.land();
     }
 }

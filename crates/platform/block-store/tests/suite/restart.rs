@@ -82,6 +82,20 @@ fn dropping_the_store_without_closing_loses_no_more_than_what_was_not_written() 
 }
 
 #[test]
+fn what_was_freed_does_not_come_back() {
+    let folder = folder();
+    let spec = spec(1, 2 * MIB as u32);
+    for _ in 0..5 {
+        let store = with_disk(folder.path(), 16 * MIB, 16 * MIB);
+        fill(&store, &spec, all(&spec)).unwrap();
+        wait(store.flush());
+        store.free(spec.id);
+        drop(store);
+        assert_eq!(with_disk(folder.path(), 16 * MIB, 16 * MIB).segments(), []);
+    }
+}
+
+#[test]
 fn a_smaller_tier_takes_what_fits() {
     let folder = folder();
     let specs: Vec<_> = (0..20).map(|number| spec(number, MIB as u32)).collect();
