@@ -38,7 +38,7 @@ pub(crate) struct Inner {
     pub(crate) runtime: Mutex<Option<Arc<RuntimeEnv>>>,
     /// All that a session's state has but for its configuration, catalog and stores: built once, since its functions
     /// and rules take a millisecond.
-    pub(crate) template: SessionState,
+    pub(crate) template: Arc<SessionState>,
     pub(crate) caches: FileCaches,
     pub(crate) definitions: Definitions,
     /// Views and tables in memory.
@@ -88,7 +88,7 @@ impl Engine {
             settings,
             config: Mutex::new(config),
             runtime: Mutex::new(None),
-            template,
+            template: Arc::new(template),
             caches: FileCaches::new(),
             definitions,
             session: Arc::new(MemorySchemaProvider::new()),

@@ -6,6 +6,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::{LogicalPlan, Statement};
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
+use datafusion::sql::parser::Statement as Parsed;
 use forebay_types::{Error, ErrorKind, OperationId, Result};
 use futures::StreamExt;
 
@@ -188,7 +189,10 @@ struct Planned {
 
 async fn plan(engine: &Engine, session: &QuerySession, sql: &str) -> Result<Planned> {
     let state = session.context.state();
-    let logical = state.statement_to_plan(session.statement.clone()).await.map_err(from_engine)?;
+    // Planning looks a new table's own name up, and what an old one of that name is does not matter.
+    let is_table = matches!(session.statement, Parsed::CreateExternalTable(_));
+    let planner = if is_table { engine.inner.template.as_ref() } else { &state };
+    let logical = planner.statement_to_plan(session.statement.clone()).await.map_err(from_engine)?;
     let Some(logical) = ddl::apply(engine, session, sql, logical).await? else {
         return Ok(Planned { plan: None, writes: true });
     };

@@ -51,8 +51,8 @@ impl QuerySession {
         let dialect = config.options().sql_parser.dialect;
         let statement = inner.template.sql_to_statement(sql, &dialect).map_err(from_engine)?;
         let definitions = definitions(engine, &statement).await?;
-        let tables = QueryTables::new(Arc::clone(&inner.session), definitions, resolver.clone());
-        let state = SessionStateBuilder::new_from_existing(inner.template.clone())
+        let tables = QueryTables::new(Arc::clone(&inner.session), definitions, resolver.clone(), Arc::clone(&inner.template));
+        let state = SessionStateBuilder::new_from_existing(inner.template.as_ref().clone())
             .with_config(config)
             .with_runtime_env(runtime)
             .with_catalog_list(catalog_of(Arc::clone(&tables)).map_err(from_engine)?)

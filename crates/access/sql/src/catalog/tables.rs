@@ -24,6 +24,8 @@ pub(crate) struct QueryTables {
     session: Arc<dyn SchemaProvider>,
     definitions: Arc<Vec<TableDefinition>>,
     resolver: Resolver,
+    /// Plans definitions: a state without tables, since planning looks a table's own name up.
+    planner: Arc<SessionState>,
     state: OnceLock<Weak<RwLock<SessionState>>>,
     resolved: tokio::sync::Mutex<HashMap<String, Arc<dyn TableProvider>>>,
 }
@@ -38,8 +40,13 @@ pub(crate) fn catalog_of(tables: Arc<QueryTables>) -> Result<Arc<dyn CatalogProv
 }
 
 impl QueryTables {
-    pub(crate) fn new(session: Arc<dyn SchemaProvider>, definitions: Arc<Vec<TableDefinition>>, resolver: Resolver) -> Arc<Self> {
-        Arc::new(Self { session, definitions, resolver, state: OnceLock::new(), resolved: Default::default() })
+    pub(crate) fn new(
+        session: Arc<dyn SchemaProvider>,
+        definitions: Arc<Vec<TableDefinition>>,
+        resolver: Resolver,
+        planner: Arc<SessionState>,
+    ) -> Arc<Self> {
+        Arc::new(Self { session, definitions, resolver, planner, state: OnceLock::new(), resolved: Default::default() })
     }
 
     /// Makes the query's state known, which holds this in turn.
@@ -59,13 +66,13 @@ impl QueryTables {
     }
 
     async fn external(&self, state: &SessionState, table: &TableDefinition) -> Result<Arc<dyn TableProvider>> {
-        let declared = declared(state, &table.statement).await?;
+        let declared = declared(&self.planner, &table.statement).await?;
         self.resolver.external(state, &declared).await
     }
 }
 
 /// Reads a `CREATE EXTERNAL TABLE` statement.
-pub(crate) async fn declared(state: &SessionState, statement: &str) -> Result<Declared> {
+async fn declared(state: &SessionState, statement: &str) -> Result<Declared> {
     let parsed = state.sql_to_statement(statement, &state.config_options().sql_parser.dialect)?;
     match state.statement_to_plan(parsed).await? {
         LogicalPlan::Ddl(DdlStatement::CreateExternalTable(declared)) => Ok(*declared),

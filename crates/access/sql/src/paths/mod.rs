@@ -1,5 +1,6 @@
 //! Tables that are paths: from what stands in `FROM '...'` to files with a format, a schema and partition columns.
 
+mod arrow;
 mod format;
 mod listing;
 mod location;

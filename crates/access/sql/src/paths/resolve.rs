@@ -12,6 +12,7 @@ use forebay_types::Error;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::error::from_engine;
+use crate::paths::arrow;
 use crate::paths::format::{Compression, Format, Kind};
 use crate::paths::listing::{Listing, external, list};
 use crate::paths::location::{Location, Namespace};
@@ -135,6 +136,10 @@ async fn infer(
     text: &str,
     files: &[ObjectMeta],
 ) -> Result<SchemaRef> {
+    let is_arrow = options.format.get_ext().trim_start_matches('.') == "arrow";
+    if is_arrow && let Some(schema) = arrow::schema(store, files).await? {
+        return without(&schema, &options.table_partition_cols);
+    }
     match options.format.infer_schema(state, store, files).await {
         Ok(schema) => without(&schema, &options.table_partition_cols),
         Err(error) => {
@@ -196,5 +201,7 @@ fn build(
             .with_constraints(declared.constraints.clone())
             .with_column_defaults(declared.column_defaults.clone());
     }
-    Ok(Arc::new(PathTable::new(location, rule, table)))
+    let table = PathTable::new(location, rule, table);
+    table.keep(state.runtime_env(), listing.files)?;
+    Ok(Arc::new(table))
 }

@@ -4,13 +4,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{ScanArgs, ScanResult, Session, TableProvider};
-use datafusion::common::Constraints;
+use datafusion::common::{Constraints, project_schema};
 use datafusion::datasource::listing::ListingTable;
 use datafusion::error::Result;
 use datafusion::execution::cache::TableScopedPath;
+use datafusion::execution::cache::cache_manager::ListFilesCache;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
 use forebay_types::Error;
 use object_store::ObjectMeta;
 
@@ -52,32 +55,49 @@ impl PathTable {
         Self { location, only, table }
     }
 
-    /// The engine's table as this query must see it.
-    async fn of_query(&self, state: &dyn Session) -> Result<ListingTable> {
-        let runtime = state.runtime_env();
-        let table = self.table.clone().with_cache(runtime.cache_manager.get_file_statistic_cache());
-        let Some(url) = table.table_paths().first().filter(|url| url.is_collection()) else { return Ok(table) };
+    /// Keeps the files that a query has listed, for all of its scans of this table.
+    pub(crate) fn keep(&self, runtime: &RuntimeEnv, files: Vec<ObjectMeta>) -> Result<()> {
+        let Some((key, listings)) = self.listing(runtime) else { return Ok(()) };
+        if files.is_empty() {
+            return Ok(());
+        }
+        let count = files.len();
+        listings.put(&key, files.into());
+        match listings.contains_key(&key) {
+            true => Ok(()),
+            false => Err(external(Error::invalid(format!(
+                "'{}' has {count} files, more than one query can list: choose fewer with a pattern",
+                self.location.text
+            )))),
+        }
+    }
+
+    /// Where a query keeps this table's files; nowhere for a single file.
+    fn listing(&self, runtime: &RuntimeEnv) -> Option<(TableScopedPath, Arc<ListFilesCache>)> {
+        let url = self.table.table_paths().first().filter(|url| url.is_collection())?;
         let key = TableScopedPath { table: url.get_table_ref().clone(), path: url.prefix().clone() };
-        let Some(listings) = runtime.cache_manager.get_list_files_cache() else { return Ok(table) };
-        if !listings.contains_key(&key) {
+        Some((key, runtime.cache_manager.get_list_files_cache()?))
+    }
+
+    /// The engine's table as this query must see it; none when no file is left of it.
+    async fn of_query(&self, state: &dyn Session) -> Result<Option<ListingTable>> {
+        let runtime = state.runtime_env();
+        if let Some((key, listings)) = self.listing(runtime)
+            && !listings.contains_key(&key)
+            && let Some(url) = self.table.table_paths().first()
+        {
             let listing = list(&runtime.object_store(url)?, &self.location).await?;
             let files = self.only.keep(listing.files);
-            if matches!(self.only, FileRule::All) && !files.is_empty() {
-                let names = files.iter().filter(|meta| meta.size > 0).map(|meta| meta.location.as_ref());
-                if files.iter().any(|meta| meta.size > 0) {
-                    Format::of_files(&self.location.text, names).map_err(external)?;
-                }
+            let mut names = files.iter().filter(|meta| meta.size > 0).map(|meta| meta.location.as_ref()).peekable();
+            if names.peek().is_none() {
+                return Ok(None);
             }
-            let count = files.len();
-            listings.put(&key, files.into());
-            if !listings.contains_key(&key) {
-                return Err(external(Error::invalid(format!(
-                    "'{}' has {count} files, more than one query can list: choose fewer with a pattern",
-                    self.location.text
-                ))));
+            if matches!(self.only, FileRule::All) {
+                Format::of_files(&self.location.text, names).map_err(external)?;
             }
+            self.keep(runtime, files)?;
         }
-        Ok(table)
+        Ok(Some(self.table.clone().with_cache(runtime.cache_manager.get_file_statistic_cache())))
     }
 }
 
@@ -114,11 +134,21 @@ impl TableProvider for PathTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.of_query(state).await?.scan(state, projection, filters, limit).await
+        match self.of_query(state).await? {
+            Some(table) => table.scan(state, projection, filters, limit).await,
+            None => Ok(Arc::new(EmptyExec::new(project_schema(&self.schema(), projection)?))),
+        }
     }
 
     async fn scan_with_args<'a>(&self, state: &dyn Session, args: ScanArgs<'a>) -> Result<ScanResult> {
-        self.of_query(state).await?.scan_with_args(state, args).await
+        match self.of_query(state).await? {
+            Some(table) => table.scan_with_args(state, args).await,
+            None => {
+                let projection = args.projection().map(<[usize]>::to_vec);
+                let schema = project_schema(&self.schema(), projection.as_ref())?;
+                Ok(ScanResult::new(Arc::new(EmptyExec::new(schema))))
+            }
+        }
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
@@ -131,6 +161,6 @@ impl TableProvider for PathTable {
         input: Arc<dyn ExecutionPlan>,
         insert_op: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.of_query(state).await?.insert_into(state, input, insert_op).await
+        self.table.insert_into(state, input, insert_op).await
     }
 }

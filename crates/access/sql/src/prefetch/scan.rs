@@ -36,8 +36,12 @@ pub(crate) fn ranges(plan: &Arc<dyn ExecutionPlan>, runtime: &RuntimeEnv, option
     let parts_of = |file: &PartitionedFile| -> Vec<Vec<Range<u64>>> {
         match parquet_source(config) {
             Some(source) => {
-                let Some(footer) = Footer::cached(runtime, &file.object_meta) else { return Vec::new() };
+                let Some(footer) = Footer::cached(runtime, &file.object_meta) else {
+                    eprintln!("DBG no footer");
+                    return Vec::new();
+                };
                 parquet::row_groups(config, source, file, &footer).unwrap_or_else(|error| {
+                    eprintln!("DBG {error}");
                     tracing::debug!(path = %file.object_meta.location, %error, "no prefetch for a file");
                     Vec::new()
                 })

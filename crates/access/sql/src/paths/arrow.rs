@@ -1,0 +1,31 @@
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::ipc::convert::fb_to_schema;
+use datafusion::arrow::ipc::root_as_footer;
+use datafusion::error::Result;
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
+
+/// Ends an Arrow IPC file, after the length of its footer.
+const MAGIC: &[u8] = b"ARROW1";
+/// Bytes after the footer: its length and the magic.
+const TAIL_BYTES: u64 = 10;
+
+/// The common schema of Arrow IPC files, from their footers; none when one of them is a stream, which has no footer.
+/// The engine's own way takes files with 8 bytes before the first message only, which those it writes don't have.
+pub(super) async fn schema(store: &Arc<dyn ObjectStore>, files: &[ObjectMeta]) -> Result<Option<SchemaRef>> {
+    let mut schemas = Vec::new();
+    for meta in files {
+        if meta.size < TAIL_BYTES {
+            return Ok(None);
+        }
+        let end = meta.size - TAIL_BYTES;
+        let tail = store.get_range(&meta.location, end..meta.size).await?;
+        let Some((length, MAGIC)) = tail.split_first_chunk::<4>() else { return Ok(None) };
+        let Some(start) = end.checked_sub(u64::from(u32::from_le_bytes(*length))) else { return Ok(None) };
+        let footer = store.get_range(&meta.location, start..end).await?;
+        let Some(schema) = root_as_footer(&footer).ok().and_then(|footer| footer.schema()) else { return Ok(None) };
+        schemas.push(fb_to_schema(schema));
+    }
+    Ok(Some(Arc::new(Schema::try_merge(schemas)?)))
+}

@@ -1,0 +1,181 @@
+use std::time::Duration;
+
+use forebay_block_store::StoreSettings;
+use forebay_client::{Address, Client, ClientSettings, ControlRequest, Security};
+use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_sql::Engine;
+use forebay_testing::{S3Server, S3Settings};
+use forebay_types::{ErrorKind, MountOptions, Validate};
+use forebay_worker::{Worker, WorkerSettings};
+use object_store::ObjectStoreExt;
+use object_store::path::Path;
+
+use crate::support::{Lake, rows, settings};
+use crate::tpch::{answers, tables, views};
+
+const BUCKET: &str = "river";
+
+/// A coordinator, a worker and a client in this process, with `/lake` mounted on a real S3 server.
+struct Cluster {
+    s3: S3Server,
+    client: Client,
+    _worker: Worker,
+    _coordinator: Coordinator,
+    _folder: tempfile::TempDir,
+}
+
+fn local() -> Address {
+    Address::Tcp("127.0.0.1:0".to_string())
+}
+
+impl Cluster {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let s3 = S3Server::start(S3Settings { buckets: vec![BUCKET.to_string()], anonymous: true, ..Default::default() }).unwrap();
+        let coordinator = Coordinator::start(CoordinatorSettings {
+            listen: local(),
+            metadata_url: format!("sqlite:{}", folder.path().join("meta.db").display()),
+            security: Security::default(),
+            lease: CoordinatorSettings::LEASE,
+        })
+        .await
+        .unwrap();
+        let store = StoreSettings::new(folder.path().join("worker"), 256 << 20);
+        let mut of_worker = WorkerSettings::new(coordinator.address(), local(), store);
+        of_worker.unix_socket = Some(folder.path().join("worker.sock"));
+        let worker = Worker::start(of_worker).await.unwrap();
+        let client = Client::connect(ClientSettings::new(coordinator.address())).await.unwrap();
+        let options = MountOptions {
+            endpoint: Some(s3.endpoint()),
+            anonymous: true,
+            validate: Validate::Always,
+            ..Default::default()
+        };
+        let mount =
+            ControlRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}/pool"), options };
+        client.control(mount).await.unwrap();
+        Self { s3, client, _worker: worker, _coordinator: coordinator, _folder: folder }
+    }
+
+    fn engine(&self) -> Engine {
+        Engine::over_client(self.client.clone(), settings())
+    }
+
+    fn put(&self, key: &str, bytes: &[u8]) {
+        self.s3.put(BUCKET, &format!("pool/{key}"), bytes).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn tpch_answers_the_same_and_fetches_no_more() {
+    let (cluster, lake) = (Cluster::start().await, Lake::new());
+    for (name, bytes) in tables(0.01) {
+        cluster.put(&format!("tpch/{name}.parquet"), &bytes);
+        lake.put(&format!("tpch/{name}.parquet"), bytes).await;
+    }
+    views(&lake.engine).await;
+    let without = answers(&lake.engine).await;
+    let asked = lake.store.bytes();
+
+    cluster.s3.reset_counters();
+    let engine = cluster.engine();
+    views(&engine).await;
+    let cold = answers(&engine).await;
+    let fetched = cluster.s3.counters().bytes_out;
+    let warm = answers(&engine).await;
+    assert_eq!(cold, without, "cold");
+    assert_eq!(warm, without, "warm");
+    assert!(fetched as f64 <= asked as f64 * 1.1, "fetched {fetched} of {asked} that the engine asks for");
+    let again = cluster.s3.counters().bytes_out - fetched;
+    assert!(again * 50 < fetched, "a warm run fetched {again} bytes");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn tables_outlive_the_engine_and_writes_are_read_back() {
+    let cluster = Cluster::start().await;
+    let engine = cluster.engine();
+    let select = "select value as id, value % 3 as part from generate_series(1, 9) as t(value)";
+    for name in ["a b%.parquet", "ü.csv.gz", "x.json.zst", "y.arrow"] {
+        rows(&engine, &format!("copy ({select}) to '/lake/out/{name}'")).await;
+        assert_eq!(rows(&engine, &format!("select sum(id) from '/lake/out/{name}'")).await, "45", "{name}");
+        let url = format!("select count(*) from 's3://{BUCKET}/pool/out/{name}'");
+        assert_eq!(rows(&engine, &url).await, "9", "a URL that a mount covers goes through the mount");
+    }
+    rows(&engine, &format!("copy ({select}) to '/lake/parts' partitioned by (part)")).await;
+    rows(&engine, "create external table parts stored as parquet location '/lake/parts/'").await;
+    drop(engine);
+
+    let other = cluster.engine();
+    assert_eq!(rows(&other, "select part, sum(id) from parts group by part order by part").await, "0 18\n1 12\n2 15");
+    assert!(rows(&other, "show tables").await.contains("parts"));
+    rows(&other, "drop table parts").await;
+    let gone = crate::support::error(&cluster.engine(), "select * from parts").await;
+    assert_eq!(gone.kind(), ErrorKind::Invalid, "{gone}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_overwrite_between_plan_and_read_plans_again() {
+    let cluster = Cluster::start().await;
+    let lake = Lake::new();
+    let engine = cluster.engine();
+    let version = async |from: i64| {
+        let sql = format!("copy (select value as id from generate_series({from}, {}) as t(value)) to '/lake/v.parquet'", from + 9);
+        lake.rows(&sql).await;
+        let path = Path::parse("v.parquet").unwrap();
+        let bytes = lake.store.get(&path).await.unwrap().bytes().await.unwrap();
+        cluster.put("v.parquet", &bytes);
+    };
+    version(1).await;
+    let mut settings = settings();
+    settings.prefetch_window_bytes = 0;
+    let lazy = Engine::over_client(cluster.client.clone(), settings);
+    let mut query = lazy.execute("select max(id) from (select id from '/lake/v.parquet' where id % 2 = 0)").await.unwrap();
+    version(1001).await;
+    let batches = query.collect().await.unwrap();
+    assert_eq!(crate::support::text(&batches), "1010", "the new version, and only it");
+    assert_eq!(rows(&engine, "select min(id) from '/lake/v.parquet'").await, "1001");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_dropped_query_fetches_no_more() {
+    let cluster = Cluster::start().await;
+    let lake = Lake::new();
+    let sql = "copy (select value as id, md5(cast(value as varchar)) as hash from generate_series(1, 400000) as t(value)) \
+               to '/lake/big.parquet'";
+    lake.rows(sql).await;
+    let bytes = lake.store.get(&Path::parse("big.parquet").unwrap()).await.unwrap().bytes().await.unwrap();
+    cluster.put("big.parquet", &bytes);
+    let engine = cluster.engine();
+    rows(&engine, "explain select * from '/lake/big.parquet'").await;
+
+    cluster.s3.set_bandwidth(Some(2 << 20));
+    let query = engine.execute("select max(hash), sum(id) from '/lake/big.parquet'").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let begun = cluster.s3.counters().bytes_out;
+    assert!(begun > 100_000, "the plan is fetched before the first row is asked for: {begun}");
+    drop(query);
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let dropped = cluster.s3.counters().bytes_out;
+    tokio::time::sleep(Duration::from_millis(1000)).await;
+    let later = cluster.s3.counters().bytes_out;
+    assert!(later - dropped < 200_000, "{begun}, {dropped}, {later} of {}", bytes.len());
+    assert!((later as usize) < bytes.len() / 2, "{later} of {}", bytes.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_is_wrong_is_told() {
+    let cluster = Cluster::start().await;
+    cluster.put("cut.parquet", b"PAR1 and not much more");
+    cluster.put("empty.csv", b"");
+    let engine = cluster.engine();
+    for (path, kind) in [
+        ("/lake/cut.parquet", ErrorKind::Corrupt),
+        ("/lake/empty.csv", ErrorKind::Invalid),
+        ("/lake/none.csv", ErrorKind::NotFound),
+        ("/pond/x.csv", ErrorKind::NotFound),
+    ] {
+        let error = crate::support::error(&engine, &format!("select * from '{path}'")).await;
+        assert_eq!(error.kind(), kind, "{path}: {error}");
+        assert!(error.message().contains(path), "{path}: {error}");
+    }
+}

@@ -1,0 +1,161 @@
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Int64Array, RecordBatch, StringArray};
+use datafusion::arrow_avro::writer::AvroWriter;
+use forebay_types::ErrorKind;
+
+use crate::support::{Lake, parquet};
+
+fn batch(from: i64) -> RecordBatch {
+    RecordBatch::try_from_iter([
+        ("id", Arc::new(Int64Array::from(vec![from, from + 1])) as _),
+        ("name", Arc::new(StringArray::from(vec!["a b", "ü"])) as _),
+    ])
+    .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_format_that_is_written_is_read_back() {
+    let lake = Lake::new();
+    let select = "select 1 as id, 'a b' as name union all select 2, 'ü'";
+    for ending in [
+        "parquet",
+        "csv",
+        "tsv",
+        "json",
+        "ndjson",
+        "arrow",
+        "csv.gz",
+        "csv.bz2",
+        "csv.xz",
+        "csv.zst",
+        "tsv.gz",
+        "json.gz",
+        "json.bz2",
+        "ndjson.xz",
+        "json.zst",
+    ] {
+        let count = lake.rows(&format!("copy ({select}) to '/lake/out/x.{ending}'")).await;
+        assert_eq!(count, "2", "{ending}");
+        let rows = lake.rows(&format!("select * from '/lake/out/x.{ending}' order by id")).await;
+        assert_eq!(rows, "1 a b\n2 ü", "{ending}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn avro_and_json_arrays_are_read() {
+    let lake = Lake::new();
+    let mut writer = AvroWriter::new(Vec::new(), batch(1).schema().as_ref().clone()).unwrap();
+    writer.write(&batch(1)).unwrap();
+    writer.finish().unwrap();
+    lake.put("x.avro", writer.into_inner()).await;
+    assert_eq!(lake.rows("select * from '/lake/x.avro' order by id").await, "1 a b\n2 ü");
+
+    lake.put("array.json", " \n[{\"id\": 1, \"name\": \"a\"}, {\"id\": 2, \"name\": \"b\"}]").await;
+    assert_eq!(lake.rows("select name from '/lake/array.json' order by id").await, "a\nb");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn globs_folders_and_hidden_files() {
+    let lake = Lake::new();
+    for (path, from) in [("s/a1.parquet", 1), ("s/a2.parquet", 3), ("s/b.parquet", 5), ("s/deep/a3.parquet", 7)] {
+        lake.put(path, parquet(&[batch(from)], 100)).await;
+    }
+    lake.put("s/_SUCCESS", "").await;
+    lake.put("s/.a.parquet.crc", "x").await;
+    let sum = async |path: &str| lake.rows(&format!("select sum(id) from '/lake/{path}'")).await;
+    assert_eq!(sum("s/*.parquet").await, "21");
+    assert_eq!(sum("s/a?.parquet").await, "10");
+    assert_eq!(sum("s/[ab]*.parquet").await, "21");
+    assert_eq!(sum("s/**/*.parquet").await, "36");
+    assert_eq!(sum("*/deep/*.parquet").await, "15");
+    assert_eq!(sum("s/").await, "36");
+    assert_eq!(sum("s").await, "36");
+
+    let none = lake.error("select * from '/lake/s/x*.parquet'").await;
+    assert_eq!((none.kind(), none.message().contains("/lake/s/x*.parquet")), (ErrorKind::NotFound, true), "{none}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hive_partitions_become_columns_and_prune() {
+    let lake = Lake::new();
+    for (year, month, from) in [(2023, "01", 1), (2023, "02", 3), (2024, "01", 5)] {
+        lake.put(&format!("h/year={year}/month={month}/x.parquet"), parquet(&[batch(from)], 100)).await;
+    }
+    let by = "select year, month, sum(id) from '/lake/h/' group by year, month order by year, month";
+    assert_eq!(lake.rows(by).await, "2023 01 3\n2023 02 7\n2024 01 11");
+    // Whole numbers are numbers, so that they compare as such; `01` is text.
+    assert_eq!(lake.rows("select sum(id) from '/lake/h' where year > 2023").await, "11");
+    assert_eq!(lake.rows("select sum(id) from '/lake/h/*/*/x.parquet' where month = '02'").await, "7");
+    lake.store.clear();
+    lake.rows("select sum(id) from '/lake/h' where year = 2024 and month = '01'").await;
+    let reads = lake.store.reads.lock().unwrap().clone();
+    assert!(reads.iter().all(|(path, _)| path.contains("year=2024")), "{reads:?}");
+
+    lake.put("h/other.parquet", parquet(&[batch(9)], 100)).await;
+    let mixed = lake.error("select * from '/lake/h/'").await;
+    assert!(mixed.message().contains("partition columns"), "{mixed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_come_through_byte_for_byte() {
+    let lake = Lake::new();
+    for (at, name) in ["a b", "50%", "%20", "ü#?", "x+y&z", "tab=1"].iter().enumerate() {
+        lake.put(&format!("k/{name}/{name}.parquet"), parquet(&[batch(at as i64)], 100)).await;
+        let path = format!("/lake/k/{name}/{name}.parquet").replace('?', "[?]");
+        assert_eq!(lake.rows(&format!("select id from '{path}' order by id limit 1")).await, at.to_string(), "{name}");
+    }
+    lake.rows("copy (select 7 as id) to '/lake/out/50% of %20 ü.parquet'").await;
+    assert_eq!(lake.rows("select id from '/lake/out/50% of %20 ü.parquet'").await, "7");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_is_told_with_its_path() {
+    let lake = Lake::new();
+    let whole = parquet(&[batch(1)], 100);
+    lake.put("good/a.parquet", whole.clone()).await;
+    lake.put("good/b.parquet", whole.slice(..whole.len() - 20)).await;
+    lake.put("cut.parquet", whole.slice(..whole.len() / 2)).await;
+    lake.put("empty.parquet", "").await;
+    lake.put("empty.csv", "").await;
+    lake.put("mixed/a.csv", "id\n1\n").await;
+    lake.put("mixed/b.parquet", whole.clone()).await;
+    lake.put("odd/a.docx", "x").await;
+
+    let told = async |path: &str, kind: ErrorKind, with: &str| {
+        let error = lake.error(&format!("select * from '{path}'")).await;
+        assert_eq!(error.kind(), kind, "{path}: {error}");
+        assert!(error.message().contains(path) && error.message().contains(with), "{path}: {error}");
+    };
+    told("/lake/cut.parquet", ErrorKind::Corrupt, "cut short").await;
+    told("/lake/good/", ErrorKind::Corrupt, "b.parquet").await;
+    told("/lake/empty.parquet", ErrorKind::Invalid, "0 bytes").await;
+    told("/lake/empty.csv", ErrorKind::Invalid, "0 bytes").await;
+    told("/lake/mixed/", ErrorKind::Invalid, "several formats").await;
+    told("/lake/odd/", ErrorKind::Invalid, "a.docx").await;
+    told("/lake/no.parquet", ErrorKind::NotFound, "no files").await;
+    told("/lake/no/", ErrorKind::NotFound, "no files").await;
+    told("/pond/x.parquet", ErrorKind::NotFound, "outside of every mount").await;
+    told("/lake/../x.parquet", ErrorKind::Invalid, "not resolved").await;
+    told("/lake/a//b.parquet", ErrorKind::Invalid, "forebay cat").await;
+    told("ftp://host/x.csv", ErrorKind::Invalid, "no store for ftp").await;
+
+    // An empty file beside others is no row, and no error.
+    lake.put("beside/a.parquet", whole).await;
+    lake.put("beside/b.parquet", "").await;
+    assert_eq!(lake.rows("select count(*) from '/lake/beside/'").await, "2");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn local_files_need_no_mount() {
+    let lake = Lake::new();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a b.csv");
+    std::fs::write(&path, "id\n1\n2\n").unwrap();
+    assert_eq!(lake.rows(&format!("select sum(id) from '{}'", path.display())).await, "3");
+    let url = format!("file://{}/*.csv", folder.path().display());
+    assert_eq!(lake.rows(&format!("select sum(id) from '{url}'")).await, "3");
+    let target = folder.path().join("out.parquet");
+    lake.rows(&format!("copy (select 5 as id) to '{}'", target.display())).await;
+    assert_eq!(lake.rows(&format!("select id from '{}'", target.display())).await, "5");
+}

@@ -1,0 +1,8 @@
+//! The engine over stores in memory, and over a cluster in this process with a real S3 server.
+
+mod formats;
+mod output;
+mod prefetch;
+mod support;
+mod tables;
+mod tpch;

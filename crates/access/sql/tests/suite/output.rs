@@ -1,0 +1,48 @@
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
+use forebay_sql::output::{Form, Writer};
+
+fn written(form: Form, batches: &[RecordBatch]) -> String {
+    let schema = batch().schema();
+    let mut writer = Writer::new(form, schema, Vec::new());
+    for batch in batches {
+        writer.write(batch).unwrap();
+    }
+    String::from_utf8(writer.finish().unwrap()).unwrap()
+}
+
+fn batch() -> RecordBatch {
+    RecordBatch::try_from_iter([
+        ("id", Arc::new(Int64Array::from(vec![Some(1), None])) as _),
+        ("name", Arc::new(StringArray::from(vec!["a,\"b\"", "ü"])) as _),
+        ("x", Arc::new(Float64Array::from(vec![0.5, 2.0])) as _),
+    ])
+    .unwrap()
+}
+
+#[test]
+fn csv_has_a_header_and_quotes() {
+    assert_eq!(written(Form::Csv, &[batch()]), "id,name,x\n1,\"a,\"\"b\"\"\",0.5\n,ü,2.0\n");
+    assert_eq!(written(Form::Csv, &[]), "id,name,x\n");
+}
+
+#[test]
+fn json_is_an_array_or_lines() {
+    let (one, two) = (r#"{"id":1,"name":"a,\"b\"","x":0.5}"#, r#"{"id":null,"name":"ü","x":2.0}"#);
+    assert_eq!(written(Form::Json, &[batch()]), format!("[{one},{two}]\n"));
+    assert_eq!(written(Form::Json, &[]), "[]\n");
+    assert_eq!(written(Form::NdJson, &[batch()]), format!("{one}\n{two}\n"));
+    assert_eq!(written(Form::NdJson, &[]), "");
+}
+
+#[test]
+fn tables_have_borders_and_stay_bounded() {
+    let table = written(Form::Table, &[batch()]);
+    assert!(table.contains("| 1  | a,\"b\" | 0.5 |") && table.contains("|    | ü     | 2.0 |"), "{table}");
+    assert!(written(Form::Table, &[]).contains("| id | name | x |"));
+    let many = vec![batch(); 20_000];
+    let tables = written(Form::Table, &many);
+    assert_eq!(tables.matches("| id |").count(), 4);
+    assert_eq!(tables.matches("ü").count(), 20_000);
+}

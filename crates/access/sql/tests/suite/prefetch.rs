@@ -1,0 +1,90 @@
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Int64Array, RecordBatch, StringArray};
+
+use crate::support::{Lake, parquet};
+
+/// Rows with a clustered `id`, a scattered `mix`, a constant and a wide text.
+fn file(from: i64, rows: i64) -> RecordBatch {
+    let ids: Vec<i64> = (from..from + rows).collect();
+    let mixed: Vec<i64> = ids.iter().map(|id| (id * 7919) % 1009).collect();
+    let text: Vec<String> = ids.iter().map(|id| format!("{:x}", id.wrapping_mul(0x9E37_79B9_7F4A_7C15u64 as i64))).collect();
+    RecordBatch::try_from_iter([
+        ("id", Arc::new(Int64Array::from(ids.clone())) as _),
+        ("mix", Arc::new(Int64Array::from(mixed)) as _),
+        ("same", Arc::new(Int64Array::from(vec![7; ids.len()])) as _),
+        ("text", Arc::new(StringArray::from(text)) as _),
+    ])
+    .unwrap()
+}
+
+async fn lake() -> Lake {
+    let lake = Lake::new();
+    for at in 0..3 {
+        lake.put(&format!("t/{at}.parquet"), parquet(&[file(at * 40_000, 40_000)], 10_000)).await;
+    }
+    lake.put("small.parquet", parquet(&[file(100_000, 50)], 10_000)).await;
+    lake
+}
+
+/// What a query's plan has told and what its reader asked for, in bytes, footers known before.
+async fn planned_and_read(lake: &Lake, sql: &str) -> (u64, u64) {
+    lake.rows(sql).await;
+    lake.store.clear();
+    let mut query = lake.engine.execute(sql).await.unwrap();
+    query.collect().await.unwrap();
+    (query.progress().bytes_planned, lake.store.bytes())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_plan_tells_exactly_what_the_reader_asks_for() {
+    let lake = lake().await;
+    for sql in [
+        "select sum(id), max(text) from '/lake/t/'",
+        "select sum(mix) from '/lake/t/*.parquet'",
+        "select sum(mix), min(same) from '/lake/t/' where same = 7",
+        // Row groups and pages that a predicate leaves over.
+        "select sum(mix) from '/lake/t/' where id between 15000 and 52000",
+        "select max(text) from '/lake/t/' where id = 31234",
+        "select sum(mix) from '/lake/t/' where id in (5, 70000, 70001)",
+        "select count(*) from '/lake/t/' where mix > 1000",
+        "select mix, count(*) from '/lake/t/' group by mix order by count(*) limit 3",
+        "select sum(a.mix) from '/lake/t/' a, '/lake/t/' b where a.id = b.mix",
+    ] {
+        let (planned, read) = planned_and_read(&lake, sql).await;
+        assert_eq!(planned, read, "{sql}");
+        assert!(read > 0, "{sql}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scans_wait_for_a_join_that_may_spare_them() {
+    let lake = lake().await;
+    // The small side's keys are of one row group of twelve; without waiting all of them would be fetched.
+    let join = "select max(t.text) from '/lake/t/' t join '/lake/small.parquet' s on t.id = s.id where s.mix >= 0";
+    let (planned, read) = planned_and_read(&lake, join).await;
+    let (all, _) = planned_and_read(&lake, "select max(text), sum(id) from '/lake/t/'").await;
+    assert!(read * 4 < all, "the join reads {read} of {all}");
+    assert!(planned as f64 <= read as f64 * 1.1, "planned {planned}, read {read}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_ends_early_is_not_fetched_ahead() {
+    let lake = lake().await;
+    let (planned, read) = planned_and_read(&lake, "select * from '/lake/t/' limit 5").await;
+    assert!(planned == 0 && read > 0, "planned {planned}, read {read}");
+    let top = "select id, text from '/lake/t/' order by id desc limit 5";
+    let (planned, read) = planned_and_read(&lake, top).await;
+    assert!(planned as f64 <= read as f64 * 1.1, "planned {planned}, read {read}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_files_are_told_whole() {
+    let lake = Lake::new();
+    lake.rows("copy (select value, value * 2 as two from generate_series(1, 50000) as t(value)) to '/lake/x.csv'").await;
+    lake.rows("copy (select value from generate_series(1, 50000) as t(value)) to '/lake/x.ndjson.gz'").await;
+    for sql in ["select sum(two) from '/lake/x.csv'", "select sum(value) from '/lake/x.ndjson.gz'"] {
+        let (planned, read) = planned_and_read(&lake, sql).await;
+        assert!(planned > 0 && planned <= read, "{sql}: planned {planned}, read {read}");
+    }
+}

@@ -1,0 +1,137 @@
+use forebay_sql::EngineSettings;
+use forebay_types::ErrorKind;
+
+use crate::support::{Lake, settings};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn external_tables_views_and_their_names() {
+    let lake = Lake::new();
+    lake.rows("copy (select 1 as id, 'x' as name) to '/lake/t/a.parquet'").await;
+    lake.rows("create external table t stored as parquet location '/lake/t/'").await;
+    assert_eq!(lake.rows("select * from t").await, "1 x");
+    lake.rows("copy (select 2 as id, 'y' as name) to '/lake/t/b.parquet'").await;
+    assert_eq!(lake.rows("select count(*) from t").await, "2", "an external table sees new files");
+
+    let taken = lake.error("create external table t stored as parquet location '/lake/t/'").await;
+    assert_eq!(taken.kind(), ErrorKind::Conflict, "{taken}");
+    lake.rows("create external table if not exists t stored as parquet location '/lake/none/'").await;
+    assert_eq!(lake.rows("select count(*) from t").await, "2");
+    lake.rows("create or replace external table t stored as parquet location '/lake/t/a.parquet'").await;
+    assert_eq!(lake.rows("select count(*) from t").await, "1");
+
+    lake.rows("create view v as select id * 10 as ten from '/lake/t/*.parquet'").await;
+    assert_eq!(lake.rows("select sum(ten) from v").await, "30");
+    lake.rows("copy (select 3 as id, 'z' as name) to '/lake/t/c.parquet'").await;
+    assert_eq!(lake.rows("select sum(ten) from v").await, "60", "a view sees new files");
+
+    let tables = lake.rows("show tables").await;
+    assert!(tables.contains("public t BASE TABLE") && tables.contains("public v VIEW"), "{tables}");
+    assert_eq!(lake.rows("describe t").await.lines().next().unwrap(), "id Int64 NO");
+    assert!(lake.rows("describe '/lake/t/a.parquet'").await.contains("name Utf8View"));
+
+    lake.rows("drop table t").await;
+    let gone = lake.error("select * from t").await;
+    assert_eq!(gone.kind(), ErrorKind::Invalid, "{gone}");
+    assert_eq!(lake.error("drop table t").await.kind(), ErrorKind::NotFound);
+    lake.rows("drop table if exists t").await;
+    lake.rows("drop view v").await;
+    assert_eq!(lake.rows("select count(*) from information_schema.tables where table_schema = 'public'").await, "0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_external_table_takes_its_options() {
+    let lake = Lake::new();
+    lake.put("d/x.txt", "1;a\n2;b\n").await;
+    lake.rows(
+        "create external table d (id bigint, name varchar) stored as csv location '/lake/d/' \
+         options ('format.delimiter' ';', 'format.has_header' 'false')",
+    )
+    .await;
+    assert_eq!(lake.rows("select * from d order by id").await, "1 a\n2 b");
+
+    lake.rows("create external table w (id bigint) stored as parquet location '/lake/w/'").await;
+    assert_eq!(lake.rows("select count(*) from w").await, "0");
+    assert_eq!(lake.rows("insert into w values (1), (2)").await, "2");
+    assert_eq!(lake.rows("select sum(id) from w").await, "3");
+
+    let relative = lake.error("create external table r stored as csv location 'x.csv'").await;
+    assert!(relative.message().contains("whole path"), "{relative}");
+    let missing = lake.error("create external table r stored as csv location '/lake/none.csv'").await;
+    assert_eq!(missing.kind(), ErrorKind::NotFound, "{missing}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_go_to_partitioned_folders() {
+    let lake = Lake::new();
+    let select = "select * from (values (1, 2023), (2, 2023), (3, 2024)) as t (id, year)";
+    assert_eq!(lake.rows(&format!("copy ({select}) to '/lake/p' partitioned by (year)")).await, "3");
+    assert_eq!(lake.rows("select year, sum(id) from '/lake/p/' group by year order by year").await, "2023 3\n2024 3");
+    assert_eq!(lake.rows(&format!("copy ({select}) to '/lake/c/' stored as csv")).await, "3");
+    assert_eq!(lake.rows("select count(*) from '/lake/c/'").await, "3");
+    let error = lake.error(&format!("copy ({select}) to '/lake/*.csv'")).await;
+    assert!(error.message().contains("pattern"), "{error}");
+    assert_eq!(lake.error(&format!("copy ({select}) to '/pond/x.csv'")).await.kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn explain_settings_and_wrong_statements() {
+    let lake = Lake::new();
+    lake.rows("copy (select 1 as id) to '/lake/x.parquet'").await;
+    assert!(lake.rows("explain select * from '/lake/x.parquet'").await.contains("DataSourceExec"));
+    assert!(lake.rows("explain analyze select * from '/lake/x.parquet'").await.contains("bytes_scanned"));
+    let plan = lake.engine.execute("select id from '/lake/x.parquet'").await.unwrap().plan_text();
+    assert!(plan.contains("DataSourceExec"), "{plan}");
+
+    lake.rows("set datafusion.execution.batch_size = 7").await;
+    assert!(lake.rows("show datafusion.execution.batch_size").await.contains('7'));
+
+    assert_eq!(lake.error("selec 1").await.kind(), ErrorKind::Invalid);
+    assert_eq!(lake.error("select no from '/lake/x.parquet'").await.kind(), ErrorKind::Invalid);
+    assert!(lake.error("select 1; select 2").await.message().contains("one at a time"));
+    assert!(lake.error(" -- nothing").await.message().contains("no statement"));
+    assert_eq!(lake.engine.statements("select 1; select 2;").await.unwrap(), ["select 1", "select 2"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_lists_once_and_footers_are_read_once() {
+    let lake = Lake::new();
+    for at in 0..3 {
+        lake.rows(&format!("copy (select {at} as id) to '/lake/f/{at}.parquet'")).await;
+    }
+    lake.store.clear();
+    let join = "select count(*) from '/lake/f/' a join '/lake/f/' b on a.id = b.id";
+    assert_eq!(lake.rows(join).await, "3");
+    assert_eq!(*lake.store.lists.lock().unwrap(), ["f"]);
+    let footers = lake.store.reads.lock().unwrap().len();
+    lake.store.clear();
+    assert_eq!(lake.rows(join).await, "3");
+    assert_eq!(*lake.store.lists.lock().unwrap(), ["f"], "the next query looks again");
+    let without = lake.store.reads.lock().unwrap().len();
+    assert_eq!(footers - without, 3, "one read a footer, then none");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_footer_never_answers_for_a_new_version() {
+    let lake = Lake::new();
+    for round in 0..20 {
+        // Versions of one size, written within the clock's resolution.
+        lake.rows(&format!("copy (select {} as id) to '/lake/v.parquet'", 1000 + round)).await;
+        let sum = lake.rows("select max(id) from '/lake/v.parquet'").await;
+        assert_eq!(sum, (1000 + round).to_string());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn little_memory_spills_to_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = EngineSettings { memory_bytes: Some(48 << 20), spill_folder: Some(folder.path().to_path_buf()), ..settings() };
+    let lake = Lake::with(settings);
+    let sort = "select value, md5(cast(value as varchar)) as hash from generate_series(1, 1500000) as t(value) order by hash";
+    let analyzed = lake.rows(&format!("explain analyze {sort}")).await;
+    let spills = analyzed.split("spill_count=").skip(1).filter(|rest| !rest.starts_with('0')).count();
+    assert!(spills > 0, "{analyzed}");
+
+    let greedy = "select array_agg(md5(cast(value as varchar))) from generate_series(1, 3000000) as t(value)";
+    let error = lake.error(greedy).await;
+    assert!(error.kind() == ErrorKind::Retry && error.message().contains("memory"), "{error}");
+}
