@@ -11,13 +11,16 @@ pub(crate) async fn connect(config: &Config) -> Result<Client> {
         ..ClientSettings::new(config.coordinator())
     };
     Client::connect(settings).await.map_err(|error| match error.kind() {
-        ErrorKind::Retry | ErrorKind::Closed | ErrorKind::NotFound => Error::new(
-            error.kind(),
-            format!(
-                "no coordinator answers at {}: start one with `forebay up`, or name a running one with --coordinator ({error})",
-                config.coordinator_text()
-            ),
-        ),
+        ErrorKind::Retry | ErrorKind::Closed | ErrorKind::NotFound => {
+            tracing::info!(%error, "no connection");
+            let address = config.coordinator_text();
+            Error::new(
+                error.kind(),
+                format!(
+                    "no coordinator answers at {address}: start one with `forebay up`, or name a running one with --coordinator"
+                ),
+            )
+        }
         _ => error,
     })
 }

@@ -234,7 +234,7 @@ impl Report {
         match (self.answers.checked, self.answers.wrong.len()) {
             (false, _) => "Answers are not checked: published ones are for scale factor 1.".to_string(),
             (true, 0) => format!("All {} answers of all runs equal the published ones.", self.answers.right),
-            (true, wrong) => format!("WRONG: {wrong} answers are not the published ones: {}", self.answers.wrong.join("; ")),
+            (true, wrong) => format!("WRONG: {wrong} answers are not the published ones, the first in {}", self.answers.wrong[0]),
         }
     }
 

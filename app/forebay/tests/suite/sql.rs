@@ -34,7 +34,7 @@ fn rows_come_as_a_table_as_json_and_as_csv() {
 fn statements_come_from_arguments_files_and_the_standard_input() {
     let (home, up, _bucket) = up();
     let at = up.address();
-    let script = "-- two; statements\nselect 1 as a; select ';' as b;";
+    let script = "select 1 as a; -- two; statements\nselect ';' as b;";
     let expected = "a\n1\nb\n;\n";
     assert_eq!(forebay(&at, &["sql", "--csv", script]).ok().text(), expected);
     let file = home.path().join("script.sql");

@@ -31,6 +31,12 @@ pub(crate) async fn run(client: &Client, args: CpArgs) -> Outcome {
     if args.json && matches!(target, Place::Standard) {
         return Err(Failure::Usage("--json and a copy to the standard output can't both be written there".to_string()));
     }
+    let mounted = |place: &Place| matches!(place, Place::Mounted(_));
+    if let Some(source) = sources.iter().find(|source| !mounted(source) && !mounted(&target)) {
+        return Err(Failure::Usage(format!(
+            "neither {source} nor {target} is below a mount: `forebay mount ls` lists the mounts"
+        )));
+    }
     let jobs = job::plan(client, &sources, &target, args.recursive).await?;
     let total = jobs.iter().filter_map(|job| job.bytes).sum();
     let bar = progress::bytes("cp", total);
