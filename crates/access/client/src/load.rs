@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use forebay_protocol::{DataReply, DataRequest};
-use forebay_types::{Error, ObjectVersion, OperationId, Result, RouteKey, SEGMENT_BYTES, split_range};
+use forebay_types::{Error, ErrorKind, ObjectVersion, OperationId, Result, RouteKey, SEGMENT_BYTES, split_range};
 use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
 
@@ -29,8 +29,9 @@ const PARTS_AT_ONCE: usize = 64;
 const BYTES_AT_ONCE: u32 = 256 << 20;
 /// Demand goes first, so a load may wait long.
 const DEADLINE: Duration = Duration::from_secs(900);
-/// How often a part is tried.
+/// How often a part is tried, and the pause after a worker that could not now.
 const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(500);
 
 impl Client {
     /// Brings these versions into the tiers, whole, after all demand; with `keep` they stay there. `progress` gets the
@@ -104,6 +105,11 @@ impl Core {
             };
             match outcome {
                 Ok(bytes) => return Ok(bytes),
+                // A worker that is short of room or whose storage is slow says so; nobody waits here but this load.
+                Err(Failure::Answered(error)) if error.kind() == ErrorKind::Retry => {
+                    last = error;
+                    tokio::time::sleep(PAUSE).await;
+                }
                 Err(Failure::Answered(error)) => return Err(error),
                 Err(Failure::Unreached(error) | Failure::Lost(error)) => {
                     self.failures.failed(worker);
