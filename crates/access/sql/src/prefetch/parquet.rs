@@ -36,6 +36,7 @@ impl Footer {
         if !cached.is_valid_for(meta) {
             return None;
         }
+        // The engine has two types of this name; its cache holds the one of `metadata`.
         let footer = cached.file_metadata.as_any().downcast_ref::<CachedParquetMetaData>()?;
         Some(Self(Arc::clone(footer.parquet_metadata())))
     }

@@ -37,11 +37,9 @@ pub(crate) fn ranges(plan: &Arc<dyn ExecutionPlan>, runtime: &RuntimeEnv, option
         match parquet_source(config) {
             Some(source) => {
                 let Some(footer) = Footer::cached(runtime, &file.object_meta) else {
-                    eprintln!("DBG no footer");
                     return Vec::new();
                 };
                 parquet::row_groups(config, source, file, &footer).unwrap_or_else(|error| {
-                    eprintln!("DBG {error}");
                     tracing::debug!(path = %file.object_meta.location, %error, "no prefetch for a file");
                     Vec::new()
                 })

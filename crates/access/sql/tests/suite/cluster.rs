@@ -31,7 +31,8 @@ fn local() -> Address {
 impl Cluster {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let s3 = S3Server::start(S3Settings { buckets: vec![BUCKET.to_string()], anonymous: true, ..Default::default() }).unwrap();
+        let s3 =
+            S3Server::start(S3Settings { buckets: vec![BUCKET.to_string()], anonymous: true, ..Default::default() }).unwrap();
         let coordinator = Coordinator::start(CoordinatorSettings {
             listen: local(),
             metadata_url: format!("sqlite:{}", folder.path().join("meta.db").display()),
@@ -45,14 +46,9 @@ impl Cluster {
         of_worker.unix_socket = Some(folder.path().join("worker.sock"));
         let worker = Worker::start(of_worker).await.unwrap();
         let client = Client::connect(ClientSettings::new(coordinator.address())).await.unwrap();
-        let options = MountOptions {
-            endpoint: Some(s3.endpoint()),
-            anonymous: true,
-            validate: Validate::Always,
-            ..Default::default()
-        };
-        let mount =
-            ControlRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}/pool"), options };
+        let options =
+            MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, validate: Validate::Always, ..Default::default() };
+        let mount = ControlRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}/pool"), options };
         client.control(mount).await.unwrap();
         Self { s3, client, _worker: worker, _coordinator: coordinator, _folder: folder }
     }
@@ -119,7 +115,8 @@ async fn an_overwrite_between_plan_and_read_plans_again() {
     let lake = Lake::new();
     let engine = cluster.engine();
     let version = async |from: i64| {
-        let sql = format!("copy (select value as id from generate_series({from}, {}) as t(value)) to '/lake/v.parquet'", from + 9);
+        let sql =
+            format!("copy (select value as id from generate_series({from}, {}) as t(value)) to '/lake/v.parquet'", from + 9);
         lake.rows(&sql).await;
         let path = Path::parse("v.parquet").unwrap();
         let bytes = lake.store.get(&path).await.unwrap().bytes().await.unwrap();

@@ -1,5 +1,6 @@
 //! The engine over stores in memory, and over a cluster in this process with a real S3 server.
 
+mod cluster;
 mod formats;
 mod output;
 mod prefetch;
