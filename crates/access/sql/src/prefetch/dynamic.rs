@@ -27,7 +27,8 @@ pub(crate) enum When {
 }
 
 /// Rows of a join's build side above which its keys are taken to cover the probe side's whole range. A smaller build
-/// side is read soon, so that waiting for it costs little; a larger one takes long, and its filter rarely prunes.
+/// side is read soon, so that waiting for it costs little, and it may leave nothing of the probe side, being empty; a
+/// larger one takes long, and its filter rarely prunes. What is fetched for nothing then is at most the window.
 const BUILD_ROWS_MANY: usize = 100_000;
 
 /// Row groups looked at to see whether a column is clustered.
@@ -49,19 +50,20 @@ pub(crate) fn join_filters(plan: &Arc<dyn ExecutionPlan>) -> HashMap<u64, Option
     filters
 }
 
-/// Decides for one scan. A filter can spare row groups only where its column is clustered in the file: where row groups
-/// hold different ranges of it. Else all of them will be read, filter or not.
+/// Decides for one scan. A join's filter is waited for when its build side is small. One that narrows while the scan
+/// runs (of a TOP-K) can spare row groups only where its column is clustered in the file, row groups holding different
+/// ranges of it; else all of them will be read, filter or not.
 pub(crate) fn when(config: &FileScanConfig, runtime: &RuntimeEnv, joins: &HashMap<u64, Option<usize>>) -> When {
     let Some(predicate) = config.file_source().filter() else { return When::Now };
     let mut waiting = Vec::new();
     for filter in dynamic_filters(&predicate) {
-        if !collect_columns(&filter).iter().any(|column| is_clustered(config, runtime, column.name())) {
-            continue;
-        }
         match filter.expression_id().and_then(|id| joins.get(&id)) {
             Some(Some(rows)) if *rows > BUILD_ROWS_MANY => {}
             Some(_) => waiting.push(filter),
-            None => return When::Never,
+            None if collect_columns(&filter).iter().any(|column| is_clustered(config, runtime, column.name())) => {
+                return When::Never;
+            }
+            None => {}
         }
     }
     if waiting.is_empty() { When::Now } else { When::After(waiting) }

@@ -124,7 +124,12 @@ async fn an_old_footer_never_answers_for_a_new_version() {
 #[tokio::test(flavor = "multi_thread")]
 async fn little_memory_spills_to_disk() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = EngineSettings { memory_bytes: Some(48 << 20), spill_folder: Some(folder.path().to_path_buf()), ..settings() };
+    let settings = EngineSettings {
+        target_partitions: Some(1),
+        memory_bytes: Some(64 << 20),
+        spill_folder: Some(folder.path().to_path_buf()),
+        ..settings()
+    };
     let lake = Lake::with(settings);
     let sort = "select value, md5(cast(value as varchar)) as hash from generate_series(1, 1500000) as t(value) order by hash";
     let analyzed = lake.rows(&format!("explain analyze {sort}")).await;
