@@ -76,7 +76,7 @@ fn show(reply: ControlReply, json: bool) -> Outcome {
     };
     let mut output = Output::new(json);
     if json {
-        output.record(&mount)?;
+        output.record(&record(&mount))?;
     } else {
         output.line(&format!("/{}/ is {} ({})", mount.name, mount.url, describe(&mount)))?;
     }
@@ -89,7 +89,7 @@ pub(crate) fn list(client: &Client, json: bool) -> Outcome {
     let mut output = Output::new(json);
     if json {
         for mount in &view.mounts {
-            output.record(mount)?;
+            output.record(&record(mount))?;
         }
     } else if view.mounts.is_empty() {
         eprintln!("no mounts yet: `forebay mount add NAME URL` adds one");
@@ -99,6 +99,13 @@ pub(crate) fn list(client: &Client, json: bool) -> Outcome {
         output.table(&["mount", "url", "options"], &[], &rows)?;
     }
     output.finish()
+}
+
+/// A mount for programs, with everything that has a unit as text that the command line takes.
+fn record(mount: &Mount) -> serde_json::Value {
+    let mut record = serde_json::json!(mount);
+    record["options"]["discover"] = serde_json::json!(mount.options.discover.map(format_duration));
+    record
 }
 
 /// The options that say something.

@@ -31,6 +31,8 @@ impl Config {
             }
             output.line(&format!("# {about} ({source})"))?;
             output.line(&match value {
+                // Never the token itself, and nothing that could be taken for one.
+                Some(value) if *key == "token" => format!("# {key} {value}"),
                 Some(value) if *key == "in-place" => format!("{key} = {value}"),
                 Some(value) => format!("{key} = {value:?}"),
                 None => format!("# {key} ="),

@@ -120,6 +120,11 @@ impl Report {
         self.floors.iter().map(|(_, floor)| floor.secs()).sum()
     }
 
+    /// The link in megabits a second.
+    fn mbit(&self) -> f64 {
+        self.bandwidth.bytes_per_sec() as f64 * 8.0 / 1e6
+    }
+
     /// What was run, in one line.
     pub(crate) fn title(&self) -> String {
         let queries = match self.queries.as_slice() {
@@ -127,11 +132,11 @@ impl Report {
             many => format!("{} queries", many.len()),
         };
         format!(
-            "TPC-H, scale factor {} ({} of Parquet), {queries}, {} and {} to S3, {} cores",
+            "TPC-H, scale factor {} ({} of Parquet), {queries}, {:.0} Mbit/s and {:.0} ms to S3, {} cores",
             self.scale,
             format_bytes(self.data_bytes),
-            self.bandwidth,
-            format_duration(self.latency),
+            self.mbit(),
+            self.latency.as_secs_f64() * 1e3,
             self.cost.cores
         )
     }
@@ -270,7 +275,7 @@ impl Report {
         let report = json!({
             "runs": runs,
             "floor_secs": self.floor_secs(),
-            "bandwidth_mbit": self.bandwidth.bytes_per_sec() as f64 * 8.0 / 1e6,
+            "bandwidth_mbit": self.mbit(),
             "latency_ms": self.latency.as_secs_f64() * 1e3,
             "scale": self.scale,
             "data_bytes": self.data_bytes,

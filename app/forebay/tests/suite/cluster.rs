@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Bucket, Role, csv, forebay, free_port};
+use crate::support::{Bucket, Role, Terminal, csv, forebay, free_port};
 
 const ROWS: u64 = 300_000;
 const FILES: u64 = 6;
@@ -94,24 +94,25 @@ fn without_any_worker_clients_read_shared_storage_themselves() {
 #[test]
 fn reads_go_on_without_a_coordinator_and_everything_does_after_its_restart() {
     let mut cluster = Cluster::start(2);
-    assert_eq!(cluster.query(), expected());
-    // A client that is connected already reads on while nobody coordinates: the prompt reads statements as they come.
-    let mut prompt = std::process::Command::new(env!("CARGO_BIN_EXE_forebay"))
-        .args(["sql", "--csv", "--coordinator", &cluster.address, "-f", "/dev/stdin"])
-        .env("HOME", cluster.home.path())
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(prompt.stdin.take());
-    prompt.wait().unwrap();
-
+    // A client that is connected already reads on while nobody coordinates.
+    let mut terminal = Terminal::open(cluster.home.path(), &cluster.address, "--csv");
+    let answer = format!("{},{},7", FILES * ROWS, expected()[0]["s"]);
+    terminal.line(&format!("{QUERY};"));
+    terminal.wait_for(&answer, 1);
     cluster.coordinator.take().unwrap().kill();
+    terminal.line(&format!("{QUERY};"));
+    terminal.wait_for(&answer, 2);
+    // Past every lease as well.
     std::thread::sleep(Duration::from_secs(6));
+    terminal.line(&format!("{QUERY};"));
+    terminal.wait_for(&answer, 3);
     cluster.coordinator = Some(Role::coordinator(cluster.home.path(), &cluster.address));
     cluster.wait_for_live(2);
     cluster.bucket.server().reset_counters();
     assert_eq!(cluster.query(), expected());
     assert_eq!(cluster.bucket.server().counters().bytes_out, 0, "what the workers held is held still");
+    terminal.line(&format!("{QUERY};"));
+    terminal.wait_for(&answer, 4);
+    terminal.quit();
     forebay(&cluster.address, &["mount", "rm", "lake"]).ok();
 }

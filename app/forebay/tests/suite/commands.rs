@@ -19,9 +19,14 @@ fn mounts_are_added_changed_listed_and_removed() {
         let at = up.address();
         let listed = forebay(&at, &["mount", "ls", "--json"]).ok().json();
         assert_eq!((listed.len(), &listed[0]["name"]), (1, &json!("lake")));
-        let set = forebay(&at, &["mount", "set", "lake", "--bandwidth", "80Mbit", "--validate", "always", "--json"]).ok().json();
+        let set = forebay(
+            &at,
+            &["mount", "set", "lake", "--bandwidth", "80Mbit", "--validate", "always", "--discover", "30s", "--json"],
+        )
+        .ok()
+        .json();
         assert_eq!(set[0]["options"]["bandwidth"], "80Mbit");
-        assert_eq!(set[0]["options"]["validate"], "always");
+        assert_eq!((&set[0]["options"]["validate"], &set[0]["options"]["discover"]), (&json!("always"), &json!("30s")));
         let unset = forebay(&at, &["mount", "set", "lake", "--bandwidth", "none", "--json"]).ok().json();
         assert_eq!((&unset[0]["options"]["bandwidth"], &unset[0]["options"]["validate"]), (&json!(null), &json!("always")));
         bucket.mount_with(&at, "other", &["--read-only"]);

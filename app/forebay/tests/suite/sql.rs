@@ -1,11 +1,8 @@
 //! `forebay sql`: where statements come from and what they print.
 
-use std::io::Write;
-use std::process::Stdio;
-
 use serde_json::json;
 
-use crate::support::{Bucket, Role, csv, forebay, forebay_in, forebay_with};
+use crate::support::{Bucket, Role, Terminal, csv, forebay, forebay_in, forebay_with};
 
 fn up() -> (tempfile::TempDir, Role, Bucket) {
     let home = tempfile::tempdir().unwrap();
@@ -73,48 +70,29 @@ fn without_a_running_cluster_it_runs_embedded() {
     assert_eq!(forebay_in(home.path(), &arguments).ok().text(), "n\n5\n");
 }
 
-/// Runs the prompt on a terminal of its own, made by `script`, and gives what it showed.
-fn type_in(home: &std::path::Path, at: &str, keys: &str) -> String {
-    let command = format!("{} sql --coordinator {at}", env!("CARGO_BIN_EXE_forebay"));
-    let mut child = std::process::Command::new("script")
-        .args(["-q", "-e", "-c", &command, "/dev/null"])
-        .env("HOME", home)
-        .env("TERM", "xterm")
-        .env_remove("XDG_STATE_HOME")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    for key in keys.split_inclusive('\n') {
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        stdin.write_all(key.as_bytes()).unwrap();
-    }
-    let output = child.wait_with_output().unwrap();
-    drop(stdin);
-    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{shown}");
-    shown
-}
-
 #[test]
 fn the_prompt_takes_several_lines_survives_errors_and_has_a_history() {
     let (home, up, _bucket) = up();
-    let at = up.address();
-    let keys = "select count(*)\n as many from '/lake/x.csv';\nselect nonsense;\n\\timing\nselect 40 + 2 as answer;\n\\help\n\\nope\n\\q\n";
-    let shown = type_in(home.path(), &at, keys);
-    for words in [
-        "| many |",
-        "| 3    |",
-        "nonsense",
-        "timing is on",
-        "| 42     |",
-        "1 row in ",
-        "quit (also Ctrl-D)",
-        "\\nope is no command",
-    ] {
-        assert!(shown.contains(words), "no {words:?} in {shown}");
-    }
+    let mut terminal = Terminal::open(home.path(), &up.address(), "");
+    terminal.line("select count(*)");
+    terminal.wait_for("      -> ", 1);
+    terminal.line(" as many from '/lake/x.csv';");
+    terminal.wait_for("| many |", 1);
+    terminal.wait_for("| 3    |", 1);
+    terminal.line("select nonsense;");
+    terminal.wait_for("forebay: ", 1);
+    terminal.line("\\timing");
+    terminal.wait_for("timing is on", 1);
+    terminal.line("select 40 + 2 as answer;");
+    terminal.wait_for("| 42     |", 1);
+    terminal.wait_for("1 row in ", 1);
+    terminal.line("\\d");
+    terminal.wait_for("table_name", 1);
+    terminal.line("\\help");
+    terminal.wait_for("quit (also Ctrl-D)", 1);
+    terminal.line("\\nope");
+    terminal.wait_for("\\nope is no command", 1);
+    terminal.quit();
     let history = std::fs::read_to_string(home.path().join(".local/state/forebay/sql-history")).unwrap();
     assert!(history.contains("40 + 2"), "{history}");
 }

@@ -3,7 +3,9 @@
 mod process;
 mod run;
 mod store;
+mod terminal;
 
 pub use process::{Role, free_port};
 pub use run::{Ran, forebay, forebay_in, forebay_with};
 pub use store::{Bucket, csv};
+pub use terminal::Terminal;
