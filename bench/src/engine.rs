@@ -88,7 +88,14 @@ pub async fn tpch() -> Result<Vec<Figure>> {
     let engine = forebay(&rig).await?;
     let mut figures = Vec::new();
     let mut figure = |what: &str, right: f64| {
-        figures.push(Figure::new(format!("TPC-H SF1, {what}: right answers"), right, "of 22", "published answers", 22.0, Bar::RatioAtLeast(1.0)));
+        figures.push(Figure::new(
+            format!("TPC-H SF1, {what}: right answers"),
+            right,
+            "of 22",
+            "published answers",
+            22.0,
+            Bar::RatioAtLeast(1.0),
+        ));
     };
     figure("cold", right(&engine).await?);
     figure("warm", right(&engine).await?);
@@ -122,7 +129,14 @@ pub async fn warm() -> Result<Vec<Figure>> {
             ours.push(all(&forebay).await?);
         }
     }
-    Ok(vec![Figure::new("TPC-H SF1, 22 queries, warm", median(ours), "s", "the same files local", median(files), Bar::RatioAtMost(1.05))])
+    Ok(vec![Figure::new(
+        "TPC-H SF1, 22 queries, warm",
+        median(ours),
+        "s",
+        "the same files local",
+        median(files),
+        Bar::RatioAtMost(1.05),
+    )])
 }
 
 /// Cold against copying everything first, on a link where the copy takes as long as the queries.
@@ -220,6 +234,13 @@ pub async fn amplification() -> Result<Vec<Figure>> {
             asked as f64 / 1e6,
             Bar::RatioAtMost(1.1),
         ),
-        Figure::new("TPC-H SF1 again: bytes fetched", warm.bytes_out as f64 / 1e6, "MB", "cold", cold.bytes_out as f64 / 1e6, Bar::RatioAtMost(0.0)),
+        Figure::new(
+            "TPC-H SF1 again: bytes fetched",
+            warm.bytes_out as f64 / 1e6,
+            "MB",
+            "cold",
+            cold.bytes_out as f64 / 1e6,
+            Bar::RatioAtMost(0.0),
+        ),
     ])
 }

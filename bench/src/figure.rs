@@ -28,7 +28,14 @@ pub struct Figure {
 
 impl Figure {
     /// A figure against a peer measured in the same run.
-    pub fn new(what: impl Into<String>, value: f64, unit: &'static str, peer: impl Into<String>, peer_value: f64, bar: Bar) -> Self {
+    pub fn new(
+        what: impl Into<String>,
+        value: f64,
+        unit: &'static str,
+        peer: impl Into<String>,
+        peer_value: f64,
+        bar: Bar,
+    ) -> Self {
         let ratio = value / peer_value;
         let (bar, met) = match bar {
             Bar::ValueAtLeast(least) => (format!(">= {least} {unit}"), value >= least),

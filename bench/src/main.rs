@@ -11,7 +11,6 @@ mod serve;
 
 use std::process::ExitCode;
 
-
 use clap::{Parser, Subcommand};
 use figure::Figure;
 use forebay_types::Result;

@@ -73,9 +73,8 @@ pub async fn random() -> Result<Vec<Figure>> {
     let (mut ours, mut direct, mut fetched, mut asked) = (Vec::new(), Vec::new(), 0, 0);
     for round in 0..3u64 {
         let mut random = StdRng::seed_from_u64(round);
-        let picks: Vec<(usize, u64)> = (0..READS)
-            .map(|_| (random.random_range(0..OBJECTS as usize), random.random_range(0..SEGMENT_BYTES - LEN)))
-            .collect();
+        let picks: Vec<(usize, u64)> =
+            (0..READS).map(|_| (random.random_range(0..OBJECTS as usize), random.random_range(0..SEGMENT_BYTES - LEN))).collect();
 
         let start = Instant::now();
         stream::iter(picks.iter().map(Ok))
@@ -168,7 +167,14 @@ pub async fn bound() -> Result<Vec<Figure>> {
     };
     let bound = BOUND as f64;
     Ok(vec![
-        Figure::new("bound 400 Mbit/s: mean while data is missing", bytes as f64 / secs / 1e6, "MB/s", "the bound", bound / 1e6, Bar::RatioAtLeast(0.9)),
+        Figure::new(
+            "bound 400 Mbit/s: mean while data is missing",
+            bytes as f64 / secs / 1e6,
+            "MB/s",
+            "the bound",
+            bound / 1e6,
+            Bar::RatioAtLeast(0.9),
+        ),
         Figure::new(
             "bound 400 Mbit/s: most in any second",
             most_in(1.0) / 1e6,
@@ -177,7 +183,14 @@ pub async fn bound() -> Result<Vec<Figure>> {
             (bound + 1048576.0) / 1e6,
             Bar::RatioAtMost(1.0),
         ),
-        Figure::new("bound 400 Mbit/s: most in any five seconds", most_in(5.0) / 1e6, "MB", "five times the bound", 5.0 * bound / 1e6, Bar::RatioAtMost(1.02)),
+        Figure::new(
+            "bound 400 Mbit/s: most in any five seconds",
+            most_in(5.0) / 1e6,
+            "MB",
+            "five times the bound",
+            5.0 * bound / 1e6,
+            Bar::RatioAtMost(1.02),
+        ),
     ])
 }
 
@@ -204,7 +217,14 @@ pub async fn sequential() -> Result<Vec<Figure>> {
         }
         ours.push(BYTES as f64 / 1e9 / start.elapsed().as_secs_f64());
     }
-    Ok(vec![Figure::new("warm sequential read, same host, every byte consumed", median(ours), "GB/s", "page cache, 1 MiB reads", median(cached), Bar::RatioAtLeast(0.95))])
+    Ok(vec![Figure::new(
+        "warm sequential read, same host, every byte consumed",
+        median(ours),
+        "GB/s",
+        "page cache, 1 MiB reads",
+        median(cached),
+        Bar::RatioAtLeast(0.95),
+    )])
 }
 
 fn page_cache_file(bytes: &[u8]) -> Result<File> {
@@ -238,7 +258,14 @@ pub async fn tcp() -> Result<Vec<Figure>> {
             .await?;
         ours.push(BYTES as f64 / 1e9 / start.elapsed().as_secs_f64());
     }
-    Ok(vec![Figure::new("warm read over TCP loopback, 1 MiB reads", median(ours), "GB/s", "plain loopback TCP, 1 MiB buffers", median(plain), Bar::RatioAtLeast(0.8))])
+    Ok(vec![Figure::new(
+        "warm read over TCP loopback, 1 MiB reads",
+        median(ours),
+        "GB/s",
+        "plain loopback TCP, 1 MiB buffers",
+        median(plain),
+        Bar::RatioAtLeast(0.8),
+    )])
 }
 
 async fn plain_tcp(bytes: u64) -> Result<f64> {
@@ -293,7 +320,14 @@ pub async fn latency() -> Result<Vec<Figure>> {
         }
         // The first tenth opens connections and maps the tier.
         let p50 = median(times.split_off(READS / 10));
-        figures.push(Figure::new(format!("64 KiB random read, warm, {what}: p50"), p50, "us", "pread from the page cache", cached, Bar::ValueAtMost(most)));
+        figures.push(Figure::new(
+            format!("64 KiB random read, warm, {what}: p50"),
+            p50,
+            "us",
+            "pread from the page cache",
+            cached,
+            Bar::ValueAtMost(most),
+        ));
     }
     Ok(figures)
 }
@@ -342,7 +376,14 @@ pub async fn objects() -> Result<Vec<Figure>> {
         ours.push(OBJECTS as f64 / start.elapsed().as_secs_f64());
     }
     assert_eq!(rig.s3.take_counters()?.requests, 0, "all of it was warm");
-    Ok(vec![Figure::new("10,000 objects of 50 KB, warm, same host", median(ours), "objects/s", "open, read and close files in the page cache", median(cached), Bar::ValueAtLeast(20_000.0))])
+    Ok(vec![Figure::new(
+        "10,000 objects of 50 KB, warm, same host",
+        median(ours),
+        "objects/s",
+        "open, read and close files in the page cache",
+        median(cached),
+        Bar::ValueAtLeast(20_000.0),
+    )])
 }
 
 /// The live heap of the worker's process with 1 GiB and with 3 GiB in its DRAM tier.

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_client::{Client, ClientSettings};
-use forebay_protocol::{ControlReply, ControlRequest, StorageCounters};
+use forebay_protocol::ControlRequest;
 use forebay_shared_storage::{Condition, Storage, StorageSettings};
 use forebay_testing::{ACCESS_KEY, S3Counters, SECRET_KEY};
-use forebay_transport::{Address, Security};
+use forebay_transport::Address;
 use forebay_types::{BitRate, Error, ForebayPath, Key, Mount, MountId, MountOptions, ObjectInfo, Result};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
@@ -49,11 +49,8 @@ struct Served {
 
 impl Served {
     fn start(arguments: &[String]) -> Result<(Self, String)> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
+        let mut child =
+            Command::new(std::env::current_exe()?).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let answers = BufReader::new(child.stdout.take().expect("stdout is piped"));
         let mut served = Self { child, answers };
         let hello = served.line()?;
@@ -157,11 +154,6 @@ impl S3 {
     pub async fn put(&mut self, key: &str, bytes: Bytes) -> Result<ObjectInfo> {
         self.storage()?.put(&Key::new(key)?, vec![bytes], Condition::Any).await
     }
-
-    /// CPU seconds that the process has used.
-    pub fn cpu_secs(&self) -> Result<f64> {
-        cpu_secs(self.served.child.id())
-    }
 }
 
 /// A coordinator and a worker in a process of their own.
@@ -175,12 +167,8 @@ impl Node {
     /// Starts one without mounts.
     pub fn start(dram_bytes: u64, disk_bytes: u64) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let arguments = [
-            "serve-node".to_string(),
-            folder.path().display().to_string(),
-            dram_bytes.to_string(),
-            disk_bytes.to_string(),
-        ];
+        let arguments =
+            ["serve-node".to_string(), folder.path().display().to_string(), dram_bytes.to_string(), disk_bytes.to_string()];
         let (served, address) = Served::start(&arguments)?;
         Ok(Self { served, address, _folder: folder })
     }
@@ -209,16 +197,6 @@ impl Node {
     pub fn address(&self) -> &str {
         &self.address
     }
-
-    /// Its process.
-    pub fn pid(&self) -> u32 {
-        self.served.child.id()
-    }
-
-    /// CPU seconds that the process has used.
-    pub fn cpu_secs(&self) -> Result<f64> {
-        cpu_secs(self.pid())
-    }
 }
 
 /// Another worker, in a process of its own; dropping it kills it.
@@ -231,12 +209,8 @@ impl Worker {
     /// Starts one that joins the coordinator, and returns when it has.
     pub fn start(coordinator: &str, dram_bytes: u64) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let arguments = [
-            "serve-worker".to_string(),
-            folder.path().display().to_string(),
-            coordinator.to_string(),
-            dram_bytes.to_string(),
-        ];
+        let arguments =
+            ["serve-worker".to_string(), folder.path().display().to_string(), coordinator.to_string(), dram_bytes.to_string()];
         let (served, _) = Served::start(&arguments)?;
         Ok(Self { _served: served, _folder: folder })
     }
@@ -245,7 +219,7 @@ impl Worker {
 /// A client of the coordinator at `address`.
 pub async fn client(address: &str, in_place: bool) -> Result<Client> {
     let coordinator = Address::Tcp(address.to_string());
-    Client::connect(ClientSettings { in_place, ..ClientSettings::new(coordinator, Security::default()) }).await
+    Client::connect(ClientSettings { in_place, ..ClientSettings::new(coordinator) }).await
 }
 
 /// Both, with the bucket mounted.
@@ -267,16 +241,6 @@ impl Rig {
         mount(&client, s3.endpoint(), settings.bound).await?;
         Ok(Self { s3, node, client })
     }
-
-    /// The worker's counters of the mount.
-    pub async fn worker_counters(&self) -> Result<StorageCounters> {
-        match self.client.control(ControlRequest::Status).await? {
-            ControlReply::Status(status) => {
-                Ok(status.mounts.first().map(|mount| mount.counters).unwrap_or_default())
-            }
-            other => Err(Error::internal(format!("status answered {other:?}"))),
-        }
-    }
 }
 
 /// Mounts the bucket at `endpoint`.
@@ -287,7 +251,7 @@ pub async fn mount(client: &Client, endpoint: &str, bound: Option<u64>) -> Resul
         ..MountOptions::default()
     };
     client.control(ControlRequest::MountAdd { name: MOUNT.parse()?, url: format!("s3://{BUCKET}"), options }).await?;
-    client.refresh_view().await
+    client.refresh_view().await.map(|_| ())
 }
 
 /// The path of `key` in the mount.
@@ -314,14 +278,4 @@ pub fn with_credentials() -> Result<()> {
         .env_remove("AWS_SESSION_TOKEN")
         .exec();
     Err(error.into())
-}
-
-/// CPU seconds (user and system) of a process.
-pub fn cpu_secs(pid: u32) -> Result<f64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The command's name is in brackets and may hold anything; fields 14 and 15 are counted from before it.
-    let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
-    // Linux shows times to programs in hundredths of a second.
-    Ok((ticks(11) + ticks(12)) / 100.0)
 }

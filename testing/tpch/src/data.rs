@@ -12,7 +12,6 @@ use forebay_types::{Error, Result, ResultExt};
 use tpchgen::generators as made;
 use tpchgen_arrow as columns;
 
-
 /// Rows of a row group: columns of it are some hundred kilobytes each, as engines write them.
 const ROW_GROUP_ROWS: usize = 122_880;
 /// Changes with everything that changes the files.
