@@ -41,7 +41,7 @@ async fn read_at_random(bed: &Bed, objects: usize, object_bytes: usize, rounds: 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn right_bytes_from_a_dram_tier_that_is_too_small() {
     let bed = Bed::new(Plan { dram_bytes: 6 << 20, ..Plan::default() }).await;
-    read_at_random(&bed, 5, 6 * MIB, 60, 6 * MIB).await;
+    read_at_random(&bed, 5, 6 * MIB, 40, 6 * MIB).await;
     let report = bed.worker().report();
     assert!(report.dram.1 <= report.dram.0, "{report:?}");
 }
@@ -49,7 +49,7 @@ async fn right_bytes_from_a_dram_tier_that_is_too_small() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn right_bytes_with_a_disk_tier_behind_it() {
     let bed = Bed::new(Plan { dram_bytes: 8 << 20, disk_bytes: 24 << 20, ..Plan::default() }).await;
-    read_at_random(&bed, 5, 7 * MIB, 50, 4 * MIB).await;
+    read_at_random(&bed, 5, 7 * MIB, 30, 4 * MIB).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
