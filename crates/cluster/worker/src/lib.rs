@@ -3,7 +3,7 @@
 //! Owns: the answers to every [`forebay_protocol::DataRequest`], the fetching of missing pages (once for everyone who
 //! waits), the caches of versions and listings with the mounts' rules, the uploads and pins of its connections, and the
 //! counters of what was read. It keeps its place in the cluster by a heartbeat each second and goes on with its last view
-//! and shares while the coordinator is away.
+//! while the coordinator is away, and takes less of a bound once its lease is over.
 //!
 //! Never does: decide about mounts, placement or bandwidth, which is the coordinator's; touch shared storage, tiers or
 //! sockets other than through `platform`. An error of a tier is a miss here, never a failed read.

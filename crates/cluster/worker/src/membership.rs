@@ -27,11 +27,13 @@ pub(crate) struct Membership {
     line: Option<Connection>,
     /// Beats that got no answer in a row.
     failures: u32,
+    /// Until when the coordinator counts this worker as live, and keeps its shares for it.
+    leased_until: Instant,
 }
 
 impl Membership {
     pub(crate) fn new(serving: Arc<Serving>, info: WorkerInfo, coordinator: Address, security: Security) -> Self {
-        Self { serving, info, coordinator, security, line: None, failures: 0 }
+        Self { serving, info, coordinator, security, line: None, failures: 0, leased_until: Instant::now() }
     }
 
     /// Joins the cluster; tries again while the coordinator is away, up to `within`.
@@ -68,7 +70,8 @@ impl Membership {
         }
     }
 
-    /// One heartbeat. Without an answer everything goes on with the last view and shares.
+    /// One heartbeat. Without an answer everything goes on with the last view; shares of a bound that others may be
+    /// given meanwhile shrink when the lease is over.
     pub(crate) async fn beat(&mut self) {
         match self.try_beat().await {
             Ok(()) => {
@@ -84,6 +87,9 @@ impl Membership {
                 }
                 self.failures = self.failures.saturating_add(1);
                 self.line = None;
+                if Instant::now() >= self.leased_until && self.serving.view().workers.len() > 1 {
+                    self.serving.mounts.shrink_shares();
+                }
             }
         }
     }
@@ -94,8 +100,10 @@ impl Membership {
         publish(&report, serving.in_place.bytes(), |mount| serving.mounts.find(mount).map(|door| door.mount.name.clone()));
         let have = serving.view().version;
         let beat = Heartbeat { worker: serving.id, have, demand: serving.mounts.demand(), report };
+        let sent = Instant::now();
         match self.ask(ControlRequest::Heartbeat(beat)).await {
-            Ok(ControlReply::Beat { view, shares, .. }) => {
+            Ok(ControlReply::Beat { view, shares, lease }) => {
+                self.leased_until = sent + lease;
                 if let Some(view) = view {
                     serving.set_view(view);
                 }

@@ -133,6 +133,16 @@ impl Mounts {
         }
     }
 
+    /// Takes at most 5 % of each bound: the coordinator is out of reach and may give the rest to others by now.
+    pub(crate) fn shrink_shares(&self) {
+        for door in self.all() {
+            let Some(bound) = door.mount.options.bandwidth else { continue };
+            let share = door.state.lock().share;
+            let most = (bound.bytes_per_sec() / 20).max(1);
+            door.set_share(MountShare { bytes_per_sec: Some(share.bytes_per_sec.map_or(most, |now| now.min(most))), ..share });
+        }
+    }
+
     /// What each mount with a bound would give this worker, were there no bound, in bytes a second.
     pub(crate) fn demand(&self) -> Vec<(MountId, u64)> {
         self.all().iter().filter_map(|door| Some((door.mount.id, door.demand()?))).collect()
@@ -179,5 +189,33 @@ fn sum(a: StorageCounters, b: StorageCounters) -> StorageCounters {
         bytes_in: a.bytes_in + b.bytes_in,
         bytes_out: a.bytes_out + b.bytes_out,
         socket_bytes_in: a.socket_bytes_in + b.socket_bytes_in,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_types::{BitRate, MountOptions};
+
+    use super::*;
+
+    #[test]
+    fn a_worker_cut_off_takes_a_twentieth_of_the_bound() {
+        let options = MountOptions { bandwidth: Some(BitRate::from_bytes_per_sec(1_000_000)), ..MountOptions::default() };
+        let mount = |id, options: &MountOptions| Mount {
+            id: MountId(id),
+            name: format!("lake{id}").parse().unwrap(),
+            url: "file:///".to_string(),
+            options: options.clone(),
+        };
+        let mounts = Mounts::new(StorageSettings::default());
+        let all = vec![mount(1, &options), mount(2, &MountOptions::default())];
+        mounts.set(&ClusterView { version: 1, epoch: 1, mounts: all, pins: Vec::new(), workers: Vec::new() });
+        mounts.set_shares(&[MountShare { mount: MountId(1), bytes_per_sec: Some(700_000), burst_bytes: 1 << 20 }]);
+        let share = |id| mounts.find(MountId(id)).unwrap().state.lock().share.bytes_per_sec;
+        assert_eq!((share(1), share(2)), (Some(700_000), None));
+        mounts.shrink_shares();
+        assert_eq!((share(1), share(2)), (Some(50_000), None));
+        mounts.shrink_shares();
+        assert_eq!(share(1), Some(50_000));
     }
 }
