@@ -1,18 +1,23 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use forebay_protocol::{FRAME_HEADER_BYTES, FrameHeader};
 use forebay_types::{Error, Result};
+use tokio::time::timeout;
 
 use crate::batch::checksum;
+use crate::buffers::Buffers;
 use crate::link::Source;
 use crate::outbox::Outbox;
 
 /// Bytes of the buffer that small frames are read through. What of a payload comes with its header is copied once
 /// more, so the buffer is not larger than pays.
 const BUFFER_BYTES: usize = 16 << 10;
+/// A connection that has been silent for so long holds no memory for the next payload.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// A frame without its payload, which is to be taken from the reader next.
 pub(crate) struct Incoming {
@@ -31,12 +36,14 @@ pub(crate) struct FrameReader {
     descriptors: VecDeque<OwnedFd>,
     /// Sent before the reader waits for input, since what it waits for may be the answer.
     outbox: Option<Arc<Outbox>>,
+    /// Where large payloads come into, since the first one and until the connection is silent.
+    payloads: Option<Arc<Buffers>>,
 }
 
 impl FrameReader {
     pub(crate) fn new(source: Source) -> Self {
         let buffer = vec![0; BUFFER_BYTES].into();
-        Self { source, buffer, start: 0, end: 0, descriptors: VecDeque::new(), outbox: None }
+        Self { source, buffer, start: 0, end: 0, descriptors: VecDeque::new(), outbox: None, payloads: None }
     }
 
     /// From now on `outbox` is flushed before the reader waits.
@@ -46,7 +53,7 @@ impl FrameReader {
 
     /// The next frame, whose message has at most `meta_max` bytes; none when the peer has ended the connection.
     pub(crate) async fn next(&mut self, meta_max: u32) -> Result<Option<Incoming>> {
-        if !self.fill(FRAME_HEADER_BYTES).await? {
+        if !self.first_bytes().await? {
             return if self.start == self.end { Ok(None) } else { Err(cut_off()) };
         }
         let head = self.buffer[self.start..][..FRAME_HEADER_BYTES].try_into().expect("a header's bytes");
@@ -79,13 +86,14 @@ impl FrameReader {
         Ok(Some(Incoming { header, meta, descriptor }))
     }
 
-    /// The next `len` bytes in a buffer of exactly that size.
+    /// The next `len` bytes in a buffer of their own.
     pub(crate) async fn payload(&mut self, len: u32) -> Result<Bytes> {
         let len = len as usize;
         if len == 0 {
             return Ok(Bytes::new());
         }
-        let mut payload = BytesMut::with_capacity(len);
+        let buffers = Buffers::suit(len).then(|| self.payloads.get_or_insert_with(Buffers::shared).clone());
+        let mut payload = buffers.as_ref().map_or_else(|| Vec::with_capacity(len), |buffers| buffers.take(len));
         let buffered = len.min(self.end - self.start);
         payload.extend_from_slice(&self.buffer[self.start..self.start + buffered]);
         self.start += buffered;
@@ -96,7 +104,10 @@ impl FrameReader {
                 return Err(cut_off());
             }
         }
-        Ok(payload.freeze())
+        Ok(match buffers {
+            Some(buffers) => buffers.lend(payload),
+            None => payload.into(),
+        })
     }
 
     /// Leaves out the next `len` bytes.
@@ -124,6 +135,18 @@ impl FrameReader {
                 return;
             }
         }
+    }
+
+    /// Receives the header of the next frame, however long that takes; false when the connection ends before.
+    async fn first_bytes(&mut self) -> Result<bool> {
+        if self.payloads.is_some() {
+            match timeout(SILENCE, self.fill(FRAME_HEADER_BYTES)).await {
+                Ok(filled) => return filled,
+                // What has been received is in the buffer.
+                Err(_) => self.payloads = None,
+            }
+        }
+        self.fill(FRAME_HEADER_BYTES).await
     }
 
     /// Receives until the buffer holds `wanted` bytes; false when the connection ends before.

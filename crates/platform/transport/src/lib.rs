@@ -9,6 +9,7 @@
 
 mod address;
 mod batch;
+mod buffers;
 mod calls;
 mod connection;
 mod dial;

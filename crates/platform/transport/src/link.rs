@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 use rustix::net::Shutdown;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
@@ -80,7 +80,7 @@ impl Source {
     }
 
     /// Receives some bytes to the end of `into`, which then holds `len` bytes at most; 0 at the end.
-    pub(crate) async fn receive_to(&mut self, into: &mut BytesMut, len: usize, idle: impl Fn()) -> io::Result<usize> {
+    pub(crate) async fn receive_to(&mut self, into: &mut Vec<u8>, len: usize, idle: impl Fn()) -> io::Result<usize> {
         let wanted = (len - into.len()).min(RECEIVE_BYTES);
         match self {
             Self::Socket(socket) => {
@@ -98,7 +98,7 @@ impl Source {
 }
 
 #[allow(unsafe_code, reason = "received bytes become part of the buffer without being written twice")]
-fn filled(into: &mut BytesMut, received: usize) {
+fn filled(into: &mut Vec<u8>, received: usize) {
     // SAFETY: `receive_uninit` was given the spare capacity and has initialised its first `received` bytes.
     unsafe { into.advance_mut(received) };
 }
