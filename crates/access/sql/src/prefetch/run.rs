@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
+use object_store::path::Path;
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use crate::prefetch::dynamic::{When, complete, join_filters, when};
@@ -33,18 +35,18 @@ impl Prefetching {
         let joins = join_filters(plan);
         let planned = Arc::new(AtomicU64::new(0));
         let (mut first, mut later) = (Vec::new(), JoinSet::new());
-        let mut known = HashSet::new();
+        let known = Arc::new(Mutex::new(HashSet::new()));
         for scan in scans(plan) {
             let Some(config) = config(&scan) else { continue };
             match when(config, &runtime, &joins) {
                 When::Never => {}
-                When::Now => first.extend(once(ranges(&scan, &runtime, &options), &mut known)),
+                When::Now => first.extend(once(ranges(&scan, &runtime, &options), &known)),
                 When::After(filters) => {
                     let (runtime, options) = (Arc::clone(&runtime), Arc::clone(&options));
-                    let (planned, fetcher) = (Arc::clone(&planned), fetcher.clone());
+                    let (planned, fetcher, known) = (Arc::clone(&planned), fetcher.clone(), Arc::clone(&known));
                     later.spawn(async move {
                         complete(&filters).await;
-                        let left = ranges(&scan, &runtime, &options);
+                        let left = once(ranges(&scan, &runtime, &options), &known);
                         planned.fetch_add(bytes(&left), Ordering::Relaxed);
                         let _running = fetcher.map(|fetcher| fetcher(left));
                         // Held until the query ends, which aborts this task.
@@ -71,8 +73,12 @@ fn bytes(ranges: &Ranges) -> u64 {
     ranges.iter().flat_map(|(_, ranges)| ranges).map(|range| range.end - range.start).sum()
 }
 
+/// Ranges that are told already.
+type Known = HashSet<(Path, u64, u64)>;
+
 /// Leaves out what an earlier scan of the same query reads already.
-fn once(ranges: Ranges, known: &mut HashSet<(object_store::path::Path, u64, u64)>) -> Ranges {
+fn once(ranges: Ranges, known: &Mutex<Known>) -> Ranges {
+    let mut known = known.lock();
     ranges
         .into_iter()
         .filter_map(|(meta, mut ranges)| {
