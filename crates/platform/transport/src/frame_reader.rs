@@ -184,3 +184,54 @@ fn cut_off() -> Error {
 fn lost(error: std::io::Error) -> Error {
     Error::closed(format!("the connection was lost: {error}")).with_source(error)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use forebay_protocol::FrameKind;
+
+    use super::*;
+    use crate::link::Link;
+
+    fn frame(payload: &[u8]) -> Vec<u8> {
+        let mut header = FrameHeader {
+            meta_len: 0,
+            payload_len: payload.len() as u32,
+            tag: 1,
+            kind: FrameKind::Reply,
+            descriptors: 0,
+            crc: 0,
+        };
+        header.crc = checksum(&header, &[]);
+        [&header.to_bytes()[..], payload].concat()
+    }
+
+    #[tokio::test]
+    async fn silence_gives_memory_up_and_loses_nothing() {
+        let (mut peer, ours) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let mut reader = FrameReader::new(Link::plain(ours.into(), true).unwrap().source);
+        let frame = frame(&[7; 64 << 10]);
+        // The second one's header comes in two parts with more than the silence between them.
+        peer.write_all(&[&frame[..], &frame[..10]].concat()).unwrap();
+        let rest = frame[10..].to_vec();
+        let late = std::thread::spawn(move || {
+            std::thread::sleep(SILENCE + Duration::from_millis(500));
+            peer.write_all(&rest).unwrap();
+            peer
+        });
+
+        let first = reader.next(0).await.unwrap().unwrap();
+        let payload = reader.payload(first.header.payload_len).await.unwrap();
+        let buffers = Arc::downgrade(reader.payloads.as_ref().unwrap());
+        let second = reader.next(0).await.unwrap().unwrap();
+        assert!(buffers.upgrade().is_none(), "no connection holds memory any more");
+        assert_eq!(payload, [7; 64 << 10][..], "a payload in use stays");
+        drop(payload);
+        assert_eq!(reader.payload(second.header.payload_len).await.unwrap(), [7; 64 << 10][..]);
+        drop(late.join().unwrap());
+        assert!(reader.next(0).await.unwrap().is_none());
+    }
+}
