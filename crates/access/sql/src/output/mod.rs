@@ -31,7 +31,7 @@ pub struct Writer<W: io::Write> {
 enum Inner<W: io::Write> {
     Table(table::TableWriter<W>),
     Json(json::JsonWriter<W>),
-    Csv(csv::CsvWriter<W>),
+    Csv(Box<csv::CsvWriter<W>>),
 }
 
 impl<W: io::Write> Writer<W> {
@@ -41,7 +41,7 @@ impl<W: io::Write> Writer<W> {
             Form::Table => Inner::Table(table::TableWriter::new(schema, out)),
             Form::Json => Inner::Json(json::JsonWriter::array(out)),
             Form::NdJson => Inner::Json(json::JsonWriter::lines(out)),
-            Form::Csv => Inner::Csv(csv::CsvWriter::new(schema, out)),
+            Form::Csv => Inner::Csv(Box::new(csv::CsvWriter::new(schema, out))),
         };
         Self { inner }
     }

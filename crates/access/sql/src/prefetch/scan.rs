@@ -60,15 +60,18 @@ pub(crate) fn ranges(plan: &Arc<dyn ExecutionPlan>, runtime: &RuntimeEnv, option
     together(files)
 }
 
+/// The parts of a file that a stream has yet to read.
+type Parts = VecDeque<Vec<Range<u64>>>;
+
 /// Plays the scan: each stream takes a part (a row group) in turn, and the next file of its queue when it is through.
-fn interleave<'a>(
-    mut queues: Vec<VecDeque<&'a PartitionedFile>>,
+fn interleave(
+    mut queues: Vec<VecDeque<&PartitionedFile>>,
     streams: usize,
     parts_of: impl Fn(&PartitionedFile) -> Vec<Vec<Range<u64>>>,
-) -> Vec<(&'a PartitionedFile, Vec<Range<u64>>)> {
+) -> Vec<(&PartitionedFile, Vec<Range<u64>>)> {
     let shared = queues.len() == 1;
     let count = if shared { streams } else { queues.len() };
-    let mut reading: Vec<Option<(&PartitionedFile, VecDeque<Vec<Range<u64>>>)>> = vec![None; count];
+    let mut reading: Vec<Option<(&PartitionedFile, Parts)>> = vec![None; count];
     let mut order = Vec::new();
     loop {
         let mut idle = true;

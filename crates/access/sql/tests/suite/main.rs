@@ -1,5 +1,7 @@
 //! The engine over stores in memory, and over a cluster in this process with a real S3 server.
 
+#![allow(clippy::unwrap_used, reason = "a test that meets an error has failed")]
+
 mod cluster;
 mod formats;
 mod output;
