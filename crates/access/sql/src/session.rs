@@ -95,7 +95,7 @@ fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Re
             let of = |mount: &forebay_types::Mount| (mount.name.to_string(), Some(mount.url.clone()));
             let names = view.mounts.iter().map(of).collect();
             let snapshot = client.snapshot_of(operation, []);
-            let prefetches = engine.inner.settings.prefetch_window_bytes > 0;
+            let prefetches = engine.inner.settings.prefetch;
             let fetcher = prefetches.then(|| fetcher(client, snapshot.clone()));
             let namespace = QueryNamespace { names, named: Arc::new(snapshot), direct, pins: Some(Arc::clone(seen)) };
             Ok((namespace, fetcher))

@@ -19,9 +19,8 @@ pub struct EngineSettings {
     pub batch_rows: usize,
     /// Where queries spill to; the system's temporary folder when not set.
     pub spill_folder: Option<PathBuf>,
-    /// Bytes that a query's plan may be ahead of its reads. 0 turns prefetching off; other values take effect as the
-    /// client's own setting, [`forebay_client::ClientSettings::prefetch_bytes`], which holds for all of its operations.
-    pub prefetch_window_bytes: u64,
+    /// What the plan will read is fetched ahead, within the client's window ([`forebay_client::ClientSettings::prefetch_bytes`]).
+    pub prefetch: bool,
     /// How often a query is planned again when an object was overwritten between planning and its first row.
     pub retries_on_conflict: u32,
 }
@@ -33,7 +32,7 @@ impl Default for EngineSettings {
             memory_bytes: None,
             batch_rows: 8192,
             spill_folder: None,
-            prefetch_window_bytes: 64 << 20,
+            prefetch: true,
             retries_on_conflict: 1,
         }
     }
