@@ -397,7 +397,7 @@ pub async fn memory() -> Result<Vec<Figure>> {
         tokio::time::sleep(Duration::from_secs(3)).await;
         live.push(rig.node.live_bytes()? as f64);
     }
-    let blocks = (2 * STEP >> 20) as f64;
+    let blocks = ((2 * STEP) >> 20) as f64;
     let per_block = (live[2] - live[0]).max(0.0) / blocks;
     Ok(vec![Figure::new("worker memory beyond its tiers, a block", per_block, "bytes", "the bar", 64.0, Bar::ValueAtMost(64.0))])
 }
