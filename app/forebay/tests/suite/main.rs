@@ -1,4 +1,5 @@
 //! The built binary, run as users run it: real processes, a real S3 server, files on disk.
+#![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
 
 mod cluster;
 mod commands;
