@@ -42,7 +42,7 @@ pub(crate) async fn run(client: &Client, args: DuArgs) -> Outcome {
         if args.json {
             output.record(&usage)?;
         } else {
-            let share = if usage.bytes == 0 { 0 } else { usage.cached_bytes * 100 / usage.bytes };
+            let share = (usage.cached_bytes * 100).checked_div(usage.bytes).unwrap_or(0);
             rows.push(vec![
                 usage.path,
                 usage.objects.to_string(),

@@ -49,7 +49,7 @@ pub(crate) fn lines(status: &ClusterStatus) -> Vec<String> {
                 .workers
                 .iter()
                 .map(|(info, state, report)| {
-                    let share = if report.bytes_served == 0 { 0 } else { report.bytes_hit * 100 / report.bytes_served };
+                    let share = (report.bytes_hit * 100).checked_div(report.bytes_served).unwrap_or(0);
                     vec![
                         info.id.to_string(),
                         info.address.clone(),

@@ -49,7 +49,6 @@ pub(crate) async fn run(config: &Config, args: SqlArgs) -> Outcome {
         }
         None => prompt::run(&mut session, &mut signals).await,
     };
-    drop(session);
     backend.stop().await;
     outcome
 }
