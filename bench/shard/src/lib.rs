@@ -1,0 +1,1 @@
+//! Benchmarks of shards against what one would build instead.

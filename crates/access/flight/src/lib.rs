@@ -1,0 +1,1 @@
+//! Arrow Flight SQL on the embedded engine.

@@ -1,0 +1,1 @@
+//! A compressed, searchable shard of records with layered sampled arrays.

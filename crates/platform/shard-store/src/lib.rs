@@ -1,0 +1,1 @@
+//! Shards as files: mapping, layers on disk, the log of updates.

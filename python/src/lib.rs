@@ -1,0 +1,1 @@
+//! The Python package: a thin door over the client and the SQL engine.

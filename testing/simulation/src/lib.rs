@@ -1,0 +1,1 @@
+//! Discrete-event models of a cluster that run the decision code as it is.
