@@ -1,13 +1,37 @@
-//! Which workers hold a segment.
+//! Which workers hold a segment, how many, and which of them a read goes to.
 //!
-//! Owns: the assignment of routes to workers, behind [`rank`] and [`holder`]; everything that routes asks one of the
-//! two. Never does: membership, which is the coordinator's, and I/O.
+//! Owns: the default assignment of routes to workers ([`rank`] and [`holder`]), and what differs from it by popularity:
+//! how many replicas a segment has and where ([`plan`]), the steps that lead there ([`changes`], [`garbage`]), and which
+//! replica a client asks ([`pick`]). Never does: membership, which is the coordinator's, I/O, clocks and randomness: time
+//! and seeds are arguments.
 //!
 //! The assignment is rendezvous hashing (D. G. Thaler and C. V. Ravishankar, "Using name-based mappings to increase
 //! hit rates", IEEE/ACM Transactions on Networking 6(1), 1998): every (route, worker) pair has a pseudo-random score
 //! and the highest wins. All who know the same workers agree without talking to each other, a worker that leaves
 //! gives up only its own segments, in equal parts to all others, and one that joins takes only what is now its own.
+//!
+//! Plans follow "Getafix: Workload-aware Distributed Interactive Analytics", and go past it where it is wrong or can be
+//! bettered. Start with [`Snapshot`] and [`plan()`].
 
+mod bound;
+mod capacity;
+mod changes;
+mod fit;
+mod garbage;
+mod packing;
+mod pick;
+mod plan;
 mod rendezvous;
+mod routing;
+mod settings;
+mod snapshot;
 
+pub use changes::{Changes, InFlight, Load, changes};
+pub use garbage::{Replica, garbage};
+pub use packing::Piece;
+pub use pick::{Candidate, Pick, pick};
+pub use plan::{Plan, Reason, Share, Unsatisfied, plan};
 pub use rendezvous::{holder, rank};
+pub use routing::largest_remainder;
+pub use settings::{Concurrency, PlanSettings, Policy};
+pub use snapshot::{Holdings, SegmentDemand, Snapshot, WorkerRoom};

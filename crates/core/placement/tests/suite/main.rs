@@ -1,5 +1,8 @@
 //! What the assignment promises: agreement, balance, little movement.
 
+mod papers;
+mod support;
+
 use std::collections::HashMap;
 
 use forebay_placement::{holder, rank};
