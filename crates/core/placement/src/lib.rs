@@ -13,14 +13,17 @@
 //! Plans follow "Getafix: Workload-aware Distributed Interactive Analytics", and go past it where it is wrong or can be
 //! bettered. Start with [`Snapshot`] and [`plan()`].
 
+mod baseline;
 mod bound;
 mod capacity;
 mod changes;
+mod dice;
 mod fit;
 mod garbage;
 mod packing;
 mod pick;
 mod plan;
+mod popularity;
 mod rendezvous;
 mod routing;
 mod settings;
@@ -31,6 +34,7 @@ pub use garbage::{Replica, garbage};
 pub use packing::Piece;
 pub use pick::{Candidate, Pick, pick};
 pub use plan::{Plan, Reason, Share, Unsatisfied, plan};
+pub use popularity::{Popularity, Usage, Windows, measured_speed};
 pub use rendezvous::{holder, rank};
 pub use routing::largest_remainder;
 pub use settings::{Concurrency, PlanSettings, Policy};

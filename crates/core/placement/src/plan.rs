@@ -1,3 +1,4 @@
+use crate::baseline::{scarlett, uniform};
 use crate::bound::lower_bound;
 use crate::capacity::capacities;
 use crate::fit::{Fit, fit};
@@ -156,11 +157,12 @@ pub fn plan(snapshot: &Snapshot<'_>, settings: &PlanSettings) -> Plan {
     let capacity = capacities(snapshot, settings);
     let mut packing = Packing::empty(snapshot, &capacity);
     let all = 0..snapshot.segments.len() as u32;
-    let choice = match settings.policy {
-        Policy::FirstFit => Fit::First,
-        Policy::LargestFit => Fit::Largest,
-        _ => Fit::Best,
-    };
-    fit(snapshot, &mut packing, all, choice);
+    match settings.policy {
+        Policy::FirstFit => fit(snapshot, &mut packing, all, Fit::First),
+        Policy::LargestFit => fit(snapshot, &mut packing, all, Fit::Largest),
+        Policy::BestFit | Policy::GetafixPaper | Policy::Repack | Policy::Getafix => fit(snapshot, &mut packing, all, Fit::Best),
+        Policy::Uniform { replicas } => uniform(snapshot, &mut packing, replicas, settings.seed),
+        Policy::Scarlett { concurrency, delta, budget } => scarlett(snapshot, &mut packing, concurrency, delta, budget),
+    }
     Plan::of(snapshot, capacity, packing)
 }

@@ -1,6 +1,7 @@
 //! What the assignment promises: agreement, balance, little movement.
 
 mod papers;
+mod popularity;
 mod support;
 
 use std::collections::HashMap;

@@ -1,0 +1,174 @@
+//! How popular segments are: counts by window, aged, kept over restarts.
+
+mod checkpoint;
+mod window;
+
+pub use window::Windows;
+
+use std::collections::HashMap;
+
+use forebay_types::SegmentId;
+
+/// What was read of a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Operations that read it, each counted once a window.
+    pub accesses: f64,
+    /// Bytes given to readers.
+    pub bytes: f64,
+    /// Time that workers took to answer, in microseconds.
+    pub service_us: f64,
+}
+
+impl Usage {
+    fn scaled(self, by: f64) -> Self {
+        Self { accesses: self.accesses * by, bytes: self.bytes * by, service_us: self.service_us * by }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            accesses: self.accesses + other.accesses,
+            bytes: self.bytes + other.bytes,
+            service_us: self.service_us + other.service_us,
+        }
+    }
+}
+
+/// Popularity of all segments: the sum over windows of C_i / 2^(i-1), where C_1 is the window that was closed last
+/// (Getafix, section 3.3).
+///
+/// Windows are numbered by [`Windows`]. Reports may come late and in any order: what belongs to an older window is aged
+/// accordingly. Every worker's counts are added up; that each is reported once is the caller's to see to.
+///
+/// ```
+/// use forebay_placement::{Popularity, Usage};
+/// use forebay_types::SegmentId;
+///
+/// let accesses = |accesses: f64| Usage { accesses, ..Usage::default() };
+/// let mut popularity = Popularity::new(10);
+/// popularity.add(9, SegmentId(1), accesses(6.0));
+/// popularity.add(10, SegmentId(1), accesses(8.0));
+/// assert_eq!(popularity.of(SegmentId(1)).accesses, 8.0 + 6.0 / 2.0);
+/// popularity.close(11);
+/// assert_eq!(popularity.count(SegmentId(1)), 6, "5.5, rounded");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Popularity {
+    /// The window that counts in full.
+    window: u64,
+    records: HashMap<SegmentId, Record>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Record {
+    /// As of `window`.
+    usage: Usage,
+    window: u64,
+}
+
+impl Record {
+    /// As of a window that isn't earlier.
+    fn at(&self, window: u64) -> Usage {
+        self.usage.scaled(halved(window.saturating_sub(self.window)))
+    }
+}
+
+/// 1 / 2^windows.
+fn halved(windows: u64) -> f64 {
+    0.5f64.powi(i32::try_from(windows).unwrap_or(i32::MAX))
+}
+
+impl Popularity {
+    /// Segments that are remembered at most; beyond it the least popular are forgotten.
+    pub const SEGMENTS_MAX: usize = 16 << 20;
+    /// What has faded below this many accesses is forgotten.
+    const FADED: f64 = 1.0 / 1024.0;
+
+    /// Nothing was read up to `window`.
+    pub fn new(window: u64) -> Self {
+        Self { window, records: HashMap::new() }
+    }
+
+    /// The window that counts in full.
+    pub fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// Adds what was read in `window`; what comes from a window that isn't closed here yet counts as of the last one.
+    pub fn add(&mut self, window: u64, segment: SegmentId, usage: Usage) {
+        let now = self.window;
+        let aged = usage.scaled(halved(now.saturating_sub(window)));
+        let record = self.records.entry(segment).or_insert(Record { usage: Usage::default(), window: now });
+        *record = Record { usage: record.at(now).plus(aged), window: now };
+    }
+
+    /// From now on `window` counts in full, and every earlier one half of what it did a window ago. Forgets what has
+    /// faded. O(s) for s segments.
+    pub fn close(&mut self, window: u64) {
+        self.window = self.window.max(window);
+        let now = self.window;
+        self.records.retain(|_, record| record.at(now).accesses >= Self::FADED);
+        self.keep_most_popular(Self::SEGMENTS_MAX);
+    }
+
+    /// Starts a segment that was just written or discovered with the popularity of the newest one of its dataset before
+    /// it: who reads the newest data will read this. Nothing happens when it is counted already, or that one isn't.
+    pub fn start_like(&mut self, fresh: SegmentId, newest_before: SegmentId) {
+        let (usage, window) = (self.of(newest_before), self.window);
+        if usage.accesses >= Self::FADED {
+            self.records.entry(fresh).or_insert(Record { usage, window });
+        }
+    }
+
+    /// What `segment` is used, aged.
+    pub fn of(&self, segment: SegmentId) -> Usage {
+        self.records.get(&segment).map(|record| record.at(self.window)).unwrap_or_default()
+    }
+
+    /// Accesses of `segment` as a plan counts them: aged, and rounded to a whole number.
+    pub fn count(&self, segment: SegmentId) -> u64 {
+        self.of(segment).accesses.round() as u64
+    }
+
+    /// Forgets a segment, as when its object was deleted or overwritten.
+    pub fn forget(&mut self, segment: SegmentId) {
+        self.records.remove(&segment);
+    }
+
+    /// All segments that are remembered, by id.
+    pub fn segments(&self) -> Vec<(SegmentId, Usage)> {
+        let mut all: Vec<_> = self.records.iter().map(|(segment, record)| (*segment, record.at(self.window))).collect();
+        all.sort_unstable_by_key(|(segment, _)| *segment);
+        all
+    }
+
+    /// How many segments are remembered.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether no segment is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    fn keep_most_popular(&mut self, most: usize) {
+        if self.records.len() > most {
+            let mut all = self.segments();
+            all.sort_by(|one, other| other.1.accesses.total_cmp(&one.1.accesses));
+            for (segment, _) in &all[most..] {
+                self.records.remove(segment);
+            }
+        }
+    }
+}
+
+/// Accesses that a worker serves a second of service time: what its capacity is measured by. Half of it is what was
+/// measured before, and a window with fewer than 32 accesses says nothing.
+pub fn measured_speed(before: Option<f64>, accesses: u64, service_us: u64) -> Option<f64> {
+    if accesses < 32 || service_us == 0 {
+        return before;
+    }
+    let speed = accesses as f64 * 1e6 / service_us as f64;
+    Some(before.map_or(speed, |before| (before + speed) / 2.0))
+}

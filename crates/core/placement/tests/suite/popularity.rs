@@ -1,0 +1,150 @@
+//! Aging, late reports, fresh segments, and what a checkpoint keeps.
+
+use forebay_placement::{Popularity, Usage, Windows, measured_speed};
+use forebay_types::{ErrorKind, SegmentId};
+use proptest::prelude::*;
+
+fn accesses(accesses: f64) -> Usage {
+    Usage { accesses, bytes: accesses * 100.0, service_us: accesses * 7.0 }
+}
+
+#[test]
+fn getafix_section_3_3_every_window_counts_half_of_the_next() {
+    let mut popularity = Popularity::new(1);
+    for (window, count) in [(1, 40.0), (2, 20.0), (3, 8.0)] {
+        popularity.close(window);
+        popularity.add(window, SegmentId(1), accesses(count));
+    }
+    assert_eq!(popularity.of(SegmentId(1)).accesses, 8.0 + 20.0 / 2.0 + 40.0 / 4.0);
+    assert_eq!(popularity.of(SegmentId(1)).bytes, 2800.0);
+    assert_eq!(popularity.count(SegmentId(1)), 28);
+}
+
+#[test]
+fn a_late_report_counts_as_if_it_had_come_in_time() {
+    let mut late = Popularity::new(5);
+    let mut timely = late.clone();
+    timely.add(5, SegmentId(1), accesses(12.0));
+    timely.close(8);
+    late.close(8);
+    late.add(5, SegmentId(1), accesses(12.0));
+    assert_eq!(late.of(SegmentId(1)), timely.of(SegmentId(1)));
+}
+
+#[test]
+fn what_nobody_reads_any_more_is_forgotten() {
+    let mut popularity = Popularity::new(0);
+    popularity.add(0, SegmentId(1), accesses(100.0));
+    popularity.close(16);
+    assert_eq!(popularity.len(), 1);
+    popularity.close(17);
+    assert!(popularity.is_empty());
+}
+
+#[test]
+fn a_fresh_segment_starts_like_the_newest_before_it() {
+    let mut popularity = Popularity::new(3);
+    popularity.add(3, SegmentId(1), accesses(50.0));
+    popularity.start_like(SegmentId(2), SegmentId(1));
+    assert_eq!(popularity.count(SegmentId(2)), 50);
+    popularity.add(3, SegmentId(3), accesses(4.0));
+    popularity.start_like(SegmentId(3), SegmentId(1));
+    assert_eq!(popularity.count(SegmentId(3)), 4, "what is counted already stays as it is");
+    popularity.start_like(SegmentId(4), SegmentId(99));
+    assert_eq!(popularity.len(), 3);
+}
+
+#[test]
+fn windows_are_numbered_by_time() {
+    let windows = Windows::new(60_000);
+    assert_eq!([windows.of(0), windows.of(59_999), windows.of(60_000)], [0, 0, 1]);
+    assert_eq!((windows.end_ms(0), windows.left_ms(59_999), windows.left_ms(60_000)), (60_000, 1, 60_000));
+}
+
+#[test]
+fn a_checkpoint_of_version_1_reads_as_it_was_written() {
+    let mut popularity = Popularity::new(7);
+    popularity.add(7, SegmentId(1), accesses(2.0));
+    let bytes = popularity.encode(1 << 20);
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(
+        hex,
+        concat!(
+            "464259504f50554c",
+            "01000000",
+            "01000000",
+            "0700000000000000",
+            "01000000000000000000000000000000",
+            "00000040",
+            "00004843",
+            "00006041",
+            "3df4b1271e48eb88"
+        )
+    );
+}
+
+#[test]
+fn a_checkpoint_that_is_too_large_keeps_the_most_popular() {
+    let mut popularity = Popularity::new(0);
+    for segment in 0..100u64 {
+        popularity.add(0, SegmentId(u128::from(segment)), accesses((segment * 37 % 100) as f64 + 1.0));
+    }
+    let bytes = popularity.encode(32 + 10 * 28 + 5);
+    assert_eq!(bytes.len(), 32 + 10 * 28);
+    let kept = Popularity::decode(&bytes).unwrap();
+    assert_eq!(kept.len(), 10);
+    assert!(kept.segments().iter().all(|(_, usage)| usage.accesses > 90.0));
+}
+
+#[test]
+fn a_damaged_checkpoint_is_refused() {
+    let mut popularity = Popularity::new(7);
+    popularity.add(7, SegmentId(1), accesses(2.0));
+    let bytes = popularity.encode(1 << 20);
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x10;
+        assert_eq!(Popularity::decode(&damaged).unwrap_err().kind(), ErrorKind::Corrupt, "byte {at}");
+        assert_eq!(Popularity::decode(&bytes[..at]).unwrap_err().kind(), ErrorKind::Corrupt, "{at} bytes");
+    }
+}
+
+#[test]
+fn speed_is_accesses_a_second_of_service_smoothed() {
+    assert_eq!(measured_speed(None, 100, 1_000_000), Some(100.0));
+    assert_eq!(measured_speed(Some(50.0), 100, 1_000_000), Some(75.0));
+    assert_eq!(measured_speed(Some(50.0), 3, 1_000_000), Some(50.0), "too few to tell");
+}
+
+proptest! {
+    #[test]
+    fn a_checkpoint_holds_what_was_counted(reads in prop::collection::vec((0u64..50, 0u128..40, 1u32..5000), 0..200), last in 0u64..60) {
+        let mut popularity = Popularity::new(0);
+        for (window, segment, count) in reads {
+            popularity.close(window);
+            popularity.add(window, SegmentId(segment), accesses(f64::from(count)));
+        }
+        popularity.close(last);
+        let read = Popularity::decode(&popularity.encode(1 << 20)).unwrap();
+        prop_assert_eq!(read.window(), popularity.window());
+        prop_assert_eq!(read.len(), popularity.len());
+        for (segment, usage) in popularity.segments() {
+            prop_assert!((read.of(segment).accesses - usage.accesses).abs() <= usage.accesses * 1e-6);
+        }
+    }
+
+    #[test]
+    fn the_order_of_reports_does_not_matter(reads in prop::collection::vec((0u64..20, 0u128..5, 1u32..100), 0..60)) {
+        let count = |reads: &[(u64, u128, u32)]| {
+            let mut popularity = Popularity::new(20);
+            for (window, segment, count) in reads {
+                popularity.add(*window, SegmentId(*segment), accesses(f64::from(*count)));
+            }
+            (0..5).map(|segment| popularity.of(SegmentId(segment)).accesses).collect::<Vec<_>>()
+        };
+        let backwards: Vec<_> = reads.iter().rev().copied().collect();
+        for (one, other) in count(&reads).into_iter().zip(count(&backwards)) {
+            prop_assert!((one - other).abs() < 1e-6);
+        }
+    }
+}
