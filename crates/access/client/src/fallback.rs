@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_protocol::{ControlReply, ControlRequest, RangeSpec};
 use forebay_shared_storage::{Class, Get, GetRange, Storage, StorageSettings};
-use forebay_types::{Error, ErrorKind, Key, Mount, MountId, ObjectInfo, ObjectVersion, Result};
+use forebay_types::{Attributes, Error, ErrorKind, Key, Mount, MountId, ObjectInfo, ObjectVersion, Result};
 use parking_lot::Mutex;
-use tracing::{debug, warn};
+use tracing::debug;
 
 use crate::control::{Control, unexpected};
 
@@ -43,7 +43,7 @@ impl Fallback {
     }
 
     /// The mount's storage, with a share that holds now.
-    async fn storage(&self, mount: &Mount) -> Result<Storage> {
+    pub(crate) async fn storage(&self, mount: &Mount) -> Result<Storage> {
         let door = self.door(mount)?;
         let mut leased = door.leased.lock().await;
         if leased.is_none_or(|until| until <= Instant::now()) {
@@ -57,7 +57,6 @@ impl Fallback {
         match doors.get(&mount.id) {
             Some(door) if &door.mount == mount => Ok(Arc::clone(door)),
             _ => {
-                warn!(mount = %mount.name, "no worker answers, reading shared storage directly");
                 let storage = Storage::open(mount, self.settings.clone())?;
                 let door = Arc::new(Door { mount: mount.clone(), storage, leased: tokio::sync::Mutex::new(None) });
                 doors.insert(mount.id, Arc::clone(&door));
@@ -106,6 +105,7 @@ impl Fallback {
             ))
             .with_source(storage)
         };
+        debug!(mount = %mount.name, "no worker answers, asking shared storage directly");
         let storage = self.storage(mount).await.map_err(neither)?;
         match ask(storage.clone()).await {
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -132,6 +132,16 @@ pub(crate) async fn read(storage: Storage, version: &ObjectVersion, range: Range
 
 /// The range of whatever version is there, cut off at the object's end.
 pub(crate) async fn read_latest(storage: Storage, key: &Key, range: RangeSpec) -> Result<(ObjectInfo, Range<u64>, Bytes)> {
+    let (info, _, range, bytes) = read_object(storage, key, range).await?;
+    Ok((info, range, bytes))
+}
+
+/// The same, with what the store says of the object beside.
+pub(crate) async fn read_object(
+    storage: Storage,
+    key: &Key,
+    range: RangeSpec,
+) -> Result<(ObjectInfo, Attributes, Range<u64>, Bytes)> {
     let range = match range {
         RangeSpec::Bounded { start, len } => GetRange::Bounded(start..start.saturating_add(len)),
         RangeSpec::From { start: 0 } => GetRange::All,
@@ -139,6 +149,6 @@ pub(crate) async fn read_latest(storage: Storage, key: &Key, range: RangeSpec) -
         RangeSpec::Suffix { len } => GetRange::Suffix(len),
     };
     let body = storage.get(Get { key, range, if_match: None, class: Class::Demand }).await?;
-    let (info, range) = (body.info.clone(), body.range.clone());
-    Ok((info, range, body.collect().await?))
+    let (info, attributes, range) = (body.info.clone(), body.attributes.clone(), body.range.clone());
+    Ok((info, attributes, range, body.collect().await?))
 }

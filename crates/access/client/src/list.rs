@@ -21,6 +21,12 @@ impl Client {
         Ok(self.core.pages(mount, path.key().clone(), folders, None))
     }
 
+    /// One page of a listing: at most `limit` objects and common prefixes behind `after`.
+    pub async fn list_page(&self, path: &ForebayPath, folders: bool, after: Option<Key>, limit: u32) -> Result<ListPage> {
+        let mount = self.core.mount(path).await?;
+        self.core.page(&mount, path.key(), folders, after, limit).await
+    }
+
     /// All objects whose keys start with the path's key. Takes memory for each of them.
     pub async fn list_all(&self, path: &ForebayPath) -> Result<Vec<ObjectInfo>> {
         let pages = self.list(path, false).await?;
@@ -46,15 +52,14 @@ impl Core {
         let begin = Some((core, mount, prefix, after));
         try_unfold(begin, move |state| async move {
             let Some((core, mount, prefix, after)) = state else { return Ok(None) };
-            let page = core.page(&mount, &prefix, folders, after).await?;
+            let page = core.page(&mount, &prefix, folders, after, PAGE_ENTRIES).await?;
             let next = page.next.clone().map(|after| (core, mount, prefix, Some(after)));
             Ok(Some((page, next)))
         })
         .boxed()
     }
 
-    async fn page(&self, mount: &Mount, prefix: &Key, folders: bool, after: Option<Key>) -> Result<ListPage> {
-        let limit = PAGE_ENTRIES;
+    async fn page(&self, mount: &Mount, prefix: &Key, folders: bool, after: Option<Key>, limit: u32) -> Result<ListPage> {
         let request = DataRequest::List { mount: mount.id, prefix: prefix.clone(), folders, after: after.clone(), limit };
         let deadline = self.settings.read_deadline;
         let answer = self

@@ -127,7 +127,7 @@ impl Core {
     }
 }
 
-fn in_segment(range: &Range<u64>) -> Range<u32> {
+pub(crate) fn in_segment(range: &Range<u64>) -> Range<u32> {
     let start = (range.start % SEGMENT_BYTES) as u32;
     start..start + (range.end - range.start) as u32
 }

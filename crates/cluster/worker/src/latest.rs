@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use forebay_protocol::RangeSpec;
 use forebay_shared_storage::{Class, Get, GetRange};
-use forebay_types::{Error, ErrorKind, Key, MountId, ObjectInfo, PAGE_BYTES, Result, SEGMENT_BYTES};
+use forebay_types::{Error, ErrorKind, Key, MountId, ObjectInfo, PAGE_BYTES, Result, SEGMENT_BYTES, Validate};
 
 use crate::fill::Ticket;
 use crate::mounts::MountDoor;
@@ -14,17 +14,36 @@ use crate::serving::Serving;
 use crate::transfer::Source;
 
 /// How often an object may be overwritten between its open and its read before the reader hears of it.
-const ATTEMPTS: usize = 3;
+pub(crate) const ATTEMPTS: usize = 3;
 /// A suffix up to this is asked for as such; a longer one is worth asking for the size first.
 const SUFFIX_MAX: u64 = 8 << 20;
 /// Nothing starts past this.
 const OBJECT_BYTES_MAX: u64 = 1 << 57;
 
+/// How the current version is looked for.
+#[derive(Clone, Copy)]
+pub(crate) struct OpenedLatest {
+    /// What is read of it next.
+    pub(crate) range: RangeSpec,
+    /// An object that nothing is known of is asked for whole, which tells its checksums.
+    pub(crate) whole: bool,
+    /// When shared storage is asked.
+    pub(crate) rule: Validate,
+}
+
 impl Serving {
     /// The current version of an object, as fresh as the mount's rule wants it.
     pub(crate) async fn open(&self, mount: MountId, key: &Key) -> Result<ObjectInfo> {
         let door = self.mount(mount).await?;
-        self.versions.resolve(mount, key, door.mount.options.validate, async { door.storage()?.head(key).await }).await
+        self.versions.resolve(mount, key, door.mount.options.validate, self.head(&door, key)).await
+    }
+
+    /// What shared storage says of an object now.
+    pub(crate) async fn head(&self, door: &Arc<MountDoor>, key: &Key) -> Result<ObjectInfo> {
+        let asked = Instant::now();
+        let (info, attributes) = door.storage()?.stat(key).await?;
+        self.versions.learn_with(&info, Some(attributes), asked);
+        Ok(info)
     }
 
     /// Bytes of the current version, up to the segment's end: the version, the first byte, their number, the bytes.
@@ -39,7 +58,8 @@ impl Serving {
         let mut attempt = 1;
         loop {
             // The tickets keep what the opening request brings along on its way until the read has joined it.
-            let (info, _tickets) = self.latest(&door, key, range).await?;
+            let opened = OpenedLatest { range, whole: false, rule: door.mount.options.validate };
+            let (info, _tickets) = self.latest(&door, key, opened).await?;
             let bytes =
                 resolve(range, info.version.size).map_err(|error| error.context(format!("/{}/{key}", door.mount.name)))?;
             let len = (bytes.end - bytes.start) as u32;
@@ -51,14 +71,20 @@ impl Serving {
     }
 
     /// The current version. An object that nothing is known of is asked for its bytes at once, which tells the version too.
-    async fn latest(&self, door: &Arc<MountDoor>, key: &Key, range: RangeSpec) -> Result<(ObjectInfo, Option<Ticket>)> {
+    pub(crate) async fn latest(
+        &self,
+        door: &Arc<MountDoor>,
+        key: &Key,
+        opened: OpenedLatest,
+    ) -> Result<(ObjectInfo, Option<Ticket>)> {
+        let OpenedLatest { range, whole, rule } = opened;
         let mut ticket = None;
         let info = self
             .versions
-            .resolve(door.mount.id, key, door.mount.options.validate, async {
-                match first_get(range).filter(|_| !self.has_some_of(door.mount.id, key, range)) {
+            .resolve(door.mount.id, key, rule, async {
+                match first_get(range, whole).filter(|_| !self.has_some_of(door.mount.id, key, range)) {
                     Some(get) => self.get_latest(door, key, get, &mut ticket).await,
-                    None => door.storage()?.head(key).await,
+                    None => self.head(door, key).await,
                 }
             })
             .await?;
@@ -87,12 +113,12 @@ impl Serving {
         let body = match storage.get(Get { key, range, if_match: None, class: Class::Demand }).await {
             Ok(body) => body,
             // The object ends before the range: the reader is told its size, and whether that is an error.
-            Err(error) if error.kind() == ErrorKind::Invalid => return storage.head(key).await,
+            Err(error) if error.kind() == ErrorKind::Invalid => return self.head(door, key).await,
             Err(error) => return Err(error),
         };
         let info = body.info.clone();
         // Known before the bytes are here, so that others join them.
-        self.versions.learn(&info, asked);
+        self.versions.learn_with(&info, Some(body.attributes.clone()), asked);
         if let Ok(segment) = Segment::holding(&info.version, body.range.start.min(info.version.size.saturating_sub(1)))
             && let Some(run) = segment.pages_within(body.range.clone())
         {
@@ -106,7 +132,7 @@ impl Serving {
 
 /// What to ask for when the version is not known: whole pages within one segment. None when the answer could not be used
 /// for one.
-fn first_get(range: RangeSpec) -> Option<GetRange> {
+fn first_get(range: RangeSpec, whole: bool) -> Option<GetRange> {
     let page = |at: u64| at / PAGE_BYTES * PAGE_BYTES;
     let segment_end = |at: u64| (at / SEGMENT_BYTES + 1) * SEGMENT_BYTES;
     match range {
@@ -114,6 +140,7 @@ fn first_get(range: RangeSpec) -> Option<GetRange> {
             let end = start.saturating_add(len).min(segment_end(start));
             Some(GetRange::Bounded(page(start)..end.next_multiple_of(PAGE_BYTES)))
         }
+        RangeSpec::From { start: 0 } if whole => Some(GetRange::All),
         RangeSpec::From { start } if start < OBJECT_BYTES_MAX => Some(GetRange::Bounded(page(start)..segment_end(start))),
         // The object's size is not known, so neither is where a page begins: up to a page more holds the first one whole.
         RangeSpec::Suffix { len } if (1..=SUFFIX_MAX).contains(&len) => Some(GetRange::Suffix(len + PAGE_BYTES - 1)),
@@ -123,7 +150,7 @@ fn first_get(range: RangeSpec) -> Option<GetRange> {
 
 /// The bytes of an object of `size` that are meant, up to the end of the segment that they start in. `Invalid` when the
 /// object ends before them.
-fn resolve(range: RangeSpec, size: u64) -> Result<Range<u64>> {
+pub(crate) fn resolve(range: RangeSpec, size: u64) -> Result<Range<u64>> {
     let (start, end) = match range {
         RangeSpec::Bounded { start, len } => (start, start.saturating_add(len).min(size)),
         RangeSpec::From { start } => (start, size),
@@ -141,12 +168,12 @@ mod tests {
 
     #[test]
     fn first_request_is_whole_pages_of_one_segment() {
-        let bounded = |start, len| first_get(RangeSpec::Bounded { start, len });
+        let bounded = |start, len| first_get(RangeSpec::Bounded { start, len }, false);
         assert_eq!(bounded(0, 1), Some(GetRange::Bounded(0..4096)));
         assert_eq!(bounded(5000, 4000), Some(GetRange::Bounded(4096..12288)));
         assert_eq!(bounded(SEGMENT_BYTES - 1, 100), Some(GetRange::Bounded(SEGMENT_BYTES - 4096..SEGMENT_BYTES)));
         assert_eq!(bounded(u64::MAX, u64::MAX), None);
-        assert_eq!(first_get(RangeSpec::Suffix { len: 8 }), Some(GetRange::Suffix(8 + 4095)));
+        assert_eq!(first_get(RangeSpec::Suffix { len: 8 }, false), Some(GetRange::Suffix(8 + 4095)));
     }
 
     #[test]

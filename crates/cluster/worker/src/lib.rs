@@ -26,6 +26,7 @@ mod listings;
 mod membership;
 mod metrics;
 mod mounts;
+mod object;
 mod obtain;
 mod peers;
 mod pins;

@@ -7,6 +7,7 @@ use forebay_transport::{Peer, Response, Service, Session};
 use forebay_types::{Error, Result};
 
 use crate::in_place::SessionPins;
+use crate::object::WantedObject;
 use crate::read::{Answer, Reader};
 use crate::serving::Serving;
 use crate::uploads::SessionUploads;
@@ -73,6 +74,16 @@ impl WorkerSession {
                 let reader = self.reader(operation, in_place);
                 let (info, start, len, read) = serving.read_latest(reader, mount, &key, range).await?;
                 with_answer(read, |in_place| DataReply::ReadLatest { info, start, len, in_place })
+            }
+            DataRequest::Stat { mount, key } => {
+                let (info, attributes) = serving.stat(mount, &key).await?;
+                reply(DataReply::Stat(info, attributes))
+            }
+            DataRequest::ReadObject { operation, mount, key, range, first, complete, in_place } => {
+                let reader = self.reader(operation, in_place);
+                let wanted = WantedObject { range, first, complete };
+                let (info, attributes, start, len, read) = serving.read_object(reader, mount, &key, wanted).await?;
+                with_answer(read, |in_place| DataReply::ReadObject { info, attributes, start, len, in_place })
             }
             DataRequest::Attach => return self.attach(),
             DataRequest::Open { mount, key } => reply(DataReply::Info(serving.open(mount, &key).await?)),

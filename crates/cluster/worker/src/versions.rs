@@ -3,7 +3,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
 
-use forebay_types::{ErrorKind, Key, MountId, ObjectInfo, ObjectVersion, Result, Validate};
+use forebay_types::{Attributes, ErrorKind, Key, MountId, ObjectInfo, ObjectVersion, Result, Validate};
 use lru::LruCache;
 use parking_lot::Mutex;
 
@@ -34,13 +34,26 @@ struct Known {
 struct Entry {
     /// None after a change: an answer that is older than it must not bring the old version back.
     info: Option<ObjectInfo>,
+    /// What was said of that version beside; none when only a listing told of it.
+    attributes: Option<Arc<Attributes>>,
     /// When the request was sent, so that nothing newer than this is claimed.
     asked: Instant,
 }
 
 impl Entry {
+    fn gone(asked: Instant) -> Self {
+        Self { info: None, attributes: None, asked }
+    }
+
+    fn is_of(&self, version: &ObjectVersion) -> bool {
+        self.info.as_ref().is_some_and(|info| info.version == *version)
+    }
+
     fn bytes(&self, name: &Name) -> usize {
-        ENTRY_BYTES + 2 * name.1.as_str().len() + self.info.as_ref().map_or(0, |info| info.version.tag.as_str().len())
+        ENTRY_BYTES
+            + 2 * name.1.as_str().len()
+            + self.info.as_ref().map_or(0, |info| info.version.tag.as_str().len())
+            + self.attributes.as_ref().map_or(0, |attributes| attributes.bytes())
     }
 }
 
@@ -75,13 +88,40 @@ impl Versions {
 
     /// Shared storage said this when it was asked at `asked`. What is known from later stays.
     pub(crate) fn learn(&self, info: &ObjectInfo, asked: Instant) {
+        self.learn_with(info, None, asked);
+    }
+
+    /// The same, with what it said beside.
+    pub(crate) fn learn_with(&self, info: &ObjectInfo, attributes: Option<Attributes>, asked: Instant) {
         let name = (info.version.mount, info.version.key.clone());
-        self.known.lock().put(name, Entry { info: Some(info.clone()), asked });
+        let mut known = self.known.lock();
+        // What was said of this version before holds as long as it is the version.
+        let before =
+            known.entries.peek(&name).filter(|entry| entry.is_of(&info.version)).and_then(|entry| entry.attributes.clone());
+        let attributes = match (attributes.map(Arc::new), before) {
+            (Some(new), Some(old)) if old.complete && !new.complete => Some(old),
+            (new, old) => new.or(old),
+        };
+        known.put(name, Entry { info: Some(info.clone()), attributes, asked });
+    }
+
+    /// What is known of a version beside it.
+    pub(crate) fn attributes(&self, version: &ObjectVersion) -> Option<Arc<Attributes>> {
+        let mut known = self.known.lock();
+        let entry = known.entries.get(&(version.mount, version.key.clone()))?;
+        entry.attributes.clone().filter(|_| entry.is_of(version))
+    }
+
+    /// Whether what is known of an object's last version goes as far as this.
+    pub(crate) fn has_attributes(&self, mount: MountId, key: &Key, complete: bool) -> bool {
+        let known = self.known.lock();
+        let entry = known.entries.peek(&(mount, key.clone()));
+        entry.and_then(|entry| entry.attributes.as_ref()).is_some_and(|attributes| attributes.complete || !complete)
     }
 
     /// The object has changed or is gone: what is known is old, and so is what is being asked now.
     pub(crate) fn unlearn(&self, mount: MountId, key: &Key) {
-        self.known.lock().put((mount, key.clone()), Entry { info: None, asked: Instant::now() });
+        self.known.lock().put((mount, key.clone()), Entry::gone(Instant::now()));
     }
 
     /// This version is not the current one any more.
@@ -90,7 +130,7 @@ impl Versions {
         let name = (version.mount, version.key.clone());
         let is_it = |entry: &Entry| entry.info.as_ref().is_some_and(|info| info.version.tag == version.tag);
         if known.entries.peek(&name).is_some_and(is_it) {
-            known.put(name, Entry { info: None, asked: Instant::now() });
+            known.put(name, Entry::gone(Instant::now()));
         }
     }
 
@@ -155,7 +195,7 @@ impl Versions {
         match &result {
             Ok(info) => self.learn(info, asked),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.known.lock().put((mount, key.clone()), Entry { info: None, asked });
+                self.known.lock().put((mount, key.clone()), Entry::gone(asked));
             }
             Err(_) => {}
         }

@@ -1,4 +1,4 @@
-use forebay_types::{ErrorKind, Key, MountId, ObjectInfo, ObjectVersion, OperationId, SegmentId};
+use forebay_types::{Attributes, ErrorKind, Key, MountId, ObjectInfo, ObjectVersion, OperationId, SegmentId};
 use serde::{Deserialize, Serialize};
 
 /// What is asked of a worker. Every reply is a [`DataReply`] of the variant named here, or [`DataReply::Failed`].
@@ -145,6 +145,31 @@ pub enum DataRequest {
     },
     /// The worker's own report: [`DataReply::Report`].
     Report,
+    /// As `Open`, with what the store says of the object beside its version: [`DataReply::Stat`].
+    Stat {
+        /// The mount.
+        mount: MountId,
+        /// The object.
+        key: Key,
+    },
+    /// As `ReadLatest`, with what the store says of the object beside its version, and with no more than the first bytes of
+    /// the range, so that who reads much may begin early: [`DataReply::ReadObject`].
+    ReadObject {
+        /// Who reads.
+        operation: OperationId,
+        /// The mount.
+        mount: MountId,
+        /// The object.
+        key: Key,
+        /// Which bytes are wanted in the end: what an object is asked for that nothing is known of.
+        range: RangeSpec,
+        /// Bytes of the answer at most; those of a suffix come whole.
+        first: u32,
+        /// The attributes must be complete, as `Attributes::complete` says.
+        complete: bool,
+        /// As in `Read`.
+        in_place: bool,
+    },
 }
 
 /// What is said to a worker without waiting for an answer.
@@ -319,6 +344,21 @@ pub enum DataReply {
     Held(Vec<Held>),
     /// To `Report`.
     Report(Box<crate::WorkerReport>),
+    /// To `Stat`.
+    Stat(ObjectInfo, Attributes),
+    /// To `ReadObject`, as `ReadLatest`.
+    ReadObject {
+        /// The version that the bytes are of.
+        info: ObjectInfo,
+        /// What the store says beside.
+        attributes: Attributes,
+        /// First byte, counted from the object's start.
+        start: u64,
+        /// Bytes.
+        len: u32,
+        /// As in `Read`.
+        in_place: Option<(u64, Span)>,
+    },
 }
 
 impl DataReply {

@@ -6,6 +6,7 @@
 //! Start with [`ForebayPath`] (what a user writes), [`ObjectVersion`] (what a read is pinned to) and
 //! [`SegmentId`] (what is placed, routed and counted).
 
+mod attributes;
 mod error;
 mod key;
 mod mount;
@@ -16,6 +17,7 @@ mod units;
 mod version;
 mod worker;
 
+pub use attributes::Attributes;
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use key::Key;
 pub use mount::{Mount, MountId, MountName, MountOptions, Validate};

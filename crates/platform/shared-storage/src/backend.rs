@@ -2,8 +2,9 @@ use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use forebay_types::{Key, ObjectInfo, Result};
+use forebay_types::{Attributes, Error, Key, ObjectInfo, Result};
 
+use crate::forward::{Forward, Forwarded, Place};
 use crate::request::{Condition, Get, Listing};
 
 /// One kind of shared storage. Keys are checked and the mount is writable where it must be before any of these is called.
@@ -11,16 +12,28 @@ use crate::request::{Condition, Get, Listing};
 pub(crate) trait Backend: Send + Sync {
     async fn check(&self) -> Result<()>;
     async fn get(&self, get: &Get<'_>) -> Result<Opened>;
-    async fn head(&self, key: &Key) -> Result<ObjectInfo>;
+    async fn head(&self, key: &Key) -> Result<(ObjectInfo, Attributes)>;
     async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<Listing>;
     async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: &Condition) -> Result<ObjectInfo>;
     async fn begin_upload(&self, key: &Key) -> Result<Box<dyn Parts>>;
     async fn delete(&self, key: &Key) -> Result<()>;
+
+    /// Where S3's own requests go; none for what does not speak S3.
+    fn s3(&self) -> Option<Place> {
+        None
+    }
+
+    /// Passes a request of S3's own on. Only where [`Self::s3`] says so.
+    async fn forward(&self, forward: Forward) -> Result<Forwarded> {
+        let _ = forward;
+        Err(Error::invalid("this storage does not speak S3"))
+    }
 }
 
 /// An object that is being read.
 pub(crate) struct Opened {
     pub(crate) info: ObjectInfo,
+    pub(crate) attributes: Attributes,
     pub(crate) range: Range<u64>,
     pub(crate) source: Box<dyn Source>,
 }

@@ -2,9 +2,9 @@ use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
-use forebay_types::{Error, ObjectInfo, Result};
+use forebay_types::{Attributes, Error, ObjectInfo, Result};
 
-use crate::backend::Source;
+use crate::backend::{Opened, Source};
 use crate::bandwidth::Outstanding;
 
 /// The bytes of a read as they come. Dropping it gives the connection up.
@@ -13,6 +13,8 @@ use crate::bandwidth::Outstanding;
 pub struct Body {
     /// The version that the bytes are of.
     pub info: ObjectInfo,
+    /// What the store says of the object beside.
+    pub attributes: Attributes,
     /// Which bytes of the object these are.
     pub range: Range<u64>,
     source: Box<dyn Source>,
@@ -21,9 +23,10 @@ pub struct Body {
 }
 
 impl Body {
-    pub(crate) fn new(info: ObjectInfo, range: Range<u64>, source: Box<dyn Source>, outstanding: Outstanding) -> Self {
+    pub(crate) fn new(opened: Opened, outstanding: Outstanding) -> Self {
+        let Opened { info, attributes, range, source } = opened;
         let left = range.end - range.start;
-        Self { info, range, source, left, outstanding }
+        Self { info, attributes, range, source, left, outstanding }
     }
 
     /// The next bytes; none when the range is complete. After an error nothing more comes.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use forebay_types::{Error, Key, Mount, MountId, MountName, ObjectInfo, Result, VersionTag};
+use forebay_types::{Attributes, Error, Key, Mount, MountId, MountName, ObjectInfo, Result, VersionTag};
 
 use crate::backend::{Backend, Opened, Parts};
 use crate::bandwidth::Limiter;
@@ -73,10 +73,13 @@ impl Backend for Files {
         read::open(self, get).await
     }
 
-    async fn head(&self, key: &Key) -> Result<ObjectInfo> {
+    async fn head(&self, key: &Key) -> Result<(ObjectInfo, Attributes)> {
         count(&self.0.tally.heads);
         let key = key.clone();
-        self.aside(move |files| files.open_file(&key).map(|(_, info)| info)).await
+        self.aside(move |files| {
+            files.open_file(&key).map(|(_, info)| (info, Attributes { complete: true, ..Attributes::default() }))
+        })
+        .await
     }
 
     async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<Listing> {

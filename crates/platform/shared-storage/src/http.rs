@@ -6,4 +6,4 @@ mod payload;
 mod tls;
 
 pub(crate) use client::{HttpClient, SendError};
-pub(crate) use payload::Payload;
+pub(crate) use payload::{BodyError, Payload};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use forebay_types::{Error, Key, Mount, ObjectInfo, ObjectVersion, Result, VersionTag};
+use forebay_types::{Attributes, Error, Key, Mount, ObjectInfo, ObjectVersion, Result, VersionTag};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
@@ -184,9 +184,9 @@ impl Backend for Objects {
         self.open_object(get).await
     }
 
-    async fn head(&self, key: &Key) -> Result<ObjectInfo> {
+    async fn head(&self, key: &Key) -> Result<(ObjectInfo, Attributes)> {
         let meta = self.store.head(&self.location(key)?).await.map_err(|error| self.failed(key.as_str(), error))?;
-        Ok(self.info_of(key, &meta))
+        Ok((self.info_of(key, &meta), Attributes { complete: true, ..Attributes::default() }))
     }
 
     async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<Listing> {
@@ -235,7 +235,7 @@ impl Backend for Objects {
         let put = put.map_err(|error| self.failed(key.as_str(), error))?;
         match &put.e_tag {
             Some(tag) => Ok(self.info(key, Some(tag), size, chrono::Utc::now().timestamp_millis())),
-            None => self.head(key).await,
+            None => self.head(key).await.map(|(info, _)| info),
         }
     }
 

@@ -4,11 +4,13 @@ mod address;
 mod answer;
 mod call;
 mod credentials;
+mod forward;
 mod get;
 mod list;
 mod profile;
 mod put;
 mod refusal;
+mod sign;
 mod upload;
 mod xml;
 
@@ -17,10 +19,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use forebay_types::{Key, Mount, ObjectInfo, ObjectVersion, Result, VersionTag};
-use http::Method;
+use forebay_types::{Attributes, Key, Mount, ObjectInfo, ObjectVersion, Result, VersionTag};
+use http::{HeaderValue, Method};
 
 use crate::backend::{Backend, Opened, Parts};
+use crate::forward::{Forward, Forwarded, Place};
 use crate::location::Bucket;
 use crate::request::{Class, Condition, Get, Listing};
 use crate::retry::Tries;
@@ -88,10 +91,12 @@ impl Backend for S3 {
         self.open_object(get).await
     }
 
-    async fn head(&self, key: &Key) -> Result<ObjectInfo> {
-        let call = Call::object(Method::HEAD, Kind::Head, self.bucket.full_key(key.as_str()), key.as_str());
+    async fn head(&self, key: &Key) -> Result<(ObjectInfo, Attributes)> {
+        let mut call = Call::object(Method::HEAD, Kind::Head, self.bucket.full_key(key.as_str()), key.as_str());
+        call.headers.insert(answer::CHECKSUM_MODE, HeaderValue::from_static("ENABLED"));
         let answer = self.call(&call, Class::Demand).await?;
-        answer::info_of(self, key, answer.headers(), answer::length(answer.headers()))
+        let info = answer::info_of(self, key, answer.headers(), answer::length(answer.headers()))?;
+        Ok((info, answer::attributes(answer.headers(), true)))
     }
 
     async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<Listing> {
@@ -104,6 +109,18 @@ impl Backend for S3 {
 
     async fn begin_upload(&self, key: &Key) -> Result<Box<dyn Parts>> {
         Ok(Box::new(upload::S3Parts::begin(self.clone(), key).await?))
+    }
+
+    fn s3(&self) -> Option<Place> {
+        Some(Place {
+            bucket: self.bucket.name.clone(),
+            prefix: self.bucket.prefix.clone(),
+            endpoint: self.address.endpoint().into(),
+        })
+    }
+
+    async fn forward(&self, forward: Forward) -> Result<Forwarded> {
+        self.pass_on(forward).await
     }
 
     async fn delete(&self, key: &Key) -> Result<()> {

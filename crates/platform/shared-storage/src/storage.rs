@@ -3,13 +3,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_types::{Error, Key, Mount, MountId, MountName, ObjectInfo, Result};
+use forebay_types::{Attributes, Error, Key, Mount, MountId, MountName, ObjectInfo, Result};
 
 use crate::backend::Backend;
 use crate::bandwidth::{Limiter, Yielding};
 use crate::body::Body;
 use crate::counters::{Counters, Tally};
 use crate::files::Files;
+use crate::forward::{Forward, Forwarded, Place};
 use crate::http::HttpClient;
 use crate::location::Location;
 use crate::objects::Objects;
@@ -135,13 +136,35 @@ impl Storage {
         self.readable(get.key)?;
         let opened = self.0.backend.get(&get).await?;
         let outstanding = self.0.limiter.outstanding(opened.range.end - opened.range.start);
-        Ok(Body::new(opened.info, opened.range, opened.source, outstanding))
+        Ok(Body::new(opened, outstanding))
     }
 
     /// The version that an object has now.
     pub async fn head(&self, key: &Key) -> Result<ObjectInfo> {
+        self.stat(key).await.map(|(info, _)| info)
+    }
+
+    /// The version that an object has now, and what the store says of it beside.
+    pub async fn stat(&self, key: &Key) -> Result<(ObjectInfo, Attributes)> {
         self.readable(key)?;
         self.0.backend.head(key).await
+    }
+
+    /// Where requests of S3's own go, when shared storage speaks S3.
+    pub fn s3(&self) -> Option<Place> {
+        self.0.backend.s3()
+    }
+
+    /// Passes a request of S3's own on and its answer back, whatever it says. `Invalid` when shared storage does not speak
+    /// S3, `Denied` for a write to a read-only mount, `Retry` when there was no answer.
+    pub async fn forward(&self, forward: Forward) -> Result<Forwarded> {
+        if let Some(key) = &forward.key {
+            self.readable(key)?;
+        }
+        if self.0.mount.options.read_only && !matches!(forward.method, http::Method::GET | http::Method::HEAD) {
+            return Err(Error::denied(format!("mount {} is read-only", self.0.mount.name)));
+        }
+        self.0.backend.forward(forward).await
     }
 
     /// A page of at most `limit` objects and folders whose keys start with `prefix`, in byte order, from behind `after`.

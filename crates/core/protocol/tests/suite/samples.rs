@@ -38,6 +38,16 @@ pub fn requests() -> Vec<DataRequest> {
         DataRequest::Keep { segments: vec![segment, segment], keep: false },
         DataRequest::Held { segments: vec![] },
         DataRequest::Report,
+        DataRequest::Stat { mount: MountId(1), key: key("a//b ") },
+        DataRequest::ReadObject {
+            operation: OperationId(1),
+            mount: MountId(1),
+            key: key("a"),
+            range: RangeSpec::From { start: 0 },
+            first: 4 << 20,
+            complete: true,
+            in_place: true,
+        },
     ]
 }
 
@@ -56,6 +66,8 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Freed { bytes: 0 },
         DataReply::Held(vec![Held { dram_bytes: 1, disk_bytes: 2, bytes: 3, keep: true }]),
         DataReply::Report(Box::new(report())),
+        DataReply::Stat(info(), attributes()),
+        DataReply::ReadObject { info: info(), attributes: attributes(), start: 1, len: 2, in_place: None },
     ]
 }
 
@@ -153,4 +165,8 @@ pub fn control_replies() -> Vec<ControlReply> {
         ControlReply::Status(Box::new(status)),
         ControlReply::Done,
     ]
+}
+
+fn attributes() -> Attributes {
+    Attributes { headers: vec![("x-amz-meta-a".into(), b"caf\xe9".to_vec())], complete: true }
 }

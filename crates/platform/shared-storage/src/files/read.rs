@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use forebay_types::{Error, Key, ObjectInfo, Result};
+use forebay_types::{Attributes, Error, Key, ObjectInfo, Result};
 use rustix::buffer::spare_capacity;
 use rustix::fs::fstat;
 use rustix::io::{Errno, pread};
@@ -33,7 +33,7 @@ pub(super) async fn open(files: &Files, get: &Get<'_>) -> Result<Opened> {
         left: range.clone(),
         turn: files.0.limiter.turn(get.class),
     };
-    Ok(Opened { info, range, source: Box::new(source) })
+    Ok(Opened { info, attributes: Attributes { complete: true, ..Attributes::default() }, range, source: Box::new(source) })
 }
 
 /// A range of one open file.

@@ -2,7 +2,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use forebay_types::{Error, ErrorKind, Key, ObjectInfo, Result, VersionTag};
+use forebay_types::{Attributes, Error, ErrorKind, Key, ObjectInfo, Result, VersionTag};
 use futures::StreamExt;
 use object_store::{GetOptions, ObjectStoreExt};
 
@@ -34,7 +34,7 @@ impl Objects {
             yielding: Arc::clone(&self.common.yielding),
             _demand: demand,
         };
-        Ok(Opened { info, range, source: Box::new(source) })
+        Ok(Opened { info, attributes: Attributes { complete: true, ..Attributes::default() }, range, source: Box::new(source) })
     }
 
     async fn open_range(

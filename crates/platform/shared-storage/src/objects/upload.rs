@@ -75,7 +75,7 @@ impl Parts for ObjectParts {
         let parts = self.parts(parts)?;
         let done = self.objects.uploads.complete_multipart(&self.location, &self.id, parts).await;
         done.map_err(|error| self.objects.failed(self.key.as_str(), error))?;
-        self.objects.head(&self.key).await
+        self.objects.head(&self.key).await.map(|(info, _)| info)
     }
 
     async fn abort(&self) -> Result<()> {

@@ -7,7 +7,7 @@ use super::profile::{Profile, env};
 use crate::location::Bucket;
 
 /// What a signature's URI keeps of a query's text; everything else is percent-encoded.
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+pub(super) const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// As [`UNRESERVED`], for keys, which keep their slashes.
 const UNRESERVED_OR_SLASH: &AsciiSet = &UNRESERVED.remove(b'/');
 
@@ -77,7 +77,7 @@ impl Address {
         }
         for (at, (name, value)) in query.iter().enumerate() {
             uri.push(if at == 0 { '?' } else { '&' });
-            uri.push_str(name);
+            uri.extend(utf8_percent_encode(name, UNRESERVED));
             uri.push('=');
             uri.extend(utf8_percent_encode(value, UNRESERVED));
         }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use chrono::DateTime;
-use forebay_types::{Error, Key, ObjectInfo, Result, VersionTag};
+use forebay_types::{Attributes, Error, Key, ObjectInfo, Result, VersionTag};
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, HeaderName, LAST_MODIFIED};
 use http::{HeaderMap, Response, StatusCode};
 
@@ -16,6 +16,37 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
 
 pub(super) fn length(headers: &HeaderMap) -> Option<u64> {
     text(headers, CONTENT_LENGTH)?.trim().parse().ok()
+}
+
+/// Asks for the checksums of a whole object.
+pub(super) const CHECKSUM_MODE: HeaderName = HeaderName::from_static("x-amz-checksum-mode");
+/// Headers of an answer that say something of the object, beside all of `x-amz-` but [`NOT_KEPT`].
+const KEPT: [&str; 6] =
+    ["cache-control", "content-disposition", "content-encoding", "content-language", "content-type", "expires"];
+/// What says something of the answer.
+const NOT_KEPT: [&str; 5] =
+    ["x-amz-bucket-region", "x-amz-delete-marker", "x-amz-id-2", "x-amz-mp-parts-count", "x-amz-request-id"];
+/// Bytes of attributes at most; S3 allows 2 KiB of user metadata and as much of others.
+const ATTRIBUTES_BYTES_MAX: usize = 16 << 10;
+
+/// What an answer says of the object beside its version. `whole`: it is of all of the object, and was asked for checksums.
+pub(super) fn attributes(headers: &HeaderMap, whole: bool) -> Attributes {
+    let mut attributes = Attributes { headers: Vec::new(), complete: whole };
+    let mut bytes = 0;
+    for (name, value) in headers {
+        let name = name.as_str();
+        let kept = KEPT.contains(&name) || (name.starts_with("x-amz-") && !NOT_KEPT.contains(&name));
+        // A checksum that comes with a part may be the part's.
+        if !kept || (!whole && name.starts_with("x-amz-checksum-")) {
+            continue;
+        }
+        bytes += name.len() + value.len();
+        if bytes > ATTRIBUTES_BYTES_MAX {
+            break;
+        }
+        attributes.headers.push((name.into(), value.as_bytes().to_vec()));
+    }
+    attributes
 }
 
 /// Milliseconds since the Unix epoch.

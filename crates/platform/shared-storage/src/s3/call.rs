@@ -32,7 +32,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    fn counter(self, tally: &Tally) -> &AtomicU64 {
+    pub(super) fn counter(self, tally: &Tally) -> &AtomicU64 {
         match self {
             Self::Get => &tally.gets,
             Self::Head => &tally.heads,

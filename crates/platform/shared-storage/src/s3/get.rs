@@ -2,14 +2,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use forebay_types::{Error, Key, ObjectInfo, Result, VersionTag};
+use forebay_types::{Attributes, Error, Key, ObjectInfo, Result, VersionTag};
 use futures::StreamExt;
 use http::header::{IF_MATCH, RANGE};
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::S3;
-use super::answer::{info_of, is_etag, range_of};
+use super::answer::{self, info_of, is_etag, range_of};
 use super::call::{Call, Kind};
 use crate::backend::Opened;
 use crate::request::{Class, Get, GetRange};
@@ -21,7 +21,7 @@ impl S3 {
     pub(super) async fn open_object(&self, get: &Get<'_>) -> Result<Opened> {
         let demand = (get.class == Class::Demand).then(|| self.common.yielding.demand());
         let mut tries = TryState::new();
-        let (info, range, chunks) = loop {
+        let (info, attributes, range, chunks) = loop {
             match self.attempt_get(get.key, &get.range, get.if_match, get.class).await {
                 Ok(opened) => break opened,
                 Err(failure) => tries.pause(self.common.policy, &self.common.tally, failure).await?,
@@ -40,7 +40,7 @@ impl S3 {
             yielding: Arc::clone(&self.common.yielding),
             _demand: demand,
         };
-        Ok(Opened { info, range, source: Box::new(source) })
+        Ok(Opened { info, attributes, range, source: Box::new(source) })
     }
 
     async fn attempt_get(
@@ -49,13 +49,14 @@ impl S3 {
         wanted: &GetRange,
         if_match: Option<&VersionTag>,
         class: Class,
-    ) -> Result<(ObjectInfo, Range<u64>, Chunks), Failure> {
+    ) -> Result<(ObjectInfo, Attributes, Range<u64>, Chunks), Failure> {
         let mut call = Call::object(Method::GET, Kind::Get, self.bucket.full_key(key.as_str()), key.as_str());
         if let Some(tag) = if_match.filter(|tag| is_etag(tag)) {
             call.header(IF_MATCH, tag.as_str())?;
         }
-        if let Some(range) = range_header(wanted) {
-            call.header(RANGE, &range)?;
+        match range_header(wanted) {
+            Some(range) => call.header(RANGE, &range)?,
+            None => call.header(answer::CHECKSUM_MODE, "ENABLED")?,
         }
         let answer = match self.attempt(&call, class).await {
             Err(failure) if failure.is(416) && wanted.starts_at_first() => {
@@ -75,7 +76,9 @@ impl S3 {
         if let Some(tag) = if_match.filter(|tag| **tag != info.version.tag) {
             return Err(Error::conflict(format!("{path}: version {tag} was asked for, it is {} now", info.version.tag)).into());
         }
-        Ok((info, sent.range, self.chunks(&path, answer, sent.skip)))
+        let whole = answer.status() == StatusCode::OK;
+        let attributes = answer::attributes(answer.headers(), whole && !call.headers.contains_key(RANGE));
+        Ok((info, attributes, sent.range, self.chunks(&path, answer, sent.skip)))
     }
 
     fn chunks(&self, path: &str, answer: Response<Incoming>, skip: u64) -> Chunks {
@@ -104,7 +107,7 @@ struct Version {
 #[async_trait]
 impl Reopen for Version {
     async fn reopen(&self, range: Range<u64>) -> Result<Chunks, Failure> {
-        let (_, range_there, chunks) =
+        let (_, _, range_there, chunks) =
             self.s3.attempt_get(&self.key, &GetRange::Bounded(range.clone()), Some(&self.tag), self.class).await?;
         assert_eq!(range_there, range, "a version has one size");
         Ok(chunks)

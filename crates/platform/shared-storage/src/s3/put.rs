@@ -32,7 +32,7 @@ impl S3 {
     pub(super) async fn written(&self, key: &Key, headers: &HeaderMap, size: u64) -> Result<ObjectInfo> {
         match headers.contains_key(ETAG) {
             true => info_of(self, key, headers, Some(size)),
-            false => self.head(key).await,
+            false => self.head(key).await.map(|(info, _)| info),
         }
     }
 

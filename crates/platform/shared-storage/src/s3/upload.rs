@@ -125,7 +125,7 @@ impl Parts for S3Parts {
                 }
                 // An earlier try whose answer was lost may have done it: then the upload is gone and the object is there.
                 Err(failure) if tries.is_again() && failure.error.kind() == ErrorKind::NotFound => {
-                    return match self.s3.head(&self.key).await {
+                    return match self.s3.head(&self.key).await.map(|(info, _)| info) {
                         Ok(info) if info.version.size == size => Ok(info),
                         _ => Err(failure.error),
                     };
