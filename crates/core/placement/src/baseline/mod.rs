@@ -33,6 +33,10 @@ impl Ladder {
         self.order.insert((self.loads[at], self.ties[at], worker));
     }
 
+    fn load(&self, worker: u32) -> u64 {
+        self.loads[worker as usize]
+    }
+
     /// The least loaded worker that is `fit`.
     fn least(&self, fit: impl Fn(u32) -> bool) -> Option<u32> {
         self.order.iter().map(|(_, _, worker)| *worker).find(|worker| fit(*worker))

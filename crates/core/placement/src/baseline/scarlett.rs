@@ -38,7 +38,10 @@ pub(crate) fn scarlett(
     let mut holders: Vec<Vec<u32>> = vec![Vec::new(); snapshot.segments.len()];
     let load = |segment: u32, goal: usize| (concurrent(of(segment)) * GRAIN) as u64 / goal.max(1) as u64 + 1;
     for (segment, goal) in order.iter().zip(&goals) {
-        for worker in snapshot.held.of(*segment).iter().copied().filter(|worker| (*worker as usize) < workers).take(*goal) {
+        // Where it has too many, the most loaded workers give theirs up.
+        let mut held: Vec<u32> = snapshot.held.of(*segment).iter().copied().filter(|at| (*at as usize) < workers).collect();
+        held.sort_by_key(|worker| ladder.load(*worker));
+        for worker in held.into_iter().take(*goal) {
             if packing.bytes[worker as usize] >= of(*segment).bytes {
                 packing.bytes[worker as usize] -= of(*segment).bytes;
                 ladder.add(worker, load(*segment, *goal));
