@@ -1,1 +1,18 @@
 //! Discrete-event models of a cluster that run the decision code as it is.
+//!
+//! Owns: a model of workers, links, clients and time, and workloads to put on it. Never does: a decision. What is
+//! replicated, placed, routed and collected comes from `forebay-placement`, by the same functions that the coordinator
+//! and the client call, so that what is measured here is what a cluster does. A run is a function of its arguments.
+
+mod cluster;
+mod decide;
+mod metrics;
+mod random;
+mod scenario;
+mod workload;
+
+pub use cluster::{ClusterSettings, Fact, Knowledge, Observer, Routing, Straggler, Unobserved};
+pub use decide::Leading;
+pub use metrics::Outcome;
+pub use scenario::{Load, Scenario, Way};
+pub use workload::{Micros, Query, Recorded, Synthetic};

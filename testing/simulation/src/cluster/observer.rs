@@ -1,0 +1,43 @@
+use crate::workload::Micros;
+
+/// What an oracle may want to know of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fact {
+    /// A query came with that many accesses.
+    Asked { query: u64, accesses: usize },
+    /// An access was taken by a worker and will be answered at `done`.
+    Accepted { query: u64, segment: u32, worker: u32, done: Micros },
+    /// An access was answered out of shared storage by a worker that has no room.
+    PassedThrough { query: u64, segment: u32, worker: u32 },
+    /// The last access of a query is answered at `done`.
+    Answered { query: u64, done: Micros },
+    /// A worker began to load a segment.
+    Loading { segment: u32, worker: u32 },
+    /// A worker has a segment.
+    Loaded { segment: u32, worker: u32 },
+    /// A replica was deleted because a plan no longer has it.
+    Deleted { segment: u32, worker: u32 },
+    /// A replica was deleted to make room.
+    Collected { segment: u32, worker: u32 },
+    /// A client has a new table.
+    Polled { client: u32, version: u64 },
+    /// A plan was made; tables of `version` name what it names.
+    Planned { version: u64 },
+    /// A table of `version` names the replica.
+    Named { version: u64, segment: u32, worker: u32 },
+}
+
+/// Watches a run.
+pub trait Observer {
+    /// Called for each fact, in the order of time.
+    fn see(&mut self, now: Micros, fact: Fact);
+}
+
+/// Watches nothing.
+#[derive(Debug, Default)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    #[inline]
+    fn see(&mut self, _: Micros, _: Fact) {}
+}

@@ -1,0 +1,73 @@
+use std::collections::VecDeque;
+
+use crate::workload::Micros;
+
+/// What a worker has of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Has {
+    Nothing,
+    /// From that time on; until then what asks for it waits.
+    Loading(Micros),
+    All,
+}
+
+/// An access that isn't answered yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) done: Micros,
+    pub(crate) client: u32,
+}
+
+/// One server with a queue. Since service is first in, first out and its length is known, an access's end is known when
+/// it arrives; the queue itself is kept for those who ask how long it is.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) has: Vec<Has>,
+    pub(crate) replicas: usize,
+    pub(crate) queue: VecDeque<Waiting>,
+    pub(crate) free_at: Micros,
+    pub(crate) link_free_at: Micros,
+    pub(crate) busy: Micros,
+    /// Accesses and service time since the last plan, which is what a worker reports.
+    pub(crate) served: u64,
+    pub(crate) served_time: Micros,
+}
+
+impl Worker {
+    pub(crate) fn new(segments: usize) -> Self {
+        Self {
+            has: vec![Has::Nothing; segments],
+            replicas: 0,
+            queue: VecDeque::new(),
+            free_at: 0,
+            link_free_at: 0,
+            busy: 0,
+            served: 0,
+            served_time: 0,
+        }
+    }
+
+    /// Puts an access of `service` at the end of the queue; when it will be answered.
+    pub(crate) fn accept(&mut self, now: Micros, service: Micros, client: u32) -> Micros {
+        let done = self.free_at.max(now) + service;
+        self.free_at = done;
+        self.busy += service;
+        self.served += 1;
+        self.served_time += service;
+        self.queue.push_back(Waiting { done, client });
+        done
+    }
+
+    /// Starts to load a segment; when it will be there.
+    pub(crate) fn load(&mut self, now: Micros, time: Micros, segment: u32) -> Micros {
+        let ready = now + time;
+        self.has[segment as usize] = Has::Loading(ready);
+        self.replicas += 1;
+        ready
+    }
+
+    pub(crate) fn drop_replica(&mut self, segment: u32) {
+        self.has[segment as usize] = Has::Nothing;
+        self.replicas -= 1;
+    }
+}

@@ -1,0 +1,252 @@
+use forebay_placement::{
+    Holdings, InFlight, Plan, PlanSettings, Policy, Popularity, Replica, SegmentDemand, Snapshot, Usage, WorkerRoom, changes,
+    garbage, holder, measured_speed, plan,
+};
+use forebay_types::{RouteKey, SegmentId, WorkerId};
+
+use crate::cluster::{ClusterSettings, Concurrent, Has, Worker};
+use crate::workload::Micros;
+
+/// What a cluster tells at the end of a window.
+pub(crate) struct State<'a> {
+    pub(crate) now: Micros,
+    /// Segments that there are.
+    pub(crate) known: usize,
+    /// Accesses of each segment in the window.
+    pub(crate) counts: &'a [u64],
+    pub(crate) concurrency: Option<&'a [Concurrent]>,
+    pub(crate) workers: &'a [Worker],
+    pub(crate) cluster: &'a ClusterSettings,
+}
+
+/// What the cluster is to do, in this order. Pairs are (segment, worker).
+#[derive(Debug, Default)]
+pub(crate) struct Steps {
+    pub(crate) collect: Vec<(u32, u32)>,
+    pub(crate) delete: Vec<(u32, u32)>,
+    pub(crate) load: Vec<(u32, u32)>,
+    /// Replicas of the plan.
+    pub(crate) planned: u64,
+}
+
+/// How a cluster is led.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leading {
+    /// How plans are made.
+    pub plan: PlanSettings,
+    /// Replicas of each segment at least.
+    pub minimum: u32,
+    /// Whether a new segment starts with the popularity of the previous newest one, and is planned for at once.
+    pub fresh_popularity: bool,
+    /// Share of a worker's room from which garbage is collected; none: it isn't.
+    pub garbage_from: Option<f64>,
+    /// Whether replicas stay as long as a client's table may name them.
+    pub make_before_break: bool,
+    /// Whether workers' measured speeds are planned with; otherwise they count as equal.
+    pub measured_speed: bool,
+}
+
+impl Leading {
+    /// By a policy, with everything that belongs to it.
+    pub fn by(policy: Policy) -> Self {
+        let own = policy == Policy::Getafix;
+        Self {
+            plan: PlanSettings::of(policy),
+            minimum: 1,
+            fresh_popularity: own,
+            garbage_from: Some(0.8),
+            make_before_break: true,
+            measured_speed: own,
+        }
+    }
+}
+
+/// The coordinator's part: it keeps popularity and the last plan, and asks `forebay-placement` for everything else.
+pub(crate) struct Planner {
+    leading: Leading,
+    workers: Vec<WorkerId>,
+    rooms: Vec<WorkerRoom>,
+    speeds: Vec<Option<f64>>,
+    popularity: Popularity,
+    segments: usize,
+    window: u64,
+    plan: Plan,
+    /// When each named replica was last in a plan.
+    named: Vec<(Micros, Holdings)>,
+    poll: Micros,
+}
+
+impl Planner {
+    pub(crate) fn new(leading: Leading, cluster: &ClusterSettings, segments: usize) -> Self {
+        let bytes = cluster.room.map_or(u64::MAX, |room| room as u64);
+        let rooms = WorkerRoom::equal(cluster.workers as u32).into_iter().map(|room| WorkerRoom { bytes, ..room });
+        Self {
+            leading,
+            workers: (0..cluster.workers as u64).map(WorkerId).collect(),
+            rooms: rooms.collect(),
+            speeds: vec![None; cluster.workers],
+            popularity: Popularity::new(0),
+            segments,
+            window: 0,
+            plan: Plan::default(),
+            named: Vec::new(),
+            poll: cluster.poll,
+        }
+    }
+
+    pub(crate) fn needs_concurrency(&self) -> bool {
+        matches!(self.leading.plan.policy, Policy::Scarlett { .. })
+    }
+
+    /// Where a segment is read from that no table names: its rendezvous holder.
+    pub(crate) fn home(&self, segment: u32) -> u32 {
+        let route = RouteKey(u64::from(segment).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        holder(route, &self.workers).map_or(0, |worker| worker.0 as u32)
+    }
+
+    /// What is held at the start, before anything is known of popularity: two replicas of each segment, which a warm-up
+    /// is enough for to become what the policy wants; one where room is scarce.
+    pub(crate) fn initial(&mut self, known: usize) -> Vec<(u32, u32)> {
+        let scarce = self.rooms.iter().any(|room| room.bytes < u64::MAX);
+        let policy = match self.leading.plan.policy {
+            policy @ Policy::Uniform { .. } => policy,
+            _ => Policy::Uniform { replicas: if scarce { 1.0 } else { 2.0 } },
+        };
+        let demands: Vec<SegmentDemand> = (0..known as u32).map(|at| demand(at, 1, 1)).collect();
+        let held = Holdings::none();
+        let settings = PlanSettings { policy, ..self.leading.plan };
+        self.plan = plan(&Snapshot { segments: &demands, workers: &self.rooms, held: &held }, &settings);
+        self.plan.holdings().pairs().collect()
+    }
+
+    /// Who takes a segment that has come into being, unasked.
+    pub(crate) fn fresh(&mut self, segment: u32) -> Vec<u32> {
+        if self.leading.fresh_popularity && segment > 0 {
+            self.popularity.start_like(name(segment), name(segment - 1));
+        }
+        vec![self.home(segment)]
+    }
+
+    /// A window has ended.
+    pub(crate) fn plan(&mut self, state: &State<'_>) -> Steps {
+        self.window += 1;
+        self.popularity.close(self.window);
+        for (segment, count) in (0..).zip(state.counts).filter(|(_, count)| **count > 0) {
+            let usage = Usage { accesses: *count as f64, ..Usage::default() };
+            self.popularity.add(self.window, name(segment), usage);
+        }
+        if self.leading.measured_speed {
+            self.measure(state.workers);
+        }
+        let mut demands: Vec<SegmentDemand> =
+            (0..state.known).map(|at| demand(at as u32, self.popularity.count(name(at as u32)), self.leading.minimum)).collect();
+        if let Some(concurrency) = state.concurrency {
+            for (demand, concurrent) in demands.iter_mut().zip(concurrency) {
+                (demand.concurrent_peak, demand.concurrent_mean) = (concurrent.peak, concurrent.mean);
+            }
+        }
+        let (held, loading) = holdings(state.workers);
+        let named = self.names(state.now);
+        let snapshot = Snapshot { segments: &demands, workers: &self.rooms, held: &held };
+        let plan = plan(&snapshot, &self.leading.plan);
+        let changes = changes(&snapshot, &plan, &InFlight { loading: &loading, named: &named });
+        let mut steps = Steps {
+            planned: plan.replicas,
+            delete: changes.delete,
+            load: changes.load.iter().map(|load| (load.segment, load.worker)).collect(),
+            collect: Vec::new(),
+        };
+        self.plan = plan;
+        self.named.push((state.now, self.plan.holdings()));
+        steps.collect = self.garbage(state, &demands, &named, &steps);
+        steps
+    }
+
+    /// Speeds from what workers served in how much time.
+    fn measure(&mut self, workers: &[Worker]) {
+        for (at, worker) in workers.iter().enumerate() {
+            self.speeds[at] = measured_speed(self.speeds[at], worker.served, worker.served_time);
+        }
+        let known: Vec<f64> = self.speeds.iter().copied().flatten().collect();
+        let usual = known.iter().sum::<f64>() / known.len().max(1) as f64;
+        for (room, speed) in self.rooms.iter_mut().zip(&self.speeds) {
+            room.speed = speed.unwrap_or(usual);
+        }
+    }
+
+    /// Replicas that some client's table may name: those of the last plan, and of plans that were in force within a poll.
+    fn names(&mut self, now: Micros) -> Holdings {
+        if !self.leading.make_before_break {
+            return Holdings::none();
+        }
+        // A plan is in force until the next one, and is named for a poll longer.
+        let poll = self.poll;
+        let last = self.named.len().saturating_sub(1);
+        let ends: Vec<Micros> = self.named.iter().skip(1).map(|(at, _)| *at).collect();
+        let mut at = 0;
+        self.named.retain(|_| {
+            at += 1;
+            at - 1 == last || ends[at - 1] + poll > now
+        });
+        Holdings::from_pairs(self.segments, self.named.iter().flat_map(|(_, held)| held.pairs().collect::<Vec<_>>()))
+    }
+
+    /// What to drop where a worker has passed its threshold, or would by what it is to load.
+    fn garbage(&self, state: &State<'_>, demands: &[SegmentDemand], named: &Holdings, steps: &Steps) -> Vec<(u32, u32)> {
+        let (Some(from), Some(room)) = (self.leading.garbage_from, state.cluster.room) else { return Vec::new() };
+        let mut dropped = Vec::new();
+        for (at, worker) in (0..).zip(state.workers) {
+            let coming = steps.load.iter().filter(|load| load.1 == at).count();
+            if (worker.replicas + coming) as f64 <= from * room as f64 {
+                continue;
+            }
+            let replicas: Vec<Replica> = (0..state.known as u32)
+                .filter(|segment| worker.has[*segment as usize] != Has::Nothing && !steps.delete.contains(&(*segment, at)))
+                .map(|segment| Replica {
+                    segment,
+                    bytes: 1,
+                    share: self.plan.holders(segment).iter().find(|share| share.worker == at).map_or(0, |share| share.count),
+                    count: demands[segment as usize].count,
+                    stays: named.holds(segment, at),
+                })
+                .collect();
+            let room_left = (room as f64 * from - coming as f64).max(0.0);
+            dropped.extend(garbage(&replicas, room as u64, room_left / room as f64).into_iter().map(|segment| (segment, at)));
+        }
+        dropped
+    }
+
+    /// The routing table: the plan's holders that hold, in their proportions; all that hold where none of them does.
+    pub(crate) fn routes(&self, workers: &[Worker], holders: &[Vec<u32>]) -> Vec<Vec<(u32, u32)>> {
+        let routes = (0..).zip(holders).map(|(segment, holders)| {
+            let has = |worker: u32| workers[worker as usize].has[segment as usize] == Has::All;
+            let mut routes = self.plan.routing(segment);
+            routes.retain(|(worker, _)| has(*worker));
+            if routes.is_empty() {
+                routes = holders.iter().filter(|worker| has(**worker)).map(|worker| (*worker, 1)).collect();
+            }
+            routes
+        });
+        routes.collect()
+    }
+}
+
+/// A segment's name where the decisions want one.
+fn name(segment: u32) -> SegmentId {
+    SegmentId(u128::from(segment))
+}
+
+fn demand(order: u32, count: u64, minimum: u32) -> SegmentDemand {
+    SegmentDemand { count, bytes: 1, minimum, order, ..SegmentDemand::default() }
+}
+
+/// What is held, and what is on its way.
+fn holdings(workers: &[Worker]) -> (Holdings, Holdings) {
+    let pairs = |which: fn(&Has) -> bool| {
+        let of = (0..).zip(workers).flat_map(move |(at, worker)| {
+            (0..).zip(&worker.has).filter(move |(_, has)| which(has)).map(move |(segment, _)| (segment, at))
+        });
+        Holdings::from_pairs(workers.first().map_or(0, |worker| worker.has.len()), of)
+    };
+    (pairs(|has| *has == Has::All), pairs(|has| matches!(has, Has::Loading(_))))
+}
