@@ -14,5 +14,5 @@ mod workload;
 pub use cluster::{ClusterSettings, Fact, Knowledge, Observer, Routing, Straggler, Unobserved};
 pub use decide::Leading;
 pub use metrics::Outcome;
-pub use scenario::{Load, Scenario, Way};
+pub use scenario::{Scenario, Way, Workload};
 pub use workload::{Micros, Query, Recorded, Synthetic};

@@ -5,7 +5,7 @@ use crate::workload::{Micros, Recorded, Synthetic};
 
 /// What is put on a cluster.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Load {
+pub enum Workload {
     /// Made up.
     Synthetic(Synthetic),
     /// As it was recorded, sped up or slowed down to the scenario's utilisation.
@@ -18,7 +18,7 @@ pub struct Scenario {
     /// The cluster.
     pub cluster: ClusterSettings,
     /// The work.
-    pub load: Load,
+    pub workload: Workload,
     /// Share of what all workers can serve that is asked for.
     pub utilisation: f64,
 }
@@ -36,7 +36,7 @@ impl Scenario {
     /// `segments` on `workers` at `utilisation`, with Zipf exponent `theta`, and all else as usual.
     pub fn new(workers: usize, segments: usize, utilisation: f64, theta: f64) -> Self {
         let cluster = ClusterSettings { workers, ..ClusterSettings::default() };
-        Self { cluster, load: Load::Synthetic(Synthetic::new(segments, theta)), utilisation }
+        Self { cluster, workload: Workload::Synthetic(Synthetic::new(segments, theta)), utilisation }
     }
 
     /// One run: a function of its arguments.
@@ -58,12 +58,12 @@ impl Scenario {
         leading.plan.seed ^= seed;
         let mut planner = Planner::new(leading, &self.cluster, what.segments + what.fresh.len());
         let accesses_per_sec = self.utilisation * self.cluster.capacity();
-        match &self.load {
-            Load::Synthetic(load) => {
+        match &self.workload {
+            Workload::Synthetic(load) => {
                 let queries = load.queries(accesses_per_sec / load.mean_accesses(), self.cluster.clients, seed);
                 run(&what, &mut planner, queries, observer)
             }
-            Load::Recorded(load) => {
+            Workload::Recorded(load) => {
                 let queries_per_sec = accesses_per_sec / load.mean_accesses();
                 let length = load.queries().len() as f64 / queries_per_sec * 1e6;
                 let stretch = length / load.length().max(1) as f64;
@@ -74,9 +74,9 @@ impl Scenario {
 
     /// Segments at the start, and when others come.
     fn segments(&self) -> (usize, Vec<Micros>) {
-        match &self.load {
-            Load::Recorded(load) => (load.paths().len(), Vec::new()),
-            Load::Synthetic(load) => {
+        match &self.workload {
+            Workload::Recorded(load) => (load.paths().len(), Vec::new()),
+            Workload::Synthetic(load) => {
                 let times = load.fresh_every.map(|every| (1..=load.fresh_most as u64).map(|n| n * every).collect());
                 (load.segments, times.unwrap_or_default())
             }

@@ -3,7 +3,8 @@
 pub struct Candidate {
     /// Its part of the segment's accesses, in any unit: the routing table's.
     pub weight: u32,
-    /// Requests in its worker's queue when it last said so; none: nothing is known of late.
+    /// Requests that are expected in its worker's queue, in any unit that is the same for all, as by
+    /// [`QueueView`](crate::QueueView); none: nothing is known of late.
     pub queue: Option<u32>,
 }
 

@@ -1,10 +1,10 @@
 use std::rc::Rc;
 
-use forebay_placement::Candidate;
+use forebay_placement::{Candidate, QueueView};
 
 use crate::cluster::concurrency::InFlight;
 use crate::cluster::events::{Event, Events};
-use crate::cluster::routing::{Client, Heard, Table};
+use crate::cluster::routing::{Client, Table};
 use crate::cluster::worker::{Has, Worker};
 use crate::cluster::{ClusterSettings, Fact, Observer, Routing};
 use crate::decide::{Planner, State};
@@ -101,7 +101,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             events.push(first, Event::Poll { client: client as u32, periodic: true });
         }
         let table = Rc::new(Table { version: 0, routes: vec![Vec::new(); total] });
-        let client = || Client { table: table.clone(), polled_at: 0, heard: vec![Heard::default(); cluster.workers] };
+        let client = || Client { table: table.clone(), polled_at: 0, queues: vec![QueueView::default(); cluster.workers] };
         let mut engine = Self {
             cluster,
             routing: what.routing,
@@ -255,7 +255,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let query = &mut self.pending[slot as usize];
         let service = self.cluster.service_at(worker as usize, self.workers[worker as usize].free_at.max(now));
         let done = self.workers[worker as usize].accept(now, service, query.client);
-        self.clients[query.client as usize].heard[worker as usize].in_flight += 1;
+        self.clients[query.client as usize].queues[worker as usize].sent();
         if let Some(in_flight) = &mut self.in_flight {
             in_flight.add(segment, now, done);
         }

@@ -1,13 +1,10 @@
 use std::rc::Rc;
 
-use forebay_placement::{Candidate, Pick, pick};
+use forebay_placement::{Candidate, Pick, QueueView, pick};
 
 use crate::cluster::Observer;
 use crate::cluster::engine::Engine;
 use crate::workload::Micros;
-
-/// How old an answer may be to say something of its worker's queue.
-const FRESH_ANSWER: Micros = 1_000_000;
 
 /// How a client chooses among the workers that its table names for a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,23 +43,12 @@ pub(crate) struct Table {
     pub(crate) routes: Vec<Vec<(u32, u32)>>,
 }
 
-/// What a client knows of one worker's queue.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Heard {
-    /// Accesses of others that waited when the last answer left.
-    pub(crate) others: u32,
-    /// When that was.
-    pub(crate) at: Micros,
-    /// The client's own that are not answered yet.
-    pub(crate) in_flight: u32,
-}
-
 /// A client: a table and what answers told of the workers.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) table: Rc<Table>,
     pub(crate) polled_at: Micros,
-    pub(crate) heard: Vec<Heard>,
+    pub(crate) queues: Vec<QueueView>,
 }
 
 impl<O: Observer> Engine<'_, O> {
@@ -71,10 +57,8 @@ impl<O: Observer> Engine<'_, O> {
         let queue = &mut self.workers[worker as usize].queue;
         while queue.front().is_some_and(|waiting| waiting.done <= now) {
             let Some(answer) = queue.pop_front() else { break };
-            let heard = &mut self.clients[answer.client as usize].heard[worker as usize];
-            heard.in_flight -= 1;
-            heard.others = (queue.len() as u32).saturating_sub(heard.in_flight);
-            heard.at = answer.done;
+            let waiting = queue.len() as u32;
+            self.clients[answer.client as usize].queues[worker as usize].answered(answer.done, waiting);
         }
     }
 
@@ -100,11 +84,7 @@ impl<O: Observer> Engine<'_, O> {
                 let waiting = self.workers[worker as usize].free_at.saturating_sub(self.now);
                 Some(waiting.div_ceil(100) as u32)
             }
-            Knowledge::Answers => {
-                let heard = self.clients[client as usize].heard[worker as usize];
-                let known = heard.in_flight > 0 || (heard.at > 0 && self.now - heard.at < FRESH_ANSWER);
-                known.then_some(heard.others + heard.in_flight)
-            }
+            Knowledge::Answers => self.clients[client as usize].queues[worker as usize].expected(self.now),
         }
     }
 }
