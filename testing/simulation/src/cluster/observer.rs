@@ -2,6 +2,7 @@ use crate::workload::Micros;
 
 /// What an oracle may want to know of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields are numbers of what their names say")]
 pub enum Fact {
     /// A query came with that many accesses.
     Asked { query: u64, accesses: usize },
