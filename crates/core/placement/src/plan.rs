@@ -1,10 +1,8 @@
-use crate::baseline::{scarlett, uniform};
 use crate::bound::lower_bound;
-use crate::capacity::capacities;
-use crate::fit::{Fit, fit};
+use crate::copies::{domains, least};
 use crate::packing::Packing;
 use crate::routing::percentages;
-use crate::{Holdings, Piece, PlanSettings, Policy, Snapshot};
+use crate::{Holdings, Piece, Snapshot};
 
 /// A worker's part of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +91,7 @@ impl Plan {
     }
 
     /// The plan that a packing is.
-    fn of(snapshot: &Snapshot<'_>, capacity: Vec<u64>, mut packing: Packing) -> Self {
+    pub(crate) fn of(snapshot: &Snapshot<'_>, capacity: Vec<u64>, mut packing: Packing) -> Self {
         let mut starts = vec![0u32; snapshot.segments.len() + 1];
         for piece in packing.bags.iter().flatten() {
             starts[piece.segment as usize + 1] += 1;
@@ -137,8 +135,11 @@ impl Plan {
         for (segment, demand) in (0..).zip(snapshot.segments) {
             let holders = self.holders(segment);
             let count = demand.count - holders.iter().map(|share| share.count).sum::<u64>();
-            let least = demand.minimum.max(u32::from(demand.count > 0));
-            let replicas = least.saturating_sub(holders.len() as u32);
+            let apart = match demand.minimum {
+                0 | 1 => holders.len(),
+                _ => domains(snapshot, &holders.iter().map(|share| share.worker).collect::<Vec<_>>()),
+            };
+            let replicas = least(demand.minimum, demand.count).saturating_sub(apart as u32);
             if count > 0 || replicas > 0 {
                 let reason = match (count, open) {
                     (0, _) => Reason::Domains,
@@ -150,19 +151,4 @@ impl Plan {
         }
         missing
     }
-}
-
-/// Plans replicas, their workers and routing: a function of its arguments alone.
-pub fn plan(snapshot: &Snapshot<'_>, settings: &PlanSettings) -> Plan {
-    let capacity = capacities(snapshot, settings);
-    let mut packing = Packing::empty(snapshot, &capacity);
-    let all = 0..snapshot.segments.len() as u32;
-    match settings.policy {
-        Policy::FirstFit => fit(snapshot, &mut packing, all, Fit::First),
-        Policy::LargestFit => fit(snapshot, &mut packing, all, Fit::Largest),
-        Policy::BestFit | Policy::GetafixPaper | Policy::Repack | Policy::Getafix => fit(snapshot, &mut packing, all, Fit::Best),
-        Policy::Uniform { replicas } => uniform(snapshot, &mut packing, replicas, settings.seed),
-        Policy::Scarlett { concurrency, delta, budget } => scarlett(snapshot, &mut packing, concurrency, delta, budget),
-    }
-    Plan::of(snapshot, capacity, packing)
 }

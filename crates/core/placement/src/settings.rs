@@ -94,13 +94,14 @@ pub struct PlanSettings {
     pub slack: f64,
     /// What the random choices follow: the same snapshot and settings give the same plan.
     pub seed: u64,
-    /// How often the planner may try to save a replica; it stops at the lower bound.
+    /// How often the planner may try to save a replica, or four times a worker where that is more; it stops when there
+    /// is nothing to save. 0 for not at all.
     pub iterations: u32,
 }
 
 impl Default for PlanSettings {
     fn default() -> Self {
-        Self { policy: Policy::default(), slack: 0.05, seed: 0, iterations: 20_000 }
+        Self { policy: Policy::default(), slack: 0.05, seed: 0, iterations: 4_000 }
     }
 }
 

@@ -1,7 +1,9 @@
 //! What the assignment promises: agreement, balance, little movement.
 
 mod papers;
+mod plans;
 mod popularity;
+mod steps;
 mod support;
 
 use std::collections::HashMap;

@@ -1,15 +1,11 @@
 //! The papers' worked examples.
 
-use forebay_placement::{Plan, PlanSettings, Policy, SegmentDemand};
+use forebay_placement::{Plan, PlanSettings, Policy};
 
-use crate::support::{layout, planned};
+use crate::support::{layout, of_counts, planned};
 
 fn of(policy: Policy, counts: &[u64], workers: u32) -> Plan {
-    planned(
-        &counts.iter().map(|count| SegmentDemand { count: *count, ..SegmentDemand::default() }).collect::<Vec<_>>(),
-        workers,
-        &PlanSettings::of(policy),
-    )
+    planned(&of_counts(counts), workers, &PlanSettings::of(policy))
 }
 
 #[test]

@@ -11,3 +11,8 @@ pub fn planned(segments: &[SegmentDemand], workers: u32, settings: &PlanSettings
 pub fn layout(plan: &Plan) -> Vec<Vec<(u32, u64)>> {
     plan.assignment.iter().map(|bag| bag.iter().map(|piece| (piece.segment, piece.count)).collect()).collect()
 }
+
+/// Segments of which only the counts matter.
+pub fn of_counts(counts: &[u64]) -> Vec<SegmentDemand> {
+    counts.iter().map(|count| SegmentDemand { count: *count, ..SegmentDemand::default() }).collect()
+}

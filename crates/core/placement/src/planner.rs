@@ -1,0 +1,71 @@
+use crate::baseline::{scarlett, uniform};
+use crate::capacity::capacities;
+use crate::copies::add_copies;
+use crate::fit::{Fit, fit};
+use crate::forest::cut_cycles;
+use crate::matching::relabel;
+use crate::packing::Packing;
+use crate::repack::{Price, repack};
+use crate::sticky::Sticky;
+use crate::{Plan, PlanSettings, Policy, Snapshot};
+
+/// Plans replicas, their workers and routing: a function of its arguments alone.
+///
+/// ```
+/// use forebay_placement::{Holdings, PlanSettings, Policy, SegmentDemand, Snapshot, WorkerRoom, plan};
+///
+/// let segments = [3, 3, 2, 2, 2, 2].map(|count| SegmentDemand { count, ..SegmentDemand::default() });
+/// let snapshot = Snapshot { segments: &segments, workers: &WorkerRoom::equal(2), held: &Holdings::none() };
+/// assert_eq!(plan(&snapshot, &PlanSettings::of(Policy::BestFit)).replicas, 7);
+/// assert_eq!(plan(&snapshot, &PlanSettings::of(Policy::Repack)).replicas, 6);
+/// ```
+pub fn plan(snapshot: &Snapshot<'_>, settings: &PlanSettings) -> Plan {
+    let capacity = capacities(snapshot, settings);
+    let mut packing = Packing::empty(snapshot, &capacity);
+    let all = 0..snapshot.segments.len() as u32;
+    match settings.policy {
+        Policy::FirstFit => fit(snapshot, &mut packing, all, Fit::First),
+        Policy::LargestFit => fit(snapshot, &mut packing, all, Fit::Largest),
+        Policy::BestFit => fit(snapshot, &mut packing, all, Fit::Best),
+        Policy::GetafixPaper => {
+            fit(snapshot, &mut packing, all, Fit::Best);
+            relabel(snapshot, &mut packing);
+        }
+        Policy::Repack => {
+            fit(snapshot, &mut packing, all, Fit::Best);
+            repack(snapshot, &mut packing, Price::Replicas, settings);
+            cut_cycles(snapshot, &mut packing);
+            relabel(snapshot, &mut packing);
+        }
+        Policy::Getafix => sticky(snapshot, &mut packing, settings),
+        Policy::Uniform { replicas } => uniform(snapshot, &mut packing, replicas, settings.seed),
+        Policy::Scarlett { concurrency, delta, budget } => scarlett(snapshot, &mut packing, concurrency, delta, budget),
+    }
+    add_copies(snapshot, &mut packing);
+    Plan::of(snapshot, capacity, packing)
+}
+
+/// The default: what wants copies first, then the others where they are held or apart from what is read with them, then
+/// splits are taken back where that costs less than it saves, and parts are exchanged so that less moves.
+fn sticky(snapshot: &Snapshot<'_>, packing: &mut Packing, settings: &PlanSettings) {
+    let (copies, others): (Vec<u32>, Vec<u32>) =
+        (0..snapshot.segments.len() as u32).partition(|segment| snapshot.segments[*segment as usize].minimum > 1);
+    let mut sticky = Sticky::new(snapshot, packing);
+    sticky.place_copies(packing, &copies);
+    let placed = packing.set_aside();
+    let fresh = snapshot.held.is_empty().then(|| packing.clone());
+    sticky.place(packing, &others);
+    repack(snapshot, packing, Price::Bytes(snapshot.held), settings);
+    cut_cycles(snapshot, packing);
+    if let Some(mut other) = fresh {
+        // Nothing to stay for: no more replicas than by Best Fit.
+        fit(snapshot, &mut other, others.into_iter(), Fit::Best);
+        if (other.left.len(), other.replicas()) < (packing.left.len(), packing.replicas()) {
+            repack(snapshot, &mut other, Price::Replicas, settings);
+            cut_cycles(snapshot, &mut other);
+            *packing = other;
+        }
+    }
+    packing.take_back(placed);
+    relabel(snapshot, packing);
+}
