@@ -94,8 +94,8 @@ pub struct PlanSettings {
     pub slack: f64,
     /// What the random choices follow: the same snapshot and settings give the same plan.
     pub seed: u64,
-    /// How often the planner may try to save a replica, or four times a worker where that is more; it stops when there
-    /// is nothing to save. 0 for not at all.
+    /// How often the planner may try to save a replica, and up to 50,000 times where many segments are split; it stops
+    /// when there is nothing to save. 0 for not at all.
     pub iterations: u32,
 }
 

@@ -61,6 +61,11 @@ impl Homes {
         (!self.loose.is_empty()).then(|| self.loose[dice.below(self.loose.len())])
     }
 
+    /// How many they are.
+    pub(super) fn loose_count(&self) -> usize {
+        self.loose.len()
+    }
+
     /// The workers of `set` were packed anew: `items` lie elsewhere among them.
     pub(super) fn moved(&mut self, items: &[Piece], set: &[u32], bags: &[Vec<Piece>]) {
         let mut inside: Vec<(u32, u32)> = Vec::with_capacity(items.len() + set.len());

@@ -20,8 +20,12 @@ use crate::{Holdings, PlanSettings, Snapshot};
 
 /// Workers that are packed anew at once.
 const SET_MAX: usize = 8;
-/// Tries for each worker in a large cluster.
-const TRIES_PER_WORKER: usize = 4;
+/// Pieces in a set beyond which no worker is added: among so many there is nearly always one that fits.
+const PIECES_MAX: usize = 320;
+/// Tries for each split that may be saved, in large clusters.
+const TRIES_PER_SPLIT: usize = 32;
+/// Tries that large clusters come to at most.
+const TRIES_MAX: usize = 50_000;
 
 /// What a piece costs.
 #[derive(Clone, Copy)]
@@ -32,12 +36,14 @@ pub(crate) enum Price<'a> {
     Bytes(&'a Holdings),
 }
 
-/// Packs small sets of workers anew until no segment has more pieces than it needs, or the settings' iterations are over:
-/// as many as they say, and at least [`TRIES_PER_WORKER`] a worker, since a set is so small.
+/// Packs small sets of workers anew until no segment has more pieces than it needs, or the settings' iterations are over;
+/// where many segments are split there are more.
 pub(crate) fn repack(snapshot: &Snapshot<'_>, packing: &mut Packing, price: Price<'_>, settings: &PlanSettings) {
-    let least = if settings.iterations == 0 { 0 } else { TRIES_PER_WORKER * packing.bags.len() };
-    let iterations = (settings.iterations as usize).max(least);
-    Repack::new(snapshot, packing, price, settings.seed).run(iterations);
+    if settings.iterations > 0 {
+        let mut repack = Repack::new(snapshot, packing, price, settings.seed);
+        let many = (TRIES_PER_SPLIT * repack.homes.loose_count()).min(TRIES_MAX);
+        repack.run(many.max(settings.iterations as usize));
+    }
 }
 
 struct Repack<'a> {
@@ -87,9 +93,12 @@ impl<'a> Repack<'a> {
         self.set.extend(self.homes.of_split(segment).iter().copied().filter(|worker| !solid(*worker)).take(SET_MAX - 2));
         let others = 1 + self.dice.below(6);
         let goal = (self.set.len() + others).min(SET_MAX);
+        let mut pieces: usize = self.set.iter().map(|worker| bags[*worker as usize].len()).sum();
         for _ in 0..4 * others {
             let worker = self.dice.below(bags.len()) as u32;
-            if self.set.len() < goal && !self.set.contains(&worker) && !solid(worker) {
+            let enough = self.set.len() > 1 && pieces >= PIECES_MAX;
+            if self.set.len() < goal && !enough && !self.set.contains(&worker) && !solid(worker) {
+                pieces += bags[worker as usize].len();
                 self.set.push(worker);
             }
         }
