@@ -94,7 +94,7 @@ pub struct PlanSettings {
     pub slack: f64,
     /// What the random choices follow: the same snapshot and settings give the same plan.
     pub seed: u64,
-    /// How often the planner may try to save a replica, and up to 50,000 times where many segments are split; it stops
+    /// How often the planner may try to save a replica, and up to 20,000 times where many segments are split; it stops
     /// when there is nothing to save. 0 for not at all.
     pub iterations: u32,
 }

@@ -20,12 +20,10 @@ use crate::{Holdings, PlanSettings, Snapshot};
 
 /// Workers that are packed anew at once.
 const SET_MAX: usize = 8;
-/// Pieces in a set beyond which no worker is added: among so many there is nearly always one that fits.
-const PIECES_MAX: usize = 320;
 /// Tries for each split that may be saved, in large clusters.
 const TRIES_PER_SPLIT: usize = 32;
 /// Tries that large clusters come to at most.
-const TRIES_MAX: usize = 50_000;
+const TRIES_MAX: usize = 20_000;
 
 /// What a piece costs.
 #[derive(Clone, Copy)]
@@ -93,12 +91,9 @@ impl<'a> Repack<'a> {
         self.set.extend(self.homes.of_split(segment).iter().copied().filter(|worker| !solid(*worker)).take(SET_MAX - 2));
         let others = 1 + self.dice.below(6);
         let goal = (self.set.len() + others).min(SET_MAX);
-        let mut pieces: usize = self.set.iter().map(|worker| bags[*worker as usize].len()).sum();
         for _ in 0..4 * others {
             let worker = self.dice.below(bags.len()) as u32;
-            let enough = self.set.len() > 1 && pieces >= PIECES_MAX;
-            if self.set.len() < goal && !enough && !self.set.contains(&worker) && !solid(worker) {
-                pieces += bags[worker as usize].len();
+            if self.set.len() < goal && !self.set.contains(&worker) && !solid(worker) {
                 self.set.push(worker);
             }
         }
