@@ -1,10 +1,21 @@
 //! When bytes are brought, and how much of shared storage's bandwidth each of those who bring them may take.
 //!
-//! Owns: the split of a bandwidth bound ([`share_bound`]) and the bounded window in which a plan is prefetched
-//! ([`Window`]). Never does: I/O and clocks; callers say what was read and what is asked for.
+//! Owns: the transfers and the task choices of jobs ([`Schedule`]), what a kind of job reads a second ([`IoRates`]), how many
+//! tasks a bandwidth can feed ([`sustained_tasks`]), the split of a bandwidth bound ([`share_bound`]) and the bounded window
+//! in which a plan is prefetched ([`Window`]). Never does: I/O and clocks; callers say what happens and what was read.
+//!
+//! Rules are from "MixApart: Decoupled Analytics for Shared Storage Systems" (HotStorage'12).
 
+mod capacity;
+mod jobs;
+mod rate;
 mod share;
 mod window;
 
+pub use capacity::sustained_tasks;
+pub use jobs::{
+    Assignment, BlockRange, JobId, Policy, Schedule, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer,
+};
+pub use rate::IoRates;
 pub use share::share_bound;
 pub use window::{PlannedRange, UNIT_BYTES_MAX, Window};

@@ -1,0 +1,99 @@
+use forebay_types::WorkerId;
+
+use super::books::Schedule;
+use super::model::{Assignment, JobId, Source, TaskId, Transfer};
+
+impl Schedule {
+    /// The task that a free slot of `worker` gets, which starts with that (MixApart, section 3.1); none when no task
+    /// waits or the worker has no free slot.
+    ///
+    /// Jobs are asked in order, and of a job the task with the largest share of its input here or on its way here. When
+    /// no job has one, something else runs rather than nothing: a task whose input nobody has, if shared storage's
+    /// bandwidth has room; a task whose input is at the worker with the most to do; any task. A job that was passed
+    /// over too often takes the slot whatever is near.
+    pub fn next_task(&mut self, worker: WorkerId) -> Option<Assignment> {
+        if self.workers.get(&worker).is_none_or(|worker| worker.free == 0) {
+            return None;
+        }
+        let order = self.order_for_slots();
+        let (job, task) = self.choose(worker, &order)?;
+        for passed in order.iter().take_while(|id| **id != job) {
+            self.jobs.get_mut(passed).expect("it is in the order").passed_over += 1;
+        }
+        self.jobs.get_mut(&job).expect("it is in the order").passed_over = 0;
+        Some(self.start(worker, job, task))
+    }
+
+    fn choose(&self, worker: WorkerId, order: &[JobId]) -> Option<(JobId, TaskId)> {
+        let first = |pick: &dyn Fn(JobId) -> Option<TaskId>| order.iter().find_map(|job| pick(*job).map(|task| (*job, task)));
+        let near = |job| self.near_task(worker, job);
+        let anything = |job| near(job).or_else(|| self.cold_task(job)).or_else(|| self.far_task(job));
+        let impatient = |job: JobId| self.jobs[&job].passed_over >= self.settings.patience;
+
+        let turn = first(&|job| impatient(job).then(|| anything(job)).flatten());
+        let has_bandwidth = self.arriving_bytes < self.settings.in_flight_bytes;
+        turn.or_else(|| first(&near))
+            .or_else(|| has_bandwidth.then(|| first(&|job| self.cold_task(job))).flatten())
+            .or_else(|| first(&|job| self.far_task(job)))
+            .or_else(|| first(&anything))
+    }
+
+    /// The task of a job with the largest share of its input at a worker; one without input is at home anywhere.
+    fn near_task(&self, worker: WorkerId, job: JobId) -> Option<TaskId> {
+        let near = self.workers[&worker].near.get(&job).and_then(|tasks| tasks.first());
+        near.map(|(_, task)| *task).or_else(|| self.jobs[&job].anywhere.first().copied())
+    }
+
+    /// The task of a job that reads what is most wanted and nobody has.
+    fn cold_task(&self, job: JobId) -> Option<TaskId> {
+        let (_, ix) = self.jobs[&job].missing.first()?;
+        let readers = &self.ranges[*ix as usize].readers;
+        readers.range((job, TaskId(0))..).next().map(|(_, task)| *task)
+    }
+
+    /// A task of a job whose input is elsewhere: at the worker with the most to do.
+    fn far_task(&self, job: JobId) -> Option<TaskId> {
+        let any = self.jobs[&job].near.first().copied()?;
+        let busiest = self.by_load.iter().rev().take(BUSIEST_MAX);
+        let task = busiest.filter_map(|(_, id)| self.workers[id].near.get(&job)).find_map(|tasks| tasks.last());
+        Some(task.map_or(any, |(_, task)| *task))
+    }
+
+    /// A task starts on a worker: what it still needs is brought as it reads.
+    fn start(&mut self, worker_id: WorkerId, job_id: JobId, task_id: TaskId) -> Assignment {
+        let task = &self.jobs[&job_id].tasks[&task_id];
+        let (inputs, input_bytes) = (task.inputs.clone(), task.bytes);
+        let local_bytes = task.near.iter().find(|(worker, _)| *worker == worker_id).map_or(0, |(_, bytes)| *bytes);
+        self.end_pending(job_id, task_id);
+        let mut bring = Vec::new();
+        for ix in inputs.iter().copied() {
+            self.release_ahead(ix);
+            let range = &self.ranges[ix as usize];
+            let (key, arriving) = (range.key, range.arriving);
+            if range.holders.contains(&worker_id) || arriving == Some(worker_id) {
+                continue;
+            }
+            let from = match range.holders.first().copied().or(arriving) {
+                Some(peer) => Source::Peer(peer),
+                None => {
+                    self.expect(ix, worker_id);
+                    Source::Storage
+                }
+            };
+            bring.push(Transfer { range: key, from, to: worker_id });
+        }
+        let job = self.jobs.get_mut(&job_id).expect("its task was chosen");
+        job.running += 1;
+        job.ready += inputs.len();
+        job.tasks.get_mut(&task_id).expect("it was chosen").on = Some(worker_id);
+        self.with_worker(worker_id, |worker| {
+            worker.free -= 1;
+            worker.running_bytes += input_bytes;
+            worker.running.insert((job_id, task_id));
+        });
+        Assignment { job: job_id, task: task_id, local_bytes, input_bytes, bring }
+    }
+}
+
+/// How many of the busiest workers are looked at for a task to take from.
+const BUSIEST_MAX: usize = 64;

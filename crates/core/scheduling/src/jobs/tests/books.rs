@@ -1,0 +1,210 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use forebay_types::WorkerId;
+use proptest::prelude::*;
+
+use super::super::model::Policy;
+use super::super::{JobId, Schedule, ScheduleSettings, TaskId};
+use super::{BYTES, cluster, job, range, task};
+
+#[derive(Clone, Debug)]
+enum Event {
+    Submit { priority: i32, tasks: Vec<Vec<u64>>, holder: Option<u64> },
+    Close(usize),
+    Arrive(usize),
+    Fail(usize),
+    Evict { range: u64, worker: u64 },
+    Cache { range: u64, worker: u64 },
+    Finish { which: usize, done: bool },
+    Lose(u64),
+    Join(u64),
+    Work(u64),
+    Transfer,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let input = prop::collection::vec(0..12u64, 0..4);
+    prop_oneof![
+        3 => (0..3i32, prop::collection::vec(input, 1..6), prop::option::of(0..4u64))
+            .prop_map(|(priority, tasks, holder)| Event::Submit { priority, tasks, holder }),
+        1 => any::<usize>().prop_map(Event::Close),
+        4 => any::<usize>().prop_map(Event::Arrive),
+        1 => any::<usize>().prop_map(Event::Fail),
+        1 => (0..12u64, 0..4u64).prop_map(|(range, worker)| Event::Evict { range, worker }),
+        1 => (0..12u64, 0..4u64).prop_map(|(range, worker)| Event::Cache { range, worker }),
+        4 => (any::<usize>(), any::<bool>()).prop_map(|(which, done)| Event::Finish { which, done }),
+        1 => (0..4u64).prop_map(Event::Lose),
+        1 => (0..4u64).prop_map(Event::Join),
+        6 => (0..4u64).prop_map(Event::Work),
+        4 => Just(Event::Transfer),
+    ]
+}
+
+/// The books, counted again from tasks, holders and arrivals alone.
+fn check(schedule: &Schedule) {
+    let mut readers: BTreeMap<u32, BTreeSet<(JobId, TaskId)>> = BTreeMap::new();
+    let mut waiting: BTreeMap<WorkerId, u64> = BTreeMap::new();
+    let (mut arriving, mut users) = (0, BTreeMap::<u32, u32>::new());
+    for (job_id, job) in &schedule.jobs {
+        let (mut ready, mut pending, mut running) = (0, 0, 0);
+        for (task_id, task) in &job.tasks {
+            task.inputs.iter().for_each(|ix| *users.entry(*ix).or_default() += 1);
+            if task.on.is_some() {
+                (running, ready) = (running + 1, ready + task.inputs.len());
+                continue;
+            }
+            pending += 1;
+            let mut near: BTreeMap<WorkerId, u64> = BTreeMap::new();
+            for ix in &task.inputs {
+                readers.entry(*ix).or_default().insert((*job_id, *task_id));
+                let range = &schedule.ranges[*ix as usize];
+                ready += usize::from(!range.is_missing());
+                let places: BTreeSet<_> = range.holders.iter().copied().chain(range.arriving).collect();
+                for place in places {
+                    *near.entry(place).or_default() += range.bytes;
+                    *waiting.entry(place).or_default() += range.bytes;
+                }
+                assert_eq!(job.missing.iter().any(|(_, missing)| missing == ix), range.is_missing());
+            }
+            assert_eq!(task.near.iter().copied().collect::<BTreeMap<_, _>>(), near);
+            assert_eq!(job.near.contains(task_id), !near.is_empty());
+            assert_eq!(job.anywhere.contains(task_id), task.inputs.is_empty());
+            for (id, worker) in &schedule.workers {
+                let listed = worker.near.get(job_id).is_some_and(|tasks| tasks.iter().any(|(_, listed)| listed == task_id));
+                assert_eq!(listed, near.contains_key(id));
+            }
+        }
+        assert_eq!((job.ready, job.pending, job.running), (ready, pending, running));
+        let ahead: u64 = schedule.ranges.iter().filter(|range| range.ahead_of == Some(*job_id)).map(|range| range.bytes).sum();
+        assert_eq!(job.ahead_bytes, ahead);
+    }
+    for (ix, range) in schedule.ranges.iter().enumerate() {
+        let ix = ix as u32;
+        assert_eq!(range.readers, readers.remove(&ix).unwrap_or_default());
+        assert_eq!(range.users, users.remove(&ix).unwrap_or_default());
+        arriving += range.arriving.map_or(0, |_| range.bytes);
+    }
+    assert_eq!(schedule.arriving_bytes, arriving);
+    for (id, worker) in &schedule.workers {
+        assert_eq!(worker.waiting_bytes, waiting.remove(id).unwrap_or_default());
+        assert_eq!(worker.free as usize + worker.running.len(), worker.slots as usize);
+        assert!(schedule.by_load.contains(&(worker.load(), *id)));
+    }
+    assert_eq!(schedule.by_load.len(), schedule.workers.len());
+}
+
+fn arriving(schedule: &Schedule) -> Vec<(u64, WorkerId)> {
+    let pick = |range: &super::super::books::Range| range.arriving.map(|to| (range.key.segment.0 as u64, to));
+    schedule.ranges.iter().filter_map(pick).collect()
+}
+
+fn running(schedule: &Schedule) -> Vec<(JobId, TaskId)> {
+    schedule.workers.values().flat_map(|worker| worker.running.iter().copied()).collect()
+}
+
+/// Applies an event; what it answered, as text.
+fn apply(schedule: &mut Schedule, event: &Event, jobs: &mut u64) -> String {
+    let at = |which: usize, len: usize| (len > 0).then(|| which % len.max(1));
+    match event.clone() {
+        Event::Submit { priority, tasks, holder } => {
+            let holders: Vec<u64> = holder.into_iter().collect();
+            let tasks = (0..).zip(tasks).map(|(id, ranges)| task(id, &ranges, &holders)).collect();
+            job(schedule, *jobs, priority, tasks);
+            *jobs += 1;
+        }
+        Event::Close(which) => {
+            let ids: Vec<_> = schedule.jobs.keys().copied().collect();
+            at(which, ids.len()).into_iter().for_each(|at| schedule.close(ids[at]));
+        }
+        Event::Arrive(which) => {
+            let on_their_way = arriving(schedule);
+            at(which, on_their_way.len())
+                .into_iter()
+                .for_each(|at| schedule.arrived(range(on_their_way[at].0), on_their_way[at].1));
+        }
+        Event::Fail(which) => {
+            let on_their_way = arriving(schedule);
+            at(which, on_their_way.len())
+                .into_iter()
+                .for_each(|at| schedule.failed(range(on_their_way[at].0), on_their_way[at].1));
+        }
+        Event::Evict { range: number, worker } => schedule.evicted(range(number), WorkerId(worker)),
+        Event::Cache { range: number, worker } => schedule.arrived(range(number), WorkerId(worker)),
+        Event::Finish { which, done } => {
+            let tasks = running(schedule);
+            at(which, tasks.len()).into_iter().for_each(|at| schedule.finished(tasks[at].0, tasks[at].1, done));
+        }
+        Event::Lose(id) => schedule.worker_lost(WorkerId(id)),
+        Event::Join(id) => schedule.worker_joined(WorkerId(id), 2, 6 * BYTES),
+        Event::Work(id) => {
+            let waits = schedule.jobs.values().any(|job| job.pending > 0);
+            let free = schedule.workers.get(&WorkerId(id)).is_some_and(|worker| worker.free > 0);
+            let assignment = schedule.next_task(WorkerId(id));
+            assert_eq!(assignment.is_some(), waits && free, "no slot waits while any task waits");
+            return format!("{assignment:?}");
+        }
+        Event::Transfer => {
+            let before = schedule.arriving_bytes;
+            let started = schedule.transfers();
+            let limit = schedule.settings.in_flight_bytes;
+            assert!(schedule.arriving_bytes <= before.max(limit + BYTES - 1), "transfers keep to the budget");
+            return format!("{started:?}");
+        }
+    }
+    String::new()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_books_are_what_brute_force_counts(events in prop::collection::vec(event(), 1..60), fair in any::<bool>()) {
+        let policy = if fair { Policy::Fair } else { Policy::Fifo };
+        let settings = ScheduleSettings { policy, in_flight_bytes: 3 * BYTES, look_ahead_bytes: 8 * BYTES, ..ScheduleSettings::default() };
+        let (mut schedule, mut again) = (cluster(3, 2, settings), cluster(3, 2, settings));
+        let (mut jobs, mut jobs_again) = (0, 0);
+        for event in &events {
+            let answer = apply(&mut schedule, event, &mut jobs);
+            check(&schedule);
+            prop_assert_eq!(answer, apply(&mut again, event, &mut jobs_again), "same in, same out");
+        }
+    }
+
+    #[test]
+    fn every_task_runs_and_every_range_is_brought(
+        jobs in prop::collection::vec((0..3i32, prop::collection::vec(prop::collection::vec(0..30u64, 0..4), 1..8)), 1..6),
+        seed in any::<u64>(), fair in any::<bool>(), workers in 1..5u64,
+    ) {
+        let policy = if fair { Policy::Fair } else { Policy::Fifo };
+        let settings = ScheduleSettings { policy, in_flight_bytes: 2 * BYTES, look_ahead_bytes: 4 * BYTES, ..ScheduleSettings::default() };
+        let mut schedule = cluster(workers, 2, settings);
+        let (mut waiting, mut needed) = (0, BTreeSet::new());
+        for (id, (priority, tasks)) in (0..).zip(&jobs) {
+            waiting += tasks.len();
+            needed.extend(tasks.iter().flatten().copied());
+            job(&mut schedule, id, *priority, (0..).zip(tasks).map(|(id, ranges)| task(id, ranges, &[])).collect());
+        }
+        let mut seed = seed;
+        for _ in 0..10_000 {
+            if waiting == 0 {
+                break;
+            }
+            schedule.transfers();
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let worker = WorkerId((seed >> 33) % workers);
+            schedule.next_task(worker);
+            // Data first: a task ends when its input is there.
+            for (number, to) in arriving(&schedule) {
+                schedule.arrived(range(number), to);
+                needed.remove(&number);
+            }
+            for (job, task) in running(&schedule) {
+                schedule.finished(job, task, true);
+                waiting -= 1;
+            }
+        }
+        prop_assert_eq!(waiting, 0);
+        prop_assert_eq!(needed.len(), 0);
+        check(&schedule);
+    }
+}

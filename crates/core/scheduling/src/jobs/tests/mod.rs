@@ -1,0 +1,32 @@
+//! The schedule against brute force, and its rules one by one.
+
+mod books;
+mod rules;
+
+use forebay_types::{PageRun, SegmentId, WorkerId};
+
+use super::{BlockRange, JobId, Schedule, ScheduleSettings, TaskId, TaskInput, TaskSpec};
+
+/// Bytes of every range here.
+const BYTES: u64 = 1 << 20;
+
+fn range(number: u64) -> BlockRange {
+    BlockRange { segment: SegmentId(u128::from(number)), pages: PageRun::new(0, (BYTES / 4096) as u32) }
+}
+
+fn task(id: u64, ranges: &[u64], holders: &[u64]) -> TaskSpec {
+    let holders: Vec<WorkerId> = holders.iter().map(|holder| WorkerId(*holder)).collect();
+    let inputs = ranges.iter().map(|number| TaskInput { range: range(*number), holders: holders.clone() }).collect();
+    TaskSpec { id: TaskId(id), inputs }
+}
+
+fn cluster(workers: u64, slots: u32, settings: ScheduleSettings) -> Schedule {
+    let mut schedule = Schedule::new(settings);
+    (0..workers).for_each(|id| schedule.worker_joined(WorkerId(id), slots, 1 << 40));
+    schedule
+}
+
+fn job(schedule: &mut Schedule, id: u64, priority: i32, tasks: Vec<TaskSpec>) {
+    schedule.submit(JobId(id), priority, 100 << 20);
+    schedule.add_tasks(JobId(id), tasks);
+}

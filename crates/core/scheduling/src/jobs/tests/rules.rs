@@ -1,0 +1,130 @@
+use forebay_types::WorkerId;
+
+use super::super::model::{Policy, Source};
+use super::super::{JobId, ScheduleSettings, TaskId};
+use super::{BYTES, cluster, job, range, task};
+
+fn settings() -> ScheduleSettings {
+    ScheduleSettings { in_flight_bytes: 4 * BYTES, ..ScheduleSettings::default() }
+}
+
+fn segments(transfers: &[super::super::Transfer]) -> Vec<u64> {
+    transfers.iter().map(|transfer| transfer.range.segment.0 as u64).collect()
+}
+
+#[test]
+fn a_job_of_high_priority_that_comes_late_is_next_in_the_transfer_order() {
+    let mut schedule = cluster(2, 1, settings());
+    job(&mut schedule, 1, 0, (0..20).map(|id| task(id, &[id], &[])).collect());
+    assert_eq!(segments(&schedule.transfers()), [0, 1, 2, 3]);
+    job(&mut schedule, 2, 5, vec![task(0, &[100], &[])]);
+    assert!(schedule.transfers().is_empty(), "the link is full");
+    let to = schedule.ranges[0].arriving.expect("it is on its way");
+    schedule.arrived(range(0), to);
+    assert_eq!(segments(&schedule.transfers()), [100]);
+}
+
+#[test]
+fn what_was_brought_for_a_later_job_never_keeps_the_next_one_waiting() {
+    let limits = ScheduleSettings { look_ahead_bytes: 4 * BYTES, ..settings() };
+    let mut schedule = cluster(2, 1, limits);
+    job(&mut schedule, 1, 0, (0..8).map(|id| task(id, &[id], &[])).collect());
+    for transfer in schedule.transfers() {
+        schedule.arrived(transfer.range, transfer.to);
+    }
+    assert!(schedule.transfers().is_empty(), "the look-ahead is used up");
+    job(&mut schedule, 2, 1, vec![task(0, &[50], &[])]);
+    assert_eq!(segments(&schedule.transfers()), [50]);
+}
+
+#[test]
+fn a_job_that_computes_more_than_it_reads_leaves_the_bandwidth_to_the_next() {
+    let mut schedule = cluster(1, 1, ScheduleSettings { look_ahead_secs: 1.0, ..settings() });
+    schedule.submit(JobId(1), 0, BYTES);
+    schedule.add_tasks(JobId(1), (0..9).map(|id| task(id, &[id], &[])).collect());
+    schedule.submit(JobId(2), 0, 100 * BYTES);
+    schedule.add_tasks(JobId(2), (0..9).map(|id| task(id, &[100 + id], &[])).collect());
+    assert_eq!(segments(&schedule.transfers()), [0, 100, 101, 102]);
+}
+
+#[test]
+fn the_range_that_most_tasks_of_all_jobs_want_goes_first() {
+    let mut schedule = cluster(2, 1, ScheduleSettings { in_flight_bytes: 1, ..settings() });
+    job(&mut schedule, 1, 0, vec![task(0, &[1], &[]), task(1, &[2], &[])]);
+    job(&mut schedule, 2, 0, vec![task(0, &[2], &[])]);
+    assert_eq!(segments(&schedule.transfers()), [2]);
+}
+
+#[test]
+fn fair_transfers_go_to_the_job_with_the_fewest_blocks_ready() {
+    let mut schedule = cluster(2, 1, ScheduleSettings { policy: Policy::Fair, ..settings() });
+    job(&mut schedule, 1, 0, (0..20).map(|id| task(id, &[id], &[])).collect());
+    job(&mut schedule, 2, 0, (0..2).map(|id| task(id, &[100 + id], &[])).collect());
+    assert_eq!(segments(&schedule.transfers()), [0, 100, 1, 101]);
+}
+
+#[test]
+fn fair_slots_go_to_the_job_with_the_fewest_running_tasks() {
+    let mut schedule = cluster(1, 4, ScheduleSettings { policy: Policy::Fair, ..settings() });
+    job(&mut schedule, 1, 0, (0..20).map(|id| task(id, &[id], &[0])).collect());
+    job(&mut schedule, 2, 0, (0..2).map(|id| task(id, &[100 + id], &[0])).collect());
+    let jobs: Vec<u64> = (0..4).map(|_| schedule.next_task(WorkerId(0)).expect("tasks wait").job.0).collect();
+    assert_eq!(jobs, [1, 2, 1, 2]);
+}
+
+#[test]
+fn the_task_with_the_largest_share_here_or_on_its_way_here_goes_first() {
+    let mut schedule = cluster(2, 1, settings());
+    job(&mut schedule, 1, 0, vec![task(0, &[1, 2, 3], &[]), task(1, &[4, 5], &[]), task(2, &[6], &[1])]);
+    schedule.arrived(range(1), WorkerId(0));
+    schedule.arrived(range(4), WorkerId(0));
+    let first = schedule.next_task(WorkerId(0)).expect("tasks wait");
+    assert_eq!((first.task, first.local_bytes, first.input_bytes), (TaskId(1), BYTES, 2 * BYTES));
+    assert_eq!(segments(&first.bring), [5]);
+    assert_eq!(schedule.next_task(WorkerId(1)).expect("tasks wait").task, TaskId(2));
+}
+
+#[test]
+fn a_range_that_another_worker_holds_comes_from_there() {
+    let mut schedule = cluster(2, 1, settings());
+    job(&mut schedule, 1, 0, vec![task(0, &[1], &[1])]);
+    let assignment = schedule.next_task(WorkerId(0)).expect("a slot never waits while a task waits");
+    assert_eq!(assignment.bring[0].from, Source::Peer(WorkerId(1)));
+    assert!(schedule.transfers().is_empty());
+}
+
+#[test]
+fn a_job_passed_over_too_often_takes_the_next_slot() {
+    let mut schedule = cluster(2, 1, ScheduleSettings { patience: 3, ..settings() });
+    job(&mut schedule, 1, 0, vec![task(0, &[1], &[1])]);
+    job(&mut schedule, 2, 0, (0..9).map(|id| task(id, &[100 + id], &[0])).collect());
+    let mut jobs = Vec::new();
+    for _ in 0..4 {
+        let assignment = schedule.next_task(WorkerId(0)).expect("tasks wait");
+        jobs.push(assignment.job.0);
+        schedule.finished(assignment.job, assignment.task, true);
+    }
+    assert_eq!(jobs, [2, 2, 2, 1]);
+}
+
+#[test]
+fn a_lost_worker_gives_back_its_tasks_and_what_it_held_is_missing_again() {
+    let mut schedule = cluster(2, 1, settings());
+    job(&mut schedule, 1, 0, vec![task(0, &[1], &[0])]);
+    assert_eq!(schedule.next_task(WorkerId(0)).expect("a task waits").task, TaskId(0));
+    schedule.worker_lost(WorkerId(0));
+    assert_eq!(segments(&schedule.transfers()), [1]);
+    assert_eq!(schedule.next_task(WorkerId(1)).expect("it waits again").task, TaskId(0));
+}
+
+#[test]
+fn ten_thousand_workers_and_a_hundred_thousand_tasks() {
+    let mut schedule = cluster(10_000, 2, ScheduleSettings { in_flight_bytes: 1_000 * BYTES, ..settings() });
+    for id in 0..100 {
+        let tasks = (0..1_000).map(|at| task(at, &[id * 1_000 + at], if at % 5 == 0 { &[] } else { &[7] })).collect();
+        job(&mut schedule, id, 0, tasks);
+    }
+    assert_eq!(schedule.transfers().len(), 1_000);
+    let started = (0..20_000).filter(|slot| schedule.next_task(WorkerId(slot / 2)).is_some()).count();
+    assert_eq!(started, 20_000);
+}

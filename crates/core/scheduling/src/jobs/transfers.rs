@@ -1,0 +1,79 @@
+use forebay_types::WorkerId;
+
+use super::books::{Job, RangeIx, Schedule};
+use super::model::{JobId, Source, Transfer};
+
+impl Schedule {
+    /// The transfers from shared storage to start now, in order (MixApart, section 3.2); they count as on their way.
+    ///
+    /// The first job in line whose input is missing goes first, and its most wanted range (over all jobs), as long as
+    /// less than the settings' bytes are in flight. What is brought for a job and those before it, and is not being
+    /// read, stays within the look-ahead, so that a job is never kept waiting by what was brought for a later one.
+    pub fn transfers(&mut self) -> Vec<Transfer> {
+        let mut started = Vec::new();
+        while self.arriving_bytes < self.settings.in_flight_bytes {
+            let Some((job, ix)) = self.next_missing() else { break };
+            let Some(to) = self.destination(job, ix) else { break };
+            self.expect(ix, to);
+            let range = &mut self.ranges[ix as usize];
+            range.ahead_of = Some(job);
+            let bytes = range.bytes;
+            started.push(Transfer { range: range.key, from: Source::Storage, to });
+            self.jobs.get_mut(&job).expect("it was in the order").ahead_bytes += bytes;
+        }
+        started
+    }
+
+    /// A range is on its way from shared storage to a worker.
+    pub(super) fn expect(&mut self, ix: RangeIx, to: WorkerId) {
+        let range = &mut self.ranges[ix as usize];
+        range.arriving = Some(to);
+        self.arriving_bytes += range.bytes;
+        if let Some(worker) = self.workers.get_mut(&to) {
+            worker.expects.insert(ix);
+        }
+        self.count_range(ix, to, true);
+        self.count_ready(ix, true);
+    }
+
+    /// What to bring next, and for whom.
+    fn next_missing(&self) -> Option<(JobId, RangeIx)> {
+        let mut ahead_bytes = 0;
+        for id in self.order_for_transfers() {
+            let job = &self.jobs[&id];
+            ahead_bytes += job.ahead_bytes;
+            if ahead_bytes >= self.settings.look_ahead_bytes {
+                return None;
+            }
+            if job.ahead_bytes < self.job_ahead_bytes_max(job)
+                && let Some((_, ix)) = job.missing.first()
+            {
+                return Some((id, *ix));
+            }
+        }
+        None
+    }
+
+    /// How far ahead of one job to bring its input: what it could read in the look-ahead time with all slots. A job that
+    /// computes more than it reads leaves the bandwidth to those behind it.
+    fn job_ahead_bytes_max(&self, job: &Job) -> u64 {
+        let rate = job.io_rate.saturating_mul(self.slots.max(1)) as f64;
+        ((rate * self.settings.look_ahead_secs) as u64).max(1)
+    }
+
+    /// To whom a range goes: the worker that has most of its first reader's other input, else the one with the least to
+    /// do for its slots; none when nobody has room.
+    fn destination(&self, job: JobId, ix: RangeIx) -> Option<WorkerId> {
+        let range = &self.ranges[ix as usize];
+        let has_room = |id: &WorkerId| {
+            self.workers.get(id).is_some_and(|worker| worker.slots > 0 && worker.waiting_bytes + range.bytes <= worker.room_bytes)
+        };
+        let reader = range.readers.range((job, super::TaskId(0))..).next().filter(|(owner, _)| *owner == job);
+        let near = reader.map(|(job, task)| &self.jobs[job].tasks[task].near);
+        let nearest = near.into_iter().flatten().filter(|(id, _)| has_room(id)).max_by_key(|(id, bytes)| (*bytes, *id));
+        match nearest {
+            Some((id, _)) => Some(*id),
+            None => self.by_load.iter().map(|(_, id)| *id).find(|id| has_room(id)),
+        }
+    }
+}
