@@ -1,0 +1,18 @@
+//! One cell: its bytes, and the values in them.
+
+mod array;
+mod bits;
+mod column;
+mod gather;
+mod row;
+mod row_cell;
+mod rows;
+mod starts;
+mod transpose;
+mod variable;
+
+pub(crate) use bits::transpose_bits;
+pub(crate) use column::ColumnCell;
+pub use row::{Row, Value};
+pub use row_cell::RowCell;
+pub(crate) use variable::Builder;

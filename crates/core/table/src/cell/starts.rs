@@ -1,0 +1,127 @@
+use std::ops::Range;
+
+/// Where a run of rows begins and ends in bytes that hold all of them.
+pub(crate) trait Starts: Copy {
+    /// Number of rows.
+    fn rows(&self) -> usize;
+    /// The bytes of row `row` of the run.
+    fn range(&self, row: usize) -> Range<usize>;
+    /// The row's number in its cell, for errors.
+    fn number(&self, row: usize) -> usize;
+}
+
+/// Rows of one size, side by side.
+#[derive(Clone, Copy)]
+pub(crate) struct Strided {
+    pub first: usize,
+    pub rows: usize,
+    pub stride: usize,
+}
+
+impl Starts for Strided {
+    #[inline]
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    #[inline]
+    fn range(&self, row: usize) -> Range<usize> {
+        row * self.stride..(row + 1) * self.stride
+    }
+
+    fn number(&self, row: usize) -> usize {
+        self.first + row
+    }
+}
+
+/// Rows of different sizes, side by side: `offsets` has one more than rows, counted from `base`.
+#[derive(Clone, Copy)]
+pub(crate) struct Offset<'a> {
+    pub first: usize,
+    pub base: usize,
+    pub offsets: &'a [u32],
+}
+
+impl Starts for Offset<'_> {
+    #[inline]
+    fn rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    #[inline]
+    fn range(&self, row: usize) -> Range<usize> {
+        self.offsets[row] as usize - self.base..self.offsets[row + 1] as usize - self.base
+    }
+
+    fn number(&self, row: usize) -> usize {
+        self.first + row
+    }
+}
+
+/// Some rows of a run, by their numbers in the cell.
+#[derive(Clone, Copy)]
+pub(crate) struct Picked<'a, S> {
+    pub run: S,
+    pub first: usize,
+    pub rows: &'a [u32],
+}
+
+impl<S: Starts> Starts for Picked<'_, S> {
+    #[inline]
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    #[inline]
+    fn range(&self, row: usize) -> Range<usize> {
+        self.run.range(self.rows[row] as usize - self.first)
+    }
+
+    fn number(&self, row: usize) -> usize {
+        self.rows[row] as usize
+    }
+}
+
+/// A run whose rows are known to lie in the bytes and to have at least so many.
+pub(crate) struct Checked<'a, S> {
+    bytes: &'a [u8],
+    run: S,
+    row_bytes_min: usize,
+}
+
+impl<'a, S: Starts> Checked<'a, S> {
+    /// Checks every row; the number of the first that is not as it should be is the error.
+    pub fn new(bytes: &'a [u8], run: S, row_bytes_min: usize) -> Result<Self, usize> {
+        let outside = (0..run.rows()).find(|&row| {
+            let range = run.range(row);
+            range.end > bytes.len() || range.start > range.end || range.end - range.start < row_bytes_min
+        });
+        outside.map_or(Ok(Self { bytes, run, row_bytes_min }), |row| Err(run.number(row)))
+    }
+
+    pub fn run(&self) -> S {
+        self.run
+    }
+
+    pub fn row_bytes_min(&self) -> usize {
+        self.row_bytes_min
+    }
+
+    /// The bytes of a row.
+    #[inline]
+    pub fn row(&self, row: usize) -> &'a [u8] {
+        &self.bytes[self.run.range(row)]
+    }
+
+    /// Where a row begins.
+    #[inline]
+    pub fn start(&self, row: usize) -> *const u8 {
+        self.bytes.as_ptr().wrapping_add(self.run.range(row).start)
+    }
+
+    /// A byte of a row.
+    #[inline]
+    pub fn byte(&self, row: usize, at: usize) -> u8 {
+        self.bytes[self.run.range(row).start + at]
+    }
+}

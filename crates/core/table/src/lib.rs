@@ -1,0 +1,25 @@
+//! The table format: bytes to Arrow and back, for scans at the speed of memory (Albis, ATC'18).
+//!
+//! A table is cut into row groups and column groups; where the two meet is a cell, one range of bytes or a few. A group of
+//! one column keeps Arrow's own layout, so that a [`Chunk`] hands out batches that point into the bytes it was given; a
+//! group of several columns keeps rows, which are read in place ([`Row`]) or transposed to Arrow. Nothing is encoded or
+//! compressed. The metadata stands apart from the data, so one look-up tells every range that a query will touch.
+//!
+//! Start with [`Writer`] and [`Table`]. A reader asks for bytes in two steps, since it does no I/O: a [`Plan`] says which
+//! ranges, [`Plan::open`] takes them. What can be read by a function call is a [`Source`].
+//!
+//! Owns: the layout of files, docs/specs/table.md. Never does: I/O, threads; trust in an offset that it has read.
+
+mod cell;
+mod layout;
+mod metadata;
+mod read;
+mod schema;
+mod write;
+
+pub use cell::{Row, RowCell, Value};
+pub use layout::{Group, Grouping, Layout};
+pub use metadata::{CellInfo, FOOTER_BYTES, Footer};
+pub use read::{Batches, Chunk, ColumnStatistics, Plan, Selection, Source, Table, take};
+pub use schema::{Leaf, Projection, TableSchema};
+pub use write::{Encoder, Options, RowGroup, SEGMENT_BYTES, Summary, Writer};

@@ -1,0 +1,15 @@
+//! Arrow to bytes: row groups are encoded on their own, by as many threads as the caller likes, and put in line by one writer.
+
+mod cut;
+mod encode;
+mod measure;
+mod place;
+mod rows;
+mod values;
+mod writer;
+
+pub use encode::{Encoder, RowGroup};
+pub use writer::{Options, Summary, Writer};
+
+/// Bytes of a segment: no buffer crosses a multiple of this in a file, so that each lies in one extent of a tier.
+pub const SEGMENT_BYTES: u64 = 64 << 20;

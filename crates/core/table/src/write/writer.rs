@@ -1,0 +1,166 @@
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::SchemaRef;
+use forebay_types::{Error, Result};
+
+use super::cut::Load;
+use super::encode::{Encoder, RowGroup};
+use super::place::Output;
+use crate::layout::Grouping;
+use crate::metadata::{ALIGN, Block, Footer, ROWS_MAX, RowGroupInfo, header};
+use crate::schema::TableSchema;
+
+/// How a table is cut.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which columns stand together; each on its own unless said otherwise.
+    pub grouping: Grouping,
+    /// Rows in a row group, 65,536 unless said otherwise; at most 1,048,576.
+    pub row_group_rows: usize,
+    /// Bytes at which a row group is closed before it has its rows, 256 MiB unless said otherwise: the writer's memory.
+    pub row_group_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { grouping: Grouping::default(), row_group_rows: 1 << 16, row_group_bytes: 256 << 20 }
+    }
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Rows of the table.
+    pub rows: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// Writes a table to `sink` from front to back, holding at most one row group.
+///
+/// A file that is not [finished](Writer::finish) is no table: its last bytes say so.
+pub struct Writer<W> {
+    encoder: Encoder,
+    options: Options,
+    output: Output<W>,
+    row_groups: Vec<RowGroupInfo>,
+    pending: Vec<Vec<ArrayRef>>,
+    pending_rows: usize,
+    load: Load,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a table.
+    ///
+    /// # Errors
+    /// `Invalid` for columns that a table can't hold or options out of range, `NotFound` for a group's column that is not
+    /// there; the sink's errors.
+    pub fn new(sink: W, schema: SchemaRef, options: Options) -> Result<Self> {
+        if !(1..=ROWS_MAX).contains(&options.row_group_rows) || !(1..=1 << 30).contains(&options.row_group_bytes) {
+            return Err(Error::invalid(format!("row groups have 1 to {ROWS_MAX} rows and up to 1 GiB; set them so")));
+        }
+        let schema = TableSchema::new(schema)?;
+        let groups = options.grouping.resolve(&schema)?;
+        let load = Load::none(&schema);
+        let mut output = Output { sink, at: 0 };
+        output.put(&header())?;
+        let encoder = Encoder { shape: Arc::new((schema, groups)) };
+        Ok(Self { encoder, options, output, row_groups: Vec::new(), pending: Vec::new(), pending_rows: 0, load })
+    }
+
+    /// What encodes row groups for [`Writer::append`], in threads of the caller.
+    pub fn encoder(&self) -> Encoder {
+        self.encoder.clone()
+    }
+
+    /// Where the bytes go, to take what has come so far.
+    pub fn sink_mut(&mut self) -> &mut W {
+        &mut self.output.sink
+    }
+
+    /// Adds rows; whole row groups go out.
+    ///
+    /// # Errors
+    /// `Invalid` if the batch is not of the table's schema or a value does not fit into a segment; the sink's errors.
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+        let leaves = self.encoder.shape.0.flatten(batch)?;
+        let mut first = 0;
+        while first < batch.num_rows() {
+            let room = self.options.row_group_rows - self.pending_rows;
+            let mut rows = room.min(batch.num_rows() - first);
+            loop {
+                let piece = leaves.iter().map(|array| array.slice(first, rows)).collect::<Vec<_>>();
+                let load = self.load.with(&self.encoder.shape.0, &piece);
+                if load.fits(self.options.row_group_bytes) || (rows == 1 && self.pending_rows == 0) {
+                    self.check_value(&load)?;
+                    self.pending.push(piece);
+                    self.pending_rows += rows;
+                    self.load = load;
+                    break;
+                }
+                // Too much: half of it, or what is there goes out first.
+                if rows == 1 {
+                    self.flush()?;
+                } else {
+                    rows = rows.div_ceil(2);
+                }
+            }
+            first += rows;
+            if self.pending_rows == self.options.row_group_rows {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_value(&self, load: &Load) -> Result<()> {
+        let Some((leaf, bytes)) = load.too_large() else { return Ok(()) };
+        let path = self.encoder.shape.0.leaves()[leaf].path();
+        Err(Error::invalid(format!("column `{path}`: a value of {bytes} bytes; a table's values have at most 64 MiB")))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.pending_rows == 0 {
+            return Ok(());
+        }
+        let pending = std::mem::take(&mut self.pending);
+        let encoded = self.encoder.encode_leaves(self.pending_rows, &pending)?;
+        self.pending_rows = 0;
+        self.load = Load::none(&self.encoder.shape.0);
+        self.place(&encoded)
+    }
+
+    /// Puts a row group that was encoded elsewhere after all that came before.
+    ///
+    /// # Errors
+    /// The sink's errors.
+    pub fn append(&mut self, row_group: &RowGroup) -> Result<()> {
+        self.flush()?;
+        self.place(row_group)
+    }
+
+    fn place(&mut self, row_group: &RowGroup) -> Result<()> {
+        let cells = row_group.cells.iter().map(|cell| self.output.cell(cell)).collect::<Result<_>>()?;
+        self.row_groups.push(RowGroupInfo { rows: row_group.rows, cells, leaves: row_group.leaves.clone() });
+        Ok(())
+    }
+
+    /// Writes what is left, the metadata and the footer, and gives the sink back.
+    ///
+    /// # Errors
+    /// Those of [`Writer::push`].
+    pub fn finish(mut self) -> Result<(W, Summary)> {
+        self.flush()?;
+        let rows = self.row_groups.iter().map(|row_group| row_group.rows as u64).sum();
+        self.output.pad(self.output.at.next_multiple_of(ALIGN))?;
+        let (schema, groups) = &*self.encoder.shape;
+        let block = Block { schema: schema.clone(), groups: groups.clone(), row_groups: self.row_groups }.encode()?;
+        let metadata = self.output.at..self.output.at + block.len() as u64;
+        self.output.put(&block)?;
+        self.output.put(&Footer { metadata, checksum: crc32c::crc32c(&block) }.encode())?;
+        self.output.sink.flush()?;
+        Ok((self.output.sink, Summary { rows, bytes: self.output.at }))
+    }
+}

@@ -1,0 +1,110 @@
+use arrow_array::RecordBatch;
+use bytes::Bytes;
+use forebay_table::{Footer, Grouping, Layout, Selection, Table, take};
+use forebay_types::{ErrorKind, Result};
+
+use crate::round_trip::write;
+use crate::samples::{Numbers, batch};
+
+fn files() -> [Bytes; 3] {
+    let batch = batch(11, 90);
+    [Grouping::columns(), Grouping::rows(), Grouping::rows().layout(Layout::Packed)]
+        .map(|grouping| write(std::slice::from_ref(&batch), grouping, 40))
+}
+
+/// Everything that a reader can do with a file, without comparing checksums where that can be left out.
+fn read_all(file: &Bytes) -> Result<Vec<RecordBatch>> {
+    let length = file.len() as u64;
+    let footer = Footer::parse(length, &file.slice(Footer::range(length)?.start as usize..))?;
+    let metadata = footer.metadata();
+    let table = Table::parse_verified(&footer, &file[metadata.start as usize..metadata.end as usize])?;
+    let projection = table.schema().projection();
+    let mut out = Vec::new();
+    for row_group in 0..table.row_groups() {
+        let chunk = table.plan(row_group, &projection)?.read(file)?;
+        out.extend(chunk.batches(17)?.collect::<Result<Vec<_>>>()?);
+        out.push(chunk.gather(&Selection::of_rows((0..table.row_group_rows(row_group) as u32).step_by(3).collect())?)?);
+        if let Some(cell) = chunk.row_cell("utf8") {
+            let column = cell.column("utf8")?;
+            (0..cell.rows()).try_for_each(|row| cell.row(row).text(column).map(|_| ()))?;
+        }
+    }
+    for leaf in 0..table.schema().leaves().len() {
+        table.statistics(leaf)?;
+    }
+    out.push(take(&table, file, &projection, &[5, 1, 80])?);
+    Ok(out)
+}
+
+/// A reader either reads or says what is wrong: it neither panics nor blames the caller.
+fn check(file: &Bytes) {
+    if let Err(error) = read_all(file) {
+        assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Invalid), "{error:?}");
+    }
+}
+
+#[test]
+fn a_changed_byte_is_corrupt_or_reads_but_never_panics() {
+    let mut numbers = Numbers(77);
+    for file in files() {
+        read_all(&file).unwrap();
+        for _ in 0..300 {
+            let mut bytes = file.to_vec();
+            for _ in 0..=numbers.below(4) {
+                let at = numbers.below(bytes.len());
+                bytes[at] = [0, 1, 0x7f, 0x80, 0xff, numbers.next() as u8][numbers.below(6)];
+            }
+            check(&bytes.into());
+        }
+        // The metadata is a small part of the file, and the most dangerous.
+        let start = Footer::parse(file.len() as u64, &file).unwrap().metadata().start as usize;
+        for _ in 0..600 {
+            let mut bytes = file.to_vec();
+            let at = start + numbers.below(bytes.len() - start);
+            bytes[at] ^= 1 << numbers.below(8);
+            check(&bytes.into());
+        }
+    }
+}
+
+#[test]
+fn a_file_cut_off_anywhere_is_corrupt() {
+    for file in files() {
+        for length in (0..file.len()).step_by(97).chain(file.len() - 40..file.len()) {
+            assert_eq!(read_all(&file.slice(..length)).unwrap_err().kind(), ErrorKind::Corrupt);
+        }
+    }
+}
+
+#[test]
+fn checksums_find_every_changed_byte_of_cells_and_metadata() {
+    for file in files() {
+        let table = Table::open(&file).unwrap();
+        let plan = table.plan(1, &table.schema().projection()).unwrap();
+        for (index, range) in plan.ranges().iter().enumerate() {
+            let slice = |range: &std::ops::Range<u64>| file.slice(range.start as usize..range.end as usize);
+            let mut bytes = plan.ranges().iter().map(slice).collect::<Vec<_>>();
+            plan.open_verified(bytes.clone()).unwrap();
+            let mut changed = bytes[index].to_vec();
+            changed[(range.end - range.start) as usize / 2] ^= 4;
+            bytes[index] = changed.into();
+            let error = plan.open_verified(bytes).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt);
+            assert!(error.message().contains("row group 1, cell of column"), "{error}");
+        }
+        let mut bytes = file.to_vec();
+        let at = Footer::parse(file.len() as u64, &file).unwrap().metadata().start as usize + 50;
+        bytes[at] ^= 1;
+        assert_eq!(Table::open(&Bytes::from(bytes)).unwrap_err().kind(), ErrorKind::Corrupt);
+    }
+}
+
+#[test]
+fn a_later_version_is_refused_as_such() {
+    let mut bytes = files()[0].to_vec();
+    let at = bytes.len() - 12;
+    bytes[at] = 2;
+    let error = Table::open(&Bytes::from(bytes)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.message().contains("version 2"), "{error}");
+}

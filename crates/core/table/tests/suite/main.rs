@@ -1,0 +1,11 @@
+//! The table format from outside: round trips, what a reader touches, rows in place, and input that is broken.
+
+mod corrupt;
+mod golden;
+mod layouts;
+mod pruning;
+mod reading;
+mod round_trip;
+mod samples;
+mod schemas;
+mod writing;
