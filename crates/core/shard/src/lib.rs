@@ -1,1 +1,36 @@
-//! A compressed, searchable shard of records with layered sampled arrays.
+//! A compressed, searchable shard of records whose size-for-speed setting turns while it serves (Succinct, NSDI'15;
+//! BlowFish, NSDI'16).
+//!
+//! Owns: the bytes of a shard (docs/specs/shard.md), how they are built, searched and read, which layers there are and
+//! which the dial adds next.
+//! Never does: files, mapping, threads, logs, clocks. Parts come and go as [`bytes::Bytes`]; long work comes as steps that
+//! the caller's threads run.
+//!
+//! Start with [`Builder`] (records to parts), [`Shard`] (parts to answers) and [`LayerBuilder`] (more speed for more bytes).
+
+mod base;
+mod bits;
+mod build;
+mod keys;
+mod layers;
+mod model;
+mod part;
+mod psi;
+mod query;
+mod record;
+mod sampling;
+mod shard;
+mod sync;
+
+pub use build::builder::{Builder, BuiltShard, INPUT_BYTES_MAX};
+pub use keys::Keys;
+pub use layers::build::LayerBuilder;
+pub use layers::id::{LayerId, LayerKind};
+pub use layers::set::LayerInfo;
+pub use model::key::{Key, KeyType};
+pub use model::schema::{ATTRIBUTES_MAX, Attribute, Schema};
+pub use model::value::{Value, ValueType};
+pub use query::predicate::Query;
+pub use record::output::Record;
+pub use sampling::QueryCounters;
+pub use shard::{Page, Shard, ShardInfo};

@@ -1,0 +1,204 @@
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use forebay_types::{Error, Result};
+use zstd::zstd_safe::DDict;
+
+use crate::bits::packed::Packed;
+use crate::bits::word::{load, width_of};
+use crate::keys::KeyIndex;
+use crate::model::alphabet::Alphabet;
+use crate::model::key::KeyType;
+use crate::model::schema::Schema;
+use crate::part::Part;
+use crate::psi::{Column, Psi};
+
+/// The kind of a base part in its header; layers have the numbers of their kinds.
+pub(crate) const BASE_KIND: u64 = 0;
+
+/// The sections of a base part, in order.
+pub(crate) mod section {
+    pub(crate) const NUMBERS: usize = 0;
+    pub(crate) const SCHEMA: usize = 1;
+    pub(crate) const ALPHABET: usize = 2;
+    pub(crate) const COLUMNS: usize = 3;
+    pub(crate) const ATTRIBUTES: usize = 4;
+    pub(crate) const DIRECTORY: usize = 5;
+    pub(crate) const PAYLOAD: usize = 6;
+    pub(crate) const STARTS: usize = 7;
+    pub(crate) const RECORDS: usize = 8;
+    pub(crate) const DICTIONARY: usize = 9;
+    pub(crate) const KEYS: usize = 10;
+}
+
+/// The numbers of a base part, in the order of the file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Numbers {
+    /// 0 for records, 1 for flat text.
+    pub(crate) flat: u64,
+    /// Symbols of the text, without the one that ends it.
+    pub(crate) symbols: u64,
+    pub(crate) records: u64,
+    pub(crate) input_bytes: u64,
+    /// Symbols of the longest record.
+    pub(crate) longest: u64,
+    pub(crate) row_bits: u64,
+    pub(crate) symbol_bits: u64,
+    pub(crate) unit: u64,
+    /// What the record text takes in blocks, estimated from a sample.
+    pub(crate) block_bytes: u64,
+}
+
+impl Numbers {
+    const COUNT: usize = 9;
+
+    pub(crate) fn write(&self) -> Vec<u8> {
+        [
+            self.flat,
+            self.symbols,
+            self.records,
+            self.input_bytes,
+            self.longest,
+            self.row_bits,
+            self.symbol_bits,
+            self.unit,
+            self.block_bytes,
+        ]
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect()
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        let number: [u64; Self::COUNT] = std::array::from_fn(|index| load(bytes, index * 8));
+        let [flat, symbols, records, input_bytes, longest, row_bits, symbol_bits, unit, block_bytes] = number;
+        Self { flat, symbols, records, input_bytes, longest, row_bits, symbol_bits, unit, block_bytes }
+    }
+}
+
+/// What every setting of the dial has: psi, the alphabet, the keys, and for records the row of each one's start with its
+/// inverse.
+pub(crate) struct Base {
+    pub(crate) identity: u64,
+    pub(crate) bytes: usize,
+    pub(crate) numbers: Numbers,
+    pub(crate) schema: Schema,
+    pub(crate) alphabet: Alphabet,
+    pub(crate) psi: Psi,
+    pub(crate) keys: KeyIndex,
+    /// Symbols, bytes and distinct values (estimated) of each attribute over all records.
+    pub(crate) attributes: Vec<[u64; 3]>,
+    /// Row of each record's start, within the column of the first delimiter; and the record of each such row.
+    pub(crate) starts: Packed,
+    pub(crate) owners: Packed,
+    pub(crate) dictionary: Bytes,
+    unpacker: OnceLock<DDict<'static>>,
+}
+
+impl Base {
+    /// Verifies a base part.
+    pub(crate) fn open(bytes: Bytes) -> Result<Self> {
+        let part = Part::open(bytes)?;
+        let corrupt = |what: &str| Error::corrupt(format!("a shard's base does not hold together: {what}; build it again"));
+        if part.kind != BASE_KIND {
+            return Err(Error::invalid("this part of a shard is a layer, not its base; name the base file"));
+        }
+        let numbers = Numbers::read(&part.section(section::NUMBERS));
+        if numbers.records > numbers.symbols || numbers.symbols >= 1 << 31 || numbers.flat > 1 {
+            return Err(corrupt("its numbers"));
+        }
+        let schema = Schema::read(&part.section(section::SCHEMA)).ok_or_else(|| corrupt("its schema"))?;
+        let alphabet = Alphabet::read(&part.section(section::ALPHABET)).ok_or_else(|| corrupt("its alphabet"))?;
+        let counts = part.section(section::COLUMNS);
+        let counts: Vec<u32> = (0..alphabet.symbols()).map(|symbol| load(&counts, symbol * 4) as u32).collect();
+        let columns = Column::layout(&counts).ok_or_else(|| corrupt("its columns"))?;
+        let rows: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+        let delimited = (0..schema.attributes.len())
+            .all(|attribute| numbers.flat == 1 || u64::from(counts[alphabet.delimiter(attribute) as usize]) == numbers.records);
+        if rows != numbers.symbols + 1 || !delimited {
+            return Err(corrupt("the sizes of its columns"));
+        }
+        let psi = Psi::new(
+            part.section(section::DIRECTORY),
+            part.section(section::PAYLOAD),
+            [numbers.row_bits as u32, numbers.symbol_bits as u32, numbers.unit as u32],
+            columns,
+        );
+        let keys = KeyIndex::open(&part, section::KEYS, schema.key_type, numbers.records as usize);
+        let lengths = part.section(section::ATTRIBUTES);
+        let attributes = (0..schema.attributes.len())
+            .map(|index| std::array::from_fn(|number| load(&lengths, index * 24 + number * 8)))
+            .collect();
+        let width = record_bits(numbers.records);
+        Ok(Self {
+            identity: part.shard,
+            bytes: part.bytes,
+            numbers,
+            alphabet,
+            psi,
+            keys,
+            attributes,
+            starts: Packed::new(part.section(section::STARTS), width),
+            owners: Packed::new(part.section(section::RECORDS), width),
+            dictionary: part.section(section::DICTIONARY),
+            unpacker: OnceLock::new(),
+            schema,
+        })
+    }
+
+    /// The dictionary of the record text, prepared at its first use.
+    pub(crate) fn unpacker(&self) -> &DDict<'static> {
+        self.unpacker.get_or_init(|| DDict::create(dictionary_of(&self.dictionary)))
+    }
+
+    pub(crate) fn records(&self) -> u32 {
+        self.numbers.records as u32
+    }
+
+    pub(crate) fn record_bits(&self) -> u32 {
+        record_bits(self.numbers.records)
+    }
+
+    /// The row of the suffix that begins with attribute `attribute` of the record whose row in the column is `index`.
+    #[inline(always)]
+    pub(crate) fn delimiter_column(&self, attribute: usize) -> Column {
+        self.psi.column(self.alphabet.delimiter(attribute))
+    }
+
+    /// Rows, with the few unused ones between columns.
+    pub(crate) fn rows(&self) -> u64 {
+        self.psi.columns().last().map_or(0, |column| u64::from(column.end()))
+    }
+
+    pub(crate) fn row_bits(&self) -> u32 {
+        width_of(self.rows())
+    }
+
+    /// Bits of a position of the text.
+    pub(crate) fn position_bits(&self) -> u32 {
+        width_of(self.numbers.symbols)
+    }
+
+    /// About what an index of an attribute takes: its keys, its distinct values and a place in the hash table for each.
+    pub(crate) fn index_bytes(&self, attribute: usize) -> f64 {
+        let [_, bytes, distinct] = self.attributes[attribute];
+        let records = self.numbers.records as f64;
+        let distinct = (distinct as f64).min(records);
+        let key = if self.key_type() == KeyType::U64 { 8.0 } else { 4.0 };
+        records * key + distinct * (16.0 + bytes as f64 / records.max(1.0))
+    }
+
+    pub(crate) fn key_type(&self) -> KeyType {
+        self.schema.key_type
+    }
+}
+
+/// Bits of a record's number.
+pub(crate) fn record_bits(records: u64) -> u32 {
+    width_of(records.saturating_sub(1))
+}
+
+/// The section without the padding behind it.
+pub(crate) fn dictionary_of(section: &[u8]) -> &[u8] {
+    &section[..section.len().saturating_sub(8)]
+}

@@ -1,0 +1,248 @@
+use bytes::Bytes;
+use forebay_types::{Error, Result};
+
+use super::assemble::{Input, assemble};
+use crate::layers::id::LayerId;
+use crate::model::key::{Key, KeyType};
+use crate::model::schema::Schema;
+use crate::model::value::{Value, ValueType};
+use crate::record::varint;
+
+/// The text of a shard is at most this long.
+pub const INPUT_BYTES_MAX: u64 = (1 << 30) - (1 << 16);
+
+/// Takes records and makes a shard of them. At its peak it holds about 9.5 bytes a byte of input.
+///
+/// ```
+/// use forebay_shard::{Builder, Key, KeyType, Query, Schema, Shard, Value, ValueType};
+///
+/// let schema = Schema::new("id", KeyType::U64).with("name", ValueType::Text);
+/// let mut builder = Builder::new(schema)?;
+/// builder.push(&Key::U64(7), &[Value::Text("penstock".into())])?;
+/// let built = builder.finish(0.5)?;
+/// let shard = Shard::open(built.base, built.layers.into_iter().map(|(_, bytes)| bytes))?;
+/// assert_eq!(shard.get(&Key::U64(7))?, Some(vec![Value::Text("penstock".into())]));
+/// let page = shard.search(&Query::prefix(0, b"pen"), None, None)?;
+/// assert_eq!(page.keys.iter().collect::<Vec<_>>(), [Key::U64(7)]);
+/// # Ok::<(), forebay_types::Error>(())
+/// ```
+pub struct Builder {
+    schema: Schema,
+    input: Input,
+    input_bytes: u64,
+    /// Whether keys came in growing order so far.
+    sorted: bool,
+}
+
+/// A shard as bytes: one file a part.
+pub struct BuiltShard {
+    /// The base part.
+    pub base: Bytes,
+    /// The first layers.
+    pub layers: Vec<(LayerId, Bytes)>,
+}
+
+impl Builder {
+    /// A builder of no records yet.
+    pub fn new(schema: Schema) -> Result<Self> {
+        schema.validate()?;
+        let input = Input::new(&schema);
+        Ok(Self { schema, input, input_bytes: 0, sorted: true })
+    }
+
+    /// Adds a record. Keys may come in any order; of two records with one key the later stays.
+    pub fn push(&mut self, key: &Key, values: &[Value]) -> Result<()> {
+        self.check(key, values.len())?;
+        let mark = self.input.values.len();
+        for (index, value) in values.iter().enumerate() {
+            let from = self.input.values.len();
+            let encoded = self.schema.attributes[index].value_type.encode(value, &mut self.input.values);
+            match encoded {
+                Ok(some) => self.input.end_value(index, some.then_some(from)),
+                Err(error) => {
+                    self.input.forget(mark);
+                    return Err(error.context(&self.schema.attributes[index].name));
+                }
+            }
+        }
+        self.end_record(key, mark)
+    }
+
+    /// Adds a record of values that are encoded already: bytes for strings, [`Record::bytes`](crate::Record::bytes) for
+    /// all types. `None` is null.
+    pub fn push_encoded(&mut self, key: &Key, values: &[Option<&[u8]>]) -> Result<()> {
+        self.check(key, values.len())?;
+        let mark = self.input.values.len();
+        for (index, value) in values.iter().enumerate() {
+            let value_type = self.schema.attributes[index].value_type;
+            if let Some(bytes) = value
+                && value_type != ValueType::Bytes
+                && value_type.decode(bytes).is_err()
+            {
+                self.input.forget(mark);
+                return Err(Error::invalid(format!(
+                    "{}: the bytes are not of type {value_type:?}",
+                    self.schema.attributes[index].name
+                )));
+            }
+            let from = self.input.values.len();
+            self.input.values.extend_from_slice(value.unwrap_or_default());
+            self.input.end_value(index, value.map(|_| from));
+        }
+        self.end_record(key, mark)
+    }
+
+    /// Bytes of input so far: keys, values, and a delimiter an attribute.
+    pub fn input_bytes(&self) -> u64 {
+        self.input_bytes
+    }
+
+    /// Records so far.
+    pub fn len(&self) -> usize {
+        self.input.keys.len()
+    }
+
+    /// Whether there is no record yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Sorts and writes: the base, and the layers that bring it to `ratio` of the input, or as near below as they come.
+    pub fn finish(mut self, ratio: f64) -> Result<BuiltShard> {
+        if !self.sorted {
+            self.input_bytes -= self.input.sort(self.schema.attributes.len());
+        }
+        assemble(self.schema, self.input, self.input_bytes, ratio)
+    }
+
+    fn check(&self, key: &Key, values: usize) -> Result<()> {
+        if key.key_type() != self.schema.key_type {
+            return Err(Error::invalid(format!("key {key} is not of type {:?}", self.schema.key_type)));
+        }
+        if values != self.schema.attributes.len() {
+            return Err(Error::invalid(format!(
+                "the record of key {key} has {values} values, the schema {} attributes",
+                self.schema.attributes.len()
+            )));
+        }
+        Ok(())
+    }
+
+    fn end_record(&mut self, key: &Key, mark: usize) -> Result<()> {
+        let bytes = (key.len() + self.input.values.len() - mark + self.schema.attributes.len()) as u64;
+        if self.input_bytes + bytes > INPUT_BYTES_MAX {
+            self.input.forget(mark);
+            return Err(Error::invalid(format!("a shard takes at most {INPUT_BYTES_MAX} bytes of records; begin another one")));
+        }
+        self.input_bytes += bytes;
+        self.sorted &= self.input.keys.push(key);
+        self.input.lengths_mark = self.input.lengths.len();
+        Ok(())
+    }
+}
+
+/// The keys of the records so far.
+pub(crate) enum KeyList {
+    Numbers(Vec<u64>),
+    Strings { blob: Vec<u8>, ends: Vec<u32> },
+}
+
+impl KeyList {
+    pub(crate) fn new(key_type: KeyType) -> Self {
+        match key_type {
+            KeyType::U64 => Self::Numbers(Vec::new()),
+            KeyType::Bytes => Self::Strings { blob: Vec::new(), ends: Vec::new() },
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Numbers(keys) => keys.len(),
+            Self::Strings { ends, .. } => ends.len(),
+        }
+    }
+
+    pub(crate) fn string(&self, index: usize) -> &[u8] {
+        match self {
+            Self::Numbers(_) => &[],
+            Self::Strings { blob, ends } => {
+                let from = if index == 0 { 0 } else { ends[index - 1] as usize };
+                &blob[from..ends[index] as usize]
+            }
+        }
+    }
+
+    /// True if the key is above all before it.
+    fn push(&mut self, key: &Key) -> bool {
+        let count = self.len();
+        match (&mut *self, key) {
+            (Self::Numbers(keys), Key::U64(key)) => {
+                let grows = keys.last().is_none_or(|last| last < key);
+                keys.push(*key);
+                grows
+            }
+            (Self::Strings { blob, ends }, Key::Bytes(key)) => {
+                blob.extend_from_slice(key);
+                ends.push(blob.len() as u32);
+                count == 0 || self.string(count - 1) < key.as_slice()
+            }
+            _ => unreachable!("the key's type was checked"),
+        }
+    }
+
+    /// The records in the order of their keys, the last of each key only.
+    pub(crate) fn order(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.len() as u32).collect();
+        let same = |a: u32, b: u32| match self {
+            Self::Numbers(keys) => keys[a as usize] == keys[b as usize],
+            Self::Strings { .. } => self.string(a as usize) == self.string(b as usize),
+        };
+        match self {
+            Self::Numbers(keys) => order.sort_unstable_by_key(|index| (keys[*index as usize], *index)),
+            Self::Strings { .. } => {
+                order.sort_unstable_by(|a, b| self.string(*a as usize).cmp(self.string(*b as usize)).then(a.cmp(b)));
+            }
+        }
+        let mut kept: Vec<u32> = Vec::with_capacity(order.len());
+        for index in order {
+            match kept.last_mut() {
+                Some(last) if same(*last, index) => *last = index,
+                _ => kept.push(index),
+            }
+        }
+        kept
+    }
+
+    pub(crate) fn select(&self, order: &[u32]) -> Self {
+        match self {
+            Self::Numbers(keys) => Self::Numbers(order.iter().map(|index| keys[*index as usize]).collect()),
+            Self::Strings { .. } => {
+                let (mut blob, mut ends) = (Vec::new(), Vec::with_capacity(order.len()));
+                for index in order {
+                    blob.extend_from_slice(self.string(*index as usize));
+                    ends.push(blob.len() as u32);
+                }
+                Self::Strings { blob, ends }
+            }
+        }
+    }
+
+    /// Bytes of all keys.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Numbers(keys) => keys.len() as u64 * 8,
+            Self::Strings { blob, .. } => blob.len() as u64,
+        }
+    }
+}
+
+/// Reads the lengths of one record's values: the bytes it takes of `lengths` and of the values.
+pub(crate) fn record_extent(lengths: &[u8], mut at: usize, attributes: usize) -> (usize, usize) {
+    let mut bytes = 0;
+    for _ in 0..attributes {
+        let (length, next) = varint::read(lengths, at);
+        bytes += length.saturating_sub(1) as usize;
+        at = next;
+    }
+    (at, bytes)
+}

@@ -1,0 +1,9 @@
+//! Layers: what a shard can have beyond its base, to answer faster. Each is cut into slices that come and go singly.
+
+pub(crate) mod build;
+pub(crate) mod filling;
+pub(crate) mod id;
+pub(crate) mod plan;
+pub(crate) mod set;
+pub(crate) mod shape;
+pub(crate) mod sliced;

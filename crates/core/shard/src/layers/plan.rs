@@ -1,0 +1,201 @@
+//! Which layers a shard of some size should have: the next one is the one that gains most throughput a byte.
+
+use std::collections::BTreeSet;
+
+use super::id::{LayerId, LayerKind};
+use super::shape::{RATE_MAX, Shape};
+use crate::base::Base;
+use crate::sampling::QueryCounters;
+
+/// What a get costs beside the steps of its longest chain, in psi steps.
+const GET_COST: f64 = 8.0;
+/// Unpacking a block of records, and reading a plain record, in psi steps.
+const BLOCK_COST: f64 = 20.0;
+const PLAIN_COST: f64 = 1.5;
+/// Backward search of a value, in psi steps, and a hit that is read from an array.
+const SEARCH_COST: f64 = 60.0;
+const HIT_COST: f64 = 0.15;
+/// The same with an index.
+const INDEX_COST: f64 = 4.0;
+const INDEX_HIT_COST: f64 = 0.01;
+/// Walks overlap, chains of one get less so.
+const OVERLAP: f64 = 3.0;
+
+/// The layers beyond the base that bring the shard to `ratio` of its input, or as near below as slices allow.
+pub(crate) fn dial(base: &Base, ratio: f64, counters: &QueryCounters) -> Vec<LayerId> {
+    let mut budget = ratio * base.numbers.input_bytes as f64 - base.bytes as f64;
+    let mut model = Model::new(base, counters);
+    let mut chosen = Vec::new();
+    let mut layers: Vec<(LayerKind, u16, Shape)> = candidates(base);
+    while let Some(at) = model.best(&layers) {
+        let (kind, which, shape) = layers.swap_remove(at);
+        let mut whole = true;
+        for slice in 0..shape.slices() as u32 {
+            let bytes = shape.slice_bytes(slice) + PART_BYTES;
+            if bytes > budget {
+                whole = false;
+                break;
+            }
+            budget -= bytes;
+            chosen.push(LayerId { kind, which, slice });
+        }
+        if whole {
+            model.add(kind, which);
+        }
+        // A text layer that fits in part is the dial's next step, so nothing behind it is begun.
+        if !whole && matches!(kind, LayerKind::Blocks | LayerKind::Plain) {
+            break;
+        }
+    }
+    chosen
+}
+
+/// Header and table of a part.
+const PART_BYTES: f64 = 160.0;
+
+fn candidates(base: &Base) -> Vec<(LayerKind, u16, Shape)> {
+    let layers: BTreeSet<(LayerKind, u16)> = LayerId::all(base).map(|(id, _)| (id.kind, id.which)).collect();
+    layers.into_iter().filter_map(|(kind, which)| Some((kind, which, Shape::of(base, kind, which)?))).collect()
+}
+
+/// What queries cost in psi steps with the layers chosen so far.
+struct Model<'b> {
+    base: &'b Base,
+    /// Weights of gets, of each attribute's column gets, and of each attribute's searches and their hits.
+    gets: f64,
+    columns: Vec<f64>,
+    searches: Vec<f64>,
+    hits: Vec<f64>,
+    substring_hits: f64,
+    isa: Vec<bool>,
+    sa: Vec<bool>,
+    index: Vec<bool>,
+    rate: Option<u16>,
+    blocks: bool,
+    plain: bool,
+}
+
+impl<'b> Model<'b> {
+    fn new(base: &'b Base, counters: &QueryCounters) -> Self {
+        let count = base.schema.attributes.len();
+        let records = base.numbers.records.max(1) as f64;
+        let padded =
+            |numbers: &[f64]| -> Vec<f64> { (0..count).map(|index| numbers.get(index).copied().unwrap_or(0.0)).collect() };
+        let (mut gets, mut searches, mut hits) = (counters.gets, padded(&counters.searches), padded(&counters.hits));
+        let asked = gets + searches.iter().sum::<f64>() + counters.columns.iter().sum::<f64>() + counters.substring_hits;
+        if asked == 0.0 {
+            // Nothing is known yet: half gets, half searches, the more of an attribute the more selective it is.
+            gets = 1.0;
+            let weight = |attribute: usize| {
+                let each = records / (base.attributes[attribute][2].max(1) as f64);
+                if each > records / 64.0 { (0.01 / each.max(1.0), each) } else { (1.0, each) }
+            };
+            for attribute in 0..count {
+                let (share, each) = weight(attribute);
+                searches[attribute] = share / count as f64;
+                hits[attribute] = share * each / count as f64;
+            }
+        }
+        let mut isa = vec![false; count];
+        let mut sa = vec![false; count];
+        if count > 0 {
+            (isa[0], sa[0]) = (true, true);
+        }
+        Self {
+            base,
+            gets,
+            columns: padded(&counters.columns),
+            searches,
+            hits,
+            substring_hits: counters.substring_hits,
+            isa,
+            sa,
+            index: vec![false; count],
+            rate: None,
+            blocks: false,
+            plain: false,
+        }
+    }
+
+    fn add(&mut self, kind: LayerKind, which: u16) {
+        match kind {
+            LayerKind::IsaAttribute => self.isa[which as usize] = true,
+            LayerKind::SaAttribute => self.sa[which as usize] = true,
+            LayerKind::Index => self.index[which as usize] = true,
+            LayerKind::SaRate => self.rate = Some(which),
+            LayerKind::Blocks => self.blocks = true,
+            LayerKind::Plain => self.plain = true,
+            LayerKind::IsaRate => {}
+        }
+    }
+
+    /// The candidate that saves most steps a byte. Sampling rates come from coarse to fine, the plain records after the
+    /// compressed ones have been worth it.
+    fn best(&mut self, layers: &[(LayerKind, u16, Shape)]) -> Option<usize> {
+        let now = self.cost();
+        let coarsest = layers.iter().filter(|(kind, ..)| *kind == LayerKind::SaRate).map(|(_, which, _)| *which).max();
+        let mut best: Option<(usize, f64)> = None;
+        for (at, (kind, which, shape)) in layers.iter().enumerate() {
+            if *kind == LayerKind::SaRate && Some(*which) != coarsest {
+                continue;
+            }
+            let before = (self.rate, self.blocks, self.plain);
+            self.add(*kind, *which);
+            let gain = (now - self.cost()) / (shape.bytes + PART_BYTES);
+            (self.rate, self.blocks, self.plain) = before;
+            match kind {
+                LayerKind::IsaAttribute => self.isa[*which as usize] = false,
+                LayerKind::SaAttribute => self.sa[*which as usize] = false,
+                LayerKind::Index => self.index[*which as usize] = false,
+                _ => {}
+            }
+            if best.is_none_or(|(_, most)| gain > most) {
+                best = Some((at, gain));
+            }
+        }
+        best.map(|(at, _)| at)
+    }
+
+    /// Symbols of one value of `attribute` on average, with its delimiter.
+    fn length(&self, attribute: usize) -> f64 {
+        self.base.attributes[attribute][0] as f64 / self.base.numbers.records.max(1) as f64
+    }
+
+    fn cost(&self) -> f64 {
+        let count = self.base.schema.attributes.len();
+        if count == 0 {
+            return 0.0;
+        }
+        // Gets: the longest chain, and a little for each symbol of the others.
+        let (mut chain, mut longest, mut whole) = (0.0, 0f64, 0.0);
+        let mut from_sample = vec![0.0; count];
+        for (attribute, before) in from_sample.iter_mut().enumerate() {
+            if self.isa[attribute] {
+                chain = 0.0;
+            }
+            *before = chain;
+            chain += self.length(attribute);
+            whole += self.length(attribute);
+            longest = longest.max(chain);
+        }
+        let direct = if self.plain { Some(PLAIN_COST) } else { self.blocks.then_some(BLOCK_COST) };
+        let get = direct.unwrap_or(GET_COST + longest.max(whole / 4.0) + whole / 16.0);
+        let mut cost = self.gets * get;
+        for (attribute, before) in from_sample.iter().enumerate() {
+            let walked = GET_COST + before + self.length(attribute);
+            cost += self.columns[attribute] * direct.map_or(walked, |direct| direct.min(walked));
+        }
+        // Searches: each hit is read, or walked to the next attribute that has an array, or to the next record.
+        let rate = self.rate.map_or(f64::INFINITY, |rate| f64::from(1u32 << rate.min(RATE_MAX)));
+        let mut distance = 0.0;
+        let mut average = 0.0;
+        for attribute in (0..count).rev() {
+            distance = if self.sa[attribute] && attribute > 0 { 0.0 } else { distance + self.length(attribute) };
+            average += distance.min(rate) * self.length(attribute) / whole.max(1.0);
+            let hit = if self.sa[attribute] { HIT_COST } else { distance.min(rate) / OVERLAP };
+            let (fixed, hit) = if self.index[attribute] { (INDEX_COST, INDEX_HIT_COST) } else { (SEARCH_COST, hit) };
+            cost += self.searches[attribute] * fixed + self.hits[attribute] * hit;
+        }
+        cost + self.substring_hits * average / OVERLAP
+    }
+}

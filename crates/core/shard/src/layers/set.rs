@@ -1,0 +1,202 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use forebay_types::{Error, Result};
+
+use super::filling::Filling;
+use super::id::{LayerId, LayerKind};
+use super::shape::{RATE_MAX, Shape};
+use super::sliced::{Sliced, Slot};
+use crate::base::Base;
+use crate::bits::packed::Packed;
+use crate::part::{self, Part};
+use crate::query::index::IndexSlice;
+use crate::record::blocks::BlockSlice;
+use crate::record::plain::PlainSlice;
+
+/// One slice in a set, for reports.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LayerInfo {
+    /// Which slice.
+    pub id: LayerId,
+    /// Bytes it takes: its part, or the array that is being filled.
+    pub bytes: usize,
+    /// The part of its values that are there: 1 unless it is being filled.
+    pub filled: f64,
+}
+
+/// The layers that one query sees. A change makes another set; this one lives as long as someone reads it.
+#[derive(Clone, Debug)]
+pub(crate) struct LayerSet {
+    /// By attribute; that of attribute 0 is the base's.
+    pub(crate) isa: Vec<Sliced>,
+    pub(crate) sa: Vec<Sliced>,
+    /// By the logarithm of the rate.
+    pub(crate) sa_rates: Vec<Sliced>,
+    pub(crate) isa_rates: Vec<Sliced>,
+    /// A bit for each rate of which all is there (BlowFish's ExistsLayer).
+    pub(crate) blocks: Vec<Option<BlockSlice>>,
+    pub(crate) blocks_shift: u32,
+    pub(crate) plain: Vec<Option<PlainSlice>>,
+    pub(crate) plain_shift: u32,
+    pub(crate) index: Vec<Vec<Option<Arc<IndexSlice>>>>,
+    /// Whether anything is being filled, so that walks should keep what they pass.
+    pub(crate) filling: bool,
+    /// Whether any 2^k layer of rows has a slice.
+    pub(crate) any_rate: bool,
+    bytes: BTreeMap<LayerId, usize>,
+}
+
+impl LayerSet {
+    /// The set of no layers.
+    pub(crate) fn empty(base: &Base) -> Self {
+        let sliced = |kind, which| {
+            Shape::of(base, kind, which).map_or_else(|| Sliced::new(0, 0), |shape| Sliced::new(shape.shift, shape.slices()))
+        };
+        let attributes = base.schema.attributes.len() as u16;
+        let mut isa: Vec<Sliced> = (0..attributes).map(|which| sliced(LayerKind::IsaAttribute, which)).collect();
+        let mut sa: Vec<Sliced> = (0..attributes).map(|which| sliced(LayerKind::SaAttribute, which)).collect();
+        if let (Some(isa), Some(sa)) = (isa.first_mut(), sa.first_mut()) {
+            *isa = Sliced::whole(base.starts.clone());
+            *sa = Sliced::whole(base.owners.clone());
+        }
+        let shape = |kind, which| Shape::of(base, kind, which);
+        let slices = |kind, which| shape(kind, which).map_or(0, |shape| shape.slices());
+        let shift = |kind| shape(kind, 0).map_or(0, |shape: Shape| shape.shift);
+        Self {
+            isa,
+            sa,
+            sa_rates: (0..RATE_MAX).map(|which| sliced(LayerKind::SaRate, which)).collect(),
+            isa_rates: (0..RATE_MAX).map(|which| sliced(LayerKind::IsaRate, which)).collect(),
+            blocks: vec![None; slices(LayerKind::Blocks, 0)],
+            blocks_shift: shift(LayerKind::Blocks),
+            plain: vec![None; slices(LayerKind::Plain, 0)],
+            plain_shift: shift(LayerKind::Plain),
+            index: (0..attributes).map(|which| vec![None; slices(LayerKind::Index, which)]).collect(),
+            filling: false,
+            any_rate: false,
+            bytes: BTreeMap::new(),
+        }
+    }
+
+    /// Verifies a layer's part and puts it in; takes the place of a slice that is there already.
+    pub(crate) fn add(&mut self, base: &Base, bytes: Bytes) -> Result<LayerId> {
+        let part = Part::open(bytes)?;
+        let id = LayerId::from_codes(part.kind, part.id).ok_or_else(|| Error::invalid("this part of a shard is not a layer"))?;
+        if part.shard != base.identity {
+            return Err(Error::conflict(format!("layer {id} belongs to another shard; build it from this one")));
+        }
+        let shape = Shape::of(base, id.kind, id.which).filter(|shape| (id.slice as usize) < shape.slices());
+        if shape.is_none() {
+            return Err(Error::invalid(format!("this shard can't have a layer {id}")));
+        }
+        self.place(base, id, Some(Source::Sealed(&part)));
+        self.bytes.insert(id, part.bytes);
+        Ok(id)
+    }
+
+    /// Begins to fill a slice from what queries find.
+    pub(crate) fn begin_filling(&mut self, base: &Base, id: LayerId) -> Result<()> {
+        use LayerKind::{IsaAttribute, IsaRate, SaAttribute, SaRate};
+        let shape = Shape::of(base, id.kind, id.which)
+            .filter(|shape| {
+                matches!(id.kind, IsaAttribute | SaAttribute | SaRate | IsaRate) && (id.slice as usize) < shape.slices()
+            })
+            .ok_or_else(|| Error::invalid(format!("layer {id} can't be filled by queries; build it")))?;
+        if self.bytes.contains_key(&id) {
+            return Err(Error::invalid(format!("layer {id} is there already")));
+        }
+        let range = shape.range(id.slice);
+        let count = (range.end - range.start) as usize;
+        self.place(base, id, Some(Source::Filling(Arc::new(Filling::new(count)))));
+        self.bytes.insert(id, count * 4);
+        Ok(())
+    }
+
+    /// Takes a slice out; false if it was not there.
+    pub(crate) fn remove(&mut self, base: &Base, id: LayerId) -> bool {
+        let there = self.bytes.remove(&id).is_some();
+        if there {
+            self.place(base, id, None);
+        }
+        there
+    }
+
+    /// The part of a slice that queries have filled; `None` while values are missing.
+    pub(crate) fn seal(&self, base: &Base, id: LayerId) -> Option<Vec<u8>> {
+        let filling = self.array(id)?.filling(id.slice as usize)?;
+        let values = if filling.filled() == filling.len() { filling.complete()? } else { return None };
+        Some(write_array(base, id, &values))
+    }
+
+    /// Every slice, with what it takes.
+    pub(crate) fn infos(&self) -> Vec<LayerInfo> {
+        let filled = |id: LayerId| {
+            let filling = self.array(id).and_then(|array| array.filling(id.slice as usize));
+            filling.map_or(1.0, |filling| filling.filled() as f64 / filling.len().max(1) as f64)
+        };
+        self.bytes.iter().map(|(id, bytes)| LayerInfo { id: *id, bytes: *bytes, filled: filled(*id) }).collect()
+    }
+
+    fn array(&self, id: LayerId) -> Option<&Sliced> {
+        match id.kind {
+            LayerKind::IsaAttribute => self.isa.get(id.which as usize),
+            LayerKind::SaAttribute => self.sa.get(id.which as usize),
+            LayerKind::SaRate => self.sa_rates.get(id.which as usize),
+            LayerKind::IsaRate => self.isa_rates.get(id.which as usize),
+            _ => None,
+        }
+    }
+
+    fn place(&mut self, base: &Base, id: LayerId, source: Option<Source<'_>>) {
+        let (which, slice) = (id.which as usize, id.slice as usize);
+        let part = match &source {
+            Some(Source::Sealed(part)) => Some(*part),
+            _ => None,
+        };
+        match id.kind {
+            LayerKind::Blocks => self.blocks[slice] = part.map(BlockSlice::open),
+            LayerKind::Plain => self.plain[slice] = part.map(PlainSlice::open),
+            LayerKind::Index => self.index[which][slice] = part.map(|part| Arc::new(IndexSlice::open(part))),
+            kind => {
+                let slot = match source {
+                    None => Slot::Absent,
+                    Some(Source::Sealed(part)) => Slot::Sealed(Packed::new(part.section(0), array_bits(base, kind))),
+                    Some(Source::Filling(filling)) => Slot::Filling(filling),
+                };
+                let array = match kind {
+                    LayerKind::IsaAttribute => &mut self.isa[which],
+                    LayerKind::SaAttribute => &mut self.sa[which],
+                    LayerKind::SaRate => &mut self.sa_rates[which],
+                    _ => &mut self.isa_rates[which],
+                };
+                array.set(slice, slot);
+            }
+        }
+        let arrays = || self.isa.iter().chain(&self.sa).chain(&self.sa_rates).chain(&self.isa_rates);
+        self.filling = arrays().any(Sliced::any_filling);
+        self.any_rate = self.sa_rates.iter().any(Sliced::any);
+    }
+}
+
+enum Source<'p> {
+    Sealed(&'p Part),
+    Filling(Arc<Filling>),
+}
+
+/// Bits of an entry of an array layer.
+fn array_bits(base: &Base, kind: LayerKind) -> u32 {
+    match kind {
+        LayerKind::SaRate if base.numbers.flat == 1 => base.position_bits(),
+        LayerKind::IsaRate => base.row_bits(),
+        _ => base.record_bits(),
+    }
+}
+
+/// The part of an array layer.
+pub(crate) fn write_array(base: &Base, id: LayerId, values: &[u32]) -> Vec<u8> {
+    let max = (1u64 << array_bits(base, id.kind)) - 1;
+    let packed = crate::bits::packed::pack(values.iter().map(|value| u64::from(*value) & max), max);
+    part::write(id.kind.code(), Some(base.identity), id.code(), &[&packed])
+}

@@ -1,0 +1,130 @@
+use bytes::Bytes;
+
+use super::{BLOCK, Column, block};
+use crate::bits::prefetch::prefetch;
+use crate::bits::word::load;
+
+/// psi over the bytes of a part.
+#[derive(Clone, Debug)]
+pub(crate) struct Psi {
+    directory: Bytes,
+    payload: Bytes,
+    row_bits: u32,
+    symbol_bits: u32,
+    unit: u32,
+    columns: Vec<Column>,
+}
+
+/// What the directory says of a row: enough to ask for the payload, or to be done for a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    base: u32,
+    offset: usize,
+    /// The first symbol of the row's suffix.
+    pub(crate) symbol: u8,
+}
+
+impl Psi {
+    pub(crate) fn new(directory: Bytes, payload: Bytes, bits: [u32; 3], columns: Vec<Column>) -> Self {
+        let [row_bits, symbol_bits, unit] = bits;
+        Self { directory, payload, row_bits: row_bits.min(32), symbol_bits: symbol_bits.min(9), unit: unit.min(7), columns }
+    }
+
+    /// The columns by symbol.
+    pub(crate) fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The column of `symbol`; empty if there is none.
+    #[inline(always)]
+    pub(crate) fn column(&self, symbol: u8) -> Column {
+        self.columns.get(symbol as usize).copied().unwrap_or_default()
+    }
+
+    /// Asks for the directory's line of `row`.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, row: u32) {
+        prefetch(&self.directory, (row / BLOCK) as usize * 8);
+    }
+
+    #[inline(always)]
+    fn entry(&self, block: u32) -> u64 {
+        load(&self.directory, block as usize * 8)
+    }
+
+    #[inline(always)]
+    fn base(&self, block: u32) -> u32 {
+        (self.entry(block) & ((1 << self.row_bits) - 1)) as u32
+    }
+
+    #[inline(always)]
+    fn place_of(&self, entry: u64) -> Place {
+        Place {
+            base: (entry & ((1 << self.row_bits) - 1)) as u32,
+            symbol: (entry >> self.row_bits & ((1 << self.symbol_bits) - 1)) as u8,
+            offset: ((entry >> (self.row_bits + self.symbol_bits)) as usize) << self.unit,
+        }
+    }
+
+    /// The first half of a step: one access to the directory.
+    #[inline(always)]
+    pub(crate) fn place(&self, row: u32) -> Place {
+        self.place_of(self.entry(row / BLOCK))
+    }
+
+    /// Asks for the payload of `place`.
+    #[inline(always)]
+    pub(crate) fn prefetch_payload(&self, place: Place) {
+        if place.offset != 0 {
+            prefetch(&self.payload, place.offset);
+        }
+    }
+
+    /// The second half of a step: the row one symbol on.
+    #[inline(always)]
+    pub(crate) fn next(&self, place: Place, row: u32) -> u32 {
+        let j = row % BLOCK;
+        let run = place.base.wrapping_add(j);
+        if place.offset == 0 { run } else { run.wrapping_add(block::excess(&self.payload, place.offset, j)) }
+    }
+
+    /// The first row of `column` whose psi is at least `row`, or the column's end.
+    pub(crate) fn rank(&self, column: Column, row: u32) -> u32 {
+        let first = column.start / BLOCK;
+        let (mut low, mut size) = (first, column.count.div_ceil(BLOCK));
+        // The last block whose base is below `row`, if any, holds the border.
+        while size > 0 {
+            let half = size / 2;
+            let middle = low + half;
+            if self.base(middle) < row {
+                low = middle + 1;
+                size -= half + 1;
+            } else {
+                size = half;
+            }
+        }
+        if low == first {
+            return column.start;
+        }
+        let block = low - 1;
+        let rows = (column.end() - block * BLOCK).min(BLOCK);
+        block * BLOCK + self.rank_in_block(self.place_of(self.entry(block)), rows, row)
+    }
+
+    fn rank_in_block(&self, place: Place, rows: u32, row: u32) -> u32 {
+        if place.offset == 0 {
+            return row.saturating_sub(place.base).min(rows);
+        }
+        let (mut low, mut size) = (0, rows);
+        while size > 0 {
+            let half = size / 2;
+            if self.next(place, low + half) < row {
+                low += half + 1;
+                size -= half + 1;
+            } else {
+                size = half;
+            }
+        }
+        low
+    }
+}

@@ -1,0 +1,306 @@
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use arc_swap::{ArcSwap, Guard};
+use bytes::Bytes;
+use forebay_types::{Error, Result};
+use zstd::zstd_safe::DCtx;
+
+use crate::base::Base;
+use crate::keys::Keys;
+use crate::layers::build::LayerBuilder;
+use crate::layers::id::LayerId;
+use crate::layers::plan;
+use crate::layers::set::{LayerInfo, LayerSet};
+use crate::model::key::Key;
+use crate::model::schema::Schema;
+use crate::model::value::Value;
+use crate::query::chains::{self, ChainScratch};
+use crate::query::index::{IndexSlice, keys_of};
+use crate::query::predicate::Query;
+use crate::query::search::Searcher;
+use crate::record::blocks::{self, BLOCK_RECORDS};
+use crate::record::body;
+use crate::record::output::Record;
+use crate::sampling::{QueryCounters, Sampler};
+
+/// A shard of records over the bytes of its parts.
+///
+/// Readers take no lock: a query sees the set of layers that was there when it began, and that set, with the bytes of its
+/// layers, goes when its last reader does. Answers are the same with any layers.
+pub struct Shard {
+    base: Arc<Base>,
+    layers: ArcSwap<LayerSet>,
+    sampler: Sampler,
+}
+
+/// Some of the keys that a search found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The keys, in order.
+    pub keys: Keys,
+    /// The key to go on after, if there are more.
+    pub next: Option<Key>,
+}
+
+/// What a shard is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShardInfo {
+    /// The hash of the base: the same in all replicas.
+    pub identity: u64,
+    /// Records.
+    pub records: u64,
+    /// Bytes of keys, values, and a delimiter an attribute.
+    pub input_bytes: u64,
+    /// Bytes of the base part.
+    pub base_bytes: u64,
+    /// Bytes of the layers.
+    pub layer_bytes: u64,
+}
+
+impl ShardInfo {
+    /// All bytes to those of the input.
+    pub fn ratio(&self) -> f64 {
+        (self.base_bytes + self.layer_bytes) as f64 / self.input_bytes.max(1) as f64
+    }
+}
+
+/// Buffers of a thread's gets.
+struct Scratch {
+    chains: ChainScratch,
+    context: DCtx<'static>,
+    raw: Vec<u8>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> =
+        RefCell::new(Scratch { chains: ChainScratch::default(), context: DCtx::create(), raw: Vec::new() });
+}
+
+impl Shard {
+    /// Verifies the parts and puts them together.
+    pub fn open(base: Bytes, layers: impl IntoIterator<Item = Bytes>) -> Result<Self> {
+        let base = Base::open(base)?;
+        if base.numbers.flat == 1 {
+            return Err(Error::invalid("this shard holds flat text, not records; open it as text"));
+        }
+        let mut set = LayerSet::empty(&base);
+        for bytes in layers {
+            set.add(&base, bytes)?;
+        }
+        let sampler = Sampler::new(base.schema.attributes.len());
+        Ok(Self { base: Arc::new(base), layers: ArcSwap::from_pointee(set), sampler })
+    }
+
+    /// What the records look like.
+    pub fn schema(&self) -> &Schema {
+        &self.base.schema
+    }
+
+    /// Sizes.
+    pub fn info(&self) -> ShardInfo {
+        ShardInfo {
+            identity: self.base.identity,
+            records: self.base.numbers.records,
+            input_bytes: self.base.numbers.input_bytes,
+            base_bytes: self.base.bytes as u64,
+            layer_bytes: self.layers().iter().map(|layer| layer.bytes as u64).sum(),
+        }
+    }
+
+    /// How often what was asked since the shard was opened.
+    pub fn counters(&self) -> QueryCounters {
+        self.sampler.read()
+    }
+
+    /// The record of `key`, or `None`.
+    pub fn get(&self, key: &Key) -> Result<Option<Vec<Value>>> {
+        self.get_with(key, None)
+    }
+
+    /// The values of some attributes (by index) of the record of `key`, in the order asked for.
+    pub fn get_columns(&self, key: &Key, columns: &[usize]) -> Result<Option<Vec<Value>>> {
+        self.get_with(key, Some(columns))
+    }
+
+    fn get_with(&self, key: &Key, columns: Option<&[usize]>) -> Result<Option<Vec<Value>>> {
+        let mut record = Record::new();
+        let found = self.get_into(key, columns, &mut record)?;
+        found.then(|| record.values(&self.base.schema, columns)).transpose()
+    }
+
+    /// Puts the record of `key`, or some of its attributes, into `out` as encoded bytes; false if there is none.
+    pub fn get_into(&self, key: &Key, columns: Option<&[usize]>, out: &mut Record) -> Result<bool> {
+        self.check_columns(columns)?;
+        self.sampler.get(columns);
+        let Some(record) = self.base.keys.find(key) else { return Ok(false) };
+        let set = self.layers.load();
+        self.read(&set, record, columns, out)?;
+        Ok(true)
+    }
+
+    /// Calls with the key and the values of each record from `after` on, in the order of keys, until it returns false.
+    pub fn scan(&self, after: Option<&Key>, mut call: impl FnMut(Key, &Record) -> Result<bool>) -> Result<()> {
+        let from = after.map_or(0, |key| self.base.keys.rank(key, true));
+        let mut out = Record::new();
+        for record in from..self.base.records() {
+            self.read(&self.layers.load(), record, None, &mut out)?;
+            if !call(self.base.keys.get(record), &out)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_columns(&self, columns: Option<&[usize]>) -> Result<()> {
+        let count = self.base.schema.attributes.len();
+        match columns.unwrap_or_default().iter().find(|column| **column >= count) {
+            Some(column) => Err(Error::invalid(format!("there is no attribute {column}; the shard has {count}"))),
+            None if columns.is_some_and(|columns| columns.len() > 128) => Err(Error::invalid("at most 128 columns a get")),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads a record by the fastest layer that has it.
+    fn read(&self, set: &LayerSet, record: u32, columns: Option<&[usize]>, out: &mut Record) -> Result<()> {
+        let attributes = self.base.schema.attributes.len();
+        if let Some(Some(plain)) = set.plain.get((u64::from(record) >> set.plain_shift) as usize) {
+            let index = u64::from(record) & ((1 << set.plain_shift) - 1);
+            body::read(plain.body(index as usize), attributes, columns, out);
+            return Ok(());
+        }
+        SCRATCH.with_borrow_mut(|scratch| {
+            if let Some(Some(slice)) = set.blocks.get((u64::from(record) >> set.blocks_shift) as usize)
+                && !columns.is_some_and(|columns| columns.iter().all(|column| set.isa[*column].get(record as usize).is_some()))
+            {
+                let index = (u64::from(record) & ((1 << set.blocks_shift) - 1)) / u64::from(BLOCK_RECORDS);
+                slice.unpack(index as usize, self.base.unpacker(), &mut scratch.context, &mut scratch.raw)?;
+                body::read(blocks::body(&scratch.raw, record % BLOCK_RECORDS), attributes, columns, out);
+                return Ok(());
+            }
+            chains::read(&self.base, set, &mut scratch.chains, record, columns, out);
+            Ok(())
+        })
+    }
+
+    /// The keys where `query` holds, in order: at most `limit`, those above `after`.
+    pub fn search(&self, query: &Query, limit: Option<usize>, after: Option<&Key>) -> Result<Page> {
+        let set = self.layers.load();
+        if limit.is_none()
+            && after.is_none()
+            && let Some(keys) = self.search_index(&set, query)?
+        {
+            return Ok(Page { keys, next: None });
+        }
+        let records = self.find(&set, query)?;
+        let from = match after {
+            Some(key) => {
+                let first = self.base.keys.rank(key, true);
+                records.partition_point(|record| *record < first)
+            }
+            None => 0,
+        };
+        let records = &records[from..];
+        let shown = &records[..limit.unwrap_or(records.len()).min(records.len())];
+        let next = if shown.len() < records.len() { shown.last().map(|record| self.base.keys.get(*record)) } else { None };
+        Ok(Page { keys: self.base.keys.get_all(shown), next })
+    }
+
+    /// Answers an equality from the index of its attribute, if all slices are there.
+    fn search_index(&self, set: &LayerSet, query: &Query) -> Result<Option<Keys>> {
+        let Query::Eq { attribute, value } = query else { return Ok(None) };
+        let Some(slices) = set.index.get(*attribute).filter(|slices| !slices.is_empty() && slices.iter().all(Option::is_some))
+        else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        if !self.base.schema.attributes[*attribute].value_type.encode(value, &mut bytes)? {
+            return Ok(None);
+        }
+        let hash = IndexSlice::hash(&bytes);
+        let (mut entries, mut pieces) = (Vec::new(), 0);
+        for slice in slices.iter().flatten() {
+            let before = entries.len();
+            slice.find(hash, &bytes, &mut entries);
+            pieces += usize::from(entries.len() > before);
+        }
+        self.sampler.search(*attribute, entries.len() as u64);
+        let key = |record| match self.base.keys.get(record) {
+            Key::Bytes(key) => key,
+            Key::U64(_) => Vec::new(),
+        };
+        Ok(Some(keys_of(self.base.key_type(), entries, pieces, key)))
+    }
+
+    /// How many records there are where `query` holds.
+    pub fn count(&self, query: &Query) -> Result<u64> {
+        self.with_searcher(&self.layers.load(), |searcher| searcher.count(query))
+    }
+
+    fn find(&self, set: &LayerSet, query: &Query) -> Result<Vec<u32>> {
+        self.with_searcher(set, |searcher| searcher.records(query))
+    }
+
+    fn with_searcher<T>(&self, set: &LayerSet, call: impl FnOnce(&Searcher<'_>) -> Result<T>) -> Result<T> {
+        let read = |record: u32, columns: &[usize], out: &mut Record| self.read(set, record, Some(columns), out);
+        call(&Searcher { base: &self.base, set, sampler: &self.sampler, read: &read })
+    }
+
+    /// `length` bytes of one value from byte `offset` on; fewer at its end. `None` without such a record, or for null.
+    pub fn extract(&self, key: &Key, attribute: usize, offset: usize, length: usize) -> Result<Option<Vec<u8>>> {
+        let mut record = Record::new();
+        if !self.get_into(key, Some(&[attribute]), &mut record)? {
+            return Ok(None);
+        }
+        Ok(record.bytes(0).map(|bytes| bytes.iter().skip(offset).take(length).copied().collect()))
+    }
+
+    /// The layers, with what each takes.
+    pub fn layers(&self) -> Vec<LayerInfo> {
+        self.layers.load().infos()
+    }
+
+    /// Verifies a layer's part and adds it, or puts it in the place of the slice that is being filled. Readers go on.
+    pub fn add_layer(&self, part: Bytes) -> Result<LayerId> {
+        self.change(|set| set.add(&self.base, part.clone()))
+    }
+
+    /// Drops a slice; false if it was not there. Its memory goes with its last reader.
+    pub fn remove_layer(&self, id: LayerId) -> bool {
+        self.change(|set| Ok(set.remove(&self.base, id))).unwrap_or(false)
+    }
+
+    /// Begins to fill a slice with what queries compute anyway. It is used as far as it is filled.
+    pub fn begin_filling(&self, id: LayerId) -> Result<()> {
+        self.change(|set| set.begin_filling(&self.base, id))
+    }
+
+    /// The part of a slice that queries have filled, for [`add_layer`](Self::add_layer); `None` while values are missing.
+    pub fn seal(&self, id: LayerId) -> Option<Bytes> {
+        self.layers.load().seal(&self.base, id).map(Bytes::from)
+    }
+
+    /// Makes the next set of layers from the present one.
+    fn change<T>(&self, change: impl Fn(&mut LayerSet) -> Result<T>) -> Result<T> {
+        loop {
+            let present = self.layers.load();
+            let mut next = (**present).clone();
+            let result = change(&mut next)?;
+            let seen = self.layers.compare_and_swap(&present, Arc::new(next));
+            if Arc::ptr_eq(&Guard::into_inner(seen), &present) {
+                return Ok(result);
+            }
+        }
+    }
+
+    /// The layers that bring the shard to `ratio` of its input, or as near below as slices allow, chosen by throughput
+    /// gained a byte for queries such as those counted.
+    pub fn dial(&self, ratio: f64, counters: &QueryCounters) -> Vec<LayerId> {
+        plan::dial(&self.base, ratio, counters)
+    }
+
+    /// A builder of the layers `ids`.
+    pub fn layer_builder(&self, ids: &[LayerId]) -> Result<LayerBuilder> {
+        LayerBuilder::new(self.base.clone(), ids)
+    }
+}

@@ -1,0 +1,6 @@
+//! The shard against brute force.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod answers;
+mod corrupt;
+mod model;
