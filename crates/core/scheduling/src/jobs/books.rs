@@ -16,6 +16,10 @@ pub struct Schedule {
     pub(super) workers: BTreeMap<WorkerId, Worker>,
     /// Workers by what waits and runs there, in bytes a slot.
     pub(super) by_load: BTreeSet<(u64, WorkerId)>,
+    /// Workers with a free slot.
+    pub(super) free: BTreeSet<WorkerId>,
+    /// Of these, those beside input of a task that waits.
+    pub(super) free_beside: BTreeSet<WorkerId>,
     pub(super) slots: u64,
     pub(super) jobs: BTreeMap<JobId, Job>,
     pub(super) submitted: u64,
@@ -125,6 +129,8 @@ impl Schedule {
             settings,
             workers: BTreeMap::new(),
             by_load: BTreeSet::new(),
+            free: BTreeSet::new(),
+            free_beside: BTreeSet::new(),
             slots: 0,
             jobs: BTreeMap::new(),
             submitted: 0,
@@ -135,7 +141,7 @@ impl Schedule {
         }
     }
 
-    /// Changes a worker and files it under its new load.
+    /// Changes a worker and files it under its new load and its free slots.
     pub(super) fn with_worker(&mut self, id: WorkerId, change: impl FnOnce(&mut Worker)) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         let before = worker.load();
@@ -144,6 +150,14 @@ impl Schedule {
         if before != after {
             self.by_load.remove(&(before, id));
             self.by_load.insert((after, id));
+        }
+        for (set, belongs) in
+            [(&mut self.free, worker.free > 0), (&mut self.free_beside, worker.free > 0 && !worker.near.is_empty())]
+        {
+            match belongs {
+                true => set.insert(id),
+                false => set.remove(&id),
+            };
         }
     }
 

@@ -29,6 +29,7 @@ impl Schedule {
             },
         );
         self.by_load.insert((0, id));
+        self.with_worker(id, |_| {});
         self.slots += u64::from(slots);
     }
 
@@ -47,6 +48,8 @@ impl Schedule {
         }
         let worker = self.workers.remove(&id).expect("looked up above");
         self.by_load.remove(&(worker.load(), id));
+        self.free.remove(&id);
+        self.free_beside.remove(&id);
         self.slots -= u64::from(worker.slots);
     }
 

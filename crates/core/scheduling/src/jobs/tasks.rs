@@ -4,38 +4,52 @@ use super::books::Schedule;
 use super::model::{Assignment, JobId, Source, TaskId, Transfer};
 
 impl Schedule {
-    /// The task that a free slot of `worker` gets, which starts with that (MixApart, section 3.1); none when no task
-    /// waits or the worker has no free slot.
+    /// The task that a free slot of `worker` gets, which starts with that (MixApart, section 3.1); none when the worker
+    /// has no free slot, when no task waits, or when each waits for a free slot beside its input.
     ///
     /// Jobs are asked in order, and of a job the task with the largest share of its input here or on its way here. When
     /// no job has one, something else runs rather than nothing: a task whose input nobody has, if shared storage's
-    /// bandwidth has room; a task whose input is at the worker with the most to do; any task. A job that was passed
-    /// over too often takes the slot whatever is near.
+    /// bandwidth has room; a task whose input is at workers without a free slot; any task whose input nobody has. A job
+    /// that was passed over too often takes the slot whatever is near.
     pub fn next_task(&mut self, worker: WorkerId) -> Option<Assignment> {
         if self.workers.get(&worker).is_none_or(|worker| worker.free == 0) {
             return None;
         }
         let order = self.order_for_slots();
-        let (job, task) = self.choose(worker, &order)?;
-        for passed in order.iter().take_while(|id| **id != job) {
+        let chosen = self.choose(worker, &order);
+        for passed in order.iter().take_while(|id| chosen.is_none_or(|(job, _)| job != **id)) {
             self.jobs.get_mut(passed).expect("it is in the order").passed_over += 1;
         }
+        let (job, task) = chosen?;
         self.jobs.get_mut(&job).expect("it is in the order").passed_over = 0;
         Some(self.start(worker, job, task))
     }
 
+    /// The tasks that all free slots get: as [`Self::next_task`], slot by slot, those first that are beside a task's
+    /// input. No slot stays free while a task waits.
+    pub fn next_tasks(&mut self) -> Vec<(WorkerId, Assignment)> {
+        let mut started = Vec::new();
+        while let Some(worker) = self.free_beside.first().or(self.free.first()).copied() {
+            let Some(assignment) = self.next_task(worker) else { break };
+            started.push((worker, assignment));
+        }
+        started
+    }
+
     fn choose(&self, worker: WorkerId, order: &[JobId]) -> Option<(JobId, TaskId)> {
         let first = |pick: &dyn Fn(JobId) -> Option<TaskId>| order.iter().find_map(|job| pick(*job).map(|task| (*job, task)));
-        let near = |job| self.near_task(worker, job);
-        let anything = |job| near(job).or_else(|| self.cold_task(job)).or_else(|| self.far_task(job));
         let impatient = |job: JobId| self.jobs[&job].passed_over >= self.settings.patience;
+        let anything = |job| {
+            let far = || self.far_task(job).or_else(|| self.jobs[&job].near.first().copied());
+            self.near_task(worker, job).or_else(|| self.cold_task(job)).or_else(far)
+        };
 
         let turn = first(&|job| impatient(job).then(|| anything(job)).flatten());
         let has_bandwidth = self.arriving_bytes < self.settings.in_flight_bytes;
-        turn.or_else(|| first(&near))
+        turn.or_else(|| first(&|job| self.near_task(worker, job)))
             .or_else(|| has_bandwidth.then(|| first(&|job| self.cold_task(job))).flatten())
             .or_else(|| first(&|job| self.far_task(job)))
-            .or_else(|| first(&anything))
+            .or_else(|| first(&|job| self.cold_task(job)))
     }
 
     /// The task of a job with the largest share of its input at a worker; one without input is at home anywhere.
@@ -51,12 +65,15 @@ impl Schedule {
         readers.range((job, TaskId(0))..).next().map(|(_, task)| *task)
     }
 
-    /// A task of a job whose input is elsewhere: at the worker with the most to do.
-    fn far_task(&self, job: JobId) -> Option<TaskId> {
-        let any = self.jobs[&job].near.first().copied()?;
-        let busiest = self.by_load.iter().rev().take(BUSIEST_MAX);
-        let task = busiest.filter_map(|(_, id)| self.workers[id].near.get(&job)).find_map(|tasks| tasks.last());
-        Some(task.map_or(any, |(_, task)| *task))
+    /// A task of a job whose input is at workers without a free slot, preferably at one with the most to do.
+    fn far_task(&self, job_id: JobId) -> Option<TaskId> {
+        let job = &self.jobs[&job_id];
+        let is_busy = |id: &WorkerId| !self.free.contains(id);
+        let busiest = self.by_load.iter().rev().take(LOOK_MAX).map(|(_, id)| id).filter(|id| is_busy(id));
+        let of_busiest = busiest.filter_map(|id| self.workers[id].near.get(&job_id)?.last()).map(|(_, task)| *task);
+        of_busiest
+            .chain(job.near.iter().take(LOOK_MAX).copied())
+            .find(|task| job.tasks[task].near.iter().all(|(id, _)| is_busy(id)))
     }
 
     /// A task starts on a worker: what it still needs is brought as it reads.
@@ -95,5 +112,5 @@ impl Schedule {
     }
 }
 
-/// How many of the busiest workers are looked at for a task to take from.
-const BUSIEST_MAX: usize = 64;
+/// How many of the busiest workers, and of a job's tasks, are looked at for one to take from elsewhere.
+const LOOK_MAX: usize = 64;

@@ -19,6 +19,7 @@ enum Event {
     Lose(u64),
     Join(u64),
     Work(u64),
+    WorkAll,
     Transfer,
 }
 
@@ -35,7 +36,8 @@ fn event() -> impl Strategy<Value = Event> {
         4 => (any::<usize>(), any::<bool>()).prop_map(|(which, done)| Event::Finish { which, done }),
         1 => (0..4u64).prop_map(Event::Lose),
         1 => (0..4u64).prop_map(Event::Join),
-        6 => (0..4u64).prop_map(Event::Work),
+        4 => (0..4u64).prop_map(Event::Work),
+        2 => Just(Event::WorkAll),
         4 => Just(Event::Transfer),
     ]
 }
@@ -88,6 +90,8 @@ fn check(schedule: &Schedule) {
     for (id, worker) in &schedule.workers {
         assert_eq!(worker.waiting_bytes, waiting.remove(id).unwrap_or_default());
         assert_eq!(worker.free as usize + worker.running.len(), worker.slots as usize);
+        assert_eq!(schedule.free.contains(id), worker.free > 0);
+        assert_eq!(schedule.free_beside.contains(id), worker.free > 0 && !worker.near.is_empty());
         assert!(schedule.by_load.contains(&(worker.load(), *id)));
     }
     assert_eq!(schedule.by_load.len(), schedule.workers.len());
@@ -137,11 +141,14 @@ fn apply(schedule: &mut Schedule, event: &Event, jobs: &mut u64) -> String {
         Event::Lose(id) => schedule.worker_lost(WorkerId(id)),
         Event::Join(id) => schedule.worker_joined(WorkerId(id), 2, 6 * BYTES),
         Event::Work(id) => {
+            return format!("{:?}", schedule.next_task(WorkerId(id)));
+        }
+        Event::WorkAll => {
+            let started = schedule.next_tasks();
             let waits = schedule.jobs.values().any(|job| job.pending > 0);
-            let free = schedule.workers.get(&WorkerId(id)).is_some_and(|worker| worker.free > 0);
-            let assignment = schedule.next_task(WorkerId(id));
-            assert_eq!(assignment.is_some(), waits && free, "no slot waits while any task waits");
-            return format!("{assignment:?}");
+            let free = schedule.workers.values().any(|worker| worker.free > 0);
+            assert!(!(waits && free), "no slot waits while any task waits");
+            return format!("{started:?}");
         }
         Event::Transfer => {
             let before = schedule.arriving_bytes;
