@@ -7,6 +7,7 @@
 mod cluster;
 mod decide;
 mod metrics;
+mod mixapart;
 mod random;
 mod scenario;
 mod workload;
@@ -14,5 +15,6 @@ mod workload;
 pub use cluster::{ClusterSettings, Fact, Knowledge, Observer, Routing, Straggler, Unobserved};
 pub use decide::Leading;
 pub use metrics::Outcome;
+pub use mixapart::{FACEBOOK_BINS, MixApartOutcome, MixApartSettings, Sustained, mixapart, sustained};
 pub use scenario::{Scenario, Way, Workload};
 pub use workload::{Micros, Query, Recorded, Synthetic};

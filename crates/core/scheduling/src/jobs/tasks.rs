@@ -80,9 +80,8 @@ impl Schedule {
     fn start(&mut self, worker_id: WorkerId, job_id: JobId, task_id: TaskId) -> Assignment {
         let task = &self.jobs[&job_id].tasks[&task_id];
         let (inputs, input_bytes) = (task.inputs.clone(), task.bytes);
-        let local_bytes = task.near.iter().find(|(worker, _)| *worker == worker_id).map_or(0, |(_, bytes)| *bytes);
         self.end_pending(job_id, task_id);
-        let mut bring = Vec::new();
+        let (mut bring, mut local_bytes) = (Vec::new(), input_bytes);
         for ix in inputs.iter().copied() {
             self.release_ahead(ix);
             let range = &self.ranges[ix as usize];
@@ -91,7 +90,10 @@ impl Schedule {
                 continue;
             }
             let from = match range.holders.first().copied().or(arriving) {
-                Some(peer) => Source::Peer(peer),
+                Some(peer) => {
+                    local_bytes -= range.bytes;
+                    Source::Peer(peer)
+                }
                 None => {
                     self.expect(ix, worker_id);
                     Source::Storage

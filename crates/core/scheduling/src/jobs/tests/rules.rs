@@ -79,7 +79,7 @@ fn the_task_with_the_largest_share_here_or_on_its_way_here_goes_first() {
     schedule.arrived(range(1), WorkerId(0));
     schedule.arrived(range(4), WorkerId(0));
     let first = schedule.next_task(WorkerId(0)).expect("tasks wait");
-    assert_eq!((first.task, first.local_bytes, first.input_bytes), (TaskId(1), BYTES, 2 * BYTES));
+    assert_eq!((first.task, first.local_bytes, first.input_bytes), (TaskId(1), 2 * BYTES, 2 * BYTES));
     assert_eq!(segments(&first.bring), [5]);
     assert_eq!(schedule.next_task(WorkerId(1)).expect("tasks wait").task, TaskId(2));
 }
@@ -91,6 +91,7 @@ fn a_range_that_another_worker_holds_comes_from_there() {
     assert!(schedule.next_task(WorkerId(1)).is_some());
     let assignment = schedule.next_task(WorkerId(0)).expect("a slot never waits while a task waits");
     assert_eq!(assignment.bring[0].from, Source::Peer(WorkerId(1)));
+    assert_eq!(assignment.local_bytes, 0);
     assert!(schedule.transfers().is_empty());
 }
 

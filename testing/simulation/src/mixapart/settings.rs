@@ -1,0 +1,50 @@
+use forebay_scheduling::Policy;
+
+/// What to simulate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MixApartSettings {
+    /// Number of workers.
+    pub workers: u32,
+    /// Tasks that a worker runs at once.
+    pub slots: u32,
+    /// The bandwidth bound of shared storage.
+    pub bandwidth_bytes_per_sec: f64,
+    /// What a task reads; rounded to pages.
+    pub task_bytes: u64,
+    /// How long a task computes once its input is there.
+    pub task_secs: f64,
+    /// Share of the tasks whose input is in some worker's tier when their job arrives.
+    pub reuse: f64,
+    /// Tasks that would run at once, on average, if their input were always there.
+    pub offered_tasks: f64,
+    /// Jobs are no larger than this many tasks.
+    pub job_tasks_max: u32,
+    /// The order of jobs.
+    pub policy: Policy,
+    /// Whether input is brought ahead of the tasks, or by the tasks themselves when they start.
+    pub brings_ahead: bool,
+    /// Length of a run in seconds; the first quarter is left out of the figures.
+    pub secs: f64,
+    /// Jobs and where their cached input lies are drawn from this.
+    pub seed: u64,
+}
+
+impl Default for MixApartSettings {
+    /// The paper's example (MixApart, figure 1): tasks of 20 s over 64 MB, 80 % of it cached, behind 10 Gbit/s.
+    fn default() -> Self {
+        Self {
+            workers: 1_000,
+            slots: 4,
+            bandwidth_bytes_per_sec: 10e9 / 8.0,
+            task_bytes: 64_000_000,
+            task_secs: 20.0,
+            reuse: 0.8,
+            offered_tasks: 1_500.0,
+            job_tasks_max: 200,
+            policy: Policy::Fifo,
+            brings_ahead: true,
+            secs: 1_200.0,
+            seed: 1,
+        }
+    }
+}
