@@ -1,0 +1,145 @@
+use forebay_shard::{Value, ValueType};
+use forebay_types::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value as Json};
+
+use super::text;
+use crate::question::Literal;
+
+/// The type of a column in the input; what is printed has it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ColumnKind {
+    /// True or false.
+    Bool,
+    /// A whole number of at most 64 bits with sign.
+    Int,
+    /// A whole number of 64 bits without sign.
+    Uint,
+    /// A floating-point number of 32 bits.
+    Float32,
+    /// A floating-point number of 64 bits.
+    Float64,
+    /// A number with that many digits after the point.
+    Decimal(u8),
+    /// UTF-8.
+    Text,
+    /// Any bytes.
+    Binary,
+    /// A day.
+    Date,
+    /// A time, to the microsecond, without a zone.
+    Timestamp,
+    /// A time, to the microsecond, in UTC.
+    TimestampUtc,
+}
+
+impl ColumnKind {
+    /// How a shard keeps such values.
+    pub fn value_type(self) -> ValueType {
+        match self {
+            Self::Bool => ValueType::Bool,
+            Self::Int => ValueType::Int,
+            Self::Uint => ValueType::Decimal { scale: 0 },
+            Self::Float32 | Self::Float64 => ValueType::Float,
+            Self::Decimal(scale) => ValueType::Decimal { scale },
+            Self::Text => ValueType::Text,
+            Self::Binary => ValueType::Bytes,
+            Self::Date => ValueType::Date,
+            Self::Timestamp | Self::TimestampUtc => ValueType::Timestamp,
+        }
+    }
+
+    /// The type's name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "boolean",
+            Self::Int | Self::Uint => "integer",
+            Self::Float32 | Self::Float64 => "number",
+            Self::Decimal(_) => "decimal",
+            Self::Text => "text",
+            Self::Binary => "bytes",
+            Self::Date => "date",
+            Self::Timestamp | Self::TimestampUtc => "timestamp",
+        }
+    }
+
+    /// What was written, as a value of this type.
+    pub fn value(self, literal: &Literal) -> Result<Value> {
+        let value = match (self, literal) {
+            (_, Literal::Null) => Some(Value::Null),
+            (Self::Bool, Literal::Bool(value)) => Some(Value::Bool(*value)),
+            (Self::Bool, Literal::Text(text)) => text.to_ascii_lowercase().parse().ok().map(Value::Bool),
+            (Self::Text, Literal::Text(text)) => Some(Value::Text(text.clone())),
+            (Self::Text, Literal::Bytes(bytes)) => String::from_utf8(bytes.clone()).ok().map(Value::Text),
+            (Self::Binary, Literal::Bytes(bytes)) => Some(Value::Bytes(bytes.clone())),
+            (Self::Binary, Literal::Text(text)) => Some(Value::Bytes(text.clone().into_bytes())),
+            (Self::Date, Literal::Text(text)) => text::parse_date(text).map(Value::Date),
+            (Self::Timestamp | Self::TimestampUtc, Literal::Text(text)) => text::parse_timestamp(text).map(Value::Timestamp),
+            (_, Literal::Text(text)) => self.number(text.trim()),
+            (_, Literal::Number(number)) => self.number(&number.to_string()),
+            _ => None,
+        };
+        value.ok_or_else(|| Error::invalid(format!("{literal} is no {}{}", self.name(), self.example())))
+    }
+
+    fn example(self) -> &'static str {
+        match self {
+            Self::Date => ", as in 1995-03-15",
+            Self::Timestamp | Self::TimestampUtc => ", as in 1995-03-15T12:30:00",
+            Self::Bool => ": true or false",
+            _ => "",
+        }
+    }
+
+    fn number(self, text: &str) -> Option<Value> {
+        match self {
+            Self::Int => text.parse().ok().map(Value::Int),
+            Self::Uint => text.parse::<u64>().ok().map(|value| Value::Decimal(value.into())),
+            Self::Float32 => text.parse::<f32>().ok().map(|value| Value::Float(value.into())),
+            Self::Float64 => text.parse().ok().map(Value::Float),
+            Self::Decimal(scale) => text::parse_decimal(text, scale).map(Value::Decimal),
+            _ => None,
+        }
+    }
+
+    /// A value as JSON of this type; text where bytes are UTF-8.
+    pub fn json(self, value: &Value) -> Json {
+        match value {
+            Value::Null => Json::Null,
+            Value::Bool(value) => Json::Bool(*value),
+            Value::Int(value) => Json::from(*value),
+            Value::Float(value) if self == Self::Float32 => {
+                // The shortest text of the 32 bits, not that of the 64 that hold them.
+                (*value as f32).to_string().parse().ok().and_then(Number::from_f64).map_or_else(|| special(*value), Json::Number)
+            }
+            Value::Float(value) => Number::from_f64(*value).map_or_else(|| special(*value), Json::Number),
+            Value::Decimal(value) => match self {
+                Self::Decimal(scale) if scale > 0 => decimal(*value, scale),
+                _ => u64::try_from(*value)
+                    .map(Json::from)
+                    .or_else(|_| i64::try_from(*value).map(Json::from))
+                    .unwrap_or_else(|_| decimal(*value, 0)),
+            },
+            Value::Text(text) => Json::String(text.clone()),
+            Value::Bytes(bytes) => Literal::bytes_to_json(bytes),
+            Value::Date(days) => Json::String(text::format_date(*days)),
+            Value::Timestamp(micros) => {
+                let zone = if self == Self::TimestampUtc { "Z" } else { "" };
+                Json::String(text::format_timestamp(*micros) + zone)
+            }
+        }
+    }
+}
+
+/// Not-a-number and the infinities have no JSON number.
+fn special(value: f64) -> Json {
+    Json::String(value.to_string())
+}
+
+/// A number where JSON's readers keep all its digits, text where they would not.
+fn decimal(value: i128, scale: u8) -> Json {
+    let text = text::format_decimal(value, scale);
+    let number = (value.unsigned_abs() < 10u128.pow(15)).then(|| text.parse().ok().and_then(Number::from_f64)).flatten();
+    number.map_or(Json::String(text), Json::Number)
+}

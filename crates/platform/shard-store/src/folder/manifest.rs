@@ -1,0 +1,117 @@
+use std::path::Path;
+
+use forebay_types::{Error, ErrorKind, Result, ResultExt};
+use serde::{Deserialize, Serialize};
+
+use super::publish::publish;
+use crate::columns::Columns;
+
+/// The file that says what belongs to a shard: replacing it is how a change becomes visible.
+pub(crate) const MANIFEST: &str = "manifest";
+/// The version that is written; a newer one is refused.
+const VERSION: u32 = 1;
+const WORD: &str = "forebay-shard";
+
+/// What a shard's folder holds. docs/specs/shard-files.md has the bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// The columns as they were in the input; none for flat text.
+    pub(crate) columns: Option<Columns>,
+    /// The size that the layers are kept at, as a part of the input.
+    pub(crate) size: f64,
+    /// Compressed shards, the oldest first: a record of a later one takes the place of an earlier one's.
+    pub(crate) shards: Vec<ShardFiles>,
+    /// Sealed updates, not compressed yet, the oldest first.
+    pub(crate) sealed: Vec<FileEntry>,
+    /// The number of the first entry of the log that none of the above holds.
+    pub(crate) log_from: u64,
+    /// The number in the name of the next file.
+    pub(crate) next_file: u64,
+}
+
+/// A compressed shard's files.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ShardFiles {
+    /// psi, the alphabet and the keys: what every answer needs.
+    pub(crate) base: FileEntry,
+    /// Layers that are there now.
+    pub(crate) layers: Vec<FileEntry>,
+}
+
+/// A file, by its name in the folder.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FileEntry {
+    /// Its name.
+    pub(crate) file: String,
+    /// Its length.
+    pub(crate) bytes: u64,
+}
+
+impl Manifest {
+    /// Reads the manifest of a folder.
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(MANIFEST);
+        let bytes = std::fs::read(&path).map_err(|error| {
+            let error = Error::from(error);
+            match error.kind() {
+                ErrorKind::NotFound if folder.is_dir() => not_a_shard(folder, "it has no manifest"),
+                ErrorKind::NotFound if folder.exists() => not_a_shard(folder, "it is a file, not a folder"),
+                ErrorKind::NotFound => Error::not_found(format!("{}: there is no such shard", folder.display())),
+                _ if folder.is_file() => not_a_shard(folder, "it is a file, not a folder"),
+                _ => error.context(path.display()),
+            }
+        })?;
+        Self::decode(&bytes, folder)
+    }
+
+    fn decode(bytes: &[u8], folder: &Path) -> Result<Self> {
+        let path = folder.join(MANIFEST);
+        let damaged = || {
+            let remedy = "restore the shard from a copy, or build it again";
+            Error::corrupt(format!("{}: the manifest is damaged: {remedy}", path.display()))
+        };
+        let end = bytes.iter().position(|&byte| byte == b'\n').ok_or_else(damaged)?;
+        let head = std::str::from_utf8(&bytes[..end]).map_err(|_| damaged())?;
+        let [WORD, version, checksum] = head.split(' ').collect::<Vec<_>>()[..] else {
+            return Err(if head.starts_with(WORD) { damaged() } else { not_a_shard(folder, "its manifest is something else") });
+        };
+        let body = &bytes[end + 1..];
+        if u32::from_str_radix(checksum, 16) != Ok(crc32c::crc32c_append(crc32c::crc32c(version.as_bytes()), body)) {
+            return Err(damaged());
+        }
+        match version.parse::<u32>() {
+            Ok(VERSION) => serde_json::from_slice(body).map_err(|_| damaged()),
+            Ok(newer) if newer > VERSION => Err(Error::invalid(format!(
+                "{}: the shard has version {newer}, this program reads up to {VERSION}: use a newer Forebay",
+                folder.display()
+            ))),
+            _ => Err(damaged()),
+        }
+    }
+
+    /// Puts it in place, so that it is what the next reader finds, and what a crash leaves.
+    pub(crate) fn write(&self, folder: &Path) -> Result<()> {
+        let body = serde_json::to_vec_pretty(self).map_err(|error| Error::internal(format!("manifest: {error}")))?;
+        let version = VERSION.to_string();
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(version.as_bytes()), &body);
+        let mut bytes = format!("{WORD} {version} {checksum:08x}\n").into_bytes();
+        bytes.extend_from_slice(&body);
+        publish(&folder.join(MANIFEST), &bytes).context(|| "the shard's manifest can't be replaced")
+    }
+
+    /// All files that it names.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &FileEntry> {
+        let shards = self.shards.iter().flat_map(|shard| std::iter::once(&shard.base).chain(&shard.layers));
+        shards.chain(&self.sealed)
+    }
+
+    /// A name for a new file, never used before in this folder.
+    pub(crate) fn name(&mut self, what: &str) -> String {
+        self.next_file += 1;
+        format!("{what}-{:06}", self.next_file)
+    }
+}
+
+fn not_a_shard(folder: &Path, why: &str) -> Error {
+    Error::invalid(format!("{} is not a shard: {why}; `forebay shard build` makes one", folder.display()))
+}

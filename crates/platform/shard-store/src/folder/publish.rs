@@ -1,0 +1,48 @@
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use forebay_types::{Error, ErrorKind, Result, ResultExt};
+
+use super::step;
+
+/// Makes the names in a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
+    File::open(folder).and_then(|folder| folder.sync_all()).context(|| folder.display())
+}
+
+/// Writes a new file of a name that nobody looks for yet, and makes its bytes durable.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let write = || {
+        let mut file = File::create(path)?;
+        step();
+        file.write_all(bytes)?;
+        step();
+        file.sync_all()
+    };
+    write().map_err(|error| {
+        // Half a file is of no use to anyone.
+        let _ = std::fs::remove_file(path);
+        explain(error, path)
+    })
+}
+
+/// Puts a file in place: readers find all of it or the one before, also after a crash.
+pub(crate) fn publish(path: &Path, bytes: &[u8]) -> Result<()> {
+    let temporary = path.with_extension("tmp");
+    write_file(&temporary, bytes)?;
+    step();
+    std::fs::rename(&temporary, path).context(|| path.display())?;
+    step();
+    sync_folder(path.parent().unwrap_or(Path::new(".")))
+}
+
+fn explain(error: std::io::Error, path: &Path) -> Error {
+    let full = error.kind() == std::io::ErrorKind::StorageFull || error.kind() == std::io::ErrorKind::QuotaExceeded;
+    let error = Error::from(error);
+    if full {
+        let message = format!("{}: the disk is full; nothing was changed: make room and try again", path.display());
+        return Error::new(ErrorKind::Retry, message).with_source(error);
+    }
+    error.context(path.display())
+}

@@ -1,0 +1,155 @@
+use std::path::{Path, PathBuf};
+
+use forebay_shard::{Builder, Key, Value};
+use forebay_types::{Error, Result, ResultExt};
+
+use super::Store;
+use crate::columns::Columns;
+use crate::folder::{FileEntry, Manifest, ShardFiles, sync_folder, write_file};
+
+/// A compressed shard begins another one from here on: building takes about ten times the memory.
+const INPUT_BYTES: u64 = 512 << 20;
+
+/// A shard on its way: records go into a folder of another name, which gets its own when all is there.
+pub struct Building {
+    path: PathBuf,
+    temporary: Temporary,
+    parts: Parts,
+    manifest: Manifest,
+}
+
+/// A folder that goes away unless it is put in place.
+struct Temporary {
+    path: PathBuf,
+    placed: bool,
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.placed {
+            // What was half built is of no use; what can't be removed now is no worse than before.
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// Records on their way into compressed shards of a folder.
+pub(super) struct Parts {
+    columns: Columns,
+    size: f64,
+    builder: Builder,
+    pub(super) files: Vec<ShardFiles>,
+}
+
+impl Store {
+    /// Whether a shard can be made at a path: nothing is there, or a shard that `replace` allows to be replaced.
+    pub fn free_for(path: &Path, replace: bool) -> Result<()> {
+        match path.symlink_metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Error::from(error).context(path.display())),
+            Ok(_) if replace => Manifest::read(path).map(drop).or_else(|error| {
+                // A damaged shard may be replaced; what is none is not ours to remove.
+                if error.kind() == forebay_types::ErrorKind::Corrupt { Ok(()) } else { Err(error) }
+            }),
+            Ok(_) => Err(Error::invalid(format!("{} is there already: --force replaces a shard", path.display()))),
+        }
+    }
+
+    /// Begins a shard at a path: a folder that holds `size` times the input's bytes, or as near below as layers allow.
+    pub fn build(path: &Path, columns: Columns, size: f64) -> Result<Building> {
+        let temporary = Temporary::create(path)?;
+        let manifest = Manifest { columns: Some(columns.clone()), size, log_from: 1, ..Manifest::default() };
+        Ok(Building { path: path.to_path_buf(), temporary, parts: Parts::new(columns, size)?, manifest })
+    }
+}
+
+impl Building {
+    /// Adds a record; of two with one key the later stays.
+    pub fn push(&mut self, key: Key, values: Vec<Value>) -> Result<()> {
+        self.parts.push(&key, &values, &self.temporary.path, &mut self.manifest)
+    }
+
+    /// Compresses what was added, and puts the shard in place of whatever shard is there.
+    pub fn finish(mut self) -> Result<()> {
+        let Self { path, temporary, parts, manifest } = &mut self;
+        parts.finish_shard(&temporary.path, manifest)?;
+        manifest.shards = std::mem::take(&mut parts.files);
+        manifest.write(&temporary.path)?;
+        temporary.place(path)
+    }
+}
+
+impl Temporary {
+    fn create(path: &Path) -> Result<Self> {
+        let name = path.file_name().ok_or_else(|| Error::invalid(format!("{} is no name for a shard", path.display())))?;
+        let mut name = name.to_os_string();
+        name.push(format!(".building-{}", std::process::id()));
+        let folder = path.with_file_name(name);
+        std::fs::create_dir(&folder).context(|| folder.display().to_string())?;
+        Ok(Self { path: folder, placed: false })
+    }
+
+    fn place(&mut self, path: &Path) -> Result<()> {
+        let mut old = self.path.clone().into_os_string();
+        old.push("-old");
+        let old = PathBuf::from(old);
+        let replaces = path.symlink_metadata().is_ok();
+        if replaces {
+            std::fs::rename(path, &old).context(|| path.display())?;
+        }
+        std::fs::rename(&self.path, path).context(|| path.display())?;
+        self.placed = true;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        sync_folder(parent)?;
+        if replaces { std::fs::remove_dir_all(&old).context(|| old.display().to_string()) } else { Ok(()) }
+    }
+}
+
+impl Parts {
+    pub(super) fn new(columns: Columns, size: f64) -> Result<Self> {
+        let builder = Builder::new(columns.schema())?;
+        Ok(Self { columns, size, builder, files: Vec::new() })
+    }
+
+    pub(super) fn push(&mut self, key: &Key, values: &[Value], folder: &Path, manifest: &mut Manifest) -> Result<()> {
+        if self.builder.input_bytes() > INPUT_BYTES {
+            self.finish_shard(folder, manifest)?;
+        }
+        self.builder.push(key, values).context(|| format!("record {key}"))
+    }
+
+    pub(super) fn push_encoded(
+        &mut self,
+        key: &Key,
+        values: &[Option<&[u8]>],
+        folder: &Path,
+        manifest: &mut Manifest,
+    ) -> Result<()> {
+        if self.builder.input_bytes() > INPUT_BYTES {
+            self.finish_shard(folder, manifest)?;
+        }
+        self.builder.push_encoded(key, values).context(|| format!("record {key}"))
+    }
+
+    /// Compresses the records so far into files of the folder.
+    pub(super) fn finish_shard(&mut self, folder: &Path, manifest: &mut Manifest) -> Result<()> {
+        if self.builder.is_empty() && !self.files.is_empty() {
+            return Ok(());
+        }
+        let builder = std::mem::replace(&mut self.builder, Builder::new(self.columns.schema())?);
+        let built = builder.finish(self.size)?;
+        let mut files = ShardFiles::default();
+        files.base = write_part(folder, manifest.name("base"), &built.base)?;
+        for (id, bytes) in &built.layers {
+            files.layers.push(write_part(folder, manifest.name("layer") + &format!("-{id}"), bytes)?);
+        }
+        self.files.push(files);
+        Ok(())
+    }
+}
+
+/// Writes a file of the shard, durably.
+pub(super) fn write_part(folder: &Path, file: String, bytes: &[u8]) -> Result<FileEntry> {
+    write_file(&folder.join(&file), bytes)?;
+    Ok(FileEntry { file, bytes: bytes.len() as u64 })
+}

@@ -1,0 +1,97 @@
+use forebay_types::Result;
+use serde::Serialize;
+
+use super::Store;
+use super::tune::layer_of;
+use crate::folder::{FileEntry, Manifest};
+
+/// What a shard is made of.
+#[derive(Clone, Debug, Serialize)]
+pub struct Inspection {
+    /// Records, without updates that are not compressed yet.
+    pub records: u64,
+    /// Bytes of keys, values and one delimiter an attribute.
+    pub input_bytes: u64,
+    /// Bytes of all parts.
+    pub bytes: u64,
+    /// Bytes to those of the input.
+    pub size: f64,
+    /// What the size was set to.
+    pub size_set: f64,
+    /// Updates that are not compressed yet.
+    pub updates: usize,
+    /// About their bytes.
+    pub update_bytes: usize,
+    /// File by file.
+    pub parts: Vec<PartInspection>,
+}
+
+/// One part.
+#[derive(Clone, Debug, Serialize)]
+pub struct PartInspection {
+    /// What it holds, with the name of its attribute.
+    pub part: String,
+    /// Its file.
+    pub file: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// The sampling rate of a layer of samples: one value in so many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u64>,
+}
+
+impl Inspection {
+    /// All bytes to those of the input.
+    pub fn ratio(&self) -> f64 {
+        self.size
+    }
+}
+
+impl Store {
+    /// Bytes by part.
+    pub fn inspect(&self) -> Result<Inspection> {
+        let manifest = match &self.writer {
+            Some(writer) => writer.manifest.lock().clone(),
+            None => Manifest::read(&self.path)?,
+        };
+        let view = self.view.load_full();
+        let infos = view.shards.iter().map(|mapped| mapped.shard.info());
+        let (records, input_bytes) =
+            infos.fold((0, 0), |(records, bytes), info| (records + info.records, bytes + info.input_bytes));
+        let mut parts = Vec::new();
+        for files in &manifest.shards {
+            let part = |part: String, entry: &FileEntry, rate| PartInspection {
+                part,
+                file: entry.file.clone(),
+                bytes: entry.bytes,
+                rate,
+            };
+            parts.push(part("base".to_string(), &files.base, None));
+            for entry in &files.layers {
+                let (name, rate) = self.name_of(entry);
+                parts.push(part(name, entry, rate));
+            }
+        }
+        let bytes: u64 = parts.iter().map(|part| part.bytes).sum();
+        let (updates, update_bytes) = view.pending();
+        let size = bytes as f64 / input_bytes.max(1) as f64;
+        Ok(Inspection { records, input_bytes, bytes, size, size_set: manifest.size, updates, update_bytes, parts })
+    }
+
+    /// What a layer's file holds, and its sampling rate.
+    fn name_of(&self, entry: &FileEntry) -> (String, Option<u64>) {
+        use forebay_shard::LayerKind::{Blocks, Index, IsaAttribute, IsaRate, Plain, SaAttribute, SaRate};
+        let Some(id) = layer_of(entry) else { return (entry.file.clone(), None) };
+        let attribute =
+            || self.columns.as_ref().and_then(|columns| columns.attributes().nth(id.which.into())).map(|column| &column.name);
+        let name = match (id.kind, attribute()) {
+            (IsaAttribute | SaAttribute | Index, Some(name)) => format!("{} {name}", id.kind.name()),
+            (kind, _) => kind.name().to_string(),
+        };
+        let rate = match id.kind {
+            SaRate | IsaRate => Some(1 << id.which),
+            IsaAttribute | SaAttribute | Blocks | Plain | Index => None,
+        };
+        (format!("{name} [{}]", id.slice), rate)
+    }
+}

@@ -1,0 +1,82 @@
+//! One shard's folder, opened: questions are answered from a view that changes replace as a whole.
+
+mod answer;
+mod build;
+mod change;
+mod fill;
+mod inspect;
+mod merge;
+mod open;
+mod read;
+mod tune;
+mod view;
+
+use std::path::{Path, PathBuf};
+
+use arc_swap::ArcSwap;
+use forebay_types::{Error, Result};
+use parking_lot::{Mutex, RwLock};
+
+pub use answer::Batch;
+pub use build::Building;
+pub use fill::Sealer;
+pub use inspect::{Inspection, PartInspection};
+pub(crate) use view::{Mapped, View};
+
+use crate::columns::Columns;
+use crate::folder::{FolderLock, Manifest};
+use crate::log::LocalLog;
+
+/// A shard in a folder. Any number of threads may ask it, also while layers come and go and records are put.
+///
+/// Readers never wait for a lock: each question is answered from the [`View`] that it found when it began.
+pub struct Store {
+    path: PathBuf,
+    /// None for flat text.
+    columns: Option<Columns>,
+    view: ArcSwap<View>,
+    /// What a change needs; nothing when it was opened to be read only.
+    writer: Option<Writer>,
+}
+
+/// The right to change the folder, and what it takes.
+struct Writer {
+    log: LocalLog,
+    /// The manifest as it is on disk; held while a change is carried out.
+    manifest: Mutex<Manifest>,
+    /// Shared by those who put updates into the log and the view; held alone to cut the log at a place that the view has.
+    publishing: RwLock<()>,
+    _lock: FolderLock,
+}
+
+impl Store {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is flat text, without records.
+    pub fn is_text(&self) -> bool {
+        self.columns.is_none()
+    }
+
+    /// The columns of its records.
+    ///
+    /// # Panics
+    ///
+    /// For flat text, which has none: see [`Self::is_text`].
+    pub fn columns(&self) -> &Columns {
+        self.columns.as_ref().expect("flat text was told apart by the caller")
+    }
+
+    /// The columns, or an error that says that there are none.
+    pub(crate) fn records(&self) -> Result<&Columns> {
+        self.columns.as_ref().ok_or_else(|| {
+            Error::invalid(format!("{} is flat text: it has no records, search it for a substring", self.path.display()))
+        })
+    }
+
+    fn writer(&self) -> Result<&Writer> {
+        self.writer.as_ref().ok_or_else(|| Error::internal(format!("{} was opened to be read only", self.path.display())))
+    }
+}

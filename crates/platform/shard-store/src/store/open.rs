@@ -1,0 +1,125 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use forebay_shard::Shard;
+use forebay_types::{Error, ErrorKind, Result, ResultExt};
+use parking_lot::{Mutex, RwLock};
+
+use super::{Mapped, Store, View, Writer};
+use crate::folder::{FolderLock, MANIFEST, Manifest, ShardFiles, map};
+use crate::log::{LocalLog, Log};
+use crate::update::{Change, LogStore};
+
+/// How often a reader looks again when files go away while it opens them.
+const ATTEMPTS: usize = 20;
+
+impl Store {
+    /// Opens a shard to read it, beside whoever changes it; sees it as it is now.
+    pub fn open(path: &Path) -> Result<Self> {
+        let mut attempt = 1;
+        loop {
+            let manifest = Manifest::read(path)?;
+            match read(path, &manifest) {
+                Ok(view) => {
+                    let view = ArcSwap::from_pointee(view);
+                    return Ok(Self { path: path.to_path_buf(), columns: manifest.columns, view, writer: None });
+                }
+                // A change went on meanwhile: files that it replaced are gone, and the new manifest doesn't name them.
+                Err(error) if attempt < ATTEMPTS && Manifest::read(path).is_ok_and(|now| now != manifest) => {
+                    tracing::debug!(path = %path.display(), %error, attempt, "the shard changed while it was opened");
+                }
+                Err(error) => return Err(error),
+            }
+            attempt += 1;
+        }
+    }
+
+    /// Opens a shard to change it as well: one process at a time.
+    pub fn open_to_change(path: &Path) -> Result<Self> {
+        // What is no shard gets no lock file.
+        Manifest::read(path)?;
+        let lock = FolderLock::take(path)?;
+        let manifest = Manifest::read(path)?;
+        clean(path, &manifest)?;
+        let log = LocalLog::open(path, manifest.log_from)?;
+        let view = read(path, &manifest)?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            columns: manifest.columns.clone(),
+            view: ArcSwap::from_pointee(view),
+            writer: Some(Writer { log, manifest: Mutex::new(manifest), publishing: RwLock::new(()), _lock: lock }),
+        })
+    }
+
+    /// Ends it; what was put is durable already.
+    pub fn close(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn read(path: &Path, manifest: &Manifest) -> Result<View> {
+    let mut view = View::default();
+    for files in &manifest.shards {
+        view.shards.push(Arc::new(open_shard(path, files)?));
+    }
+    let mut run = LogStore::default();
+    LocalLog::read(path, manifest.log_from, &mut |number, entry| {
+        let mut rest = entry;
+        while !rest.is_empty() {
+            run.apply(number, Change::decode(&mut rest).context(|| path.display())?);
+        }
+        Ok(())
+    })?;
+    if !run.is_empty() {
+        view.push(run);
+    }
+    Ok(view)
+}
+
+/// Maps a compressed shard's files; every byte is verified.
+pub(super) fn open_shard(folder: &Path, files: &ShardFiles) -> Result<Mapped> {
+    let read = |file: &str, bytes: u64| {
+        let path = folder.join(file);
+        let mapped = map(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::corrupt(format!(
+                "{}: a file of the shard is missing: restore it from a copy, or build the shard again",
+                path.display()
+            )),
+            _ => error,
+        })?;
+        if mapped.len() as u64 != bytes {
+            let message = format!(
+                "{}: the file has {} bytes, not {bytes}: restore it from a copy, or build the shard again",
+                path.display(),
+                mapped.len()
+            );
+            return Err(Error::corrupt(message));
+        }
+        Ok(mapped)
+    };
+    let base = folder.join(&files.base.file);
+    let shard = Shard::open(read(&files.base.file, files.base.bytes)?, []).context(|| base.display())?;
+    let layers =
+        files.layers.iter().map(|entry| Ok((&entry.file, read(&entry.file, entry.bytes)?))).collect::<Result<Vec<_>>>()?;
+    for (file, bytes) in layers {
+        shard.add_layer(bytes).context(|| folder.join(file).display().to_string())?;
+    }
+    Ok(Mapped { shard })
+}
+
+/// Removes what a process that died left behind: files that the manifest doesn't name.
+fn clean(path: &Path, manifest: &Manifest) -> Result<()> {
+    for entry in std::fs::read_dir(path).context(|| path.display())? {
+        let entry = entry.context(|| path.display())?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let ours = ["base-", "layer-", "sealed-"].iter().any(|prefix| name.starts_with(prefix)) || name == "manifest.tmp";
+        if ours && name != MANIFEST && !manifest.files().any(|file| file.file == name) {
+            std::fs::remove_file(entry.path()).context(|| entry.path().display().to_string())?;
+            tracing::info!(path = %entry.path().display(), "a file that an unfinished change left was removed");
+        }
+    }
+    // Parts of the log whose updates are compressed by now.
+    LocalLog::open(path, manifest.log_from)?.forget(manifest.log_from)
+}

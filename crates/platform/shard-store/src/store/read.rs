@@ -1,0 +1,125 @@
+use std::collections::BTreeSet;
+
+use forebay_shard::{Key, Query, Record, Value};
+use forebay_types::{Result, ResultExt};
+use serde_json::Value as Json;
+
+use super::merge::has;
+use super::{Store, View};
+use crate::question::Condition;
+use crate::update::Matcher;
+
+impl Store {
+    /// The values of a record: all attributes, or those at `columns`.
+    pub fn get(&self, key: &Key, columns: Option<&[usize]>) -> Result<Option<Vec<Value>>> {
+        let view = self.view.load();
+        if let Some(update) = view.updated(key) {
+            return Ok(update.values.map(|values| match columns {
+                None => values.to_vec(),
+                Some(columns) => columns.iter().map(|&column| values[column].clone()).collect(),
+            }));
+        }
+        let mut record = Record::new();
+        for mapped in view.shards.iter().rev() {
+            if mapped.shard.get_into(key, columns, &mut record).context(|| self.path.display())? {
+                return record.values(mapped.shard.schema(), columns).map(Some).context(|| self.path.display());
+            }
+        }
+        Ok(None)
+    }
+
+    /// A record as a JSON object: the columns asked for by name, or all.
+    pub fn get_json(&self, key: &Key, columns: Option<&[String]>) -> Result<Option<Json>> {
+        let known = self.records()?;
+        let Some(names) = columns else {
+            let values = self.get(key, None)?;
+            return values.map(|values| known.record_json(key, &values, None)).transpose();
+        };
+        // Only the attributes that were asked for are read; the others are null and are not printed.
+        let places = names.iter().map(|name| known.place(name)).collect::<Result<Vec<_>>>()?;
+        let wanted: BTreeSet<usize> = places
+            .iter()
+            .filter(|&&place| place != known.key_place())
+            .map(|&place| place - usize::from(place > known.key_place()))
+            .collect();
+        let wanted: Vec<usize> = wanted.into_iter().collect();
+        // A shard needs an attribute to read, also where only the key was asked for.
+        let asked = if wanted.is_empty() { &[0][..] } else { &wanted[..] };
+        let Some(read) = self.get(key, Some(asked))? else { return Ok(None) };
+        let mut values = vec![Value::Null; known.attributes().count()];
+        for (&place, value) in asked.iter().zip(read) {
+            values[place] = value;
+        }
+        known.record_json(key, &values, Some(names)).map(Some)
+    }
+
+    /// The keys of the records that meet a condition, ascending: those above `after`, at most `limit`.
+    pub fn search(&self, condition: &Condition, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
+        self.search_query(&condition.query(self.records()?)?, after, limit)
+    }
+
+    /// The same for a query that is prepared.
+    pub fn search_query(&self, query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
+        let view = self.view.load();
+        if let ([mapped], []) = (&view.shards[..], &view.runs[..]) {
+            let page = mapped.shard.search(query, limit, after).context(|| self.path.display())?;
+            return Ok(page.keys.iter().collect());
+        }
+        self.search_view(&view, query, after, limit)
+    }
+
+    fn search_view(&self, view: &View, query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
+        let matcher = Matcher::new(query)?;
+        let mut found = BTreeSet::new();
+        for run in &view.runs {
+            for (key, update) in run.iter() {
+                let newest = || view.updated(key).is_some_and(|newest| newest.number == update.number);
+                if update.values.is_some_and(|values| matcher.matches(values)) && newest() {
+                    found.insert(key.clone());
+                }
+            }
+        }
+        for (place, mapped) in view.shards.iter().enumerate() {
+            let mut from = after.cloned();
+            // Hits that an update hides leave room below the limit for others.
+            let mut kept = 0;
+            loop {
+                let page = mapped.shard.search(query, limit, from.as_ref()).context(|| self.path.display())?;
+                for key in page.keys.iter() {
+                    let hidden =
+                        view.updated(&key).is_some() || view.shards[place + 1..].iter().any(|later| has(&later.shard, &key));
+                    if !hidden {
+                        found.insert(key);
+                        kept += 1;
+                    }
+                }
+                match page.next {
+                    Some(next) if limit.is_some_and(|limit| kept < limit) => from = Some(next),
+                    _ => break,
+                }
+            }
+        }
+        let above = found.into_iter().filter(|key| after.is_none_or(|after| key > after));
+        Ok(above.take(limit.unwrap_or(usize::MAX)).collect())
+    }
+
+    /// How many records meet a condition.
+    pub fn count(&self, condition: &Condition) -> Result<u64> {
+        self.count_query(&condition.query(self.records()?)?)
+    }
+
+    /// How many records there are.
+    pub fn len(&self) -> Result<u64> {
+        self.records()?;
+        self.count_query(&Query::All)
+    }
+
+    /// The same for a query that is prepared.
+    pub fn count_query(&self, query: &Query) -> Result<u64> {
+        let view = self.view.load();
+        match (&view.shards[..], &view.runs[..]) {
+            ([mapped], []) => mapped.shard.count(query).context(|| self.path.display()),
+            _ => self.search_view(&view, query, None, None).map(|keys| keys.len() as u64),
+        }
+    }
+}

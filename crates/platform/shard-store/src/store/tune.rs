@@ -1,0 +1,140 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use forebay_shard::{LayerId, Shard};
+use forebay_types::{Error, Result, ResultExt};
+
+use super::build::write_part;
+use super::{Mapped, Store};
+use crate::folder::{FileEntry, Manifest, map, step};
+
+impl Store {
+    /// Sets how much is stored, as a part of the input: drops layers, or builds some with all cores. Questions go on
+    /// meanwhile, each answered from the layers that were there when it began.
+    pub fn tune(&self, size: f64) -> Result<()> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        self.records()?;
+        self.tune_with(size, threads)
+    }
+
+    /// The same with so many threads.
+    pub fn tune_with(&self, size: f64, threads: usize) -> Result<()> {
+        let writer = self.writer()?;
+        let mut manifest = writer.manifest.lock();
+        let view = self.view.load_full();
+        let before = manifest.clone();
+        for (place, mapped) in view.shards.iter().enumerate() {
+            let wanted: BTreeSet<LayerId> = mapped.shard.dial(size, &mapped.shard.counters()).into_iter().collect();
+            let there: BTreeSet<LayerId> = mapped.shard.layers().iter().map(|layer| layer.id).collect();
+            let gone: Vec<LayerId> = there.difference(&wanted).copied().collect();
+            drop_from(mapped, place, &gone, &mut manifest);
+            let missing: Vec<LayerId> = wanted.difference(&there).copied().collect();
+            // One pass makes them all, but the memory that it takes is that of the layers.
+            self.add_to(mapped, place, &missing, threads, &mut manifest)?;
+        }
+        manifest.size = size;
+        self.publish(before, &mut manifest)
+    }
+
+    /// Builds layers with so many threads in one pass over the records, and adds them.
+    pub fn add_layers(&self, ids: &[LayerId], threads: usize) -> Result<()> {
+        let mut manifest = self.writer()?.manifest.lock();
+        let before = manifest.clone();
+        for (place, mapped) in self.view.load_full().shards.iter().enumerate() {
+            self.add_to(mapped, place, ids, threads, &mut manifest)?;
+        }
+        self.publish(before, &mut manifest)
+    }
+
+    /// Drops layers: at once for questions that begin from here on; then in the folder.
+    pub fn drop_layers(&self, ids: &[LayerId]) -> Result<()> {
+        let mut manifest = self.writer()?.manifest.lock();
+        let before = manifest.clone();
+        for (place, mapped) in self.view.load_full().shards.iter().enumerate() {
+            drop_from(mapped, place, ids, &mut manifest);
+        }
+        self.publish(before, &mut manifest)
+    }
+
+    fn publish(&self, before: Manifest, manifest: &mut Manifest) -> Result<()> {
+        step();
+        if *manifest == before {
+            return Ok(());
+        }
+        if let Err(error) = manifest.write(&self.path) {
+            // Files that it doesn't name go when the shard is opened to be changed the next time.
+            *manifest = before;
+            return Err(error);
+        }
+        self.remove(before.files().map(|file| file.file.clone()).collect(), manifest);
+        Ok(())
+    }
+
+    fn add_to(&self, mapped: &Mapped, place: usize, ids: &[LayerId], threads: usize, manifest: &mut Manifest) -> Result<()> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        for (id, bytes) in construct(&mapped.shard, ids, threads)? {
+            let entry = write_part(&self.path, manifest.name("layer") + &format!("-{id}"), &bytes)?;
+            step();
+            // From the file from here on: what is mapped can be given back to the system at any time.
+            mapped.shard.add_layer(map(&self.path.join(&entry.file))?)?;
+            manifest.shards[place].layers.push(entry);
+        }
+        Ok(())
+    }
+
+    /// Writes a slice that questions have filled, and lets it take the place of what was filled. False while values are
+    /// missing.
+    pub(super) fn seal(&self, id: LayerId) -> Result<bool> {
+        let mut manifest = self.writer()?.manifest.lock();
+        let before = manifest.clone();
+        let mut sealed = false;
+        for (place, mapped) in self.view.load_full().shards.iter().enumerate() {
+            let Some(bytes) = mapped.shard.seal(id) else { continue };
+            let entry = write_part(&self.path, manifest.name("layer") + &format!("-{id}"), &bytes)?;
+            mapped.shard.add_layer(map(&self.path.join(&entry.file))?)?;
+            manifest.shards[place].layers.push(entry);
+            sealed = true;
+        }
+        self.publish(before, &mut manifest)?;
+        Ok(sealed)
+    }
+}
+
+fn drop_from(mapped: &Mapped, place: usize, ids: &[LayerId], manifest: &mut Manifest) {
+    for &id in ids {
+        mapped.shard.remove_layer(id);
+        manifest.shards[place].layers.retain(|entry| layer_of(entry) != Some(id));
+    }
+}
+
+/// The layer in a file, by its name.
+pub(super) fn layer_of(entry: &FileEntry) -> Option<LayerId> {
+    entry.file.splitn(3, '-').nth(2)?.parse().ok()
+}
+
+/// Builds layers: threads take one step after the other until none is left.
+fn construct(shard: &Shard, ids: &[LayerId], threads: usize) -> Result<BTreeMap<LayerId, Bytes>> {
+    let builder = shard.layer_builder(ids)?;
+    let steps: Vec<Range<u32>> = builder.steps();
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<()> {
+        while let Some(step) = steps.get(next.fetch_add(1, Ordering::Relaxed)) {
+            builder.run(step.clone())?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.clamp(1, 256)).map(|_| scope.spawn(work)).collect();
+        let mine = work();
+        let joined = others
+            .into_iter()
+            .map(|other| other.join().unwrap_or_else(|_| Err(Error::internal("a thread that builds layers failed"))));
+        joined.fold(mine, |all, one| all.and(one))
+    })
+    .context(|| "layers can't be built")?;
+    Ok(builder.finish()?.into_iter().map(|(id, bytes)| (id, Bytes::from(bytes))).collect())
+}

@@ -1,0 +1,106 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use forebay_shard::{Key, Value};
+
+use super::Change;
+
+/// Updates of one stretch of the log, in memory. Never changed once readers have it; two can be joined to a third one.
+#[derive(Clone, Default)]
+pub(crate) struct LogStore {
+    records: BTreeMap<Key, (u64, Option<Arc<[Value]>>)>,
+    bytes: usize,
+}
+
+/// What the newest update of a key says.
+#[derive(Clone, Copy)]
+pub(crate) struct Update<'a> {
+    /// Its entry in the log.
+    pub(crate) number: u64,
+    /// The record's values; none when it was deleted.
+    pub(crate) values: Option<&'a [Value]>,
+}
+
+impl LogStore {
+    /// Applies a change with its number in the log; an older one than what is there changes nothing.
+    pub(crate) fn apply(&mut self, number: u64, change: Change) {
+        let (key, values) = match change {
+            Change::Put(key, values) => (key, Some(values.into())),
+            Change::Delete(key) => (key, None),
+        };
+        self.insert(number, key, values);
+    }
+
+    /// Both stretches as one; the records themselves are shared.
+    pub(crate) fn join(&self, later: &Self) -> Self {
+        let mut joined = self.clone();
+        for (key, (number, values)) in &later.records {
+            joined.insert(*number, key.clone(), values.clone());
+        }
+        joined
+    }
+
+    fn insert(&mut self, number: u64, key: Key, values: Option<Arc<[Value]>>) {
+        let bytes = bytes_of(&key, values.as_deref());
+        match self.records.get_mut(&key) {
+            Some(there) if there.0 > number => {}
+            Some(there) => {
+                self.bytes = self.bytes + bytes - bytes_of(&key, there.1.as_deref());
+                *there = (number, values);
+            }
+            None => {
+                self.bytes += bytes;
+                self.records.insert(key, (number, values));
+            }
+        }
+    }
+
+    /// What it says of a key: nothing, or by which update it is gone or has its values.
+    pub(crate) fn get(&self, key: &Key) -> Option<Update<'_>> {
+        self.records.get(key).map(|(number, values)| Update { number: *number, values: values.as_deref() })
+    }
+
+    /// All that it holds, by key.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, Update<'_>)> {
+        self.records.iter().map(|(key, (number, values))| (key, Update { number: *number, values: values.as_deref() }))
+    }
+
+    /// The updates from number `first` on.
+    pub(crate) fn from(&self, first: u64) -> Self {
+        let mut kept = Self::default();
+        for (key, (number, values)) in &self.records {
+            if *number >= first {
+                kept.insert(*number, key.clone(), values.clone());
+            }
+        }
+        kept
+    }
+
+    /// Whether nothing was updated.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// How many keys it speaks of.
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// About the bytes of its records.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+fn bytes_of(key: &Key, values: Option<&[Value]>) -> usize {
+    key.len() + values.into_iter().flatten().map(|value| 1 + value_bytes(value)).sum::<usize>()
+}
+
+fn value_bytes(value: &Value) -> usize {
+    match value {
+        Value::Bytes(bytes) => bytes.len(),
+        Value::Text(text) => text.len(),
+        Value::Null => 0,
+        _ => 8,
+    }
+}

@@ -1,0 +1,86 @@
+use std::cmp::Ordering;
+use std::ops::Bound;
+
+use forebay_shard::{Query, Value};
+use forebay_types::{Error, Result};
+use regex::bytes::Regex;
+
+/// A query over records that are not in a shard yet.
+pub(crate) enum Matcher {
+    All,
+    Eq(usize, Value),
+    Prefix(usize, Vec<u8>),
+    Contains(usize, Vec<u8>),
+    Regex(usize, Box<Regex>),
+    Range(usize, Bound<Value>, Bound<Value>),
+    And(Vec<Matcher>),
+}
+
+impl Matcher {
+    /// Prepares a query.
+    pub(crate) fn new(query: &Query) -> Result<Self> {
+        Ok(match query {
+            Query::All => Self::All,
+            Query::Eq { attribute, value } => Self::Eq(*attribute, value.clone()),
+            Query::Prefix { attribute, prefix } => Self::Prefix(*attribute, prefix.clone()),
+            Query::Contains { attribute, bytes } => Self::Contains(*attribute, bytes.clone()),
+            Query::Regex { attribute, pattern } => {
+                let regex = Regex::new(pattern);
+                let regex = regex.map_err(|error| Error::invalid(format!("{pattern:?} is no regular expression: {error}")))?;
+                Self::Regex(*attribute, Box::new(regex))
+            }
+            Query::Range { attribute, from, to } => Self::Range(*attribute, from.clone(), to.clone()),
+            Query::And(all) => Self::And(all.iter().map(Self::new).collect::<Result<_>>()?),
+        })
+    }
+
+    /// Whether a record of these values meets it.
+    pub(crate) fn matches(&self, values: &[Value]) -> bool {
+        match self {
+            Self::All => true,
+            Self::Eq(attribute, wanted) => match (&values[*attribute], wanted) {
+                (Value::Null, Value::Null) => true,
+                (value, wanted) => order(value, wanted) == Some(Ordering::Equal),
+            },
+            Self::Prefix(attribute, prefix) => bytes_of(&values[*attribute]).is_some_and(|bytes| bytes.starts_with(prefix)),
+            Self::Contains(attribute, part) => bytes_of(&values[*attribute])
+                .is_some_and(|bytes| part.is_empty() || bytes.windows(part.len()).any(|window| window == part)),
+            Self::Regex(attribute, regex) => bytes_of(&values[*attribute]).is_some_and(|bytes| regex.is_match(bytes)),
+            Self::Range(attribute, from, to) => {
+                let value = &values[*attribute];
+                let above = match from {
+                    Bound::Unbounded => *value != Value::Null,
+                    Bound::Included(from) => order(value, from).is_some_and(Ordering::is_ge),
+                    Bound::Excluded(from) => order(value, from).is_some_and(Ordering::is_gt),
+                };
+                above
+                    && match to {
+                        Bound::Unbounded => true,
+                        Bound::Included(to) => order(value, to).is_some_and(Ordering::is_le),
+                        Bound::Excluded(to) => order(value, to).is_some_and(Ordering::is_lt),
+                    }
+            }
+            Self::And(all) => all.iter().all(|one| one.matches(values)),
+        }
+    }
+}
+
+fn bytes_of(value: &Value) -> Option<&[u8]> {
+    match value {
+        Value::Bytes(bytes) => Some(bytes),
+        Value::Text(text) => Some(text.as_bytes()),
+        _ => None,
+    }
+}
+
+/// The order that a shard keeps; none between null or types that can't be compared.
+fn order(a: &Value, b: &Value) -> Option<Ordering> {
+    match (a, b) {
+        (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
+        (Value::Int(a), Value::Int(b)) | (Value::Timestamp(a), Value::Timestamp(b)) => Some(a.cmp(b)),
+        (Value::Float(a), Value::Float(b)) => Some(a.total_cmp(b)),
+        (Value::Decimal(a), Value::Decimal(b)) => Some(a.cmp(b)),
+        (Value::Date(a), Value::Date(b)) => Some(a.cmp(b)),
+        _ => Some(bytes_of(a)?.cmp(bytes_of(b)?)),
+    }
+}

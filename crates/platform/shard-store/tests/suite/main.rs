@@ -1,0 +1,6 @@
+//! Shards on disk: real files, killed processes, damaged bytes, readers beside writers.
+#![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
+
+mod log;
+mod store;
+mod support;

@@ -1,0 +1,123 @@
+//! Build, read, update, merge, tune: answers are those of a plain map all the way.
+
+use forebay_shard::Key;
+use forebay_shard_store::{Change, Store};
+use rand::Rng;
+
+use crate::support::{Records, build, check, columns, random, records, values};
+
+#[test]
+fn answers_are_those_of_a_map_at_every_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.shard");
+    let all = records(&mut random(1), 3000);
+    build(&path, &all, 0.5);
+    check(&Store::open(&path).unwrap(), &all, 2);
+    let store = Store::open_to_change(&path).unwrap();
+    for size in [3.0, 0.1, 1.2, 0.9] {
+        store.tune(size).unwrap();
+        check(&store, &all, 3);
+        check(&Store::open(&path).unwrap(), &all, 4);
+    }
+}
+
+#[test]
+fn no_record_and_one_record_are_shards_too() {
+    let folder = tempfile::tempdir().unwrap();
+    for count in [0, 1] {
+        let path = folder.path().join(count.to_string());
+        let all = records(&mut random(7), count);
+        build(&path, &all, 1.0);
+        let store = Store::open_to_change(&path).unwrap();
+        check(&store, &all, 5);
+        store.tune(2.0).unwrap();
+        check(&store, &all, 5);
+    }
+}
+
+fn change(random: &mut rand::rngs::StdRng, records: &mut Records, store: &Store) {
+    let keys = records.len() as u64 * 3 + 10;
+    let changes: Vec<Change> = (0..random.random_range(1..20))
+        .map(|_| {
+            let key = Key::U64(random.random_range(0..keys));
+            if random.random_bool(0.3) {
+                records.remove(&key);
+                return Change::Delete(key);
+            }
+            let values = values(random);
+            records.insert(key.clone(), values.clone());
+            Change::Put(key, values)
+        })
+        .collect();
+    store.change(changes).unwrap();
+}
+
+#[test]
+fn updates_are_seen_at_once_after_reopening_and_after_merging() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.shard");
+    let mut random = random(11);
+    let mut all = records(&mut random, 500);
+    build(&path, &all, 0.8);
+    for round in 0..4 {
+        let store = Store::open_to_change(&path).unwrap();
+        for _ in 0..30 {
+            change(&mut random, &mut all, &store);
+        }
+        check(&store, &all, round);
+        check(&Store::open(&path).unwrap(), &all, round);
+        if round % 2 == 1 {
+            store.merge().unwrap();
+            check(&store, &all, round);
+            check(&Store::open(&path).unwrap(), &all, round);
+            assert_eq!(store.inspect().unwrap().updates, 0);
+        }
+        change(&mut random, &mut all, &store);
+        check(&store, &all, round);
+    }
+}
+
+#[test]
+fn changes_of_the_wrong_shape_are_refused_and_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.shard");
+    let all = records(&mut random(13), 50);
+    build(&path, &all, 0.8);
+    let store = Store::open_to_change(&path).unwrap();
+    assert!(store.change(vec![Change::Delete(Key::from("text"))]).is_err());
+    assert!(store.change(vec![Change::Put(Key::U64(1), vec![])]).is_err());
+    check(&store, &all, 1);
+    assert!(Store::open(&path).unwrap().change(vec![Change::Delete(Key::U64(1))]).is_err());
+}
+
+#[test]
+fn one_process_changes_a_shard_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.shard");
+    build(&path, &records(&mut random(17), 50), 0.8);
+    let first = Store::open_to_change(&path).unwrap();
+    let error = Store::open_to_change(&path).err().unwrap();
+    assert!(error.message().contains("another process"), "{error}");
+    drop(first);
+    Store::open_to_change(&path).unwrap();
+}
+
+#[test]
+fn a_shard_is_replaced_as_a_whole_and_half_built_ones_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.shard");
+    let (old, new) = (records(&mut random(19), 50), records(&mut random(23), 60));
+    build(&path, &old, 0.8);
+    assert!(Store::free_for(&path, false).is_err());
+    Store::free_for(&path, true).unwrap();
+    let mut half = Store::build(&path, columns(), 0.5).unwrap();
+    half.push(Key::U64(1), values(&mut random(1))).unwrap();
+    drop(half);
+    check(&Store::open(&path).unwrap(), &old, 1);
+    build(&path, &new, 0.8);
+    check(&Store::open(&path).unwrap(), &new, 1);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    let other = folder.path().join("folder");
+    std::fs::create_dir(&other).unwrap();
+    assert!(Store::free_for(&other, true).unwrap_err().message().contains("not a shard"));
+}

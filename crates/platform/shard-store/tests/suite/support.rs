@@ -1,0 +1,147 @@
+//! Records, a plain map of them that knows the right answers, and shards of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use forebay_shard::{Key, Value};
+use forebay_shard_store::{Column, ColumnKind, Columns, Condition, Literal, Store, Test};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+/// Records as a map has them.
+pub type Records = BTreeMap<Key, Vec<Value>>;
+
+/// A key, text, bytes, a number and a day.
+pub fn columns() -> Columns {
+    let column = |name: &str, kind| Column { name: name.to_string(), kind };
+    let all = vec![
+        column("id", ColumnKind::Int),
+        column("word", ColumnKind::Text),
+        column("bytes", ColumnKind::Binary),
+        column("number", ColumnKind::Int),
+        column("day", ColumnKind::Date),
+    ];
+    Columns::new(all, "id").unwrap()
+}
+
+pub fn random(seed: u64) -> StdRng {
+    StdRng::seed_from_u64(seed)
+}
+
+/// Values with few letters, so that much is found; now and then null, empty, or any bytes.
+pub fn values(random: &mut StdRng) -> Vec<Value> {
+    let word: String = (0..random.random_range(0..6)).map(|_| ['a', 'b', 'ü', ' '][random.random_range(0..4)]).collect();
+    let bytes: Vec<u8> =
+        (0..random.random_range(0..4)).map(|_| [0, 1, 255, random.random()][random.random_range(0..4)]).collect();
+    let or_null = |random: &mut StdRng, value| if random.random_bool(0.05) { Value::Null } else { value };
+    vec![
+        or_null(random, Value::Text(word)),
+        or_null(random, Value::Bytes(bytes)),
+        {
+            let value = Value::Int(random.random_range(-20..20));
+            or_null(random, value)
+        },
+        {
+            let value = Value::Date(random.random_range(9000..9030));
+            or_null(random, value)
+        },
+    ]
+}
+
+pub fn records(random: &mut StdRng, count: usize) -> Records {
+    (0..count).map(|_| (Key::U64(random.random_range(0..count as u64 * 3)), values(random))).collect()
+}
+
+/// Builds a shard of records.
+pub fn build(path: &Path, records: &Records, size: f64) {
+    let mut building = Store::build(path, columns(), size).unwrap();
+    for (key, values) in records {
+        building.push(key.clone(), values.clone()).unwrap();
+    }
+    building.finish().unwrap();
+}
+
+/// A condition at random, with the answer to it.
+pub fn condition(random: &mut StdRng, records: &Records) -> (Condition, Vec<Key>) {
+    let one = |random: &mut StdRng| {
+        let values = values(random);
+        let text = |value: &Value| match value {
+            Value::Text(text) => text.clone(),
+            _ => "a".to_string(),
+        };
+        let literal = |value: &Value| match value {
+            Value::Null => Literal::Null,
+            Value::Text(text) => Literal::Text(text.clone()),
+            Value::Bytes(bytes) => Literal::Bytes(bytes.clone()),
+            Value::Int(number) => Literal::Number((*number).into()),
+            other => panic!("{other:?}"),
+        };
+        let column = |column: &str, test| Condition::Column { column: column.to_string(), test };
+        match random.random_range(0..7) {
+            0 => column("word", Test::Eq(literal(&values[0]))),
+            1 => column("bytes", Test::Eq(literal(&values[1]))),
+            2 => column("number", Test::Eq(literal(&values[2]))),
+            3 => column("word", Test::Prefix(Literal::Text(text(&values[0])))),
+            4 => column("word", Test::Contains(Literal::Text(text(&values[0])))),
+            5 => column("word", Test::Regex(Literal::Text("a.*b|üü".to_string()))),
+            _ => {
+                let from = random.random_range(-25..20);
+                let (from, to) = (Literal::Number(from.into()), Literal::Number((from + 5).into()));
+                column("number", Test::Range(Some((from, true)), Some((to, false))))
+            }
+        }
+    };
+    let condition = if random.random_bool(0.2) { Condition::And(vec![one(random), one(random)]) } else { one(random) };
+    let answer = answer(&condition, records);
+    (condition, answer)
+}
+
+/// The right answer, by looking at every record.
+pub fn answer(condition: &Condition, records: &Records) -> Vec<Key> {
+    records.iter().filter(|(_, values)| meets(condition, values)).map(|(key, _)| key.clone()).collect()
+}
+
+fn meets(condition: &Condition, values: &[Value]) -> bool {
+    let (column, test) = match condition {
+        Condition::And(all) => return all.iter().all(|one| meets(one, values)),
+        Condition::Column { column, test } => (column.as_str(), test),
+    };
+    let value = &values[["word", "bytes", "number", "day"].iter().position(|name| *name == column).unwrap()];
+    match (test, value) {
+        (Test::Eq(Literal::Null), value) => *value == Value::Null,
+        (_, Value::Null) => false,
+        (Test::Eq(Literal::Text(wanted)), Value::Text(text)) => text == wanted,
+        (Test::Eq(Literal::Bytes(wanted)), Value::Bytes(bytes)) => bytes == wanted,
+        (Test::Eq(Literal::Number(wanted)), Value::Int(number)) => wanted.as_i64() == Some(*number),
+        (Test::Prefix(Literal::Text(wanted)), Value::Text(text)) => text.starts_with(wanted.as_str()),
+        (Test::Contains(Literal::Text(wanted)), Value::Text(text)) => text.contains(wanted.as_str()),
+        (Test::Regex(_), Value::Text(text)) => {
+            text.contains("üü") || text.find('a').is_some_and(|first| text[first..].contains('b'))
+        }
+        (Test::Range(Some((Literal::Number(from), true)), Some((Literal::Number(to), false))), Value::Int(number)) => {
+            (from.as_i64().unwrap()..to.as_i64().unwrap()).contains(number)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Everything that is asked must be answered as the map answers it.
+#[track_caller]
+pub fn check(store: &Store, records: &Records, seed: u64) {
+    let mut random = random(seed);
+    assert_eq!(store.len().unwrap(), records.len() as u64);
+    for _ in 0..40 {
+        let key = Key::U64(random.random_range(0..records.len() as u64 * 3 + 3));
+        assert_eq!(store.get(&key, None).unwrap().as_ref(), records.get(&key), "{key}");
+        let two = store.get(&key, Some(&[3, 0])).unwrap();
+        assert_eq!(two, records.get(&key).map(|values| vec![values[3].clone(), values[0].clone()]), "{key}");
+    }
+    for _ in 0..25 {
+        let (condition, right) = condition(&mut random, records);
+        assert_eq!(store.search(&condition, None, None).unwrap(), right, "{condition:?}");
+        assert_eq!(store.count(&condition).unwrap(), right.len() as u64, "{condition:?}");
+        let after = right.get(right.len() / 3);
+        let page: Vec<Key> = right.iter().filter(|key| after.is_none_or(|after| *key > after)).take(5).cloned().collect();
+        assert_eq!(store.search(&condition, after, Some(5)).unwrap(), page, "{condition:?}");
+    }
+}
