@@ -7,6 +7,8 @@ mod map;
 mod publish;
 
 pub(crate) use crash::step;
+#[cfg(test)]
+pub(crate) use crash::tests::STEPS_LEFT;
 pub(crate) use lock::FolderLock;
 pub(crate) use manifest::{FileEntry, MANIFEST, Manifest, ShardFiles};
 pub(crate) use map::map;

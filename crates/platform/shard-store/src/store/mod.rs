@@ -8,6 +8,8 @@ mod inspect;
 mod merge;
 mod open;
 mod read;
+#[cfg(test)]
+mod steps;
 mod tune;
 mod view;
 

@@ -1,9 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_shard::{LayerId, Shard};
+use forebay_shard::{LayerId, LayerInfo, Shard};
 use forebay_types::{Error, Result, ResultExt};
 
 use super::build::write_part;
@@ -48,14 +49,23 @@ impl Store {
         self.publish(before, &mut manifest)
     }
 
-    /// Drops layers: at once for questions that begin from here on; then in the folder.
-    pub fn drop_layers(&self, ids: &[LayerId]) -> Result<()> {
+    /// Drops layers: at once for questions that begin from here on, then in the folder. Says how long the first took.
+    pub fn drop_layers(&self, ids: &[LayerId]) -> Result<Duration> {
         let mut manifest = self.writer()?.manifest.lock();
         let before = manifest.clone();
-        for (place, mapped) in self.view.load_full().shards.iter().enumerate() {
+        let view = self.view.load_full();
+        let started = Instant::now();
+        for (place, mapped) in view.shards.iter().enumerate() {
             drop_from(mapped, place, ids, &mut manifest);
         }
-        self.publish(before, &mut manifest)
+        let dropped = started.elapsed();
+        self.publish(before, &mut manifest)?;
+        Ok(dropped)
+    }
+
+    /// The layers that are there, of all compressed shards.
+    pub fn layers(&self) -> Vec<LayerInfo> {
+        self.view.load().shards.iter().flat_map(|mapped| mapped.shard.layers()).collect()
     }
 
     fn publish(&self, before: Manifest, manifest: &mut Manifest) -> Result<()> {

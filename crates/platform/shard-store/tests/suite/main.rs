@@ -1,6 +1,9 @@
 //! Shards on disk: real files, killed processes, damaged bytes, readers beside writers.
 #![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
 
+mod beside;
+mod crash;
+mod damage;
 mod log;
 mod store;
 mod support;

@@ -1,0 +1,101 @@
+use forebay_shard::Record;
+use forebay_types::Result;
+
+use super::Bench;
+use crate::measure::{Bar, Figure, a_cpu_second};
+use crate::peers::{Blocks, Plain, Row};
+use crate::subject::{Mix, Operations};
+use crate::workload::{SELECTIVE, Skew};
+
+/// Sizes of the table, with gets and searches a CPU-second at the random-read latency of the machine that they were
+/// measured on.
+const POINTS: [(f64, f64, f64); 3] = [(0.35, 24_000.0, 800.0), (0.48, 42_000.0, 4_800.0), (0.55, 45_000.0, 40_000.0)];
+/// The top of the dial: everything that it can have.
+const TOP: f64 = 1000.0;
+
+/// Sizes, throughput at the points of the table, zstd blocks at equal size, hash map and inverted index at the top.
+pub(crate) fn table(bench: &Bench) -> Result<()> {
+    let subject = &bench.subject;
+    let input = bench.records.input_bytes() as f64;
+    Figure::new("random read of 256 MiB", bench.latency_ns, "ns", Bar::None).print();
+    Figure::new("input", input, "bytes", Bar::None).print();
+    let rate = input / 1e6 / subject.built.cpu_secs;
+    Figure::new("build, a core, end to end", rate, "MB/s", Bar::AtLeast(4.0)).print();
+    Figure::new("build, elapsed", subject.built.secs, "s", Bar::None).print();
+    Figure::new("build, peak memory a byte of input", subject.built.peak_bytes as f64 / input, "bytes", Bar::AtMost(10.0))
+        .print();
+    Figure::new("compressed end, every attribute searched", subject.base.len() as f64 / input, "x", Bar::AtMost(0.35)).print();
+    let counters = bench.half_counters()?;
+    let plain = Plain::new(&bench.records, &SELECTIVE);
+    let level = 9;
+    let blocks = Blocks::new(&bench.records, level)?;
+    let blocks_ratio = blocks.bytes() as f64 / input;
+    Figure::new(format!("zstd blocks (level {level}) + postings"), blocks_ratio, "x", Bar::None).print();
+    for skew in [Skew::Uniform, Skew::Zipf] {
+        let operations = bench.operations(skew);
+        verify(bench, &operations, &plain, &blocks)?;
+        for (ratio, gets, searches) in POINTS {
+            let shard = subject.at(ratio, &counters)?;
+            let size = shard.info().ratio();
+            for (mix, bar) in [(Mix::Gets, gets), (Mix::Searches, searches)] {
+                let rate = operations.rate(mix, &shard, bench.cpu_secs);
+                let what = format!("{} at {ratio}x ({size:.3}x), {}", mix.name(), skew.name());
+                let bar = if skew == Skew::Uniform { Bar::AtLeast(bar) } else { Bar::None };
+                Figure::new(what, rate, "a CPU-second", bar).print();
+            }
+        }
+        let (name, mut reader, mut row) = (skew.name(), blocks.reader()?, Row::default());
+        let peer_get =
+            a_cpu_second(bench.cpu_secs, operations.gets.len(), |at| assert!(reader.get(operations.gets[at].key, &mut row)));
+        let search = |at: usize| &operations.searches[at];
+        let peer_search = a_cpu_second(bench.cpu_secs, operations.searches.len(), |at| {
+            std::hint::black_box(reader.search(search(at).attribute, &search(at).value));
+        });
+        for ratio in [0.65, blocks_ratio] {
+            let shard = subject.at(ratio, &counters)?;
+            let size = shard.info().ratio();
+            for (mix, peer, bar) in [(Mix::Gets, peer_get, 0.9), (Mix::Searches, peer_search, 1.0)] {
+                let what = format!("{} at {ratio:.2}x ({size:.3}x), {name}", mix.name());
+                let rate = operations.rate(mix, &shard, bench.cpu_secs);
+                let peer_name = format!("zstd blocks + postings at {blocks_ratio:.3}x");
+                Figure::against(what, rate, "a CPU-second", peer_name, peer, Bar::RatioAtLeast(bar)).print();
+            }
+        }
+        let shard = subject.at(TOP, &counters)?;
+        let size = shard.info().ratio();
+        let peer_get =
+            a_cpu_second(bench.cpu_secs, operations.gets.len(), |at| assert!(plain.get(operations.gets[at].key, &mut row)));
+        let peer_search = a_cpu_second(bench.cpu_secs, operations.searches.len(), |at| {
+            std::hint::black_box(plain.search(search(at).attribute, &search(at).value));
+        });
+        for (mix, peer, peer_name) in [(Mix::Gets, peer_get, "hash map"), (Mix::Searches, peer_search, "inverted index")] {
+            let rate = operations.rate(mix, &shard, bench.cpu_secs);
+            let what = format!("{} at the top ({size:.3}x), {name}", mix.name());
+            Figure::against(what, rate, "a CPU-second", peer_name, peer, Bar::RatioAtLeast(0.5)).print();
+        }
+    }
+    Ok(())
+}
+
+/// All of them answer alike before anything is timed.
+fn verify(bench: &Bench, operations: &Operations, plain: &Plain, blocks: &Blocks) -> Result<()> {
+    let (mut reader, mut record) = (blocks.reader()?, Record::new());
+    let (mut a, mut b) = (Row::default(), Row::default());
+    for ratio in [0.35, 0.48, 0.55, 0.65, TOP] {
+        let shard = bench.subject.at(ratio, &bench.half_counters()?)?;
+        for at in 0..200 {
+            assert!(plain.get(operations.gets[at].key, &mut a) && reader.get(operations.gets[at].key, &mut b) && a == b);
+            assert!(shard.get_into(&operations.keys[at], None, &mut record)?);
+            let mut start = 0;
+            for (attribute, &end) in a.ends.iter().enumerate() {
+                assert_eq!(record.bytes(attribute), Some(&a.bytes[start..end as usize]));
+                start = end as usize;
+            }
+            let search = &operations.searches[at];
+            let keys = plain.search(search.attribute, &search.value);
+            assert_eq!(reader.search(search.attribute, &search.value), keys);
+            assert_eq!(shard.search(&operations.queries[at], None, None)?.keys, forebay_shard::Keys::U64(keys));
+        }
+    }
+    Ok(())
+}

@@ -1,1 +1,0 @@
-//! Benchmarks of shards against what one would build instead.

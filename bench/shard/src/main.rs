@@ -1,0 +1,105 @@
+//! Benchmarks of shards against what one would build instead: a JSON line a figure, the peers in the same run.
+
+mod bars;
+mod chart;
+mod measure;
+mod peers;
+mod subject;
+mod workload;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use forebay_types::Result;
+
+use crate::bars::Bench;
+use crate::subject::Subject;
+use crate::workload::Records;
+
+/// Figures of shards: TPC-H lineitem, one thread, operations a CPU-second; a JSON line each, with the bar that it is held to.
+#[derive(Parser)]
+#[command(name = "forebay-bench-shard")]
+struct Cli {
+    /// Bytes of values at least
+    #[arg(long, global = true, default_value_t = 100_000_000)]
+    values_bytes: usize,
+    /// CPU-seconds of each measurement
+    #[arg(long, global = true, default_value_t = 1.0)]
+    cpu_secs: f64,
+    /// Threads that build layers; all cores without it
+    #[arg(long, global = true)]
+    threads: Option<usize>,
+    #[command(subcommand)]
+    bar: BarCommand,
+}
+
+/// What to measure.
+#[derive(Subcommand)]
+enum BarCommand {
+    /// Sizes, build, throughput at 0.35x, 0.48x and 0.55x, and against zstd blocks, hash map and inverted index
+    Table,
+    /// The dial's steps, and throughput over size for every mix and skew, drawn as SVG
+    Curves {
+        /// The picture
+        #[arg(long, default_value = "docs/shard-curves.svg")]
+        out: PathBuf,
+    },
+    /// Adding and dropping layers, with a reader that goes on
+    Layers,
+    /// Layers that queries fill on their way
+    Fill,
+    /// Two reader threads against one
+    Threads,
+    /// Answers checked against brute force while layers and records change
+    Stress {
+        /// How long
+        #[arg(long, default_value_t = 600)]
+        seconds: u64,
+        /// Where its choices begin
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+    /// All of the above but the stress run
+    All {
+        /// The picture
+        #[arg(long, default_value = "docs/shard-curves.svg")]
+        out: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("forebay-bench-shard: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    if let BarCommand::Stress { seconds, seed } = cli.bar {
+        return bars::stress(seconds, seed);
+    }
+    let threads = cli.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let latency_ns = measure::random_read_ns();
+    let records = Records::lineitem(cli.values_bytes);
+    let subject = Subject::build(&records, threads)?;
+    let bench = Bench { records, subject, cpu_secs: cli.cpu_secs, latency_ns };
+    match &cli.bar {
+        BarCommand::Table => bars::table(&bench),
+        BarCommand::Curves { out } => bars::curves(&bench, out),
+        BarCommand::Layers => bars::layers(&bench),
+        BarCommand::Fill => bars::fill(&bench),
+        BarCommand::Threads => bars::threads(&bench),
+        BarCommand::Stress { .. } => unreachable!("it has records of its own"),
+        BarCommand::All { out } => {
+            bars::table(&bench)?;
+            bars::layers(&bench)?;
+            bars::fill(&bench)?;
+            bars::threads(&bench)?;
+            bars::curves(&bench, out)
+        }
+    }
+}

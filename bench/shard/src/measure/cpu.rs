@@ -1,0 +1,53 @@
+use std::time::Duration;
+
+/// CPU time of the calling thread, to a few milliseconds: other load on the machine doesn't count.
+pub(crate) struct CpuClock {
+    start_ns: u64,
+}
+
+impl CpuClock {
+    /// Starts to count.
+    pub(crate) fn start() -> Self {
+        Self { start_ns: thread_ns() }
+    }
+
+    /// What this thread has computed since.
+    pub(crate) fn elapsed(&self) -> Duration {
+        Duration::from_nanos(thread_ns() - self.start_ns)
+    }
+}
+
+fn thread_ns() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with scheduler statistics");
+    text.split_ascii_whitespace().next().and_then(|field| field.parse().ok()).expect("nanoseconds on a CPU")
+}
+
+/// Runs operations `0, 1, 2, ..` of a list of `count` again and again for `cpu_secs`, and says how many it did a CPU-second.
+pub(crate) fn a_cpu_second(cpu_secs: f64, count: usize, mut operation: impl FnMut(usize)) -> f64 {
+    // Warm up on a part, so that the first rate isn't that of cold memory.
+    let warm = CpuClock::start();
+    let mut next = 0;
+    while next < count && warm.elapsed().as_secs_f64() < cpu_secs / 4.0 {
+        for _ in 0..16.min(count - next) {
+            operation(next);
+            next += 1;
+        }
+    }
+    let clock = CpuClock::start();
+    let (mut done, mut batch) = (0usize, 16);
+    loop {
+        for _ in 0..batch {
+            operation(next % count);
+            next += 1;
+        }
+        done += batch;
+        let secs = clock.elapsed().as_secs_f64();
+        if secs >= cpu_secs {
+            return done as f64 / secs;
+        }
+        // The clock is read about every 5 ms.
+        if secs > 0.02 {
+            batch = ((done as f64 / secs * 0.005) as usize).clamp(1, 1 << 20);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+use std::time::Instant;
+
+use rand::{Rng, SeedableRng};
+
+/// Nanoseconds of one dependent read at a random place of 256 MiB: what every step through a shard pays.
+pub(crate) fn random_read_ns() -> f64 {
+    const ITEMS: usize = 64 << 20;
+    // One cycle through all items (Sattolo's shuffle), so that each read says where the next one is.
+    let mut next: Vec<u32> = (0..ITEMS as u32).collect();
+    let mut random = rand::rngs::StdRng::seed_from_u64(7);
+    for at in (1..ITEMS).rev() {
+        next.swap(at, random.random_range(0..at));
+    }
+    const READS: u32 = 2_000_000;
+    let mut at = 0;
+    let clock = super::CpuClock::start();
+    for _ in 0..READS {
+        at = next[at as usize];
+    }
+    std::hint::black_box(at);
+    clock.elapsed().as_nanos() as f64 / f64::from(READS)
+}
+
+/// Bytes of this process in memory.
+pub(crate) fn resident_bytes() -> u64 {
+    status_kib("VmRSS:") * 1024
+}
+
+/// The most memory that the process takes from here on.
+pub(crate) struct PeakMemory {
+    before: u64,
+    started: Instant,
+}
+
+impl PeakMemory {
+    /// Forgets the peak so far.
+    pub(crate) fn start() -> Self {
+        std::fs::write("/proc/self/clear_refs", "5").expect("the kernel lets a process forget its own peak");
+        Self { before: resident_bytes(), started: Instant::now() }
+    }
+
+    /// Bytes above what there was at the start.
+    pub(crate) fn bytes(&self) -> u64 {
+        (status_kib("VmHWM:") * 1024).saturating_sub(self.before)
+    }
+
+    /// Seconds since the start.
+    pub(crate) fn secs(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+}
+
+fn status_kib(field: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = text.lines().find(|line| line.starts_with(field)).expect("Linux says it");
+    line.split_ascii_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number of KiB")
+}

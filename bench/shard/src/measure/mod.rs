@@ -1,0 +1,9 @@
+//! CPU time, memory latency, peak memory, and figures with their bars.
+
+mod cpu;
+mod figure;
+mod machine;
+
+pub(crate) use cpu::{CpuClock, a_cpu_second};
+pub(crate) use figure::{Bar, Figure};
+pub(crate) use machine::{PeakMemory, random_read_ns, resident_bytes};
