@@ -14,6 +14,7 @@ use crate::measure::{Bar, Figure};
 const RECORDS: u64 = 20_000;
 const READERS: u64 = 3;
 
+type Meets = Box<dyn Fn(&[Value]) -> bool>;
 type Answers = (BTreeMap<u64, Vec<Value>>, Vec<(Query, Vec<Key>)>);
 
 /// Readers check every answer against brute force while layers come, go and are filled, records are put (the same values
@@ -84,7 +85,7 @@ fn data(random: &mut StdRng) -> Answers {
         let values = &records[&(random.random_range(0..RECORDS) * 3)];
         let (Value::Text(word), Value::Bytes(bytes)) = (&values[0], &values[1]) else { unreachable!() };
         let word = word.clone();
-        let (query, meets): (Query, Box<dyn Fn(&[Value]) -> bool>) = match random.random_range(0..5) {
+        let (query, meets): (Query, Meets) = match random.random_range(0..5) {
             0 => {
                 let wanted = values[0].clone();
                 (Query::Eq { attribute: 0, value: wanted.clone() }, Box::new(move |values| values[0] == wanted))

@@ -125,7 +125,8 @@ impl Log for LocalLog {
                 if let Some(error) = &state.broken {
                     return Err(error.clone());
                 }
-                if !state.parts.contains_key(&next) {
+                // A part that nothing was written to since is as good as a new one.
+                if part.bytes > PART_HEADER_BYTES as u64 {
                     let part = Part::create(&self.folder, next)?;
                     state.parts.insert(next, part.path.clone());
                     state.part = Some(part);

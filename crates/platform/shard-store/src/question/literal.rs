@@ -96,7 +96,7 @@ fn encode_base64(bytes: &[u8]) -> String {
 fn decode_base64(text: &str) -> Result<Vec<u8>> {
     let wrong = || Error::invalid(format!("{text:?} is not base64 (RFC 4648, section 4)"));
     let digits = text.trim_end_matches('=');
-    if text.len() % 4 != 0 || text.len() - digits.len() > 2 {
+    if !text.len().is_multiple_of(4) || text.len() - digits.len() > 2 {
         return Err(wrong());
     }
     let mut bytes = Vec::with_capacity(digits.len() * 3 / 4);

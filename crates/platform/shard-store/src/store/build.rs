@@ -138,8 +138,8 @@ impl Parts {
         }
         let builder = std::mem::replace(&mut self.builder, Builder::new(self.columns.schema())?);
         let built = builder.finish(self.size)?;
-        let mut files = ShardFiles::default();
-        files.base = write_part(folder, manifest.name("base"), &built.base)?;
+        let base = write_part(folder, manifest.name("base"), &built.base)?;
+        let mut files = ShardFiles { base, layers: Vec::new() };
         for (id, bytes) in &built.layers {
             files.layers.push(write_part(folder, manifest.name("layer") + &format!("-{id}"), bytes)?);
         }

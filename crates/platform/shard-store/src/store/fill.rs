@@ -54,7 +54,10 @@ impl Sealer {
         let work = move || loop {
             store.seal_filled()?;
             let mut stop = flag.0.lock();
-            if *stop || !flag.1.wait_for(&mut stop, PERIOD).timed_out() && *stop {
+            if !*stop {
+                flag.1.wait_for(&mut stop, PERIOD);
+            }
+            if *stop {
                 return Ok(());
             }
         };

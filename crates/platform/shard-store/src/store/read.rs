@@ -109,7 +109,7 @@ impl Store {
     }
 
     /// How many records there are.
-    pub fn len(&self) -> Result<u64> {
+    pub fn count_all(&self) -> Result<u64> {
         self.records()?;
         self.count_query(&Query::All)
     }

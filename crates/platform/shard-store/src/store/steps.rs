@@ -29,7 +29,7 @@ fn build(path: &Path) {
 
 fn check(path: &Path, keys: u64) {
     let store = Store::open(path).unwrap();
-    assert_eq!(store.len().unwrap(), keys);
+    assert_eq!(store.count_all().unwrap(), keys);
     for key in 0..keys {
         assert_eq!(store.get(&Key::U64(key), None).unwrap(), Some(value(key)));
     }

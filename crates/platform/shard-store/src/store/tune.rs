@@ -146,5 +146,5 @@ fn construct(shard: &Shard, ids: &[LayerId], threads: usize) -> Result<BTreeMap<
         joined.fold(mine, |all, one| all.and(one))
     })
     .context(|| "layers can't be built")?;
-    Ok(builder.finish()?.into_iter().map(|(id, bytes)| (id, Bytes::from(bytes))).collect())
+    Ok(builder.finish()?.into_iter().collect())
 }

@@ -8,9 +8,12 @@ use super::Change;
 /// Updates of one stretch of the log, in memory. Never changed once readers have it; two can be joined to a third one.
 #[derive(Clone, Default)]
 pub(crate) struct LogStore {
-    records: BTreeMap<Key, (u64, Option<Arc<[Value]>>)>,
+    records: BTreeMap<Key, Entry>,
     bytes: usize,
 }
+
+/// The number of an update in the log, and the record's values; none when it was deleted.
+type Entry = (u64, Option<Arc<[Value]>>);
 
 /// What the newest update of a key says.
 #[derive(Clone, Copy)]
