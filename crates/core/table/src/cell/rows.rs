@@ -29,41 +29,39 @@ pub(super) fn columns<S: Starts>(
         Kind::Fixed(width) => Some(FixedColumn { column, offset: layout.places[column].offset, width }),
         _ => None,
     });
-    let mut fixed = transpose(&run, fixed.collect());
-    let mut bitmaps = bitmaps(&run, wanted);
-    let leaf = |column: usize| &schema.leaves()[group.leaves()[column]];
-    let one = |&column: &usize| {
-        let place = layout.places[column];
+    let mut values = vec![Buffer::default(); layout.places.len()];
+    for (column, buffer) in transpose(&run, fixed.collect()) {
+        values[column] = buffer;
+    }
+    let one = |(&column, validity): (&usize, Vec<u8>)| {
+        let (place, leaf) = (layout.places[column], &schema.leaves()[group.leaves()[column]]);
         let parts = match place.kind {
             Kind::Nothing => Parts::Nothing,
             Kind::Bit => Parts::Bit(bits(&run, place.offset)),
-            Kind::Fixed(_) => {
-                let at = fixed.iter().position(|(of, _)| *of == column).expect("each fixed column is transposed");
-                Parts::Fixed(fixed.swap_remove(at).1)
-            }
-            _ => return variable(leaf(column), &run, column, place.offset),
+            Kind::Fixed(_) => Parts::Fixed(std::mem::take(&mut values[column])),
+            _ => return variable(leaf, &run, column, place.offset),
         };
-        let at = bitmaps.iter().position(|(of, _)| *of == column).expect("each column has a bitmap");
-        array(leaf(column), rows, Some(Buffer::from_vec(bitmaps.swap_remove(at).1)), parts)
+        array(leaf, rows, Some(Buffer::from_vec(validity)), parts)
     };
-    wanted.iter().map(one).collect()
+    wanted.iter().zip(bitmaps(&run, wanted)).map(one).collect()
 }
 
-/// The validity of columns from the rows' bitmaps, eight rows and eight columns at a time.
-fn bitmaps<S: Starts>(run: &Checked<'_, S>, wanted: &[usize]) -> Vec<(usize, Vec<u8>)> {
+/// The validity of the columns, which ascend, from the rows' bitmaps: eight rows and eight columns at a time.
+fn bitmaps<S: Starts>(run: &Checked<'_, S>, wanted: &[usize]) -> Vec<Vec<u8>> {
     let rows = run.run().rows();
-    let mut out = wanted.iter().map(|&column| (column, vec![0; rows.div_ceil(8)])).collect::<Vec<_>>();
-    out.sort_by_key(|(column, _)| *column);
-    for columns in out.chunk_by_mut(|(a, _), (b, _)| a / 8 == b / 8) {
-        let byte = columns[0].0 / 8;
+    let mut out = vec![vec![0; rows.div_ceil(8)]; wanted.len()];
+    let mut done = 0;
+    for columns in wanted.chunk_by(|a, b| a / 8 == b / 8) {
+        let validity = &mut out[done..done + columns.len()];
+        done += columns.len();
         for first in (0..rows).step_by(8) {
             let mut square = [0; 8];
             for (bits, row) in square.iter_mut().zip(first..rows) {
-                *bits = run.byte(row, byte);
+                *bits = run.byte(row, columns[0] / 8);
             }
             let square = transpose_bits(u64::from_le_bytes(square)).to_le_bytes();
-            for (column, validity) in columns.iter_mut() {
-                validity[first / 8] = square[*column % 8];
+            for (column, validity) in columns.iter().zip(validity.iter_mut()) {
+                validity[first / 8] = square[column % 8];
             }
         }
     }

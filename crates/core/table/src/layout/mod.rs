@@ -6,6 +6,8 @@ mod rows;
 pub use grouping::Grouping;
 pub(crate) use rows::RowLayout;
 
+use std::sync::Arc;
+
 use forebay_types::{Error, Result};
 
 use crate::schema::{Kind, TableSchema};
@@ -25,15 +27,15 @@ pub enum Layout {
 #[derive(Clone, Debug)]
 pub struct Group {
     layout: Layout,
-    leaves: Vec<usize>,
-    rows: Option<RowLayout>,
+    leaves: Arc<[usize]>,
+    rows: Option<Arc<RowLayout>>,
 }
 
 impl Group {
     /// A group of these leaves; of one leaf it is a column whatever `layout` says.
     pub(crate) fn new(schema: &TableSchema, layout: Layout, leaves: Vec<usize>) -> Result<Self> {
         if leaves.len() == 1 {
-            return Ok(Self { layout: Layout::Column, leaves, rows: None });
+            return Ok(Self { layout: Layout::Column, leaves: leaves.into(), rows: None });
         }
         let kinds = leaves.iter().map(|&leaf| schema.leaves()[leaf].kind()).collect::<Vec<_>>();
         let rows = match layout {
@@ -41,7 +43,7 @@ impl Group {
             Layout::Aligned => RowLayout::aligned(&kinds),
             Layout::Column => return Err(Error::invalid("a group of several columns can't have the layout of a column")),
         };
-        Ok(Self { layout, leaves, rows: Some(rows) })
+        Ok(Self { layout, leaves: leaves.into(), rows: Some(Arc::new(rows)) })
     }
 
     /// How the group's values lie.
@@ -56,7 +58,7 @@ impl Group {
 
     /// The layout of the group's rows, unless it is of one column.
     pub(crate) fn rows(&self) -> Option<&RowLayout> {
-        self.rows.as_ref()
+        self.rows.as_deref()
     }
 
     /// How many buffers a cell of this group has; rows have at least this many.

@@ -36,9 +36,10 @@ pub(super) enum Cell {
 
 impl Chunk {
     pub(super) fn new(block: Arc<Block>, row_group: usize, projection: Projection, groups: &[usize], cells: Vec<Cell>) -> Self {
+        let asked = block.schema.flags(projection.leaves());
         let cells = groups.iter().zip(cells).map(|(&group, cell)| {
             let members = block.groups[group].leaves().iter().enumerate();
-            let wanted = members.filter(|(_, leaf)| projection.leaves().contains(leaf));
+            let wanted = members.filter(|(_, leaf)| asked[**leaf]);
             let (columns, leaves) = wanted.unzip();
             Wanted { cell, leaves, columns }
         });

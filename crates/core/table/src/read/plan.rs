@@ -28,8 +28,9 @@ impl Plan {
         if projection.leaves().iter().any(|&leaf| leaf >= block.schema.leaves().len()) {
             return Err(Error::invalid("the projection is of another table"));
         }
-        let wanted = |leaves: &[usize]| leaves.iter().any(|leaf| projection.leaves().contains(leaf));
-        let groups = (0..block.groups.len()).filter(|&group| wanted(block.groups[group].leaves())).collect();
+        let wanted = block.schema.flags(projection.leaves());
+        let has_wanted = |&group: &usize| block.groups[group].leaves().iter().any(|&leaf| wanted[leaf]);
+        let groups = (0..block.groups.len()).filter(has_wanted).collect();
         Ok(Self { block, row_group, projection, groups })
     }
 

@@ -10,6 +10,7 @@ pub use leaf::Leaf;
 pub(crate) use leaf::{Item, Kind};
 pub use projection::Projection;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
@@ -23,8 +24,8 @@ use tree::Node;
 #[derive(Clone, Debug)]
 pub struct TableSchema {
     arrow: SchemaRef,
-    nodes: Vec<Node>,
-    leaves: Vec<Leaf>,
+    nodes: Arc<[Node]>,
+    leaves: Arc<[Leaf]>,
 }
 
 impl TableSchema {
@@ -45,7 +46,7 @@ impl TableSchema {
                 )));
             }
         }
-        Ok(Self { arrow, nodes, leaves })
+        Ok(Self { arrow, nodes: nodes.into(), leaves: leaves.into() })
     }
 
     /// The Arrow schema, as it was given.
@@ -70,6 +71,13 @@ impl TableSchema {
     /// All columns.
     pub fn projection(&self) -> Projection {
         Projection::new(self.arrow.clone(), self.nodes.clone())
+    }
+
+    /// Which leaves are among these.
+    pub(crate) fn flags(&self, leaves: &[usize]) -> Vec<bool> {
+        let mut flags = vec![false; self.leaves.len()];
+        leaves.iter().for_each(|&leaf| flags[leaf] = true);
+        flags
     }
 
     /// Some top-level columns, by their index in the Arrow schema and in the order given.

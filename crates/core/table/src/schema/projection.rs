@@ -11,15 +11,16 @@ use super::tree::{self, Node};
 #[derive(Clone, Debug)]
 pub struct Projection {
     schema: SchemaRef,
-    nodes: Vec<Node>,
-    leaves: Vec<usize>,
+    nodes: Arc<[Node]>,
+    leaves: Arc<[usize]>,
 }
 
 impl Projection {
-    pub(super) fn new(schema: SchemaRef, nodes: Vec<Node>) -> Self {
+    pub(super) fn new(schema: SchemaRef, nodes: impl Into<Arc<[Node]>>) -> Self {
+        let nodes = nodes.into();
         let mut leaves = Vec::new();
         nodes.iter().for_each(|node| node.leaves(&mut leaves));
-        Self { schema, nodes, leaves }
+        Self { schema, nodes, leaves: leaves.into() }
     }
 
     pub(super) fn of_columns(table: &TableSchema, columns: &[usize]) -> Result<Self> {

@@ -1,5 +1,7 @@
 //! The table format from outside: round trips, what a reader touches, rows in place, and input that is broken.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod corrupt;
 mod golden;
 mod layouts;
