@@ -129,7 +129,12 @@ impl Base {
         let attributes = (0..schema.attributes.len())
             .map(|index| std::array::from_fn(|number| load(&lengths, index * 24 + number * 8)))
             .collect();
-        let width = record_bits(numbers.records);
+        // Records by row and rows by record, both within one column; for flat text, samples of positions and of rows.
+        let rows = psi.columns().last().map_or(0, |column| u64::from(column.end()));
+        let (start_bits, owner_bits) = match numbers.flat {
+            0 => (record_bits(numbers.records), record_bits(numbers.records)),
+            _ => (width_of(rows), width_of(numbers.symbols)),
+        };
         Ok(Self {
             identity: part.shard,
             bytes: part.bytes,
@@ -138,8 +143,8 @@ impl Base {
             psi,
             keys,
             attributes,
-            starts: Packed::new(part.section(section::STARTS), width),
-            owners: Packed::new(part.section(section::RECORDS), width),
+            starts: Packed::new(part.section(section::STARTS), start_bits),
+            owners: Packed::new(part.section(section::RECORDS), owner_bits),
             dictionary: part.section(section::DICTIONARY),
             unpacker: OnceLock::new(),
             schema,

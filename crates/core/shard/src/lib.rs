@@ -11,6 +11,7 @@
 mod base;
 mod bits;
 mod build;
+mod flat;
 mod keys;
 mod layers;
 mod model;
@@ -23,6 +24,9 @@ mod shard;
 mod sync;
 
 pub use build::builder::{Builder, BuiltShard, INPUT_BYTES_MAX};
+pub use flat::build::build_flat;
+pub use flat::layers::FlatLayerBuilder;
+pub use flat::text::FlatText;
 pub use keys::Keys;
 pub use layers::build::LayerBuilder;
 pub use layers::id::{LayerId, LayerKind};

@@ -281,16 +281,8 @@ impl Shard {
     }
 
     /// Makes the next set of layers from the present one.
-    fn change<T>(&self, change: impl Fn(&mut LayerSet) -> Result<T>) -> Result<T> {
-        loop {
-            let present = self.layers.load();
-            let mut next = (**present).clone();
-            let result = change(&mut next)?;
-            let seen = self.layers.compare_and_swap(&present, Arc::new(next));
-            if Arc::ptr_eq(&Guard::into_inner(seen), &present) {
-                return Ok(result);
-            }
-        }
+    fn change<T>(&self, changed: impl Fn(&mut LayerSet) -> Result<T>) -> Result<T> {
+        change(&self.layers, changed)
     }
 
     /// The layers that bring the shard to `ratio` of its input, or as near below as slices allow, chosen by throughput
@@ -302,5 +294,18 @@ impl Shard {
     /// A builder of the layers `ids`.
     pub fn layer_builder(&self, ids: &[LayerId]) -> Result<LayerBuilder> {
         LayerBuilder::new(self.base.clone(), ids)
+    }
+}
+
+/// Puts a changed copy of the present set in its place; begins again if another change came first.
+pub(crate) fn change<T>(layers: &ArcSwap<LayerSet>, change: impl Fn(&mut LayerSet) -> Result<T>) -> Result<T> {
+    loop {
+        let present = layers.load();
+        let mut next = (**present).clone();
+        let result = change(&mut next)?;
+        let seen = layers.compare_and_swap(&present, Arc::new(next));
+        if Arc::ptr_eq(&Guard::into_inner(seen), &present) {
+            return Ok(result);
+        }
     }
 }

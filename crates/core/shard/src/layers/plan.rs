@@ -27,9 +27,15 @@ pub(crate) fn dial(base: &Base, ratio: f64, counters: &QueryCounters) -> Vec<Lay
     let mut model = Model::new(base, counters);
     let mut chosen = Vec::new();
     let mut layers: Vec<(LayerKind, u16, Shape)> = candidates(base);
+    let mut text_begun = false;
     while let Some(at) = model.best(&layers) {
         let (kind, which, shape) = layers.swap_remove(at);
         let mut whole = true;
+        // Part of an index answers nothing, and of the text layers one is filled at a time.
+        let text = matches!(kind, LayerKind::Blocks | LayerKind::Plain);
+        if (kind == LayerKind::Index && shape.bytes > budget) || (text && text_begun) {
+            continue;
+        }
         for slice in 0..shape.slices() as u32 {
             let bytes = shape.slice_bytes(slice) + PART_BYTES;
             if bytes > budget {
@@ -42,10 +48,7 @@ pub(crate) fn dial(base: &Base, ratio: f64, counters: &QueryCounters) -> Vec<Lay
         if whole {
             model.add(kind, which);
         }
-        // A text layer that fits in part is the dial's next step, so nothing behind it is begun.
-        if !whole && matches!(kind, LayerKind::Blocks | LayerKind::Plain) {
-            break;
-        }
+        text_begun |= text && !whole;
     }
     chosen
 }

@@ -37,7 +37,9 @@ impl Shape {
                 let bits = if flat { base.position_bits() } else { base.record_bits() };
                 array(rate_entries(base.rows(), which), bits)
             }
-            LayerKind::IsaRate if flat && which < RATE_MAX => array(rate_entries(base.numbers.symbols, which), base.row_bits()),
+            LayerKind::IsaRate if flat && which < RATE_MAX => {
+                array(rate_entries(base.numbers.symbols + 1, which), base.row_bits())
+            }
             LayerKind::Blocks if !flat && which == 0 => (records, base.numbers.block_bytes as f64),
             LayerKind::Plain if !flat && which == 0 => {
                 let input = base.numbers.input_bytes as f64;

@@ -3,4 +3,5 @@
 
 mod answers;
 mod corrupt;
+mod flat;
 mod model;

@@ -1,0 +1,204 @@
+use std::ops::Range;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use forebay_types::{Error, Result};
+
+use super::BASE_RATE;
+use super::layers::FlatLayerBuilder;
+use crate::base::Base;
+use crate::layers::id::{LayerId, LayerKind};
+use crate::layers::set::{LayerInfo, LayerSet};
+use crate::layers::shape::{RATE_MAX, Shape, rate_place};
+use crate::model::alphabet::Meaning;
+use crate::psi::Place;
+use crate::query::interval;
+
+/// Walks that go on side by side.
+const BATCH: usize = 24;
+
+/// A shard of flat text over the bytes of its parts. Layers come and go under readers as in [`Shard`](crate::Shard).
+pub struct FlatText {
+    base: Arc<Base>,
+    layers: ArcSwap<LayerSet>,
+}
+
+/// The layers that bring a text to `ratio`: coarse rates first; for extraction too, or for search alone.
+pub(crate) fn dial(base: &Base, ratio: f64, extraction: bool) -> Vec<LayerId> {
+    let mut budget = ratio * base.numbers.input_bytes as f64 - base.bytes as f64;
+    let mut chosen = Vec::new();
+    for which in (0..RATE_MAX).rev() {
+        for kind in [LayerKind::SaRate, LayerKind::IsaRate] {
+            if kind == LayerKind::IsaRate && !extraction {
+                continue;
+            }
+            let Some(shape) = Shape::of(base, kind, which) else { continue };
+            for slice in 0..shape.slices() as u32 {
+                budget -= shape.slice_bytes(slice) + 160.0;
+                if budget < 0.0 {
+                    return chosen;
+                }
+                chosen.push(LayerId { kind, which, slice });
+            }
+        }
+    }
+    chosen
+}
+
+impl FlatText {
+    /// Verifies the parts and puts them together.
+    pub fn open(base: Bytes, layers: impl IntoIterator<Item = Bytes>) -> Result<Self> {
+        let base = Base::open(base)?;
+        if base.numbers.flat == 0 {
+            return Err(Error::invalid("this shard holds records, not flat text; open it as records"));
+        }
+        let mut set = LayerSet::empty(&base);
+        for bytes in layers {
+            set.add(&base, bytes)?;
+        }
+        Ok(Self { base: Arc::new(base), layers: ArcSwap::from_pointee(set) })
+    }
+
+    pub(crate) fn base(&self) -> &Arc<Base> {
+        &self.base
+    }
+
+    /// Bytes of the text.
+    pub fn len(&self) -> u64 {
+        self.base.numbers.input_bytes
+    }
+
+    /// Whether the text has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of all parts to those of the text.
+    pub fn ratio(&self) -> f64 {
+        let layers: usize = self.layers().iter().map(|layer| layer.bytes).sum();
+        (self.base.bytes + layers) as f64 / self.len().max(1) as f64
+    }
+
+    fn rows(&self, pattern: &[u8]) -> Range<u32> {
+        let mut symbols = Vec::with_capacity(pattern.len());
+        if self.base.alphabet.encode(pattern, &mut symbols) { interval::prefix(&self.base, &symbols) } else { 0..0 }
+    }
+
+    /// How often `pattern` occurs; the empty one nowhere.
+    pub fn count(&self, pattern: &[u8]) -> u64 {
+        self.rows(pattern).len() as u64
+    }
+
+    /// Where `pattern` occurs, in order.
+    pub fn search(&self, pattern: &[u8]) -> Vec<u32> {
+        let rows = self.rows(pattern);
+        let mut found = Vec::with_capacity(rows.len());
+        self.locate(rows, &mut found);
+        found.sort_unstable();
+        found
+    }
+
+    /// Walks each row to a sampled one; the samples say the position, and the steps how far it is (Succinct, section 3).
+    fn locate(&self, mut rows: Range<u32>, found: &mut Vec<u32>) {
+        let (psi, set) = (&self.base.psi, self.layers.load());
+        let mut walks: Vec<(u32, u32, Place)> = Vec::with_capacity(BATCH);
+        loop {
+            while walks.len() < BATCH {
+                let Some(row) = rows.next() else { break };
+                psi.prefetch(row);
+                walks.push((row, 0, Place::default()));
+            }
+            if walks.is_empty() {
+                return;
+            }
+            let mut at = 0;
+            while at < walks.len() {
+                let (row, steps, place) = &mut walks[at];
+                match self.position(&set, *row) {
+                    Some(position) => {
+                        found.push(position.saturating_sub(*steps));
+                        walks.swap_remove(at);
+                    }
+                    None if u64::from(*steps) > self.base.numbers.symbols => {
+                        walks.swap_remove(at);
+                    }
+                    None => {
+                        *place = psi.place(*row);
+                        psi.prefetch_payload(*place);
+                        at += 1;
+                    }
+                }
+            }
+            for (row, steps, place) in &mut walks {
+                *row = psi.next(*place, *row);
+                *steps += 1;
+                psi.prefetch(*row);
+            }
+        }
+    }
+
+    /// The position of the suffix of `row`, if it is sampled.
+    #[inline(always)]
+    fn position(&self, set: &LayerSet, row: u32) -> Option<u32> {
+        if row.is_multiple_of(BASE_RATE) {
+            return Some(self.base.owners.get((row / BASE_RATE) as usize) as u32);
+        }
+        let (which, entry) = rate_place(u64::from(row));
+        set.sa_rates[which as usize].get(entry as usize)
+    }
+
+    /// Up to `length` bytes of the text from `offset` on.
+    pub fn extract(&self, offset: u64, length: usize) -> Vec<u8> {
+        let (psi, set) = (&self.base.psi, self.layers.load());
+        let end = self.len().min(offset.saturating_add(length as u64));
+        if offset >= end {
+            return Vec::new();
+        }
+        // The nearest sample at or before the offset.
+        let coarse = offset / u64::from(BASE_RATE) * u64::from(BASE_RATE);
+        let sample = (coarse + 1..=offset).rev().find_map(|position| {
+            let (which, entry) = rate_place(position);
+            Some((position, set.isa_rates[which as usize].get(entry as usize)?))
+        });
+        let base_sample = || (coarse, self.base.starts.get((coarse / u64::from(BASE_RATE)) as usize) as u32);
+        let (mut position, mut row) = sample.unwrap_or_else(base_sample);
+        let mut out = Vec::with_capacity((end - offset) as usize);
+        while position < end {
+            let place = psi.place(row);
+            if position >= offset
+                && let Meaning::Byte(byte) = self.base.alphabet.meaning(place.symbol)
+            {
+                out.push(byte);
+            }
+            row = psi.next(place, row);
+            position += 1;
+        }
+        out
+    }
+
+    /// The layers, with what each takes.
+    pub fn layers(&self) -> Vec<LayerInfo> {
+        self.layers.load().infos()
+    }
+
+    /// Verifies a layer's part and adds it. Readers go on.
+    pub fn add_layer(&self, part: Bytes) -> Result<LayerId> {
+        crate::shard::change(&self.layers, |set| set.add(&self.base, part.clone()))
+    }
+
+    /// Drops a slice; false if it was not there.
+    pub fn remove_layer(&self, id: LayerId) -> bool {
+        crate::shard::change(&self.layers, |set| Ok(set.remove(&self.base, id))).unwrap_or(false)
+    }
+
+    /// The layers that bring the text to `ratio`, or as near below as slices allow: for search alone, or for extraction too.
+    pub fn dial(&self, ratio: f64, extraction: bool) -> Vec<LayerId> {
+        dial(&self.base, ratio, extraction)
+    }
+
+    /// A builder of the layers `ids`.
+    pub fn layer_builder(&self, ids: &[LayerId]) -> Result<FlatLayerBuilder> {
+        FlatLayerBuilder::new(self.base.clone(), ids)
+    }
+}
