@@ -39,11 +39,12 @@ pub struct FirstRead {
 
 /// Objects with what the store says of them, and the store itself: what a gateway needs beside reading.
 impl Client {
-    /// The current version of an object, as fresh as its mount's rule wants it, and what the store says of it beside.
-    pub async fn stat(&self, path: &ForebayPath) -> Result<(ObjectInfo, Attributes)> {
+    /// The current version of an object, as fresh as its mount's rule wants it, and what the store says of it beside;
+    /// `complete` wants its checksums too.
+    pub async fn stat(&self, path: &ForebayPath, complete: bool) -> Result<(ObjectInfo, Attributes)> {
         let core = &self.core;
         let mount = core.mount(path).await?;
-        let request = DataRequest::Stat { mount: mount.id, key: path.key().clone() };
+        let request = DataRequest::Stat { mount: mount.id, key: path.key().clone(), complete };
         let deadline = core.settings.read_deadline;
         let answer = core.at_workers(RouteKey::of(mount.id, path.key(), 0), |link| {
             let request = &request;

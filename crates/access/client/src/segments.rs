@@ -86,7 +86,12 @@ impl Core {
     pub(crate) async fn at_all_workers(&self, requests: &[DataRequest]) -> Result<Vec<Vec<DataReply>>> {
         let known = self.view.known_arc();
         let deadline = self.settings.read_deadline;
-        let asked = stream::iter(known.workers.iter().filter_map(|id| known.worker(*id))).map(|info| async move {
+        let mut workers = Vec::with_capacity(known.workers.len());
+        for id in &known.workers {
+            workers.extend(known.worker(*id).cloned());
+        }
+        let asked = stream::iter(workers).map(|info| async move {
+            let info = &info;
             let link = self.connections.link(info).await.inspect_err(|_| self.failures.failed(info.id))?;
             let mut replies = Vec::with_capacity(requests.len());
             for request in requests {

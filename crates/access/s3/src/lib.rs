@@ -1,1 +1,30 @@
-//! The S3 gateway: any S3 client reads and writes through Forebay.
+//! The S3 way in: a bucket is a mount, a key is what stands below it, byte for byte.
+//!
+//! Owns: the HTTP server, signatures and access keys, the S3 dialect (conditions, ranges, listings, errors).
+//!
+//! Never does: keep bytes. Reads come from the tiers through the client, and go to the socket from where they are. What
+//! only a store can do (writes, multipart uploads, metadata) is passed on to it under the mount's credentials, so that it
+//! means there what it means here; writes are acknowledged when shared storage has them.
+//!
+//! The way of a request: `server` (a connection) -> `target` (bucket and key) -> `auth` (who may) -> `route` (what is
+//! asked) -> `objects`, `buckets` or `forward`.
+//!
+//! Start with [`Gateway::start`].
+
+mod auth;
+mod body;
+mod buckets;
+mod context;
+mod error;
+mod forward;
+mod objects;
+mod route;
+mod server;
+mod settings;
+mod stall;
+mod target;
+mod tls;
+mod xml;
+
+pub use server::Gateway;
+pub use settings::{AccessRule, Anonymous, GatewaySettings, Secret, TlsFiles};

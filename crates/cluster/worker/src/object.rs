@@ -17,9 +17,9 @@ pub(crate) struct WantedObject {
 
 impl Serving {
     /// The current version of an object and what the store says of it beside.
-    pub(crate) async fn stat(&self, mount: MountId, key: &Key) -> Result<(ObjectInfo, Attributes)> {
+    pub(crate) async fn stat(&self, mount: MountId, key: &Key, complete: bool) -> Result<(ObjectInfo, Attributes)> {
         let door = self.mount(mount).await?;
-        let rule = self.rule_with(door.mount.options.validate, mount, key, false);
+        let rule = self.rule_with(door.mount.options.validate, mount, key, complete);
         let info = self.versions.resolve(mount, key, rule, self.head(&door, key)).await?;
         self.with_attributes(&door, info).await
     }

@@ -75,8 +75,8 @@ impl WorkerSession {
                 let (info, start, len, read) = serving.read_latest(reader, mount, &key, range).await?;
                 with_answer(read, |in_place| DataReply::ReadLatest { info, start, len, in_place })
             }
-            DataRequest::Stat { mount, key } => {
-                let (info, attributes) = serving.stat(mount, &key).await?;
+            DataRequest::Stat { mount, key, complete } => {
+                let (info, attributes) = serving.stat(mount, &key, complete).await?;
                 reply(DataReply::Stat(info, attributes))
             }
             DataRequest::ReadObject { operation, mount, key, range, first, complete, in_place } => {

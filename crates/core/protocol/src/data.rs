@@ -151,6 +151,8 @@ pub enum DataRequest {
         mount: MountId,
         /// The object.
         key: Key,
+        /// As in `ReadObject`.
+        complete: bool,
     },
     /// As `ReadLatest`, with what the store says of the object beside its version, and with no more than the first bytes of
     /// the range, so that who reads much may begin early: [`DataReply::ReadObject`].

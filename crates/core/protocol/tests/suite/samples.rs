@@ -38,7 +38,7 @@ pub fn requests() -> Vec<DataRequest> {
         DataRequest::Keep { segments: vec![segment, segment], keep: false },
         DataRequest::Held { segments: vec![] },
         DataRequest::Report,
-        DataRequest::Stat { mount: MountId(1), key: key("a//b ") },
+        DataRequest::Stat { mount: MountId(1), key: key("a//b "), complete: true },
         DataRequest::ReadObject {
             operation: OperationId(1),
             mount: MountId(1),

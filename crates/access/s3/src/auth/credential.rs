@@ -1,0 +1,79 @@
+use chrono::{DateTime, NaiveDateTime, Utc};
+use http::StatusCode;
+
+use crate::error::{S3Error, S3Result};
+
+pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+
+/// What a request says of its signature.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Signed {
+    pub(super) key_id: String,
+    /// `20240102/us-east-1/s3/aws4_request`.
+    pub(super) scope: String,
+    /// In lower case, in order.
+    pub(super) headers: Vec<String>,
+    pub(super) signature: Vec<u8>,
+}
+
+impl Signed {
+    /// Reads an `Authorization` header.
+    pub(super) fn from_header(text: &str) -> S3Result<Self> {
+        let malformed = |what: &str| {
+            let message = format!("The authorization header is malformed; {what}.");
+            S3Error::new(StatusCode::BAD_REQUEST, "AuthorizationHeaderMalformed", message)
+        };
+        let Some(rest) = text.strip_prefix(ALGORITHM) else {
+            return Err(match text.starts_with("AWS ") {
+                true => S3Error::invalid_request(
+                    "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.",
+                ),
+                false => S3Error::invalid_argument("Unsupported Authorization Type"),
+            });
+        };
+        let field = |name: &str| {
+            let found = rest.split(',').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='));
+            found.ok_or_else(|| malformed(&format!("{name} is missing")))
+        };
+        Self::new(field("Credential")?, field("SignedHeaders")?, field("Signature")?).map_err(malformed)
+    }
+
+    /// Takes the parts apart, wherever they stood.
+    pub(super) fn new(credential: &str, headers: &str, signature: &str) -> Result<Self, &'static str> {
+        let (key_id, scope) = credential.split_once('/').ok_or("the credential has no scope")?;
+        let parts: Vec<&str> = scope.split('/').collect();
+        let [date, _region, "s3", "aws4_request"] = parts[..] else {
+            return Err("the credential's scope must be DATE/REGION/s3/aws4_request");
+        };
+        if date.len() != 8 || !date.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err("the credential's date must be written as 20240102");
+        }
+        let headers: Vec<String> = headers.split(';').map(str::to_ascii_lowercase).collect();
+        if !headers.iter().any(|header| header == "host") {
+            return Err("the host must be signed");
+        }
+        let signature = unhex(signature).ok_or("the signature must be 64 hexadecimal digits")?;
+        Ok(Self { key_id: key_id.into(), scope: scope.into(), headers, signature })
+    }
+
+    pub(super) fn date(&self) -> &str {
+        &self.scope[..8]
+    }
+}
+
+/// Reads `20240102T030405Z`.
+pub(super) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
+    NaiveDateTime::parse_from_str(text, "%Y%m%dT%H%M%SZ").ok().map(|time| time.and_utc())
+}
+
+pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    (0..32).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()).collect()
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)] as char, DIGITS[usize::from(byte & 15)] as char]).collect()
+}

@@ -1,0 +1,9 @@
+//! Who asks, and whether it may: AWS Signature Version 4, in a header or in the URL, on every request.
+
+mod canonical;
+mod credential;
+mod keys;
+mod verify;
+
+pub(crate) use keys::{Caller, Keys};
+pub(crate) use verify::{BodyHash, ChunkSigning, authenticate};

@@ -1,0 +1,240 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use forebay_shared_storage::{Forward, PayloadHash, Storage};
+use forebay_types::{ForebayPath, Key, Mount};
+use futures::StreamExt;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method};
+use hyper::body::Incoming;
+use ring::digest::{SHA256, digest};
+
+use crate::body::Upload;
+use crate::context::{Answer, Context, Request, document};
+use crate::error::{S3Error, S3Result};
+use crate::forward::{Changing, body_of, collect};
+use crate::objects::is_local;
+use crate::target::key_of;
+use crate::xml::{self, Visit, Xml};
+
+/// Objects that one request may delete, as in S3.
+const OBJECTS_MAX: usize = 1000;
+/// Longest list of them: keys of 1 KiB, escaped.
+const DOCUMENT_BYTES_MAX: u64 = 8 << 20;
+/// Deletes under way at once where the store has no such request.
+const AT_ONCE: usize = 8;
+
+/// Deletes up to 1,000 objects.
+pub(crate) async fn delete_many(context: &Arc<Context>, request: Request, mount: &Mount, body: Incoming) -> S3Result<Answer> {
+    if mount.options.read_only {
+        return Err(S3Error::access_denied().saying("The mount is read-only."));
+    }
+    let text = Upload::begin(request.headers(), request.hash.clone(), body)?.collect(DOCUMENT_BYTES_MAX).await?;
+    let mut asked = Asked::default();
+    xml::read(&text, &mut asked)?;
+    if asked.objects.is_empty() || asked.objects.len() > OBJECTS_MAX {
+        return Err(S3Error::malformed_xml());
+    }
+    let mut done = Done { quiet: asked.quiet, deleted: Vec::new(), failed: Vec::new() };
+    let mut good = Vec::with_capacity(asked.objects.len());
+    for object in asked.objects {
+        match key_of(&object.key) {
+            Ok(key) if !object.key.is_empty() => good.push((key, object)),
+            Ok(_) => return Err(S3Error::malformed_xml()),
+            Err(error) => done.failed.push((object.key, error.code.into(), error.message)),
+        }
+    }
+    let paths: Vec<ForebayPath> = good.iter().map(|(key, _)| ForebayPath::new(mount.name.clone(), key.clone())).collect();
+    if is_local(mount) {
+        one_by_one(context, paths, &mut done).await;
+    } else if !good.is_empty() {
+        let changing: Vec<Changing> = paths.into_iter().map(|path| Changing::begin(&context.client, path)).collect();
+        let storage = context.client.storage(mount).await?;
+        let deleted = at_store(&request, &storage, &good, &mut done).await;
+        futures::stream::iter(changing).for_each_concurrent(32, Changing::end).await;
+        deleted?;
+    }
+    Ok(document(done.xml()))
+}
+
+async fn one_by_one(context: &Arc<Context>, paths: Vec<ForebayPath>, done: &mut Done) {
+    let deletes = futures::stream::iter(paths).map(|path| async move {
+        let deleted = context.client.delete(&path).await;
+        (path, deleted)
+    });
+    let mut deletes = deletes.buffered(AT_ONCE);
+    while let Some((path, deleted)) = deletes.next().await {
+        let key = path.key().as_str().to_string();
+        match deleted {
+            Ok(()) => done.deleted.push(Deleted { key, ..Default::default() }),
+            Err(error) => {
+                let error = S3Error::from(error);
+                done.failed.push((key, error.code.into(), error.message));
+            }
+        }
+    }
+}
+
+/// The store deletes them, under its own keys.
+async fn at_store(request: &Request, storage: &Storage, objects: &[(Key, Wanted)], done: &mut Done) -> S3Result<()> {
+    let prefix = storage.s3().ok_or_else(S3Error::internal)?.prefix;
+    let mut xml = Xml::begin("Delete", true);
+    for (key, wanted) in objects {
+        xml.open("Object");
+        xml.text("Key", &format!("{prefix}{key}"));
+        for (name, value) in &wanted.conditions {
+            xml.text(name, value);
+        }
+        xml.close("Object");
+    }
+    let text = xml.end("Delete");
+    let sha256 = digest(&SHA256, &text);
+    let hex: String = sha256.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_LENGTH, text.len().into());
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+    // Stores want one checksum or another of this document.
+    let checksum = HeaderValue::from_str(&base64(sha256.as_ref())).map_err(|_| S3Error::internal())?;
+    headers.insert("x-amz-checksum-sha256", checksum);
+    headers.insert("x-amz-sdk-checksum-algorithm", HeaderValue::from_static("SHA256"));
+    for name in ["x-amz-bypass-governance-retention", "x-amz-mfa"] {
+        if let Some(value) = request.headers().get(name) {
+            headers.insert(name, value.clone());
+        }
+    }
+    let query = vec![("delete".to_string(), String::new())];
+    let (hash, body) = (PayloadHash::Sha256(hex), Some(body_of(text)));
+    let forwarded = storage.forward(Forward { method: Method::POST, key: None, query, headers, hash, body }).await?;
+    let (parts, stream) = forwarded.into_parts();
+    let text = collect(stream).await?;
+    if !parts.status.is_success() {
+        tracing::warn!(status = parts.status.as_u16(), "shared storage refuses to delete several objects");
+        return Err(S3Error::slow_down());
+    }
+    let mut answer = Answered { prefix: &prefix, done, deleted: Deleted::default(), failed: Default::default() };
+    xml::read(&text, &mut answer).map_err(|_| S3Error::internal())
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for three in bytes.chunks(3) {
+        let word = three.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        for at in 0..4 {
+            let letter = LETTERS[(word >> (18 - 6 * at) & 63) as usize] as char;
+            out.push(if at <= three.len() { letter } else { '=' });
+        }
+    }
+    out
+}
+
+/// What a client wants deleted.
+#[derive(Default)]
+struct Asked {
+    quiet: bool,
+    objects: Vec<Wanted>,
+    next: Wanted,
+}
+
+#[derive(Clone, Default)]
+struct Wanted {
+    key: String,
+    /// Its version, or what must hold for it.
+    conditions: Vec<(&'static str, String)>,
+}
+
+impl Visit for Asked {
+    fn text(&mut self, path: &[String], text: String) -> S3Result<()> {
+        let names: Vec<&str> = path.iter().map(String::as_str).collect();
+        match names[..] {
+            ["Delete", "Quiet"] => self.quiet = text.trim() == "true",
+            ["Delete", "Object", "Key"] => self.next.key = text,
+            ["Delete", "Object", "VersionId"] => self.next.conditions.push(("VersionId", text)),
+            ["Delete", "Object", "ETag"] => self.next.conditions.push(("ETag", text)),
+            ["Delete", "Object", "LastModifiedTime"] => self.next.conditions.push(("LastModifiedTime", text)),
+            ["Delete", "Object", "Size"] => self.next.conditions.push(("Size", text)),
+            ["Delete", "Object"] => {
+                self.objects.push(std::mem::take(&mut self.next));
+                if self.objects.len() > OBJECTS_MAX {
+                    return Err(S3Error::malformed_xml());
+                }
+            }
+            ["Delete"] => {}
+            [root, ..] if root != "Delete" => return Err(S3Error::malformed_xml()),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// What became of it.
+struct Done {
+    quiet: bool,
+    deleted: Vec<Deleted>,
+    failed: Vec<(String, String, String)>,
+}
+
+#[derive(Default)]
+struct Deleted {
+    key: String,
+    versions: Vec<(&'static str, String)>,
+}
+
+impl Done {
+    fn xml(&self) -> Bytes {
+        let mut xml = Xml::begin("DeleteResult", true);
+        for deleted in self.deleted.iter().filter(|_| !self.quiet) {
+            xml.open("Deleted");
+            xml.text("Key", &deleted.key);
+            for (name, value) in &deleted.versions {
+                xml.text(name, value);
+            }
+            xml.close("Deleted");
+        }
+        for (key, code, message) in &self.failed {
+            xml.open("Error");
+            xml.text("Key", key);
+            xml.text("Code", code);
+            xml.text("Message", message);
+            xml.close("Error");
+        }
+        xml.end("DeleteResult")
+    }
+}
+
+/// The store's answer.
+struct Answered<'a> {
+    prefix: &'a str,
+    done: &'a mut Done,
+    deleted: Deleted,
+    failed: (String, String, String),
+}
+
+impl Visit for Answered<'_> {
+    fn text(&mut self, path: &[String], text: String) -> S3Result<()> {
+        let names: Vec<&str> = path.iter().map(String::as_str).collect();
+        let own = |text: &str| text.strip_prefix(self.prefix).unwrap_or(text).to_string();
+        match names[..] {
+            [_, "Deleted", "Key"] => self.deleted.key = own(&text),
+            [_, "Deleted", "VersionId"] => self.deleted.versions.push(("VersionId", text)),
+            [_, "Deleted", "DeleteMarker"] => self.deleted.versions.push(("DeleteMarker", text)),
+            [_, "Deleted", "DeleteMarkerVersionId"] => self.deleted.versions.push(("DeleteMarkerVersionId", text)),
+            [_, "Deleted"] => self.done.deleted.push(std::mem::take(&mut self.deleted)),
+            [_, "Error", "Key"] => self.failed.0 = own(&text),
+            [_, "Error", "Code"] => self.failed.1 = text,
+            [_, "Error", "Message"] => self.failed.2 = text,
+            [_, "Error"] => self.done.failed.push(std::mem::take(&mut self.failed)),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn base64_as_everyone_writes_it() {
+        let cases = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
+        cases.iter().for_each(|(plain, encoded)| assert_eq!(super::base64(plain.as_bytes()), *encoded));
+    }
+}

@@ -1,0 +1,132 @@
+use std::sync::Arc;
+
+use forebay_types::Mount;
+
+use super::keys::show;
+use super::owner;
+use super::page::{PAGE_MAX, Page, PageRequest, page};
+use crate::context::{Answer, Context, Request, document};
+use crate::error::{S3Error, S3Result};
+use crate::objects::{etag, iso_date};
+use crate::xml::Xml;
+
+/// What both versions of a listing share.
+struct Asked<'a> {
+    prefix: &'a str,
+    delimiter: Option<&'a str>,
+    limit: usize,
+    encoded: bool,
+}
+
+impl<'a> Asked<'a> {
+    fn of(request: &'a Request) -> S3Result<Self> {
+        let encoded = match request.query("encoding-type") {
+            None | Some("") => false,
+            Some("url") => true,
+            Some(_) => return Err(S3Error::invalid_argument("Invalid Encoding Method specified in Request")),
+        };
+        let limit = match request.query("max-keys") {
+            None | Some("") => PAGE_MAX,
+            Some(text) => match text.parse::<i64>() {
+                Ok(limit @ 0..) => usize::try_from(limit).unwrap_or(PAGE_MAX).min(PAGE_MAX),
+                Ok(_) => return Err(S3Error::invalid_argument("Argument maxKeys must be an integer between 0 and 2147483647")),
+                Err(_) => return Err(S3Error::invalid_argument("Provided max-keys not an integer or within integer range")),
+            },
+        };
+        let delimiter = request.query("delimiter").filter(|delimiter| !delimiter.is_empty());
+        Ok(Self { prefix: request.query("prefix").unwrap_or(""), delimiter, limit, encoded })
+    }
+
+    async fn page(&self, context: &Context, mount: &Mount, after: Option<String>) -> S3Result<Page> {
+        let delimiter = self.delimiter.unwrap_or("");
+        page(&context.client, PageRequest { mount, prefix: self.prefix, delimiter, after, limit: self.limit }).await
+    }
+
+    fn begin(&self, mount: &Mount) -> Xml {
+        let mut xml = Xml::begin("ListBucketResult", true);
+        xml.text("Name", mount.name.as_str());
+        xml.text("Prefix", &show(self.prefix, self.encoded));
+        xml
+    }
+
+    fn rest(&self, xml: &mut Xml, page: &Page, with_owner: bool) {
+        if let Some(delimiter) = self.delimiter {
+            xml.text("Delimiter", &show(delimiter, self.encoded));
+        }
+        if self.encoded {
+            xml.text("EncodingType", "url");
+        }
+        xml.text("MaxKeys", &self.limit.to_string());
+        xml.text("IsTruncated", if page.next.is_some() { "true" } else { "false" });
+        for info in &page.objects {
+            xml.open("Contents");
+            xml.text("Key", &show(info.version.key.as_str(), self.encoded));
+            xml.text("LastModified", &iso_date(info.modified_ms));
+            xml.text("ETag", &etag(&info.version.tag));
+            xml.text("Size", &info.version.size.to_string());
+            if with_owner {
+                owner(xml);
+            }
+            xml.text("StorageClass", "STANDARD");
+            xml.close("Contents");
+        }
+        for folder in &page.folders {
+            xml.open("CommonPrefixes");
+            xml.text("Prefix", &show(folder, self.encoded));
+            xml.close("CommonPrefixes");
+        }
+    }
+}
+
+/// ListObjectsV2.
+pub(crate) async fn list_v2(context: &Arc<Context>, request: &Request, mount: &Mount) -> S3Result<Answer> {
+    let asked = Asked::of(request)?;
+    let token = request.query("continuation-token");
+    let after = match token.filter(|token| !token.is_empty()) {
+        Some(token) => Some(untoken(token)?),
+        None => request.query("start-after").filter(|after| !after.is_empty()).map(Into::into),
+    };
+    let page = asked.page(context, mount, after).await?;
+    let mut xml = asked.begin(mount);
+    if let Some(token) = token {
+        xml.text("ContinuationToken", token);
+    }
+    if let Some(next) = &page.next {
+        xml.text("NextContinuationToken", &token_of(next));
+    }
+    if let Some(after) = request.query("start-after") {
+        xml.text("StartAfter", &show(after, asked.encoded));
+    }
+    xml.text("KeyCount", &(page.objects.len() + page.folders.len()).to_string());
+    asked.rest(&mut xml, &page, request.query("fetch-owner") == Some("true"));
+    Ok(document(xml.end("ListBucketResult")))
+}
+
+/// ListObjects.
+pub(crate) async fn list_v1(context: &Arc<Context>, request: &Request, mount: &Mount) -> S3Result<Answer> {
+    let asked = Asked::of(request)?;
+    let marker = request.query("marker").unwrap_or("");
+    let page = asked.page(context, mount, Some(marker.into()).filter(|_| !marker.is_empty())).await?;
+    let mut xml = asked.begin(mount);
+    xml.text("Marker", &show(marker, asked.encoded));
+    // Without a delimiter the last key is where to go on.
+    if let Some(next) = page.next.as_ref().filter(|_| asked.delimiter.is_some()) {
+        xml.text("NextMarker", &show(next, asked.encoded));
+    }
+    asked.rest(&mut xml, &page, true);
+    Ok(document(xml.end("ListBucketResult")))
+}
+
+/// Where a page goes on, in letters that any client leaves alone.
+fn token_of(after: &str) -> String {
+    after.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn untoken(token: &str) -> S3Result<String> {
+    let wrong = || S3Error::invalid_argument("The continuation token provided is incorrect");
+    if token.len() % 2 != 0 || !token.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(wrong());
+    }
+    let bytes = (0..token.len() / 2).map(|at| u8::from_str_radix(&token[2 * at..2 * at + 2], 16).map_err(|_| wrong()));
+    String::from_utf8(bytes.collect::<S3Result<Vec<u8>>>()?).map_err(|_| wrong())
+}

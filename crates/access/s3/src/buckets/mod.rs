@@ -1,0 +1,76 @@
+//! Buckets: which there are, what is in them, and deleting many objects of one.
+
+mod delete;
+mod keys;
+mod list;
+mod page;
+
+use std::sync::Arc;
+
+use forebay_types::MountName;
+use http::header::HeaderName;
+use http::{HeaderValue, StatusCode};
+
+use crate::context::{Answer, Context, Request, document, plain};
+use crate::error::{S3Error, S3Result};
+use crate::objects::iso_date;
+use crate::xml::Xml;
+
+pub(crate) use delete::delete_many;
+pub(crate) use list::{list_v1, list_v2};
+
+/// All mounts that the caller sees.
+pub(crate) fn list(context: &Context, request: &Request) -> Answer {
+    let mut xml = Xml::begin("ListAllMyBucketsResult", true);
+    owner(&mut xml);
+    xml.open("Buckets");
+    let view = context.client.view();
+    let mut names: Vec<&MountName> = view.mounts.iter().map(|mount| &mount.name).collect();
+    names.sort();
+    for name in names.into_iter().filter(|name| request.caller.may(name.as_str(), false)) {
+        xml.open("Bucket");
+        xml.text("Name", name.as_str());
+        // Mounts don't know when they were made; clients want some time.
+        xml.text("CreationDate", &iso_date(0));
+        xml.close("Bucket");
+    }
+    xml.close("Buckets");
+    document(xml.end("ListAllMyBucketsResult"))
+}
+
+pub(crate) fn owner(xml: &mut Xml) {
+    xml.open("Owner");
+    xml.text("ID", "forebay");
+    xml.text("DisplayName", "forebay");
+    xml.close("Owner");
+}
+
+pub(crate) fn head(context: &Context) -> Answer {
+    let mut answer = plain(StatusCode::OK);
+    if let Ok(region) = HeaderValue::from_str(&context.settings.region) {
+        answer.headers_mut().insert(HeaderName::from_static("x-amz-bucket-region"), region);
+    }
+    answer
+}
+
+pub(crate) fn location(context: &Context) -> Answer {
+    let mut xml = Xml::begin("LocationConstraint", true);
+    let region = context.settings.region.as_str();
+    if region != "us-east-1" {
+        xml.raw_text(region);
+    }
+    document(xml.end("LocationConstraint"))
+}
+
+/// Buckets are mounts, which are not made here.
+pub(crate) async fn create(context: &Arc<Context>, bucket: &str) -> S3Result<Answer> {
+    if bucket.parse::<MountName>().is_err() {
+        return Err(S3Error::new(StatusCode::BAD_REQUEST, "InvalidBucketName", "The specified bucket is not valid."));
+    }
+    match context.mount(bucket).await {
+        Ok(_) => Err(S3Error::bucket_owned().with("BucketName", bucket)),
+        Err(error) if error.code == "NoSuchBucket" => Err(S3Error::access_denied()
+            .saying(format!("A bucket is a mount: make it with `forebay mount add {bucket} URL`."))),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,219 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use forebay_client::PutCondition;
+use forebay_shared_storage::{Forward, PayloadHash, Storage};
+use forebay_types::{Attributes, Mount, ObjectInfo};
+use futures::{StreamExt, TryStreamExt};
+use http::header::{CONTENT_LENGTH, HeaderName};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use hyper::body::Incoming;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use super::conditions::check_source;
+use super::{etag, is_local, iso_date, local, range};
+use crate::body::{BodyError, Pieces};
+use crate::context::{Answer, Context, Object, Request, document};
+use crate::error::{S3Error, S3Result};
+use crate::forward::{Changing, collect, passed};
+use crate::target::key_of;
+use crate::xml::{self, Xml};
+
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+const SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
+
+/// Copies an object, or a part of one. Within one store the store does it; else the bytes go through here.
+pub(crate) async fn copy(context: &Arc<Context>, request: Request, target: &Object, body: Incoming) -> S3Result<Answer> {
+    drop(body);
+    let (bucket, key, version) = source_of(&request)?;
+    request.caller.check(&bucket, false)?;
+    let source = Object { mount: context.mount(&bucket).await?, key: key_of(&key)? };
+    let directive = request.header("x-amz-metadata-directive").unwrap_or("COPY").to_ascii_uppercase();
+    let is_part = request.target.query.has("uploadId");
+    if !is_part && source.mount.id == target.mount.id && source.key == target.key && directive == "COPY" && !changes(&request) {
+        return Err(S3Error::invalid_request(
+            "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.",
+        ));
+    }
+    if is_local(&target.mount) {
+        if is_part {
+            return Err(S3Error::not_implemented("copying into a part on this kind of mount"));
+        }
+        let (info, _) = stat_source(context, &request, &source).await?;
+        let pieces = whole(context, &info, 0..info.version.size);
+        let info = local::write(context, target, pieces, PutCondition::Any).await?;
+        return Ok(result("CopyObjectResult", &etag(&info.version.tag), info.modified_ms));
+    }
+    let storage = context.client.storage(&target.mount).await?;
+    if same_store(&source.mount, &target.mount) && !is_local(&source.mount) {
+        return within(context, &request, &source, target, &storage, version).await;
+    }
+    across(context, &request, &source, target, &storage, &directive).await
+}
+
+/// `/bucket/key?versionId=..`, encoded, with or without its first slash.
+fn source_of(request: &Request) -> S3Result<(String, String, Option<String>)> {
+    let invalid = || S3Error::invalid_argument("Copy Source must mention the source bucket and key: sourcebucket/sourcekey");
+    let text = request.header(SOURCE.as_str()).ok_or_else(invalid)?;
+    let (path, version) = match text.split_once("?versionId=") {
+        Some((path, version)) => (path, Some(version.to_string())),
+        None => (text, None),
+    };
+    let path = percent_decode_str(path).decode_utf8().map_err(|_| invalid())?;
+    let path = path.strip_prefix('/').unwrap_or(&path);
+    match path.split_once('/') {
+        Some((bucket, key)) if !bucket.is_empty() && !key.is_empty() => Ok((bucket.into(), key.into(), version)),
+        _ => Err(invalid()),
+    }
+}
+
+/// Whether a copy onto itself would change anything.
+fn changes(request: &Request) -> bool {
+    let changing = ["x-amz-storage-class", "x-amz-website-redirect-location", "x-amz-server-side-encryption", "x-amz-checksum-algorithm"];
+    changing.iter().any(|name| request.headers().contains_key(*name)) || request.header(SOURCE.as_str()).is_some_and(|s| s.contains("?versionId="))
+}
+
+fn same_store(source: &Mount, target: &Mount) -> bool {
+    let (a, b) = (&source.options, &target.options);
+    let both_s3 = source.url.starts_with("s3://") && target.url.starts_with("s3://");
+    both_s3 && (&a.endpoint, &a.region, &a.profile, a.anonymous) == (&b.endpoint, &b.region, &b.profile, b.anonymous)
+}
+
+/// The store copies within itself, under its own names.
+async fn within(
+    context: &Arc<Context>,
+    request: &Request,
+    source: &Object,
+    target: &Object,
+    storage: &Storage,
+    version: Option<String>,
+) -> S3Result<Answer> {
+    let place = context.client.storage(&source.mount).await?.s3().ok_or_else(S3Error::internal)?;
+    let full = format!("{}{}", place.prefix, source.key);
+    let mut text = format!("{}/{}", place.bucket, utf8_percent_encode(&full, KEPT));
+    if let Some(version) = version {
+        text.push_str(&format!("?versionId={version}"));
+    }
+    let mut headers = passed(request.headers());
+    headers.insert(SOURCE, HeaderValue::from_str(&text).map_err(|_| S3Error::invalid_uri())?);
+    headers.insert(CONTENT_LENGTH, 0.into());
+    let (status, headers, text) = send(context, request, target, storage, headers, PayloadHash::Empty, None).await?;
+    if status == StatusCode::NOT_MODIFIED {
+        // What some stores say of a condition on the source.
+        return Err(S3Error::precondition_failed());
+    }
+    let mut answer = document(match status.is_success() {
+        true => text,
+        false => xml::rewrite(&text, |name, text| match name {
+            "BucketName" if text == place.bucket => source.mount.name.as_str().into(),
+            "Key" => text.strip_prefix(&place.prefix).unwrap_or(&text).into(),
+            "Resource" => request.parts.uri.path().into(),
+            _ => text,
+        }),
+    });
+    *answer.status_mut() = status;
+    for (name, value) in &headers {
+        if name.as_str().starts_with("x-amz-") {
+            answer.headers_mut().append(name.clone(), value.clone());
+        }
+    }
+    Ok(answer)
+}
+
+/// From one store to another: read as any reader does, written as any writer does.
+async fn across(
+    context: &Arc<Context>,
+    request: &Request,
+    source: &Object,
+    target: &Object,
+    storage: &Storage,
+    directive: &str,
+) -> S3Result<Answer> {
+    let (info, attributes) = stat_source(context, request, source).await?;
+    let is_part = request.target.query.has("uploadId");
+    let mut headers = passed(request.headers());
+    let of_copies: Vec<HeaderName> = headers.keys().filter(|name| name.as_str().starts_with("x-amz-copy-source")).cloned().collect();
+    for name in of_copies.into_iter().chain([HeaderName::from_static("x-amz-metadata-directive"), HeaderName::from_static("x-amz-tagging-directive")]) {
+        headers.remove(name);
+    }
+    if !is_part && directive != "REPLACE" {
+        take_over(&mut headers, &attributes);
+    }
+    let bytes = match range::parse(request.header("x-amz-copy-source-range"))?.filter(|_| is_part) {
+        Some(range) => range::resolve(range, info.version.size)?,
+        None => 0..info.version.size,
+    };
+    let length = bytes.end - bytes.start;
+    headers.insert(CONTENT_LENGTH, length.into());
+    let body = (length > 0).then(|| (whole(context, &info, bytes), length));
+    let hash = if body.is_some() { PayloadHash::Unsigned } else { PayloadHash::Empty };
+    let (status, headers, text) = send(context, request, target, storage, headers, hash, body).await?;
+    if !status.is_success() {
+        let mut answer = document(text);
+        *answer.status_mut() = status;
+        return Ok(answer);
+    }
+    let tag = headers.get(http::header::ETAG).and_then(|tag| tag.to_str().ok()).unwrap_or("");
+    let root = if is_part { "CopyPartResult" } else { "CopyObjectResult" };
+    Ok(result(root, tag, chrono::Utc::now().timestamp_millis()))
+}
+
+async fn send(
+    context: &Context,
+    request: &Request,
+    target: &Object,
+    storage: &Storage,
+    headers: HeaderMap,
+    hash: PayloadHash,
+    body: Option<(Pieces, u64)>,
+) -> S3Result<(StatusCode, HeaderMap, Bytes)> {
+    let mut query = request.target.query.0.clone();
+    query.retain(|(name, _)| name == "partNumber" || name == "uploadId");
+    let changing = Changing::begin(&context.client, target.path());
+    let forward = Forward { method: Method::PUT, key: Some(target.key.clone()), query, headers, hash, body };
+    let forwarded = storage.forward(forward).await;
+    let answer = match forwarded {
+        Ok(forwarded) => {
+            let (parts, stream) = forwarded.into_parts();
+            collect(stream).await.map(|text| (parts.status, parts.headers, text))
+        }
+        Err(error) => Err(error.into()),
+    };
+    changing.end().await;
+    answer
+}
+
+async fn stat_source(context: &Context, request: &Request, source: &Object) -> S3Result<(ObjectInfo, Attributes)> {
+    let (info, attributes) = context.client.stat(&source.path(), false).await?;
+    check_source(request.headers(), &info)?;
+    Ok((info, attributes))
+}
+
+/// Content type and user metadata go along with the bytes.
+fn take_over(headers: &mut HeaderMap, attributes: &Attributes) {
+    let replaced: Vec<HeaderName> = headers.keys().filter(|name| name.as_str().starts_with("x-amz-meta-")).cloned().collect();
+    replaced.iter().for_each(|name| {
+        headers.remove(name);
+    });
+    for (name, value) in &attributes.headers {
+        if name.starts_with("x-amz-") && !name.starts_with("x-amz-meta-") {
+            continue;
+        }
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value)) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+fn whole(context: &Context, info: &ObjectInfo, range: std::ops::Range<u64>) -> Pieces {
+    let room = Arc::clone(&context.large_pieces);
+    let pieces = super::pieces::rest(context.client.clone(), room, context.client.operation(), info.version.clone(), range);
+    pieces.map_err(BodyError::from).boxed()
+}
+
+fn result(root: &str, etag: &str, modified_ms: i64) -> Answer {
+    let mut xml = Xml::begin(root, true);
+    xml.text("LastModified", &iso_date(modified_ms));
+    xml.text("ETag", etag);
+    document(xml.end(root))
+}

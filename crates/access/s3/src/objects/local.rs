@@ -1,0 +1,79 @@
+//! Writes to stores that do not speak S3: files, and other clouds through the workers.
+
+use std::sync::Arc;
+
+use forebay_client::PutCondition;
+use forebay_types::{ErrorKind, ObjectInfo, VersionTag};
+use futures::TryStreamExt;
+use http::StatusCode;
+use http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
+use hyper::body::Incoming;
+
+use super::etag;
+use super::get::value;
+use crate::body::{Pieces, Upload};
+use crate::context::{Answer, Context, Object, Request, plain};
+use crate::error::{S3Error, S3Result};
+
+/// Writes an object; answered when shared storage has it.
+pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: &Object, body: Incoming) -> S3Result<Answer> {
+    let condition = condition(&request)?;
+    let upload = Upload::begin(request.headers(), request.hash.clone(), body)?;
+    let fault = upload.fault.clone();
+    let info = match write(context, object, upload.pieces, condition).await {
+        Ok(info) => info,
+        Err(error) => {
+            return Err(match fault.take() {
+                Some(fault) => fault,
+                None => explain(context, object, error).await,
+            });
+        }
+    };
+    let mut answer = plain(StatusCode::OK);
+    answer.headers_mut().insert(ETAG, value(&etag(&info.version.tag))?);
+    Ok(answer)
+}
+
+/// Deletes an object; one that is not there is no error.
+pub(crate) async fn delete_local(context: &Arc<Context>, object: &Object) -> S3Result<Answer> {
+    context.client.delete(&object.path()).await?;
+    Ok(plain(StatusCode::NO_CONTENT))
+}
+
+/// Writes what comes, in bounded memory. What ends early leaves nothing.
+pub(super) async fn write(
+    context: &Context,
+    object: &Object,
+    mut pieces: Pieces,
+    condition: PutCondition,
+) -> S3Result<ObjectInfo> {
+    let mut writer = context.client.writer(&object.path()).await?;
+    while let Some(piece) = pieces.try_next().await.map_err(|_| S3Error::incomplete_body())? {
+        writer.write(piece).await?;
+    }
+    Ok(writer.finish_if(condition).await?)
+}
+
+/// What must hold for a write.
+pub(super) fn condition(request: &Request) -> S3Result<PutCondition> {
+    match (request.header(IF_MATCH.as_str()), request.header(IF_NONE_MATCH.as_str())) {
+        (None, None) => Ok(PutCondition::Any),
+        (None, Some("*")) => Ok(PutCondition::Absent),
+        (Some(tag), None) => {
+            let bare = tag.trim_matches('"');
+            let tag = if bare.starts_with('m') { bare.to_string() } else { format!("\"{bare}\"") };
+            Ok(PutCondition::Version(VersionTag::etag(&tag)))
+        }
+        _ => Err(S3Error::not_implemented("this condition on a write")),
+    }
+}
+
+/// Whether a write that was refused for its version was so because there is none.
+pub(super) async fn explain(context: &Context, object: &Object, error: S3Error) -> S3Error {
+    match context.client.stat(&object.path(), false).await {
+        Err(missing) if missing.kind() == ErrorKind::NotFound && error.status == StatusCode::PRECONDITION_FAILED => {
+            S3Error::no_such_key()
+        }
+        _ => error,
+    }
+}

@@ -1,0 +1,194 @@
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::Utc;
+use forebay_client::Client;
+use forebay_types::{Result, ResultExt};
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, SERVER};
+use http::{HeaderValue, Method};
+use hyper::body::{Body, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
+
+use crate::auth::authenticate;
+use crate::context::{Answer, AnswerBody, Context, Request, Served, plain};
+use crate::error::{S3Error, S3Result};
+use crate::route::route;
+use crate::settings::GatewaySettings;
+use crate::stall::Stalling;
+use crate::target::Target;
+
+/// Longest head of a request, and how much is read ahead of who takes it.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+/// How long the head of a request may take; also how long an idle connection is kept.
+const HEAD_WITHIN: Duration = Duration::from_secs(120);
+/// How long a TLS handshake may take.
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+/// What is under way may take so long when the gateway stops.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+/// An S3 server whose buckets are mounts. It stops when dropped.
+pub struct Gateway {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Gateway {
+    /// Listens and answers from now on, reading and writing through `client`.
+    pub async fn start(client: Client, settings: GatewaySettings) -> Result<Self> {
+        let place = || format!("can't listen at {}", settings.listen);
+        let tls = settings.tls.as_ref().map(crate::tls::acceptor).transpose()?;
+        let listener = TcpListener::bind(&settings.listen).await.context(place)?;
+        let address = listener.local_addr().context(place)?;
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn(accept(listener, tls, Context::new(client, settings), stopped));
+        Ok(Self { address, stop, task })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Takes no more connections, answers what was asked already for at most 10 s, then ends.
+    pub async fn shutdown(mut self) {
+        self.stop.send_replace(true);
+        if let Err(error) = (&mut self.task).await {
+            tracing::debug!(%error, "gateway did not end in order");
+        }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gateway").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// Serves connections until told to stop; those that are open then end with this function.
+async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, context: Arc<Context>, mut stopped: watch::Receiver<bool>) {
+    let room = Arc::new(Semaphore::new(context.settings.connections_max));
+    let mut connections = JoinSet::new();
+    loop {
+        let permit = tokio::select! {
+            _ = stopped.changed() => break,
+            permit = Arc::clone(&room).acquire_owned() => permit,
+        };
+        let Ok(permit) = permit else { break };
+        let accepted = loop {
+            tokio::select! {
+                _ = stopped.changed() => break None,
+                Some(_) = connections.join_next(), if !connections.is_empty() => {}
+                accepted = listener.accept() => break Some(accepted),
+            }
+        };
+        let socket = match accepted {
+            None => break,
+            Some(Ok((socket, _))) => socket,
+            Some(Err(error)) => {
+                // Out of descriptors, say: those that are open go on.
+                tracing::warn!(%error, "can't accept a connection");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let _ = socket.set_nodelay(true);
+        let (context, stopped, tls) = (Arc::clone(&context), stopped.clone(), tls.clone());
+        connections.spawn(async move {
+            let _permit = permit;
+            match tls {
+                None => serve(Stalling::new(socket), context, stopped).await,
+                Some(tls) => match tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(socket)).await {
+                    Ok(Ok(socket)) => serve(Stalling::new(socket), context, stopped).await,
+                    Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+                    Err(_) => tracing::debug!("TLS handshake took too long"),
+                },
+            }
+        });
+    }
+    drop(listener);
+    let ended = async { while connections.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(STOP_WITHIN, ended).await;
+    connections.shutdown().await;
+}
+
+async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    socket: S,
+    context: Arc<Context>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let service = service_fn(move |request| handle(Arc::clone(&context), request));
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WITHIN)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .half_close(true)
+        .serve_connection(TokioIo::new(socket), service);
+    tokio::pin!(connection);
+    let served = tokio::select! {
+        served = connection.as_mut() => served,
+        _ = stopped.changed() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%error, "connection ended");
+    }
+}
+
+/// Answers one request; a refusal is an answer too.
+async fn handle(context: Arc<Context>, request: http::Request<Incoming>) -> Served {
+    let id = context.request_id();
+    let is_head = request.method() == Method::HEAD;
+    let has_body = !request.body().is_end_stream();
+    let resource = request.uri().path().to_string();
+    let mut answer = match answer(&context, request).await {
+        Ok(answer) => answer,
+        Err(error) => {
+            tracing::debug!(code = error.code, message = error.message, resource, id, "refused");
+            let mut answer = refusal(&error, &resource, &id, is_head);
+            if has_body {
+                // What is left of the body is not read: it might be all of a large object.
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            answer
+        }
+    };
+    let headers = answer.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        headers.entry(HeaderName::from_static("x-amz-request-id")).or_insert(id);
+    }
+    headers.insert(SERVER, HeaderValue::from_static("Forebay"));
+    Ok(answer)
+}
+
+fn refusal(error: &S3Error, resource: &str, id: &str, is_head: bool) -> Answer {
+    let mut answer = plain(error.status);
+    answer.headers_mut().extend(error.headers.clone());
+    if error.has_body() && !is_head {
+        *answer.body_mut() = AnswerBody::of(error.body(resource, id));
+        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+    }
+    answer
+}
+
+async fn answer(context: &Arc<Context>, request: http::Request<Incoming>) -> S3Result<Answer> {
+    let target = Target::of(&request, &context.settings.domains)?;
+    let (parts, body) = request.into_parts();
+    let (caller, hash) = authenticate(&context.keys, &parts, &target.query, Utc::now())?;
+    route(context, Request { parts, target, caller, hash }, body).await
+}

@@ -1,0 +1,104 @@
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use forebay_types::MountName;
+
+/// How the gateway listens, and whom it lets in. Start from [`GatewaySettings::new`].
+#[derive(Clone, Debug)]
+pub struct GatewaySettings {
+    /// `host:port` to listen at.
+    pub listen: String,
+    /// Who may come in.
+    pub keys: Vec<AccessRule>,
+    /// What requests without a signature may do.
+    pub anonymous: Anonymous,
+    /// Hosts below which a bucket's name may stand: with `s3.local`, `lake.s3.local` is bucket `lake`.
+    pub domains: Vec<String>,
+    /// The region that is told to clients. Signatures for any region are taken.
+    pub region: String,
+    /// HTTPS instead of HTTP.
+    pub tls: Option<TlsFiles>,
+    /// Connections at once; more wait to be accepted.
+    pub connections_max: usize,
+    /// Configuration of buckets may be changed through the gateway: policies, lifecycles, access lists.
+    pub bucket_configuration: bool,
+}
+
+impl GatewaySettings {
+    /// Nobody may come in yet.
+    pub fn new(listen: impl Into<String>) -> Self {
+        Self {
+            listen: listen.into(),
+            keys: Vec::new(),
+            anonymous: Anonymous::Off,
+            domains: vec!["localhost".into()],
+            region: "us-east-1".into(),
+            tls: None,
+            connections_max: 20_000,
+            bucket_configuration: false,
+        }
+    }
+}
+
+/// What requests without a signature may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Anonymous {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Read.
+    Read,
+    /// Read and write.
+    Write,
+}
+
+/// One access key and what it may do.
+#[derive(Clone, Debug)]
+pub struct AccessRule {
+    /// The access key's id.
+    pub id: String,
+    /// Its secret.
+    pub secret: Secret,
+    /// The mounts that it sees; all when not set.
+    pub mounts: Option<Vec<MountName>>,
+    /// It may not write.
+    pub read_only: bool,
+}
+
+impl AccessRule {
+    /// A key that may do everything.
+    pub fn new(id: impl Into<String>, secret: impl AsRef<str>) -> Self {
+        Self { id: id.into(), secret: Secret::new(secret), mounts: None, read_only: false }
+    }
+}
+
+/// A secret, which it never shows.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Arc<str>);
+
+impl Secret {
+    /// Takes it.
+    pub fn new(secret: impl AsRef<str>) -> Self {
+        Self(secret.as_ref().into())
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+/// Files in PEM for HTTPS.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// The certificate with its chain.
+    pub cert: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
