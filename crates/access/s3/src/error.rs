@@ -1,3 +1,5 @@
+use std::ops::Deref;
+
 use bytes::Bytes;
 use forebay_types::{Error, ErrorKind};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -6,12 +8,23 @@ use crate::xml::Xml;
 
 /// What a request is refused with, as S3 says it.
 #[derive(Clone, Debug)]
-pub(crate) struct S3Error {
+pub(crate) struct S3Error(Box<Refusal>);
+
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) code: &'static str,
     pub(crate) message: String,
     pub(crate) headers: HeaderMap,
     extra: Vec<(&'static str, String)>,
+}
+
+impl Deref for S3Error {
+    type Target = Refusal;
+
+    fn deref(&self) -> &Refusal {
+        &self.0
+    }
 }
 
 pub(crate) type S3Result<T> = Result<T, S3Error>;
@@ -26,12 +39,11 @@ macro_rules! codes {
 
 impl S3Error {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), headers: HeaderMap::new(), extra: Vec::new() }
+        Self(Box::new(Refusal { status, code, message: message.into(), headers: HeaderMap::new(), extra: Vec::new() }))
     }
 
     codes! {
         access_denied 403 "AccessDenied" "Access Denied",
-        bad_digest 400 "BadDigest" "The Content-MD5 or checksum value that you specified did not match what the server received.",
         bucket_owned 409 "BucketAlreadyOwnedByYou" "Your previous request to create the named bucket succeeded and you already own it.",
         content_sha256_mismatch 400 "XAmzContentSHA256Mismatch" "The provided 'x-amz-content-sha256' header does not match what was computed.",
         entity_too_small 400 "EntityTooSmall" "Your proposed upload is smaller than the minimum allowed object size.",
@@ -72,17 +84,17 @@ impl S3Error {
 
     /// The same refusal, in other words.
     pub(crate) fn saying(mut self, message: impl Into<String>) -> Self {
-        self.message = message.into();
+        self.0.message = message.into();
         self
     }
 
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
-        self.extra.push((name, value.into()));
+        self.0.extra.push((name, value.into()));
         self
     }
 
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.headers.insert(name, value);
+        self.0.headers.insert(name, value);
         self
     }
 

@@ -197,9 +197,10 @@ fn query(request: &Request, place: &Place, bucket_level: bool) -> Vec<(String, S
         let lists = ["uploads", "versions"].iter().any(|name| query.iter().any(|(given, _)| given == name));
         let keys = ["prefix", "key-marker"];
         let full = |value: &mut String| *value = format!("{}{value}", place.prefix);
-        query.iter_mut().filter(|(name, value)| keys.contains(&name.as_str()) && (!value.is_empty() || name == "prefix")).for_each(
-            |(_, value)| full(value),
-        );
+        query
+            .iter_mut()
+            .filter(|(name, value)| keys.contains(&name.as_str()) && (!value.is_empty() || name == "prefix"))
+            .for_each(|(_, value)| full(value));
         if lists && !query.iter().any(|(name, _)| name == "prefix") {
             query.push(("prefix".into(), place.prefix.clone()));
         }

@@ -72,9 +72,7 @@ async fn bucket_level(context: &Arc<Context>, request: Request, bucket: &str, bo
     match request.parts.method {
         Method::HEAD => Ok(buckets::head(context)),
         Method::GET if has("location") => Ok(buckets::location(context)),
-        Method::GET if has("uploads") && objects::is_local(&mount) => {
-            context.drafts.list(&mount, &request.target.query)
-        }
+        Method::GET if has("uploads") && objects::is_local(&mount) => context.drafts.list(&mount, &request.target.query),
         Method::GET if configuration || has("uploads") || has("versions") => {
             forward(context, &request, &mount, None, body, Write::None).await
         }
@@ -122,9 +120,7 @@ async fn object_level(context: &Arc<Context>, request: Request, object: Object, 
         Method::POST if local && has("uploads") => context.drafts.begin(&object),
         Method::POST if local && has("uploadId") => context.drafts.complete(context, &object, request, body).await,
         Method::POST if has("uploads") => forward(context, &request, &mount, Some(key), body, Write::None).await,
-        Method::POST if has("uploadId") || aside => {
-            forward(context, &request, &mount, Some(key), body, Write::Object).await
-        }
+        Method::POST if has("uploadId") || aside => forward(context, &request, &mount, Some(key), body, Write::Object).await,
         Method::DELETE if has("uploadId") => match local {
             true => context.drafts.abort(&object, &request.target.query),
             false => forward(context, &request, &mount, Some(key), body, Write::None).await,

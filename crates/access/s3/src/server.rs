@@ -36,6 +36,7 @@ const STOP_WITHIN: Duration = Duration::from_secs(10);
 /// An S3 server whose buckets are mounts. It stops when dropped.
 pub struct Gateway {
     address: SocketAddr,
+    https: bool,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
@@ -48,13 +49,19 @@ impl Gateway {
         let listener = TcpListener::bind(&settings.listen).await.context(place)?;
         let address = listener.local_addr().context(place)?;
         let (stop, stopped) = watch::channel(false);
+        let https = tls.is_some();
         let task = tokio::spawn(accept(listener, tls, Context::new(client, settings), stopped));
-        Ok(Self { address, stop, task })
+        Ok(Self { address, https, stop, task })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Whether it speaks HTTPS.
+    pub fn is_https(&self) -> bool {
+        self.https
     }
 
     /// Takes no more connections, answers what was asked already for at most 10 s, then ends.

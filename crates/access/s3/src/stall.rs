@@ -48,11 +48,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
         self.watch(cx, poll)
     }
 
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bufs: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
         let poll = Pin::new(&mut self.socket).poll_write_vectored(cx, bufs);
         self.watch(cx, poll)
     }

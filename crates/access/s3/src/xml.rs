@@ -154,7 +154,9 @@ mod tests {
 
     #[test]
     fn a_store_s_document_is_written_with_other_names() {
-        let xml = Bytes::from_static(b"<?xml version=\"1.0\"?>\n<R xmlns=\"x\">\n <Bucket>b</Bucket><U><Key>p/a&amp;b</Key><E/></U></R>");
+        let xml = Bytes::from_static(
+            b"<?xml version=\"1.0\"?>\n<R xmlns=\"x\">\n <Bucket>b</Bucket><U><Key>p/a&amp;b</Key><E/></U></R>",
+        );
         let out = rewrite(&xml, |name, text| match name {
             "Bucket" => "lake".into(),
             "Key" => text.trim_start_matches("p/").into(),

@@ -26,7 +26,7 @@ pub(crate) enum BodyHash {
     /// It comes in chunks as `aws-chunked`.
     Chunked {
         /// Each chunk is signed.
-        signing: Option<ChunkSigning>,
+        signing: Option<Box<ChunkSigning>>,
         /// Checksums follow behind the last chunk.
         trailer: bool,
     },
@@ -114,7 +114,7 @@ fn by_header(keys: &Keys, parts: &Parts, signed: &Signed, now: DateTime<Utc>) ->
     let key = keys.signing_key(&rule, &signed.scope);
     check(&key, parts, signed, &stamp, hash)?;
     let signing = ChunkSigning { key, time: stamp, scope: signed.scope.clone(), previous: hex(&signed.signature) };
-    Ok((Caller::Key(rule), body_hash(&parts.headers, Some(signing))?))
+    Ok((Caller::Key(rule), body_hash(&parts.headers, Some(Box::new(signing)))?))
 }
 
 fn by_query(keys: &Keys, parts: &Parts, query: &Query, now: DateTime<Utc>) -> S3Result<(Caller, BodyHash)> {
@@ -128,13 +128,16 @@ fn by_query(keys: &Keys, parts: &Parts, query: &Query, now: DateTime<Utc>) -> S3
     let signed = Signed::new(field("X-Amz-Credential")?, field("X-Amz-SignedHeaders")?, field("X-Amz-Signature")?);
     let signed = signed.map_err(wrong)?;
     let stamp = field("X-Amz-Date")?;
-    let time = parse_time(stamp).ok_or_else(|| wrong("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\""))?;
+    let time =
+        parse_time(stamp).ok_or_else(|| wrong("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\""))?;
     let expires: i64 = field("X-Amz-Expires")?.parse().map_err(|_| wrong("X-Amz-Expires should be a number"))?;
     if expires < 0 {
         return Err(wrong("X-Amz-Expires must be non-negative"));
     }
     if expires > EXPIRES_MAX_SECS {
-        return Err(wrong("X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires must be less than 604800 seconds"));
+        return Err(wrong(
+            "X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires must be less than 604800 seconds",
+        ));
     }
     let rule = keys.find(&signed.key_id)?;
     if stamp[..8] != *signed.date() {
@@ -154,7 +157,7 @@ fn by_query(keys: &Keys, parts: &Parts, query: &Query, now: DateTime<Utc>) -> S3
     let key = keys.signing_key(&rule, &signed.scope);
     check(&key, parts, &signed, stamp, hash)?;
     let signing = ChunkSigning { key, time: stamp.into(), scope: signed.scope.clone(), previous: hex(&signed.signature) };
-    Ok((Caller::Key(rule), body_hash(&parts.headers, Some(signing))?))
+    Ok((Caller::Key(rule), body_hash(&parts.headers, Some(Box::new(signing)))?))
 }
 
 /// Nobody on the way may add what changes the meaning.
@@ -184,10 +187,14 @@ fn check(key: &hmac::Key, parts: &Parts, signed: &Signed, stamp: &str, hash: &st
         let to_sign = format!("{ALGORITHM}\n{stamp}\n{}\n{request}", signed.scope);
         hmac::verify(key, to_sign.as_bytes(), &signed.signature).is_ok()
     };
-    if matches(false) || matches(true) { Ok(()) } else { Err(S3Error::signature_mismatch().with("AWSAccessKeyId", &signed.key_id)) }
+    if matches(false) || matches(true) {
+        Ok(())
+    } else {
+        Err(S3Error::signature_mismatch().with("AWSAccessKeyId", &signed.key_id))
+    }
 }
 
-fn body_hash(headers: &HeaderMap, signing: Option<ChunkSigning>) -> S3Result<BodyHash> {
+fn body_hash(headers: &HeaderMap, signing: Option<Box<ChunkSigning>>) -> S3Result<BodyHash> {
     let Some(hash) = headers.get("x-amz-content-sha256") else { return Ok(BodyHash::Unsigned) };
     match hash.to_str().unwrap_or("") {
         "UNSIGNED-PAYLOAD" => Ok(BodyHash::Unsigned),
@@ -195,6 +202,8 @@ fn body_hash(headers: &HeaderMap, signing: Option<ChunkSigning>) -> S3Result<Bod
         "STREAMING-AWS4-HMAC-SHA256-PAYLOAD" if signing.is_some() => Ok(BodyHash::Chunked { signing, trailer: false }),
         "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER" if signing.is_some() => Ok(BodyHash::Chunked { signing, trailer: true }),
         hash if super::credential::unhex(hash).is_some() => Ok(BodyHash::Sha256(hash.to_ascii_lowercase())),
-        _ => Err(S3Error::invalid_argument("x-amz-content-sha256 must be UNSIGNED-PAYLOAD, STREAMING-UNSIGNED-PAYLOAD-TRAILER, STREAMING-AWS4-HMAC-SHA256-PAYLOAD, STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER, or a valid sha256 value.")),
+        _ => Err(S3Error::invalid_argument(
+            "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, STREAMING-UNSIGNED-PAYLOAD-TRAILER, STREAMING-AWS4-HMAC-SHA256-PAYLOAD, STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER, or a valid sha256 value.",
+        )),
     }
 }

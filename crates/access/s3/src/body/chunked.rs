@@ -18,7 +18,7 @@ const LINE_BYTES_MAX: usize = 4096;
 pub(super) fn pieces(
     incoming: Incoming,
     bytes: u64,
-    signing: Option<ChunkSigning>,
+    signing: Option<Box<ChunkSigning>>,
     trailer: Option<Trailer>,
     fault: Fault,
 ) -> Pieces {
@@ -62,7 +62,7 @@ struct Decoder {
     buffer: BytesMut,
     state: State,
     left: u64,
-    signing: Option<ChunkSigning>,
+    signing: Option<Box<ChunkSigning>>,
     hash: Context,
     signature: String,
     trailer: Option<Trailer>,

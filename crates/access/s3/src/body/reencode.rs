@@ -134,7 +134,8 @@ mod tests {
             assert!(trailer.arrived("AAAAAA==") && !trailer.clone().arrived("short"));
             assert!(trailer.arrived("AAAAAA=="));
             let data = Bytes::from(vec![7; bytes]);
-            let pieces: Vec<Result<Bytes, BodyError>> = data.chunks(1000).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+            let pieces: Vec<Result<Bytes, BodyError>> =
+                data.chunks(1000).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
             let (stream, length) = trailer.chunked(futures::stream::iter(pieces).boxed(), bytes as u64);
             let all: Vec<Bytes> = stream.map(|piece| piece.unwrap()).collect().await;
             let all = all.concat();

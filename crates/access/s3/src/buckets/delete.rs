@@ -41,7 +41,7 @@ pub(crate) async fn delete_many(context: &Arc<Context>, request: Request, mount:
         match key_of(&object.key) {
             Ok(key) if !object.key.is_empty() => good.push((key, object)),
             Ok(_) => return Err(S3Error::malformed_xml()),
-            Err(error) => done.failed.push((object.key, error.code.into(), error.message)),
+            Err(error) => done.failed.push((object.key, error.code.into(), error.message.clone())),
         }
     }
     let paths: Vec<ForebayPath> = good.iter().map(|(key, _)| ForebayPath::new(mount.name.clone(), key.clone())).collect();
@@ -69,7 +69,7 @@ async fn one_by_one(context: &Arc<Context>, paths: Vec<ForebayPath>, done: &mut 
             Ok(()) => done.deleted.push(Deleted { key, ..Default::default() }),
             Err(error) => {
                 let error = S3Error::from(error);
-                done.failed.push((key, error.code.into(), error.message));
+                done.failed.push((key, error.code.into(), error.message.clone()));
             }
         }
     }

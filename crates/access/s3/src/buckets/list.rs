@@ -124,7 +124,7 @@ fn token_of(after: &str) -> String {
 
 fn untoken(token: &str) -> S3Result<String> {
     let wrong = || S3Error::invalid_argument("The continuation token provided is incorrect");
-    if token.len() % 2 != 0 || !token.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if !token.len().is_multiple_of(2) || !token.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(wrong());
     }
     let bytes = (0..token.len() / 2).map(|at| u8::from_str_radix(&token[2 * at..2 * at + 2], 16).map_err(|_| wrong()));

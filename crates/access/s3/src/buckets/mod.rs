@@ -69,8 +69,9 @@ pub(crate) async fn create(context: &Arc<Context>, bucket: &str) -> S3Result<Ans
     }
     match context.mount(bucket).await {
         Ok(_) => Err(S3Error::bucket_owned().with("BucketName", bucket)),
-        Err(error) if error.code == "NoSuchBucket" => Err(S3Error::access_denied()
-            .saying(format!("A bucket is a mount: make it with `forebay mount add {bucket} URL`."))),
+        Err(error) if error.code == "NoSuchBucket" => {
+            Err(S3Error::access_denied().saying(format!("A bucket is a mount: make it with `forebay mount add {bucket} URL`.")))
+        }
         Err(error) => Err(error),
     }
 }

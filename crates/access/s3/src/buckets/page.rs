@@ -50,7 +50,9 @@ pub(super) async fn page(client: &Client, request: PageRequest<'_>) -> S3Result<
         let mut jump = None;
         for entry in entries {
             let entry = match entry {
-                Entry::Object(info) if !request.delimiter.is_empty() && !folders => grouped(info, &request.prefix, request.delimiter),
+                Entry::Object(info) if !request.delimiter.is_empty() && !folders => {
+                    grouped(info, request.prefix, request.delimiter)
+                }
                 entry => entry,
             };
             if page.folders.last().is_some_and(|folder| entry.key() == folder.as_str()) {

@@ -85,8 +85,12 @@ mod tests {
     use forebay_types::{Key, MountId, ObjectVersion};
 
     fn code(pairs: &[(HeaderName, &str)]) -> Option<u16> {
-        let version =
-            ObjectVersion { mount: MountId(1), key: Key::new("k").unwrap(), tag: forebay_types::VersionTag::etag("\"a\""), size: 1 };
+        let version = ObjectVersion {
+            mount: MountId(1),
+            key: Key::new("k").unwrap(),
+            tag: forebay_types::VersionTag::etag("\"a\""),
+            size: 1,
+        };
         let info = ObjectInfo { version, modified_ms: 1_700_000_000_500 };
         let headers = pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap())).collect();
         check(&headers, &info).err().map(|error| error.status.as_u16())

@@ -59,7 +59,9 @@ fn source_of(request: &Request) -> S3Result<(String, String, Option<String>)> {
         Some((path, version)) => (path, Some(version.to_string())),
         None => (text, None),
     };
-    let path = percent_decode_str(path).decode_utf8().map_err(|_| invalid())?;
+    // As in a form: `+` is a space.
+    let path = path.replace('+', " ");
+    let path = percent_decode_str(&path).decode_utf8().map_err(|_| invalid())?;
     let path = path.strip_prefix('/').unwrap_or(&path);
     match path.split_once('/') {
         Some((bucket, key)) if !bucket.is_empty() && !key.is_empty() => Ok((bucket.into(), key.into(), version)),
@@ -69,8 +71,10 @@ fn source_of(request: &Request) -> S3Result<(String, String, Option<String>)> {
 
 /// Whether a copy onto itself would change anything.
 fn changes(request: &Request) -> bool {
-    let changing = ["x-amz-storage-class", "x-amz-website-redirect-location", "x-amz-server-side-encryption", "x-amz-checksum-algorithm"];
-    changing.iter().any(|name| request.headers().contains_key(*name)) || request.header(SOURCE.as_str()).is_some_and(|s| s.contains("?versionId="))
+    let changing =
+        ["x-amz-storage-class", "x-amz-website-redirect-location", "x-amz-server-side-encryption", "x-amz-checksum-algorithm"];
+    changing.iter().any(|name| request.headers().contains_key(*name))
+        || request.header(SOURCE.as_str()).is_some_and(|s| s.contains("?versionId="))
 }
 
 fn same_store(source: &Mount, target: &Mount) -> bool {
@@ -132,8 +136,12 @@ async fn across(
     let (info, attributes) = stat_source(context, request, source).await?;
     let is_part = request.target.query.has("uploadId");
     let mut headers = passed(request.headers());
-    let of_copies: Vec<HeaderName> = headers.keys().filter(|name| name.as_str().starts_with("x-amz-copy-source")).cloned().collect();
-    for name in of_copies.into_iter().chain([HeaderName::from_static("x-amz-metadata-directive"), HeaderName::from_static("x-amz-tagging-directive")]) {
+    let of_copies: Vec<HeaderName> =
+        headers.keys().filter(|name| name.as_str().starts_with("x-amz-copy-source")).cloned().collect();
+    for name in of_copies
+        .into_iter()
+        .chain([HeaderName::from_static("x-amz-metadata-directive"), HeaderName::from_static("x-amz-tagging-directive")])
+    {
         headers.remove(name);
     }
     if !is_part && directive != "REPLACE" {

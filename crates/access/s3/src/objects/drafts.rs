@@ -95,7 +95,13 @@ impl Drafts {
         Ok(answer)
     }
 
-    pub(crate) async fn complete(&self, context: &Arc<Context>, object: &Object, request: Request, body: Incoming) -> S3Result<Answer> {
+    pub(crate) async fn complete(
+        &self,
+        context: &Arc<Context>,
+        object: &Object,
+        request: Request,
+        body: Incoming,
+    ) -> S3Result<Answer> {
         let id = request.query("uploadId").unwrap_or("").to_string();
         let text = Upload::begin(request.headers(), request.hash.clone(), body)?.collect(2 << 20).await?;
         let mut named_parts = Named::default();

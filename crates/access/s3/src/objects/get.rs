@@ -74,13 +74,8 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
     let body = match sent >= all.end {
         true => AnswerBody::of(bytes),
         false => {
-            let rest = rest(
-                context.client.clone(),
-                Arc::clone(&context.large_pieces),
-                operation,
-                info.version.clone(),
-                sent..all.end,
-            );
+            let rest =
+                rest(context.client.clone(), Arc::clone(&context.large_pieces), operation, info.version.clone(), sent..all.end);
             AnswerBody::stream(bytes, rest, Some(all.end - all.start))
         }
     };

@@ -83,8 +83,7 @@ impl Cluster {
     }
 
     pub async fn mount(&self, name: &str, url: &str, endpoint: &str, change: impl FnOnce(&mut MountOptions)) {
-        let mut options =
-            MountOptions { endpoint: Some(endpoint.into()), validate: Validate::Always, ..MountOptions::default() };
+        let mut options = MountOptions { endpoint: Some(endpoint.into()), validate: Validate::Always, ..MountOptions::default() };
         change(&mut options);
         let add = ControlRequest::MountAdd { name: name.parse().unwrap(), url: url.into(), options };
         self.client.control(add).await.unwrap();

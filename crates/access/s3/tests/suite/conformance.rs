@@ -48,6 +48,9 @@ async fn what_the_store_passes_the_gateway_passes() {
         eprintln!("the gateway fails of {} checks at {bucket}: {failed:#?}", all.len());
         let worse: Vec<_> =
             failed.iter().filter(|failure| !failed_direct.iter().any(|direct| name(direct) == name(failure))).collect();
-        assert!(worse.is_empty(), "{bucket}: the store passes what the gateway does not: {worse:#?}\nthe store fails {failed_direct:#?}");
+        assert!(
+            worse.is_empty(),
+            "{bucket}: the store passes what the gateway does not: {worse:#?}\nthe store fails {failed_direct:#?}"
+        );
     }
 }
