@@ -71,7 +71,6 @@ fn run(cli: Cli) -> Outcome {
         Command::Up(_) => block_on(roles::up(&config)),
         Command::Coordinator(_) => block_on(roles::coordinator(&config)),
         Command::Worker(_) => block_on(roles::worker(&config)),
-        Command::Gateway(_) => block_on(roles::gateway(&config)),
         Command::Demo(args) => block_on(interruptible(demo::run(args))),
         Command::Sql(args) => block_on(sql::run(&config, args)),
         command => block_on(interruptible(commands::run(&config, command))),

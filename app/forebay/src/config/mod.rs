@@ -1,6 +1,5 @@
 //! The configuration: one TOML file, `FOREBAY_*` variables, flags, in that order.
 
-mod gateway;
 mod machine;
 mod settings;
 mod show;

@@ -59,8 +59,6 @@ impl Stage {
                 dram_bytes: args.dram.map_or(room, |size| size.0),
                 disk_bytes: room,
             }),
-            gateway: None,
-            coordinator_at: String::new(),
         })
         .await?;
         let coordinator = Address::Tcp(running.coordinator_address().to_string());

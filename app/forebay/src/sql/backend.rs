@@ -70,7 +70,5 @@ fn settings(config: &Config) -> RunSettings {
             dram_bytes: config.dram_bytes(),
             disk_bytes: config.disk_bytes(),
         }),
-        gateway: None,
-        coordinator_at: String::new(),
     }
 }

@@ -21,7 +21,7 @@ pub struct Cluster {
     pub gateway: Option<Gateway>,
     pub worker: Worker,
     _coordinator: Coordinator,
-    pub folder: tempfile::TempDir,
+    _folder: tempfile::TempDir,
 }
 
 fn local() -> Address {
@@ -60,7 +60,7 @@ impl Cluster {
         let mut settings = ClientSettings::new(coordinator.address());
         settings.storage = store_key();
         let client = Client::connect(settings).await.unwrap();
-        Self { client, gateway: None, worker, _coordinator: coordinator, folder }
+        Self { client, gateway: None, worker, _coordinator: coordinator, _folder: folder }
     }
 
     /// A cluster with the mount `lake` over the bucket `data` of a server of its own, and a gateway.

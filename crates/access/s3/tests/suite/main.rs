@@ -1,12 +1,14 @@
 //! The gateway over a whole small cluster in process, asked by raw requests and by the clients that people use.
 
+#![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
+
 mod client;
 mod clients;
 mod cluster;
 mod conformance;
-mod forged;
+mod files;
 mod fuzz;
-mod local;
+mod object_store;
 mod reads;
 mod store;
 mod strangers;

@@ -1,1 +1,125 @@
+use crate::client::{request, sha256};
+use crate::cluster::{Cluster, bytes, gateway_settings};
 
+fn list(text: &str) -> Vec<String> {
+    text.split("<Key>").skip(1).map(|rest| rest.split_once('<').unwrap().0.to_string()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn acknowledged_is_in_the_store_byte_for_byte() {
+    let (cluster, s3) = Cluster::over_s3(|_| {}, gateway_settings()).await;
+    for (n, size) in [0, 1, 4096, 300_000, 9_000_000].into_iter().enumerate() {
+        let body = bytes(n as u64, size);
+        let answer = request("PUT", &format!("/lake/w/{n}%20x")).body(body.clone()).send(cluster.address()).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        // From the store itself, past the gateway.
+        let direct = reqless(&s3, &format!("/data/w/{n}%20x")).await;
+        assert!(direct == body, "{size} bytes");
+    }
+}
+
+/// An object as the store has it.
+async fn reqless(s3: &forebay_testing::S3Server, path: &str) -> Vec<u8> {
+    let mut get = request("GET", path);
+    (get.id, get.secret) = (forebay_testing::ACCESS_KEY.into(), forebay_testing::SECRET_KEY.into());
+    let answer = get.send(s3.address()).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.body
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_ends_early_or_is_not_what_was_said_leaves_nothing() {
+    use tokio::io::AsyncWriteExt;
+    let (cluster, s3) = Cluster::over_s3(|_| {}, gateway_settings()).await;
+    let at = cluster.address();
+    let body = bytes(5, 200_000);
+    // Another body than the one that was signed.
+    let wrong = request("PUT", "/lake/x/hash").hash(&sha256(b"another")).body(body.clone()).send(at).await;
+    assert_eq!((wrong.status, wrong.code().as_str()), (400, "XAmzContentSHA256Mismatch"));
+    // The client goes away in the middle.
+    let mut socket = tokio::net::TcpStream::connect(at).await.unwrap();
+    socket.write_all(request("PUT", "/lake/x/half").body(body.clone()).head(at).as_bytes()).await.unwrap();
+    socket.write_all(&body[..100_000]).await.unwrap();
+    drop(socket);
+    // Chunks with a signature that is none of ours.
+    let chunked = || {
+        let chunked = request("PUT", "/lake/x/chunks").hash("STREAMING-AWS4-HMAC-SHA256-PAYLOAD");
+        chunked.header("x-amz-decoded-content-length", "10").header("content-encoding", "aws-chunked")
+    };
+    let seed = |request: &crate::client::Signed| {
+        let headers = request.signed(at);
+        let (_, authorization) = headers.iter().find(|(name, _)| name == "authorization").unwrap();
+        authorization.rsplit_once('=').unwrap().1.to_string()
+    };
+    let mut forged = chunked();
+    let (good, zeros) = (forged.chunk_signature(&seed(&forged), b"0123456789"), "0".repeat(64));
+    forged.body = format!("a;chunk-signature={zeros}\r\n0123456789\r\n0;chunk-signature={zeros}\r\n\r\n").into_bytes();
+    let refused = forged.send(at).await;
+    assert_eq!((refused.status, refused.code().as_str()), (403, "SignatureDoesNotMatch"));
+    let mut last_forged = chunked();
+    let first = last_forged.chunk_signature(&seed(&last_forged), b"0123456789");
+    last_forged.body = format!("a;chunk-signature={first}\r\n0123456789\r\n0;chunk-signature={zeros}\r\n\r\n").into_bytes();
+    assert_eq!(last_forged.send(at).await.code(), "SignatureDoesNotMatch");
+    assert_eq!(good.len(), 64);
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert_eq!(list(&request("GET", "/lake?prefix=x%2F").send(at).await.text()), Vec::<String>::new());
+    assert_eq!(s3.counters().deletes, 0, "nothing had to be cleaned up");
+    // And with the right signatures it is there.
+    let mut right = chunked();
+    let first = right.chunk_signature(&seed(&right), b"0123456789");
+    let last = right.chunk_signature(&first, b"");
+    right.body = format!("a;chunk-signature={first}\r\n0123456789\r\n0;chunk-signature={last}\r\n\r\n").into_bytes();
+    let answer = right.send(at).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(request("GET", "/lake/x/chunks").send(at).await.body, b"0123456789");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_may_be_limited_to_mounts_and_to_reading() {
+    let mut settings = gateway_settings();
+    let limited = |id: &str, mounts: Option<Vec<&str>>, read_only| forebay_s3::AccessRule {
+        mounts: mounts.map(|mounts| mounts.into_iter().map(|name| name.parse().unwrap()).collect()),
+        read_only,
+        ..forebay_s3::AccessRule::new(id, "s")
+    };
+    settings.keys.push(limited("READER", None, true));
+    settings.keys.push(limited("ELSEWHERE", Some(vec!["other"]), false));
+    let (cluster, s3) = Cluster::over_s3(|_| {}, settings).await;
+    cluster.mount("other", "s3://other", &s3.endpoint(), |_| {}).await;
+    s3.put("data", "a", b"a").unwrap();
+    let at = cluster.address();
+    let by = |id: &str, mut request: crate::client::Signed| {
+        (request.id, request.secret) = (id.into(), "s".into());
+        request
+    };
+    assert_eq!(by("READER", request("GET", "/lake/a")).send(at).await.status, 200);
+    for write in
+        [request("PUT", "/lake/b").body("b"), request("DELETE", "/lake/a"), request("POST", "/lake?delete").body("<Delete/>")]
+    {
+        assert_eq!(by("READER", write).send(at).await.code(), "AccessDenied");
+    }
+    assert_eq!(by("ELSEWHERE", request("PUT", "/other/b").body("b")).send(at).await.status, 200);
+    for refused in [request("GET", "/lake/a"), request("GET", "/lake"), request("PUT", "/lake/x").body("x")] {
+        assert_eq!(by("ELSEWHERE", refused).send(at).await.code(), "AccessDenied");
+    }
+    let copy = request("PUT", "/other/stolen").header("x-amz-copy-source", "/lake/a");
+    assert_eq!(by("ELSEWHERE", copy).send(at).await.code(), "AccessDenied");
+    let buckets = by("ELSEWHERE", request("GET", "/")).send(at).await.text();
+    assert!(buckets.contains("<Name>other</Name>") && !buckets.contains("lake"), "{buckets}");
+    // Copies between mounts of one store, by who may.
+    let copied = request("PUT", "/other/copy").header("x-amz-copy-source", "/lake/a").send(at).await;
+    assert_eq!(copied.status, 200, "{}", copied.text());
+    assert_eq!(request("GET", "/other/copy").send(at).await.body, b"a");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_only_mount_is_not_written() {
+    let (cluster, s3) = Cluster::over_s3(|options| options.read_only = true, gateway_settings()).await;
+    s3.put("data", "a", b"a").unwrap();
+    s3.reset_counters();
+    let many = "<Delete><Object><Key>a</Key></Object></Delete>";
+    for write in [request("PUT", "/lake/b").body("b"), request("DELETE", "/lake/a"), request("POST", "/lake?delete").body(many)] {
+        assert_eq!(write.send(cluster.address()).await.code(), "AccessDenied");
+    }
+    assert_eq!(s3.counters().requests(), 0);
+}

@@ -1,0 +1,66 @@
+//! The gateway over a folder: what S3 has and a file system has not is made here.
+
+use crate::client::request;
+use crate::cluster::{Cluster, bytes};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_are_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::over_files(folder.path()).await;
+    let at = cluster.address();
+    let body = bytes(1, 12_000_000);
+    let put = request("PUT", "/nas/a/b%20c").body(body.clone()).send(at).await;
+    assert_eq!(put.status, 200, "{}", put.text());
+    assert!(std::fs::read(folder.path().join("a/b c")).unwrap() == body);
+    let get = request("GET", "/nas/a/b%20c").header("range", "bytes=5-9").send(at).await;
+    assert_eq!((get.status, get.body == body[5..10]), (206, true));
+    assert_eq!(get.header("etag"), put.header("etag"));
+    let twice = request("PUT", "/nas/a/b%20c").header("if-none-match", "*").body("x").send(at).await;
+    assert_eq!(twice.code(), "PreconditionFailed");
+    let copied = request("PUT", "/nas/copy").header("x-amz-copy-source", "/nas/a/b%20c").send(at).await;
+    assert_eq!(copied.status, 200, "{}", copied.text());
+    assert!(std::fs::read(folder.path().join("copy")).unwrap() == body);
+    let many = "<Delete><Object><Key>copy</Key></Object><Object><Key>none</Key></Object></Delete>";
+    let deleted = request("POST", "/nas?delete").body(many).send(at).await.text();
+    assert_eq!(deleted.matches("<Deleted>").count(), 2, "{deleted}");
+    assert_eq!(request("DELETE", "/nas/a/b%20c").send(at).await.status, 204);
+    assert_eq!(request("GET", "/nas/a/b%20c").send(at).await.code(), "NoSuchKey");
+    assert_eq!(request("PUT", "/nas/short").hash(&"0".repeat(64)).body("abc").send(at).await.code(), "XAmzContentSHA256Mismatch");
+    assert!(!folder.path().join("short").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_in_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::over_files(folder.path()).await;
+    let at = cluster.address();
+    let begin = request("POST", "/nas/m?uploads").send(at).await.text();
+    let id = begin.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0.to_string();
+    let (first, second) = (bytes(1, 6 << 20), bytes(2, 1000));
+    let mut tags = Vec::new();
+    // The second before the first, which is sent twice.
+    for (number, body) in [(2, &second), (1, &second), (1, &first)] {
+        let put = request("PUT", &format!("/nas/m?partNumber={number}&uploadId={id}")).body(body.clone()).send(at).await;
+        assert_eq!(put.status, 200, "{}", put.text());
+        tags.push(put.header("etag").unwrap().to_string());
+    }
+    assert!(!folder.path().join("m").exists());
+    let parts = request("GET", &format!("/nas/m?uploadId={id}")).send(at).await.text();
+    assert_eq!(parts.matches("<Part>").count(), 2, "{parts}");
+    assert!(request("GET", "/nas?uploads").send(at).await.text().contains(&id));
+    let list = |tags: [&str; 2]| {
+        let part = |(n, tag)| format!("<Part><PartNumber>{}</PartNumber><ETag>{tag}</ETag></Part>", n + 1);
+        let parts: String = tags.into_iter().enumerate().map(part).collect();
+        request("POST", &format!("/nas/m?uploadId={id}"))
+            .body(format!("<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>"))
+    };
+    assert_eq!(list([&tags[1], &tags[0]]).send(at).await.code(), "InvalidPart");
+    let done = list([&tags[2], &tags[0]]).send(at).await;
+    assert_eq!(done.status, 200, "{}", done.text());
+    assert!(std::fs::read(folder.path().join("m")).unwrap() == [first, second].concat());
+    assert_eq!(list([&tags[2], &tags[0]]).send(at).await.code(), "NoSuchUpload");
+    let begin = request("POST", "/nas/gone?uploads").send(at).await.text();
+    let id = begin.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0;
+    assert_eq!(request("DELETE", &format!("/nas/gone?uploadId={id}")).send(at).await.status, 204);
+    assert!(!request("GET", "/nas?uploads").send(at).await.text().contains(id));
+}
