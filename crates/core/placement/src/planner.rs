@@ -4,7 +4,7 @@ use crate::copies::add_copies;
 use crate::fit::{Fit, fit};
 use crate::forest::cut_cycles;
 use crate::matching::relabel;
-use crate::packing::Packing;
+use crate::packing::{Packing, Piece};
 use crate::repack::{Price, repack};
 use crate::sticky::Sticky;
 use crate::{Plan, PlanSettings, Policy, Snapshot};
@@ -57,15 +57,24 @@ fn sticky(snapshot: &Snapshot<'_>, packing: &mut Packing, settings: &PlanSetting
     sticky.place(packing, &others);
     repack(snapshot, packing, Price::Bytes(snapshot.held), settings);
     cut_cycles(snapshot, packing);
-    if let Some(mut other) = fresh {
-        // Nothing to stay for: no more replicas than by Best Fit.
+    if let Some(mut other) = fresh.filter(|_| has_spare_splits(packing)) {
+        // Nothing to stay for, and more replicas than there might be: the fewest by another start.
         fit(snapshot, &mut other, others.into_iter(), Fit::Best);
+        repack(snapshot, &mut other, Price::Replicas, settings);
+        cut_cycles(snapshot, &mut other);
         if (other.left.len(), other.replicas()) < (packing.left.len(), packing.replicas()) {
-            repack(snapshot, &mut other, Price::Replicas, settings);
-            cut_cycles(snapshot, &mut other);
             *packing = other;
         }
     }
     packing.take_back(placed);
     relabel(snapshot, packing);
+}
+
+/// Whether a segment is split into more pieces than its count needs, or something found no room.
+fn has_spare_splits(packing: &Packing) -> bool {
+    let mut pieces: Vec<Piece> = packing.bags.iter().flatten().copied().collect();
+    pieces.sort_unstable_by_key(|piece| piece.segment);
+    let needed = |parts: &[Piece]| parts.iter().map(|piece| piece.count).sum::<u64>().div_ceil(packing.widest().max(1));
+    !packing.left.is_empty()
+        || pieces.chunk_by(|one, other| one.segment == other.segment).any(|parts| parts.len() as u64 > needed(parts))
 }

@@ -115,7 +115,7 @@ fn check(cluster: &Cluster, plan: &Plan) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn plans_are_sound(cluster in cluster(), seed in 0u64..1000) {
