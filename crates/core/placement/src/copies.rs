@@ -1,26 +1,24 @@
 use std::collections::BTreeSet;
 
-use crate::Snapshot;
 use crate::packing::{Packing, Piece};
+use crate::{SegmentDemand, Snapshot};
 
 /// Adds the copies that miss to a segment's minimum, each in a failure domain that the segment isn't in yet: workers that
-/// hold it first, then those with the most room for bytes. They serve nothing by plan, so they need no capacity.
+/// hold it first, then those with the most room for bytes. They serve nothing by plan, so they need no capacity; what
+/// found none at all is on one worker at least.
 pub(crate) fn add_copies(snapshot: &Snapshot<'_>, packing: &mut Packing) {
-    let wanting: Vec<u32> =
-        (0..).zip(snapshot.segments).filter(|(_, demand)| least(demand.minimum, demand.count) > 0).map(|(at, _)| at).collect();
-    if wanting
-        .iter()
-        .all(|segment| snapshot.segments[*segment as usize].minimum <= 1 && snapshot.segments[*segment as usize].count > 0)
-    {
+    let simple = |demand: &SegmentDemand| demand.minimum <= u32::from(demand.count > 0);
+    if packing.left.is_empty() && snapshot.segments.iter().all(simple) {
         return;
     }
+    let wanting: Vec<u32> =
+        (0..).zip(snapshot.segments).filter(|(_, demand)| least(demand.minimum, demand.count) > 0).map(|(at, _)| at).collect();
     let mut homes: Vec<Vec<u32>> = vec![Vec::new(); snapshot.segments.len()];
     for (worker, bag) in (0..).zip(&packing.bags) {
         for piece in bag {
             homes[piece.segment as usize].push(worker);
         }
     }
-    // As (replicas, worker) for those without a limit, by what is left for the others.
     let mut roomy: BTreeSet<(u64, u32, u32)> = (0..packing.bags.len() as u32).map(|worker| place(packing, worker)).collect();
     for segment in wanting {
         let demand = &snapshot.segments[segment as usize];
@@ -31,8 +29,8 @@ pub(crate) fn add_copies(snapshot: &Snapshot<'_>, packing: &mut Packing) {
                 packing.bytes[worker as usize] >= demand.bytes
                     && mine.iter().all(|other| snapshot.workers[*other as usize].domain != domain)
             };
-            let held = snapshot.held.of(segment).iter().copied().filter(|worker| (*worker as usize) < packing.bags.len());
-            let held = held.into_iter().find(|worker| fits(*worker));
+            let mut held = snapshot.held.of(segment).iter().copied().filter(|worker| (*worker as usize) < packing.bags.len());
+            let held = held.find(|worker| fits(*worker));
             let Some(worker) = held.or_else(|| roomy.iter().rev().map(|(_, _, flipped)| !flipped).find(|worker| fits(*worker)))
             else {
                 break;

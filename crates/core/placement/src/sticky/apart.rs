@@ -47,9 +47,9 @@ impl Sticky<'_> {
             let more = mine.filter(|worker| packing.room[*worker as usize] > 0);
             if let Some(worker) = more.max_by_key(|worker| (packing.room[*worker as usize], Reverse(*worker))) {
                 let part = piece.count.min(packing.room[worker as usize]);
-                self.close(packing, worker);
+                self.leave(packing, worker);
                 packing.add(worker, Piece { count: part, ..piece });
-                self.open(packing, worker);
+                self.enter(packing, worker);
                 piece.count -= part;
                 continue;
             }

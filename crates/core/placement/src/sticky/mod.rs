@@ -87,20 +87,20 @@ impl<'a> Sticky<'a> {
     /// Gives as much of the piece to a worker as it has room for; what is left.
     fn put(&mut self, packing: &mut Packing, worker: u32, piece: Piece) -> u64 {
         let count = piece.count.min(packing.room[worker as usize]);
-        self.close(packing, worker);
+        self.leave(packing, worker);
         packing.put(worker, Piece { count, ..piece }, self.snapshot.segments[piece.segment as usize].bytes);
-        self.open(packing, worker);
+        self.enter(packing, worker);
         self.homes[piece.segment as usize].push(worker);
         piece.count - count
     }
 
-    /// Before a worker's room changes.
-    fn close(&mut self, packing: &Packing, worker: u32) {
+    /// Takes a worker out of the open ones before its room changes.
+    fn leave(&mut self, packing: &Packing, worker: u32) {
         self.open.remove(&(packing.room[worker as usize], !worker));
     }
 
-    /// After it did.
-    fn open(&mut self, packing: &Packing, worker: u32) {
+    /// Puts it back with what room it has left.
+    fn enter(&mut self, packing: &Packing, worker: u32) {
         if packing.room[worker as usize] > 0 {
             self.open.insert((packing.room[worker as usize], !worker));
         }

@@ -264,6 +264,15 @@ fn what_finds_no_room_is_reported() {
 }
 
 #[test]
+fn what_no_capacity_is_left_for_is_on_one_worker_all_the_same() {
+    let rooms: Vec<WorkerRoom> = WorkerRoom::equal(2).into_iter().map(|room| WorkerRoom { capacity: Some(5), ..room }).collect();
+    let segments = of_counts(&[5, 5, 3]);
+    let plan = plan(&Snapshot { segments: &segments, workers: &rooms, held: &Holdings::none() }, &PlanSettings::default());
+    assert_eq!(plan.unsatisfied, [Unsatisfied { segment: 2, count: 3, replicas: 0, reason: Reason::Capacity }]);
+    assert_eq!(plan.routing(2).len(), 1);
+}
+
+#[test]
 fn copies_share_the_work_of_a_segment() {
     let segments = vec![SegmentDemand { count: 100, bytes: 1, minimum: 2, ..SegmentDemand::default() }; 4];
     let plan = planned(&segments, 4, &PlanSettings::default());
