@@ -51,7 +51,7 @@ pub(crate) fn table(bench: &Bench) -> Result<()> {
         let peer_search = a_cpu_second(bench.cpu_secs, operations.searches.len(), |at| {
             std::hint::black_box(reader.search(search(at).attribute, &search(at).value));
         });
-        for ratio in [0.65, blocks_ratio] {
+        for ratio in [0.65, blocks_ratio, 0.75, 0.8, 0.9] {
             let shard = subject.at(ratio, &counters)?;
             let size = shard.info().ratio();
             for (mix, peer, bar) in [(Mix::Gets, peer_get, 0.9), (Mix::Searches, peer_search, 1.0)] {

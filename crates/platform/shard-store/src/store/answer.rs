@@ -47,7 +47,8 @@ impl Batch {
         if let Some(condition) = operation.get("count") {
             only(&["count"])?;
             let condition = Condition::from_json(condition)?;
-            return Ok(self.store.count(&condition)?.into());
+            let count = if self.store.is_text() { self.store.count_text(&condition)? } else { self.store.count(&condition)? };
+            return Ok(count.into());
         }
         if let Some(record) = operation.get("put") {
             only(&["put"])?;
@@ -82,6 +83,9 @@ impl Batch {
                 Some(number.ok_or_else(|| Error::invalid(format!("\"limit\" is a whole number, not {limit}")))?)
             }
         };
+        if self.store.is_text() {
+            return Ok(self.store.search_text(&condition, limit)?.into());
+        }
         let columns = self.store.records()?;
         Ok(self.store.search(&condition, None, limit)?.iter().map(|key| columns.key_json(key)).collect())
     }

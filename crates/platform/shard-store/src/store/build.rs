@@ -19,7 +19,7 @@ pub struct Building {
 }
 
 /// A folder that goes away unless it is put in place.
-struct Temporary {
+pub(super) struct Temporary {
     path: PathBuf,
     placed: bool,
 }
@@ -80,7 +80,7 @@ impl Building {
 }
 
 impl Temporary {
-    fn create(path: &Path) -> Result<Self> {
+    pub(super) fn create(path: &Path) -> Result<Self> {
         let name = path.file_name().ok_or_else(|| Error::invalid(format!("{} is no name for a shard", path.display())))?;
         let mut name = name.to_os_string();
         name.push(format!(".building-{}", std::process::id()));
@@ -89,7 +89,11 @@ impl Temporary {
         Ok(Self { path: folder, placed: false })
     }
 
-    fn place(&mut self, path: &Path) -> Result<()> {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn place(&mut self, path: &Path) -> Result<()> {
         let mut old = self.path.clone().into_os_string();
         old.push("-old");
         let old = PathBuf::from(old);

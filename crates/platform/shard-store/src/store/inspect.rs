@@ -58,6 +58,7 @@ impl Store {
         let infos = view.shards.iter().map(|mapped| mapped.shard.info());
         let (records, input_bytes) =
             infos.fold((0, 0), |(records, bytes), info| (records + info.records, bytes + info.input_bytes));
+        let input_bytes = view.text.as_ref().map_or(input_bytes, |text| text.len());
         let mut parts = Vec::new();
         for files in &manifest.shards {
             let part = |part: String, entry: &FileEntry, rate| PartInspection {

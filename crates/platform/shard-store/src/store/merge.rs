@@ -33,7 +33,7 @@ impl Store {
         next.write(&self.path)?;
         *manifest = next;
         self.view.rcu(|now| {
-            let mut merged = View { shards: shards.clone(), runs: Vec::new() };
+            let mut merged = View { shards: shards.clone(), ..View::default() };
             now.runs.iter().map(|run| run.from(cut)).filter(|run| !run.is_empty()).for_each(|run| merged.push(run));
             Arc::new(merged)
         });

@@ -10,6 +10,7 @@ mod open;
 mod read;
 #[cfg(test)]
 mod steps;
+mod text;
 mod tune;
 mod view;
 
@@ -62,17 +63,8 @@ impl Store {
         self.columns.is_none()
     }
 
-    /// The columns of its records.
-    ///
-    /// # Panics
-    ///
-    /// For flat text, which has none: see [`Self::is_text`].
-    pub fn columns(&self) -> &Columns {
-        self.columns.as_ref().expect("flat text was told apart by the caller")
-    }
-
-    /// The columns, or an error that says that there are none.
-    pub(crate) fn records(&self) -> Result<&Columns> {
+    /// The columns of its records; an error for flat text, which has none.
+    pub fn records(&self) -> Result<&Columns> {
         self.columns.as_ref().ok_or_else(|| {
             Error::invalid(format!("{} is flat text: it has no records, search it for a substring", self.path.display()))
         })

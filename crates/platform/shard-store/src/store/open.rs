@@ -2,12 +2,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use forebay_shard::Shard;
 use forebay_types::{Error, ErrorKind, Result, ResultExt};
 use parking_lot::{Mutex, RwLock};
 
+use super::text::open_text;
 use super::{Mapped, Store, View, Writer};
-use crate::folder::{FolderLock, MANIFEST, Manifest, ShardFiles, map};
+use crate::folder::{FileEntry, FolderLock, MANIFEST, Manifest, ShardFiles, map};
 use crate::log::{LocalLog, Log};
 use crate::update::{Change, LogStore};
 
@@ -60,6 +62,10 @@ impl Store {
 
 fn read(path: &Path, manifest: &Manifest) -> Result<View> {
     let mut view = View::default();
+    if manifest.columns.is_none() {
+        view.text = manifest.shards.first().map(|files| open_text(path, files)).transpose()?.map(Arc::new);
+        return Ok(view);
+    }
     for files in &manifest.shards {
         view.shards.push(Arc::new(open_shard(path, files)?));
     }
@@ -79,33 +85,27 @@ fn read(path: &Path, manifest: &Manifest) -> Result<View> {
 
 /// Maps a compressed shard's files; every byte is verified.
 pub(super) fn open_shard(folder: &Path, files: &ShardFiles) -> Result<Mapped> {
-    let read = |file: &str, bytes: u64| {
-        let path = folder.join(file);
-        let mapped = map(&path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Error::corrupt(format!(
-                "{}: a file of the shard is missing: restore it from a copy, or build the shard again",
-                path.display()
-            )),
-            _ => error,
-        })?;
-        if mapped.len() as u64 != bytes {
-            let message = format!(
-                "{}: the file has {} bytes, not {bytes}: restore it from a copy, or build the shard again",
-                path.display(),
-                mapped.len()
-            );
-            return Err(Error::corrupt(message));
-        }
-        Ok(mapped)
-    };
     let base = folder.join(&files.base.file);
-    let shard = Shard::open(read(&files.base.file, files.base.bytes)?, []).context(|| base.display())?;
-    let layers =
-        files.layers.iter().map(|entry| Ok((&entry.file, read(&entry.file, entry.bytes)?))).collect::<Result<Vec<_>>>()?;
-    for (file, bytes) in layers {
-        shard.add_layer(bytes).context(|| folder.join(file).display().to_string())?;
+    let shard = Shard::open(map_part(folder, &files.base)?, []).context(|| base.display())?;
+    for entry in &files.layers {
+        shard.add_layer(map_part(folder, entry)?).context(|| folder.join(&entry.file).display().to_string())?;
     }
     Ok(Mapped { shard })
+}
+
+/// Maps a file that the manifest names.
+pub(super) fn map_part(folder: &Path, entry: &FileEntry) -> Result<Bytes> {
+    let path = folder.join(&entry.file);
+    let remedy = "restore it from a copy, or build the shard again";
+    let mapped = map(&path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Error::corrupt(format!("{}: a file of the shard is missing: {remedy}", path.display())),
+        _ => error,
+    })?;
+    if mapped.len() as u64 != entry.bytes {
+        let (is, was) = (mapped.len(), entry.bytes);
+        return Err(Error::corrupt(format!("{}: the file has {is} bytes, not {was}: {remedy}", path.display())));
+    }
+    Ok(mapped)
 }
 
 /// Removes what a process that died left behind: files that the manifest doesn't name.

@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 
 use super::merge::has;
 use super::{Store, View};
+use crate::columns::ColumnKind;
 use crate::question::Condition;
 use crate::update::Matcher;
 
@@ -55,7 +56,32 @@ impl Store {
 
     /// The keys of the records that meet a condition, ascending: those above `after`, at most `limit`.
     pub fn search(&self, condition: &Condition, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
-        self.search_query(&condition.query(self.records()?)?, after, limit)
+        let columns = self.records()?;
+        let query = condition.query(columns)?;
+        if columns.key().kind != ColumnKind::Int {
+            return self.search_query(&query, after, limit);
+        }
+        // Keys are kept in the order of numbers without sign: those below zero stand behind all others.
+        if !self.has_negative_keys()? {
+            return self.search_query(&query, after.filter(|key| number(key) >= 0), limit);
+        }
+        let mut keys = self.search_query(&query, None, None)?;
+        keys.retain(|key| after.is_none_or(|after| number(key) > number(after)));
+        keys.sort_unstable_by_key(number);
+        keys.truncate(limit.unwrap_or(usize::MAX));
+        Ok(keys)
+    }
+
+    fn has_negative_keys(&self) -> Result<bool> {
+        let (view, last) = (self.view.load(), Key::U64(i64::MAX as u64));
+        let mut found = view.runs.iter().any(|run| run.iter().next_back().is_some_and(|(key, _)| *key > last));
+        for mapped in &view.shards {
+            mapped.shard.scan(Some(&last), |_, _| {
+                found = true;
+                Ok(false)
+            })?;
+        }
+        Ok(found)
     }
 
     /// The same for a query that is prepared.
@@ -121,5 +147,13 @@ impl Store {
             ([mapped], []) => mapped.shard.count(query).context(|| self.path.display()),
             _ => self.search_view(&view, query, None, None).map(|keys| keys.len() as u64),
         }
+    }
+}
+
+/// The number that a key of whole numbers stands for.
+fn number(key: &Key) -> i64 {
+    match key {
+        Key::U64(key) => *key as i64,
+        Key::Bytes(_) => 0,
     }
 }

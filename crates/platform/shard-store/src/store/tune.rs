@@ -16,7 +16,6 @@ impl Store {
     /// meanwhile, each answered from the layers that were there when it began.
     pub fn tune(&self, size: f64) -> Result<()> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        self.records()?;
         self.tune_with(size, threads)
     }
 
@@ -26,6 +25,9 @@ impl Store {
         let mut manifest = writer.manifest.lock();
         let view = self.view.load_full();
         let before = manifest.clone();
+        if let Some(text) = &view.text {
+            self.tune_text(text, size, threads, &mut manifest)?;
+        }
         for (place, mapped) in view.shards.iter().enumerate() {
             let wanted: BTreeSet<LayerId> = mapped.shard.dial(size, &mapped.shard.counters()).into_iter().collect();
             let there: BTreeSet<LayerId> = mapped.shard.layers().iter().map(|layer| layer.id).collect();
@@ -126,25 +128,27 @@ pub(super) fn layer_of(entry: &FileEntry) -> Option<LayerId> {
     entry.file.splitn(3, '-').nth(2)?.parse().ok()
 }
 
-/// Builds layers: threads take one step after the other until none is left.
+/// Builds layers in one pass over the records.
 fn construct(shard: &Shard, ids: &[LayerId], threads: usize) -> Result<BTreeMap<LayerId, Bytes>> {
     let builder = shard.layer_builder(ids)?;
-    let steps: Vec<Range<u32>> = builder.steps();
+    in_parallel(&builder.steps(), threads, |step| builder.run(step))?;
+    Ok(builder.finish()?.into_iter().collect())
+}
+
+/// Threads take one step after the other until none is left.
+pub(super) fn in_parallel(steps: &[Range<u32>], threads: usize, run: impl Fn(Range<u32>) -> Result<()> + Sync) -> Result<()> {
     let next = AtomicUsize::new(0);
     let work = || -> Result<()> {
         while let Some(step) = steps.get(next.fetch_add(1, Ordering::Relaxed)) {
-            builder.run(step.clone())?;
+            run(step.clone())?;
         }
         Ok(())
     };
     std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads.clamp(1, 256)).map(|_| scope.spawn(work)).collect();
         let mine = work();
-        let joined = others
-            .into_iter()
-            .map(|other| other.join().unwrap_or_else(|_| Err(Error::internal("a thread that builds layers failed"))));
-        joined.fold(mine, |all, one| all.and(one))
+        let failed = || Err(Error::internal("a thread that builds layers failed"));
+        others.into_iter().map(|other| other.join().unwrap_or_else(|_| failed())).fold(mine, |all, one| all.and(one))
     })
-    .context(|| "layers can't be built")?;
-    Ok(builder.finish()?.into_iter().collect())
+    .context(|| "layers can't be built")
 }

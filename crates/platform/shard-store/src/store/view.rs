@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use forebay_shard::{Key, Shard};
+use forebay_shard::{FlatText, Key, Shard};
 
 use crate::update::{LogStore, Update};
 
@@ -9,6 +9,8 @@ use crate::update::{LogStore, Update};
 pub(crate) struct View {
     /// Compressed shards, the oldest first.
     pub(crate) shards: Vec<Arc<Mapped>>,
+    /// Flat text, in place of records.
+    pub(crate) text: Option<Arc<FlatText>>,
     /// Updates that are not compressed yet, the oldest first; sizes fall, so there are few.
     pub(crate) runs: Vec<Arc<LogStore>>,
 }

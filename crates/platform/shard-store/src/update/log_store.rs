@@ -64,7 +64,7 @@ impl LogStore {
     }
 
     /// All that it holds, by key.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, Update<'_>)> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&Key, Update<'_>)> {
         self.records.iter().map(|(key, (number, values))| (key, Update { number: *number, values: values.as_deref() }))
     }
 

@@ -121,3 +121,32 @@ fn a_shard_is_replaced_as_a_whole_and_half_built_ones_go() {
     std::fs::create_dir(&other).unwrap();
     assert!(Store::free_for(&other, true).unwrap_err().message().contains("not a shard"));
 }
+
+#[test]
+fn flat_text_is_searched_for_substrings_at_every_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, file) = (folder.path().join("x.shard"), folder.path().join("text"));
+    let mut random = random(29);
+    let text: Vec<u8> = (0..20_000).map(|_| b"ab\0\xff"[random.random_range(0..4)]).collect();
+    std::fs::write(&file, &text).unwrap();
+    Store::build_text(&path, &file, 0.6).unwrap();
+    let store = Store::open_to_change(&path).unwrap();
+    let ask = |bytes: &[u8]| {
+        let test = forebay_shard_store::Test::Contains(forebay_shard_store::Literal::Bytes(bytes.to_vec()));
+        let condition = forebay_shard_store::Condition::Column { column: "text".to_string(), test };
+        let right: Vec<u32> =
+            (0u32..).zip(text.windows(bytes.len())).filter(|(_, window)| *window == bytes).map(|(at, _)| at).collect();
+        for store in [&store, &Store::open(&path).unwrap()] {
+            assert_eq!(store.search_text(&condition, None).unwrap(), right);
+            assert_eq!(store.search_text(&condition, Some(2)).unwrap(), right[..2.min(right.len())]);
+            assert_eq!(store.count_text(&condition).unwrap(), right.len() as u64);
+        }
+    };
+    for size in [0.6, 3.0, 0.4] {
+        store.tune(size).unwrap();
+        (1..9).for_each(|length| ask(&text[length * 100..][..length]));
+        ask(b"none of it");
+    }
+    assert!(store.records().is_err());
+    assert!(store.inspect().unwrap().input_bytes == 20_000);
+}
