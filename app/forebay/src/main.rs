@@ -73,6 +73,8 @@ fn run(cli: Cli) -> Outcome {
         Command::Worker(_) => block_on(roles::worker(&config)),
         Command::Demo(args) => block_on(interruptible(demo::run(args))),
         Command::Sql(args) => block_on(sql::run(&config, args)),
+        // Interrupted at any point it leaves the shard whole, so the signal may end it as it is.
+        Command::Shard(command) => commands::shard(command),
         command => block_on(interruptible(commands::run(&config, command))),
     }
 }

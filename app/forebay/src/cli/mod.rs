@@ -4,6 +4,7 @@ mod demo;
 mod files;
 mod flags;
 mod mounts;
+mod shard;
 mod sql;
 
 use std::path::PathBuf;
@@ -14,6 +15,10 @@ pub(crate) use demo::{DemoArgs, DemoServerArgs};
 pub(crate) use files::{CatArgs, CpArgs, DuArgs, LoadArgs, LsArgs, PathsArgs, PinArgs, RmArgs, StatArgs};
 pub(crate) use flags::{Flags, GlobalFlags, RoleFlags};
 pub(crate) use mounts::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
+pub(crate) use shard::{
+    ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardDeleteArgs, ShardGetArgs, ShardInspectArgs, ShardPathArgs,
+    ShardPutArgs, ShardSearchArgs, ShardTuneArgs,
+};
 pub(crate) use sql::SqlArgs;
 
 /// SQL on shared storage at local speed: a cache tier on the compute nodes.
@@ -63,6 +68,9 @@ pub(crate) enum Command {
     Refresh(PathsArgs),
     /// Run SQL over files below mounts
     Sql(SqlArgs),
+    /// Build and ask shards: compressed, searchable files of records on this machine
+    #[command(subcommand)]
+    Shard(ShardCommand),
     /// Show the cluster: mounts, workers, tiers
     Status {
         /// One JSON object

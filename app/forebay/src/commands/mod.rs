@@ -11,6 +11,7 @@ mod mount;
 mod pin;
 mod refresh;
 mod rm;
+mod shard;
 mod stat;
 mod status;
 mod top;
@@ -20,6 +21,7 @@ use crate::cli::Command;
 use crate::config::Config;
 use crate::exit::Outcome;
 pub(crate) use connect::connect;
+pub(crate) use shard::run as shard;
 
 /// Runs a command that talks to a running cluster.
 pub(crate) async fn run(config: &Config, command: Command) -> Outcome {
@@ -41,6 +43,7 @@ pub(crate) async fn run(config: &Config, command: Command) -> Outcome {
         Command::Up(_)
         | Command::Coordinator(_)
         | Command::Worker(_)
+        | Command::Shard(_)
         | Command::Sql(_)
         | Command::Demo(_)
         | Command::DemoS3Server(_)

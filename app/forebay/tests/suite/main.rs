@@ -8,6 +8,7 @@ mod copy;
 mod errors;
 mod full_disk;
 mod roles;
+mod shard;
 mod sql;
 mod support;
 mod tutorial;

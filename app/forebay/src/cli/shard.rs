@@ -1,0 +1,203 @@
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// `shard`.
+#[derive(Subcommand)]
+pub(crate) enum ShardCommand {
+    /// Build a shard from a Parquet, CSV or JSON file, or from flat text
+    Build(ShardBuildArgs),
+    /// Print the records of keys
+    Get(ShardGetArgs),
+    /// Print the keys of the records that meet a condition
+    Search(ShardSearchArgs),
+    /// Print how many records meet a condition
+    Count(ShardCountArgs),
+    /// Set how much a shard stores: more of it answers faster
+    Tune(ShardTuneArgs),
+    /// Put records, given as JSON objects
+    Put(ShardPutArgs),
+    /// Delete the records of keys
+    Delete(ShardDeleteArgs),
+    /// Compress what was put and deleted into the shard now
+    Merge(ShardPathArgs),
+    /// Show what a shard is made of
+    Inspect(ShardInspectArgs),
+    /// Answer JSON operations, one a line, with one JSON line each
+    Batch(ShardBatchArgs),
+}
+
+/// What a condition looks like.
+const CONDITIONS: &str = "A condition tests columns, joined by `and`:
+  o_clerk = Clerk#000000951            equal
+  o_comment ^= spec                    begins with (also: prefix)
+  o_comment *= requests                has in it (also: contains)
+  o_comment ~ \"special.*requests\"      matches a regular expression somewhere
+  o_totalprice >= 1000                 also <, <=, > and `between V and W`
+A value is bare up to ` and `, in quotes ('it''s'), or bytes as x'00ff'.";
+
+/// What a program writes.
+const OPERATIONS: &str = "Operations:
+  {\"get\": KEY, \"columns\": [\"a\", ..]}        the record as an object, or null; columns may be left out
+  {\"search\": CONDITION, \"limit\": N}         the keys, sorted, in an array; limit may be left out
+  {\"count\": CONDITION}                       how many
+  {\"put\": {\"key\": .., \"a\": ..}}             true, once it is durable; the object names the key's column
+  {\"delete\": KEY}                            true, once it is durable
+Conditions:
+  {\"attr\": \"a\", \"eq\" | \"prefix\" | \"contains\" | \"regex\": VALUE}
+  {\"attr\": \"a\", \"from\": V, \"to\": W}          both belong to it; either may be left out
+  {\"and\": [CONDITION, ..]}
+Bytes that are not UTF-8 are {\"base64\": \"..\"}. An operation that fails answers {\"error\": KIND, \"message\": \"..\"},
+and the next one is done. The exit code is 0 when all were read.";
+
+/// `shard build`.
+#[derive(Args)]
+pub(crate) struct ShardBuildArgs {
+    /// A file of records: .parquet, .csv, .tsv, .json, .jsonl or .ndjson
+    #[arg(value_name = "FILE", required_unless_present = "text")]
+    pub(crate) input: Option<PathBuf>,
+    /// The column that is the key: integers, text or bytes; the last record of a key counts
+    #[arg(long, value_name = "COLUMN", required_unless_present = "text")]
+    pub(crate) key: Option<String>,
+    /// A file of flat text, to be searched for substrings
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "key", "columns"])]
+    pub(crate) text: Option<PathBuf>,
+    /// Keep these columns and the key; all without it
+    #[arg(long, value_name = "COLUMN,..", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
+    /// The shard: a folder that is made
+    #[arg(long, value_name = "SHARD")]
+    pub(crate) out: PathBuf,
+    /// How much to store, as a part of the input: about 0.35 is the least, more answers faster
+    #[arg(long, value_name = "RATIO", default_value_t = 0.35, value_parser = ratio)]
+    pub(crate) size: f64,
+    /// Replace a shard that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// What was built as a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `shard get`.
+#[derive(Args)]
+pub(crate) struct ShardGetArgs {
+    /// The shard
+    pub(crate) shard: PathBuf,
+    /// Keys; bytes as x'00ff'
+    #[arg(required = true, value_name = "KEY", allow_negative_numbers = true)]
+    pub(crate) keys: Vec<String>,
+    /// Only these columns
+    #[arg(long, value_name = "COLUMN,..", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
+    /// One JSON object a record
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `shard search`.
+#[derive(Args)]
+#[command(after_long_help = CONDITIONS)]
+pub(crate) struct ShardSearchArgs {
+    /// The shard
+    pub(crate) shard: PathBuf,
+    /// What records have to be; see below with --help
+    #[arg(value_name = "CONDITION")]
+    pub(crate) condition: String,
+    /// At most so many, those of the lowest keys
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Only records of keys above this one: the last key that the search before printed
+    #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
+    pub(crate) after: Option<String>,
+    /// Print these columns of the records instead of their keys; `*` for all
+    #[arg(long, value_name = "COLUMN,..", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
+    /// One JSON object a record; only with the key's column unless --columns says more
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `shard count`.
+#[derive(Args)]
+#[command(after_long_help = CONDITIONS)]
+pub(crate) struct ShardCountArgs {
+    /// The shard
+    pub(crate) shard: PathBuf,
+    /// What records have to be; see below with --help. All records without it
+    #[arg(value_name = "CONDITION")]
+    pub(crate) condition: Option<String>,
+    /// A JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `shard tune`.
+#[derive(Args)]
+pub(crate) struct ShardTuneArgs {
+    /// The shard
+    pub(crate) shard: PathBuf,
+    /// How much to store, as a part of the input
+    #[arg(long, value_name = "RATIO", value_parser = ratio)]
+    pub(crate) size: f64,
+    /// What is stored now as a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `shard put`.
+#[derive(Args)]
+pub(crate) struct ShardPutArgs {
+    /// The shard
+    pub(crate) shard: PathBuf,
+    /// Records as JSON objects with the shard's columns; those of the standard input, one after the other, without any
+    #[arg(value_name = "RECORD")]
+    pub(crate) records: Vec<String>,
+}
+
+/// `shard delete`.
+#[derive(Args)]
+pub(crate) struct ShardDeleteArgs {
+    /// The shard
+    pub(crate) shard: PathBuf,
+    /// Keys; bytes as x'00ff'
+    #[arg(required = true, value_name = "KEY", allow_negative_numbers = true)]
+    pub(crate) keys: Vec<String>,
+}
+
+/// `shard merge`.
+#[derive(Args)]
+pub(crate) struct ShardPathArgs {
+    /// The shard
+    pub(crate) shard: PathBuf,
+}
+
+/// `shard inspect`.
+#[derive(Args)]
+pub(crate) struct ShardInspectArgs {
+    /// The shard
+    pub(crate) shard: PathBuf,
+    /// A JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `shard batch`.
+#[derive(Args)]
+#[command(after_long_help = OPERATIONS)]
+pub(crate) struct ShardBatchArgs {
+    /// The shard; the operations come from the standard input, or from a second argument
+    pub(crate) shard: PathBuf,
+    /// A file of operations, one JSON object a line; the standard input without it
+    #[arg(value_name = "OPERATIONS")]
+    pub(crate) operations: Option<PathBuf>,
+}
+
+fn ratio(text: &str) -> Result<f64, String> {
+    let number: f64 = match text.strip_suffix('%') {
+        Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
+        None => text.strip_suffix('x').unwrap_or(text).parse(),
+    }
+    .map_err(|_| "a part of the input, as in 0.35".to_string())?;
+    if number > 0.0 && number <= 16.0 { Ok(number) } else { Err("a part of the input between 0 and 16, as in 0.35".to_string()) }
+}

@@ -1,0 +1,59 @@
+use forebay_shard_store::Store;
+use forebay_types::{Error, format_bytes};
+use serde_json::json;
+
+use super::input::{self, Wanted};
+use crate::cli::ShardBuildArgs;
+use crate::exit::Outcome;
+use crate::output::Output;
+use crate::progress;
+
+/// Builds a shard and says what came of it.
+pub(super) fn run(args: &ShardBuildArgs) -> Outcome {
+    Store::free_for(&args.out, args.force)?;
+    match (&args.text, &args.input, &args.key) {
+        (Some(text), ..) => {
+            let bar = progress::spinner("building");
+            Store::build_text(&args.out, text, args.size)?;
+            bar.finish_and_clear();
+        }
+        (None, Some(path), Some(key)) => {
+            let input = input::open(path, &Wanted { key, columns: args.columns.as_deref() })?;
+            let bar = progress::bytes("reading", input.bytes);
+            let mut building = Store::build(&args.out, input.columns, args.size)?;
+            for piece in input.records {
+                let piece = piece.map_err(|error| error.context(path.display()))?;
+                for (key, values) in piece.records {
+                    building.push(key, values)?;
+                }
+                bar.inc(piece.bytes);
+            }
+            bar.finish_and_clear();
+            let bar = progress::spinner("building");
+            building.finish()?;
+            bar.finish_and_clear();
+        }
+        _ => return Err(Error::invalid("say what to build from: a file of records with --key, or --text").into()),
+    }
+    let inspection = Store::open(&args.out)?.inspect()?;
+    let mut output = Output::new(args.json);
+    if args.json {
+        output.record(&json!({
+            "shard": args.out.display().to_string(),
+            "records": inspection.records,
+            "input_bytes": inspection.input_bytes,
+            "bytes": inspection.bytes,
+            "size": inspection.ratio(),
+        }))?;
+    } else {
+        let (bytes, records) = (format_bytes(inspection.bytes), inspection.records);
+        let what = if args.text.is_some() { String::new() } else { format!("{records} records, ") };
+        output.line(&format!(
+            "{}: {what}{bytes}, {:.3} of the input's {}",
+            args.out.display(),
+            inspection.ratio(),
+            format_bytes(inspection.input_bytes)
+        ))?;
+    }
+    output.finish()
+}

@@ -1,0 +1,120 @@
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{
+    DataType, Date32Type, Decimal128Type, Float64Type, Int64Type, Schema, TimeUnit, TimestampMicrosecondType,
+};
+use datafusion::arrow::record_batch::RecordBatch;
+use forebay_shard::{Key, Value};
+use forebay_shard_store::{Column, ColumnKind, Columns, key_of_value};
+use forebay_types::{Error, Result};
+
+use super::Wanted;
+
+/// Turns batches of a file's columns into records.
+pub(super) struct Rows {
+    columns: Columns,
+    /// The type that each column is brought to first.
+    casts: Vec<DataType>,
+    /// Text that is missing is text of no characters.
+    empty_text: bool,
+    rows: u64,
+}
+
+impl Rows {
+    /// For batches that have the columns of `schema` at `places`.
+    pub(super) fn new(schema: &Schema, places: &[usize], wanted: &Wanted<'_>) -> Result<Self> {
+        let (mut columns, mut casts) = (Vec::new(), Vec::new());
+        for field in places.iter().map(|&place| schema.field(place)) {
+            let (kind, cast) = kind_of(field.data_type());
+            columns.push(Column { name: field.name().clone(), kind });
+            casts.push(cast);
+        }
+        Ok(Self { columns: Columns::new(columns, wanted.key)?, casts, empty_text: false, rows: 0 })
+    }
+
+    /// Takes missing text for text of no characters, where a format can't tell them apart.
+    pub(super) fn with_empty_text(mut self) -> Self {
+        self.empty_text = true;
+        self
+    }
+
+    /// The columns of the records.
+    pub(super) fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// The records of a batch that has just these columns.
+    pub(super) fn records(&mut self, batch: &RecordBatch) -> Result<Vec<(Key, Vec<Value>)>> {
+        let mut records: Vec<Vec<Value>> = vec![Vec::with_capacity(self.casts.len()); batch.num_rows()];
+        let mut keys = Vec::with_capacity(batch.num_rows());
+        for (place, array) in batch.columns().iter().enumerate() {
+            let name = &self.columns.all()[place].name;
+            let array = cast(array, &self.casts[place])
+                .map_err(|error| Error::invalid(format!("column {name} can't be read as {}: {error}", self.casts[place])))?;
+            let text = self.empty_text && self.columns.all()[place].kind == ColumnKind::Text;
+            let given = |value| if text && value == Value::Null { Value::Text(String::new()) } else { value };
+            if place == self.columns.key_place() {
+                for value in values(&array)?.map(given) {
+                    let row = self.rows + keys.len() as u64 + 1;
+                    keys.push(key_of_value(&value).map_err(|error| error.context(format!("record {row}: {name}")))?);
+                }
+            } else {
+                values(&array)?.map(given).zip(&mut records).for_each(|(value, record)| record.push(value));
+            }
+        }
+        self.rows += batch.num_rows() as u64;
+        Ok(keys.into_iter().zip(records).collect())
+    }
+}
+
+/// How a shard keeps a column of this type, and the one of few types to read it as.
+fn kind_of(data_type: &DataType) -> (ColumnKind, DataType) {
+    use DataType::*;
+    match data_type {
+        Boolean => (ColumnKind::Bool, Boolean),
+        Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 => (ColumnKind::Int, Int64),
+        UInt64 => (ColumnKind::Uint, Decimal128(20, 0)),
+        Float16 | Float32 => (ColumnKind::Float32, Float64),
+        Float64 => (ColumnKind::Float64, Float64),
+        Decimal32(precision, scale) | Decimal64(precision, scale) | Decimal128(precision, scale) if *scale >= 0 => {
+            (ColumnKind::Decimal(*scale as u8), Decimal128(*precision, *scale))
+        }
+        Date32 | Date64 => (ColumnKind::Date, Date32),
+        Timestamp(_, zone) => {
+            let kind = if zone.is_some() { ColumnKind::TimestampUtc } else { ColumnKind::Timestamp };
+            (kind, Timestamp(TimeUnit::Microsecond, zone.clone()))
+        }
+        Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => (ColumnKind::Binary, LargeBinary),
+        Dictionary(_, value) => kind_of(value),
+        // Text; and what has no type of its own in a shard, as its text.
+        _ => (ColumnKind::Text, LargeUtf8),
+    }
+}
+
+fn values(array: &ArrayRef) -> Result<Box<dyn Iterator<Item = Value> + '_>> {
+    macro_rules! each {
+        ($array:expr, $make:expr) => {
+            Box::new($array.iter().map(|value| value.map_or(Value::Null, $make)))
+        };
+    }
+    Ok(match array.data_type() {
+        DataType::Boolean => each!(array.as_boolean(), Value::Bool),
+        DataType::Int64 => each!(array.as_primitive::<Int64Type>(), Value::Int),
+        DataType::Float64 => each!(array.as_primitive::<Float64Type>(), Value::Float),
+        DataType::Decimal128(..) => each!(array.as_primitive::<Decimal128Type>(), Value::Decimal),
+        DataType::Date32 => each!(array.as_primitive::<Date32Type>(), Value::Date),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            each!(array.as_primitive::<TimestampMicrosecondType>(), Value::Timestamp)
+        }
+        DataType::LargeBinary => each!(array.as_binary::<i64>(), |bytes: &[u8]| Value::Bytes(bytes.to_vec())),
+        DataType::LargeUtf8 => each!(array.as_string::<i64>(), |text: &str| Value::Text(text.to_string())),
+        other => return Err(Error::internal(format!("a column of {other} was not brought to a known type"))),
+    })
+}
+
+/// The schema of the columns at `places`.
+pub(super) fn project(schema: &Schema, places: &[usize]) -> Arc<Schema> {
+    Arc::new(Schema::new(places.iter().map(|&place| schema.fields()[place].clone()).collect::<Vec<_>>()))
+}
