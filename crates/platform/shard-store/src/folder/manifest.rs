@@ -21,8 +21,6 @@ pub(crate) struct Manifest {
     pub(crate) size: f64,
     /// Compressed shards, the oldest first: a record of a later one takes the place of an earlier one's.
     pub(crate) shards: Vec<ShardFiles>,
-    /// Sealed updates, not compressed yet, the oldest first.
-    pub(crate) sealed: Vec<FileEntry>,
     /// The number of the first entry of the log that none of the above holds.
     pub(crate) log_from: u64,
     /// The number in the name of the next file.
@@ -101,8 +99,7 @@ impl Manifest {
 
     /// All files that it names.
     pub(crate) fn files(&self) -> impl Iterator<Item = &FileEntry> {
-        let shards = self.shards.iter().flat_map(|shard| std::iter::once(&shard.base).chain(&shard.layers));
-        shards.chain(&self.sealed)
+        self.shards.iter().flat_map(|shard| std::iter::once(&shard.base).chain(&shard.layers))
     }
 
     /// A name for a new file, never used before in this folder.
