@@ -74,7 +74,8 @@ fn sticky(snapshot: &Snapshot<'_>, packing: &mut Packing, settings: &PlanSetting
 fn has_spare_splits(packing: &Packing) -> bool {
     let mut pieces: Vec<Piece> = packing.bags.iter().flatten().copied().collect();
     pieces.sort_unstable_by_key(|piece| piece.segment);
-    let needed = |parts: &[Piece]| parts.iter().map(|piece| piece.count).sum::<u64>().div_ceil(packing.widest().max(1));
+    let widest = packing.widest().max(1);
+    let needed = |parts: &[Piece]| parts.iter().map(|piece| piece.count).sum::<u64>().div_ceil(widest);
     !packing.left.is_empty()
         || pieces.chunk_by(|one, other| one.segment == other.segment).any(|parts| parts.len() as u64 > needed(parts))
 }

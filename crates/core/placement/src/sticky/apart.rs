@@ -6,11 +6,12 @@ use crate::packing::{Packing, Piece};
 impl Sticky<'_> {
     /// Places segments that want several replicas: equal parts, in different failure domains.
     pub(crate) fn place_copies(&mut self, packing: &mut Packing, segments: &[u32]) {
+        let widest = packing.widest().max(1);
         let mut order = segments.to_vec();
         order.sort_by_key(|segment| (Reverse(self.snapshot.segments[*segment as usize].count), *segment));
         for segment in order {
             let demand = &self.snapshot.segments[segment as usize];
-            let whole = demand.count.div_ceil(packing.widest().max(1));
+            let whole = demand.count.div_ceil(widest);
             let parts = whole.max(u64::from(demand.minimum)).min(packing.room.len() as u64);
             for part in 0..parts {
                 let count = demand.count / parts + u64::from(part < demand.count % parts);
