@@ -68,13 +68,13 @@ impl ShardInfo {
 /// Buffers of a thread's gets.
 struct Scratch {
     chains: ChainScratch,
-    context: DCtx<'static>,
+    context: Option<DCtx<'static>>,
     raw: Vec<u8>,
 }
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> =
-        RefCell::new(Scratch { chains: ChainScratch::default(), context: DCtx::create(), raw: Vec::new() });
+        RefCell::new(Scratch { chains: ChainScratch::default(), context: None, raw: Vec::new() });
 }
 
 impl Shard {
@@ -174,7 +174,8 @@ impl Shard {
                 && !columns.is_some_and(|columns| columns.iter().all(|column| set.isa[*column].get(record as usize).is_some()))
             {
                 let index = (u64::from(record) & ((1 << set.blocks_shift) - 1)) / u64::from(BLOCK_RECORDS);
-                slice.unpack(index as usize, self.base.unpacker(), &mut scratch.context, &mut scratch.raw)?;
+                let context = scratch.context.get_or_insert_with(DCtx::create);
+                slice.unpack(index as usize, self.base.unpacker(), context, &mut scratch.raw)?;
                 body::read(blocks::body(&scratch.raw, record % BLOCK_RECORDS), attributes, columns, out);
                 return Ok(());
             }

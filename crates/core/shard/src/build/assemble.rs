@@ -206,7 +206,8 @@ pub(crate) fn assemble(schema: Schema, input: Input, input_bytes: u64, ratio: f6
 /// A dictionary for the record text from records all over the input, and what all of it will take in blocks, from a sample.
 fn sample(input: &Input, attributes: usize, input_bytes: u64) -> Result<(Vec<u8>, u64)> {
     let records = input.keys.len();
-    if records == 0 {
+    // Miri can't run zstd; a shard that says so has no blocks.
+    if records == 0 || cfg!(miri) {
         return Ok((Vec::new(), 0));
     }
     let wanted = DICTIONARY_BYTES.min(input_bytes as usize / 64);

@@ -63,3 +63,82 @@ impl Filling {
         self.cells.iter().map(|cell| Some(cell.load(Ordering::Relaxed)).filter(|value| *value != EMPTY)).collect()
     }
 }
+
+#[cfg(all(test, loom))]
+#[allow(clippy::unwrap_used, reason = "a model fails by panicking")]
+mod models {
+    use loom::sync::{Arc, RwLock};
+    use loom::thread;
+
+    use super::*;
+
+    /// The value that any walk computes for `index`.
+    fn value(index: usize) -> u32 {
+        index as u32 * 10
+    }
+
+    /// Two queries fill the same values while a third reads: what is there is right, and the count is that of the values.
+    #[test]
+    fn fillers_and_readers_agree() {
+        loom::model(|| {
+            let filling = Arc::new(Filling::new(2));
+            let fillers: Vec<_> = (0..2)
+                .map(|_| {
+                    let filling = filling.clone();
+                    thread::spawn(move || (0..2).for_each(|index| filling.store(index, value(index))))
+                })
+                .collect();
+            for index in 0..2 {
+                assert!(filling.get(index).is_none_or(|seen| seen == value(index)));
+            }
+            if filling.filled() == 2 {
+                assert_eq!(filling.complete(), Some(vec![value(0), value(1)]));
+            }
+            fillers.into_iter().for_each(|filler| filler.join().unwrap());
+            assert_eq!(filling.filled(), 2);
+            assert_eq!(filling.complete(), Some(vec![value(0), value(1)]));
+        });
+    }
+
+    /// What a reader can find in the place of a slice.
+    enum Slice {
+        Filling(Arc<Filling>),
+        Sealed(Vec<u32>),
+        Dropped,
+    }
+
+    /// The set is swapped from filling to sealed to dropped under a reader that fills: whatever set it holds, answers are
+    /// right, and the last one to let go of the array frees it (loom reports what leaks).
+    #[test]
+    fn sealing_and_dropping_under_a_reader() {
+        loom::model(|| {
+            let present = Arc::new(RwLock::new(Arc::new(Slice::Filling(Arc::new(Filling::new(1))))));
+            let reader = {
+                let present = present.clone();
+                thread::spawn(move || {
+                    for _ in 0..2 {
+                        let set = present.read().unwrap().clone();
+                        let seen = match &*set {
+                            Slice::Filling(filling) => {
+                                filling.store(0, value(0));
+                                filling.get(0)
+                            }
+                            Slice::Sealed(values) => Some(values[0]),
+                            Slice::Dropped => None,
+                        };
+                        assert!(seen.is_none_or(|seen| seen == value(0)));
+                    }
+                })
+            };
+            let set = present.read().unwrap().clone();
+            if let Slice::Filling(filling) = &*set
+                && filling.filled() == filling.len()
+            {
+                let sealed = filling.complete().unwrap();
+                *present.write().unwrap() = Arc::new(Slice::Sealed(sealed));
+            }
+            *present.write().unwrap() = Arc::new(Slice::Dropped);
+            reader.join().unwrap();
+        });
+    }
+}

@@ -18,39 +18,63 @@ const HIT_COST: f64 = 0.15;
 /// The same with an index.
 const INDEX_COST: f64 = 4.0;
 const INDEX_HIT_COST: f64 = 0.01;
+/// Hits of one substring search, for want of a count of searches.
+const SUBSTRING_HITS: f64 = 100.0;
 /// Walks overlap, chains of one get less so.
 const OVERLAP: f64 = 3.0;
 
 /// The layers beyond the base that bring the shard to `ratio` of its input, or as near below as slices allow.
+///
+/// Layers are taken one by one, by what they gain a byte. That never gives back what a larger layer makes useless, so the
+/// plans that begin with a whole text layer are tried too, and the best one stays.
 pub(crate) fn dial(base: &Base, ratio: f64, counters: &QueryCounters) -> Vec<LayerId> {
-    let mut budget = ratio * base.numbers.input_bytes as f64 - base.bytes as f64;
+    let budget = ratio * base.numbers.input_bytes as f64 - base.bytes as f64;
+    let plans = [None, Some(LayerKind::Blocks), Some(LayerKind::Plain)].map(|first| greedy(base, budget, counters, first));
+    let best = plans.into_iter().flatten().min_by(|(_, one), (_, other)| one.total_cmp(other));
+    best.map_or_else(Vec::new, |(chosen, _)| chosen)
+}
+
+/// Takes `first`, then what gains most a byte while it fits; with what it costs. `None` if `first` doesn't fit.
+fn greedy(base: &Base, mut budget: f64, counters: &QueryCounters, first: Option<LayerKind>) -> Option<(Vec<LayerId>, f64)> {
     let mut model = Model::new(base, counters);
     let mut chosen = Vec::new();
     let mut layers: Vec<(LayerKind, u16, Shape)> = candidates(base);
     let mut text_begun = false;
-    while let Some(at) = model.best(&layers) {
+    let mut next = None;
+    if let Some(first) = first {
+        let at = layers.iter().position(|(kind, ..)| *kind == first)?;
+        if layers[at].2.bytes * 1.02 > budget {
+            return None;
+        }
+        next = Some(at);
+    }
+    while let Some(at) = next.take().or_else(|| model.best(&layers)) {
         let (kind, which, shape) = layers.swap_remove(at);
-        let mut whole = true;
         // Part of an index answers nothing, and of the text layers one is filled at a time.
         let text = matches!(kind, LayerKind::Blocks | LayerKind::Plain);
         if (kind == LayerKind::Index && shape.bytes > budget) || (text && text_begun) {
             continue;
         }
+        let mut taken = 0;
         for slice in 0..shape.slices() as u32 {
             let bytes = shape.slice_bytes(slice) + PART_BYTES;
             if bytes > budget {
-                whole = false;
                 break;
             }
             budget -= bytes;
+            taken += 1;
             chosen.push(LayerId { kind, which, slice });
         }
-        if whole {
+        let part = f64::from(taken) / shape.slices() as f64;
+        if text {
+            model.add_text(kind, part);
+            text_begun |= part < 1.0;
+        } else if part == 1.0 {
             model.add(kind, which);
         }
-        text_begun |= text && !whole;
     }
-    chosen
+    let cost = model.cost();
+    Some((chosen, cost))
 }
 
 /// Header and table of a part.
@@ -74,8 +98,9 @@ struct Model<'b> {
     sa: Vec<bool>,
     index: Vec<bool>,
     rate: Option<u16>,
-    blocks: bool,
-    plain: bool,
+    /// The part of the records that the text layers have.
+    blocks: f64,
+    plain: f64,
 }
 
 impl<'b> Model<'b> {
@@ -115,8 +140,8 @@ impl<'b> Model<'b> {
             sa,
             index: vec![false; count],
             rate: None,
-            blocks: false,
-            plain: false,
+            blocks: 0.0,
+            plain: 0.0,
         }
     }
 
@@ -126,13 +151,16 @@ impl<'b> Model<'b> {
             LayerKind::SaAttribute => self.sa[which as usize] = true,
             LayerKind::Index => self.index[which as usize] = true,
             LayerKind::SaRate => self.rate = Some(which),
-            LayerKind::Blocks => self.blocks = true,
-            LayerKind::Plain => self.plain = true,
+            LayerKind::Blocks | LayerKind::Plain => self.add_text(kind, 1.0),
             LayerKind::IsaRate => {}
         }
     }
 
-    /// The candidate that saves most steps a byte. Sampling rates come from coarse to fine, the plain records after the
+    fn add_text(&mut self, kind: LayerKind, part: f64) {
+        if kind == LayerKind::Blocks { self.blocks = part } else { self.plain = part }
+    }
+
+    /// The candidate that saves most a byte. Sampling rates come from coarse to fine, the plain records after the
     /// compressed ones have been worth it.
     fn best(&mut self, layers: &[(LayerKind, u16, Shape)]) -> Option<usize> {
         let now = self.cost();
@@ -181,13 +209,17 @@ impl<'b> Model<'b> {
             whole += self.length(attribute);
             longest = longest.max(chain);
         }
-        let direct = if self.plain { Some(PLAIN_COST) } else { self.blocks.then_some(BLOCK_COST) };
-        let get = direct.unwrap_or(GET_COST + longest.max(whole / 4.0) + whole / 16.0);
-        let mut cost = self.gets * get;
+        let with_text = |walked: f64| {
+            let blocks = self.blocks * BLOCK_COST.min(walked) + (1.0 - self.blocks) * walked;
+            self.plain * PLAIN_COST + (1.0 - self.plain) * blocks
+        };
+        let get = with_text(GET_COST + longest.max(whole / 4.0) + whole / 16.0);
+        let (mut columns, mut asked) = (0.0, 0.0);
         for (attribute, before) in from_sample.iter().enumerate() {
-            let walked = GET_COST + before + self.length(attribute);
-            cost += self.columns[attribute] * direct.map_or(walked, |direct| direct.min(walked));
+            columns += self.columns[attribute] * with_text(GET_COST + before + self.length(attribute));
+            asked += self.columns[attribute];
         }
+        let (mut search, mut searches) = (0.0, 0.0);
         // Searches: each hit is read, or walked to the next attribute that has an array, or to the next record.
         let rate = self.rate.map_or(f64::INFINITY, |rate| f64::from(1u32 << rate.min(RATE_MAX)));
         let mut distance = 0.0;
@@ -197,8 +229,17 @@ impl<'b> Model<'b> {
             average += distance.min(rate) * self.length(attribute) / whole.max(1.0);
             let hit = if self.sa[attribute] { HIT_COST } else { distance.min(rate) / OVERLAP };
             let (fixed, hit) = if self.index[attribute] { (INDEX_COST, INDEX_HIT_COST) } else { (SEARCH_COST, hit) };
-            cost += self.searches[attribute] * fixed + self.hits[attribute] * hit;
+            search += self.searches[attribute] * fixed + self.hits[attribute] * hit;
+            searches += self.searches[attribute];
         }
-        cost + self.substring_hits * average / OVERLAP
+        // The logarithm, so that a kind of query that costs little is not starved by one that costs much: what counts is by
+        // how much each becomes faster, and how often it is asked.
+        let kinds = [
+            (self.gets, get),
+            (asked, columns / asked.max(f64::MIN_POSITIVE)),
+            (searches, search / searches.max(f64::MIN_POSITIVE)),
+            (self.substring_hits / SUBSTRING_HITS, 1.0 + average / OVERLAP),
+        ];
+        kinds.iter().filter(|(count, _)| *count > 0.0).map(|(count, each)| count * each.ln()).sum()
     }
 }

@@ -40,7 +40,7 @@ impl Shape {
             LayerKind::IsaRate if flat && which < RATE_MAX => {
                 array(rate_entries(base.numbers.symbols + 1, which), base.row_bits())
             }
-            LayerKind::Blocks if !flat && which == 0 => (records, base.numbers.block_bytes as f64),
+            LayerKind::Blocks if which == 0 && base.numbers.block_bytes > 0 => (records, base.numbers.block_bytes as f64),
             LayerKind::Plain if !flat && which == 0 => {
                 let input = base.numbers.input_bytes as f64;
                 (records, input + records as f64 * f64::from(64 - base.numbers.input_bytes.leading_zeros()) / 8.0)

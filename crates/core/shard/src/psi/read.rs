@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use bytes::Bytes;
 
 use super::{BLOCK, Column, block};
@@ -90,25 +92,42 @@ impl Psi {
 
     /// The first row of `column` whose psi is at least `row`, or the column's end.
     pub(crate) fn rank(&self, column: Column, row: u32) -> u32 {
+        self.rank_both(column, [row])[0]
+    }
+
+    /// [`rank`](Self::rank) of both ends of a range of rows at once: the two binary searches wait for memory together.
+    #[inline]
+    pub(crate) fn rank_range(&self, column: Column, rows: Range<u32>) -> Range<u32> {
+        let [start, end] = self.rank_both(column, [rows.start, rows.end]);
+        start..end
+    }
+
+    #[inline(always)]
+    fn rank_both<const N: usize>(&self, column: Column, rows: [u32; N]) -> [u32; N] {
+        if column.count == 0 {
+            return [column.start; N];
+        }
+        // The last block whose base is below the row holds the border; no branch depends on what was loaded.
         let first = column.start / BLOCK;
-        let (mut low, mut size) = (first, column.count.div_ceil(BLOCK));
-        // The last block whose base is below `row`, if any, holds the border.
-        while size > 0 {
+        let mut blocks = [first; N];
+        let mut size = column.count.div_ceil(BLOCK);
+        while size > 1 {
             let half = size / 2;
-            let middle = low + half;
-            if self.base(middle) < row {
-                low = middle + 1;
-                size -= half + 1;
-            } else {
-                size = half;
+            for (block, row) in blocks.iter_mut().zip(rows) {
+                let middle = *block + half;
+                *block = if self.base(middle) < row { middle } else { *block };
+            }
+            size -= half;
+        }
+        let mut out = [column.start; N];
+        for ((block, row), out) in blocks.into_iter().zip(rows).zip(&mut out) {
+            let place = self.place_of(self.entry(block));
+            if place.base < row {
+                let count = (column.end() - block * BLOCK).min(BLOCK);
+                *out = block * BLOCK + self.rank_in_block(place, count, row);
             }
         }
-        if low == first {
-            return column.start;
-        }
-        let block = low - 1;
-        let rows = (column.end() - block * BLOCK).min(BLOCK);
-        block * BLOCK + self.rank_in_block(self.place_of(self.entry(block)), rows, row)
+        out
     }
 
     fn rank_in_block(&self, place: Place, rows: u32, row: u32) -> u32 {

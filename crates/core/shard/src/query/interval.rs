@@ -19,7 +19,7 @@ fn backward(base: &Base, pattern: &[u8], mut rows: Range<u32>) -> Range<u32> {
             return 0..0;
         }
         let column = base.psi.column(*symbol);
-        rows = base.psi.rank(column, rows.start)..base.psi.rank(column, rows.end);
+        rows = base.psi.rank_range(column, rows);
     }
     rows
 }
