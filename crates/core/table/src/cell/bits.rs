@@ -1,4 +1,5 @@
 /// Turns 8x8 bits about their diagonal: bit `j` of byte `i` becomes bit `i` of byte `j` (Hacker's Delight, 7-3).
+#[inline]
 pub(crate) fn transpose_bits(mut square: u64) -> u64 {
     for (shift, mask) in [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)] {
         let swapped = (square ^ (square >> shift)) & mask;

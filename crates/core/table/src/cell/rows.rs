@@ -1,5 +1,7 @@
 //! Rows to columns: a tile of rows at a time, so that their bytes are in the first cache for all columns.
 
+use std::ops::Range;
+
 use arrow_array::ArrayRef;
 use arrow_buffer::Buffer;
 use forebay_types::{Error, Result};
@@ -29,8 +31,9 @@ pub(super) fn columns<S: Starts>(
         Kind::Fixed(width) => Some(FixedColumn { column, offset: layout.places[column].offset, width }),
         _ => None,
     });
+    let mut validity = vec![vec![0; rows.div_ceil(8)]; wanted.len()];
     let mut values = vec![Buffer::default(); layout.places.len()];
-    for (column, buffer) in transpose(&run, fixed.collect()) {
+    for (column, buffer) in transpose(&run, fixed.collect(), |tile| read_bitmaps(&run, tile, wanted, &mut validity)) {
         values[column] = buffer;
     }
     let one = |(&column, validity): (&usize, Vec<u8>)| {
@@ -43,29 +46,26 @@ pub(super) fn columns<S: Starts>(
         };
         array(leaf, rows, Some(Buffer::from_vec(validity)), parts)
     };
-    wanted.iter().zip(bitmaps(&run, wanted)).map(one).collect()
+    wanted.iter().zip(validity).map(one).collect()
 }
 
 /// The validity of the columns, which ascend, from the rows' bitmaps: eight rows and eight columns at a time.
-fn bitmaps<S: Starts>(run: &Checked<'_, S>, wanted: &[usize]) -> Vec<Vec<u8>> {
-    let rows = run.run().rows();
-    let mut out = vec![vec![0; rows.div_ceil(8)]; wanted.len()];
-    let mut done = 0;
+#[expect(clippy::needless_range_loop, reason = "a zip would not be inlined across codegen units, and this is the inner loop")]
+fn read_bitmaps<S: Starts>(run: &Checked<'_, S>, tile: Range<usize>, wanted: &[usize], mut out: &mut [Vec<u8>]) {
     for columns in wanted.chunk_by(|a, b| a / 8 == b / 8) {
-        let validity = &mut out[done..done + columns.len()];
-        done += columns.len();
-        for first in (0..rows).step_by(8) {
+        let (validity, rest) = out.split_at_mut(columns.len());
+        out = rest;
+        for first in tile.clone().step_by(8) {
             let mut square = [0; 8];
-            for (bits, row) in square.iter_mut().zip(first..rows) {
-                *bits = run.byte(row, columns[0] / 8);
+            for at in 0..(tile.end - first).min(8) {
+                square[at] = run.byte(first + at, columns[0] / 8);
             }
             let square = transpose_bits(u64::from_le_bytes(square)).to_le_bytes();
-            for (column, validity) in columns.iter().zip(validity.iter_mut()) {
-                validity[first / 8] = square[column % 8];
+            for (at, column) in columns.iter().enumerate() {
+                validity[at][first / 8] = square[column % 8];
             }
         }
     }
-    out
 }
 
 fn bits<S: Starts>(run: &Checked<'_, S>, offset: usize) -> Buffer {

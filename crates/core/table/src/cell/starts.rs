@@ -8,6 +8,14 @@ pub(crate) trait Starts: Copy {
     fn range(&self, row: usize) -> Range<usize>;
     /// The row's number in its cell, for errors.
     fn number(&self, row: usize) -> usize;
+
+    /// The first row that is not in so many bytes, or has fewer than `row_bytes_min`.
+    fn outside(&self, bytes: usize, row_bytes_min: usize) -> Option<usize> {
+        (0..self.rows()).find(|&row| {
+            let range = self.range(row);
+            range.end > bytes || range.start > range.end || range.end - range.start < row_bytes_min
+        })
+    }
 }
 
 /// Rows of one size, side by side.
@@ -31,6 +39,11 @@ impl Starts for Strided {
 
     fn number(&self, row: usize) -> usize {
         self.first + row
+    }
+
+    fn outside(&self, bytes: usize, row_bytes_min: usize) -> Option<usize> {
+        let whole = if self.stride < row_bytes_min { 0 } else { bytes / self.stride.max(1) };
+        (whole < self.rows).then_some(whole)
     }
 }
 
@@ -92,11 +105,10 @@ pub(crate) struct Checked<'a, S> {
 impl<'a, S: Starts> Checked<'a, S> {
     /// Checks every row; the number of the first that is not as it should be is the error.
     pub fn new(bytes: &'a [u8], run: S, row_bytes_min: usize) -> Result<Self, usize> {
-        let outside = (0..run.rows()).find(|&row| {
-            let range = run.range(row);
-            range.end > bytes.len() || range.start > range.end || range.end - range.start < row_bytes_min
-        });
-        outside.map_or(Ok(Self { bytes, run, row_bytes_min }), |row| Err(run.number(row)))
+        match run.outside(bytes.len(), row_bytes_min) {
+            None => Ok(Self { bytes, run, row_bytes_min }),
+            Some(row) => Err(run.number(row)),
+        }
     }
 
     pub fn run(&self) -> S {

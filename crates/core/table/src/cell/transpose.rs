@@ -31,8 +31,13 @@ enum Task {
     Vector { offset: usize, width: usize, outs: Vec<(usize, usize)> },
 }
 
-/// The values of the wanted columns, with the columns' numbers.
-pub(super) fn transpose<S: Starts>(rows: &Checked<'_, S>, mut columns: Vec<FixedColumn>) -> Vec<(usize, Buffer)> {
+/// The values of the wanted columns, with the columns' numbers. Before each tile of rows, which begins at a multiple of 8,
+/// `before` may look at them too: their bytes are about to be used.
+pub(super) fn transpose<S: Starts>(
+    rows: &Checked<'_, S>,
+    mut columns: Vec<FixedColumn>,
+    mut before: impl FnMut(Range<usize>),
+) -> Vec<(usize, Buffer)> {
     columns.sort_by_key(|column| column.offset);
     assert!(columns.iter().all(|column| column.offset + column.width <= rows.row_bytes_min()), "a value outside of its row");
     let count = rows.run().rows();
@@ -41,7 +46,12 @@ pub(super) fn transpose<S: Starts>(rows: &Checked<'_, S>, mut columns: Vec<Fixed
     let tasks = tasks(&columns, rows.row_bytes_min(), vectors());
     for first in (0..count).step_by(TILE) {
         let tile = first..count.min(first + TILE);
+        let mut next = tile.end..count.min(tile.end + TILE);
+        let share = next.len().div_ceil(tasks.len() + 1);
+        prefetch(rows, next.by_ref().take(share));
+        before(tile.clone());
         for task in &tasks {
+            prefetch(rows, next.by_ref().take(share));
             // SAFETY: `Checked` has checked that every row lies in its bytes and has `row_bytes_min` of them, and every
             // column ends before that; `outs[i]` has room for `count` values of column `i`'s width and `tile` is within
             // `count`. Vector tasks are made only where AVX2 is there, and their vector lies within `row_bytes_min`.
@@ -53,6 +63,21 @@ pub(super) fn transpose<S: Starts>(rows: &Checked<'_, S>, mut columns: Vec<Fixed
         unsafe { buffer.set_len(count * column.width) };
     }
     columns.into_iter().zip(buffers).map(|(column, buffer)| (column.column, buffer.into())).collect()
+}
+
+/// Asks for the bytes of rows that come next: a tile is read in many short strides, which the processor does not foresee.
+/// A few rows at a time, since only about a dozen lines can be on their way at once.
+fn prefetch<S: Starts>(rows: &Checked<'_, S>, next: impl Iterator<Item = usize>) {
+    #[cfg(target_arch = "x86_64")]
+    for row in next {
+        for at in (0..rows.row_bytes_min()).step_by(64) {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: a prefetch reads nothing and may be given any address; this one is within the row.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(rows.start(row).wrapping_add(at).cast()) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (rows, next);
 }
 
 fn vectors() -> bool {
@@ -180,10 +205,10 @@ mod avx2 {
                 _mm256_permute2x128_si256::<0x31>(even_low, even_high),
                 _mm256_permute2x128_si256::<0x31>(odd_low, odd_high),
             ];
-            for (out, values) in outs.iter().zip(columns) {
-                if !out.is_null() {
+            for lane in 0..4 {
+                if !outs[lane].is_null() {
                     // SAFETY: four values of 8 bytes from `row` on end within the tile.
-                    unsafe { _mm256_storeu_si256(out.add(row * 8).cast(), values) };
+                    unsafe { _mm256_storeu_si256(outs[lane].add(row * 8).cast(), columns[lane]) };
                 }
             }
             row += 4;
@@ -227,10 +252,10 @@ mod avx2 {
                 _mm256_permute2x128_si256::<0x31>(low2, high2),
                 _mm256_permute2x128_si256::<0x31>(low3, high3),
             ];
-            for (out, values) in outs.iter().zip(columns) {
-                if !out.is_null() {
+            for lane in 0..8 {
+                if !outs[lane].is_null() {
                     // SAFETY: eight values of 4 bytes from `row` on end within the tile.
-                    unsafe { _mm256_storeu_si256(out.add(row * 4).cast(), values) };
+                    unsafe { _mm256_storeu_si256(outs[lane].add(row * 4).cast(), columns[lane]) };
                 }
             }
             row += 8;

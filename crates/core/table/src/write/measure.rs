@@ -3,10 +3,11 @@
 use arrow_arith::aggregate as agg;
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
-use arrow_array::{Array, ArrayRef, ArrowNativeTypeOp, ArrowNumericType, PrimitiveArray};
+use arrow_array::{Array, ArrayRef, ArrowNativeTypeOp, ArrowNumericType, ArrowPrimitiveType};
 use arrow_buffer::ToByteSlice;
 use arrow_schema::{DataType, TimeUnit};
 
+use super::encode::validity;
 use crate::metadata::{BOUND_BYTES_MAX, Bound, LeafStatistics};
 
 pub(super) fn statistics(array: &ArrayRef) -> LeafStatistics {
@@ -31,9 +32,9 @@ fn bounds(array: &ArrayRef) -> Bounds {
         T::UInt16 => numbers::<UInt16Type>(array),
         T::UInt32 => numbers::<UInt32Type>(array),
         T::UInt64 => numbers::<UInt64Type>(array),
-        T::Float16 => floats::<Float16Type>(array, |value| value.is_nan()),
-        T::Float32 => floats::<Float32Type>(array, |value| value.is_nan()),
-        T::Float64 => floats::<Float64Type>(array, |value| value.is_nan()),
+        T::Float16 => floats::<Float16Type>(array),
+        T::Float32 => floats::<Float32Type>(array),
+        T::Float64 => floats::<Float64Type>(array),
         T::Date32 => numbers::<Date32Type>(array),
         T::Date64 => numbers::<Date64Type>(array),
         T::Time32(TimeUnit::Second) => numbers::<Time32SecondType>(array),
@@ -67,46 +68,54 @@ fn exact(min: Option<Vec<u8>>, max: Option<Vec<u8>>) -> Bounds {
     (min.map(bound), max.map(bound))
 }
 
-fn extremes<P: ArrowNumericType>(array: &PrimitiveArray<P>) -> Option<(P::Native, P::Native)> {
-    let values = array.values();
-    if array.null_count() > 0 {
-        return agg::min(array).zip(agg::max(array));
-    }
-    // One pass where nothing is null; blocks let the compiler keep both extremes in vectors.
-    let (&first, _) = values.split_first()?;
-    let mut least = [first; 8];
-    let mut most = [first; 8];
+/// The least and the greatest value; nothing if there is none, or if one is not a number.
+fn extremes<P: ArrowPrimitiveType>(array: &ArrayRef) -> Option<(P::Native, P::Native)> {
+    let values = array.as_primitive::<P>().values();
+    let validity = validity(array);
+    let first = *values.get(array.nulls().map_or(Some(0), |nulls| nulls.valid_indices().next())?)?;
+    let is_valid = |row: usize| validity.as_ref().is_none_or(|bits| bits[row / 8] >> (row % 8) & 1 == 1);
+    // Eight lanes and no branches, so that the compiler keeps them in vectors; what is null counts as the first value.
+    let (mut least, mut most, mut odd) = ([first; 8], [first; 8], false);
     let (blocks, rest) = values.as_chunks::<8>();
-    for block in blocks {
+    for at in 0..blocks.len() {
+        let byte = validity.as_ref().map_or(0xff, |bits| bits[at]);
         for lane in 0..8 {
-            least[lane] = if block[lane].is_lt(least[lane]) { block[lane] } else { least[lane] };
-            most[lane] = if block[lane].is_gt(most[lane]) { block[lane] } else { most[lane] };
+            let value = if byte >> lane & 1 == 1 { blocks[at][lane] } else { first };
+            least[lane] = if value < least[lane] { value } else { least[lane] };
+            most[lane] = if value > most[lane] { value } else { most[lane] };
+            odd |= !is_number(value);
         }
     }
-    let min = least.iter().chain(rest).fold(first, |a, &b| if b.is_lt(a) { b } else { a });
-    let max = most.iter().chain(rest).fold(first, |a, &b| if b.is_gt(a) { b } else { a });
-    Some((min, max))
+    let valid = rest.iter().enumerate().filter(|(at, _)| is_valid(blocks.len() * 8 + at)).map(|(_, value)| value);
+    let (mut min, mut max) = (first, first);
+    for &value in least.iter().chain(&most).chain(valid) {
+        min = if value < min { value } else { min };
+        max = if value > max { value } else { max };
+        odd |= !is_number(value);
+    }
+    (!odd).then_some((min, max))
 }
 
-fn numbers<P: ArrowNumericType>(array: &ArrayRef) -> Bounds {
-    match extremes(array.as_primitive::<P>()) {
+/// What is not a number is not equal to itself.
+#[expect(clippy::eq_op, reason = "the test for it")]
+fn is_number<T: PartialEq + Copy>(value: T) -> bool {
+    value == value
+}
+
+fn numbers<P: ArrowPrimitiveType>(array: &ArrayRef) -> Bounds {
+    match extremes::<P>(array) {
         Some((min, max)) => exact(Some(min.to_byte_slice().to_vec()), Some(max.to_byte_slice().to_vec())),
         None => (None, None),
     }
 }
 
-/// Bounds that hold whatever an engine thinks of zeros' signs; none where a value is not a number.
-fn floats<P: ArrowNumericType>(array: &ArrayRef, is_nan: fn(P::Native) -> bool) -> Bounds {
-    match extremes(array.as_primitive::<P>()) {
-        // In the total order that is used here a NaN is the least or the greatest of all.
-        Some((min, max)) if !is_nan(min) && !is_nan(max) => {
-            let zero = P::Native::ZERO;
-            let min = if min.is_zero() { zero.neg_wrapping() } else { min };
-            let max = if max.is_zero() { zero } else { max };
-            exact(Some(min.to_byte_slice().to_vec()), Some(max.to_byte_slice().to_vec()))
-        }
-        _ => (None, None),
-    }
+/// Bounds that hold whatever an engine thinks of zeros' signs.
+fn floats<P: ArrowNumericType>(array: &ArrayRef) -> Bounds {
+    let Some((min, max)) = extremes::<P>(array) else { return (None, None) };
+    let zero = P::Native::ZERO;
+    let min = if min.is_zero() { zero.neg_wrapping() } else { min };
+    let max = if max.is_zero() { zero } else { max };
+    exact(Some(min.to_byte_slice().to_vec()), Some(max.to_byte_slice().to_vec()))
 }
 
 fn text(min: Option<&str>, max: Option<&str>) -> Bounds {
