@@ -4,6 +4,7 @@ mod demo;
 mod files;
 mod flags;
 mod mounts;
+mod plan;
 mod shard;
 mod sql;
 
@@ -15,6 +16,7 @@ pub(crate) use demo::{DemoArgs, DemoServerArgs};
 pub(crate) use files::{CatArgs, CpArgs, DuArgs, LoadArgs, LsArgs, PathsArgs, PinArgs, RmArgs, StatArgs};
 pub(crate) use flags::{Flags, GlobalFlags, RoleFlags};
 pub(crate) use mounts::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
+pub(crate) use plan::{PlanCommand, PlanReplicasArgs};
 pub(crate) use shard::{
     ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardDeleteArgs, ShardGetArgs, ShardInspectArgs, ShardPathArgs,
     ShardPutArgs, ShardSearchArgs, ShardTuneArgs,
@@ -71,6 +73,9 @@ pub(crate) enum Command {
     /// Build and ask shards: compressed, searchable files of records on this machine
     #[command(subcommand)]
     Shard(ShardCommand),
+    /// Work out what the cluster would decide, without one
+    #[command(subcommand)]
+    Plan(PlanCommand),
     /// Show the cluster: mounts, workers, tiers
     Status {
         /// One JSON object

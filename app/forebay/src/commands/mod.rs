@@ -9,6 +9,7 @@ mod load;
 mod ls;
 mod mount;
 mod pin;
+pub(crate) mod plan;
 mod refresh;
 mod rm;
 mod shard;
@@ -45,6 +46,7 @@ pub(crate) async fn run(config: &Config, command: Command) -> Outcome {
         | Command::Worker(_)
         | Command::Shard(_)
         | Command::Sql(_)
+        | Command::Plan(_)
         | Command::Demo(_)
         | Command::DemoS3Server(_)
         | Command::Config { .. }

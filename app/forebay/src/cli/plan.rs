@@ -1,0 +1,68 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use forebay_placement::Policy;
+use forebay_types::{ByteSize, parse_duration};
+
+/// What to plan.
+#[derive(Subcommand)]
+pub(crate) enum PlanCommand {
+    /// Say how many replicas segments would have, on which workers, and how reads would be routed; nothing is changed
+    Replicas(PlanReplicasArgs),
+}
+
+/// `plan replicas`.
+#[derive(Args)]
+#[command(group = clap::ArgGroup::new("demand").required(true))]
+pub(crate) struct PlanReplicasArgs {
+    /// Accesses a window by segment: {"segment id": count, ..}; - for the standard input
+    #[arg(long, value_name = "FILE", group = "demand")]
+    pub(crate) counts: Option<PathBuf>,
+    /// An access log instead: CSV of timestamp (seconds since 1970 or RFC 3339), path, bytes; older windows count less
+    #[arg(long, value_name = "FILE", group = "demand")]
+    pub(crate) from_log: Option<PathBuf>,
+    /// Workers; they are called 0, 1, ..
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) workers: u32,
+    /// Accesses a window that a worker takes, exactly; without it, each takes its share and the slack
+    #[arg(long, value_name = "ACCESSES", value_parser = clap::value_parser!(u64).range(1..=1 << 53))]
+    pub(crate) capacity: Option<u64>,
+    /// getafix, getafix-paper, first-fit, largest-fit, best-fit, repack, uniform or scarlett
+    /// [default: getafix; with --capacity: repack, the fewest replicas]
+    #[arg(long)]
+    pub(crate) policy: Option<Policy>,
+    /// Share of capacity beyond the average that getafix may use, so that fewer segments are split
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, conflicts_with = "capacity")]
+    pub(crate) slack: f64,
+    /// What random choices follow: the same seed gives the same plan
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How often to try to save a replica
+    #[arg(long, value_name = "N", default_value_t = 4000)]
+    pub(crate) iterations: u32,
+    /// Replicas of every segment with the policy uniform, as in 2 or 1.5 [default: 2]
+    #[arg(long, value_name = "N")]
+    pub(crate) replicas: Option<f64>,
+    /// Replicas at least of what is read
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) minimum: u32,
+    /// Who holds what now: {"worker": ["segment id", ..], ..}; else nobody holds anything
+    #[arg(long, value_name = "FILE")]
+    pub(crate) holdings: Option<PathBuf>,
+    /// Bytes of replicas that a worker takes at most [default: no limit]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) worker_bytes: Option<ByteSize>,
+    /// Bytes of a segment, with --counts
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", conflicts_with = "from_log")]
+    pub(crate) segment_bytes: ByteSize,
+    /// Counting period of the log, and what scarlett's concurrency is worked out by
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_duration)]
+    pub(crate) window: Duration,
+    /// How long an access takes; only scarlett asks
+    #[arg(long, value_name = "DURATION", default_value = "100ms", value_parser = parse_duration)]
+    pub(crate) service: Duration,
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
