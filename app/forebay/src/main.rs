@@ -53,6 +53,7 @@ fn run(cli: Cli) -> Outcome {
             output.bytes(&script)?;
             return output.finish();
         }
+        Command::Simulate(command) => return commands::simulate::run(command),
         Command::Demo(_) => demo::with_credentials()?,
         Command::DemoS3Server(args) => {
             logging::start(None, "warn")?;

@@ -71,8 +71,8 @@ pub(crate) struct Planner {
     segments: usize,
     window: u64,
     plan: Plan,
-    /// When each named replica was last in a plan.
-    named: Vec<(Micros, Holdings)>,
+    /// The tables that clients may go by, with the time each was made.
+    tables: Vec<(Micros, Holdings)>,
     poll: Micros,
 }
 
@@ -89,7 +89,7 @@ impl Planner {
             segments,
             window: 0,
             plan: Plan::default(),
-            named: Vec::new(),
+            tables: Vec::new(),
             poll: cluster.poll,
         }
     }
@@ -119,12 +119,19 @@ impl Planner {
         self.plan.holdings().pairs().collect()
     }
 
-    /// Who takes a segment that has come into being, unasked.
-    pub(crate) fn fresh(&mut self, segment: u32) -> Vec<u32> {
+    /// A segment has come into being: one worker takes it at once, unasked, and if it starts with the popularity of the
+    /// newest one before it, those that this calls for do too.
+    pub(crate) fn fresh(&mut self, state: &State<'_>, segment: u32) -> Steps {
+        let mut steps = Steps::default();
         if self.leading.fresh_popularity && segment > 0 {
             self.popularity.start_like(name(segment), name(segment - 1));
+            steps = self.decide(state);
         }
-        vec![self.home(segment)]
+        let home = (segment, self.home(segment));
+        if !steps.load.contains(&home) {
+            steps.load.push(home);
+        }
+        steps
     }
 
     /// A window has ended.
@@ -138,6 +145,10 @@ impl Planner {
         if self.leading.measured_speed {
             self.measure(state.workers);
         }
+        self.decide(state)
+    }
+
+    fn decide(&mut self, state: &State<'_>) -> Steps {
         let mut demands: Vec<SegmentDemand> =
             (0..state.known).map(|at| demand(at as u32, self.popularity.count(name(at as u32)), self.leading.minimum)).collect();
         if let Some(concurrency) = state.concurrency {
@@ -157,7 +168,6 @@ impl Planner {
             collect: Vec::new(),
         };
         self.plan = plan;
-        self.named.push((state.now, self.plan.holdings()));
         steps.collect = self.garbage(state, &demands, &named, &steps);
         steps
     }
@@ -174,21 +184,15 @@ impl Planner {
         }
     }
 
-    /// Replicas that some client's table may name: those of the last plan, and of plans that were in force within a poll.
+    /// Replicas that some client's table may name: those of the last table, and of tables that were in force within a poll.
     fn names(&mut self, now: Micros) -> Holdings {
         if !self.leading.make_before_break {
             return Holdings::none();
         }
-        // A plan is in force until the next one, and is named for a poll longer.
-        let poll = self.poll;
-        let last = self.named.len().saturating_sub(1);
-        let ends: Vec<Micros> = self.named.iter().skip(1).map(|(at, _)| *at).collect();
-        let mut at = 0;
-        self.named.retain(|_| {
-            at += 1;
-            at - 1 == last || ends[at - 1] + poll > now
-        });
-        Holdings::from_pairs(self.segments, self.named.iter().flat_map(|(_, held)| held.pairs().collect::<Vec<_>>()))
+        // A table is in force until the next one is made, and in use for a poll longer.
+        let over = self.tables.iter().skip(1).take_while(|(made, _)| made + self.poll <= now).count();
+        self.tables.drain(..over);
+        Holdings::from_pairs(self.segments, self.tables.iter().flat_map(|(_, named)| named.pairs()))
     }
 
     /// What to drop where a worker has passed its threshold, or would by what it is to load.
@@ -217,7 +221,7 @@ impl Planner {
     }
 
     /// The routing table: the plan's holders that hold, in their proportions; all that hold where none of them does.
-    pub(crate) fn routes(&self, workers: &[Worker], holders: &[Vec<u32>]) -> Vec<Vec<(u32, u32)>> {
+    pub(crate) fn routes(&mut self, now: Micros, workers: &[Worker], holders: &[Vec<u32>]) -> Vec<Vec<(u32, u32)>> {
         let routes = (0..).zip(holders).map(|(segment, holders)| {
             let has = |worker: u32| workers[worker as usize].has[segment as usize] == Has::All;
             let mut routes = self.plan.routing(segment);
@@ -227,7 +231,10 @@ impl Planner {
             }
             routes
         });
-        routes.collect()
+        let routes: Vec<Vec<(u32, u32)>> = routes.collect();
+        let named = (0..).zip(&routes).flat_map(|(segment, routes)| routes.iter().map(move |(worker, _)| (segment, *worker)));
+        self.tables.push((now, Holdings::from_pairs(self.segments, named)));
+        routes
     }
 }
 

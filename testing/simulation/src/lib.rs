@@ -4,16 +4,24 @@
 //! replicated, placed, routed and collected comes from `forebay-placement`, by the same functions that the coordinator
 //! and the client call, so that what is measured here is what a cluster does. A run is a function of its arguments.
 
+mod bars;
+mod chart;
 mod cluster;
+mod compare;
 mod decide;
+mod figures;
 mod metrics;
 mod mixapart;
 mod random;
 mod scenario;
 mod workload;
 
+pub use bars::{BARS, Bar, bars};
+pub use chart::{Chart, Line};
 pub use cluster::{ClusterSettings, Fact, Knowledge, Observer, Routing, Straggler, Unobserved};
+pub use compare::{NAMES, Row, WAYS, chart, compare, csv, named, way};
 pub use decide::Leading;
+pub use figures::figures;
 pub use metrics::Outcome;
 pub use mixapart::{FACEBOOK_BINS, MixApartOutcome, MixApartSettings, Sustained, mixapart, sustained};
 pub use scenario::{Scenario, Way, Workload};

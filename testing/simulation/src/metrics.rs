@@ -50,28 +50,40 @@ pub(crate) fn percentile(sorted: &[Micros], share: f64) -> f64 {
 }
 
 impl Outcome {
-    /// The mean over runs that differ by their seeds.
-    pub fn mean(outcomes: &[Self]) -> Self {
-        let n = outcomes.len().max(1) as f64;
-        let mean = |of: fn(&Self) -> f64| outcomes.iter().map(of).sum::<f64>() / n;
-        let count = |of: fn(&Self) -> u64| outcomes.iter().map(of).sum::<u64>() / outcomes.len().max(1) as u64;
+    /// The middle of runs that differ by their seeds, figure by figure: one run that is overloaded doesn't decide.
+    pub fn middle(outcomes: &[Self]) -> Self {
+        let middle = |of: fn(&Self) -> f64| {
+            let mut values: Vec<f64> = outcomes.iter().map(of).collect();
+            values.sort_by(f64::total_cmp);
+            let half = values.len() / 2;
+            match values.len() {
+                0 => 0.0,
+                n if n % 2 == 1 => values[half],
+                _ => f64::midpoint(values[half - 1], values[half]),
+            }
+        };
+        let count = |of: fn(&Self) -> u64| {
+            let mut values: Vec<u64> = outcomes.iter().map(of).collect();
+            values.sort_unstable();
+            values.get(values.len() / 2).copied().unwrap_or(0)
+        };
         Self {
             queries: count(|o| o.queries),
             accesses: count(|o| o.accesses),
-            p50_ms: mean(|o| o.p50_ms),
-            p95_ms: mean(|o| o.p95_ms),
-            p99_ms: mean(|o| o.p99_ms),
-            mean_ms: mean(|o| o.mean_ms),
-            storage: mean(|o| o.storage),
-            replicas_p75: mean(|o| o.replicas_p75),
-            planned: mean(|o| o.planned),
-            loads: mean(|o| o.loads),
-            deletes: mean(|o| o.deletes),
+            p50_ms: middle(|o| o.p50_ms),
+            p95_ms: middle(|o| o.p95_ms),
+            p99_ms: middle(|o| o.p99_ms),
+            mean_ms: middle(|o| o.mean_ms),
+            storage: middle(|o| o.storage),
+            replicas_p75: middle(|o| o.replicas_p75),
+            planned: middle(|o| o.planned),
+            loads: middle(|o| o.loads),
+            deletes: middle(|o| o.deletes),
             stalled: count(|o| o.stalled),
             misrouted: count(|o| o.misrouted),
             passed_through: count(|o| o.passed_through),
-            busiest: mean(|o| o.busiest),
-            utilisation: mean(|o| o.utilisation),
+            busiest: middle(|o| o.busiest),
+            utilisation: middle(|o| o.utilisation),
         }
     }
 }

@@ -44,10 +44,10 @@ impl Scenario {
         self.watch(way, seed, &mut Unobserved)
     }
 
-    /// The mean of runs with seeds 1 to `seeds`.
-    pub fn mean(&self, way: &Way, seeds: u64) -> Outcome {
+    /// The middle of runs with seeds 1 to `seeds`.
+    pub fn middle(&self, way: &Way, seeds: u64) -> Outcome {
         let outcomes: Vec<Outcome> = (1..=seeds).map(|seed| self.run(way, seed)).collect();
-        Outcome::mean(&outcomes)
+        Outcome::middle(&outcomes)
     }
 
     /// One run, watched.
@@ -70,6 +70,12 @@ impl Scenario {
                 run(&what, &mut planner, load.repeated(stretch), observer)
             }
         }
+    }
+
+    /// Segments at the end.
+    pub fn segments_in_all(&self) -> usize {
+        let (segments, fresh) = self.segments();
+        segments + fresh.len()
     }
 
     /// Segments at the start, and when others come.

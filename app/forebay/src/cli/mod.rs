@@ -6,6 +6,7 @@ mod flags;
 mod mounts;
 mod plan;
 mod shard;
+mod simulate;
 mod sql;
 
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ pub(crate) use shard::{
     ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardDeleteArgs, ShardGetArgs, ShardInspectArgs, ShardPathArgs,
     ShardPutArgs, ShardSearchArgs, ShardTuneArgs,
 };
+pub(crate) use simulate::{GetafixArgs, SimulateCommand};
 pub(crate) use sql::SqlArgs;
 
 /// SQL on shared storage at local speed: a cache tier on the compute nodes.
@@ -93,6 +95,9 @@ pub(crate) enum Command {
     /// The demo's S3 server, in a process of its own
     #[command(hide = true)]
     DemoS3Server(DemoServerArgs),
+    /// Run what Forebay decides by in a model of a cluster
+    #[command(subcommand)]
+    Simulate(SimulateCommand),
     /// Print the effective configuration, and where each value is from
     Config {
         /// One JSON object a key

@@ -13,6 +13,7 @@ pub(crate) mod plan;
 mod refresh;
 mod rm;
 mod shard;
+pub(crate) mod simulate;
 mod stat;
 mod status;
 mod top;
@@ -45,6 +46,7 @@ pub(crate) async fn run(config: &Config, command: Command) -> Outcome {
         | Command::Coordinator(_)
         | Command::Worker(_)
         | Command::Shard(_)
+        | Command::Simulate(_)
         | Command::Sql(_)
         | Command::Plan(_)
         | Command::Demo(_)

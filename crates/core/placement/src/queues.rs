@@ -16,7 +16,7 @@
 /// assert_eq!(view.expected(0), Some(100), "its own one, in hundredths");
 /// view.answered(10_000, 8);
 /// assert!(view.expected(10_000) > view.expected(40_000));
-/// assert_eq!(view.expected(60_000_000), None, "that was long ago");
+/// assert_eq!(view.expected(70_000_000), None, "that was long ago");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueueView {
@@ -31,11 +31,11 @@ pub struct QueueView {
 
 impl QueueView {
     /// How fast the last length heard loses its meaning.
-    pub const FADES_US: u64 = 50_000;
+    pub const FADES_US: u64 = 30_000;
     /// Over how long an average is taken, and how fast it loses its meaning.
-    pub const USUAL_US: u64 = 2_000_000;
+    pub const USUAL_US: u64 = 10_000_000;
     /// Not hearing of a worker for so long is knowing nothing.
-    pub const FORGOTTEN_US: u64 = 10_000_000;
+    pub const FORGOTTEN_US: u64 = 60_000_000;
 
     /// A request left for the worker.
     pub fn sent(&mut self) {

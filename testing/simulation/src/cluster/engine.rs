@@ -2,12 +2,12 @@ use std::rc::Rc;
 
 use forebay_placement::{Candidate, QueueView};
 
-use crate::cluster::concurrency::InFlight;
+use crate::cluster::concurrency::{Concurrent, InFlight};
 use crate::cluster::events::{Event, Events};
 use crate::cluster::routing::{Client, Table};
 use crate::cluster::worker::{Has, Worker};
 use crate::cluster::{ClusterSettings, Fact, Observer, Routing};
-use crate::decide::{Planner, State};
+use crate::decide::{Planner, State, Steps};
 use crate::metrics::{Measures, Outcome};
 use crate::random::Random;
 use crate::workload::{Micros, Query};
@@ -183,10 +183,8 @@ impl<'a, O: Observer> Engine<'a, O> {
             }
             Event::Fresh { segment } => {
                 self.known = self.known.max(segment as usize + 1);
-                for worker in self.decide.fresh(segment) {
-                    self.load(segment, worker);
-                }
-                self.table_is_old = true;
+                let steps = self.decided(&[], None, |decide, state| decide.fresh(state, segment));
+                self.carry_out(&steps);
             }
             Event::Window => self.window(),
         }
@@ -350,31 +348,38 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
         let concurrency = self.in_flight.as_mut().map(|in_flight| in_flight.take(self.cluster.window));
         let counts = std::mem::replace(&mut self.counts, vec![0; self.holders.len()]);
-        let state = State {
-            now: self.now,
-            known: self.known,
-            counts: &counts,
-            concurrency: concurrency.as_deref(),
-            workers: &self.workers,
-            cluster: self.cluster,
-        };
-        let changes = self.decide.plan(&state);
-        for &(segment, worker) in &changes.collect {
-            self.delete(segment, worker);
-            self.observer.see(self.now, Fact::Collected { segment, worker });
-        }
-        for &(segment, worker) in &changes.delete {
-            self.delete(segment, worker);
-            self.observer.see(self.now, Fact::Deleted { segment, worker });
-        }
-        for &(segment, worker) in &changes.load {
-            self.load(segment, worker);
-        }
+        let steps = self.decided(&counts, concurrency.as_deref(), Planner::plan);
+        self.carry_out(&steps);
         for worker in &mut self.workers {
             (worker.served, worker.served_time) = (0, 0);
         }
+        self.measures.planned(self.now, steps.planned, self.known);
+    }
+
+    /// What the coordinator decides about things as they are.
+    fn decided(
+        &mut self,
+        counts: &[u64],
+        concurrency: Option<&[Concurrent]>,
+        how: impl FnOnce(&mut Planner, &State<'_>) -> Steps,
+    ) -> Steps {
+        let (now, known) = (self.now, self.known);
+        how(self.decide, &State { now, known, counts, concurrency, workers: &self.workers, cluster: self.cluster })
+    }
+
+    fn carry_out(&mut self, steps: &Steps) {
+        for &(segment, worker) in &steps.collect {
+            self.delete(segment, worker);
+            self.observer.see(self.now, Fact::Collected { segment, worker });
+        }
+        for &(segment, worker) in &steps.delete {
+            self.delete(segment, worker);
+            self.observer.see(self.now, Fact::Deleted { segment, worker });
+        }
+        for &(segment, worker) in &steps.load {
+            self.load(segment, worker);
+        }
         self.table_is_old = true;
-        self.measures.planned(self.now, changes.planned, self.known);
     }
 
     fn poll(&mut self, client: u32) {
@@ -390,7 +395,7 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     fn renew_table(&mut self) {
         let version = self.table.version + 1;
-        let routes = self.decide.routes(&self.workers, &self.holders);
+        let routes = self.decide.routes(self.now, &self.workers, &self.holders);
         for (segment, routes) in routes.iter().enumerate() {
             for &(worker, _) in routes {
                 self.observer.see(self.now, Fact::Named { version, segment: segment as u32, worker });

@@ -1,0 +1,102 @@
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use forebay_simulation::{NAMES, Recorded, Row, Scenario, Workload, chart, compare, csv, named};
+use forebay_types::{Error, Result, ResultExt};
+
+use crate::cli::GetafixArgs;
+use crate::exit::Outcome;
+use crate::output::Output;
+
+/// What is compared when nothing is said.
+const USUAL: [&str; 7] =
+    ["getafix", "getafix-2", "getafix-paper", "scarlett", "uniform-equal", "uniform-2-jsq", "uniform-2-jsq-answers"];
+
+/// Compares ways to lead a cluster in a scenario.
+pub(crate) fn run(args: &GetafixArgs) -> Outcome {
+    let mut output = Output::new(args.json);
+    if args.scenario == "list" {
+        let rows: Vec<Vec<String>> = NAMES.iter().map(|(name, what)| vec![(*name).into(), (*what).into()]).collect();
+        output.table(&["scenario", "what"], &[], &rows)?;
+        return output.finish();
+    }
+    let scenario = scenario(args)?;
+    let ways = if args.ways.is_empty() { USUAL.map(String::from).to_vec() } else { args.ways.clone() };
+    let rows = compare(&scenario, &ways, u64::from(args.seeds))?;
+    if let Some(file) = &args.csv {
+        write(file, &csv(&rows))?;
+    }
+    if let Some(file) = &args.svg {
+        write(file, &chart(&title(args, &scenario), &rows).svg())?;
+    }
+    if args.json {
+        rows.iter().try_for_each(|row| output.record(row))?;
+    } else {
+        let titles = ["way", "replicas", "p50 ms", "p95 ms", "p99 ms", "loads/window", "stalled", "busiest"];
+        let lines: Vec<Vec<String>> = rows.iter().map(line).collect();
+        output.table(&titles, &[1, 2, 3, 4, 5, 6, 7], &lines)?;
+    }
+    output.finish()
+}
+
+/// The scenario of that name with what the other options change.
+fn scenario(args: &GetafixArgs) -> Result<Scenario> {
+    let mut scenario = named(&args.scenario).ok_or_else(|| {
+        let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+        Error::invalid(format!("{:?} is no scenario: use list, {}", args.scenario, names.join(", ")))
+    })?;
+    if let Some(file) = &args.trace {
+        let text = fs::read_to_string(file).map_err(Error::from).context(|| file.display().to_string())?;
+        scenario.workload = Workload::Recorded(Recorded::parse(&text).context(|| file.display().to_string())?);
+    }
+    if let Workload::Synthetic(load) = &mut scenario.workload {
+        load.segments = args.segments.map_or(load.segments, |segments| segments as usize);
+        load.theta = args.zipf.unwrap_or(load.theta);
+        if !(0.0..=10.0).contains(&load.theta) {
+            return Err(Error::invalid(format!("a Zipf exponent of {} is out of range: use 0 to 10", load.theta)));
+        }
+    }
+    let micros = |time: Duration| time.as_micros() as u64;
+    let cluster = &mut scenario.cluster;
+    cluster.workers = args.workers.map_or(cluster.workers, |workers| workers as usize);
+    cluster.clients = args.clients.map_or(cluster.clients, |clients| clients as usize);
+    cluster.room = args.room.map(|room| room as usize).or(cluster.room);
+    cluster.window = args.window.map_or(cluster.window, micros);
+    cluster.poll = args.poll.map_or(cluster.poll, micros);
+    if let Some(windows) = args.windows {
+        (cluster.windows, cluster.warm_up) = (u64::from(windows), u64::from(windows.div_ceil(5)));
+    }
+    if cluster.window < 1_000_000 || cluster.poll < 10_000 {
+        return Err(Error::invalid("a window is at least 1s, and a client polls at most every 10ms: use longer ones"));
+    }
+    scenario.utilisation = args.utilisation.unwrap_or(scenario.utilisation);
+    if !(scenario.utilisation > 0.0 && scenario.utilisation <= 10.0) {
+        return Err(Error::invalid(format!("a utilisation of {} is none: use a share as in 0.7", scenario.utilisation)));
+    }
+    Ok(scenario)
+}
+
+fn title(args: &GetafixArgs, scenario: &Scenario) -> String {
+    let what = args.trace.as_ref().map_or(args.scenario.clone(), |file| file.display().to_string());
+    let (workers, segments) = (scenario.cluster.workers, scenario.segments_in_all());
+    format!("{what}: {workers} workers, {segments} segments, utilisation {}", scenario.utilisation)
+}
+
+fn line(row: &Row) -> Vec<String> {
+    let outcome = &row.outcome;
+    vec![
+        row.way.clone(),
+        format!("{:.2}", outcome.storage),
+        format!("{:.1}", outcome.p50_ms),
+        format!("{:.1}", outcome.p95_ms),
+        format!("{:.1}", outcome.p99_ms),
+        format!("{:.1}", outcome.loads),
+        outcome.stalled.to_string(),
+        format!("{:.0} %", outcome.busiest * 100.0),
+    ]
+}
+
+fn write(file: &Path, text: &str) -> Result<()> {
+    fs::write(file, text).map_err(Error::from).context(|| format!("can't write {}", file.display()))
+}

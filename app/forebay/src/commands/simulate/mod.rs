@@ -1,0 +1,13 @@
+//! Runs the decision code in a model of a cluster.
+
+mod getafix;
+
+use crate::cli::SimulateCommand;
+use crate::exit::Outcome;
+
+/// Runs a simulation; no cluster is needed.
+pub(crate) fn run(command: SimulateCommand) -> Outcome {
+    match command {
+        SimulateCommand::Getafix(args) => getafix::run(&args),
+    }
+}

@@ -1,0 +1,97 @@
+use forebay_placement::{Concurrency, Policy};
+use forebay_types::{Error, Result};
+use serde::Serialize;
+
+use crate::cluster::{Knowledge, Routing};
+use crate::decide::Leading;
+use crate::metrics::Outcome;
+use crate::scenario::{Scenario, Way};
+
+/// The ways that have names, and what each is. A scenario is compared in this order.
+pub const WAYS: [(&str, &str); 10] = [
+    ("getafix", "the default: sticky plan with slack, spread, two choices by what answers tell of queues"),
+    ("getafix-2", "the same with two replicas of each segment at least"),
+    ("getafix-without-garbage", "the default without garbage collection, which only matters where room is scarce"),
+    ("getafix-paper", "the paper's plan, its routing table"),
+    ("getafix-paper-random", "the paper's plan, any replica"),
+    ("scarlett", "replicas by peak concurrency, any replica"),
+    ("scarlett-mean", "replicas by mean concurrency, any replica"),
+    ("uniform-equal", "as many replicas of every segment as getafix stores on average, any replica"),
+    ("uniform-2-jsq", "two replicas of every segment, the shorter queue by perfect knowledge"),
+    ("uniform-2-jsq-answers", "the same by what answers tell"),
+];
+
+/// A way by its name: one of [`WAYS`], `getafix-N` with N replicas of each segment at least, or `uniform-N` with N. `uniform-equal` depends on a run of
+/// `getafix`, and is what [`compare`] makes of it.
+pub fn way(name: &str) -> Result<Way> {
+    let by = |policy: Policy, routing: Routing| Way { leading: Leading::by(policy), routing };
+    let scarlett = |concurrency| by(Policy::Scarlett { concurrency, delta: 1, budget: None }, Routing::RANDOM);
+    let answers = Routing { knowledge: Knowledge::Answers, ..Routing::SHORTEST };
+    Ok(match name {
+        "getafix" => by(Policy::Getafix, Routing::CLIENT),
+        "getafix-without-garbage" => {
+            let way = by(Policy::Getafix, Routing::CLIENT);
+            Way { leading: Leading { garbage_from: None, ..way.leading }, ..way }
+        }
+        "getafix-paper" => by(Policy::GetafixPaper, Routing::TABLE),
+        "getafix-paper-random" => by(Policy::GetafixPaper, Routing::RANDOM),
+        "scarlett" => scarlett(Concurrency::Peak),
+        "scarlett-mean" => scarlett(Concurrency::Mean),
+        _ => {
+            if let Some(minimum) = name.strip_prefix("getafix-").and_then(|n| n.parse().ok()) {
+                let way = by(Policy::Getafix, Routing::CLIENT);
+                return Ok(Way { leading: Leading { minimum, ..way.leading }, ..way });
+            }
+            let (number, routing) = match name.strip_prefix("uniform-").unwrap_or_default() {
+                number if number.ends_with("-jsq") => (number.trim_end_matches("-jsq"), Routing::SHORTEST),
+                number if number.ends_with("-jsq-answers") => (number.trim_end_matches("-jsq-answers"), answers),
+                number => (number, Routing::RANDOM),
+            };
+            let Some(replicas) = number.parse().ok().filter(|n| (1.0..1e4).contains(n)) else {
+                let names: Vec<&str> = WAYS.iter().map(|(name, _)| *name).collect();
+                let message = format!("{name:?} is no way: use getafix-N or uniform-N with N replicas, or {}", names.join(", "));
+                return Err(Error::invalid(message));
+            };
+            by(Policy::Uniform { replicas }, routing)
+        }
+    })
+}
+
+/// A way and what came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The way's name.
+    pub way: String,
+    /// The middle over the seeds.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// Runs a scenario in each of the ways, with seeds 1 to `seeds`.
+pub fn compare(scenario: &Scenario, names: &[String], seeds: u64) -> Result<Vec<Row>> {
+    let mut own: Option<Outcome> = None;
+    let mut rows = Vec::new();
+    for name in names {
+        let way = if name == "uniform-equal" {
+            let own = match &own {
+                Some(own) => own.clone(),
+                None => scenario.middle(&way("getafix")?, seeds),
+            };
+            equal_to(&own, scenario)
+        } else {
+            way(name)?
+        };
+        let outcome = scenario.middle(&way, seeds);
+        if name == "getafix" {
+            own = Some(outcome.clone());
+        }
+        rows.push(Row { way: name.clone(), outcome });
+    }
+    Ok(rows)
+}
+
+/// Uniform replication with as many replicas as 75 of 100 windows of `own` ended with (Getafix, section 5.4).
+pub(crate) fn equal_to(own: &Outcome, scenario: &Scenario) -> Way {
+    let replicas = (own.replicas_p75 / scenario.segments_in_all() as f64).max(1.0);
+    Way { leading: Leading::by(Policy::Uniform { replicas }), routing: Routing::RANDOM }
+}

@@ -1,0 +1,143 @@
+//! Figures of the paper, redrawn from our own runs.
+
+use forebay_types::Result;
+
+use crate::chart::{Chart, Line};
+use crate::compare::{named, way};
+use crate::metrics::Outcome;
+use crate::scenario::{Scenario, Way};
+
+/// The figures as (name of a file without its ending, chart), each point the middle of seeds 1 to `seeds`.
+pub fn figures(seeds: u64) -> Result<Vec<(&'static str, Chart)>> {
+    let draw = Draw { seeds };
+    Ok(vec![
+        ("knee", draw.knee()?),
+        ("storage-p50", draw.storage("p50", |outcome| outcome.p50_ms)?),
+        ("storage-p99", draw.storage("p99", |outcome| outcome.p99_ms)?),
+        ("utilisation", draw.utilisation()?),
+        ("garbage", draw.garbage()?),
+        ("polling", draw.polling()?),
+    ])
+}
+
+struct Draw {
+    seeds: u64,
+}
+
+/// A scenario that is known.
+fn place(name: &str) -> Result<Scenario> {
+    named(name).ok_or_else(|| forebay_types::Error::internal(format!("there is no scenario {name:?}")))
+}
+
+impl Draw {
+    fn run(&self, place: &Scenario, way: &Way) -> Outcome {
+        place.middle(way, self.seeds)
+    }
+
+    /// Figure 1: how many replicas of everything are enough depends on workers and rate.
+    fn knee(&self) -> Result<Chart> {
+        let mut lines = Vec::new();
+        for (workers, utilisation) in [(10, 0.7), (15, 0.5), (15, 0.7), (15, 0.8), (25, 0.7)] {
+            let place = Scenario::new(workers, 100, utilisation, 0.99);
+            let mut points = Vec::new();
+            for replicas in [1, 2, 3, 4, 5, 6, 8, 10] {
+                points.push((f64::from(replicas), self.run(&place, &way(&format!("uniform-{replicas}"))?).p99_ms));
+            }
+            lines.push(Line { name: format!("{workers} workers, {utilisation} busy"), points });
+        }
+        let own = self.run(&place("paper")?, &way("getafix")?);
+        lines.push(Line { name: "getafix, 15 at 0.7".into(), points: vec![(own.storage, own.p99_ms)] });
+        Ok(chart("Uniform replication: the knee moves with workers and rate", "replicas a segment", "p99, ms", lines))
+    }
+
+    /// Figure 12: storage against latency.
+    fn storage(&self, name: &str, of: fn(&Outcome) -> f64) -> Result<Chart> {
+        let place = place("paper")?;
+        let mut lines = Vec::new();
+        for (title, prefix, suffix, steps) in [
+            ("getafix, 1 to 4 at least", "getafix", "", vec!["1", "2", "3", "4"]),
+            ("uniform, any replica", "uniform", "", vec!["1", "1.5", "2", "3", "4", "6", "8"]),
+            ("uniform, jsq by answers", "uniform", "-jsq-answers", vec!["1", "1.5", "2", "3", "4", "6", "8"]),
+            ("uniform, jsq, perfect", "uniform", "-jsq", vec!["1", "1.5", "2", "3", "4", "6", "8"]),
+        ] {
+            let mut points = Vec::new();
+            for step in steps {
+                let outcome = self.run(&place, &way(&format!("{prefix}-{step}{suffix}"))?);
+                points.push((outcome.storage, of(&outcome)));
+            }
+            lines.push(Line { name: title.into(), points });
+        }
+        for (title, name) in
+            [("getafix-paper", "getafix-paper"), ("scarlett, peak", "scarlett"), ("scarlett, mean", "scarlett-mean")]
+        {
+            let outcome = self.run(&place, &way(name)?);
+            lines.push(Line { name: title.into(), points: vec![(outcome.storage, of(&outcome))] });
+        }
+        Ok(chart(
+            "Storage against latency: 15 workers, 100 segments, 0.7 busy",
+            "replicas a segment",
+            &format!("{name}, ms"),
+            lines,
+        ))
+    }
+
+    fn utilisation(&self) -> Result<Chart> {
+        let mut lines = Vec::new();
+        for name in ["getafix", "getafix-2", "getafix-paper", "scarlett", "uniform-2", "uniform-2-jsq"] {
+            let mut points = Vec::new();
+            for percent in [30, 40, 50, 60, 70, 80, 90] {
+                let place = Scenario { utilisation: f64::from(percent) / 100.0, ..place("paper")? };
+                points.push((f64::from(percent), self.run(&place, &way(name)?).p99_ms));
+            }
+            lines.push(Line { name: name.into(), points });
+        }
+        Ok(chart("Latency against load: 15 workers, 100 segments", "percent of capacity asked for", "p99, ms", lines))
+    }
+
+    /// Garbage collection by what workers have room for: it gains less the more room there is.
+    fn garbage(&self) -> Result<Chart> {
+        let mut lines = Vec::new();
+        for name in ["getafix", "getafix-without-garbage", "getafix-paper"] {
+            let mut points = Vec::new();
+            for room in [26, 28, 32, 36, 40, 50, 60] {
+                let mut place = place("room")?;
+                place.cluster.room = Some(room);
+                points.push((room as f64, self.run(&place, &way(name)?).p95_ms));
+            }
+            lines.push(Line { name: name.into(), points });
+        }
+        Ok(chart(
+            "Garbage collection: 3 workers, 60 segments and 20 that come",
+            "segments a worker has room for",
+            "p95, ms",
+            lines,
+        ))
+    }
+
+    /// Figure 15: how often clients poll.
+    fn polling(&self) -> Result<Chart> {
+        let mut lines = Vec::new();
+        let breaks = |way: Way| Way { leading: crate::Leading { make_before_break: false, ..way.leading }, ..way };
+        for (title, scenario, way) in [
+            ("getafix", "paper", way("getafix")?),
+            ("getafix-paper", "paper", way("getafix-paper")?),
+            ("..., break before make", "paper", breaks(way("getafix-paper")?)),
+            ("getafix, hot", "hot", way("getafix")?),
+            ("getafix, new segments", "fresh", way("getafix")?),
+            ("getafix-paper, new segm.", "fresh", way("getafix-paper")?),
+        ] {
+            let mut points = Vec::new();
+            for secs in [1, 5, 10, 20, 30, 40, 60] {
+                let mut place = place(scenario)?;
+                place.cluster.poll = secs * 1_000_000;
+                points.push((secs as f64, self.run(&place, &way).p99_ms));
+            }
+            lines.push(Line { name: title.into(), points });
+        }
+        Ok(chart("How often clients ask for the routing table", "seconds between polls", "p99, ms", lines))
+    }
+}
+
+fn chart(title: &str, x: &str, y: &str, lines: Vec<Line>) -> Chart {
+    Chart { title: title.into(), x: x.into(), y: y.into(), lines }
+}

@@ -1,0 +1,6 @@
+//! The model of a cluster: its queues against theory, its seeds, and an oracle that watches the decisions.
+
+mod oracle;
+mod runs;
+mod safety;
+mod workloads;

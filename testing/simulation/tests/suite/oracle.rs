@@ -1,0 +1,148 @@
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use forebay_simulation::{Fact, Micros, Observer};
+
+/// Knows from what happened, and not from the cluster's own books, who has what, and panics at what must never be.
+pub struct Oracle {
+    /// How long after it was replaced a client may still go by a table.
+    poll: Micros,
+    loading: HashSet<(u32, u32)>,
+    held: HashSet<(u32, u32)>,
+    asked: HashMap<u64, usize>,
+    accepted: HashMap<u64, usize>,
+    ends: HashMap<u64, Micros>,
+    /// The latest ones, the oldest first.
+    tables: VecDeque<Table>,
+    tables_of_clients: HashMap<u32, u64>,
+    /// Segments that lost a replica by the plan that is being carried out, and when that was.
+    deleted: HashMap<u32, Micros>,
+    pub collected: usize,
+    pub deletions: usize,
+    pub loads: usize,
+    pub answered: usize,
+}
+
+/// A routing table that clients may go by.
+struct Table {
+    version: u64,
+    made: Micros,
+    /// (segment, worker)
+    names: HashSet<(u32, u32)>,
+}
+
+impl Oracle {
+    pub fn new(poll: Micros) -> Self {
+        Self {
+            poll,
+            loading: HashSet::new(),
+            held: HashSet::new(),
+            asked: HashMap::new(),
+            accepted: HashMap::new(),
+            ends: HashMap::new(),
+            tables: VecDeque::new(),
+            tables_of_clients: HashMap::new(),
+            deleted: HashMap::new(),
+            collected: 0,
+            deletions: 0,
+            loads: 0,
+            answered: 0,
+        }
+    }
+
+    /// Nobody may be left without an answer when a run is over.
+    pub fn ended(&self) {
+        assert!(self.asked.is_empty(), "{} queries were not answered", self.asked.len());
+    }
+
+    fn access(&mut self, query: u64, end: Micros) {
+        let accepted = self.accepted.entry(query).or_default();
+        *accepted += 1;
+        assert!(*accepted <= self.asked[&query], "query {query} had an access answered twice");
+        let last = self.ends.entry(query).or_default();
+        *last = end.max(*last);
+    }
+
+    fn drop_replica(&mut self, segment: u32, worker: u32) {
+        assert!(
+            self.held.remove(&(segment, worker)) || self.loading.remove(&(segment, worker)),
+            "worker {worker} was to delete segment {segment}, which it doesn't have"
+        );
+    }
+
+    fn deleted(&mut self, now: Micros, segment: u32, worker: u32) {
+        self.deletions += 1;
+        let last = self.deleted.insert(segment, now);
+        assert_ne!(last, Some(now), "a run deleted two replicas of segment {segment}");
+        self.drop_replica(segment, worker);
+        let left = self.held.iter().filter(|(held, _)| *held == segment).count();
+        assert!(left > 0, "segment {segment} has no replica left after worker {worker} deleted its own");
+        assert!(
+            !self.loading.iter().any(|(loading, _)| *loading == segment),
+            "worker {worker} deleted segment {segment} while its successor was loading"
+        );
+        for (client, version) in &self.tables_of_clients {
+            let table = self.tables.iter().find(|table| table.version == *version);
+            assert!(
+                !table.is_some_and(|table| table.names.contains(&(segment, worker))),
+                "worker {worker} deleted segment {segment}, which client {client} asks it for by table {version}"
+            );
+        }
+    }
+}
+
+impl Observer for Oracle {
+    fn see(&mut self, now: Micros, fact: Fact) {
+        match fact {
+            Fact::Asked { query, accesses } => {
+                assert_eq!(self.asked.insert(query, accesses), None);
+            }
+            Fact::Accepted { query, segment, worker, done } => {
+                assert!(self.held.contains(&(segment, worker)), "worker {worker} answered for segment {segment} without it");
+                assert!(done > now, "an access takes time");
+                self.access(query, done);
+            }
+            Fact::PassedThrough { query, .. } => self.access(query, now),
+            Fact::Answered { query, done } => {
+                let asked = self.asked.remove(&query).expect("it was asked");
+                assert_eq!(self.accepted.remove(&query), Some(asked), "query {query} was answered in part");
+                assert!(Some(done) >= self.ends.remove(&query), "query {query} was answered before its last access");
+                self.answered += 1;
+            }
+            Fact::Loading { segment, worker } => {
+                assert!(!self.held.contains(&(segment, worker)), "worker {worker} loads segment {segment}, which it has");
+                assert!(self.loading.insert((segment, worker)), "worker {worker} loads segment {segment} twice");
+                self.loads += 1;
+            }
+            Fact::Loaded { segment, worker } => {
+                // At the start workers have segments that they didn't load.
+                if !self.loading.remove(&(segment, worker)) {
+                    assert_eq!(now, 0, "worker {worker} has segment {segment} without loading it");
+                }
+                self.held.insert((segment, worker));
+            }
+            Fact::Deleted { segment, worker } => self.deleted(now, segment, worker),
+            Fact::Collected { segment, worker } => {
+                self.collected += 1;
+                self.drop_replica(segment, worker);
+            }
+            Fact::Named { version, segment, worker } => {
+                if self.tables.back().is_none_or(|last| last.version != version) {
+                    self.tables.push_back(Table { version, made: now, names: HashSet::new() });
+                    let oldest = now.saturating_sub(2 * self.poll);
+                    while self.tables.len() > 2 && self.tables[1].made < oldest {
+                        self.tables.pop_front();
+                    }
+                }
+                assert!(
+                    self.held.contains(&(segment, worker)),
+                    "a table names worker {worker} for segment {segment}, not there yet"
+                );
+                self.tables.back_mut().expect("one was put there").names.insert((segment, worker));
+            }
+            Fact::Polled { client, version } => {
+                self.tables_of_clients.insert(client, version);
+            }
+            Fact::Planned { .. } => {}
+        }
+    }
+}
