@@ -18,6 +18,7 @@ mod bound;
 mod capacity;
 mod changes;
 mod copies;
+mod crowded;
 mod dice;
 mod fit;
 mod forest;

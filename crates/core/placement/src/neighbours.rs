@@ -3,7 +3,7 @@ use crate::Snapshot;
 /// How far a neighbour is looked for on either side: queries read intervals of about a day of hours.
 const REACH_MAX: usize = 24;
 /// Score of the next neighbour on the same worker; that of others falls with their distance.
-const NEXT: u32 = 240;
+pub(crate) const NEXT: u32 = 240;
 
 /// Which segments are read together: those of one dataset, the nearer in order the more.
 ///

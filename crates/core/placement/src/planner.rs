@@ -1,6 +1,7 @@
 use crate::baseline::{scarlett, uniform};
 use crate::capacity::capacities;
 use crate::copies::add_copies;
+use crate::crowded::{crowding, without_crowded};
 use crate::fit::{Fit, fit};
 use crate::forest::cut_cycles;
 use crate::matching::relabel;
@@ -8,6 +9,9 @@ use crate::packing::{Packing, Piece};
 use crate::repack::{Price, repack};
 use crate::sticky::Sticky;
 use crate::{Plan, PlanSettings, Policy, Snapshot};
+
+/// Moves for less crowding must reduce it by one part in so many.
+const WORTH_PART: u128 = 100;
 
 /// Plans replicas, their workers and routing: a function of its arguments alone.
 ///
@@ -45,9 +49,26 @@ pub fn plan(snapshot: &Snapshot<'_>, settings: &PlanSettings) -> Plan {
     Plan::of(snapshot, capacity, packing)
 }
 
-/// The default: what wants copies first, then the others where they are held or apart from what is read with them, then
+/// The default, tried once with everything where it is and once without what is crowded there: what wants copies first, then the others where they are held or apart from what is read with them, then
 /// splits are taken back where that costs less than it saves, and parts are exchanged so that less moves.
 fn sticky(snapshot: &Snapshot<'_>, packing: &mut Packing, settings: &PlanSettings) {
+    if let Some(stays) = without_crowded(snapshot, &packing.room) {
+        let mut apart = packing.clone();
+        settle(&Snapshot { held: &stays, ..*snapshot }, &mut apart, settings);
+        settle(snapshot, packing, settings);
+        // What moves must gain by it, or it would move again and again.
+        let crowded = crowding(snapshot, packing);
+        if (apart.left.len(), apart.replicas()) <= (packing.left.len(), packing.replicas())
+            && crowding(snapshot, &apart) < crowded - crowded / WORTH_PART
+        {
+            *packing = apart;
+        }
+    } else {
+        settle(snapshot, packing, settings);
+    }
+}
+
+fn settle(snapshot: &Snapshot<'_>, packing: &mut Packing, settings: &PlanSettings) {
     let (copies, others): (Vec<u32>, Vec<u32>) =
         (0..snapshot.segments.len() as u32).partition(|segment| snapshot.segments[*segment as usize].minimum > 1);
     let mut sticky = Sticky::new(snapshot, packing);
