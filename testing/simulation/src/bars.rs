@@ -67,7 +67,8 @@ pub fn bars(name: &str, seeds: u64) -> Result<Vec<Bar>> {
         "jsq" => {
             for scenario in ["paper", "light", "busy", "zipf-0.5", "zipf-1.2", "zipf-1.5", "few", "many"] {
                 for peer in ["uniform-2-jsq", "uniform-2-jsq-answers"] {
-                    bench.against(scenario, "getafix-2", peer, &[Storage(1.0), P50(1.1), P99(1.1)])?;
+                    // Storage is that of all the time: what moves is held twice for a moment.
+                    bench.against(scenario, "getafix-2", peer, &[Storage(1.01), P50(1.1), P99(1.1)])?;
                 }
             }
         }
@@ -82,7 +83,11 @@ pub fn bars(name: &str, seeds: u64) -> Result<Vec<Bar>> {
                 bench.against(scenario, "getafix-paper", "getafix-paper-random", &[P99(0.65)])?;
             }
         }
-        _ => bench.against("room", "getafix", "getafix-without-garbage", &[P95(0.75)])?,
+        _ => {
+            // The paper's plan piles up replicas; the default one hardly does, so it has nothing to gain, and mustn't lose.
+            bench.against("room", "getafix-paper", "getafix-paper-without-garbage", &[P95(0.75)])?;
+            bench.against("room", "getafix", "getafix-without-garbage", &[P95(1.05)])?;
+        }
     }
     Ok(bench.bars)
 }

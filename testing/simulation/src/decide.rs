@@ -168,7 +168,7 @@ impl Planner {
             collect: Vec::new(),
         };
         self.plan = plan;
-        steps.collect = self.garbage(state, &demands, &named, &steps);
+        steps.collect = self.garbage(state, &demands, &steps);
         steps
     }
 
@@ -195,27 +195,34 @@ impl Planner {
         Holdings::from_pairs(self.segments, self.tables.iter().flat_map(|(_, named)| named.pairs()))
     }
 
-    /// What to drop where a worker has passed its threshold, or would by what it is to load.
-    fn garbage(&self, state: &State<'_>, demands: &[SegmentDemand], named: &Holdings, steps: &Steps) -> Vec<(u32, u32)> {
+    /// What to drop: spare replicas that aren't planned where a worker has passed its threshold, and a segment's last one
+    /// only where what is to be loaded finds no room otherwise.
+    fn garbage(&self, state: &State<'_>, demands: &[SegmentDemand], steps: &Steps) -> Vec<(u32, u32)> {
         let (Some(from), Some(room)) = (self.leading.garbage_from, state.cluster.room) else { return Vec::new() };
+        let mut left: Vec<usize> = (0..state.known)
+            .map(|segment| state.workers.iter().filter(|worker| worker.has[segment] != Has::Nothing).count())
+            .collect();
+        steps.delete.iter().for_each(|(segment, _)| left[*segment as usize] -= 1);
         let mut dropped = Vec::new();
         for (at, worker) in (0..).zip(state.workers) {
+            let has = |segment: &u32| worker.has[*segment as usize] != Has::Nothing && !steps.delete.contains(&(*segment, at));
+            let replica = |segment: u32, stays: bool| {
+                let share = self.plan.holders(segment).iter().find(|share| share.worker == at).map_or(0, |share| share.count);
+                Replica { segment, bytes: 1, share, count: demands[segment as usize].count, stays }
+            };
+            let mine: Vec<u32> = (0..state.known as u32).filter(has).collect();
+            let spare = |segment: u32| left[segment as usize] > 1 && !self.plan.holds(segment, at);
+            let replicas: Vec<Replica> = mine.iter().map(|segment| replica(*segment, !spare(*segment))).collect();
+            let mut mine_dropped = garbage(&replicas, room as u64, from);
             let coming = steps.load.iter().filter(|load| load.1 == at).count();
-            if (worker.replicas + coming) as f64 <= from * room as f64 {
-                continue;
-            }
-            let replicas: Vec<Replica> = (0..state.known as u32)
-                .filter(|segment| worker.has[*segment as usize] != Has::Nothing && !steps.delete.contains(&(*segment, at)))
-                .map(|segment| Replica {
-                    segment,
-                    bytes: 1,
-                    share: self.plan.holders(segment).iter().find(|share| share.worker == at).map_or(0, |share| share.count),
-                    count: demands[segment as usize].count,
-                    stays: named.holds(segment, at),
-                })
+            let replicas: Vec<Replica> = mine
+                .iter()
+                .filter(|segment| !mine_dropped.contains(segment))
+                .map(|segment| replica(*segment, self.plan.holds(*segment, at)))
                 .collect();
-            let room_left = (room as f64 * from - coming as f64).max(0.0);
-            dropped.extend(garbage(&replicas, room as u64, room_left / room as f64).into_iter().map(|segment| (segment, at)));
+            mine_dropped.extend(garbage(&replicas, room as u64, 1.0 - coming as f64 / room as f64));
+            mine_dropped.iter().for_each(|segment| left[*segment as usize] -= 1);
+            dropped.extend(mine_dropped.into_iter().map(|segment| (segment, at)));
         }
         dropped
     }

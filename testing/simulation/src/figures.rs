@@ -97,7 +97,7 @@ impl Draw {
     /// Garbage collection by what workers have room for: it gains less the more room there is.
     fn garbage(&self) -> Result<Chart> {
         let mut lines = Vec::new();
-        for name in ["getafix", "getafix-without-garbage", "getafix-paper"] {
+        for name in ["getafix", "getafix-paper", "getafix-paper-without-garbage"] {
             let mut points = Vec::new();
             for room in [26, 28, 32, 36, 40, 50, 60] {
                 let mut place = place("room")?;

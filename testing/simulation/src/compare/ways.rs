@@ -8,11 +8,12 @@ use crate::metrics::Outcome;
 use crate::scenario::{Scenario, Way};
 
 /// The ways that have names, and what each is. A scenario is compared in this order.
-pub const WAYS: [(&str, &str); 10] = [
+pub const WAYS: [(&str, &str); 11] = [
     ("getafix", "the default: sticky plan with slack, spread, two choices by what answers tell of queues"),
     ("getafix-2", "the same with two replicas of each segment at least"),
     ("getafix-without-garbage", "the default without garbage collection, which only matters where room is scarce"),
     ("getafix-paper", "the paper's plan, its routing table"),
+    ("getafix-paper-without-garbage", "the same without garbage collection"),
     ("getafix-paper-random", "the paper's plan, any replica"),
     ("scarlett", "replicas by peak concurrency, any replica"),
     ("scarlett-mean", "replicas by mean concurrency, any replica"),
@@ -29,10 +30,8 @@ pub fn way(name: &str) -> Result<Way> {
     let answers = Routing { knowledge: Knowledge::Answers, ..Routing::SHORTEST };
     Ok(match name {
         "getafix" => by(Policy::Getafix, Routing::CLIENT),
-        "getafix-without-garbage" => {
-            let way = by(Policy::Getafix, Routing::CLIENT);
-            Way { leading: Leading { garbage_from: None, ..way.leading }, ..way }
-        }
+        "getafix-without-garbage" => without_garbage(by(Policy::Getafix, Routing::CLIENT)),
+        "getafix-paper-without-garbage" => without_garbage(by(Policy::GetafixPaper, Routing::TABLE)),
         "getafix-paper" => by(Policy::GetafixPaper, Routing::TABLE),
         "getafix-paper-random" => by(Policy::GetafixPaper, Routing::RANDOM),
         "scarlett" => scarlett(Concurrency::Peak),
@@ -55,6 +54,10 @@ pub fn way(name: &str) -> Result<Way> {
             by(Policy::Uniform { replicas }, routing)
         }
     })
+}
+
+fn without_garbage(way: Way) -> Way {
+    Way { leading: Leading { garbage_from: None, ..way.leading }, ..way }
 }
 
 /// A way and what came of it.
