@@ -2,7 +2,7 @@ use forebay_simulation::{Scenario, Workload, compare, csv, named, way};
 
 fn short(scenario: &str) -> Scenario {
     let mut place = named(scenario).expect("the scenario is known");
-    (place.cluster.windows, place.cluster.warm_up) = (6, 2);
+    (place.cluster.windows, place.cluster.warm_up) = (4, 1);
     place
 }
 
@@ -19,7 +19,7 @@ fn a_run_is_a_function_of_its_seed() {
 fn a_single_worker_queues_as_theory_says() {
     for utilisation in [0.3, 0.6, 0.8] {
         let mut place = Scenario::new(1, 1, utilisation, 0.99);
-        place.cluster.windows = 200;
+        place.cluster.windows = 60;
         let outcome = place.run(&way("uniform-1").expect("it is known"), 1);
         let expected = 10.0 + 10.0 * utilisation / (2.0 * (1.0 - utilisation));
         assert!((outcome.mean_ms / expected - 1.0).abs() < 0.1, "{} and {expected} ms", outcome.mean_ms);
@@ -40,7 +40,7 @@ fn slower_workers_serve_less_and_stragglers_cost() {
 fn every_scenario_and_way_that_has_a_name_runs() {
     for (name, _) in forebay_simulation::NAMES {
         let mut place = short(name);
-        (place.cluster.windows, place.utilisation) = (3, 0.2);
+        (place.cluster.windows, place.utilisation) = (2, 0.1);
         place.cluster.warm_up = 1;
         let ways: Vec<String> = forebay_simulation::WAYS.iter().map(|(way, _)| (*way).to_string()).collect();
         let rows = compare(&place, &ways, 1).expect("all are known");
