@@ -10,7 +10,8 @@ use super::id::{LayerId, LayerKind};
 use super::set::{LayerSet, write_array};
 use super::shape::{Shape, rate_place};
 use super::sliced::{Sliced, Slot};
-use crate::base::{Base, dictionary_of};
+use super::texts::{Sink, Text, gather};
+use crate::base::Base;
 use crate::keys::KeyIndex;
 use crate::model::alphabet::Meaning;
 use crate::model::key::Key;
@@ -18,9 +19,9 @@ use crate::part;
 use crate::psi::Place;
 use crate::query::index::IndexWriter;
 use crate::query::interval;
-use crate::record::blocks::{self, BLOCK_RECORDS, BlockWriter};
+use crate::record::blocks::{self, BLOCK_RECORDS};
 use crate::record::output::Record;
-use crate::record::{body, plain, varint};
+use crate::record::plain;
 
 /// Records of a step: a fraction of a second's work.
 const STEP_RECORDS: u32 = 4096;
@@ -31,25 +32,16 @@ const CHAINS: usize = BLOCK_RECORDS as usize;
 ///
 /// The steps may run in any order and on any threads; then the parts are written.
 pub struct LayerBuilder {
-    base: Arc<Base>,
+    pub(super) base: Arc<Base>,
     ids: Vec<LayerId>,
     isa: Vec<Sliced>,
     sa: Vec<Sliced>,
     sa_rates: Vec<Sliced>,
     /// Whether each row is wanted, or only those of delimiters.
     every_row: bool,
-    blocks: Vec<Range<u64>>,
-    plain: Vec<Range<u64>>,
+    pub(super) blocks: Vec<Range<u64>>,
+    pub(super) plain: Vec<Range<u64>>,
     texts: Mutex<Vec<Text>>,
-}
-
-/// What one step made of its records' text.
-struct Text {
-    first: u32,
-    frames: Vec<u8>,
-    frame_offsets: Vec<u64>,
-    bodies: Vec<u8>,
-    body_offsets: Vec<u64>,
 }
 
 impl LayerBuilder {
@@ -342,31 +334,6 @@ fn value_at(base: &Base, mut row: u32, bytes: &mut Vec<u8>, symbols: &mut Vec<u8
     }
 }
 
-/// The pieces `range` of all texts back to back, and where each begins.
-fn gather<'t>(
-    texts: &'t [Text],
-    range: Range<u64>,
-    records: u64,
-    of: impl Fn(&'t Text) -> (&'t Vec<u8>, &'t Vec<u64>),
-) -> (Vec<u8>, Vec<u64>) {
-    let (mut bytes, mut offsets) = (Vec::new(), Vec::new());
-    for text in texts {
-        let first = u64::from(text.first) / records;
-        let (source, places) = of(text);
-        let count = places.len() as u64 - 1;
-        let (from, to) = (range.start.max(first), range.end.min(first + count));
-        if from >= to {
-            continue;
-        }
-        let places = &places[(from - first) as usize..=(to - first) as usize];
-        let shift = places[0];
-        let base = bytes.len() as u64;
-        offsets.extend(places[..places.len() - 1].iter().map(|place| place - shift + base));
-        bytes.extend_from_slice(&source[shift as usize..places[places.len() - 1] as usize]);
-    }
-    (bytes, offsets)
-}
-
 /// One chain of the pass.
 #[derive(Default)]
 struct Lane {
@@ -403,53 +370,5 @@ impl Lane {
             }
         }
         true
-    }
-}
-
-/// Where the records of a step go, in order.
-struct Sink<'b> {
-    builder: &'b LayerBuilder,
-    texts: bool,
-    writer: Option<BlockWriter>,
-    text: Text,
-    next: u32,
-    raw: Vec<u8>,
-    body: Vec<u8>,
-}
-
-impl<'b> Sink<'b> {
-    fn new(builder: &'b LayerBuilder, first: u32) -> Self {
-        let writer = (!builder.blocks.is_empty()).then(|| BlockWriter::new(dictionary_of(&builder.base.dictionary)));
-        let texts = writer.is_some() || !builder.plain.is_empty();
-        let text = Text { first, frames: Vec::new(), frame_offsets: Vec::new(), bodies: Vec::new(), body_offsets: Vec::new() };
-        Self { builder, texts, writer, text, next: first, raw: Vec::new(), body: Vec::new() }
-    }
-
-    fn record(&mut self, record: &Record) -> Result<()> {
-        if !self.texts {
-            return Ok(());
-        }
-        let at = u64::from(self.next);
-        self.next += 1;
-        self.body.clear();
-        body::write(record, &mut self.body);
-        self.text.body_offsets.push(self.text.bodies.len() as u64);
-        if self.builder.plain.iter().any(|range| range.contains(&at)) {
-            self.text.bodies.extend_from_slice(&self.body);
-        }
-        let Some(writer) = &mut self.writer else { return Ok(()) };
-        let wanted = self.builder.blocks.iter().any(|range| range.contains(&at));
-        if wanted {
-            varint::write(self.body.len() as u64, &mut self.raw);
-            self.raw.extend_from_slice(&self.body);
-        }
-        if self.next.is_multiple_of(BLOCK_RECORDS) || self.next == self.builder.base.records() {
-            self.text.frame_offsets.push(self.text.frames.len() as u64);
-            if wanted {
-                writer.compress(&self.raw, &mut self.text.frames)?;
-                self.raw.clear();
-            }
-        }
-        Ok(())
     }
 }

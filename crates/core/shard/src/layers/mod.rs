@@ -7,3 +7,4 @@ pub(crate) mod plan;
 pub(crate) mod set;
 pub(crate) mod shape;
 pub(crate) mod sliced;
+pub(crate) mod texts;

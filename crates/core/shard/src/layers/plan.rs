@@ -197,18 +197,20 @@ impl<'b> Model<'b> {
         if count == 0 {
             return 0.0;
         }
-        // Gets: the longest chain, and a little for each symbol of the others.
-        let (mut chain, mut longest, mut whole) = (0.0, 0f64, 0.0);
+        // Gets: about the longest chain, as a norm of all of them, so that the first of two cuts that only help together has
+        // its worth; and a little for each symbol.
+        let (mut chain, mut chains, mut whole) = (0f64, 0f64, 0.0);
         let mut from_sample = vec![0.0; count];
         for (attribute, before) in from_sample.iter_mut().enumerate() {
             if self.isa[attribute] {
+                chains += chain.powi(4);
                 chain = 0.0;
             }
             *before = chain;
             chain += self.length(attribute);
             whole += self.length(attribute);
-            longest = longest.max(chain);
         }
+        let longest = (chains + chain.powi(4)).sqrt().sqrt();
         let with_text = |walked: f64| {
             let blocks = self.blocks * BLOCK_COST.min(walked) + (1.0 - self.blocks) * walked;
             self.plain * PLAIN_COST + (1.0 - self.plain) * blocks

@@ -35,7 +35,6 @@ pub(crate) struct LayerSet {
     /// By the logarithm of the rate.
     pub(crate) sa_rates: Vec<Sliced>,
     pub(crate) isa_rates: Vec<Sliced>,
-    /// A bit for each rate of which all is there (BlowFish's ExistsLayer).
     pub(crate) blocks: Vec<Option<BlockSlice>>,
     pub(crate) blocks_shift: u32,
     pub(crate) plain: Vec<Option<PlainSlice>>,
