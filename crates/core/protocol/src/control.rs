@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use forebay_types::{ErrorKind, ForebayPath, HostId, Mount, MountId, MountName, MountOptions, WorkerId};
+use forebay_types::{ErrorKind, ForebayPath, HostId, Mount, MountId, MountName, MountOptions, ObjectVersion, WorkerId};
 use serde::{Deserialize, Serialize};
 
-use crate::StorageCounters;
+use crate::{Order, OrderEnd, PlacementStatus, RoutesDelta, StorageCounters, WindowReport};
 
 /// What is asked of the coordinator. Every reply is a [`ControlReply`] of the variant named here, or
 /// [`ControlReply::Failed`].
@@ -74,6 +74,16 @@ pub enum ControlRequest {
     },
     /// Everything a person wants to know: [`ControlReply::Status`].
     Status,
+    /// What is new in the routing table: [`ControlReply::Routes`].
+    Routes {
+        /// Version of the table that the asker has; 0 for none.
+        have: u64,
+    },
+    /// Popularity, replicas and routing of the most popular segments: [`ControlReply::Placement`].
+    Placement {
+        /// Segments at most; 1 to 10,000.
+        limit: u32,
+    },
 }
 
 /// A worker as it introduces itself.
@@ -113,6 +123,12 @@ pub struct Heartbeat {
     pub demand: Vec<(MountId, u64)>,
     /// For status and metrics.
     pub report: WorkerReport,
+    /// What was read, once after a window has closed.
+    pub window: Option<WindowReport>,
+    /// How orders ended since the last heartbeat that was answered.
+    pub ended: Vec<OrderEnd>,
+    /// Object versions that were written here or discovered since then.
+    pub fresh: Vec<ObjectVersion>,
 }
 
 /// What a worker knows of itself.
@@ -169,6 +185,8 @@ pub struct ClusterView {
     pub pins: Vec<Pin>,
     /// Live workers, by id.
     pub workers: Vec<WorkerInfo>,
+    /// How often clients ask for view and routing table; none: as they are set.
+    pub poll: Option<Duration>,
 }
 
 /// A pin of the administrator: everything below a path is kept in the tiers.
@@ -239,6 +257,12 @@ pub enum ControlReply {
         shares: Vec<MountShare>,
         /// How long the worker counts as live without another heartbeat.
         lease: Duration,
+        /// The counting period that closed last; a worker that has not reported it does so now.
+        window: u64,
+        /// What it is to hold and to drop, until it says how that ended.
+        orders: Vec<Order>,
+        /// Version of the routing table.
+        routes: u64,
     },
     /// To `MountAdd` and `MountSet`.
     Mount(Mount),
@@ -250,6 +274,10 @@ pub enum ControlReply {
     Status(Box<ClusterStatus>),
     /// To what has no answer but that it is done.
     Done,
+    /// To `Routes`.
+    Routes(RoutesDelta),
+    /// To `Placement`.
+    Placement(Box<PlacementStatus>),
 }
 
 impl ControlReply {

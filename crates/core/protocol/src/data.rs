@@ -172,6 +172,16 @@ pub enum DataRequest {
         /// As in `Read`.
         in_place: bool,
     },
+    /// Those of a segment's pages that the worker holds, for another worker: [`DataReply::Copied`], with the pages as
+    /// payload. Fetches nothing and counts as no read.
+    Copy {
+        /// The segment.
+        segment: SegmentId,
+        /// First page.
+        start: u32,
+        /// Pages from there on; 1 to 16,384.
+        pages: u32,
+    },
 }
 
 /// What is said to a worker without waiting for an answer.
@@ -239,6 +249,15 @@ pub struct Span {
     pub offset: u64,
     /// Bytes.
     pub len: u64,
+}
+
+/// What a worker says about itself with each answer to a read, so that clients route by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hint {
+    /// Reads that it had under way when it answered, this one not among them.
+    pub queue: u32,
+    /// Version of the routing table that it knows; 0 for none.
+    pub routes: u64,
 }
 
 /// One page of a listing.
@@ -311,6 +330,8 @@ pub enum DataReply {
     Read {
         /// A pin and where the bytes are; the payload is empty then.
         in_place: Option<(u64, Span)>,
+        /// How the worker stands.
+        hint: Hint,
     },
     /// To `ReadLatest`: the version, and bytes as in `Read`.
     ReadLatest {
@@ -322,6 +343,8 @@ pub enum DataReply {
         len: u32,
         /// As in `Read`.
         in_place: Option<(u64, Span)>,
+        /// As in `Read`.
+        hint: Hint,
     },
     /// To `Prefetch`.
     Fetched {
@@ -360,6 +383,14 @@ pub enum DataReply {
         len: u32,
         /// As in `Read`.
         in_place: Option<(u64, Span)>,
+        /// As in `Read`.
+        hint: Hint,
+    },
+    /// To `Copy`: runs of pages as (first, count), in order. The payload holds them,
+    /// page after page, the segment's last page padded with zeros.
+    Copied {
+        /// What is held of the pages that were asked for.
+        runs: Vec<(u32, u32)>,
     },
 }
 

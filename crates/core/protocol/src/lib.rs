@@ -8,6 +8,8 @@ mod codec;
 mod control;
 mod data;
 mod frame;
+mod placement;
+mod routes;
 
 pub use codec::{decode, encode};
 pub use control::{
@@ -15,6 +17,8 @@ pub use control::{
     TableDefinition, WorkerInfo, WorkerReport, WorkerState,
 };
 pub use data::{
-    DataNotice, DataReply, DataRequest, Held, InPlaceCount, ListPage, PutCondition, RangeSpec, Span, StorageCounters,
+    DataNotice, DataReply, DataRequest, Held, Hint, InPlaceCount, ListPage, PutCondition, RangeSpec, Span, StorageCounters,
 };
 pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX, PROTOCOL_VERSION};
+pub use placement::{Order, OrderEnd, PlacementStatus, SegmentStatus, SegmentUse, WindowReport};
+pub use routes::{Route, RouteTable, RoutesDelta};

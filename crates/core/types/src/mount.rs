@@ -180,4 +180,8 @@ pub struct MountOptions {
     pub burst: Option<ByteSize>,
     /// How often the mount is listed for new and changed objects; never when not set.
     pub discover: Option<Duration>,
+    /// A new object, written through Forebay or discovered, is brought to one random worker at once, unasked.
+    pub eager: bool,
+    /// Workers that hold each segment that is in use, at least; 1 when not set, 2 below a pin.
+    pub replicas: Option<u32>,
 }

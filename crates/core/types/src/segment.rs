@@ -39,7 +39,7 @@ impl fmt::Debug for SegmentId {
 
 /// What routing hashes: a segment's place in its key, whatever the version, so that an object whose version is not
 /// known yet is asked for where its bytes will be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RouteKey(pub u64);
 
 impl RouteKey {

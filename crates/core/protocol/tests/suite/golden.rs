@@ -1,4 +1,4 @@
-//! Bytes that every build of protocol version 1 must write and read, as docs/specs/protocol.md shows them.
+//! Bytes that every build of protocol version 2 must write and read, as docs/specs/protocol.md shows them.
 
 use std::fmt::Debug;
 
@@ -26,7 +26,7 @@ fn a_header() {
         crc: 0xa1b2_c3d4,
     };
     let expected = [
-        0x04, 0x03, 0x02, 0x01, 0x04, 0x03, 0x02, 0x01, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, 1, 1, 1, 0, 0xd4, 0xc3,
+        0x04, 0x03, 0x02, 0x01, 0x04, 0x03, 0x02, 0x01, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, 1, 1, 2, 0, 0xd4, 0xc3,
         0xb2, 0xa1,
     ];
     assert_eq!(header.to_bytes(), expected);
@@ -49,8 +49,10 @@ fn requests() {
 #[test]
 fn replies() {
     golden(DataReply::Failed { kind: ErrorKind::Conflict, message: "no".into() }, "00 01 02 6e 6f");
-    golden(DataReply::Read { in_place: None }, "04 00");
-    golden(DataReply::Read { in_place: Some((5, Span { offset: 4096, len: 300 })) }, "04 01 05 80 20 ac 02");
+    let hint = Hint { queue: 2, routes: 129 };
+    golden(DataReply::Read { in_place: None, hint }, "04 00 02 81 01");
+    golden(DataReply::Read { in_place: Some((5, Span { offset: 4096, len: 300 })), hint }, "04 01 05 80 20 ac 02 02 81 01");
+    golden(DataReply::Copied { runs: vec![(0, 3), (300, 1)] }, "0e 02 00 03 ac 02 01");
     golden(
         DataReply::Info(ObjectInfo { version: version(), modified_ms: -1 }),
         "02 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01",
@@ -63,7 +65,16 @@ fn control() {
     golden(ControlRequest::PinAdd { path: "/lake/d/".parse().unwrap() }, "07 04 6c 61 6b 65 02 64 2f");
     golden(ControlReply::Unchanged, "02");
     golden(
-        ControlReply::Beat { view: None, shares: vec![], lease: std::time::Duration::from_millis(5001) },
-        "03 00 00 05 c0 84 3d",
+        ControlReply::Beat {
+            view: None,
+            shares: vec![],
+            lease: std::time::Duration::from_millis(5001),
+            window: 3,
+            orders: vec![Order::Drop { segment: SegmentId(130) }],
+            routes: 4,
+        },
+        "03 00 00 05 c0 84 3d 03 01 01 82 01 04",
     );
+    let route = Route { key: RouteKey(7), holders: vec![(WorkerId(1), 80), (WorkerId(2), 20)] };
+    golden(ControlReply::Routes(RoutesDelta { version: 9, base: 8, routes: vec![route] }), "09 09 08 01 07 02 01 50 02 14");
 }

@@ -48,18 +48,20 @@ pub fn requests() -> Vec<DataRequest> {
             complete: true,
             in_place: true,
         },
+        DataRequest::Copy { segment, start: 1, pages: 1024 },
     ]
 }
 
 pub fn replies() -> Vec<DataReply> {
     let in_place = Some((5, Span { offset: 1 << 30, len: 4096 }));
+    let hint = Hint { queue: 300, routes: (2 << 32) + 1 };
     vec![
         DataReply::Failed { kind: ErrorKind::Conflict, message: "/lake/a//b : another version".into() },
         DataReply::Attached { arena_bytes: 1 << 40 },
         DataReply::Info(info()),
         DataReply::Listed(ListPage { objects: vec![info()], folders: vec![key("p/")], next: Some(key("p/z")) }),
-        DataReply::Read { in_place },
-        DataReply::ReadLatest { info: info(), start: 1, len: 2, in_place: None },
+        DataReply::Read { in_place, hint },
+        DataReply::ReadLatest { info: info(), start: 1, len: 2, in_place: None, hint },
         DataReply::Fetched { bytes: 123 },
         DataReply::Upload { upload: 3, part_bytes: 8 << 20 },
         DataReply::Done,
@@ -67,7 +69,8 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Held(vec![Held { dram_bytes: 1, disk_bytes: 2, bytes: 3, keep: true }]),
         DataReply::Report(Box::new(report())),
         DataReply::Stat(info(), attributes()),
-        DataReply::ReadObject { info: info(), attributes: attributes(), start: 1, len: 2, in_place: None },
+        DataReply::ReadObject { info: info(), attributes: attributes(), start: 1, len: 2, in_place: None, hint },
+        DataReply::Copied { runs: vec![(0, 3), (1000, 24)] },
     ]
 }
 
@@ -99,6 +102,8 @@ fn mount() -> Mount {
             bandwidth: Some("1Gbit".parse().unwrap()),
             burst: Some(ByteSize(1 << 20)),
             discover: Some(Duration::from_secs(30)),
+            eager: true,
+            replicas: Some(2),
             ..MountOptions::default()
         },
     }
@@ -117,14 +122,68 @@ fn worker() -> WorkerInfo {
 
 fn view() -> ClusterView {
     let pin = Pin { mount: MountId(7), prefix: key("dim/") };
-    ClusterView { version: 3, epoch: 2, mounts: vec![mount()], pins: vec![pin], workers: vec![worker()] }
+    ClusterView {
+        version: 3,
+        epoch: 2,
+        mounts: vec![mount()],
+        pins: vec![pin],
+        workers: vec![worker()],
+        poll: Some(Duration::from_secs(20)),
+    }
+}
+
+fn window() -> WindowReport {
+    let entry = SegmentUse {
+        version: version(),
+        index: 0,
+        operations: 3,
+        reads: 4,
+        bytes: 500,
+        service: Duration::from_micros(70),
+        held_bytes: 4096,
+    };
+    let busy = Duration::from_millis(900);
+    let (lasted, uses) = (Duration::from_secs(60), vec![entry]);
+    WindowReport { window: (2 << 32) + 9, lasted, uses, busy, busy_bytes: 500, reads_left_out: 1 }
+}
+
+fn placement() -> PlacementStatus {
+    let segment = SegmentStatus {
+        path: "/lake/a".parse().unwrap(),
+        index: 1,
+        segment: SegmentId::of(&version(), 1),
+        popularity: 5.5,
+        operations: 3,
+        bytes_read: 4,
+        planned: vec![(WorkerId(1), 80)],
+        held: vec![(WorkerId(1), 4096)],
+        loading: vec![WorkerId(2)],
+        routing: vec![(WorkerId(1), 100)],
+        in_table: true,
+    };
+    PlacementStatus {
+        policy: "getafix".into(),
+        window: Duration::from_secs(60),
+        runs: 7,
+        unsatisfied: vec!["a, segment 0: why".into()],
+        segments: vec![segment],
+        ..PlacementStatus::default()
+    }
 }
 
 pub fn control_requests() -> Vec<ControlRequest> {
     let path: ForebayPath = "/lake/dim/".parse().unwrap();
     let (name, options) = (mount().name, mount().options);
     let table = TableDefinition { name: "t".into(), statement: "CREATE EXTERNAL TABLE t".into() };
-    let heartbeat = Heartbeat { worker: WorkerId(1), have: 3, demand: vec![(MountId(7), 50_000_000)], report: report() };
+    let heartbeat = Heartbeat {
+        worker: WorkerId(1),
+        have: 3,
+        demand: vec![(MountId(7), 50_000_000)],
+        report: report(),
+        window: Some(window()),
+        ended: vec![OrderEnd { segment: SegmentId::of(&version(), 0), hold: true, held_bytes: 300 }],
+        fresh: vec![version()],
+    };
     vec![
         ControlRequest::Register(worker()),
         ControlRequest::Heartbeat(heartbeat),
@@ -140,6 +199,8 @@ pub fn control_requests() -> Vec<ControlRequest> {
         ControlRequest::Tables,
         ControlRequest::Budget { client: 11, mount: MountId(7) },
         ControlRequest::Status,
+        ControlRequest::Routes { have: (2 << 32) + 1 },
+        ControlRequest::Placement { limit: 100 },
     ]
 }
 
@@ -158,12 +219,28 @@ pub fn control_replies() -> Vec<ControlReply> {
         ControlReply::Failed { kind: ErrorKind::NotFound, message: "no such mount".into() },
         ControlReply::View(view()),
         ControlReply::Unchanged,
-        ControlReply::Beat { view: Some(view()), shares: vec![share], lease: Duration::from_secs(5) },
+        ControlReply::Beat {
+            view: Some(view()),
+            shares: vec![share],
+            lease: Duration::from_secs(5),
+            window: (2 << 32) + 9,
+            orders: vec![
+                Order::Hold { version: version(), index: 0, from: vec![WorkerId(1), WorkerId(2)] },
+                Order::Drop { segment: SegmentId::of(&version(), 0) },
+            ],
+            routes: (2 << 32) + 1,
+        },
         ControlReply::Mount(mount()),
         ControlReply::Tables(vec![TableDefinition { name: "t".into(), statement: "s".into() }]),
         ControlReply::Budget(BudgetLease { share, lasts: Duration::from_secs(1) }),
         ControlReply::Status(Box::new(status)),
         ControlReply::Done,
+        ControlReply::Routes(RoutesDelta {
+            version: (2 << 32) + 2,
+            base: (2 << 32) + 1,
+            routes: vec![Route { key: RouteKey(7), holders: vec![(WorkerId(1), 80), (WorkerId(2), 20)] }],
+        }),
+        ControlReply::Placement(Box::new(placement())),
     ]
 }
 

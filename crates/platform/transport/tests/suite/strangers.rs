@@ -98,11 +98,11 @@ async fn long_hellos_are_refused() {
 async fn another_version_is_refused_by_the_server_in_its_own() {
     let open = open().await;
     let mut stream = TcpStream::connect(tcp(&open)).await.unwrap();
-    let hello = raw::frame_of_version(2, HELLO, &[&[0], [7; 32].as_slice()].concat());
+    let hello = raw::frame_of_version(9, HELLO, &[&[0], [7; 32].as_slice()].concat());
     stream.write_all(&hello).await.unwrap();
     let answer = to_the_end(stream).await;
-    assert_eq!(answer[16..20], [HELLO, 0, 1, 0], "a hello of version 1");
-    assert!(String::from_utf8_lossy(&answer).contains("peer speaks protocol 2, this is 1"));
+    assert_eq!(answer[16..20], [HELLO, 0, 2, 0], "a hello of version 2");
+    assert!(String::from_utf8_lossy(&answer).contains("peer speaks protocol 9, this is 2"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -112,7 +112,7 @@ async fn another_version_is_refused_by_the_client() {
     let server = async {
         let (mut stream, _) = listener.accept().await.unwrap();
         raw::receive(&mut stream).await;
-        stream.write_all(&raw::frame_of_version(2, HELLO, &[4, 2, 0])).await.unwrap();
+        stream.write_all(&raw::frame_of_version(9, HELLO, &[4, 2, 0])).await.unwrap();
         to_the_end(stream).await;
     };
     let (error, ()) = tokio::join!(connect(&address), server);

@@ -1,0 +1,130 @@
+use std::time::Duration;
+
+use forebay_types::{ForebayPath, ObjectVersion, SegmentId, WorkerId};
+use serde::{Deserialize, Serialize};
+
+/// What one worker served in one counting period.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowReport {
+    /// The period, by the number that the coordinator gave it.
+    pub window: u64,
+    /// How long it lasted here; longer than a period when the coordinator was away.
+    pub lasted: Duration,
+    /// Segments that were read or that the worker was ordered to hold.
+    pub uses: Vec<SegmentUse>,
+    /// Time in which it answered reads of what it held, and the bytes that it sent for them: how fast it is.
+    pub busy: Duration,
+    /// These bytes.
+    pub busy_bytes: u64,
+    /// Reads that are in none of these because there were too many.
+    pub reads_left_out: u64,
+}
+
+/// What one worker served of one segment in one counting period.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentUse {
+    /// The object.
+    pub version: ObjectVersion,
+    /// Which of its segments.
+    pub index: u32,
+    /// Operations that read it, each counted once; 0 for a replica that nobody read.
+    pub operations: u32,
+    /// Reads.
+    pub reads: u64,
+    /// Bytes given to readers, in place too.
+    pub bytes: u64,
+    /// Time that the worker took to answer, summed; reads in place take none.
+    pub service: Duration,
+    /// Bytes of it that the worker holds at the period's end.
+    pub held_bytes: u64,
+}
+
+/// What the coordinator wants of a worker. Repeated with every heartbeat until the worker says how it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// Hold this segment.
+    Hold {
+        /// The object.
+        version: ObjectVersion,
+        /// Which of its segments.
+        index: u32,
+        /// Workers to copy it from, the first that answers; shared storage when there is none.
+        from: Vec<WorkerId>,
+    },
+    /// Drop this segment, unless it is kept.
+    Drop {
+        /// Which.
+        segment: SegmentId,
+    },
+}
+
+/// How an order ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderEnd {
+    /// The segment.
+    pub segment: SegmentId,
+    /// Whether it is to be held (or dropped).
+    pub hold: bool,
+    /// Bytes of it that the worker holds now.
+    pub held_bytes: u64,
+}
+
+/// What `forebay status --segments` shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlacementStatus {
+    /// How replicas are planned, or `off`.
+    pub policy: String,
+    /// A counting period.
+    pub window: Duration,
+    /// Periods that were planned since the coordinator's start.
+    pub runs: u64,
+    /// How long the last plan took to make.
+    pub planning: Duration,
+    /// Segments that are popular enough to be known.
+    pub segments_known: u64,
+    /// Replicas of the last plan.
+    pub replicas_planned: u64,
+    /// What no plan goes below.
+    pub lower_bound: u64,
+    /// Replicas that are held, and on their way.
+    pub replicas_held: u64,
+    /// Replicas that are on their way to their workers.
+    pub replicas_loading: u64,
+    /// Replicas that were ordered since the coordinator's start.
+    pub replicas_ordered: u64,
+    /// Replicas that were ordered to be dropped since then.
+    pub replicas_dropped: u64,
+    /// Segments that the routing table names because they differ from rendezvous hashing.
+    pub routes: u64,
+    /// What the plan could not satisfy, in words.
+    pub unsatisfied: Vec<String>,
+    /// Segments, the most popular first.
+    pub segments: Vec<SegmentStatus>,
+}
+
+/// One segment as placement sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SegmentStatus {
+    /// The object.
+    pub path: ForebayPath,
+    /// Which of its segments.
+    pub index: u32,
+    /// Its id.
+    pub segment: SegmentId,
+    /// Accesses a window, aged: the sum over past windows i of their count / 2^(i-1).
+    pub popularity: f64,
+    /// Operations that read it in the last window.
+    pub operations: u64,
+    /// Bytes read in the last window.
+    pub bytes_read: u64,
+    /// Who is to hold it, with the part of the accesses that it is to serve, in any unit.
+    pub planned: Vec<(WorkerId, u32)>,
+    /// Who holds it, with the bytes held.
+    pub held: Vec<(WorkerId, u64)>,
+    /// Who is loading it.
+    pub loading: Vec<WorkerId>,
+    /// Where clients read it, in percent that sum to 100.
+    pub routing: Vec<(WorkerId, u32)>,
+    /// Whether the routing table names it; else rendezvous hashing says where it is read.
+    pub in_table: bool,
+}
