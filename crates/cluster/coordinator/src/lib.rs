@@ -17,4 +17,4 @@ mod driver;
 mod settings;
 
 pub use driver::Coordinator;
-pub use settings::CoordinatorSettings;
+pub use settings::{CoordinatorSettings, PlacementSettings};

@@ -1,8 +1,10 @@
 use std::time::Duration;
 
+use forebay_placement::{PlanSettings, Policy};
 use forebay_transport::{Address, Security};
+use forebay_types::{Error, Result};
 
-/// How a coordinator runs.
+/// How a coordinator runs. Start from [`CoordinatorSettings::new`].
 #[derive(Clone, Debug)]
 pub struct CoordinatorSettings {
     /// Where it listens; port 0 takes any free one.
@@ -13,9 +15,64 @@ pub struct CoordinatorSettings {
     pub security: Security,
     /// How long a worker counts as live without a heartbeat; they come once a second. 2 s at least.
     pub lease: Duration,
+    /// How replicas follow popularity.
+    pub placement: PlacementSettings,
 }
 
 impl CoordinatorSettings {
     /// The default of `lease`.
     pub const LEASE: Duration = Duration::from_secs(5);
+
+    /// The defaults, without a token.
+    pub fn new(listen: Address, metadata_url: String) -> Self {
+        let (security, placement) = (Security::default(), PlacementSettings::default());
+        Self { listen, metadata_url, security, lease: Self::LEASE, placement }
+    }
+}
+
+/// How replicas follow popularity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlacementSettings {
+    /// How a plan is made; none leaves every segment where rendezvous hashing puts it.
+    pub policy: Option<Policy>,
+    /// Share of capacity beyond the average that a plan may use.
+    pub slack: f64,
+    /// A counting period, after which a plan is made; 100 ms at least.
+    pub window: Duration,
+    /// How often clients ask for view and routing table; 50 ms at least.
+    pub poll: Duration,
+}
+
+impl Default for PlacementSettings {
+    fn default() -> Self {
+        Self {
+            policy: Some(Policy::default()),
+            slack: PlanSettings::default().slack,
+            window: Duration::from_secs(60),
+            poll: Duration::from_secs(20),
+        }
+    }
+}
+
+impl PlacementSettings {
+    const WINDOW_MIN: Duration = Duration::from_millis(100);
+    const POLL_MIN: Duration = Duration::from_millis(50);
+
+    pub(crate) fn validate(&self) -> Result<()> {
+        if self.window < Self::WINDOW_MIN || self.poll < Self::POLL_MIN {
+            let (window, poll) = (self.window, self.poll);
+            return Err(Error::invalid(format!(
+                "a window of {window:?} or a poll of {poll:?} is too short: 100ms and 50ms are the least"
+            )));
+        }
+        self.plan(0, 0).validate()
+    }
+
+    /// The settings of a plan over so many workers whose random choices follow `seed`. A few workers need only a few tries:
+    /// the plan of the next window is better than a perfect one that comes after it.
+    pub(crate) fn plan(&self, workers: usize, seed: u64) -> PlanSettings {
+        let all = PlanSettings::of(self.policy.unwrap_or_default());
+        let iterations = u32::try_from(workers * 50).unwrap_or(u32::MAX).clamp(500, all.iterations.max(500));
+        PlanSettings { slack: self.slack, seed, iterations, ..all }
+    }
 }

@@ -1,51 +1,35 @@
 use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use forebay_types::{OperationId, SegmentId};
+use forebay_protocol::{SegmentUse, WindowReport};
+use forebay_types::{ObjectVersion, OperationId, SegmentId};
+use lru::LruCache;
 use parking_lot::Mutex;
+
+use crate::segment::SegmentName;
 
 /// (operation, segment) pairs that a window remembers at most.
 const PAIRS_MAX: usize = 200_000;
+/// Segments whose names and popularity are remembered at most; those read longest ago are forgotten first.
+const KNOWN_MAX: usize = 128_000;
+/// Bytes of a report at most, about; the least read segments are left out beyond.
+const REPORT_BYTES_MAX: usize = 8 << 20;
+/// Bytes of an entry of a report beside its texts, about.
+const USE_BYTES: usize = 64;
 /// Locks, so that readers seldom wait for each other.
 const SHARDS: usize = 16;
-
-/// What was read in one counting period.
-#[derive(Clone, Debug)]
-pub struct Window {
-    /// How long it lasted.
-    pub lasted: Duration,
-    /// Segments that were read, in no order.
-    pub segments: Vec<SegmentCount>,
-    /// Reads that were left out because the window was full.
-    pub reads_left_out: u64,
-}
-
-/// What was read of one segment in one window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SegmentCount {
-    /// The segment.
-    pub segment: SegmentId,
-    /// Operations that read it, each counted once.
-    pub operations: u32,
-    /// Reads.
-    pub reads: u64,
-    /// Bytes given to readers.
-    pub bytes: u64,
-    /// Time that the worker took to answer, summed; reads in place take none.
-    pub service: Duration,
-}
 
 /// Counts reads by segment for the placement of replicas: an operation counts once a window (Getafix, section 3).
 pub(crate) struct Counts {
     shards: [Mutex<Shard>; SHARDS],
     began: Mutex<Instant>,
-    closed: Mutex<Option<Window>>,
 }
 
-#[derive(Default)]
 struct Shard {
     pairs: HashSet<(OperationId, SegmentId)>,
     tallies: HashMap<SegmentId, Tally>,
+    known: LruCache<SegmentId, Known>,
     left_out: u64,
 }
 
@@ -57,15 +41,35 @@ struct Tally {
     service: Duration,
 }
 
+struct Known {
+    name: SegmentName,
+    /// Operations a window, aged: half of what a window counted is left after the next one.
+    popularity: f64,
+}
+
+impl Default for Shard {
+    fn default() -> Self {
+        let known = LruCache::new(NonZeroUsize::new(KNOWN_MAX / SHARDS).expect("not 0"));
+        Self { pairs: HashSet::new(), tallies: HashMap::new(), known, left_out: 0 }
+    }
+}
+
 impl Counts {
     pub(crate) fn new() -> Self {
-        let shards = std::array::from_fn(|_| Mutex::default());
-        Self { shards, began: Mutex::new(Instant::now()), closed: Mutex::new(None) }
+        Self { shards: std::array::from_fn(|_| Mutex::default()), began: Mutex::new(Instant::now()) }
+    }
+
+    /// Remembers which segment an id is of, so that it can be reported.
+    pub(crate) fn learn(&self, segment: SegmentId, version: &ObjectVersion, index: u32) {
+        let mut shard = self.shard(segment).lock();
+        shard
+            .known
+            .get_or_insert_mut(segment, || Known { name: SegmentName { version: version.clone(), index }, popularity: 0.0 });
     }
 
     /// Counts reads of one operation in one segment.
     pub(crate) fn read(&self, operation: OperationId, segment: SegmentId, reads: u64, bytes: u64, service: Duration) {
-        let mut shard = self.shards[segment.0 as usize % SHARDS].lock();
+        let mut shard = self.shard(segment).lock();
         let shard = &mut *shard;
         let first = !shard.pairs.contains(&(operation, segment));
         if first && shard.pairs.len() >= PAIRS_MAX / SHARDS {
@@ -82,65 +86,121 @@ impl Counts {
         tally.service += service;
     }
 
-    /// How long the window has been open.
-    pub(crate) fn age(&self) -> Duration {
-        self.began.lock().elapsed()
-    }
-
-    /// Closes the window and opens the next one. A closed window that nobody took is gone.
-    pub(crate) fn roll(&self) {
+    /// Ends the period and begins the next one: what was read, and of `also` what wasn't. `held_bytes` says what of a
+    /// segment is here.
+    pub(crate) fn report(
+        &self,
+        window: u64,
+        also: Vec<(SegmentId, SegmentName)>,
+        held_bytes: impl Fn(SegmentId) -> u64,
+    ) -> WindowReport {
         let lasted = std::mem::replace(&mut *self.began.lock(), Instant::now()).elapsed();
-        let mut window = Window { lasted, segments: Vec::new(), reads_left_out: 0 };
+        let mut report = WindowReport { window, lasted, ..WindowReport::default() };
+        let mut read = HashSet::new();
         for shard in &self.shards {
-            let shard = std::mem::take(&mut *shard.lock());
-            window.reads_left_out += shard.left_out;
-            window.segments.extend(shard.tallies.into_iter().map(|(segment, tally)| SegmentCount {
-                segment,
-                operations: tally.operations,
-                reads: tally.reads,
-                bytes: tally.bytes,
-                service: tally.service,
-            }));
+            let mut shard = shard.lock();
+            shard.pairs.clear();
+            report.reads_left_out += std::mem::take(&mut shard.left_out);
+            shard.known.iter_mut().for_each(|(_, known)| known.popularity /= 2.0);
+            for (segment, tally) in std::mem::take(&mut shard.tallies) {
+                let Some(known) = shard.known.get_mut(&segment) else {
+                    report.reads_left_out += tally.reads;
+                    continue;
+                };
+                known.popularity += f64::from(tally.operations);
+                read.insert(segment);
+                report.uses.push(entry(&known.name, tally, held_bytes(segment)));
+            }
         }
-        *self.closed.lock() = Some(window);
+        let unread = also.into_iter().filter(|(segment, _)| !read.contains(segment));
+        report.uses.extend(unread.map(|(segment, name)| entry(&name, Tally::default(), held_bytes(segment))));
+        cut(&mut report);
+        report
     }
 
-    /// The window that closed last, once.
-    pub(crate) fn take_window(&self) -> Option<Window> {
-        self.closed.lock().take()
+    /// Segments that are known here, with their popularity.
+    pub(crate) fn known(&self) -> Vec<(SegmentId, SegmentName, f64)> {
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            all.extend(shard.lock().known.iter().map(|(segment, known)| (*segment, known.name.clone(), known.popularity)));
+        }
+        all
+    }
+
+    fn shard(&self, segment: SegmentId) -> &Mutex<Shard> {
+        &self.shards[segment.0 as usize % SHARDS]
+    }
+}
+
+fn entry(name: &SegmentName, tally: Tally, held_bytes: u64) -> SegmentUse {
+    SegmentUse {
+        version: name.version.clone(),
+        index: name.index,
+        operations: tally.operations,
+        reads: tally.reads,
+        bytes: tally.bytes,
+        service: tally.service,
+        held_bytes,
+    }
+}
+
+/// Leaves out what is too much for a message, the least read first.
+fn cut(report: &mut WindowReport) {
+    report.uses.sort_by_key(|entry| std::cmp::Reverse(entry.operations));
+    let mut bytes = 0;
+    let fits = report.uses.iter().position(|entry| {
+        bytes += USE_BYTES + entry.version.key.as_str().len() + entry.version.tag.as_str().len();
+        bytes > REPORT_BYTES_MAX
+    });
+    if let Some(fits) = fits {
+        report.reads_left_out += report.uses.drain(fits..).map(|entry| entry.reads).sum::<u64>();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use forebay_types::{Key, MountId, VersionTag};
+
+    fn counts() -> (Counts, SegmentId, SegmentName) {
+        let version = ObjectVersion { mount: MountId(1), key: Key::new("k").unwrap(), tag: VersionTag::etag("\"t\""), size: 9 };
+        let (counts, segment) = (Counts::new(), SegmentId::of(&version, 0));
+        counts.learn(segment, &version, 0);
+        (counts, segment, SegmentName { version, index: 0 })
+    }
 
     #[test]
     fn an_operation_counts_once_a_window() {
-        let counts = Counts::new();
+        let (counts, segment, _) = counts();
         for operation in [1, 1, 2] {
-            counts.read(OperationId(operation), SegmentId(7), 1, 100, Duration::from_micros(5));
+            counts.read(OperationId(operation), segment, 1, 100, Duration::from_micros(5));
         }
-        counts.roll();
-        let window = counts.take_window().unwrap();
-        let count = window.segments[0];
-        assert_eq!((count.operations, count.reads, count.bytes), (2, 3, 300));
-        assert_eq!(count.service, Duration::from_micros(15));
-        assert!(counts.take_window().is_none());
-        counts.read(OperationId(1), SegmentId(7), 1, 100, Duration::ZERO);
-        counts.roll();
-        assert_eq!(counts.take_window().unwrap().segments[0].operations, 1, "the next window counts anew");
+        let report = counts.report(7, vec![], |_| 50);
+        let use_ = &report.uses[0];
+        assert_eq!((report.window, use_.operations, use_.reads, use_.bytes, use_.held_bytes), (7, 2, 3, 300, 50));
+        assert_eq!(use_.service, Duration::from_micros(15));
+        counts.read(OperationId(1), segment, 1, 100, Duration::ZERO);
+        assert_eq!(counts.report(8, vec![], |_| 0).uses[0].operations, 1, "the next window counts anew");
+        assert_eq!(counts.known()[0].2, 2.0, "1 and half of 2");
+    }
+
+    #[test]
+    fn replicas_that_nobody_reads_are_reported_too() {
+        let (counts, segment, name) = counts();
+        let report = counts.report(1, vec![(segment, name.clone())], |_| 9);
+        assert_eq!((report.uses.len(), report.uses[0].operations, report.uses[0].held_bytes), (1, 0, 9));
+        counts.read(OperationId(1), segment, 1, 9, Duration::ZERO);
+        assert_eq!(counts.report(2, vec![(segment, name)], |_| 9).uses.len(), 1);
     }
 
     #[test]
     fn a_full_window_says_so() {
-        let counts = Counts::new();
+        let (counts, segment, _) = counts();
         for operation in 0..PAIRS_MAX as u64 {
-            counts.read(OperationId(operation), SegmentId(0), 1, 1, Duration::ZERO);
+            counts.read(OperationId(operation), segment, 1, 1, Duration::ZERO);
         }
-        counts.roll();
-        let window = counts.take_window().unwrap();
-        assert_eq!(window.segments[0].reads + window.reads_left_out, PAIRS_MAX as u64);
-        assert!(window.reads_left_out > 0);
+        let report = counts.report(1, vec![], |_| 0);
+        assert_eq!(report.uses[0].reads + report.reads_left_out, PAIRS_MAX as u64);
+        assert!(report.reads_left_out > 0);
     }
 }

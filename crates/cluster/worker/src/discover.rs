@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use forebay_placement::holder;
 use forebay_protocol::DataRequest;
-use forebay_types::{Key, MountId, ObjectInfo, Result, RouteKey};
+use forebay_types::{Key, MountId, ObjectInfo, ObjectVersion, Result, RouteKey};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
+use crate::fresh::FRESH_MAX;
 use crate::mounts::MountDoor;
 use crate::serving::Serving;
 
@@ -89,6 +90,7 @@ async fn look(serving: &Serving, door: &MountDoor, seen: &mut Seen) -> Result<()
     let began = Instant::now();
     let mut objects = HashMap::new();
     let mut changed: Vec<ObjectInfo> = Vec::new();
+    let mut new: Vec<ObjectVersion> = Vec::new();
     let (mut new_count, mut changed_count, mut overflow) = (0u64, 0u64, false);
     let mut after = None;
     loop {
@@ -103,7 +105,12 @@ async fn look(serving: &Serving, door: &MountDoor, seen: &mut Seen) -> Result<()
                         changed.push(info);
                     }
                 }
-                None => new_count += 1,
+                None => {
+                    new_count += 1;
+                    if new.len() < FRESH_MAX {
+                        new.push(info.version);
+                    }
+                }
             }
             if objects.len() < SEEN_MAX {
                 objects.insert(key, version);
@@ -131,6 +138,7 @@ async fn look(serving: &Serving, door: &MountDoor, seen: &mut Seen) -> Result<()
     }
     tracing::info!(mount = %name, new = new_count, changed = changed_count, gone = gone_count, "objects discovered");
     serving.meters.discovered(new_count + changed_count);
+    new.iter().chain(changed.iter().map(|info| &info.version)).for_each(|version| serving.fresh.add(version));
     serving.listings.forget_mount(mount);
     let peers = serving.others();
     if gone_count > 0 || changed.len() > TOLD_MAX {

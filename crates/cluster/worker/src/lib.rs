@@ -1,8 +1,8 @@
 //! The worker: serves, fills, counts, reports.
 //!
 //! Owns: the answers to every [`forebay_protocol::DataRequest`], the fetching of missing pages (once for everyone who
-//! waits), the caches of versions and listings with the mounts' rules, the uploads and pins of its connections, and the
-//! counters of what was read. It keeps its place in the cluster by a heartbeat each second and goes on with its last view
+//! waits), the caches of versions and listings with the mounts' rules, the uploads and pins of its connections, the
+//! counters of what was read, and the carrying out of orders: which replicas to hold, from which peer, and which to drop. It keeps its place in the cluster by a heartbeat each second and goes on with its last view
 //! while the coordinator is away, and takes less of a bound once its lease is over.
 //!
 //! Never does: decide about mounts, placement or bandwidth, which is the coordinator's; touch shared storage, tiers or
@@ -13,11 +13,14 @@
 //!
 //! Start with [`Worker::start`].
 
+mod busy;
 mod changes;
 mod count;
 mod discover;
 mod fill;
 mod flight;
+mod fresh;
+mod garbage;
 mod gate;
 mod identity;
 mod in_place;
@@ -28,10 +31,12 @@ mod metrics;
 mod mounts;
 mod object;
 mod obtain;
+mod pace;
 mod peers;
 mod pins;
 mod prefetch;
 mod read;
+mod replicas;
 mod segment;
 mod serving;
 mod session;
@@ -42,6 +47,5 @@ mod uploads;
 mod versions;
 mod write;
 
-pub use count::{SegmentCount, Window};
 pub use settings::{Tuning, WorkerSettings};
 pub use start::Worker;

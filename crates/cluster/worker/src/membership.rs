@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forebay_protocol::{ControlReply, ControlRequest, Heartbeat, WorkerInfo, decode, encode};
+use forebay_protocol::{ControlReply, ControlRequest, Heartbeat, WindowReport, WorkerInfo, decode, encode};
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result};
 
@@ -15,8 +15,6 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 /// Shortest time between two heartbeats, whoever asks for news.
 const BEAT_GAP: Duration = Duration::from_millis(20);
-/// A counting period of popularity.
-const WINDOW: Duration = Duration::from_secs(60);
 
 /// A worker's place in the cluster: registered once, then kept by heartbeats.
 pub(crate) struct Membership {
@@ -29,11 +27,16 @@ pub(crate) struct Membership {
     failures: u32,
     /// Until when the coordinator counts this worker as live, and keeps its shares for it.
     leased_until: Instant,
+    /// The counting period that was reported last; none before the first heartbeat.
+    reported: Option<u64>,
+    /// A report that the coordinator has not got yet.
+    window: Option<WindowReport>,
 }
 
 impl Membership {
     pub(crate) fn new(serving: Arc<Serving>, info: WorkerInfo, coordinator: Address, security: Security) -> Self {
-        Self { serving, info, coordinator, security, line: None, failures: 0, leased_until: Instant::now() }
+        let leased_until = Instant::now();
+        Self { serving, info, coordinator, security, line: None, failures: 0, leased_until, reported: None, window: None }
     }
 
     /// Joins the cluster; tries again while the coordinator is away, up to `within`.
@@ -64,9 +67,7 @@ impl Membership {
                 () = self.serving.ask_news.notified() => tokio::time::sleep(BEAT_GAP).await,
             }
             self.beat().await;
-            if self.serving.counts.age() >= WINDOW {
-                self.serving.counts.roll();
-            }
+            self.serving.collect_garbage_later();
         }
     }
 
@@ -99,22 +100,56 @@ impl Membership {
         let report = serving.report();
         publish(&report, serving.in_place.bytes(), |mount| serving.mounts.find(mount).map(|door| door.mount.name.clone()));
         let have = serving.view().version;
-        let beat = Heartbeat { worker: serving.id, have, demand: serving.mounts.demand(), report };
+        let (ended, fresh) = (serving.replicas.ended(), serving.fresh.first());
+        let (ended_count, fresh_count) = (ended.len(), fresh.len());
+        let demand = serving.mounts.demand();
+        let beat = Heartbeat { worker: serving.id, have, demand, report, window: self.window.clone(), ended, fresh };
         let sent = Instant::now();
         match self.ask(ControlRequest::Heartbeat(beat)).await {
-            Ok(ControlReply::Beat { view, shares, lease }) => {
+            Ok(ControlReply::Beat { view, shares, lease, window, orders, routes }) => {
                 self.leased_until = sent + lease;
                 if let Some(view) = view {
                     serving.set_view(view);
                 }
                 serving.mounts.set_shares(&shares);
-                Ok(())
+                serving.replicas.heard(ended_count);
+                serving.fresh.heard(fresh_count);
+                serving.obey(orders);
+                self.close_window(window);
+                self.follow_routes(routes).await
             }
             Ok(_) => Err(Error::internal("the coordinator answered a heartbeat with something else")),
             // It has started anew, or thought that this worker was lost.
             Err(error) if error.kind() == ErrorKind::NotFound => self.register().await,
             Err(error) => Err(error),
         }
+    }
+
+    /// Makes the report of a period that has closed, which goes with the next heartbeat: at once.
+    fn close_window(&mut self, window: u64) {
+        self.window = None;
+        let serving = &self.serving;
+        // Reads of before the first heartbeat are counted in its period.
+        if self.reported.replace(window).is_some_and(|reported| reported != window) {
+            let held_bytes = |segment| serving.store.held(segment).bytes;
+            let (busy, busy_bytes) = serving.busy.take();
+            let report = serving.counts.report(window, serving.replicas.assigned(serving.routed_here()), held_bytes);
+            self.window = Some(WindowReport { busy, busy_bytes, ..report });
+            serving.ask_news.notify_one();
+        }
+    }
+
+    async fn follow_routes(&mut self, version: u64) -> Result<()> {
+        let table = self.serving.routes.load_full();
+        if table.version() == version {
+            return Ok(());
+        }
+        let ControlReply::Routes(delta) = self.ask(ControlRequest::Routes { have: table.version() }).await? else {
+            return Err(Error::internal("the coordinator answered a question for routes with something else"));
+        };
+        // One that doesn't fit is asked for anew, and in full, with the next heartbeat.
+        self.serving.routes.store(Arc::new(table.with(delta).unwrap_or_default()));
+        Ok(())
     }
 
     async fn register(&mut self) -> Result<()> {

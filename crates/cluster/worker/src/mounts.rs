@@ -209,7 +209,7 @@ mod tests {
         };
         let mounts = Mounts::new(StorageSettings::default());
         let all = vec![mount(1, &options), mount(2, &MountOptions::default())];
-        mounts.set(&ClusterView { version: 1, epoch: 1, mounts: all, pins: Vec::new(), workers: Vec::new() });
+        mounts.set(&ClusterView { version: 1, epoch: 1, mounts: all, pins: Vec::new(), workers: Vec::new(), poll: None });
         mounts.set_shares(&[MountShare { mount: MountId(1), bytes_per_sec: Some(700_000), burst_bytes: 1 << 20 }]);
         let share = |id| mounts.find(MountId(id)).unwrap().state.lock().share.bytes_per_sec;
         assert_eq!((share(1), share(2)), (Some(700_000), None));

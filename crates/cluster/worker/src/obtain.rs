@@ -166,6 +166,6 @@ impl Serving {
 }
 
 /// Cuts a run in parts of `pages`, the last one shorter.
-fn parts(run: PageRun, pages: u32) -> impl Iterator<Item = PageRun> {
+pub(crate) fn parts(run: PageRun, pages: u32) -> impl Iterator<Item = PageRun> {
     run.pages().step_by(pages as usize).map(move |start| PageRun::new(start, (start + pages).min(run.end())))
 }

@@ -1,17 +1,20 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use forebay_protocol::{DataReply, DataRequest, WorkerInfo, decode, encode};
 use forebay_transport::{Address, Connection, Security};
-use forebay_types::{Error, Result, WorkerId};
+use forebay_types::{Error, PageRun, Result, SegmentId, WorkerId};
 use parking_lot::Mutex;
 
 /// How long a peer may take to hear of a write.
 const TELL_WITHIN: Duration = Duration::from_secs(1);
+/// How long a peer may take for a part of a segment.
+const COPY_WITHIN: Duration = Duration::from_secs(30);
 /// How long a peer that did not answer is left alone: its lease runs out meanwhile, and writes don't wait for it each.
 const AWAY_FOR: Duration = Duration::from_secs(3);
 
-/// The other workers, who are told of writes. A connection each, made at the first word and kept.
+/// The other workers, who are told of writes and asked for copies. A connection each, made at the first word and kept.
 pub(crate) struct Peers {
     security: Security,
     lines: Mutex<HashMap<WorkerId, Line>>,
@@ -52,7 +55,32 @@ impl Peers {
         futures::future::join_all(told).await;
     }
 
-    async fn tell_one(&self, peer: &WorkerInfo, message: bytes::Bytes) -> Result<()> {
+    /// Asks a peer for those pages of a segment that it holds: their runs, and the pages.
+    pub(crate) async fn copy(&self, peer: &WorkerInfo, segment: SegmentId, part: PageRun) -> Result<(Vec<PageRun>, Bytes)> {
+        let request = DataRequest::Copy { segment, start: part.start, pages: part.len };
+        let call = async { self.line(peer).await?.call(encode(&request), Vec::new()).await };
+        let answer = tokio::time::timeout(COPY_WITHIN, call).await.map_err(|_| Error::retry("no answer to a copy"))??;
+        match decode(&answer.meta)? {
+            DataReply::Copied { runs } => {
+                let within = |(start, len): &(u32, u32)| *len > 0 && start.checked_add(*len).is_some_and(|end| end <= part.end());
+                if !runs.iter().all(within) {
+                    return Err(Error::invalid("the answer to a copy doesn't fit the question"));
+                }
+                Ok((runs.into_iter().map(|(start, len)| PageRun::new(start, start + len)).collect(), answer.payload))
+            }
+            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            _ => Err(Error::internal("a peer answered a copy with something else")),
+        }
+    }
+
+    async fn tell_one(&self, peer: &WorkerInfo, message: Bytes) -> Result<()> {
+        match decode(&self.line(peer).await?.call(message, Vec::new()).await?.meta)? {
+            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn line(&self, peer: &WorkerInfo) -> Result<Connection> {
         let open = match self.lines.lock().get(&peer.id) {
             Some(Line::Open(address, line)) if *address == peer.address && !line.is_closed() => Some(line.clone()),
             _ => None,
@@ -65,10 +93,7 @@ impl Peers {
                 line
             }
         };
-        match decode(&line.call(message, Vec::new()).await?.meta)? {
-            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
-            _ => Ok(()),
-        }
+        Ok(line)
     }
 
     fn is_away(&self, peer: WorkerId) -> bool {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_protocol::Span;
 use forebay_shared_storage::Class;
-use forebay_types::{Error, ObjectVersion, OperationId, PageRun, Result};
+use forebay_types::{Error, ObjectVersion, OperationId, PageRun, Result, SEGMENT_BYTES};
 
 use crate::obtain::{Missed, Obtained};
 use crate::segment::Segment;
@@ -16,6 +16,8 @@ use crate::session::WorkerSession;
 pub(crate) struct Answer {
     pub(crate) in_place: Option<(u64, Span)>,
     pub(crate) payload: Vec<Bytes>,
+    /// Nothing of it had to be fetched.
+    pub(crate) hit: bool,
 }
 
 /// Who reads, and how.
@@ -49,22 +51,24 @@ impl Serving {
             )));
         }
         let run = PageRun::covering(range.clone()).expect("the range is not empty");
-        let (answer, missed) = match self.store.pin(id, run) {
+        let (mut answer, missed) = match self.store.pin(id, run) {
             Some(pinned) => (answer(reader, Obtained::Whole(pinned), run, range.clone()), Missed::default()),
             None => {
                 let wanted = self.wanted(&door, segment, Class::Demand, false);
                 if self.is_wide(run) {
                     let (payload, missed) = self.obtain_wide(&wanted, run, range.clone()).await?;
-                    (Answer { in_place: None, payload }, missed)
+                    (Answer { payload, ..Answer::default() }, missed)
                 } else {
                     let (obtained, missed) = self.obtain(&wanted, run).await?;
                     (answer(reader, obtained, run, range.clone()), missed)
                 }
             }
         };
+        answer.hit = missed.0.is_empty();
         let took = began.elapsed();
         self.meters.read(1, len.into(), u64::from(len) - missed.bytes_of(&range).min(len.into()));
         self.meters.took(took);
+        self.counts.learn(id, version, (start / SEGMENT_BYTES) as u32);
         self.counts.read(reader.operation, id, 1, len.into(), took);
         Ok(answer)
     }
@@ -88,10 +92,13 @@ fn answer(reader: Reader<'_>, obtained: Obtained, run: PageRun, range: Range<u64
         Obtained::Whole(pinned) if reader.in_place => {
             let offset = pinned.arena_offset() + (range.start - run.bytes().start);
             match reader.session.pins.add(pinned) {
-                Ok(pin) => Answer { in_place: Some((pin, Span { offset, len: range.end - range.start })), payload: Vec::new() },
-                Err(pinned) => Answer { in_place: None, payload: Obtained::Whole(pinned).slices(run, range) },
+                Ok(pin) => {
+                    let span = Span { offset, len: range.end - range.start };
+                    Answer { in_place: Some((pin, span)), ..Answer::default() }
+                }
+                Err(pinned) => Answer { payload: Obtained::Whole(pinned).slices(run, range), ..Answer::default() },
             }
         }
-        obtained => Answer { in_place: None, payload: obtained.slices(run, range) },
+        obtained => Answer { payload: obtained.slices(run, range), ..Answer::default() },
     }
 }

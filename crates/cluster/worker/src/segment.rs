@@ -1,6 +1,20 @@
 use std::ops::Range;
 
-use forebay_types::{Error, ObjectVersion, PAGE_BYTES, PageRun, Result, SEGMENT_BYTES, SegmentId, segment_bytes};
+use forebay_types::{Error, ObjectVersion, PAGE_BYTES, PageRun, Result, RouteKey, SEGMENT_BYTES, SegmentId, segment_bytes};
+
+/// Which segment an id is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SegmentName {
+    pub(crate) version: ObjectVersion,
+    pub(crate) index: u32,
+}
+
+impl SegmentName {
+    /// Where it is routed.
+    pub(crate) fn route(&self) -> RouteKey {
+        RouteKey::of(self.version.mount, &self.version.key, self.index)
+    }
+}
 
 /// A segment with the version that it is of: what is fetched, and under which condition.
 #[derive(Clone, Debug)]

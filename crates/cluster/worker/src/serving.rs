@@ -1,27 +1,33 @@
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use forebay_block_store::BlockStore;
-use forebay_protocol::{ClusterView, WorkerInfo, WorkerReport};
+use forebay_placement::holder;
+use forebay_protocol::{ClusterView, RouteTable, WorkerInfo, WorkerReport};
 use forebay_shared_storage::Class;
 use forebay_transport::Security;
-use forebay_types::{Error, MountId, Result, WorkerId};
+use forebay_types::{Error, MountId, Result, RouteKey, WorkerId};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
+use crate::busy::Busy;
 use crate::changes::Writes;
 use crate::count::Counts;
 use crate::discover::Discoveries;
 use crate::fill::{Fills, Wanted};
+use crate::fresh::Fresh;
+use crate::garbage::Garbage;
 use crate::in_place::InPlace;
 use crate::listings::Listings;
 use crate::metrics::Meters;
 use crate::mounts::{MountDoor, Mounts};
+use crate::pace::Pace;
 use crate::peers::Peers;
 use crate::pins::Pins;
+use crate::replicas::Replicas;
 use crate::segment::Segment;
 use crate::settings::{Tuning, WorkerSettings};
 use crate::versions::Versions;
@@ -44,6 +50,14 @@ pub(crate) struct Serving {
     pub(crate) in_place: InPlace,
     pub(crate) peers: Peers,
     pub(crate) discoveries: Discoveries,
+    pub(crate) replicas: Replicas,
+    pub(crate) routes: ArcSwap<RouteTable>,
+    pub(crate) fresh: Fresh,
+    pub(crate) garbage: Garbage,
+    pub(crate) pace: Pace,
+    pub(crate) busy: Busy,
+    /// Reads under way.
+    pub(crate) queue: AtomicU32,
     pub(crate) next_upload: AtomicU64,
     pub(crate) writes: Writes,
     /// What is tidied up after a session's or a request's end.
@@ -73,6 +87,13 @@ impl Serving {
             store,
             peers: Peers::new(security),
             discoveries: Discoveries::default(),
+            replicas: Replicas::default(),
+            routes: ArcSwap::default(),
+            fresh: Fresh::default(),
+            garbage: Garbage::default(),
+            pace: Pace::new(settings.serve_bytes_per_sec),
+            busy: Busy::default(),
+            queue: AtomicU32::new(0),
             next_upload: AtomicU64::new(rand::random::<u32>().into()),
             writes: Writes::default(),
             leftovers: Mutex::default(),
@@ -138,6 +159,16 @@ impl Serving {
         Wanted { door: Arc::clone(door), segment: Arc::new(segment), class, keep, cache: true }
     }
 
+    /// Tells whether reads of a route come here, by the view and the routing table of now.
+    pub(crate) fn routed_here(&self) -> impl Fn(RouteKey) -> bool + use<> {
+        let (id, routes) = (self.id, self.routes.load_full());
+        let workers: Vec<_> = self.view.load().workers.iter().map(|worker| worker.id).collect();
+        move |route| match routes.holders(route) {
+            Some(holders) => holders.iter().any(|(worker, _)| *worker == id),
+            None => holder(route, &workers).is_none_or(|holder| holder == id),
+        }
+    }
+
     /// The worker's own numbers.
     pub(crate) fn report(&self) -> WorkerReport {
         let usage = self.store.usage();
@@ -165,6 +196,7 @@ impl Serving {
     /// Ends all work that goes on without a request.
     pub(crate) fn stop(&self) {
         self.discoveries.stop();
+        self.replicas.stop();
         self.fills.stop();
         self.leftovers.lock().abort_all();
     }
@@ -172,6 +204,7 @@ impl Serving {
     /// The same, and waits until it has ended; what is being tidied up gets `patience`.
     pub(crate) async fn stopped(&self, patience: Duration) {
         self.discoveries.stop();
+        self.replicas.stop();
         let mut leftovers = std::mem::take(&mut *self.leftovers.lock());
         let tidy = async { while leftovers.join_next().await.is_some() {} };
         if tokio::time::timeout(patience, tidy).await.is_err() {

@@ -1,10 +1,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
 
 use bytes::Bytes;
-use forebay_protocol::{DataNotice, DataReply, DataRequest, Held, ListPage, decode, encode};
+use forebay_protocol::{DataNotice, DataReply, DataRequest, Held, Hint, ListPage, decode, encode};
 use forebay_transport::{Peer, Response, Service, Session};
-use forebay_types::{Error, Result};
+use forebay_types::{Error, PAGES_PER_SEGMENT, PageRun, Result};
 
 use crate::in_place::SessionPins;
 use crate::object::WantedObject;
@@ -67,23 +68,29 @@ impl WorkerSession {
         let serving = &self.serving;
         Ok(match request {
             DataRequest::Read { operation, version, start, len, in_place } => {
+                let queued = Queued::new(serving);
                 let read = serving.read(self.reader(operation, in_place), &version, start, len).await?;
-                with_answer(read, |in_place| DataReply::Read { in_place })
+                let hint = queued.sent(&read).await;
+                with_answer(read, |in_place| DataReply::Read { in_place, hint })
             }
             DataRequest::ReadLatest { operation, mount, key, range, in_place } => {
+                let queued = Queued::new(serving);
                 let reader = self.reader(operation, in_place);
                 let (info, start, len, read) = serving.read_latest(reader, mount, &key, range).await?;
-                with_answer(read, |in_place| DataReply::ReadLatest { info, start, len, in_place })
+                let hint = queued.sent(&read).await;
+                with_answer(read, |in_place| DataReply::ReadLatest { info, start, len, in_place, hint })
             }
             DataRequest::Stat { mount, key, complete } => {
                 let (info, attributes) = serving.stat(mount, &key, complete).await?;
                 reply(DataReply::Stat(info, attributes))
             }
             DataRequest::ReadObject { operation, mount, key, range, first, complete, in_place } => {
+                let queued = Queued::new(serving);
                 let reader = self.reader(operation, in_place);
                 let wanted = WantedObject { range, first, complete };
                 let (info, attributes, start, len, read) = serving.read_object(reader, mount, &key, wanted).await?;
-                with_answer(read, |in_place| DataReply::ReadObject { info, attributes, start, len, in_place })
+                let hint = queued.sent(&read).await;
+                with_answer(read, |in_place| DataReply::ReadObject { info, attributes, start, len, in_place, hint })
             }
             DataRequest::Attach => return self.attach(),
             DataRequest::Open { mount, key } => reply(DataReply::Info(serving.open(mount, &key).await?)),
@@ -145,6 +152,13 @@ impl WorkerSession {
                 });
                 reply(DataReply::Held(held.collect()))
             }
+            DataRequest::Copy { segment, start, pages } => {
+                let end = start.checked_add(pages).filter(|end| pages > 0 && *end <= PAGES_PER_SEGMENT);
+                let end = end.ok_or_else(|| Error::invalid(format!("{pages} pages from {start} on are none of a segment")))?;
+                let (runs, payload) = serving.copy(segment, PageRun::new(start, end)).await;
+                serving.pace.send(payload.iter().map(|bytes| bytes.len() as u64).sum()).await;
+                Response { meta: encode(&DataReply::Copied { runs }), payload, descriptor: None }
+            }
             DataRequest::Report => reply(DataReply::Report(Box::new(serving.report()))),
         })
     }
@@ -166,6 +180,32 @@ impl WorkerSession {
         self.attached.store(true, Relaxed);
         let meta = encode(&DataReply::Attached { arena_bytes: arena.bytes });
         Ok(Response { meta, payload: Vec::new(), descriptor: Some(arena.fd) })
+    }
+}
+
+/// A read that is under way, for the queue length that answers carry.
+struct Queued<'a>(&'a Serving, Instant);
+
+impl<'a> Queued<'a> {
+    fn new(serving: &'a Serving) -> Self {
+        serving.queue.fetch_add(1, Relaxed);
+        Self(serving, Instant::now())
+    }
+
+    /// Waits for the answer's turn to be sent; says how the worker stands then.
+    async fn sent(self, answer: &Answer) -> Hint {
+        let bytes = answer.payload.iter().map(|bytes| bytes.len() as u64).sum();
+        self.0.pace.send(bytes).await;
+        if answer.hit && bytes > 0 {
+            self.0.busy.answered(self.1, bytes);
+        }
+        Hint { queue: self.0.queue.load(Relaxed).saturating_sub(1), routes: self.0.routes.load().version() }
+    }
+}
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.0.queue.fetch_sub(1, Relaxed);
     }
 }
 

@@ -20,12 +20,23 @@ pub struct WorkerSettings {
     pub security: Security,
     /// `host:port` by which others reach the data plane; what it listens on when not set.
     pub advertise: Option<String>,
+    /// Bytes a second that it sends to readers and other workers at most; none for as much as it can. Reads in place
+    /// don't count.
+    pub serve_bytes_per_sec: Option<u64>,
 }
 
 impl WorkerSettings {
     /// A worker on TCP only, without a token.
     pub fn new(coordinator: Address, listen: Address, store: StoreSettings) -> Self {
-        Self { coordinator, listen, unix_socket: None, store, security: Security::default(), advertise: None }
+        Self {
+            coordinator,
+            listen,
+            unix_socket: None,
+            store,
+            security: Security::default(),
+            advertise: None,
+            serve_bytes_per_sec: None,
+        }
     }
 }
 

@@ -8,7 +8,6 @@ use forebay_types::{Error, Result, ResultExt, WorkerId};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
-use crate::count::Window;
 use crate::identity::{host_id, host_name, worker_id};
 use crate::membership::{Membership, ask};
 use crate::serving::Serving;
@@ -101,11 +100,6 @@ impl Worker {
     /// What the worker knows of itself.
     pub fn report(&self) -> WorkerReport {
         self.serving.report()
-    }
-
-    /// The counting window that closed last, once: who plans replicas takes it.
-    pub fn take_window(&self) -> Option<Window> {
-        self.serving.counts.take_window()
     }
 
     /// Stops accepting, finishes the calls that run, writes what is in DRAM only to disk (10 s at most), and tells the

@@ -80,8 +80,12 @@ impl SessionUploads {
         serving.later(async move {
             let write = Write::begin(&task_serving, draft.mount, &draft.key);
             let result = upload.commit(parts, condition(when)).await;
+            let ended = write.end(result.map(Some)).await;
+            if let Ok(Some(info)) = &ended {
+                task_serving.fresh.add(&info.version);
+            }
             // Nobody may be there any more to hear of it.
-            let _ = send.send(write.end(result.map(Some)).await);
+            let _ = send.send(ended);
         });
         let ended = receive.await.map_err(|_| Error::closed("the worker is stopping"))?;
         Ok(ended?.expect("a commit gives what it made"))

@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_placement::holder;
 use forebay_protocol::PutCondition;
 use forebay_shared_storage::{Class, Condition};
 use forebay_types::{Key, MountId, ObjectInfo, Result, RouteKey, SEGMENT_BYTES};
@@ -34,6 +33,7 @@ impl Serving {
         let write = Write::begin(self, mount, key);
         let result = storage.put(key, parts, self::condition(condition)).await;
         let info = write.end(result.map(Some)).await?.expect("a put gives what it put");
+        self.fresh.add(&info.version);
         self.meters.written(payload.len() as u64);
         self.keep_written(&door, &info, payload);
         Ok(info)
@@ -53,8 +53,7 @@ impl Serving {
     /// certain: an ETag is given to the very bytes that were sent, a file's times are looked at after the write.
     fn keep_written(&self, door: &Arc<MountDoor>, info: &ObjectInfo, payload: Bytes) {
         let version = &info.version;
-        let workers: Vec<_> = self.view().workers.iter().map(|worker| worker.id).collect();
-        let here = holder(RouteKey::of(version.mount, &version.key, 0), &workers).is_none_or(|holder| holder == self.id);
+        let here = self.routed_here()(RouteKey::of(version.mount, &version.key, 0));
         let certain =
             version.tag.as_str().starts_with('"') && version.size == payload.len() as u64 && version.size <= SEGMENT_BYTES;
         if !here || !certain {

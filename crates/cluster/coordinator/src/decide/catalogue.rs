@@ -119,6 +119,8 @@ impl State {
                 self.catalogue.mounts.remove(&id);
                 self.catalogue.pins.retain(|pin| pin.mount != id);
                 self.ledger.remove_mount(id);
+                let mounts = &self.catalogue.mounts;
+                self.placement.retain_mounts(|mount| mounts.contains_key(&mount));
             }
             Stored::Pin(mount, prefix) => {
                 let pin = Pin { mount, prefix };
@@ -149,6 +151,8 @@ impl State {
         let gone = self.catalogue.mounts.keys().filter(|id| !catalogue.mounts.contains_key(id)).copied().collect::<Vec<_>>();
         gone.into_iter().for_each(|id| self.ledger.remove_mount(id));
         self.catalogue = catalogue;
+        let mounts = &self.catalogue.mounts;
+        self.placement.retain_mounts(|mount| mounts.contains_key(&mount));
         self.view_changed();
     }
 }

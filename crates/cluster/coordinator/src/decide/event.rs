@@ -1,7 +1,9 @@
+use std::time::Duration;
+
 use forebay_protocol::{ControlReply, ControlRequest, TableDefinition};
 use forebay_types::{Key, Mount, MountId, MountName, MountOptions, WorkerId};
 
-use super::Catalogue;
+use super::{Catalogue, Checkpoint, Outcome, Problem};
 
 /// What has happened.
 #[derive(Clone, Debug)]
@@ -12,6 +14,8 @@ pub(crate) enum Event {
     Stored(Stored),
     /// The catalogue was read anew, after a write whose outcome is not known.
     Loaded(Catalogue),
+    /// The plan that was asked for is made, and took so long.
+    Planned(Box<Outcome>, Duration),
     /// Time has passed.
     Tick,
 }
@@ -29,6 +33,10 @@ pub(crate) enum Command {
     Remember(Vec<WorkerId>),
     /// Tells people that a worker's lease ran out.
     ReportLost(WorkerId, String),
+    /// Makes a plan; then comes [`Event::Planned`].
+    Plan(Box<Problem>),
+    /// Keeps popularity and routes for the next coordinator.
+    Checkpoint(Box<Checkpoint>),
 }
 
 /// A change of the catalogue, valid when it was asked for.

@@ -12,6 +12,8 @@ use super::{Command, State};
 const MEMBERS_MAX: usize = 20_000;
 /// Longest text of a worker about itself, in bytes.
 const TEXT_BYTES_MAX: usize = 512;
+/// New objects of one heartbeat.
+const FRESH_MAX: usize = 10_000;
 /// Warnings of a worker that are kept.
 const WARNINGS_MAX: usize = 16;
 
@@ -25,6 +27,8 @@ pub(super) struct Member {
     /// Bytes a second that it would take of each mount, were there no bound.
     pub(super) demand: BTreeMap<MountId, u64>,
     pub(super) report: WorkerReport,
+    /// It has not sent a heartbeat since it registered.
+    is_first: bool,
 }
 
 /// Who is in the cluster.
@@ -56,11 +60,9 @@ impl Members {
         self.presumed.iter().copied()
     }
 
-    /// One lease after a restart nobody holds shares of the coordinator before.
-    pub(super) fn forget_presumed(&mut self, now: Duration, lease: Duration) {
-        if now > lease {
-            self.presumed.clear();
-        }
+    /// One lease after a restart nobody holds shares of the coordinator before; gives those who did not come back.
+    pub(super) fn forget_presumed(&mut self, now: Duration, lease: Duration) -> BTreeSet<WorkerId> {
+        if now > lease { std::mem::take(&mut self.presumed) } else { BTreeSet::new() }
     }
 
     /// Those whose lease has run out just now, with their addresses.
@@ -106,10 +108,17 @@ impl State {
             return Err(Error::retry(format!("worker {id}: the cluster has its limit of {MEMBERS_MAX} workers")));
         }
         self.members.presumed.remove(&id);
-        let member =
-            Member { info, state: WorkerState::Live, seen: now, demand: BTreeMap::new(), report: WorkerReport::default() };
+        let member = Member {
+            info,
+            state: WorkerState::Live,
+            seen: now,
+            demand: BTreeMap::new(),
+            report: WorkerReport::default(),
+            is_first: true,
+        };
         self.members.by_id.insert(id, member);
         let mut commands = Vec::new();
+        self.placement.joined(now, id);
         if is_new {
             self.view_changed();
             commands.push(Command::Remember(self.members.live_ids()));
@@ -120,30 +129,48 @@ impl State {
     }
 
     pub(super) fn heartbeat(&mut self, now: Duration, heartbeat: Heartbeat) -> Result<ControlReply, Error> {
-        let Heartbeat { worker, have, demand, mut report } = heartbeat;
+        let Heartbeat { worker, have, demand, mut report, window, ended, fresh } = heartbeat;
         let lease = self.lease;
         let member = match self.members.live_member(worker) {
             Some(member) if now <= member.seen + lease => member,
             // Lost, even when no tick has said so yet: what was granted to it is given to others.
             _ => return Err(Error::not_found(format!("worker {worker} has no lease: register again"))),
         };
+        let is_empty = report.segments == 0 && member.is_first;
+        member.is_first = false;
         report.warnings.truncate(WARNINGS_MAX);
         report.warnings.iter_mut().for_each(shorten);
         member.seen = now;
         member.demand = demand.into_iter().collect();
         member.report = report;
+        if is_empty {
+            self.placement.emptied(now, worker);
+        }
+        self.placement.orders_ended(now, worker, ended);
+        if let Some(window) = window {
+            self.placement.report(now, worker, window);
+        }
+        for version in fresh.iter().take(FRESH_MAX) {
+            let eager = self.catalogue.mounts.get(&version.mount).map(|mount| mount.options.eager);
+            if let Some(eager) = eager {
+                self.placement.fresh(now, worker, version, eager);
+            }
+        }
         let shares = self.grant_shares(now, worker);
         let view = (have != self.view_version).then(|| self.view());
-        Ok(ControlReply::Beat { view, shares, lease })
+        let (window, routes) = (self.placement.window(), self.placement.routes_version());
+        let orders = self.placement.orders_of(worker);
+        Ok(ControlReply::Beat { view, shares, lease, window, orders, routes })
     }
 
-    pub(super) fn leave(&mut self, worker: WorkerId) -> Result<Vec<Command>, Error> {
+    pub(super) fn leave(&mut self, now: Duration, worker: WorkerId) -> Result<Vec<Command>, Error> {
         let Some(member) = self.members.live_member(worker) else {
             return Err(Error::not_found(format!("worker {worker} is not in the cluster")));
         };
         member.state = WorkerState::Lost;
         // It says so itself, and takes nothing any more: its shares are free at once.
         self.ledger.release(Holder::Worker(worker));
+        self.placement.gone(now, worker);
         self.view_changed();
         Ok(vec![answer(ControlReply::Done), Command::Remember(self.members.live_ids())])
     }

@@ -6,6 +6,7 @@ mod event;
 mod ledger;
 mod lookup;
 mod members;
+mod placement;
 mod shares;
 mod state;
 mod status;
@@ -14,4 +15,5 @@ mod tests;
 mod validate;
 
 pub(crate) use event::{Change, Command, Event, Stored};
+pub(crate) use placement::{Checkpoint, Outcome, Problem};
 pub(crate) use state::{Catalogue, Start, State};

@@ -1,13 +1,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use forebay_protocol::{ClusterView, ControlReply, ControlRequest, Pin, TableDefinition};
+use forebay_protocol::{ClusterView, ControlReply, ControlRequest, Pin, PlacementStatus, TableDefinition};
 use forebay_types::{Error, Mount, MountId, WorkerId};
 
 use super::ledger::Ledger;
 use super::members::Members;
+use super::placement::Placement;
 use super::shares::Targets;
-use super::{Command, Event};
+use super::{Checkpoint, Command, Event, Problem};
+use crate::PlacementSettings;
+
+/// Segments of one answer about placement.
+const SEGMENTS_SHOWN_MAX: u32 = 10_000;
 
 /// Mounts, pins and external tables, as the database has them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +32,11 @@ pub(crate) struct Start {
     pub(crate) catalogue: Catalogue,
     /// Workers that were live under the coordinator before: each may hold shares for one lease.
     pub(crate) presumed: Vec<WorkerId>,
+    pub(crate) placement: PlacementSettings,
+    /// What random choices of placement follow.
+    pub(crate) seed: u64,
+    /// Popularity and routes of the coordinator before.
+    pub(crate) checkpoint: Option<Checkpoint>,
 }
 
 /// All that the coordinator knows. Times are counted from its start.
@@ -39,11 +49,15 @@ pub(crate) struct State {
     pub(super) members: Members,
     pub(super) ledger: Ledger,
     pub(super) targets: Targets,
+    pub(super) placement: Placement,
     pub(super) view_version: u64,
 }
 
 impl State {
-    pub(crate) fn new(start: Start) -> Self {
+    /// The state of a new coordinator. A checkpoint that can't be read is an error beside it: it starts without.
+    pub(crate) fn new(start: Start) -> (Self, Result<(), Error>) {
+        let mut placement = Placement::new(start.placement, start.epoch, start.seed, &start.presumed);
+        let restored = start.checkpoint.as_ref().map_or(Ok(()), |checkpoint| placement.restore(checkpoint));
         let mut state = Self {
             epoch: start.epoch,
             lease: start.lease,
@@ -52,11 +66,12 @@ impl State {
             members: Members::new(start.presumed),
             ledger: Ledger::default(),
             targets: Targets::default(),
+            placement,
             // The epoch stands above: a view of this coordinator is newer than all of those before it.
             view_version: (start.epoch << 32) + 1,
         };
         state.presume_shares();
-        state
+        (state, restored)
     }
 
     /// Takes one event in; `now` never goes back.
@@ -68,6 +83,10 @@ impl State {
                 self.replace_catalogue(catalogue);
                 vec![]
             }
+            Event::Planned(outcome, took) => {
+                self.placement.take(now, *outcome, took);
+                vec![]
+            }
             Event::Tick => self.tick(now),
         }
     }
@@ -76,12 +95,16 @@ impl State {
         let reply = match request {
             ControlRequest::Register(info) => return self.register(now, info),
             ControlRequest::Heartbeat(heartbeat) => self.heartbeat(now, heartbeat)?,
-            ControlRequest::Leave(worker) => return self.leave(worker),
+            ControlRequest::Leave(worker) => return self.leave(now, worker),
             ControlRequest::View { have } if have == self.view_version => ControlReply::Unchanged,
             ControlRequest::View { .. } => ControlReply::View(self.view()),
             ControlRequest::Tables => ControlReply::Tables(self.catalogue.tables.values().cloned().collect()),
             ControlRequest::Budget { client, mount } => ControlReply::Budget(self.budget(now, client, mount)?),
             ControlRequest::Status => ControlReply::Status(Box::new(self.status(now))),
+            ControlRequest::Routes { have } => ControlReply::Routes(self.placement.routes_since(have)),
+            ControlRequest::Placement { limit } => {
+                ControlReply::Placement(Box::new(self.placement_status(limit.clamp(1, SEGMENTS_SHOWN_MAX) as usize)))
+            }
             change => return self.ask_change(change),
         };
         Ok(vec![answer(reply)])
@@ -89,14 +112,38 @@ impl State {
 
     fn tick(&mut self, now: Duration) -> Vec<Command> {
         self.ledger.expire(now);
-        self.members.forget_presumed(now, self.lease);
-        let lost = self.members.expire(now, self.lease);
-        if lost.is_empty() {
-            return vec![];
+        for worker in self.members.forget_presumed(now, self.lease) {
+            self.placement.gone(now, worker);
         }
-        self.view_changed();
-        let reports = lost.into_iter().map(|(worker, address)| Command::ReportLost(worker, address));
-        reports.chain([Command::Remember(self.members.live_ids())]).collect()
+        let lost = self.members.expire(now, self.lease);
+        let mut commands = Vec::new();
+        if !lost.is_empty() {
+            lost.iter().for_each(|(worker, _)| self.placement.gone(now, *worker));
+            self.view_changed();
+            commands.extend(lost.into_iter().map(|(worker, address)| Command::ReportLost(worker, address)));
+            commands.push(Command::Remember(self.members.live_ids()));
+        }
+        if let Some(round) = self.placement.tick(now) {
+            if round.plan {
+                commands.push(Command::Plan(Box::new(self.problem(now))));
+            }
+            commands.push(Command::Checkpoint(round.checkpoint));
+        }
+        commands
+    }
+
+    /// What the next plan is made of.
+    fn problem(&self, now: Duration) -> Problem {
+        let infos = self.members.live().map(|(id, member)| (id, &member.info)).collect();
+        let mount = |id| self.catalogue.mounts.get(&id).cloned();
+        let pinned =
+            |mount, key: &str| self.catalogue.pins.iter().any(|pin| pin.mount == mount && key.starts_with(pin.prefix.as_str()));
+        self.placement.problem(now, &infos, mount, pinned)
+    }
+
+    /// Popularity, replicas and routing of the most popular segments.
+    pub(crate) fn placement_status(&self, limit: usize) -> PlacementStatus {
+        self.placement.status(limit, |id| self.catalogue.mounts.get(&id).map(|mount| mount.name.clone()))
     }
 
     /// The cluster as every process needs it.
@@ -107,6 +154,7 @@ impl State {
             mounts: self.catalogue.mounts.values().cloned().collect(),
             pins: self.catalogue.pins.clone(),
             workers: self.members.live().map(|(_, member)| member.info.clone()).collect(),
+            poll: Some(self.placement.poll()),
         }
     }
 

@@ -2,19 +2,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_metadata::Metadata;
-use forebay_protocol::ClusterStatus;
+use forebay_protocol::{ClusterStatus, PlacementStatus};
 use forebay_transport::{Address, Listener, Server, ServerLimits};
 use forebay_types::{Error, Result};
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
-use tracing::info;
+use tracing::{info, warn};
 
 use super::leader::become_leader;
+use super::planner;
 use super::service::ControlService;
 use super::shared::Shared;
 use super::supervise::{Running, supervise};
-use super::writer::{self, load, load_members};
+use super::writer::{self, load, load_members, load_placement};
 use crate::CoordinatorSettings;
 use crate::decide::{Start, State};
 
@@ -43,6 +44,7 @@ impl Coordinator {
                 settings.lease
             )));
         }
+        settings.placement.validate()?;
         let (metadata, epoch) = become_leader(&settings.metadata_url).await?;
         let started = Self::lead(settings, metadata.clone(), epoch).await;
         if started.is_err() {
@@ -58,11 +60,19 @@ impl Coordinator {
             metadata: metadata.kind(),
             catalogue: load(&metadata).await?,
             presumed: load_members(&metadata).await?,
+            placement: settings.placement.clone(),
+            seed: rand::random(),
+            checkpoint: load_placement(&metadata).await?,
         };
         let (mounts, presumed) = (start.catalogue.mounts.len(), start.presumed.len());
         let listener = Listener::bind(&settings.listen).await?;
         let (queue, jobs) = writer::queue();
-        let shared = Arc::new(Shared::new(State::new(start), queue));
+        let (state, restored) = State::new(start);
+        if let Err(error) = restored {
+            warn!(%error, "placement starts without what the coordinator before knew");
+        }
+        let (plans, problems) = planner::queue();
+        let shared = Arc::new(Shared::new(state, queue, plans));
         let service = Arc::new(ControlService(Arc::clone(&shared)));
         let server = Server::start(listener, settings.security, service, ServerLimits::default())?;
         let address = server.local_address();
@@ -70,6 +80,7 @@ impl Coordinator {
 
         let mut writer = JoinSet::new();
         writer.spawn(writer::write(metadata.clone(), Arc::clone(&shared), jobs));
+        writer.spawn(planner::plan(Arc::clone(&shared), problems));
         let (stop, stopped) = oneshot::channel();
         let (ended_now, ended) = watch::channel(None);
         let running = Running { server, metadata, shared: Arc::clone(&shared), writer };
@@ -85,6 +96,11 @@ impl Coordinator {
     /// What `forebay status` shows, without asking over a connection.
     pub fn status(&self) -> ClusterStatus {
         self.shared.status()
+    }
+
+    /// What `forebay status --segments` shows: so many segments at most.
+    pub fn placement(&self, limit: usize) -> PlacementStatus {
+        self.shared.placement(limit)
     }
 
     /// Returns when it has stopped: fine after [`Self::shutdown`]; `Closed` when leadership was lost, so that the process

@@ -2,6 +2,7 @@
 
 mod coordinator;
 mod leader;
+mod planner;
 mod service;
 mod shared;
 mod supervise;

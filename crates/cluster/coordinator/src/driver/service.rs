@@ -63,7 +63,7 @@ impl ControlSession {
                     answer = Some(self.write(change).await?);
                 }
                 Command::Write(change) => answer = Some(self.write(change).await?),
-                Command::Remember(_) | Command::ReportLost(..) => {}
+                Command::Remember(_) | Command::ReportLost(..) | Command::Plan(_) | Command::Checkpoint(_) => {}
             }
         }
         answer.ok_or_else(|| Error::internal("a control request was not answered"))
@@ -114,5 +114,7 @@ fn kind(request: &ControlRequest) -> &'static str {
         ControlRequest::Tables => "tables",
         ControlRequest::Budget { .. } => "budget",
         ControlRequest::Status => "status",
+        ControlRequest::Routes { .. } => "routes",
+        ControlRequest::Placement { .. } => "placement",
     }
 }

@@ -1,12 +1,13 @@
 use std::time::Duration;
 
-use forebay_protocol::ClusterStatus;
+use forebay_protocol::{ClusterStatus, PlacementStatus};
 use metrics::{counter, gauge};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::warn;
 
+use super::planner::PlannerQueue;
 use super::writer::{Job, WriterQueue};
 use crate::decide::{Command, Event, State};
 
@@ -15,11 +16,12 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     started: Instant,
     writer: WriterQueue,
+    planner: PlannerQueue,
 }
 
 impl Shared {
-    pub(crate) fn new(state: State, writer: WriterQueue) -> Self {
-        Self { state: Mutex::new(state), started: Instant::now(), writer }
+    pub(crate) fn new(state: State, writer: WriterQueue, planner: PlannerQueue) -> Self {
+        Self { state: Mutex::new(state), started: Instant::now(), writer, planner }
     }
 
     /// Lets the state decide now. What is not for the one who asked is done here.
@@ -30,6 +32,17 @@ impl Shared {
             let now = self.now();
             state.decide(now, event)
         };
+        let own = commands.extract_if(.., |command| matches!(command, Command::Plan(_) | Command::Checkpoint(_)));
+        for command in own.collect::<Vec<_>>() {
+            let sent = match command {
+                Command::Plan(problem) => self.planner.try_send(problem).is_ok(),
+                Command::Checkpoint(checkpoint) => self.writer.try_send(Job::Checkpoint(checkpoint)).is_ok(),
+                _ => unreachable!("others were left in place"),
+            };
+            if !sent {
+                warn!("plan or checkpoint left out: the one before it is not done");
+            }
+        }
         commands.retain(|command| match command {
             Command::ReportLost(worker, address) => {
                 warn!(%worker, address, "worker lost: its lease ran out");
@@ -55,6 +68,10 @@ impl Shared {
 
     pub(crate) fn status(&self) -> ClusterStatus {
         self.state.lock().status(self.now())
+    }
+
+    pub(crate) fn placement(&self, limit: usize) -> PlacementStatus {
+        self.state.lock().placement_status(limit)
     }
 
     fn now(&self) -> Duration {

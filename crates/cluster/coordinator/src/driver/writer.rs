@@ -9,7 +9,7 @@ use tokio::time::{Duration, interval};
 use tracing::{info, warn};
 
 use super::shared::Shared;
-use crate::decide::{Catalogue, Change, Command, Event, Stored};
+use crate::decide::{Catalogue, Change, Checkpoint, Command, Event, Stored};
 
 /// Changes that may wait.
 const QUEUE_MAX: usize = 256;
@@ -17,6 +17,9 @@ const QUEUE_MAX: usize = 256;
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
 /// The kind of the checkpoint that holds the live workers.
 const MEMBERS: &str = "members";
+/// The kinds of those that hold popularity, and which segments are routed where.
+const POPULARITY: &str = "popularity";
+const ROUTES: &str = "routes";
 
 /// Where changes wait for the writer.
 pub(crate) type WriterQueue = mpsc::Sender<Job>;
@@ -25,6 +28,7 @@ pub(crate) type WriterQueue = mpsc::Sender<Job>;
 pub(crate) enum Job {
     Change(Change, oneshot::Sender<ControlReply>),
     Remember(Vec<WorkerId>),
+    Checkpoint(Box<Checkpoint>),
 }
 
 pub(crate) fn queue() -> (WriterQueue, mpsc::Receiver<Job>) {
@@ -53,6 +57,7 @@ pub(crate) async fn write(metadata: Metadata, shared: Arc<Shared>, mut jobs: mps
                 outcome.map(|_| ())
             }
             Some(Job::Remember(workers)) => metadata.put_checkpoint(MEMBERS, 0, &encode(&workers)).await,
+            Some(Job::Checkpoint(checkpoint)) => put_placement(&metadata, &checkpoint).await,
             None if jobs.is_closed() => return Error::closed("the coordinator was shut down"),
             None => Ok(()),
         };
@@ -135,4 +140,19 @@ pub(crate) async fn load_members(metadata: &Metadata) -> Result<Vec<WorkerId>> {
         warn!(%error, "checkpoint of members not read");
         Ok(Vec::new())
     })
+}
+
+async fn put_placement(metadata: &Metadata, checkpoint: &Checkpoint) -> Result<()> {
+    metadata.put_checkpoint(POPULARITY, checkpoint.window, &checkpoint.popularity).await?;
+    metadata.put_checkpoint(ROUTES, checkpoint.window, &checkpoint.routes).await
+}
+
+/// What the coordinator before knew of popularity and routes.
+pub(crate) async fn load_placement(metadata: &Metadata) -> Result<Option<Checkpoint>> {
+    let (Some((window, popularity)), Some((_, routes))) =
+        (metadata.checkpoint(POPULARITY).await?, metadata.checkpoint(ROUTES).await?)
+    else {
+        return Ok(None);
+    };
+    Ok(Some(Checkpoint { window, popularity, routes }))
 }

@@ -19,12 +19,8 @@ pub struct Cluster {
 }
 
 pub fn settings(metadata_url: String) -> CoordinatorSettings {
-    CoordinatorSettings {
-        listen: Address::Tcp("127.0.0.1:0".into()),
-        metadata_url,
-        security: Security::default(),
-        lease: Duration::from_secs(2),
-    }
+    let listen = Address::Tcp("127.0.0.1:0".into());
+    CoordinatorSettings { lease: Duration::from_secs(2), ..CoordinatorSettings::new(listen, metadata_url) }
 }
 
 impl Cluster {
@@ -65,7 +61,15 @@ impl Cluster {
     /// A heartbeat; the view, when the worker's was old, and its shares.
     pub async fn beat(&self, worker: u64, have: u64, demand: &[(MountId, u64)]) -> (Option<ClusterView>, Vec<MountShare>) {
         let report = WorkerReport { reads: 42, ..WorkerReport::default() };
-        let heartbeat = Heartbeat { worker: WorkerId(worker), have, demand: demand.to_vec(), report };
+        let heartbeat = Heartbeat {
+            worker: WorkerId(worker),
+            have,
+            demand: demand.to_vec(),
+            report,
+            window: None,
+            ended: Vec::new(),
+            fresh: Vec::new(),
+        };
         match self.ask(ControlRequest::Heartbeat(heartbeat)).await.unwrap() {
             ControlReply::Beat { view, shares, .. } => (view, shares),
             other => panic!("{other:?} is no beat"),

@@ -16,7 +16,7 @@ async fn read(client: &Client, version: &ObjectVersion, start: u64, len: usize) 
     let version = version.clone();
     let request = DataRequest::Read { operation: OPERATION, version, start, len: len as u32, in_place: true };
     match client.call(request).await.unwrap() {
-        (DataReply::Read { in_place }, payload) => (in_place, payload),
+        (DataReply::Read { in_place, .. }, payload) => (in_place, payload),
         other => panic!("{other:?}"),
     }
 }

@@ -139,7 +139,7 @@ fn reports_are_kept_within_limits() {
     register(&mut state, 0.0, 1);
     let warnings = vec!["ü".repeat(10_000); 1000];
     let report = WorkerReport { warnings, reads: 5, ..WorkerReport::default() };
-    let beat = Heartbeat { worker: WorkerId(1), have: 0, demand: vec![], report };
+    let beat = Heartbeat { report, ..blank(1) };
     ask(&mut state, 1.0, ControlRequest::Heartbeat(beat));
     let status = state.status(at(1.0));
     let kept = &status.workers[0].2;

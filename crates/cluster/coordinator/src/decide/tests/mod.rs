@@ -4,6 +4,8 @@
 mod budgets;
 mod catalogue;
 mod membership;
+mod placement;
+mod placement_simulation;
 mod shares;
 mod simulation;
 
@@ -13,6 +15,7 @@ use forebay_protocol::{BudgetLease, ClusterView, ControlReply, ControlRequest, H
 use forebay_types::{BitRate, Error, HostId, Mount, MountId, MountOptions, WorkerId};
 
 use super::{Catalogue, Command, Event, Start, State};
+use crate::PlacementSettings;
 
 const LEASE: Duration = Duration::from_secs(5);
 const LAKE: MountId = MountId(1);
@@ -37,7 +40,9 @@ fn state() -> State {
 fn restarted(epoch: u64, presumed: &[u64]) -> State {
     let catalogue = Catalogue { mounts: [(LAKE, lake())].into(), ..Catalogue::default() };
     let presumed = presumed.iter().copied().map(WorkerId).collect();
-    State::new(Start { epoch, lease: LEASE, metadata: "sqlite", catalogue, presumed })
+    let placement = PlacementSettings { window: Duration::from_secs(60), ..PlacementSettings::default() };
+    let (lease, metadata, seed) = (LEASE, "sqlite", 7);
+    State::new(Start { epoch, lease, metadata, catalogue, presumed, placement, seed, checkpoint: None }).0
 }
 
 fn info(worker: u64) -> WorkerInfo {
@@ -75,15 +80,28 @@ fn register(state: &mut State, now: f64, worker: u64) -> ClusterView {
     }
 }
 
+/// A heartbeat that says nothing.
+fn blank(worker: u64) -> Heartbeat {
+    Heartbeat {
+        worker: WorkerId(worker),
+        have: 0,
+        demand: Vec::new(),
+        report: WorkerReport::default(),
+        window: None,
+        ended: Vec::new(),
+        fresh: Vec::new(),
+    }
+}
+
 fn heartbeat(worker: u64, have: u64, demand: u64) -> ControlRequest {
     let demand = vec![(LAKE, demand)];
-    ControlRequest::Heartbeat(Heartbeat { worker: WorkerId(worker), have, demand, report: WorkerReport::default() })
+    ControlRequest::Heartbeat(Heartbeat { have, demand, ..blank(worker) })
 }
 
 /// A heartbeat with this demand; the view that came, and the share of mount lake.
 fn beat(state: &mut State, now: f64, worker: u64, demand: u64) -> (Option<ClusterView>, MountShare) {
     match ask(state, now, heartbeat(worker, 0, demand)).1 {
-        Some(ControlReply::Beat { view, shares, lease }) => {
+        Some(ControlReply::Beat { view, shares, lease, .. }) => {
             assert_eq!(lease, LEASE);
             (view, *shares.iter().find(|share| share.mount == LAKE).expect("a share of lake"))
         }

@@ -1,0 +1,56 @@
+use std::time::Duration;
+
+use forebay_placement::holder;
+use forebay_types::{ObjectVersion, RouteKey, SegmentId, WorkerId, segment_count};
+
+use super::Placement;
+use super::round::folder;
+
+/// Segments of one new object that are placed before anyone has read them.
+const SEGMENTS_MAX: u32 = 256;
+/// Datasets whose newest object is remembered.
+const DATASETS_MAX: usize = 100_000;
+
+impl Placement {
+    /// An object was written or discovered: it starts with the popularity of the one that was the newest of its dataset,
+    /// and goes to a random worker at once where its mount is `eager` (Getafix, section 4.2). `at` may have its bytes.
+    pub(crate) fn fresh(&mut self, now: Duration, at: WorkerId, version: &ObjectVersion, eager: bool) {
+        let count = segment_count(version.size).min(SEGMENTS_MAX);
+        if count == 0 {
+            return;
+        }
+        let dataset = (version.mount, folder(version.key.as_str()));
+        let newest = self.newest.get(&dataset).copied();
+        for index in 0..count {
+            let route = RouteKey::of(version.mount, &version.key, index);
+            let segment = SegmentId::of(version, index);
+            if self.segments.contains_key(&route) {
+                self.replace_version(route, version);
+            } else if let Some(newest) = newest {
+                self.popularity.start_like(segment, newest);
+            }
+            if !eager && self.popularity.of(segment).accesses == 0.0 {
+                continue;
+            }
+            let key = self.track(version, index);
+            if eager && self.settings.policy.is_some() && self.segments[&key].planned.is_empty() {
+                self.place_at_random(now, key, segment, at);
+            }
+        }
+        if self.newest.len() < DATASETS_MAX || self.newest.contains_key(&dataset) {
+            self.newest.insert(dataset, SegmentId::of(version, 0));
+        }
+    }
+
+    fn place_at_random(&mut self, now: Duration, key: RouteKey, segment: SegmentId, at: WorkerId) {
+        let workers: Vec<_> = self.workers.iter().copied().collect();
+        // Another hash than that of rendezvous hashing: the worker is any, and the same whoever computes it.
+        let random = RouteKey((segment.0 >> 64) as u64 ^ self.seed);
+        let Some(chosen) = holder(random, &workers) else { return };
+        self.segments.get_mut(&key).expect("it is tracked").planned = vec![(chosen, 1)];
+        self.order_hold(segment, chosen, None);
+        // The writer may have the bytes in its tiers still.
+        self.orders.prefer(chosen, segment, at);
+        self.reroute(now, key);
+    }
+}

@@ -1,0 +1,91 @@
+//! Replicas that follow popularity (Getafix, sections 3 and 4): counts come in by windows, a plan goes out as orders to
+//! workers and as a routing table for clients.
+
+mod checkpoint;
+mod fresh;
+mod orders;
+mod problem;
+mod round;
+mod routes;
+mod segments;
+mod speeds;
+mod status;
+mod window;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use forebay_placement::Popularity;
+use forebay_types::{MountId, RouteKey, SegmentId, WorkerId};
+
+pub(crate) use checkpoint::Checkpoint;
+pub(crate) use problem::{Outcome, Problem};
+
+use crate::PlacementSettings;
+use orders::Orders;
+use routes::Routes;
+use segments::Tracked;
+use speeds::Speeds;
+use status::Last;
+use window::Closing;
+
+/// Segments that are placed at most; the least popular are left to rendezvous hashing.
+const TRACKED_MAX: usize = 500_000;
+
+/// What placement knows. Who holds what is soft state: workers say it.
+#[derive(Debug)]
+pub(super) struct Placement {
+    settings: PlacementSettings,
+    /// What random choices follow.
+    seed: u64,
+    /// Workers that count: live ones, and after a restart those that may come back.
+    workers: BTreeSet<WorkerId>,
+    popularity: Popularity,
+    segments: BTreeMap<RouteKey, Tracked>,
+    by_id: HashMap<SegmentId, RouteKey>,
+    /// The newest object of each dataset, by mount and folder: its first segment.
+    newest: HashMap<(MountId, String), SegmentId>,
+    routes: Routes,
+    orders: Orders,
+    speeds: Speeds,
+    /// The counting period that closed last.
+    window: u64,
+    opened: Duration,
+    closing: Option<Closing>,
+    /// Since when a plan is being made.
+    planning: Option<Duration>,
+    last: Last,
+}
+
+impl Placement {
+    pub(super) fn new(settings: PlacementSettings, epoch: u64, seed: u64, presumed: &[WorkerId]) -> Self {
+        Self {
+            settings,
+            seed,
+            workers: presumed.iter().copied().collect(),
+            popularity: Popularity::default(),
+            segments: BTreeMap::new(),
+            by_id: HashMap::new(),
+            newest: HashMap::new(),
+            // The epoch stands above, as in views.
+            routes: Routes::new((epoch << 32) + 1),
+            orders: Orders::default(),
+            speeds: Speeds::default(),
+            window: epoch << 32,
+            opened: Duration::ZERO,
+            closing: None,
+            planning: None,
+            last: Last::default(),
+        }
+    }
+
+    /// How often clients ask for news.
+    pub(super) fn poll(&self) -> Duration {
+        self.settings.poll
+    }
+
+    /// How long after a change a client may still go by the table of before it.
+    fn named(&self) -> Duration {
+        self.settings.poll * 2 + Duration::from_secs(1)
+    }
+}

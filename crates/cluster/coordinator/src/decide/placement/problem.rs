@@ -1,0 +1,71 @@
+use forebay_placement::{Holdings, InFlight, PlanSettings, Reason, SegmentDemand, Snapshot, WorkerRoom, changes, plan};
+use forebay_types::{SegmentId, WorkerId};
+
+/// Segments that could not be placed as they should that are named at most.
+const UNSATISFIED_MAX: usize = 20;
+
+/// What a plan is made of, apart from the state so that it can be made beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Problem {
+    pub(super) settings: PlanSettings,
+    pub(super) ids: Vec<SegmentId>,
+    pub(super) segments: Vec<SegmentDemand>,
+    pub(super) worker_ids: Vec<WorkerId>,
+    pub(super) workers: Vec<WorkerRoom>,
+    /// Pairs (segment, worker), as the next two.
+    pub(super) held: Vec<(u32, u32)>,
+    pub(super) loading: Vec<(u32, u32)>,
+    pub(super) named: Vec<(u32, u32)>,
+}
+
+/// The plan, and the next step to it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Outcome {
+    pub(super) planned: Vec<(SegmentId, Vec<(WorkerId, u32)>)>,
+    /// Segments to bring to a worker, from another one or from shared storage; the most popular first.
+    pub(super) load: Vec<(SegmentId, WorkerId, Option<WorkerId>)>,
+    pub(super) delete: Vec<(SegmentId, WorkerId)>,
+    pub(super) replicas: u64,
+    pub(super) lower_bound: u64,
+    pub(super) unsatisfied: Vec<(SegmentId, String)>,
+}
+
+impl Problem {
+    /// Makes the plan: a function of the problem alone, as long as it takes.
+    pub(crate) fn solve(&self) -> Outcome {
+        let of = |pairs: &[(u32, u32)]| Holdings::from_pairs(self.segments.len(), pairs.iter().copied());
+        let held = of(&self.held);
+        let snapshot = Snapshot { segments: &self.segments, workers: &self.workers, held: &held };
+        let plan = plan(&snapshot, &self.settings);
+        let (loading, named) = (of(&self.loading), of(&self.named));
+        let mut changes = changes(&snapshot, &plan, &InFlight { loading: &loading, named: &named });
+        changes.load.sort_by_key(|load| std::cmp::Reverse(self.segments[load.segment as usize].count));
+        let id = |segment: u32| self.ids[segment as usize];
+        let worker = |worker: u32| self.worker_ids[worker as usize];
+        let weight = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let planned = (0..self.ids.len() as u32).map(|segment| {
+            let shares = plan.holders(segment).iter();
+            (id(segment), shares.map(|share| (worker(share.worker), weight(share.count))).collect())
+        });
+        Outcome {
+            planned: planned.collect(),
+            load: changes.load.iter().map(|load| (id(load.segment), worker(load.worker), load.from.map(worker))).collect(),
+            delete: changes.delete.iter().map(|(segment, from)| (id(*segment), worker(*from))).collect(),
+            replicas: plan.replicas,
+            lower_bound: plan.lower_bound,
+            unsatisfied: plan
+                .unsatisfied
+                .iter()
+                .take(UNSATISFIED_MAX)
+                .map(|missing| {
+                    let why = match missing.reason {
+                        Reason::Capacity => "no worker with room for it has capacity left",
+                        Reason::Bytes => "no worker with capacity left has room for it",
+                        Reason::Domains => "there are too few hosts, or too few with room, for its number of replicas",
+                    };
+                    (id(missing.segment), why.to_string())
+                })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use forebay_placement::{SegmentDemand, WorkerRoom};
+use forebay_protocol::{Order, OrderEnd, WorkerInfo};
+use forebay_types::{Mount, MountId, RouteKey, SegmentId, WorkerId};
+
+use super::segments::{Replica, ReplicaState};
+use super::{Checkpoint, Outcome, Placement, Problem, TRACKED_MAX};
+
+/// Accesses are planned in so many parts each, so that aged counts below 1 still weigh something.
+const PARTS: f64 = 16.0;
+/// Share of a worker's storage that replicas may take.
+const STORAGE_SHARE: f64 = 0.8;
+/// A plan that takes longer than so many windows is not waited for.
+const PLANNING_WINDOWS: u32 = 10;
+
+/// What there is to do when the reports of a window are in.
+pub(crate) struct Round {
+    /// To be kept.
+    pub(crate) checkpoint: Box<Checkpoint>,
+    /// Whether a plan is to be made.
+    pub(crate) plan: bool,
+}
+
+impl Placement {
+    /// The reports of a window are in: forgets what has faded, keeps the rest, and has a plan made.
+    pub(super) fn begin_round(&mut self, now: Duration) -> Round {
+        self.closing = None;
+        self.forget_faded();
+        let checkpoint = Box::new(Checkpoint::of(self));
+        let late = self.planning.is_some_and(|since| now < since + self.settings.window * PLANNING_WINDOWS);
+        if self.settings.policy.is_none() || self.workers.len() < 2 || self.segments.is_empty() || late {
+            return Round { checkpoint, plan: false };
+        }
+        self.planning = Some(now);
+        Round { checkpoint, plan: true }
+    }
+
+    /// What nobody reads any more, and what is too much. A route that the table names stays as long as its replicas do: to
+    /// send its reads home again would make them cold.
+    fn forget_faded(&mut self) {
+        let faded = |segment| self.popularity.of(segment).accesses == 0.0;
+        let forgotten = self.segments.iter().filter(|(key, tracked)| faded(tracked.segment) && !self.routes.names(**key));
+        let forgotten: Vec<RouteKey> = forgotten.map(|(key, _)| *key).collect();
+        forgotten.into_iter().for_each(|key| self.forget(key));
+        if self.segments.len() > TRACKED_MAX {
+            let of = |segment| self.popularity.of(segment).accesses;
+            let mut all: Vec<(f64, RouteKey)> = self.segments.iter().map(|(key, it)| (of(it.segment), *key)).collect();
+            all.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.0.cmp(&other.1.0)));
+            all.drain(..TRACKED_MAX);
+            all.into_iter().for_each(|(_, key)| self.forget(key));
+        }
+    }
+
+    /// What a plan is to be made of.
+    pub(crate) fn problem(
+        &self,
+        now: Duration,
+        infos: &BTreeMap<WorkerId, &WorkerInfo>,
+        mount: impl Fn(MountId) -> Option<Mount>,
+        pinned: impl Fn(MountId, &str) -> bool,
+    ) -> Problem {
+        let worker_ids: Vec<WorkerId> = self.workers.iter().copied().collect();
+        let number = |worker: &WorkerId| worker_ids.binary_search(worker).ok().map(|at| at as u32);
+        let mut domains = BTreeMap::new();
+        let workers = worker_ids.iter().map(|worker| {
+            let info = infos.get(worker);
+            let domain = info.map_or_else(|| worker.to_string(), |info| info.host.0.clone());
+            let next = domains.len() as u32;
+            let storage = info.map_or(u64::MAX, |info| info.dram_bytes.max(info.disk_bytes));
+            WorkerRoom {
+                capacity: None,
+                speed: self.speeds.of(*worker),
+                bytes: (storage as f64 * STORAGE_SHARE) as u64,
+                domain: *domains.entry(domain).or_insert(next),
+            }
+        });
+        let workers: Vec<WorkerRoom> = workers.collect();
+        let mut problem = Problem {
+            settings: self.settings.plan(worker_ids.len(), self.seed),
+            ids: Vec::with_capacity(self.segments.len()),
+            segments: Vec::with_capacity(self.segments.len()),
+            workers,
+            held: Vec::new(),
+            loading: Vec::new(),
+            named: Vec::new(),
+            worker_ids: worker_ids.clone(),
+        };
+        // In the order of names: neighbours are read by the same queries.
+        let mut order: Vec<_> = self.segments.values().collect();
+        order.sort_by(|one, other| {
+            let name = |it: &super::Tracked| (it.version.mount, it.version.key.clone(), it.index);
+            name(one).cmp(&name(other))
+        });
+        let mut datasets = BTreeMap::new();
+        let since = now.saturating_sub(self.named());
+        for (place, tracked) in (0u32..).zip(order) {
+            let key = tracked.version.key.as_str();
+            let next = datasets.len() as u32;
+            let dataset = *datasets.entry((tracked.version.mount, folder(key))).or_insert(next);
+            let accesses = self.popularity.of(tracked.segment).accesses;
+            let asked = mount(tracked.version.mount).and_then(|mount| mount.options.replicas);
+            let least = asked.unwrap_or(if pinned(tracked.version.mount, key) { 2 } else { 1 });
+            let bytes = match tracked.used_bytes() {
+                0 => tracked.bytes(),
+                used => used,
+            };
+            let mean = self.popularity.of(tracked.segment).service_us / 1e6 / self.settings.window.as_secs_f64();
+            problem.ids.push(tracked.segment);
+            problem.segments.push(SegmentDemand {
+                count: (accesses * PARTS).round() as u64,
+                bytes,
+                minimum: if accesses > 0.0 { least.min(worker_ids.len() as u32) } else { 0 },
+                dataset,
+                order: place,
+                concurrent_peak: mean.ceil(),
+                concurrent_mean: mean,
+            });
+            let ready = tracked.replicas.keys().filter(|worker| tracked.is_ready(**worker)).count();
+            for (worker, replica) in &tracked.replicas {
+                let Some(number) = number(worker) else { continue };
+                match replica.state {
+                    ReplicaState::Held if tracked.is_ready(*worker) => problem.held.push((place, number)),
+                    ReplicaState::Loading => problem.loading.push((place, number)),
+                    _ => {}
+                }
+            }
+            if ready == 0
+                && let Some(home) = tracked.home.and_then(|home| number(&home))
+            {
+                // Nobody is known to have it: where it is read it comes by itself.
+                problem.held.push((place, home));
+            }
+            for (at, worker) in (0u32..).zip(&worker_ids) {
+                if tracked.is_named(*worker, Some(since)) {
+                    problem.named.push((place, at));
+                }
+            }
+        }
+        problem
+    }
+
+    /// The plan is made: orders what it takes, and tells clients what is so already.
+    pub(crate) fn take(&mut self, now: Duration, outcome: Outcome, took: Duration) {
+        self.planning = None;
+        self.last.made(&outcome, took);
+        self.last.unsatisfied = outcome.unsatisfied.iter().take(20).map(|(segment, why)| self.complaint(*segment, why)).collect();
+        let since = now.saturating_sub(self.named());
+        let mut touched = Vec::with_capacity(outcome.planned.len());
+        for (segment, planned) in outcome.planned {
+            // What was overwritten or forgotten since is planned the next time.
+            let Some(key) = self.by_id.get(&segment) else { continue };
+            let Some(tracked) = self.segments.get_mut(key) else { continue };
+            tracked.planned = planned;
+            tracked.left.retain(|_, left| *left >= since);
+            touched.push(*key);
+        }
+        for (segment, worker, from) in outcome.load {
+            self.order_hold(segment, worker, from);
+        }
+        for (segment, worker) in outcome.delete {
+            let Some(key) = self.by_id.get(&segment).copied() else { continue };
+            let Some(tracked) = self.segments.get_mut(&key) else { continue };
+            if tracked.is_named(worker, Some(since)) || tracked.planned.iter().any(|(it, _)| *it == worker) {
+                continue;
+            }
+            if let Some(replica) = tracked.replicas.get_mut(&worker)
+                && self.orders.give(worker, segment, Order::Drop { segment })
+            {
+                replica.state = ReplicaState::Dropping;
+                self.last.dropped += 1;
+            }
+        }
+        touched.into_iter().for_each(|key| self.reroute(now, key));
+    }
+
+    /// Has a worker hold a segment.
+    pub(super) fn order_hold(&mut self, segment: SegmentId, worker: WorkerId, first: Option<WorkerId>) {
+        let Some(tracked) = self.by_id.get(&segment).and_then(|key| self.segments.get_mut(key)) else { return };
+        if !self.workers.contains(&worker) {
+            return;
+        }
+        let mut others: Vec<_> = tracked.replicas.iter().filter(|(other, it)| **other != worker && it.held_bytes > 0).collect();
+        others.sort_by_key(|(other, it)| (Some(**other) != first, std::cmp::Reverse(it.held_bytes)));
+        let from = others.into_iter().map(|(other, _)| *other).take(3).collect();
+        let order = Order::Hold { version: tracked.version.clone(), index: tracked.index, from };
+        if self.orders.give(worker, segment, order) {
+            let replica = tracked.replicas.entry(worker).or_insert(Replica { state: ReplicaState::Loading, held_bytes: 0 });
+            replica.state = ReplicaState::Loading;
+            self.last.ordered += 1;
+        }
+    }
+
+    /// A worker says how orders ended.
+    pub(crate) fn orders_ended(&mut self, now: Duration, worker: WorkerId, ended: Vec<OrderEnd>) {
+        for end in ended {
+            if !self.orders.ended(worker, end.segment, end.hold) {
+                continue;
+            }
+            let Some(key) = self.by_id.get(&end.segment).copied() else { continue };
+            let Some(tracked) = self.segments.get_mut(&key) else { continue };
+            if end.held_bytes > 0 {
+                // What it has is what it could get; what is missing comes with the first read.
+                let held_bytes = if end.hold { end.held_bytes.max(tracked.used_bytes() / 2 + 1) } else { end.held_bytes };
+                tracked.replicas.insert(worker, Replica { state: ReplicaState::Held, held_bytes });
+            } else {
+                tracked.replicas.remove(&worker);
+            }
+            self.reroute(now, key);
+        }
+    }
+
+    /// What a worker is told with its heartbeat.
+    pub(crate) fn orders_of(&self, worker: WorkerId) -> Vec<Order> {
+        self.orders.first(worker)
+    }
+}
+
+/// The folder of a key: what is read together.
+pub(super) fn folder(key: &str) -> String {
+    key.rsplit_once('/').map_or("", |(folder, _)| folder).to_string()
+}
+
+impl Placement {
+    fn complaint(&self, segment: SegmentId, why: &str) -> String {
+        match self.by_id.get(&segment).and_then(|key| self.segments.get(key)) {
+            Some(it) => format!("{}, segment {}: {why}", it.version.key, it.index),
+            None => why.to_string(),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use forebay_placement::holder;
+use forebay_types::{MountId, ObjectVersion, RouteKey, SegmentId, WorkerId, segment_bytes};
+
+use super::Placement;
+
+/// A route that is popular enough to be placed, with the version of its object that is read most.
+#[derive(Debug)]
+pub(super) struct Tracked {
+    pub(super) version: ObjectVersion,
+    pub(super) index: u32,
+    pub(super) segment: SegmentId,
+    /// Where rendezvous hashing puts it; none without workers.
+    pub(super) home: Option<WorkerId>,
+    /// In the last window.
+    pub(super) operations: u64,
+    pub(super) bytes_read: u64,
+    /// Who is to hold it, and the part of the accesses that each is to serve.
+    pub(super) planned: Vec<(WorkerId, u32)>,
+    /// Where clients read it.
+    pub(super) routed: Vec<(WorkerId, u32)>,
+    pub(super) replicas: BTreeMap<WorkerId, Replica>,
+    /// When clients were last sent to workers to which they aren't any more.
+    pub(super) left: BTreeMap<WorkerId, Duration>,
+}
+
+/// What is known of a segment on a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Replica {
+    pub(super) state: ReplicaState,
+    pub(super) held_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReplicaState {
+    Held,
+    /// Ordered, and not there yet.
+    Loading,
+    /// Ordered to be dropped.
+    Dropping,
+}
+
+impl Tracked {
+    /// Bytes of the segment.
+    pub(super) fn bytes(&self) -> u64 {
+        segment_bytes(self.version.size, self.index)
+    }
+
+    /// The most that any worker holds of it: what is in use of it.
+    pub(super) fn used_bytes(&self) -> u64 {
+        self.replicas.values().map(|replica| replica.held_bytes).max().unwrap_or(0)
+    }
+
+    /// Whether a worker has the better part of what is in use.
+    pub(super) fn is_ready(&self, worker: WorkerId) -> bool {
+        self.replicas.get(&worker).is_some_and(|replica| {
+            replica.state == ReplicaState::Held && replica.held_bytes > 0 && replica.held_bytes * 2 >= self.used_bytes()
+        })
+    }
+
+    /// Whether a client may go to a worker with the table that it has.
+    pub(super) fn is_named(&self, worker: WorkerId, since: Option<Duration>) -> bool {
+        self.routed.iter().any(|(routed, _)| *routed == worker)
+            || self.left.get(&worker).is_some_and(|left| since.is_none_or(|since| *left >= since))
+    }
+
+    /// What clients should be told: the planned workers that are ready; while some are not, also those of before, who take
+    /// over the part of the missing ones (make before break).
+    fn wanted_routing(&self, counts: impl Fn(WorkerId) -> bool) -> Vec<(WorkerId, u32)> {
+        let home = || self.home.map(|home| (home, 1)).into_iter().collect();
+        let planned: Vec<_> = self.planned.iter().copied().filter(|(worker, _)| counts(*worker)).collect();
+        let (ready, missing): (Vec<_>, Vec<_>) = planned.into_iter().partition(|(worker, _)| self.is_ready(*worker));
+        if missing.is_empty() && !ready.is_empty() {
+            return ready;
+        }
+        let still_there = |worker: &WorkerId| self.replicas.get(worker).is_some_and(|replica| replica.held_bytes > 0);
+        let before = self.routed.iter().map(|(worker, _)| *worker);
+        let old: Vec<WorkerId> = before
+            .filter(|worker| counts(*worker) && ready.iter().all(|(it, _)| it != worker))
+            .filter(|worker| still_there(worker) || Some(*worker) == self.home)
+            .collect();
+        let part: u32 = missing.iter().map(|(_, weight)| *weight).sum();
+        let each = (part / old.len().max(1) as u32).max(1);
+        let mut routing = ready;
+        routing.extend(old.into_iter().map(|worker| (worker, each)));
+        routing.sort_unstable();
+        if routing.is_empty() { home() } else { routing }
+    }
+}
+
+impl Placement {
+    /// The route of an object's segment, known from now on.
+    pub(super) fn track(&mut self, version: &ObjectVersion, index: u32) -> RouteKey {
+        let key = RouteKey::of(version.mount, &version.key, index);
+        if !self.segments.contains_key(&key) {
+            let segment = SegmentId::of(version, index);
+            let workers: Vec<_> = self.workers.iter().copied().collect();
+            let home = holder(key, &workers);
+            let tracked = Tracked {
+                version: version.clone(),
+                index,
+                segment,
+                home,
+                operations: 0,
+                bytes_read: 0,
+                planned: Vec::new(),
+                routed: home.map(|home| (home, 1)).into_iter().collect(),
+                replicas: BTreeMap::new(),
+                left: BTreeMap::new(),
+            };
+            self.segments.insert(key, tracked);
+            self.by_id.insert(segment, key);
+        }
+        key
+    }
+
+    /// From now on the route means this version of its object. What was held of the one before is of no use.
+    pub(super) fn replace_version(&mut self, key: RouteKey, version: &ObjectVersion) {
+        let Some(tracked) = self.segments.get_mut(&key) else { return };
+        let (old, new) = (tracked.segment, SegmentId::of(version, tracked.index));
+        if old == new {
+            return;
+        }
+        (tracked.version, tracked.segment) = (version.clone(), new);
+        tracked.replicas.clear();
+        self.popularity.start_like(new, old);
+        self.popularity.forget(old);
+        self.by_id.remove(&old);
+        self.by_id.insert(new, key);
+        self.orders.cancel(old);
+    }
+
+    /// Takes a route out.
+    pub(super) fn forget(&mut self, key: RouteKey) {
+        if let Some(tracked) = self.segments.remove(&key) {
+            self.by_id.remove(&tracked.segment);
+            self.orders.cancel(tracked.segment);
+            self.routes.set(key, Vec::new());
+        }
+    }
+
+    /// Brings a route's line of the table up to date.
+    pub(super) fn reroute(&mut self, now: Duration, key: RouteKey) {
+        let Some(tracked) = self.segments.get_mut(&key) else { return };
+        let workers = &self.workers;
+        let wanted = tracked.wanted_routing(|worker| workers.contains(&worker));
+        if wanted != tracked.routed {
+            for (worker, _) in &tracked.routed {
+                if wanted.iter().all(|(it, _)| it != worker) {
+                    tracked.left.insert(*worker, now);
+                }
+            }
+            tracked.routed = wanted;
+        }
+        let at_home = matches!(tracked.routed[..], [(only, _)] if Some(only) == tracked.home);
+        let line = if at_home || tracked.routed.is_empty() { Vec::new() } else { tracked.routed.clone() };
+        self.routes.set(key, line);
+    }
+
+    /// A worker is in the cluster from now on.
+    pub(crate) fn joined(&mut self, now: Duration, worker: WorkerId) {
+        if !self.workers.insert(worker) {
+            return;
+        }
+        let mut moved = Vec::new();
+        for (key, tracked) in &mut self.segments {
+            let home = match tracked.home {
+                Some(home) => holder(*key, &[home, worker]),
+                None => Some(worker),
+            };
+            if home != tracked.home {
+                tracked.home = home;
+                moved.push(*key);
+            }
+        }
+        moved.into_iter().for_each(|key| self.reroute(now, key));
+    }
+
+    /// A worker is gone, and what it held with it.
+    pub(crate) fn gone(&mut self, now: Duration, worker: WorkerId) {
+        if !self.workers.remove(&worker) {
+            return;
+        }
+        self.orders.forget(worker);
+        self.speeds.forget(worker);
+        let workers: Vec<_> = self.workers.iter().copied().collect();
+        let mut moved = Vec::new();
+        for (key, tracked) in &mut self.segments {
+            let was_here = tracked.replicas.remove(&worker).is_some();
+            tracked.left.remove(&worker);
+            if tracked.home == Some(worker) {
+                tracked.home = holder(*key, &workers);
+            } else if !was_here && tracked.routed.iter().all(|(routed, _)| *routed != worker) {
+                continue;
+            }
+            moved.push(*key);
+        }
+        moved.into_iter().for_each(|key| self.reroute(now, key));
+    }
+
+    /// A worker came back with nothing of what it held.
+    pub(crate) fn emptied(&mut self, now: Duration, worker: WorkerId) {
+        let held = self.segments.iter_mut().filter_map(|(key, tracked)| tracked.replicas.remove(&worker).map(|_| *key));
+        let held: Vec<_> = held.collect();
+        self.orders.forget(worker);
+        held.into_iter().for_each(|key| self.reroute(now, key));
+    }
+
+    /// Only these mounts are left.
+    pub(crate) fn retain_mounts(&mut self, stays: impl Fn(MountId) -> bool) {
+        let gone = self.segments.iter().filter(|(_, tracked)| !stays(tracked.version.mount));
+        let gone: Vec<_> = gone.map(|(key, tracked)| (*key, tracked.segment)).collect();
+        for (key, segment) in gone {
+            self.popularity.forget(segment);
+            self.forget(key);
+        }
+        self.newest.retain(|(mount, _), _| stays(*mount));
+    }
+}

@@ -1,0 +1,97 @@
+use std::time::Duration;
+
+use forebay_placement::largest_remainder;
+use forebay_protocol::{PlacementStatus, RoutesDelta, SegmentStatus};
+use forebay_types::{ForebayPath, MountId, MountName, WorkerId};
+
+use super::segments::{ReplicaState, Tracked};
+use super::{Outcome, Placement};
+
+/// What there is to say about the plans of before.
+#[derive(Debug, Default)]
+pub(super) struct Last {
+    runs: u64,
+    took: Duration,
+    replicas: u64,
+    lower_bound: u64,
+    pub(super) unsatisfied: Vec<String>,
+    pub(super) ordered: u64,
+    pub(super) dropped: u64,
+}
+
+impl Last {
+    pub(super) fn made(&mut self, outcome: &Outcome, took: Duration) {
+        self.runs += 1;
+        (self.took, self.replicas, self.lower_bound) = (took, outcome.replicas, outcome.lower_bound);
+    }
+}
+
+impl Placement {
+    /// Version of the routing table.
+    pub(crate) fn routes_version(&self) -> u64 {
+        self.routes.version()
+    }
+
+    /// What is new in the routing table.
+    pub(crate) fn routes_since(&self, have: u64) -> RoutesDelta {
+        self.routes.since(have)
+    }
+
+    /// Popularity, replicas and routing of the most popular segments.
+    pub(crate) fn status(&self, limit: usize, name: impl Fn(MountId) -> Option<MountName>) -> PlacementStatus {
+        let accesses = |it: &Tracked| self.popularity.of(it.segment).accesses;
+        let mut all: Vec<_> = self.segments.iter().map(|(key, it)| (accesses(it), *key, it)).collect();
+        let by_popularity = |one: &(f64, forebay_types::RouteKey, &Tracked), other: &(f64, forebay_types::RouteKey, &Tracked)| {
+            other
+                .0
+                .total_cmp(&one.0)
+                .then_with(|| one.2.version.key.cmp(&other.2.version.key))
+                .then(one.2.index.cmp(&other.2.index))
+        };
+        if all.len() > limit && limit > 0 {
+            all.select_nth_unstable_by(limit - 1, by_popularity);
+        }
+        all.truncate(limit);
+        all.sort_by(by_popularity);
+        let count =
+            |state| self.segments.values().flat_map(|it| it.replicas.values()).filter(|it| it.state == state).count() as u64;
+        let segments = all.into_iter().filter_map(|(popularity, key, it)| {
+            let path = ForebayPath::new(name(it.version.mount)?, it.version.key.clone());
+            let of = |state: ReplicaState| it.replicas.iter().filter(move |(_, replica)| replica.state == state);
+            Some(SegmentStatus {
+                path,
+                index: it.index,
+                segment: it.segment,
+                popularity,
+                operations: it.operations,
+                bytes_read: it.bytes_read,
+                planned: it.planned.clone(),
+                held: of(ReplicaState::Held).map(|(worker, replica)| (*worker, replica.held_bytes)).collect(),
+                loading: of(ReplicaState::Loading).map(|(worker, _)| *worker).collect(),
+                routing: percent(&it.routed),
+                in_table: self.routes.names(key),
+            })
+        });
+        PlacementStatus {
+            policy: self.settings.policy.map_or_else(|| "off".to_string(), |policy| policy.to_string()),
+            window: self.settings.window,
+            runs: self.last.runs,
+            planning: self.last.took,
+            segments_known: self.segments.len() as u64,
+            replicas_planned: self.last.replicas,
+            lower_bound: self.last.lower_bound,
+            replicas_held: count(ReplicaState::Held),
+            replicas_loading: count(ReplicaState::Loading),
+            replicas_ordered: self.last.ordered,
+            replicas_dropped: self.last.dropped,
+            routes: self.routes.len() as u64,
+            unsatisfied: self.last.unsatisfied.clone(),
+            segments: segments.collect(),
+        }
+    }
+}
+
+fn percent(routed: &[(WorkerId, u32)]) -> Vec<(WorkerId, u32)> {
+    let weights: Vec<u64> = routed.iter().map(|(_, weight)| u64::from(*weight)).collect();
+    routed.iter().map(|(worker, _)| *worker).zip(largest_remainder(&weights, 100)).collect()
+}

@@ -1,0 +1,113 @@
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use forebay_placement::Usage;
+use forebay_protocol::{SegmentUse, WindowReport};
+use forebay_types::{RouteKey, SegmentId, WorkerId, segment_count};
+
+use super::Placement;
+use super::round::Round;
+use super::segments::{Replica, ReplicaState};
+
+/// How long reports of a window are waited for: two heartbeats and a half.
+const REPORTS_WITHIN: Duration = Duration::from_millis(2500);
+/// A window that lasted longer than so many periods is counted as if it had lasted one.
+const LONG: f64 = 1.5;
+
+/// A window that has closed and whose reports come in.
+#[derive(Debug)]
+pub(super) struct Closing {
+    since: Duration,
+    reported: BTreeSet<WorkerId>,
+}
+
+impl Placement {
+    /// The window that closed last, of which workers are to report.
+    pub(crate) fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// Closes the window when its time is over, and makes a plan when all have reported or are late.
+    pub(crate) fn tick(&mut self, now: Duration) -> Option<Round> {
+        let over = now >= self.opened + self.settings.window;
+        let round = (self.is_complete(now) || (over && self.closing.is_some())).then(|| self.begin_round(now));
+        if over {
+            self.window += 1;
+            self.opened = now;
+            self.closing = Some(Closing { since: now, reported: BTreeSet::new() });
+            self.popularity.close(self.window);
+            for tracked in self.segments.values_mut() {
+                (tracked.operations, tracked.bytes_read) = (0, 0);
+            }
+        }
+        round
+    }
+
+    fn is_complete(&self, now: Duration) -> bool {
+        self.closing.as_ref().is_some_and(|closing| {
+            let all = self.workers.iter().all(|worker| closing.reported.contains(worker));
+            (all && !self.workers.is_empty()) || now >= closing.since + REPORTS_WITHIN
+        })
+    }
+
+    /// Takes a worker's report in, once.
+    pub(crate) fn report(&mut self, now: Duration, worker: WorkerId, report: WindowReport) {
+        if let Some(closing) = self.closing.as_mut().filter(|_| report.window == self.window)
+            && !closing.reported.insert(worker)
+        {
+            // Sent again because the answer was lost.
+            return;
+        }
+        self.speeds.measure(worker, &report);
+        let periods = report.lasted.as_secs_f64() / self.settings.window.as_secs_f64();
+        let scale = if periods > LONG { 1.0 / periods } else { 1.0 };
+        let mut changed = Vec::new();
+        for entry in report.uses {
+            if entry.index < segment_count(entry.version.size) && (entry.operations > 0 || entry.held_bytes > 0) {
+                changed.extend(self.count(worker, &entry, scale));
+            }
+        }
+        changed.into_iter().for_each(|key| self.reroute(now, key));
+    }
+
+    /// Counts what a worker served of a segment; gives its route when the worker holds more or less of it than before.
+    fn count(&mut self, worker: WorkerId, entry: &SegmentUse, scale: f64) -> Option<RouteKey> {
+        let segment = SegmentId::of(&entry.version, entry.index);
+        let route = RouteKey::of(entry.version.mount, &entry.version.key, entry.index);
+        if entry.operations == 0 && !self.segments.contains_key(&route) {
+            return None;
+        }
+        let key = self.track(&entry.version, entry.index);
+        let tracked = self.segments.get(&key).expect("it is tracked");
+        if tracked.segment != segment {
+            // Of two versions that are read, the one that is read more is placed.
+            if u64::from(entry.operations) <= tracked.operations {
+                return None;
+            }
+            self.replace_version(key, &entry.version);
+        }
+        let usage = Usage {
+            accesses: f64::from(entry.operations) * scale,
+            bytes: entry.bytes as f64 * scale,
+            service_us: entry.service.as_micros() as f64 * scale,
+        };
+        if entry.operations > 0 {
+            self.popularity.add(self.window, segment, usage);
+        }
+        let tracked = self.segments.get_mut(&key).expect("it is tracked");
+        tracked.operations += u64::from(entry.operations);
+        tracked.bytes_read += entry.bytes;
+        let before = tracked.is_ready(worker);
+        match tracked.replicas.get_mut(&worker) {
+            Some(replica) if entry.held_bytes > 0 || replica.state != ReplicaState::Held => replica.held_bytes = entry.held_bytes,
+            Some(_) => {
+                tracked.replicas.remove(&worker);
+            }
+            None if entry.held_bytes > 0 => {
+                tracked.replicas.insert(worker, Replica { state: ReplicaState::Held, held_bytes: entry.held_bytes });
+            }
+            None => {}
+        }
+        (tracked.is_ready(worker) != before).then_some(key)
+    }
+}

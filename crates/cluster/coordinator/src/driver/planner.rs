@@ -1,0 +1,35 @@
+use std::sync::Arc;
+use std::time::Instant;
+
+use forebay_types::Error;
+use tokio::sync::mpsc;
+use tracing::{debug, error};
+
+use super::shared::Shared;
+use crate::decide::{Event, Problem};
+
+/// Where problems wait for the planner: one at a time.
+pub(crate) type PlannerQueue = mpsc::Sender<Box<Problem>>;
+
+pub(crate) fn queue() -> (PlannerQueue, mpsc::Receiver<Box<Problem>>) {
+    mpsc::channel(1)
+}
+
+/// Makes one plan after the other beside everything else: a large one takes seconds.
+pub(crate) async fn plan(shared: Arc<Shared>, mut problems: mpsc::Receiver<Box<Problem>>) -> Error {
+    while let Some(problem) = problems.recv().await {
+        let made = tokio::task::spawn_blocking(move || {
+            let began = Instant::now();
+            (problem.solve(), began.elapsed())
+        });
+        match made.await {
+            Ok((outcome, took)) => {
+                debug!(?took, "plan made");
+                shared.decide(Event::Planned(Box::new(outcome), took));
+            }
+            // The plan of before stands.
+            Err(error) => error!(%error, "no plan was made"),
+        }
+    }
+    Error::closed("the coordinator was shut down")
+}
