@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, Client, ClientSettings, ControlRequest, Security};
+use forebay_client::{Address, Client, ClientSettings, ControlRequest};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_types::{MountOptions, ObjectVersion};
 use forebay_worker::{Worker, WorkerSettings};
@@ -43,10 +43,7 @@ fn runtime() -> tokio::runtime::Runtime {
 async fn serve(folder: &Path, data: &Path) -> (Address, (Coordinator, Worker)) {
     let local = || Address::Tcp("127.0.0.1:0".into());
     let url = format!("sqlite:{}", folder.join("metadata.db").display());
-    let coordinator = {
-        let (listen, security, lease) = (local(), Security::default(), CoordinatorSettings::LEASE);
-        Coordinator::start(CoordinatorSettings { listen, metadata_url: url, security, lease }).await.unwrap()
-    };
+    let coordinator = { Coordinator::start(CoordinatorSettings::new(local(), url)).await.unwrap() };
     let store = StoreSettings::new(folder.join("tiers"), 3 << 30);
     let mut settings = WorkerSettings::new(coordinator.address(), local(), store);
     settings.unix_socket = Some(folder.join("worker.sock"));

@@ -1,10 +1,11 @@
 use std::future::Future;
 
-use forebay_types::{Error, ErrorKind, RouteKey};
+use forebay_types::{Error, ErrorKind, RouteKey, WorkerId};
 
 use crate::ask::Failure;
 use crate::connections::Link;
 use crate::core::Core;
+use crate::view::Known;
 
 /// Workers tried for one call at most; past these the cluster has worse trouble than another try would mend.
 const TRIES: usize = 3;
@@ -32,15 +33,34 @@ pub(crate) fn is_final(error: &Error) -> bool {
 }
 
 impl Core {
-    /// Asks the workers of a route in order until one gives an answer that stands.
-    pub(crate) async fn at_workers<T, Fut>(&self, route: RouteKey, mut ask: impl FnMut(Link) -> Fut) -> Result<T, NoAnswer>
+    /// Asks the workers that are a route's home, whoever holds its bytes, until one gives an answer that stands.
+    pub(crate) async fn at_home<T, Fut>(&self, route: RouteKey, ask: impl FnMut(Link) -> Fut) -> Result<T, NoAnswer>
     where
         Fut: Future<Output = Result<T, Failure>>,
     {
         let known = self.view.known_arc();
+        let order = self.failures.order(route, &known.workers);
+        self.in_order(&known, order, ask).await
+    }
+
+    /// Asks the holders of a route for bytes until one gives an answer that stands.
+    pub(crate) async fn at_holders<T, Fut>(&self, route: RouteKey, ask: impl FnMut(Link) -> Fut) -> Result<T, NoAnswer>
+    where
+        Fut: Future<Output = Result<T, Failure>>,
+    {
+        let known = self.view.known_arc();
+        let order = self.holders(route, &known);
+        self.in_order(&known, order, ask).await
+    }
+
+    async fn in_order<T, Fut>(&self, known: &Known, order: Vec<WorkerId>, mut ask: impl FnMut(Link) -> Fut) -> Result<T, NoAnswer>
+    where
+        Fut: Future<Output = Result<T, Failure>>,
+    {
         let mut last = Error::retry("the cluster has no worker");
-        for worker in self.failures.order(route, &known.workers).into_iter().take(TRIES) {
+        for worker in order.into_iter().take(TRIES) {
             let Some(info) = known.worker(worker) else { continue };
+            let _waiting = self.queues.enter(worker);
             let outcome = match self.connections.link(info).await {
                 Ok(link) => ask(link).await,
                 Err(error) => Err(Failure::Unreached(error)),

@@ -76,6 +76,11 @@ impl Connections {
         Self { settings, host, pins, workers: Mutex::default() }
     }
 
+    /// Whether a worker's tier can be read in place from here.
+    pub(crate) fn is_beside(&self, info: &WorkerInfo) -> bool {
+        self.socket_beside(info).is_some()
+    }
+
     /// A way to this worker; `Retry` when it can't be reached: nothing was asked of it then.
     pub(crate) async fn link(&self, info: &Arc<WorkerInfo>) -> Result<Link> {
         let links = self.links(info);

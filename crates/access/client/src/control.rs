@@ -36,7 +36,12 @@ impl Control {
     pub(crate) async fn ask(&self, request: &ControlRequest, deadline: Duration) -> Result<ControlReply> {
         let only_reads = matches!(
             request,
-            ControlRequest::View { .. } | ControlRequest::Tables | ControlRequest::Budget { .. } | ControlRequest::Status
+            ControlRequest::View { .. }
+                | ControlRequest::Tables
+                | ControlRequest::Budget { .. }
+                | ControlRequest::Status
+                | ControlRequest::Routes { .. }
+                | ControlRequest::Placement { .. }
         );
         match self.ask_once(request, deadline).await {
             Err(error) if only_reads && error.kind() == ErrorKind::Closed => self.ask_once(request, deadline).await,

@@ -10,6 +10,7 @@ use crate::fallback::Fallback;
 use crate::in_place::PinCache;
 use crate::patience::Patience;
 use crate::prefetch::Prefetches;
+use crate::queues::Queues;
 use crate::route::Failures;
 use crate::settings::ClientSettings;
 use crate::view::ViewKeeper;
@@ -20,6 +21,7 @@ pub(crate) struct Core {
     pub(crate) control: Arc<Control>,
     pub(crate) view: Arc<ViewKeeper>,
     pub(crate) failures: Failures,
+    pub(crate) queues: Queues,
     pub(crate) connections: Arc<Connections>,
     pub(crate) pins: Arc<PinCache>,
     pub(crate) prefetches: Prefetches,
@@ -49,6 +51,7 @@ impl Core {
             control,
             view,
             failures: Failures::default(),
+            queues: Queues::default(),
             pins,
             prefetches: Prefetches::default(),
             counters: Counters::default(),

@@ -63,7 +63,7 @@ impl Core {
         let request = DataRequest::List { mount: mount.id, prefix: prefix.clone(), folders, after: after.clone(), limit };
         let deadline = self.settings.read_deadline;
         let answer = self
-            .at_workers(RouteKey::of_listing(mount.id), |link| {
+            .at_home(RouteKey::of_listing(mount.id), |link| {
                 let request = &request;
                 async move {
                     match ask(&link, request, Vec::new(), deadline).await? {

@@ -97,7 +97,7 @@ impl Core {
         for _ in 0..TRIES {
             // Only at the worker that reads will go to: the next one is asked when the view says so, or when this one is gone.
             let known = self.view.known_arc();
-            let Some(worker) = self.failures.order(route, &known.workers).into_iter().next() else { break };
+            let Some(worker) = self.main_holder(route, &known) else { break };
             let Some(info) = known.worker(worker) else { break };
             let outcome = match self.connections.link(info).await {
                 Ok(link) => self.ask_to_fetch(&link, &request).await,

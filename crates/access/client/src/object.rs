@@ -46,7 +46,7 @@ impl Client {
         let mount = core.mount(path).await?;
         let request = DataRequest::Stat { mount: mount.id, key: path.key().clone(), complete };
         let deadline = core.settings.read_deadline;
-        let answer = core.at_workers(RouteKey::of(mount.id, path.key(), 0), |link| {
+        let answer = core.at_home(RouteKey::of(mount.id, path.key(), 0), |link| {
             let request = &request;
             async move {
                 match ask(&link, request, Vec::new(), deadline).await? {
@@ -77,7 +77,7 @@ impl Client {
         // Nothing begins further out; who asks is told the object's size.
         let index = u32::try_from(start / SEGMENT_BYTES).unwrap_or(u32::MAX);
         let ask = |link| core.ask_object(link, operation, &mount, path, read);
-        match core.at_workers(RouteKey::of(mount.id, path.key(), index), ask).await {
+        match core.at_holders(RouteKey::of(mount.id, path.key(), index), ask).await {
             Ok((info, attributes, range, first, given, link)) => {
                 let bytes = core.taken(given, &link, in_segment(&first));
                 Ok(FirstRead { info, attributes, range, bytes })
@@ -129,9 +129,10 @@ impl Core {
         let request =
             DataRequest::ReadObject { operation, mount: mount.id, key: path.key().clone(), range, first, complete, in_place };
         let (reply, payload) = ask_bytes(&link, &request, waiting.deadline()).await?;
-        let DataReply::ReadObject { info, attributes, start, len, in_place: pinned } = reply else {
+        let DataReply::ReadObject { info, attributes, start, len, in_place: pinned, hint } = reply else {
             return Err(misfit(&link, "read object"));
         };
+        self.heard(link.worker(), hint);
         let wanted = resolve(range, info.version.size).map_err(|error| Failure::Answered(error.context(path)))?;
         let first = start..start + u64::from(len);
         if first.start != wanted.start || first.end > wanted.end || (first.is_empty() && !wanted.is_empty()) {

@@ -29,7 +29,7 @@ impl Core {
         let request = DataRequest::Open { mount: mount.id, key: path.key().clone() };
         let deadline = self.settings.read_deadline;
         let answer = self
-            .at_workers(RouteKey::of(mount.id, path.key(), 0), |link| {
+            .at_home(RouteKey::of(mount.id, path.key(), 0), |link| {
                 let request = &request;
                 async move {
                     match ask(&link, request, Vec::new(), deadline).await? {

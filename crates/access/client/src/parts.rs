@@ -66,7 +66,7 @@ impl PartUpload {
         let mount = core.writable(path).await?;
         let request = DataRequest::PutBegin { mount: mount.id, key: path.key().clone() };
         let deadline = core.settings.read_deadline;
-        let begun = core.at_workers(RouteKey::of(mount.id, path.key(), 0), |link| {
+        let begun = core.at_home(RouteKey::of(mount.id, path.key(), 0), |link| {
             let request = &request;
             async move {
                 match ask(&link, request, Vec::new(), deadline).await? {

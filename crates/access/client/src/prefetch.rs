@@ -179,8 +179,7 @@ impl Core {
             for part in split_range(planned.start..planned.start + planned.len) {
                 ranges += 1;
                 let route = RouteKey::of(version.mount, &version.key, part.index);
-                let order = self.failures.order(route, &known.workers);
-                let worker = order.first().copied();
+                let worker = self.main_holder(route, &known);
                 let range = (part.object_range().start, part.len);
                 match messages.last_mut() {
                     Some(last) if last.version_ix == version_ix && last.worker == worker => last.ranges.push(range),

@@ -66,7 +66,7 @@ impl Core {
         let route = RouteKey::of(version.mount, &version.key, part.index);
         let waiting = self.patience.wait(u64::from(part.len), self.bound(version.mount));
         let answer = self
-            .at_workers(route, |link| {
+            .at_holders(route, |link| {
                 let (range, deadline) = (range.clone(), waiting.deadline());
                 async move {
                     let request = DataRequest::Read {
@@ -77,7 +77,8 @@ impl Core {
                         in_place: link.in_place().is_some(),
                     };
                     let (reply, payload) = ask_bytes(&link, &request, deadline).await?;
-                    let DataReply::Read { in_place } = reply else { return Err(misfit(&link, "read")) };
+                    let DataReply::Read { in_place, hint } = reply else { return Err(misfit(&link, "read")) };
+                    self.heard(link.worker(), hint);
                     let given = given(&link, in_place, payload, segment, range)?;
                     Ok((given, link))
                 }

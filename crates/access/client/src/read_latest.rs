@@ -80,7 +80,7 @@ impl Core {
             .map_err(|_| Error::invalid(format!("{path}: no object reaches byte {start}")))?;
         let route = RouteKey::of(mount.id, path.key(), index);
         let ask = |link| self.ask_latest(link, operation, mount, path, range);
-        match self.at_workers(route, ask).await {
+        match self.at_holders(route, ask).await {
             Ok((info, first, given, link)) => {
                 let in_segment = in_segment(&first);
                 Ok((info, first, self.taken(given, &link, in_segment)))
@@ -111,9 +111,10 @@ impl Core {
         let in_place = link.in_place().is_some();
         let request = DataRequest::ReadLatest { operation, mount: mount.id, key: path.key().clone(), range, in_place };
         let (reply, payload) = ask_bytes(&link, &request, waiting.deadline()).await?;
-        let DataReply::ReadLatest { info, start, len, in_place: pinned } = reply else {
+        let DataReply::ReadLatest { info, start, len, in_place: pinned, hint } = reply else {
             return Err(misfit(&link, "read latest"));
         };
+        self.heard(link.worker(), hint);
         // What was asked for, up to the end of its first segment.
         let wanted = resolve(range, info.version.size).map_err(|error| Failure::Answered(error.context(path)))?;
         let expected = split_range(wanted.clone()).next().map_or(wanted.start..wanted.start, |part| part.object_range());

@@ -30,6 +30,11 @@ impl Failures {
         }
     }
 
+    /// Whether a worker failed a moment ago.
+    pub(crate) fn is_shunned(&self, worker: WorkerId) -> bool {
+        self.any.load(Ordering::Acquire) && self.at.lock().get(&worker).is_some_and(|at| at.elapsed() < SHUNNED)
+    }
+
     /// The workers to ask for a route, best first: in the order of rendezvous hashing, those that failed a moment ago last.
     pub(crate) fn order(&self, route: RouteKey, workers: &[WorkerId]) -> Vec<WorkerId> {
         let mut order = rank(route, workers);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use forebay_protocol::{ClusterView, ControlReply, ControlRequest, WorkerInfo};
+use forebay_protocol::{ClusterView, ControlReply, ControlRequest, RouteTable, RoutesDelta, WorkerInfo};
 use forebay_types::{Error, Mount, MountId, MountName, Result, WorkerId};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -17,17 +17,18 @@ use crate::control::{Control, unexpected};
 pub(crate) struct Known {
     pub(crate) view: Arc<ClusterView>,
     pub(crate) workers: Vec<WorkerId>,
+    pub(crate) routes: Arc<RouteTable>,
     infos: HashMap<WorkerId, Arc<WorkerInfo>>,
 }
 
 impl Known {
     /// A view, and workers that are not in it but are to be asked all the same.
-    fn new(view: Arc<ClusterView>, presumed: &[Arc<WorkerInfo>]) -> Self {
+    fn new(view: Arc<ClusterView>, presumed: &[Arc<WorkerInfo>], routes: Arc<RouteTable>) -> Self {
         let mut infos: HashMap<_, _> = presumed.iter().map(|worker| (worker.id, Arc::clone(worker))).collect();
         infos.extend(view.workers.iter().map(|worker| (worker.id, Arc::new(worker.clone()))));
         let mut workers: Vec<_> = infos.keys().copied().collect();
         workers.sort();
-        Self { view, workers, infos }
+        Self { view, workers, routes, infos }
     }
 
     pub(crate) fn worker(&self, id: WorkerId) -> Option<&Arc<WorkerInfo>> {
@@ -63,6 +64,8 @@ struct Presumed {
 const PRESUMED: Duration = Duration::from_secs(10);
 const PRESUMED_POLL: Duration = Duration::from_secs(1);
 
+/// News of a newer routing table is followed at most ten times in so long.
+const SOON_MAX: Duration = Duration::from_secs(20);
 /// How long one poll may take, and how long the pauses after failed ones are.
 const POLL_DEADLINE: Duration = Duration::from_secs(5);
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -72,7 +75,7 @@ impl ViewKeeper {
     pub(crate) fn new(control: Arc<Control>) -> Self {
         Self {
             control,
-            known: ArcSwap::from_pointee(Known::new(Arc::default(), &[])),
+            known: ArcSwap::from_pointee(Known::new(Arc::default(), &[], Arc::default())),
             surprise: Notify::new(),
             polled: tokio::sync::Mutex::new(None),
             presumed: Mutex::new(None),
@@ -100,11 +103,16 @@ impl ViewKeeper {
             return Ok(());
         }
         // Versions count from the coordinator's start, so a new connection starts from nothing.
-        let have = if self.control.connected() { self.known.load().view.version } else { 0 };
+        let known = self.known.load_full();
+        let (have, have_routes) = if self.control.connected() { (known.view.version, known.routes.version()) } else { (0, 0) };
         match self.control.ask(&ControlRequest::View { have }, POLL_DEADLINE).await? {
             ControlReply::View(view) => self.take(view),
             ControlReply::Unchanged => self.forget_presumed(),
             _ => return Err(unexpected("the coordinator", "view")),
+        }
+        match self.control.ask(&ControlRequest::Routes { have: have_routes }, POLL_DEADLINE).await? {
+            ControlReply::Routes(delta) => self.take_routes(delta),
+            _ => return Err(unexpected("the coordinator", "routes")),
         }
         *polled = Some(Instant::now());
         Ok(())
@@ -127,6 +135,32 @@ impl ViewKeeper {
         self.know(Arc::new(view), &mut presumed);
     }
 
+    fn take_routes(&self, delta: RoutesDelta) {
+        let known = self.known.load_full();
+        if delta.version >> 32 < known.view.epoch || delta.version == known.routes.version() {
+            // Of a coordinator that lost its leadership, or nothing new.
+            return;
+        }
+        // A delta that doesn't fit is asked for anew, and in full, with the next poll.
+        let routes = Arc::new(known.routes.with(delta).unwrap_or_default());
+        debug!(version = routes.version(), routes = routes.len(), "routing table taken");
+        let (view, workers, infos) = (Arc::clone(&known.view), known.workers.clone(), known.infos.clone());
+        self.known.store(Arc::new(Known { view, workers, routes, infos }));
+    }
+
+    /// A worker knows this version of the routing table: a newer one than this client's is asked for before its time.
+    pub(crate) fn heard_of(&self, routes: u64) {
+        let known = self.known.load();
+        if routes <= known.routes.version() {
+            return;
+        }
+        let soon = known.view.poll.unwrap_or(SOON_MAX).min(SOON_MAX) / 10;
+        // Locked while it is being asked for.
+        if self.polled.try_lock().is_ok_and(|polled| polled.is_none_or(|at| at.elapsed() >= soon)) {
+            self.surprised();
+        }
+    }
+
     fn forget_presumed(&self) {
         let mut presumed = self.presumed.lock();
         if presumed.as_ref().is_some_and(|presumed| presumed.until <= Instant::now()) {
@@ -142,7 +176,8 @@ impl ViewKeeper {
             }
         }
         let workers = presumed.as_ref().map_or(&[][..], |presumed| &presumed.workers);
-        self.known.store(Arc::new(Known::new(view, workers)));
+        let routes = Arc::clone(&self.known.load().routes);
+        self.known.store(Arc::new(Known::new(view, workers, routes)));
     }
 
     /// The mount of that name; asks the coordinator before it says that there is none.
@@ -174,7 +209,10 @@ impl ViewKeeper {
                 sleep(pause + Duration::from_millis(rand::random_range(0..50))).await;
                 pause = (pause * 2).min(PAUSE_MAX);
             } else {
-                let every = if self.presumed.lock().is_some() { every.min(PRESUMED_POLL) } else { every };
+                let every = self.known.load().view.poll.map_or(every, |poll| poll.min(every));
+                // Without workers every read goes to shared storage: one that comes is to be known soon.
+                let soon = self.presumed.lock().is_some() || self.known.load().workers.is_empty();
+                let every = if soon { every.min(PRESUMED_POLL) } else { every };
                 let _ = timeout(every, self.surprise.notified()).await;
             }
             match self.poll().await {

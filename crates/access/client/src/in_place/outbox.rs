@@ -131,7 +131,7 @@ impl Outbox {
     async fn bury(&self, call: Call) {
         let Ok(Ok(answer)) = timeout(ORPHAN_DEADLINE, call).await else { return };
         if let Ok(
-            DataReply::Read { in_place: Some((pin, _)) }
+            DataReply::Read { in_place: Some((pin, _)), .. }
             | DataReply::ReadLatest { in_place: Some((pin, _)), .. }
             | DataReply::ReadObject { in_place: Some((pin, _)), .. },
         ) = decode(&answer.meta)

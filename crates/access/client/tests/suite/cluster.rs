@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, Client, ClientSettings, ControlRequest, PutCondition, Security};
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_client::{Address, Client, ClientSettings, ControlRequest, PutCondition};
+use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};
 use forebay_testing::{S3Server, S3Settings};
 use forebay_types::{BitRate, ForebayPath, MountOptions, ObjectInfo, Validate};
-use forebay_worker::{Worker, WorkerSettings};
+use forebay_worker::{Tuning, Worker, WorkerSettings};
 
 const BUCKET: &str = "data";
 
@@ -18,6 +18,9 @@ pub struct Cluster {
     pub workers: Vec<Worker>,
     address: Address,
     folder: tempfile::TempDir,
+    placement: PlacementSettings,
+    lease: Duration,
+    beat: Duration,
 }
 
 impl Cluster {
@@ -27,13 +30,36 @@ impl Cluster {
     }
 
     pub async fn start_with(workers: usize, change: impl FnOnce(&mut MountOptions)) -> Self {
+        Self::start_as(workers, change, PlacementSettings::default(), CoordinatorSettings::LEASE, Duration::from_secs(1)).await
+    }
+
+    /// One that plans replicas several times a second, of objects that don't change.
+    pub async fn start_quick(workers: usize, lease: Duration, change: impl FnOnce(&mut MountOptions)) -> Self {
+        let (window, poll) = (Duration::from_millis(400), Duration::from_millis(100));
+        let placement = PlacementSettings { window, poll, ..PlacementSettings::default() };
+        let change = |options: &mut MountOptions| {
+            options.validate = Validate::Immutable;
+            change(options);
+        };
+        Self::start_as(workers, change, placement, lease, Duration::from_millis(50)).await
+    }
+
+    pub async fn start_as(
+        workers: usize,
+        change: impl FnOnce(&mut MountOptions),
+        placement: PlacementSettings,
+        lease: Duration,
+        beat: Duration,
+    ) -> Self {
         let settings = S3Settings { buckets: vec![BUCKET.into()], anonymous: true, ..S3Settings::default() };
         let s3 = S3Server::start(settings).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let coordinator = Coordinator::start(coordinator(url)).await.unwrap();
+        let settings = CoordinatorSettings { placement: placement.clone(), lease, ..coordinator(url) };
+        let coordinator = Coordinator::start(settings).await.unwrap();
         let address = coordinator.address();
-        let mut cluster = Self { s3, coordinator: Some(coordinator), workers: Vec::new(), address, folder };
+        let mut cluster =
+            Self { s3, coordinator: Some(coordinator), workers: Vec::new(), address, folder, placement, lease, beat };
         for _ in 0..workers {
             cluster.add_worker().await;
         }
@@ -60,7 +86,8 @@ impl Cluster {
         let store = StoreSettings::new(folder.join("tiers"), 256 << 20);
         let mut settings = WorkerSettings::new(self.address.clone(), local(), store);
         settings.unix_socket = Some(folder.join("worker.sock"));
-        self.workers.push(Worker::start(settings).await.unwrap());
+        let tuning = Tuning { beat: self.beat, ..Tuning::default() };
+        self.workers.push(Worker::start_with(settings, tuning).await.unwrap());
     }
 
     /// A client that knows all workers.
@@ -86,7 +113,8 @@ impl Cluster {
 
     /// At its old address, with its old database.
     pub async fn start_coordinator(&mut self) {
-        let settings = CoordinatorSettings { listen: self.address.clone(), ..coordinator(self.metadata_url()) };
+        let (listen, placement, lease) = (self.address.clone(), self.placement.clone(), self.lease);
+        let settings = CoordinatorSettings { listen, placement, lease, ..coordinator(self.metadata_url()) };
         self.coordinator = Some(Coordinator::start(settings).await.unwrap());
     }
 
@@ -107,8 +135,7 @@ impl Cluster {
 }
 
 fn coordinator(metadata_url: String) -> CoordinatorSettings {
-    let lease = CoordinatorSettings::LEASE;
-    CoordinatorSettings { listen: local(), metadata_url, security: Security::default(), lease }
+    CoordinatorSettings::new(local(), metadata_url)
 }
 
 fn local() -> Address {

@@ -7,7 +7,9 @@ mod scripted;
 
 mod failover;
 mod in_place;
+mod placement;
 mod prefetch;
 mod reads;
+mod routing;
 mod stores;
 mod writes;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_client::{Address, Client, ClientSettings, ClusterView, ControlReply, ControlRequest, Security, host_id};
-use forebay_protocol::{DataNotice, DataReply, DataRequest, Span, WorkerInfo, decode, encode};
+use forebay_protocol::{DataNotice, DataReply, DataRequest, Hint, RoutesDelta, Span, WorkerInfo, decode, encode};
 use forebay_transport::{Listener, Peer, Response, Server, ServerLimits, Service, Session};
 use forebay_types::{Error, Key, Mount, MountId, MountOptions, ObjectInfo, ObjectVersion, Result, VersionTag, WorkerId};
 use parking_lot::Mutex;
@@ -39,6 +39,8 @@ pub struct Shared {
     pub pins: Mutex<HashSet<u64>>,
     pub counted: Mutex<HashMap<u64, (u32, u64)>>,
     pub mood: Mutex<Mood>,
+    /// What answers to reads say of it.
+    pub hint: Mutex<Hint>,
     next_pin: AtomicUsize,
     objects: Vec<(ObjectInfo, Vec<u8>, u64)>,
     tier: OwnedFd,
@@ -80,6 +82,7 @@ impl Worker {
             pins: Mutex::default(),
             counted: Mutex::default(),
             mood: Mutex::new(Mood::Well),
+            hint: Mutex::default(),
             next_pin: AtomicUsize::new(1),
             objects: placed,
             tier,
@@ -168,14 +171,14 @@ impl WorkerSession {
                 let range = start as usize..start as usize + len as usize;
                 if !in_place || mood == Mood::Full {
                     let payload = Bytes::copy_from_slice(&bytes[range]);
-                    return Ok((DataReply::Read { in_place: None }, vec![payload], None));
+                    return Ok((DataReply::Read { in_place: None, hint: *self.shared.hint.lock() }, vec![payload], None));
                 }
                 let pin = self.shared.next_pin.fetch_add(1, Ordering::SeqCst) as u64;
                 self.pins.lock().insert(pin);
                 self.shared.pins.lock().insert(pin);
                 let offset = if mood == Mood::Lies { self.shared.tier_bytes } else { at + start };
                 let span = Span { offset, len: u64::from(len) };
-                Ok((DataReply::Read { in_place: Some((pin, span)) }, Vec::new(), None))
+                Ok((DataReply::Read { in_place: Some((pin, span)), hint: *self.shared.hint.lock() }, Vec::new(), None))
             }
             DataRequest::Put { mount, key, .. } => {
                 let version = ObjectVersion { mount, key, tag: VersionTag::etag("\"put\""), size: payload.len() as u64 };
@@ -222,13 +225,16 @@ impl Session for WorkerSession {
 
 pub struct Coordinator {
     pub view: Arc<Mutex<ClusterView>>,
+    /// What whoever asks for routes gets.
+    pub routes: Arc<Mutex<RoutesDelta>>,
     pub address: Address,
     server: Option<Server>,
 }
 
-struct CoordinatorService(Arc<Mutex<ClusterView>>);
+#[derive(Clone)]
+struct CoordinatorService(Arc<Mutex<ClusterView>>, Arc<Mutex<RoutesDelta>>);
 
-struct CoordinatorSession(Arc<Mutex<ClusterView>>);
+struct CoordinatorSession(CoordinatorService);
 
 impl Coordinator {
     pub async fn start(workers: &[&Worker]) -> Self {
@@ -239,13 +245,14 @@ impl Coordinator {
             options: MountOptions::default(),
         };
         let workers = workers.iter().map(|worker| worker.info.clone()).collect();
-        let view = ClusterView { version: 1, epoch: 1, mounts: vec![mount], pins: Vec::new(), workers };
+        let view = ClusterView { version: 1, epoch: 1, mounts: vec![mount], pins: Vec::new(), workers, poll: None };
         let view = Arc::new(Mutex::new(view));
         let listener = Listener::bind(&Address::Tcp("127.0.0.1:0".into())).await.unwrap();
         let address = listener.local_address();
-        let service = Arc::new(CoordinatorService(Arc::clone(&view)));
+        let routes = Arc::new(Mutex::new(RoutesDelta { version: (1 << 32) + 1, ..RoutesDelta::default() }));
+        let service = Arc::new(CoordinatorService(Arc::clone(&view), Arc::clone(&routes)));
         let server = Server::start(listener, Security::default(), service, ServerLimits::default()).unwrap();
-        Self { view, address, server: Some(server) }
+        Self { view, routes, address, server: Some(server) }
     }
 
     pub async fn stop(&mut self) {
@@ -265,17 +272,18 @@ impl Service for CoordinatorService {
     type Session = CoordinatorSession;
 
     fn open(&self, _: Peer) -> Result<CoordinatorSession> {
-        Ok(CoordinatorSession(Arc::clone(&self.0)))
+        Ok(CoordinatorSession(self.clone()))
     }
 }
 
 impl Session for CoordinatorSession {
     fn call(self: &Arc<Self>, meta: Bytes, _: Bytes) -> impl Future<Output = Response> + Send {
-        let view = self.0.lock().clone();
+        let (view, routes) = (self.0.0.lock().clone(), self.0.1.lock().clone());
         async move {
             let reply = match decode(&meta).unwrap() {
                 ControlRequest::View { have } if have == view.version => ControlReply::Unchanged,
                 ControlRequest::View { .. } => ControlReply::View(view),
+                ControlRequest::Routes { .. } => ControlReply::Routes(routes),
                 _ => ControlReply::failed(&Error::invalid("not scripted")),
             };
             Response::new(encode(&reply))

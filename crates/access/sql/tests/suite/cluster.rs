@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, Client, ClientSettings, ControlRequest, Security};
+use forebay_client::{Address, Client, ClientSettings, ControlRequest};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_sql::Engine;
 use forebay_testing::{S3Server, S3Settings};
@@ -33,14 +33,8 @@ impl Cluster {
         let folder = tempfile::tempdir().unwrap();
         let s3 =
             S3Server::start(S3Settings { buckets: vec![BUCKET.to_string()], anonymous: true, ..Default::default() }).unwrap();
-        let coordinator = Coordinator::start(CoordinatorSettings {
-            listen: local(),
-            metadata_url: format!("sqlite:{}", folder.path().join("meta.db").display()),
-            security: Security::default(),
-            lease: CoordinatorSettings::LEASE,
-        })
-        .await
-        .unwrap();
+        let metadata_url = format!("sqlite:{}", folder.path().join("meta.db").display());
+        let coordinator = Coordinator::start(CoordinatorSettings::new(local(), metadata_url)).await.unwrap();
         let store = StoreSettings::new(folder.path().join("worker"), 256 << 20);
         let mut of_worker = WorkerSettings::new(coordinator.address(), local(), store);
         of_worker.unix_socket = Some(folder.path().join("worker.sock"));
