@@ -79,6 +79,26 @@ pub(crate) struct RoleFlags {
     #[arg(long, value_name = "DURATION")]
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<String>,
+    /// How replicas follow popularity: getafix, getafix-paper, .., or off [default: getafix]
+    #[arg(long, value_name = "POLICY", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    placement: Option<String>,
+    /// Share of a worker's part of the accesses that a plan may go beyond it [default: 5%]
+    #[arg(long, value_name = "SHARE", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slack: Option<String>,
+    /// Period in which accesses are counted and after which replicas are planned [default: 60s]
+    #[arg(long, value_name = "DURATION", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<String>,
+    /// How often clients ask for workers, mounts and routes [default: 20s]
+    #[arg(long, value_name = "DURATION", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    poll: Option<String>,
+    /// What the worker sends to readers and other workers at most, as in 100MB/s [default: as much as it can]
+    #[arg(long, value_name = "RATE", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    serve_bandwidth: Option<String>,
 }
 
 /// A flag that is not set must not override the configuration.

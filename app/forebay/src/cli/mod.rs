@@ -80,6 +80,12 @@ pub(crate) enum Command {
     Plan(PlanCommand),
     /// Show the cluster: mounts, workers, tiers
     Status {
+        /// Show segments instead, the most popular first: popularity, replicas, routing
+        #[arg(long)]
+        segments: bool,
+        /// Segments at most
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000), requires = "segments")]
+        limit: u32,
         /// One JSON object
         #[arg(long)]
         json: bool,

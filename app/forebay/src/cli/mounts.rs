@@ -84,6 +84,12 @@ pub(crate) struct MountFlags {
     /// How often the mount is listed for new and changed objects, as in 30s; or none
     #[arg(long, value_name = "DURATION", value_parser = given_duration)]
     pub(crate) discover: Option<Given<Duration>>,
+    /// Bring new objects, written through Forebay or discovered, to one random worker at once
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) eager: Option<bool>,
+    /// Workers, on different hosts, that hold what is in use, at least; or none [default: 1, and 2 below a pin]
+    #[arg(long, value_name = "COUNT", value_parser = given_count)]
+    pub(crate) replicas: Option<Given<u32>>,
 }
 
 /// The value of an option that can be taken back with `none`.
@@ -96,4 +102,13 @@ fn given<T: FromStr<Err = Error>>(text: &str) -> Result<Given<T>, Error> {
 
 fn given_duration(text: &str) -> Result<Given<Duration>, Error> {
     if text == "none" { Ok(Given(None)) } else { parse_duration(text).map(|value| Given(Some(value))) }
+}
+
+fn given_count(text: &str) -> Result<Given<u32>, Error> {
+    let count = text.parse().ok().filter(|count| (1..=100).contains(count));
+    match (text, count) {
+        ("none", _) => Ok(Given(None)),
+        (_, Some(count)) => Ok(Given(Some(count))),
+        _ => Err(Error::invalid(format!("{text:?} is no number of workers: write 1 to 100, or none"))),
+    }
 }

@@ -12,6 +12,7 @@ mod pin;
 pub(crate) mod plan;
 mod refresh;
 mod rm;
+mod segments;
 mod shard;
 pub(crate) mod simulate;
 mod stat;
@@ -40,7 +41,8 @@ pub(crate) async fn run(config: &Config, command: Command) -> Outcome {
         Command::Pin(args) => pin::run(&client, args).await,
         Command::Free(args) => free::run(&client, args).await,
         Command::Refresh(args) => refresh::run(&client, args).await,
-        Command::Status { json } => status::run(&client, json).await,
+        Command::Status { segments: true, limit, json } => segments::run(&client, limit, json).await,
+        Command::Status { json, .. } => status::run(&client, json).await,
         Command::Top { interval } => top::run(&client, interval).await,
         Command::Up(_)
         | Command::Coordinator(_)

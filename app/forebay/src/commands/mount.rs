@@ -66,6 +66,8 @@ fn apply(mut options: MountOptions, flags: &MountFlags) -> MountOptions {
     options.bandwidth = flags.bandwidth.map_or(options.bandwidth, |given| given.0);
     options.burst = flags.burst.map_or(options.burst, |given| given.0);
     options.discover = flags.discover.map_or(options.discover, |given| given.0);
+    options.eager = flags.eager.unwrap_or(options.eager);
+    options.replicas = flags.replicas.map_or(options.replicas, |given| given.0);
     options
 }
 
@@ -121,5 +123,7 @@ pub(crate) fn describe(mount: &Mount) -> String {
     words.extend(options.bandwidth.map(|rate| format!("bandwidth {rate}")));
     words.extend(options.burst.map(|size| format!("burst {size}")));
     words.extend(options.discover.map(|period| format!("discover {}", format_duration(period))));
+    words.extend(options.eager.then(|| "eager".to_string()));
+    words.extend(options.replicas.map(|count| format!("replicas {count}")));
     words.join(", ")
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_coordinator::PlacementSettings;
 use forebay_transport::{Address, Security, TlsSettings};
 
 use crate::exit::{Failure, Outcome};
@@ -104,6 +105,18 @@ impl Config {
     /// How long a worker counts as live.
     pub(crate) fn lease(&self) -> Duration {
         self.settings.lease.0
+    }
+
+    /// How replicas follow popularity.
+    pub(crate) fn placement(&self) -> PlacementSettings {
+        let settings = &self.settings;
+        let (policy, slack) = (settings.placement.0, settings.slack.0);
+        PlacementSettings { policy, slack, window: settings.window.0, poll: settings.poll.0 }
+    }
+
+    /// What the worker sends at most, in bytes a second.
+    pub(crate) fn serve_bytes_per_sec(&self) -> Option<u64> {
+        self.settings.serve_bandwidth.map(|rate| rate.bytes_per_sec())
     }
 
     /// What is logged, where the configuration says so.

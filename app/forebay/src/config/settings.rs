@@ -2,7 +2,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use figment::value::magic::RelativePathBuf;
-use forebay_types::{ByteSize, format_duration, parse_duration};
+use forebay_placement::Policy;
+use forebay_types::{BitRate, ByteSize, Error, format_duration, parse_duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A duration as text with a unit.
@@ -19,6 +20,63 @@ impl<'de> Deserialize<'de> for Period {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         parse_duration(&text).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// A share as text, as in `5%`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Percent(pub(crate) f64);
+
+impl std::fmt::Display for Percent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}%", self.0 * 100.0)
+    }
+}
+
+impl Serialize for Percent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Percent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        let number = number.filter(|number| (0.0..=100.0).contains(number));
+        let number = number.ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no share: write it as in 5%")))?;
+        Ok(Self(number / 100.0))
+    }
+}
+
+/// How replicas are planned, or `off`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placing(pub(crate) Option<Policy>);
+
+impl std::fmt::Display for Placing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(policy) => policy.fmt(f),
+            None => f.write_str("off"),
+        }
+    }
+}
+
+impl Serialize for Placing {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Placing {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        text.parse()
+            .map(|policy| Self(Some(policy)))
+            .map_err(|error: Error| serde::de::Error::custom(format!("{}, or off", error.message())))
     }
 }
 
@@ -40,6 +98,11 @@ pub(crate) struct Settings {
     pub(crate) disk: Option<ByteSize>,
     pub(crate) in_place: bool,
     pub(crate) lease: Period,
+    pub(crate) placement: Placing,
+    pub(crate) slack: Percent,
+    pub(crate) window: Period,
+    pub(crate) poll: Period,
+    pub(crate) serve_bandwidth: Option<BitRate>,
     pub(crate) token: Option<String>,
     pub(crate) token_file: Option<RelativePathBuf>,
     pub(crate) tls_cert: Option<RelativePathBuf>,
@@ -58,6 +121,10 @@ pub(crate) struct Defaults {
     data_dir: PathBuf,
     in_place: bool,
     lease: Period,
+    placement: Placing,
+    slack: Percent,
+    window: Period,
+    poll: Period,
 }
 
 impl Default for Defaults {
@@ -69,6 +136,10 @@ impl Default for Defaults {
             data_dir: "./forebay-data".into(),
             in_place: true,
             lease: Period(Duration::from_secs(5)),
+            placement: Placing(Some(Policy::default())),
+            slack: Percent(0.05),
+            window: Period(Duration::from_secs(60)),
+            poll: Period(Duration::from_secs(20)),
         }
     }
 }
@@ -86,6 +157,11 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ("disk", "capacity of the disk tier; 0 for none"),
     ("in-place", "whether processes of the same user on the same host read the DRAM tier in place"),
     ("lease", "how long a worker counts as live without a sign of life"),
+    ("placement", "how replicas follow popularity: getafix, getafix-paper, another policy of `forebay plan`, or off"),
+    ("slack", "share of a worker's part of the accesses that a plan may go beyond it"),
+    ("window", "period in which accesses are counted and after which replicas are planned"),
+    ("poll", "how often clients ask for workers, mounts and routes"),
+    ("serve-bandwidth", "what a worker sends to readers and other workers at most, as in 100MB/s"),
     ("token", "the cluster's token, which every connection proves"),
     ("token-file", "file that holds the token"),
     ("tls-cert", "PEM file with the certificate that this process shows"),

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay_client::{Client, ClientSettings};
+use forebay_coordinator::PlacementSettings;
 use forebay_protocol::ControlRequest;
 use forebay_tpch::Tables;
 use forebay_transport::{Address, Security};
@@ -50,6 +51,7 @@ impl Stage {
                 listen: "127.0.0.1:0".to_string(),
                 metadata_url: format!("sqlite:{}", up.join("metadata.db").display()),
                 lease: Duration::from_secs(5),
+                placement: PlacementSettings::default(),
             }),
             worker: Some(WorkerPart {
                 coordinator: String::new(),
@@ -58,6 +60,7 @@ impl Stage {
                 in_place: true,
                 dram_bytes: args.dram.map_or(room, |size| size.0),
                 disk_bytes: room,
+                serve_bytes_per_sec: None,
             }),
         })
         .await?;

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
 use forebay_coordinator::Coordinator;
-use forebay_protocol::{ClusterStatus, WorkerState};
+use forebay_protocol::{ClusterStatus, PlacementStatus, WorkerState};
 use forebay_types::{Error, Result};
 use forebay_worker::Worker;
-use metrics::gauge;
+use metrics::{counter, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
 /// The recorder of this process. Made before the roles start, as they record from then on.
@@ -29,6 +29,7 @@ impl Metrics {
         }
         if let Some(coordinator) = &self.coordinator {
             record_cluster(&coordinator.status());
+            record_placement(&coordinator.placement(0));
         }
         self.handle.run_upkeep();
         self.handle.render()
@@ -45,4 +46,20 @@ fn record_cluster(status: &ClusterStatus) {
         let count = status.workers.iter().filter(|(_, is, _)| *is == state).count();
         gauge!("forebay_coordinator_workers", "state" => name).set(count as f64);
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "gauges are floats; counts of segments are small")]
+fn record_placement(status: &PlacementStatus) {
+    gauge!("forebay_coordinator_segments").set(status.segments_known as f64);
+    gauge!("forebay_coordinator_routes").set(status.routes as f64);
+    gauge!("forebay_coordinator_replicas_lower_bound").set(status.lower_bound as f64);
+    let replicas = [("planned", status.replicas_planned), ("held", status.replicas_held), ("loading", status.replicas_loading)];
+    for (state, count) in replicas {
+        gauge!("forebay_coordinator_replicas", "state" => state).set(count as f64);
+    }
+    gauge!("forebay_coordinator_planning_seconds").set(status.planning.as_secs_f64());
+    gauge!("forebay_coordinator_unsatisfied").set(status.unsatisfied.len() as f64);
+    counter!("forebay_coordinator_plans").absolute(status.runs);
+    counter!("forebay_coordinator_replicas_ordered").absolute(status.replicas_ordered);
+    counter!("forebay_coordinator_replicas_dropped").absolute(status.replicas_dropped);
 }

@@ -114,6 +114,7 @@ pub(crate) fn coordinator_part(config: &Config) -> Outcome<CoordinatorPart> {
         listen: config.coordinator_listen()?.to_string(),
         metadata_url: config.metadata_url(),
         lease: config.lease(),
+        placement: config.placement(),
     })
 }
 
@@ -125,5 +126,6 @@ pub(crate) fn worker_part(config: &Config) -> Outcome<WorkerPart> {
         in_place: config.in_place(),
         dram_bytes: config.dram_bytes(),
         disk_bytes: config.disk_bytes(),
+        serve_bytes_per_sec: config.serve_bytes_per_sec(),
     })
 }

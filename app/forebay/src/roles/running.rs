@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_block_store::StoreSettings;
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};
 use forebay_transport::{Address, Security};
 use forebay_types::{Error, Result, format_bytes};
 use forebay_worker::{Worker, WorkerSettings};
@@ -29,6 +29,7 @@ pub(crate) struct CoordinatorPart {
     pub(crate) listen: String,
     pub(crate) metadata_url: String,
     pub(crate) lease: Duration,
+    pub(crate) placement: PlacementSettings,
 }
 
 /// A worker.
@@ -40,6 +41,8 @@ pub(crate) struct WorkerPart {
     pub(crate) in_place: bool,
     pub(crate) dram_bytes: u64,
     pub(crate) disk_bytes: u64,
+    /// What it sends at most; none for as much as it can.
+    pub(crate) serve_bytes_per_sec: Option<u64>,
 }
 
 /// The roles that run in this process.
@@ -79,6 +82,7 @@ impl Running {
                     metadata_url: part.metadata_url,
                     security: settings.security.clone(),
                     lease: part.lease,
+                    placement: part.placement,
                 };
                 Some(Arc::new(Coordinator::start(settings).await?))
             }
@@ -99,6 +103,7 @@ impl Running {
                     store: StoreSettings::new(folder.tiers(), part.dram_bytes).with_disk(part.disk_bytes),
                     security: settings.security.clone(),
                     advertise: part.advertise,
+                    serve_bytes_per_sec: part.serve_bytes_per_sec,
                 };
                 Some(Arc::new(Worker::start(settings).await?))
             }

@@ -61,6 +61,7 @@ fn settings(config: &Config) -> RunSettings {
             listen: "127.0.0.1:0".to_string(),
             metadata_url: config.metadata_url(),
             lease: config.lease(),
+            placement: config.placement(),
         }),
         worker: Some(WorkerPart {
             coordinator: String::new(),
@@ -69,6 +70,7 @@ fn settings(config: &Config) -> RunSettings {
             in_place: config.in_place(),
             dram_bytes: config.dram_bytes(),
             disk_bytes: config.disk_bytes(),
+            serve_bytes_per_sec: None,
         }),
     }
 }

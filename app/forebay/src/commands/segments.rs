@@ -1,0 +1,164 @@
+use forebay_client::Client;
+use forebay_protocol::{ControlReply, ControlRequest, PlacementStatus, SegmentStatus};
+use forebay_types::{Result, WorkerId, format_bytes, format_duration};
+use serde::Serialize;
+
+use super::connect::unexpected;
+use crate::exit::Outcome;
+use crate::output::{Output, format_table};
+
+/// Shows what placement knows of the most popular segments.
+pub(crate) async fn run(client: &Client, limit: u32, json: bool) -> Outcome {
+    let status = ask(client, limit).await?;
+    let mut output = Output::new(json);
+    if json {
+        output.record(&Placement::of(&status))?;
+    } else {
+        for line in lines(&status) {
+            output.line(&line)?;
+        }
+    }
+    output.finish()
+}
+
+async fn ask(client: &Client, limit: u32) -> Result<Box<PlacementStatus>> {
+    match client.control(ControlRequest::Placement { limit }).await? {
+        ControlReply::Placement(status) => Ok(status),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn lines(status: &PlacementStatus) -> Vec<String> {
+    let mut lines = vec![
+        format!(
+            "placement {}, window {}, {} plans made, the last in {:.1} ms",
+            status.policy,
+            format_duration(status.window),
+            status.runs,
+            status.planning.as_secs_f64() * 1e3
+        ),
+        format!(
+            "{} segments, {} replicas planned (no plan goes below {}), {} held, {} loading, {} routed otherwise than by hashing",
+            status.segments_known,
+            status.replicas_planned,
+            status.lower_bound,
+            status.replicas_held,
+            status.replicas_loading,
+            status.routes
+        ),
+    ];
+    lines.extend(status.unsatisfied.iter().map(|what| format!("not satisfied: {what}")));
+    lines.push(String::new());
+    if status.segments.is_empty() {
+        lines.push("nothing was read in the windows before this one".to_string());
+        return lines;
+    }
+    let rows: Vec<_> = status.segments.iter().map(row).collect();
+    let titles = ["path", "segment", "popularity", "operations", "read", "planned", "held", "loading", "routing", "by"];
+    lines.extend(format_table(&titles, &[1, 2, 3, 4], &rows));
+    lines
+}
+
+fn row(segment: &SegmentStatus) -> Vec<String> {
+    let ids = |ids: &mut dyn Iterator<Item = WorkerId>| ids.map(short).collect::<Vec<_>>().join(" ");
+    vec![
+        segment.path.to_string(),
+        segment.index.to_string(),
+        format!("{:.2}", segment.popularity),
+        segment.operations.to_string(),
+        format_bytes(segment.bytes_read),
+        ids(&mut segment.planned.iter().map(|(worker, _)| *worker)),
+        ids(&mut segment.held.iter().map(|(worker, _)| *worker)),
+        ids(&mut segment.loading.iter().copied()),
+        segment.routing.iter().map(|(worker, part)| format!("{} {part}%", short(*worker))).collect::<Vec<_>>().join(" "),
+        if segment.in_table { "table" } else { "hashing" }.to_string(),
+    ]
+}
+
+/// The first digits of a worker's id: enough for people.
+fn short(worker: WorkerId) -> String {
+    worker.to_string().chars().take(7).collect()
+}
+
+/// The same for programs.
+#[derive(Serialize)]
+struct Placement<'a> {
+    policy: &'a str,
+    window_secs: f64,
+    runs: u64,
+    planning_ms: f64,
+    segments_known: u64,
+    replicas_planned: u64,
+    lower_bound: u64,
+    replicas_held: u64,
+    replicas_loading: u64,
+    replicas_ordered: u64,
+    replicas_dropped: u64,
+    routes: u64,
+    unsatisfied: &'a [String],
+    segments: Vec<SegmentNow>,
+}
+
+#[derive(Serialize)]
+struct SegmentNow {
+    path: String,
+    index: u32,
+    segment: String,
+    popularity: f64,
+    operations: u64,
+    bytes_read: u64,
+    planned: Vec<Part>,
+    held: Vec<HeldBy>,
+    loading: Vec<String>,
+    routing: Vec<Part>,
+    in_table: bool,
+}
+
+#[derive(Serialize)]
+struct Part {
+    worker: String,
+    weight: u32,
+}
+
+#[derive(Serialize)]
+struct HeldBy {
+    worker: String,
+    bytes: u64,
+}
+
+impl<'a> Placement<'a> {
+    fn of(status: &'a PlacementStatus) -> Self {
+        let parts = |parts: &[(WorkerId, u32)]| {
+            parts.iter().map(|(worker, weight)| Part { worker: worker.to_string(), weight: *weight }).collect()
+        };
+        let segments = status.segments.iter().map(|segment| SegmentNow {
+            path: segment.path.to_string(),
+            index: segment.index,
+            segment: segment.segment.to_string(),
+            popularity: segment.popularity,
+            operations: segment.operations,
+            bytes_read: segment.bytes_read,
+            planned: parts(&segment.planned),
+            held: segment.held.iter().map(|(worker, bytes)| HeldBy { worker: worker.to_string(), bytes: *bytes }).collect(),
+            loading: segment.loading.iter().map(ToString::to_string).collect(),
+            routing: parts(&segment.routing),
+            in_table: segment.in_table,
+        });
+        Self {
+            policy: &status.policy,
+            window_secs: status.window.as_secs_f64(),
+            runs: status.runs,
+            planning_ms: status.planning.as_secs_f64() * 1e3,
+            segments_known: status.segments_known,
+            replicas_planned: status.replicas_planned,
+            lower_bound: status.lower_bound,
+            replicas_held: status.replicas_held,
+            replicas_loading: status.replicas_loading,
+            replicas_ordered: status.replicas_ordered,
+            replicas_dropped: status.replicas_dropped,
+            routes: status.routes,
+            unsatisfied: &status.unsatisfied,
+            segments: segments.collect(),
+        }
+    }
+}
