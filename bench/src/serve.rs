@@ -7,7 +7,7 @@ use std::time::Duration;
 use forebay_block_store::StoreSettings;
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_testing::{S3Server, S3Settings};
-use forebay_transport::{Address, Security};
+use forebay_transport::Address;
 use forebay_types::{Error, Result};
 use forebay_worker::{Worker, WorkerSettings};
 
@@ -55,13 +55,9 @@ pub fn s3(folder: String, bytes_per_sec: u64, latency_ms: u64) -> Result<()> {
 /// A coordinator and a worker: `heap` gives the live heap's bytes, `sockets` the bytes read from shared storage's sockets.
 pub async fn node(folder: String, dram_bytes: u64, disk_bytes: u64) -> Result<()> {
     let folder = PathBuf::from(folder);
-    let coordinator = Coordinator::start(CoordinatorSettings {
-        listen: Address::Tcp("127.0.0.1:0".to_string()),
-        metadata_url: format!("sqlite:{}", folder.join("metadata.db").display()),
-        security: Security::default(),
-        lease: CoordinatorSettings::LEASE,
-    })
-    .await?;
+    let metadata_url = format!("sqlite:{}", folder.join("metadata.db").display());
+    let listen = Address::Tcp("127.0.0.1:0".to_string());
+    let coordinator = Coordinator::start(CoordinatorSettings::new(listen, metadata_url)).await?;
     let Address::Tcp(address) = coordinator.address() else { return Err(Error::internal("coordinator listens on TCP")) };
     let worker = start_worker(&folder, &address, dram_bytes, disk_bytes).await?;
     say(&address)?;

@@ -1,15 +1,18 @@
 //! What plans of replicas cost, and how far they are from the least that any plan could have.
 //!
-//! Start with [`replicas`] (random instances against Best Fit and the optimum) and [`scale`] (large clusters).
+//! Start with [`replicas`] (random instances against Best Fit and the optimum), [`scale`] (large clusters) and [`live`] (a
+//! cluster that follows a shift of popularity).
 
 mod clock;
 mod counts;
 mod exact;
+mod live;
 mod replicas;
 mod scale;
 
 pub use clock::Clock;
 pub use counts::{Dice, Shape, counts};
 pub use exact::least_replicas;
+pub use live::{LiveFigure, LiveSettings, live};
 pub use replicas::{ReplicasFigure, replicas};
 pub use scale::{ScaleFigure, scale};

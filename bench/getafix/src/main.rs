@@ -1,8 +1,10 @@
-//! `forebay-bench-getafix replicas|scale [SEED]`: the planner's figures, one JSON object a line.
+//! `forebay-bench-getafix replicas|scale|live [SEED]`: the planner's figures and those of a live cluster, one JSON object a
+//! line.
 #![expect(clippy::print_stdout, reason = "its output is the figures")]
 
 use std::process::ExitCode;
 
+use forebay_bench_getafix::LiveSettings;
 use serde::Serialize;
 
 /// Instances of each of the ten kinds.
@@ -16,8 +18,9 @@ fn main() -> ExitCode {
     match (arguments.first().map(String::as_str), seed) {
         (Some("replicas"), Ok(seed)) => print(&forebay_bench_getafix::replicas(INSTANCES, SEARCH_MAX, seed)),
         (Some("scale"), Ok(seed)) => print(&forebay_bench_getafix::scale(seed)),
+        (Some("live"), Ok(seed)) => live(seed, arguments.get(2)),
         _ => {
-            eprintln!("use: forebay-bench-getafix replicas|scale [SEED]");
+            eprintln!("use: forebay-bench-getafix replicas|scale|live [SEED [MB_PER_SEC]]");
             ExitCode::from(2)
         }
     }
@@ -34,4 +37,23 @@ fn print(figures: &[impl Serialize]) -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+fn live(seed: u64, megabytes: Option<&String>) -> ExitCode {
+    let mut settings = LiveSettings { seed, ..LiveSettings::default() };
+    if let Some(rate) = megabytes.and_then(|megabytes| megabytes.parse::<u64>().ok()) {
+        settings.serve_bytes_per_sec = rate * 1_000_000;
+    }
+    let figures = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(forebay_types::Error::from);
+    match figures.and_then(|runtime| runtime.block_on(forebay_bench_getafix::live(settings))) {
+        Ok(figures) if figures.iter().all(|figure| figure.met) => print(&figures),
+        Ok(figures) => {
+            print(&figures);
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("forebay-bench-getafix: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }

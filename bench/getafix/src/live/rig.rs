@@ -1,0 +1,98 @@
+use std::time::Duration;
+
+use forebay_block_store::StoreSettings;
+use forebay_client::{Client, ClientSettings, ControlRequest};
+use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};
+use forebay_testing::{S3Server, S3Settings};
+use forebay_transport::Address;
+use forebay_types::{Error, ForebayPath, MountOptions, ObjectVersion, Result, Validate};
+use forebay_worker::{Tuning, Worker, WorkerSettings};
+use tempfile::TempDir;
+
+use super::LiveSettings;
+
+const BUCKET: &str = "lake";
+
+/// A cluster in this process over an S3 server, with everything loaded.
+pub(super) struct Rig {
+    pub(super) client: Client,
+    pub(super) versions: Vec<ObjectVersion>,
+    /// Objects by popularity, the most popular first.
+    pub(super) ranks: Vec<usize>,
+    coordinator: Coordinator,
+    _workers: Vec<Worker>,
+    _s3: S3Server,
+    _folder: TempDir,
+}
+
+impl Rig {
+    pub(super) async fn start(workers: usize, settings: LiveSettings, placement: PlacementSettings) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let buckets = vec![BUCKET.to_string()];
+        let s3 = S3Server::start(S3Settings { buckets, anonymous: true, ..S3Settings::default() })?;
+        let metadata_url = format!("sqlite:{}", folder.path().join("metadata.db").display());
+        let coordinator =
+            Coordinator::start(CoordinatorSettings { placement, ..CoordinatorSettings::new(local(), metadata_url) }).await?;
+        let mut running = Vec::new();
+        for number in 0..workers {
+            let room = 2 * (settings.objects * settings.object_bytes) as u64;
+            let store = StoreSettings::new(folder.path().join(format!("worker-{number}")), room);
+            let mut worker = WorkerSettings::new(coordinator.address(), local(), store);
+            worker.serve_bytes_per_sec = Some(settings.serve_bytes_per_sec);
+            let tuning = Tuning { beat: settings.window.min(Duration::from_secs(1)) / 4, ..Tuning::default() };
+            running.push(Worker::start_with(worker, tuning).await?);
+        }
+        let client = Client::connect(ClientSettings { in_place: false, ..ClientSettings::new(coordinator.address()) }).await?;
+        let (endpoint, validate) = (Some(s3.endpoint()), Validate::Immutable);
+        let options = MountOptions { endpoint, anonymous: true, validate, ..MountOptions::default() };
+        let (name, url) = (BUCKET.parse()?, format!("s3://{BUCKET}"));
+        client.control(ControlRequest::MountAdd { name, url, options }).await?;
+        let mut versions = Vec::new();
+        for number in 0..settings.objects {
+            let bytes = content(number, settings.object_bytes);
+            s3.put(BUCKET, &format!("objects/{number:03}"), &bytes).map_err(|error| Error::internal(error.to_string()))?;
+            let path: ForebayPath = format!("/{BUCKET}/objects/{number:03}").parse()?;
+            versions.push(client.open(&path).await?.version);
+        }
+        client.load(versions.clone(), false, |_| {}).await?;
+        let ranks = shuffled(settings.objects, settings.seed);
+        Ok(Self { client, versions, ranks, coordinator, _workers: running, _s3: s3, _folder: folder })
+    }
+
+    /// The most popular object, before or after the shift.
+    pub(super) fn hottest(&self, shifted: bool) -> usize {
+        self.ranks[if shifted { self.ranks.len() / 2 } else { 0 }]
+    }
+
+    pub(super) fn key(&self, object: usize) -> String {
+        self.versions[object].key.as_str().to_string()
+    }
+
+    /// How many workers clients are told to read an object from.
+    pub(super) fn workers_of(&self, key: &str) -> usize {
+        let status = self.coordinator.placement(self.versions.len());
+        let segment = status.segments.iter().find(|segment| segment.path.key().as_str() == key);
+        segment.map_or(1, |segment| segment.routing.len())
+    }
+}
+
+fn local() -> Address {
+    Address::Tcp("127.0.0.1:0".to_string())
+}
+
+/// The bytes of an object: no two places of any two are alike.
+pub(super) fn content(number: usize, len: usize) -> Vec<u8> {
+    let word = |at: usize| (((number as u64) << 32) | at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+    let mut bytes: Vec<u8> = (0..len.div_ceil(8)).flat_map(word).collect();
+    bytes.truncate(len);
+    bytes
+}
+
+/// 0..len in an order that a seed says.
+fn shuffled(len: usize, seed: u64) -> Vec<usize> {
+    use rand::SeedableRng;
+    use rand::seq::SliceRandom;
+    let mut order: Vec<usize> = (0..len).collect();
+    order.shuffle(&mut rand::rngs::SmallRng::seed_from_u64(seed));
+    order
+}
