@@ -1,5 +1,7 @@
 //! Columns to rows.
 
+use std::ops::Range;
+
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
 use forebay_types::{Error, Result};
@@ -46,9 +48,9 @@ pub(super) fn encode_rows(layout: &RowLayout, rows: usize, arrays: &[(&ArrayRef,
                 Values::Nothing => {}
                 Values::Bit(bits) => rows.for_each(|row| out[start(row) + place.offset] = bits.value(row).into()),
                 Values::Fixed { bytes, width } => match width {
-                    4 => copy::<4>(bytes, rows, |row| start(row) + place.offset, &mut out),
-                    8 => copy::<8>(bytes, rows, |row| start(row) + place.offset, &mut out),
-                    16 => copy::<16>(bytes, rows, |row| start(row) + place.offset, &mut out),
+                    4 => copy::<4>(bytes, column, tile.clone(), |row| start(row) + place.offset, &mut out),
+                    8 => copy::<8>(bytes, column, tile.clone(), |row| start(row) + place.offset, &mut out),
+                    16 => copy::<16>(bytes, column, tile.clone(), |row| start(row) + place.offset, &mut out),
                     &width => rows.for_each(|row| {
                         out[start(row) + place.offset..][..width].copy_from_slice(&bytes[row * width..][..width]);
                     }),
@@ -74,13 +76,22 @@ pub(super) fn encode_rows(layout: &RowLayout, rows: usize, arrays: &[(&ArrayRef,
     Ok((vec![Buffer::from_vec(offsets), Buffer::from_vec(out)], ends))
 }
 
-fn copy<const W: usize>(bytes: &Buffer, rows: impl Iterator<Item = usize>, to: impl Fn(usize) -> usize, out: &mut [u8]) {
+/// A plain loop: what iterators would call for each value is not inlined across codegen units.
+fn copy<const W: usize>(bytes: &Buffer, column: &Column, tile: Range<usize>, to: impl Fn(usize) -> usize, out: &mut [u8]) {
     let (values, _) = bytes.as_slice().as_chunks::<W>();
-    rows.for_each(|row| out[to(row)..][..W].copy_from_slice(&values[row]));
+    for row in tile {
+        if is_valid(column, row) {
+            out[to(row)..][..W].copy_from_slice(&values[row]);
+        }
+    }
 }
 
+#[inline]
 fn is_valid(column: &Column, row: usize) -> bool {
-    column.validity.as_ref().is_none_or(|bits| bits[row / 8] >> (row % 8) & 1 == 1)
+    match &column.validity {
+        Some(bits) => bits[row / 8] >> (row % 8) & 1 == 1,
+        None => true,
+    }
 }
 
 /// Where rows of different sizes begin, and where the last one ends; nothing for rows of one size.
@@ -112,7 +123,7 @@ fn offsets(layout: &RowLayout, rows: usize, columns: &[Column]) -> Result<Vec<u3
 }
 
 /// Sets the rows' bitmaps eight columns and eight rows at a time.
-fn write_bitmaps(columns: &[Column], tile: std::ops::Range<usize>, start: &impl Fn(usize) -> usize, out: &mut [u8]) {
+fn write_bitmaps(columns: &[Column], tile: Range<usize>, start: &impl Fn(usize) -> usize, out: &mut [u8]) {
     for (byte, columns) in columns.chunks(8).enumerate() {
         for first in tile.clone().step_by(8) {
             let mut square = [0; 8];
@@ -161,7 +172,7 @@ fn write_variable(values: &Values, row: usize, out: &mut [u8]) {
     }
 }
 
-fn write_items(items: &Values, range: std::ops::Range<usize>, item: Item, out: &mut [u8]) {
+fn write_items(items: &Values, range: Range<usize>, item: Item, out: &mut [u8]) {
     match items {
         Values::Bit(bits) => range.zip(out).for_each(|(index, out)| *out = bits.value(index).into()),
         Values::Fixed { bytes, .. } => out.copy_from_slice(&bytes[range.start * item.width..range.end * item.width]),

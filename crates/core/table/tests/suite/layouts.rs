@@ -85,21 +85,12 @@ fn a_column_points_into_the_bytes_that_were_given() {
     let table = Table::open(&file).unwrap();
     let range = table.cell(0, 0).unwrap().ranges().next().unwrap();
     assert_eq!(range.start % 64, 0);
-    // Memory aligned as a mapping is.
-    let mut memory = vec![0u64; file.len().div_ceil(8)];
-    memory.iter_mut().zip(file.chunks(8)).for_each(|(word, bytes)| {
-        let mut padded = [0; 8];
-        padded[..bytes.len()].copy_from_slice(bytes);
-        *word = u64::from_le_bytes(padded);
-    });
-    let memory = memory.into_iter().flat_map(u64::to_le_bytes).collect::<Vec<_>>();
-    let mapped = Bytes::from(memory);
-    let bytes = mapped.slice(range.start as usize..range.end as usize);
-    let aligned = bytes.as_ptr().align_offset(8) == 0;
+    let bytes = Bytes::copy_from_slice(&file[range.start as usize..range.end as usize]);
+    assert_eq!(bytes.as_ptr().align_offset(8), 0, "an allocation is aligned for numbers of 8 bytes");
     let chunk = table.plan(0, &table.schema().projection()).unwrap().open(vec![bytes.clone()]).unwrap();
     let batch = chunk.batch().unwrap();
     let values = batch.column(0).to_data().buffers()[0].as_ptr();
-    assert_eq!(values == bytes.as_ptr(), aligned);
+    assert_eq!(values, bytes.as_ptr());
 }
 
 #[test]
