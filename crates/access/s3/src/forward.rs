@@ -223,7 +223,10 @@ impl Names<'_> {
             headers.remove(name);
         }
         let is_xml = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.contains("xml"));
-        let is_object = self.request.parts.method == Method::GET && self.request.query("versionId").is_some();
+        // Bytes of an object, which may be XML as well.
+        let is_object = self.request.parts.method == Method::GET
+            && (self.request.target.query.has("versionId")
+                || self.request.headers().contains_key("x-amz-server-side-encryption-customer-algorithm"));
         let is_head = self.request.parts.method == Method::HEAD;
         let body = if is_head || parts.status == StatusCode::NO_CONTENT || parts.status == StatusCode::NOT_MODIFIED {
             AnswerBody::empty()
@@ -232,7 +235,13 @@ impl Names<'_> {
             AnswerBody::stream(Bytes::new(), stream, bytes)
         } else {
             headers.remove(CONTENT_LENGTH);
-            AnswerBody::of(self.rename(&collect(stream).await?))
+            let document = collect(stream).await?;
+            if matches!(parts.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) && !is_plain_denial(&document) {
+                // It is about this side's credentials, which are nobody else's business.
+                tracing::warn!(mount = %self.mount.name, "shared storage does not take the mount's credentials");
+                return Err(S3Error::access_denied());
+            }
+            AnswerBody::of(self.rename(&document))
         };
         let mut answer = Answer::new(body);
         *answer.status_mut() = parts.status;
@@ -254,6 +263,12 @@ impl Names<'_> {
             _ => text,
         })
     }
+}
+
+/// Whether a refusal says no more than that the object may not be reached.
+fn is_plain_denial(document: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(document);
+    ["AccessDenied", "InvalidObjectState"].iter().any(|code| text.contains(&format!("<Code>{code}</Code>")))
 }
 
 pub(crate) async fn collect(stream: ForwardBody) -> S3Result<Bytes> {

@@ -102,6 +102,9 @@ async fn within(
     headers.insert(SOURCE, HeaderValue::from_str(&text).map_err(|_| S3Error::invalid_uri())?);
     headers.insert(CONTENT_LENGTH, 0.into());
     let (status, headers, text) = send(context, request, target, storage, headers, PayloadHash::Empty, None).await?;
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return Err(S3Error::access_denied());
+    }
     if status == StatusCode::NOT_MODIFIED {
         // What some stores say of a condition on the source.
         return Err(S3Error::precondition_failed());
@@ -156,6 +159,9 @@ async fn across(
     let body = (length > 0).then(|| (whole(context, &info, bytes), length));
     let hash = if body.is_some() { PayloadHash::Unsigned } else { PayloadHash::Empty };
     let (status, headers, text) = send(context, request, target, storage, headers, hash, body).await?;
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return Err(S3Error::access_denied());
+    }
     if !status.is_success() {
         let mut answer = document(text);
         *answer.status_mut() = status;
