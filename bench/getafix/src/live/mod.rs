@@ -40,7 +40,7 @@ impl Default for LiveSettings {
             serve_bytes_per_sec: 100_000_000,
             objects: 60,
             object_bytes: 4 << 20,
-            theta: 1.3,
+            theta: 1.4,
             readers: 32,
             window: Duration::from_secs(2),
             windows: 7,
@@ -83,7 +83,7 @@ const WINDOWS_BAR: f64 = 3.0;
 struct Run {
     /// Bytes by half window, from the start on.
     halves: Vec<u64>,
-    /// Windows from the shift until the new hottest object was routed to as many workers as the old one had been.
+    /// Windows from the shift until the new hottest object was read from more than one worker.
     routed_after: Option<f64>,
     replicas_before: usize,
     tally: Tally,
@@ -101,7 +101,9 @@ pub async fn live(settings: LiveSettings) -> Result<Vec<LiveFigure>> {
         |run: &Run, end: usize| rate(&run.halves[end.saturating_sub(4).min(run.halves.len())..end.min(run.halves.len())]);
     let (ours, peer) = (settled(&getafix, shift), settled(&hashing, shift));
     let (ours_after, peer_after) = (settled(&getafix, 2 * shift), settled(&hashing, 2 * shift));
-    let followed = getafix.halves[shift.min(getafix.halves.len())..].iter().position(|half| rate(&[*half]) >= FOLLOWED * ours);
+    // The first window from which on the rest of the run is as fast as before, on average.
+    let after = &getafix.halves[shift.min(getafix.halves.len())..];
+    let followed = (0..after.len()).step_by(2).find(|half| rate(&after[*half..]) >= FOLLOWED * ours);
     let followed = followed.map_or(f64::INFINITY, |half| half as f64 / 2.0);
     let routed = getafix.routed_after.unwrap_or(f64::INFINITY);
     let timeline = |run: &Run| run.halves.chunks(2).map(|window| rate(window) as u64).collect();
@@ -173,7 +175,7 @@ async fn run(settings: LiveSettings, placement: PlacementSettings) -> Result<Run
             tokio::time::sleep(Duration::from_millis(50).min(end.saturating_duration_since(Instant::now()))).await;
             if halves.len() >= halves_each && routed_after.is_none() {
                 let shifted = began + settings.window * settings.windows;
-                if rig.workers_of(&rig.key(rig.hottest(true))) >= replicas_before.max(2) {
+                if rig.workers_of(&rig.key(rig.hottest(true))) >= 2 {
                     routed_after = Some(shifted.elapsed().as_secs_f64() / settings.window.as_secs_f64());
                 }
             }
