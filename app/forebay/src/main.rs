@@ -73,6 +73,7 @@ fn run(cli: Cli) -> Outcome {
         Command::Coordinator(_) => block_on(roles::coordinator(&config)),
         Command::Worker(_) => block_on(roles::worker(&config)),
         Command::Plan(command) => commands::plan::run(command),
+        Command::Gateway(_) => block_on(roles::gateway(&config)),
         Command::Demo(args) => block_on(interruptible(demo::run(args))),
         Command::Sql(args) => block_on(sql::run(&config, args)),
         // Interrupted at any point it leaves the shard whole, so the signal may end it as it is.

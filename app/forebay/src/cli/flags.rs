@@ -59,6 +59,18 @@ pub(crate) struct RoleFlags {
     #[arg(long, value_name = "HOST:PORT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     http: Option<String>,
+    /// Address of the S3 gateway, or off [default: 127.0.0.1:7490, once there is an access key]
+    #[arg(long, value_name = "HOST:PORT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    s3: Option<String>,
+    /// File with the S3 gateway's access keys; else $FOREBAY_S3_ACCESS_KEY and $FOREBAY_S3_SECRET_KEY
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    s3_keys_file: Option<PathBuf>,
+    /// What S3 requests without a signature may do: off, read or write [default: off]
+    #[arg(long, value_name = "WHAT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    s3_anonymous: Option<String>,
     /// Metadata database: sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE [default: SQLite in the data folder]
     #[arg(long, value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]

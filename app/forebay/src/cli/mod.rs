@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Coordinator(RoleFlags),
     /// Run a worker of a cluster
     Worker(RoleFlags),
+    /// Run an S3 gateway to a cluster: its buckets are the mounts
+    Gateway(RoleFlags),
     /// Add, change, remove and list mounts
     #[command(subcommand)]
     Mount(MountCommand),
@@ -121,7 +123,7 @@ impl Command {
     /// The flags that configure a role; none for the other commands.
     pub(crate) fn role_flags(&self) -> Option<&RoleFlags> {
         match self {
-            Self::Up(flags) | Self::Coordinator(flags) | Self::Worker(flags) => Some(flags),
+            Self::Up(flags) | Self::Coordinator(flags) | Self::Worker(flags) | Self::Gateway(flags) => Some(flags),
             Self::Sql(sql) => Some(&sql.role),
             _ => None,
         }
@@ -129,6 +131,6 @@ impl Command {
 
     /// Whether it runs until it is told to stop, and so logs what it does.
     pub(crate) fn is_role(&self) -> bool {
-        matches!(self, Self::Up(_) | Self::Coordinator(_) | Self::Worker(_))
+        matches!(self, Self::Up(_) | Self::Coordinator(_) | Self::Worker(_) | Self::Gateway(_))
     }
 }

@@ -1,5 +1,6 @@
 //! The configuration: one TOML file, `FOREBAY_*` variables, flags, in that order.
 
+mod gateway;
 mod machine;
 mod settings;
 mod show;

@@ -15,7 +15,7 @@ struct Line<'a> {
 
 impl Config {
     /// Prints every key with its effective value, where the value is from and what the key is for: as TOML that can be
-    /// kept as a file, or one JSON object a key. The token itself is not shown.
+    /// kept as a file, or one JSON object a key. Secrets are not shown.
     pub(crate) fn show(&self, output: &mut Output) -> Outcome {
         for (key, about) in KEYS {
             let value = self.value(key);
@@ -31,8 +31,8 @@ impl Config {
             }
             output.line(&format!("# {about} ({source})"))?;
             output.line(&match value {
-                // Never the token itself, and nothing that could be taken for one.
-                Some(value) if *key == "token" => format!("# {key} {value}"),
+                // Never the secret itself, and nothing that could be taken for one.
+                Some(value) if matches!(*key, "token" | "s3-secret-key") => format!("# {key} {value}"),
                 Some(value) if *key == "in-place" => format!("{key} = {value}"),
                 Some(value) => format!("{key} = {value:?}"),
                 None => format!("# {key} ="),
@@ -52,6 +52,13 @@ impl Config {
             "worker-listen" => Some(settings.worker_listen.clone()),
             "advertise" => settings.advertise.clone(),
             "http" => Some(settings.http.clone()),
+            "s3" => Some(settings.s3.clone()),
+            "s3-access-key" => settings.s3_access_key.clone(),
+            "s3-secret-key" => settings.s3_secret_key.as_ref().map(|_| "(set)".to_string()),
+            "s3-keys-file" => path(&settings.s3_keys_file),
+            "s3-anonymous" => Some(settings.s3_anonymous.clone()),
+            "s3-domain" => Some(settings.s3_domain.clone()),
+            "s3-region" => Some(settings.s3_region.clone()),
             "data-dir" => Some(self.data_dir.display().to_string()),
             "metadata" => Some(without_password(&self.metadata_url())),
             "dram" => Some(forebay_types::ByteSize(self.dram_bytes).to_string()),

@@ -62,6 +62,8 @@ impl Stage {
                 disk_bytes: room,
                 serve_bytes_per_sec: None,
             }),
+            gateway: None,
+            coordinator_at: String::new(),
         })
         .await?;
         let coordinator = Address::Tcp(running.coordinator_address().to_string());

@@ -9,7 +9,7 @@ mod signals;
 use std::time::Duration;
 
 use crate::config::Config;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 pub(crate) use running::{CoordinatorPart, RunSettings, Running, WorkerPart};
 pub(crate) use signals::Signals;
@@ -22,6 +22,8 @@ pub(crate) async fn up(config: &Config) -> Outcome {
         http: config.http()?.map(str::to_string),
         coordinator: Some(coordinator_part(config)?),
         worker: Some(worker_part(config)?),
+        gateway: config.gateway()?,
+        coordinator_at: config.coordinator_text().to_string(),
     };
     run(settings, |running, output| {
         let next = [
@@ -52,6 +54,8 @@ pub(crate) async fn coordinator(config: &Config) -> Outcome {
         http: config.http()?.map(str::to_string),
         coordinator: Some(coordinator_part(config)?),
         worker: None,
+        gateway: None,
+        coordinator_at: String::new(),
     };
     run(settings, |running, output| {
         output.line("")?;
@@ -68,6 +72,28 @@ pub(crate) async fn worker(config: &Config) -> Outcome {
         http: config.http()?.map(str::to_string),
         coordinator: None,
         worker: Some(worker_part(config)?),
+        gateway: None,
+        coordinator_at: config.coordinator_text().to_string(),
+    };
+    run(settings, |_, _| Ok(())).await
+}
+
+/// Runs an S3 gateway to a cluster.
+pub(crate) async fn gateway(config: &Config) -> Outcome {
+    let Some(gateway) = config.gateway()? else {
+        return Err(Failure::Usage(
+            "the gateway lets nobody in: set FOREBAY_S3_ACCESS_KEY and FOREBAY_S3_SECRET_KEY, name an s3-keys-file, or switch on s3-anonymous"
+                .to_string(),
+        ));
+    };
+    let settings = RunSettings {
+        folder: config.data_dir().to_path_buf(),
+        security: config.security().clone(),
+        http: None,
+        coordinator: None,
+        worker: None,
+        gateway: Some(gateway),
+        coordinator_at: config.coordinator_text().to_string(),
     };
     run(settings, |_, _| Ok(())).await
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_block_store::StoreSettings;
+use forebay_client::{Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};
+use forebay_s3::{Gateway, GatewaySettings};
 use forebay_transport::{Address, Security};
 use forebay_types::{Error, Result, format_bytes};
 use forebay_worker::{Worker, WorkerSettings};
@@ -22,6 +24,9 @@ pub(crate) struct RunSettings {
     pub(crate) http: Option<String>,
     pub(crate) coordinator: Option<CoordinatorPart>,
     pub(crate) worker: Option<WorkerPart>,
+    pub(crate) gateway: Option<GatewaySettings>,
+    /// Where the coordinator is, when it is not of the same process.
+    pub(crate) coordinator_at: String,
 }
 
 /// A coordinator.
@@ -49,11 +54,12 @@ pub(crate) struct WorkerPart {
 pub(crate) struct Running {
     coordinator: Option<Arc<Coordinator>>,
     worker: Option<Arc<Worker>>,
+    gateway: Option<Gateway>,
     http: Option<Http>,
     coordinator_address: String,
     summary: String,
     // Last, so that the folder is free only when nothing uses it any more.
-    _folder: DataFolder,
+    _folder: Option<DataFolder>,
 }
 
 impl Running {
@@ -63,7 +69,8 @@ impl Running {
             .into_iter()
             .flatten()
             .collect();
-        let folder = DataFolder::take(&settings.folder, &roles)?;
+        // A gateway alone keeps nothing.
+        let folder = if roles.is_empty() { None } else { Some(DataFolder::take(&settings.folder, &roles)?) };
         if let Some(part) = &settings.coordinator {
             can_listen(&part.listen, "coordinator-listen")?;
         }
@@ -73,8 +80,14 @@ impl Running {
         if let Some(address) = &settings.http {
             can_listen(address, "http")?;
         }
+        if let Some(gateway) = &settings.gateway {
+            can_listen(&gateway.listen, "s3")?;
+        }
         let handle = settings.http.as_ref().map(|_| metrics::install()).transpose()?;
-        let mut summary = format!("Data folder {}", settings.folder.display());
+        let mut summary = match &folder {
+            Some(_) => format!("Data folder {}", settings.folder.display()),
+            None => format!("Gateway to {}", settings.coordinator_at),
+        };
         let coordinator = match settings.coordinator {
             Some(part) => {
                 let settings = CoordinatorSettings {
@@ -91,10 +104,10 @@ impl Running {
         let coordinator_address = match (&coordinator, &settings.worker) {
             (Some(coordinator), _) => text_of(&coordinator.address()),
             (None, Some(part)) => part.coordinator.clone(),
-            (None, None) => String::new(),
+            (None, None) => settings.coordinator_at.clone(),
         };
-        let worker = match settings.worker {
-            Some(part) => {
+        let worker = match (settings.worker, &folder) {
+            (Some(part), Some(folder)) => {
                 summary += &format!(", DRAM tier {}, disk tier {}", format_bytes(part.dram_bytes), format_bytes(part.disk_bytes));
                 let settings = WorkerSettings {
                     coordinator: Address::Tcp(coordinator_address.clone()),
@@ -107,6 +120,14 @@ impl Running {
                 };
                 Some(Arc::new(Worker::start(settings).await?))
             }
+            _ => None,
+        };
+        let gateway = match settings.gateway {
+            Some(gateway) => {
+                let mut client = ClientSettings::new(Address::Tcp(coordinator_address.clone()));
+                client.security = settings.security.clone();
+                Some(Gateway::start(Client::connect(client).await?, gateway).await?)
+            }
             None => None,
         };
         let http = match (settings.http, handle) {
@@ -116,7 +137,7 @@ impl Running {
             }
             _ => None,
         };
-        Ok(Self { coordinator, worker, http, coordinator_address, summary, _folder: folder })
+        Ok(Self { coordinator, worker, gateway, http, coordinator_address, summary, _folder: folder })
     }
 
     /// host:port of the coordinator.
@@ -133,6 +154,13 @@ impl Running {
         if let Some(worker) = &self.worker {
             output.line(&format!("  worker       {}", text_of(&worker.address())))?;
         }
+        if let Some(gateway) = &self.gateway {
+            output.line(&format!(
+                "  s3           {}://{}",
+                if gateway.is_https() { "https" } else { "http" },
+                gateway.address()
+            ))?;
+        }
         if let Some(http) = &self.http {
             output.line(&format!("  metrics      http://{}/metrics", http.address()))?;
         }
@@ -147,10 +175,13 @@ impl Running {
         }
     }
 
-    /// Stops HTTP, then worker, then coordinator; what is cached is on disk afterwards.
+    /// Stops HTTP and the gateway, then worker, then coordinator; what is cached is on disk afterwards.
     pub(crate) async fn shutdown(mut self) {
         if let Some(http) = self.http.take() {
             http.shutdown().await;
+        }
+        if let Some(gateway) = self.gateway.take() {
+            gateway.shutdown().await;
         }
         if let Some(worker) = self.worker.take() {
             worker.shutdown().await;

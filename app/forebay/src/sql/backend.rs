@@ -72,5 +72,7 @@ fn settings(config: &Config) -> RunSettings {
             disk_bytes: config.disk_bytes(),
             serve_bytes_per_sec: None,
         }),
+        gateway: None,
+        coordinator_at: String::new(),
     }
 }
