@@ -1,0 +1,68 @@
+//! The S3 gateway against what people put in front of S3 today, over the same store behind 1 Gbit/s.
+//!
+//! `forebay-bench-gateway [NAME..]`: a JSON line a figure, with the peer's figure in the same run, the ratio and the bar. Needs
+//! `nginx` with the slice module and `wrk` (apt: nginx-light, wrk), and `rclone` (go install).
+
+#![allow(clippy::unwrap_used, reason = "a benchmark that meets the unexpected ends")]
+#![allow(clippy::print_stdout, reason = "its figures are its output")]
+
+mod cold;
+mod figure;
+mod load;
+mod memory;
+mod peers;
+mod rig;
+mod sign;
+mod warm;
+
+use clap::Parser;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Bar {
+    /// 1,500 random 64 KiB ranges, cold: operations and bytes against reading the store directly.
+    Ranges,
+    /// 2,000 objects of 50 KB, cold.
+    Small,
+    /// 32 files of 30 MB, cold: against the link.
+    Files,
+    /// Warm ranges and objects by wrk, against nginx and rclone.
+    Warm,
+    /// Memory beyond the tiers, at work and with 10,000 idle connections.
+    Memory,
+}
+
+/// Benchmarks of the S3 gateway.
+#[derive(Parser)]
+struct Args {
+    /// Which; all when none is named.
+    #[arg(value_enum)]
+    bars: Vec<Bar>,
+    /// Seconds of each warm run.
+    #[arg(long, default_value_t = 4)]
+    seconds: u64,
+    /// Rounds of each warm run; the middle one counts.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+}
+
+#[tokio::main]
+async fn main() {
+    let args = Args::parse();
+    let wanted = |bar| args.bars.is_empty() || args.bars.contains(&bar);
+    if wanted(Bar::Ranges) {
+        cold::ranges().await;
+    }
+    if wanted(Bar::Small) {
+        cold::small().await;
+    }
+    if wanted(Bar::Files) {
+        cold::files().await;
+    }
+    if wanted(Bar::Warm) {
+        warm::all(args.seconds, args.rounds).await;
+    }
+    if wanted(Bar::Memory) {
+        memory::all().await;
+    }
+}

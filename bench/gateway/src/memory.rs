@@ -1,0 +1,69 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use crate::figure::at_most;
+use crate::load::{Ask, answer, ranges, run, text, whole};
+use crate::rig::{Rig, environment};
+
+const FILE_BYTES: u64 = 30_000_000;
+const IDLE: usize = 10_000;
+
+/// This process's memory that is not the tiers' (which are shared memory), in bytes: the gateway, the worker, the
+/// coordinator, the store and the load together, so more than a gateway has.
+fn own_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+}
+
+pub async fn all() {
+    environment();
+    let rig = Rig::start().await;
+    rig.s3.set_bandwidth(None);
+    let files = rig.store("files", 32, FILE_BYTES as usize);
+    let small = rig.store("small", 2000, 50_000);
+    let most = Arc::new(AtomicU64::new(0));
+    let watching = tokio::spawn({
+        let most = Arc::clone(&most);
+        async move {
+            loop {
+                most.fetch_max(own_bytes(), Relaxed);
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+    });
+    for _ in 0..2 {
+        run(rig.address(), &whole(&files, FILE_BYTES), 16).await;
+        run(rig.address(), &whole(&small, 50_000), 16).await;
+        run(rig.address(), &ranges(&files, FILE_BYTES, 1 << 20, 2000), 16).await;
+    }
+    watching.abort();
+    at_most("memory-at-work", "bytes", most.load(Relaxed) as f64, ("bound", 150e6), 1.0);
+    idle(&rig, &whole(&small, 50_000)[0]).await;
+}
+
+/// Each has asked once and is kept.
+async fn idle(rig: &Rig, ask: &Ask) {
+    let wanted = rustix::process::Rlimit { current: Some(65_536), maximum: Some(65_536) };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, wanted);
+    let request = text(rig.address(), ask);
+    let mut buffer = vec![0; 256 << 10];
+    let mut sockets = Vec::with_capacity(IDLE);
+    for _ in 0..IDLE {
+        let mut socket = TcpStream::connect(rig.address()).await.unwrap();
+        socket.write_all(request.as_bytes()).await.unwrap();
+        answer(&mut socket, &mut buffer).await;
+        sockets.push(socket);
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    at_most("memory-with-10000-idle-connections", "bytes", own_bytes() as f64, ("bound", 400e6), 1.0);
+    // They are all still served.
+    for socket in sockets.iter_mut().step_by(100) {
+        socket.write_all(request.as_bytes()).await.unwrap();
+        answer(socket, &mut buffer).await;
+    }
+}

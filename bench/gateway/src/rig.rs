@@ -1,0 +1,84 @@
+use std::net::SocketAddr;
+
+use forebay_block_store::StoreSettings;
+use forebay_client::{Address, Client, ClientSettings, ControlRequest, Security};
+use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_s3::{AccessRule, Gateway, GatewaySettings};
+use forebay_shared_storage::{AccessKey, StorageSettings};
+use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
+use forebay_types::MountOptions;
+use forebay_worker::{Worker, WorkerSettings};
+
+use crate::sign::Key;
+
+/// The store's key, which the gateway takes as well, so that all servers are asked the same.
+pub const KEY: Key = Key { id: ACCESS_KEY, secret: SECRET_KEY };
+/// 1 Gbit/s in bytes.
+pub const LINK: u64 = 125_000_000;
+/// The bucket, and the mount.
+pub const BUCKET: &str = "lake";
+
+/// A store behind a link, and a cluster with a gateway in front of it.
+pub struct Rig {
+    pub s3: S3Server,
+    pub gateway: Gateway,
+    _client: Client,
+    _worker: Worker,
+    _coordinator: Coordinator,
+    pub folder: tempfile::TempDir,
+}
+
+impl Rig {
+    pub async fn start() -> Self {
+        let s3 = S3Settings { buckets: vec![BUCKET.into()], bandwidth: Some(LINK), ..S3Settings::default() };
+        let s3 = S3Server::start(s3).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let local = || Address::Tcp("127.0.0.1:0".into());
+        let metadata_url = format!("sqlite:{}", folder.path().join("metadata.db").display());
+        let (security, lease) = (Security::default(), CoordinatorSettings::LEASE);
+        let settings = CoordinatorSettings { listen: local(), metadata_url, security, lease };
+        let coordinator = Coordinator::start(settings).await.unwrap();
+        let store = StoreSettings::new(folder.path().join("tiers"), 2 << 30);
+        let mut settings = WorkerSettings::new(coordinator.address(), local(), store);
+        settings.unix_socket = Some(folder.path().join("worker.sock"));
+        let worker = Worker::start(settings).await.unwrap();
+        let mut settings = ClientSettings::new(coordinator.address());
+        let access_key = Some(AccessKey { id: ACCESS_KEY.into(), secret: SECRET_KEY.into() });
+        settings.storage = StorageSettings { access_key, ..StorageSettings::default() };
+        let client = Client::connect(settings).await.unwrap();
+        let options = MountOptions { endpoint: Some(s3.endpoint()), ..MountOptions::default() };
+        let (name, url) = (BUCKET.parse().unwrap(), format!("s3://{BUCKET}"));
+        client.control(ControlRequest::MountAdd { name, url, options }).await.unwrap();
+        let mut settings = GatewaySettings::new("127.0.0.1:0");
+        settings.keys.push(AccessRule::new(ACCESS_KEY, SECRET_KEY));
+        let gateway = Gateway::start(client.clone(), settings).await.unwrap();
+        Self { s3, gateway, _client: client, _worker: worker, _coordinator: coordinator, folder }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.gateway.address()
+    }
+
+    /// `count` objects of `bytes` bytes, past the link; their paths.
+    pub fn store(&self, name: &str, count: usize, bytes: usize) -> Vec<String> {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut object = vec![0; bytes];
+        let paths = (0..count).map(|n| {
+            for eight in object.chunks_mut(8) {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                eight.copy_from_slice(&state.to_le_bytes()[..eight.len()]);
+            }
+            self.s3.put(BUCKET, &format!("{name}/{n}"), &object).unwrap();
+            format!("/{BUCKET}/{name}/{n}")
+        });
+        paths.collect()
+    }
+}
+
+/// The worker takes the store's key from the environment.
+pub fn environment() {
+    assert_eq!(std::env::var("AWS_ACCESS_KEY_ID").as_deref(), Ok(ACCESS_KEY), "run with AWS_ACCESS_KEY_ID={ACCESS_KEY}");
+    assert_eq!(std::env::var("AWS_SECRET_ACCESS_KEY").as_deref(), Ok(SECRET_KEY), "and AWS_SECRET_ACCESS_KEY={SECRET_KEY}");
+}
