@@ -47,6 +47,7 @@ pub(crate) async fn run(config: &Config, command: Command) -> Outcome {
         Command::Up(_)
         | Command::Coordinator(_)
         | Command::Worker(_)
+        | Command::Gateway(_)
         | Command::Shard(_)
         | Command::Simulate(_)
         | Command::Sql(_)
