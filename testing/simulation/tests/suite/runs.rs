@@ -8,7 +8,7 @@ fn short(scenario: &str) -> Scenario {
 
 #[test]
 fn a_run_is_a_function_of_its_seed() {
-    let (place, way) = (short("paper"), way("getafix").expect("it is known"));
+    let (place, way) = (short("few"), way("getafix").expect("it is known"));
     assert_eq!(place.run(&way, 7), place.run(&way, 7));
     assert_ne!(place.run(&way, 7), place.run(&way, 8));
 }
