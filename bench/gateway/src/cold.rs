@@ -1,5 +1,5 @@
 use crate::figure::{at_least, at_most};
-use crate::load::{Ask, ranges, run, whole};
+use crate::load::{self, Ask, run, whole};
 use crate::rig::{LINK, Rig, environment};
 
 const FILE_BYTES: u64 = 30_000_000;
@@ -12,20 +12,16 @@ async fn both(rig: &Rig, asks: &[Ask], connections: usize) -> (f64, f64) {
     (direct.as_secs_f64(), ours.as_secs_f64())
 }
 
-pub async fn ranges_of(rig: &Rig, paths: &[String]) {
-    let asks = ranges(paths, FILE_BYTES, 64 << 10, 1500);
-    let (direct, ours) = both(rig, &asks, 4).await;
-    let ops = asks.len() as f64;
-    at_least("cold-64k-ranges", "ops/s", ops / ours, ("direct", ops / direct), 0.9);
-    let asked: u64 = asks.iter().map(|ask| ask.bytes).sum();
-    at_most("cold-64k-ranges-store-bytes", "bytes", rig.s3.counters().bytes_out as f64, ("asked", asked as f64), 1.1);
-}
-
 pub async fn ranges() {
     environment();
     let rig = Rig::start().await;
     let paths = rig.store("files", 32, FILE_BYTES as usize);
-    ranges_of(&rig, &paths).await;
+    let asks = load::ranges(&paths, FILE_BYTES, 64 << 10, 1500);
+    let (direct, ours) = both(&rig, &asks, 4).await;
+    let ops = asks.len() as f64;
+    at_least("cold-64k-ranges", "ops/s", ops / ours, ("direct", ops / direct), 0.9);
+    let asked: u64 = asks.iter().map(|ask| ask.bytes).sum();
+    at_most("cold-64k-ranges-store-bytes", "bytes", rig.s3.counters().bytes_out as f64, ("asked", asked as f64), 1.1);
 }
 
 pub async fn small() {

@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, Client, ClientSettings, ControlRequest, Security};
+use forebay_client::{Address, Client, ClientSettings, ControlRequest};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_s3::{AccessRule, Gateway, GatewaySettings};
 use forebay_shared_storage::{AccessKey, StorageSettings};
@@ -35,8 +35,7 @@ impl Rig {
         let folder = tempfile::tempdir().unwrap();
         let local = || Address::Tcp("127.0.0.1:0".into());
         let metadata_url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let (security, lease) = (Security::default(), CoordinatorSettings::LEASE);
-        let settings = CoordinatorSettings { listen: local(), metadata_url, security, lease };
+        let settings = CoordinatorSettings::new(local(), metadata_url);
         let coordinator = Coordinator::start(settings).await.unwrap();
         let store = StoreSettings::new(folder.path().join("tiers"), 2 << 30);
         let mut settings = WorkerSettings::new(coordinator.address(), local(), store);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, Client, ClientSettings, ControlRequest, Security};
+use forebay_client::{Address, Client, ClientSettings, ControlRequest};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_s3::{AccessRule, Gateway, GatewaySettings};
 use forebay_shared_storage::{AccessKey, StorageSettings};
@@ -49,9 +49,8 @@ impl Cluster {
             set.iter().for_each(|(name, value)| super::store::set_env(name, value));
         });
         let folder = tempfile::tempdir().unwrap();
-        let lease = CoordinatorSettings::LEASE;
         let metadata_url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let settings = CoordinatorSettings { listen: local(), metadata_url, security: Security::default(), lease };
+        let settings = CoordinatorSettings::new(local(), metadata_url);
         let coordinator = Coordinator::start(settings).await.unwrap();
         let store = StoreSettings::new(folder.path().join("tiers"), 512 << 20);
         let mut settings = WorkerSettings::new(coordinator.address(), local(), store);

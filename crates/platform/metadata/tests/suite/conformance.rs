@@ -34,6 +34,8 @@ pub async fn mounts_are_kept(url: &str) {
         bandwidth: Some(BitRate::from_bytes_per_sec(125_000_001)),
         burst: Some(ByteSize(3 << 20)),
         discover: Some(Duration::from_secs(30)),
+        eager: true,
+        replicas: Some(2),
     };
     let metadata = Metadata::open(url).await.unwrap();
     assert_eq!(metadata.mounts().await.unwrap(), []);

@@ -1,4 +1,4 @@
-//! Measures warm reads through a client: `cargo run --profile fast -p forebay-client --example measure`.
+//! Measures warm reads through a client: `cargo run --profile fast -p forebay-client --example measure_reads`.
 //!
 //! A coordinator and a worker run in this process, on a runtime of their own, over a folder of files.
 

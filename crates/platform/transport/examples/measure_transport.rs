@@ -1,5 +1,5 @@
 //! Round trips and bandwidth of connections between two processes, beside plain loopback TCP:
-//! `cargo run --profile fast -p forebay-transport --example measure [-- KIB ...]`, with the sizes of bulk reads.
+//! `cargo run --profile fast -p forebay-transport --example measure_transport [-- KIB ...]`, with the sizes of bulk reads.
 #![allow(clippy::print_stdout, reason = "it prints figures")]
 
 use std::error::Error;
