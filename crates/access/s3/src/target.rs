@@ -56,7 +56,7 @@ impl Target {
             None => path.split_once('/').unwrap_or((path, "")),
         };
         if bucket.is_empty() {
-            return match key.is_empty() {
+            return match path.is_empty() {
                 true => Ok(Self { bucket: None, key: None, query }),
                 false => Err(S3Error::invalid_uri()),
             };
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_would_be_resolved_is_refused() {
-        for uri in ["/lake/../etc", "/lake/a/%2e%2E/b", "/lake/.", "/lake/a%2F..%2Fb", "/lake/%00", "/lake/%ff", "//x"] {
+        for uri in ["/lake/../etc", "/lake/a/%2e%2E/b", "/lake/.", "/lake/a%2F..%2Fb", "/lake/%00", "/lake/%ff", "//x", "//"] {
             let error = target("h", uri).unwrap_err();
             assert_eq!((error.status.as_u16(), error.code), (400, "InvalidURI"), "{uri}");
         }
