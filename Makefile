@@ -9,17 +9,17 @@ CARGO ?= cargo
 FOREBAY_CACHE ?= $(HOME)/.cache/forebay
 FAST = --profile fast
 # The engine is compiled once and in one profile only.
-ENGINE = -p forebay-sql -p forebay
+ENGINE = -p forebay-sql -p forebay-flight -p forebay
 
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine verify fix bench
+.PHONY: demo test test-deps test-light test-engine test-python verify fix bench
 
 demo:
 	$(CARGO) run --quiet $(FAST) -p forebay -- demo $(DEMO_ARGS)
 
-test: test-deps test-light test-engine
+test: test-deps test-light test-engine test-python
 
 test-light:
 	FOREBAY_VERSITYGW="$(VERSITYGW)" $(CARGO) test
@@ -27,13 +27,17 @@ test-light:
 test-engine:
 	$(CARGO) test $(FAST) $(ENGINE)
 
+# After the engine's tests, which build the binary that the Flight SQL tests start.
+test-python: test-engine
+	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-python
+
 test-deps:
 	@FOREBAY_VERSITYGW="$(VERSITYGW)" .ci/test-deps
 
 verify: test-deps
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --all-targets -- -D warnings
-	$(CARGO) clippy $(FAST) $(ENGINE) -p forebay-bench --all-targets -- -D warnings
+	$(CARGO) clippy $(FAST) $(ENGINE) -p forebay-python -p forebay-bench --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps
 	$(MAKE) test
 

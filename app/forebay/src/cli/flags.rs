@@ -71,6 +71,10 @@ pub(crate) struct RoleFlags {
     #[arg(long, value_name = "WHAT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     s3_anonymous: Option<String>,
+    /// Address of Arrow Flight SQL in `forebay up`, or off [default: 127.0.0.1:7410]
+    #[arg(long, value_name = "HOST:PORT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flight: Option<String>,
     /// Metadata database: sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE [default: SQLite in the data folder]
     #[arg(long, value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]

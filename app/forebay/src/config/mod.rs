@@ -1,7 +1,6 @@
 //! The configuration: one TOML file, `FOREBAY_*` variables, flags, in that order.
 
 mod gateway;
-mod machine;
 mod settings;
 mod show;
 mod sources;
@@ -34,8 +33,8 @@ impl Config {
         let sources = sources::Sources::read(file, flags)?;
         let settings = sources.settings()?;
         let data_dir = settings.data_dir.relative();
-        let dram_bytes = settings.dram.map_or_else(machine::default_dram_bytes, |size| size.0);
-        let disk_bytes = settings.disk.map_or_else(|| machine::default_disk_bytes(&data_dir), |size| size.0);
+        let dram_bytes = settings.dram.map_or_else(forebay_data_folder::default_dram_bytes, |size| size.0);
+        let disk_bytes = settings.disk.map_or_else(|| forebay_data_folder::default_disk_bytes(&data_dir), |size| size.0);
         let security = security(&settings)?;
         Ok(Self { settings, sources, security, data_dir, dram_bytes, disk_bytes })
     }
@@ -65,6 +64,11 @@ impl Config {
         if self.settings.http == "off" { Ok(None) } else { self.listen("http", &self.settings.http).map(Some) }
     }
 
+    /// Where Flight SQL listens; none when switched off.
+    pub(crate) fn flight(&self) -> Outcome<Option<&str>> {
+        if self.settings.flight == "off" { Ok(None) } else { self.listen("flight", &self.settings.flight).map(Some) }
+    }
+
     /// What clients are told to reach the worker at.
     pub(crate) fn advertise(&self) -> Option<&str> {
         self.settings.advertise.as_deref()
@@ -84,7 +88,7 @@ impl Config {
     pub(crate) fn metadata_url(&self) -> String {
         match &self.settings.metadata {
             Some(url) => url.clone(),
-            None => format!("sqlite:{}", self.data_dir.join("metadata.db").display()),
+            None => forebay_data_folder::DataFolder::metadata_url(&self.data_dir),
         }
     }
 

@@ -59,6 +59,7 @@ impl Config {
             "s3-anonymous" => Some(settings.s3_anonymous.clone()),
             "s3-domain" => Some(settings.s3_domain.clone()),
             "s3-region" => Some(settings.s3_region.clone()),
+            "flight" => Some(settings.flight.clone()),
             "data-dir" => Some(self.data_dir.display().to_string()),
             "metadata" => Some(without_password(&self.metadata_url())),
             "dram" => Some(forebay_types::ByteSize(self.dram_bytes).to_string()),

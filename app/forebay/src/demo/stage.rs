@@ -47,6 +47,7 @@ impl Stage {
             folder: up.clone(),
             security: Security { token: None, tls: None },
             http: None,
+            flight: None,
             coordinator: Some(CoordinatorPart {
                 listen: "127.0.0.1:0".to_string(),
                 metadata_url: format!("sqlite:{}", up.join("metadata.db").display()),

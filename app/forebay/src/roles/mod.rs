@@ -1,6 +1,5 @@
 //! What runs until it is told to stop: coordinator, worker, and both in one process.
 
-mod folder;
 mod http;
 mod metrics;
 mod running;
@@ -20,6 +19,7 @@ pub(crate) async fn up(config: &Config) -> Outcome {
         folder: config.data_dir().to_path_buf(),
         security: config.security().clone(),
         http: config.http()?.map(str::to_string),
+        flight: config.flight()?.map(str::to_string),
         coordinator: Some(coordinator_part(config)?),
         worker: Some(worker_part(config)?),
         gateway: config.gateway()?,
@@ -52,6 +52,7 @@ pub(crate) async fn coordinator(config: &Config) -> Outcome {
         folder: config.data_dir().to_path_buf(),
         security: config.security().clone(),
         http: config.http()?.map(str::to_string),
+        flight: None,
         coordinator: Some(coordinator_part(config)?),
         worker: None,
         gateway: None,
@@ -70,6 +71,7 @@ pub(crate) async fn worker(config: &Config) -> Outcome {
         folder: config.data_dir().to_path_buf(),
         security: config.security().clone(),
         http: config.http()?.map(str::to_string),
+        flight: None,
         coordinator: None,
         worker: Some(worker_part(config)?),
         gateway: None,
@@ -90,6 +92,7 @@ pub(crate) async fn gateway(config: &Config) -> Outcome {
         folder: config.data_dir().to_path_buf(),
         security: config.security().clone(),
         http: None,
+        flight: None,
         coordinator: None,
         worker: None,
         gateway: Some(gateway),

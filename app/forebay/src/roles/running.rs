@@ -7,11 +7,13 @@ use forebay_block_store::StoreSettings;
 use forebay_client::{Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};
 use forebay_s3::{Gateway, GatewaySettings};
+use forebay_data_folder::DataFolder;
+use forebay_flight::{FlightServer, FlightSettings};
+use forebay_sql::{Engine, EngineSettings};
 use forebay_transport::{Address, Security};
 use forebay_types::{Error, Result, format_bytes};
 use forebay_worker::{Worker, WorkerSettings};
 
-use super::folder::DataFolder;
 use super::http::Http;
 use super::metrics::{self, Metrics};
 use crate::exit::Outcome;
@@ -22,6 +24,8 @@ pub(crate) struct RunSettings {
     pub(crate) folder: PathBuf,
     pub(crate) security: Security,
     pub(crate) http: Option<String>,
+    /// Where Flight SQL listens; only beside a coordinator of this process.
+    pub(crate) flight: Option<String>,
     pub(crate) coordinator: Option<CoordinatorPart>,
     pub(crate) worker: Option<WorkerPart>,
     pub(crate) gateway: Option<GatewaySettings>,
@@ -56,6 +60,7 @@ pub(crate) struct Running {
     worker: Option<Arc<Worker>>,
     gateway: Option<Gateway>,
     http: Option<Http>,
+    flight: Option<FlightServer>,
     coordinator_address: String,
     summary: String,
     // Last, so that the folder is free only when nothing uses it any more.
@@ -63,7 +68,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts coordinator, then worker, then HTTP.
+    /// Starts coordinator, then worker, then the doors.
     pub(crate) async fn start(settings: RunSettings) -> Result<Self> {
         let roles: Vec<&str> = [settings.coordinator.as_ref().map(|_| "coordinator"), settings.worker.as_ref().map(|_| "worker")]
             .into_iter()
@@ -82,6 +87,9 @@ impl Running {
         }
         if let Some(gateway) = &settings.gateway {
             can_listen(&gateway.listen, "s3")?;
+        }
+        if let Some(address) = &settings.flight {
+            can_listen(address, "flight")?;
         }
         let handle = settings.http.as_ref().map(|_| metrics::install()).transpose()?;
         let mut summary = match &folder {
@@ -137,7 +145,11 @@ impl Running {
             }
             _ => None,
         };
-        Ok(Self { coordinator, worker, gateway, http, coordinator_address, summary, _folder: folder })
+        let flight = match settings.flight {
+            Some(address) => Some(flight(&coordinator_address, address, settings.security).await?),
+            None => None,
+        };
+        Ok(Self { coordinator, worker, gateway, http, flight, coordinator_address, summary, _folder: folder })
     }
 
     /// host:port of the coordinator.
@@ -161,6 +173,9 @@ impl Running {
                 gateway.address()
             ))?;
         }
+        if let Some(flight) = &self.flight {
+            output.line(&format!("  flight-sql   {}", flight.address()))?;
+        }
         if let Some(http) = &self.http {
             output.line(&format!("  metrics      http://{}/metrics", http.address()))?;
         }
@@ -175,13 +190,16 @@ impl Running {
         }
     }
 
-    /// Stops HTTP and the gateway, then worker, then coordinator; what is cached is on disk afterwards.
+    /// Stops the doors, then worker, then coordinator; what is cached is on disk afterwards.
     pub(crate) async fn shutdown(mut self) {
         if let Some(http) = self.http.take() {
             http.shutdown().await;
         }
         if let Some(gateway) = self.gateway.take() {
             gateway.shutdown().await;
+        }
+        if let Some(flight) = self.flight.take() {
+            flight.shutdown().await;
         }
         if let Some(worker) = self.worker.take() {
             worker.shutdown().await;
@@ -190,6 +208,13 @@ impl Running {
             coordinator.shutdown().await;
         }
     }
+}
+
+/// Flight SQL over a client of the coordinator.
+async fn flight(coordinator: &str, listen: String, security: Security) -> Result<FlightServer> {
+    let client = ClientSettings { security: security.clone(), ..ClientSettings::new(Address::Tcp(coordinator.to_string())) };
+    let engine = Engine::over_client(Client::connect(client).await?, EngineSettings::default());
+    FlightServer::start(FlightSettings { listen, security }, engine).await
 }
 
 /// host:port, or the socket's path.

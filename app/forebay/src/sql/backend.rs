@@ -57,6 +57,7 @@ fn settings(config: &Config) -> RunSettings {
         folder: config.data_dir().to_path_buf(),
         security: config.security().clone(),
         http: None,
+        flight: None,
         coordinator: Some(CoordinatorPart {
             listen: "127.0.0.1:0".to_string(),
             metadata_url: config.metadata_url(),

@@ -80,7 +80,7 @@ fn values_without_sense_are_errors_that_name_their_source() {
 #[test]
 fn beyond_this_machine_a_token_is_needed() {
     let home = tempfile::tempdir().unwrap();
-    for flag in ["--coordinator-listen", "--worker-listen", "--http"] {
+    for flag in ["--coordinator-listen", "--worker-listen", "--http", "--flight"] {
         forebay_in(home.path(), &["up", flag, "0.0.0.0:0"]).fails(2, &[flag, "0.0.0.0:0", "FOREBAY_TOKEN"]);
     }
     forebay_in(home.path(), &["up", "--worker-listen", "nonsense"]).fails(2, &["--worker-listen", "HOST:PORT"]);

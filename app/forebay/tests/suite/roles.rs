@@ -6,7 +6,8 @@ use std::net::{TcpListener, TcpStream};
 
 use crate::support::{Bucket, Role, csv, forebay, forebay_in, forebay_with, free_port};
 
-const FREE: [&str; 6] = ["--coordinator-listen", "127.0.0.1:0", "--worker-listen", "127.0.0.1:0", "--http", "127.0.0.1:0"];
+const FREE: [&str; 8] =
+    ["--coordinator-listen", "127.0.0.1:0", "--worker-listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--flight", "127.0.0.1:0"];
 
 #[test]
 fn two_processes_never_share_a_data_folder() {
@@ -36,7 +37,7 @@ fn a_data_folder_of_a_newer_version_is_refused_and_left_alone() {
 fn a_port_in_use_is_named_with_its_flag() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    for (at, flag) in [(1, "--coordinator-listen"), (3, "--worker-listen"), (5, "--http")] {
+    for (at, flag) in [(1, "--coordinator-listen"), (3, "--worker-listen"), (5, "--http"), (7, "--flight")] {
         let home = tempfile::tempdir().unwrap();
         let mut arguments = FREE;
         arguments[at] = &address;

@@ -29,7 +29,7 @@ fn every_block_of_the_tutorial_runs() {
     // One shell runs all of them; a line between the blocks tells them apart.
     let script = blocks.iter().fold(String::from("set -eu -o pipefail\n"), |script, block| script + block + "\necho ----\n");
     let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
-    let (coordinator, worker, http) = (free_port(), free_port(), free_port());
+    let (coordinator, worker, http, flight) = (free_port(), free_port(), free_port(), free_port());
     let output = Command::new("timeout")
         .args(["180", "bash", "-c", &script])
         .current_dir(home.path())
@@ -40,6 +40,7 @@ fn every_block_of_the_tutorial_runs() {
         .env("FOREBAY_COORDINATOR", coordinator)
         .env("FOREBAY_WORKER_LISTEN", worker)
         .env("FOREBAY_HTTP", http)
+        .env("FOREBAY_FLIGHT", flight)
         .env("FOREBAY_DRAM", "256MiB")
         .env("FOREBAY_DISK", "512MiB")
         .output()

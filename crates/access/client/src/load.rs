@@ -42,9 +42,10 @@ impl Client {
         let (done, fetched) = (AtomicU64::new(0), AtomicU64::new(0));
         let failed = Mutex::new((None, 0u64, None::<usize>));
         let room = tokio::sync::Semaphore::new(BYTES_AT_ONCE as usize);
-        let parts = versions.iter().enumerate().flat_map(|(ix, version)| parts(version).map(move |part| (ix, version, part)));
+        let parts = (0..versions.len()).flat_map(|ix| parts(versions[ix].size).map(move |part| (ix, part)));
         stream::iter(parts)
-            .map(|(ix, version, (start, len))| {
+            .map(|(ix, (start, len))| {
+                let version = &versions[ix];
                 let (core, room, done, fetched, failed, progress) = (&self.core, &room, &done, &fetched, &failed, &progress);
                 async move {
                     // A closed semaphore is the only failure, and nobody closes this one.
@@ -81,9 +82,9 @@ impl Client {
     }
 }
 
-/// The messages for a version: ranges that lie within one segment.
-fn parts(version: &ObjectVersion) -> impl Iterator<Item = (u64, u32)> {
-    split_range(0..version.size).flat_map(|segment| {
+/// The messages for an object of that size: ranges that lie within one segment.
+fn parts(size: u64) -> impl Iterator<Item = (u64, u32)> {
+    split_range(0..size).flat_map(|segment| {
         let range = segment.object_range();
         range.clone().step_by(PART_BYTES as usize).map(move |start| (start, (range.end - start).min(PART_BYTES) as u32))
     })

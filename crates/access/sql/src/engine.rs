@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider};
+use datafusion::common::ParamValues;
 use datafusion::error::Result as EngineResult;
 use datafusion::execution::SessionState;
 use datafusion::execution::SessionStateBuilder;
@@ -13,7 +14,8 @@ use parking_lot::Mutex;
 use url::Url;
 
 use crate::caches::FileCaches;
-use crate::catalog::{CATALOG, Definitions, SCHEMA};
+use crate::catalog::{CATALOG, Definitions, SCHEMA, TableName};
+use crate::describe::Description;
 use crate::error::from_engine;
 use crate::namespace::DirectStores;
 use crate::paths::SCHEME;
@@ -100,11 +102,22 @@ impl Engine {
     /// Plans one statement and makes it ready to run. Rows come when they are asked for; a statement without rows
     /// (CREATE, DROP, SET) is done when this returns.
     pub async fn execute(&self, sql: &str) -> Result<Query> {
-        match split(sql).as_slice() {
-            [statement] => Query::start(self.clone(), statement.clone()).await,
-            [] => Err(Error::invalid("there is no statement: write one, as in SELECT 1")),
-            _ => Err(Error::invalid("these are several statements: run one at a time")),
-        }
+        Query::start(self.clone(), one(sql)?, None).await
+    }
+
+    /// The same with values for the statement's parameters: `$1`, `$2` by their order, or `$name` by name.
+    pub async fn execute_with(&self, sql: &str, parameters: ParamValues) -> Result<Query> {
+        Query::start(self.clone(), one(sql)?, Some(parameters)).await
+    }
+
+    /// What a statement gives and what it wants, without running any of it.
+    pub async fn describe(&self, sql: &str) -> Result<Description> {
+        Description::of(self, &one(sql)?).await
+    }
+
+    /// The names of all tables and views that a query can use beside paths, with their kinds.
+    pub async fn tables(&self) -> Result<Vec<TableName>> {
+        crate::catalog::all(&self.inner.session, &self.inner.definitions).await
     }
 
     /// Splits a script into its statements.
@@ -121,6 +134,16 @@ impl Engine {
         let made = made.map_err(from_engine)?;
         *runtime = Some(Arc::clone(&made));
         Ok(made)
+    }
+}
+
+/// The one statement of a text.
+fn one(sql: &str) -> Result<String> {
+    let mut statements = split(sql);
+    match statements.len() {
+        1 => Ok(statements.remove(0)),
+        0 => Err(Error::invalid("there is no statement: write one, as in SELECT 1")),
+        _ => Err(Error::invalid("these are several statements: run one at a time")),
     }
 }
 

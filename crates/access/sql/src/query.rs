@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::ParamValues;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::{LogicalPlan, Statement};
@@ -22,6 +23,7 @@ use crate::stores::Seen;
 pub struct Query {
     engine: Engine,
     sql: String,
+    parameters: Option<ParamValues>,
     running: Running,
     retries_left: u32,
     /// A row was given out, or the statement writes: it must not be planned again.
@@ -52,16 +54,16 @@ struct Running {
 }
 
 impl Query {
-    pub(crate) async fn start(engine: Engine, sql: String) -> Result<Self> {
+    pub(crate) async fn start(engine: Engine, sql: String, parameters: Option<ParamValues>) -> Result<Self> {
         let mut retries_left = engine.inner.settings.retries_on_conflict;
         let running = loop {
-            match Running::start(&engine, &sql).await {
+            match Running::start(&engine, &sql, parameters.as_ref()).await {
                 Err(error) if error.kind() == ErrorKind::Conflict && retries_left > 0 => retries_left -= 1,
                 other => break other?,
             }
         };
         let committed = running.writes;
-        Ok(Self { engine, sql, running, retries_left, committed, ended: false })
+        Ok(Self { engine, sql, parameters, running, retries_left, committed, ended: false })
     }
 
     /// The columns; none for a statement without rows.
@@ -108,7 +110,7 @@ impl Query {
 
     async fn again(&mut self) -> Result<()> {
         let schema = self.schema();
-        self.running = Running::start(&self.engine, &self.sql).await?;
+        self.running = Running::start(&self.engine, &self.sql, self.parameters.as_ref()).await?;
         match self.running.schema == schema {
             true => Ok(()),
             false => Err(Error::conflict("the files were overwritten with other columns while the query began: run it again")),
@@ -143,11 +145,11 @@ impl std::fmt::Debug for Query {
 }
 
 impl Running {
-    async fn start(engine: &Engine, sql: &str) -> Result<Self> {
+    async fn start(engine: &Engine, sql: &str, parameters: Option<&ParamValues>) -> Result<Self> {
         let mut session = QuerySession::open(engine, sql).await?;
         let seen = Arc::clone(&session.seen);
         copy::prepare(&mut session.statement, session.namespace.as_ref())?;
-        let planned = plan(engine, &session, sql).await;
+        let planned = plan(engine, &session, sql, parameters).await;
         let Planned { plan, writes } = planned.map_err(|error| seen_instead(&seen, error))?;
         let Some(plan) = plan else {
             return Ok(Self {
@@ -187,12 +189,20 @@ struct Planned {
     writes: bool,
 }
 
-async fn plan(engine: &Engine, session: &QuerySession, sql: &str) -> Result<Planned> {
+/// The logical plan of a session's statement.
+pub(crate) async fn logical_plan(engine: &Engine, session: &QuerySession) -> Result<LogicalPlan> {
     let state = session.context.state();
     // Planning looks a new table's own name up, and what an old one of that name is does not matter.
     let is_table = matches!(session.statement, Parsed::CreateExternalTable(_));
     let planner = if is_table { engine.inner.template.as_ref() } else { &state };
-    let logical = planner.statement_to_plan(session.statement.clone()).await.map_err(from_engine)?;
+    planner.statement_to_plan(session.statement.clone()).await.map_err(from_engine)
+}
+
+async fn plan(engine: &Engine, session: &QuerySession, sql: &str, parameters: Option<&ParamValues>) -> Result<Planned> {
+    let mut logical = logical_plan(engine, session).await?;
+    if let Some(parameters) = parameters {
+        logical = logical.with_param_values(parameters.clone()).map_err(from_engine)?;
+    }
     let Some(logical) = ddl::apply(engine, session, sql, logical).await? else {
         return Ok(Planned { plan: None, writes: true });
     };

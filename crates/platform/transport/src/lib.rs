@@ -34,3 +34,4 @@ pub use listener::Listener;
 pub use security::{Security, TlsSettings};
 pub use server::Server;
 pub use service::{Peer, Response, ServerLimits, Service, Session};
+pub use tls::acceptor_for;

@@ -11,11 +11,16 @@ use crate::{Address, TlsSettings};
 
 /// The listening side: shows `cert` and proves it with `key`.
 pub(crate) fn acceptor(tls: &TlsSettings) -> Result<TlsAcceptor> {
+    acceptor_for(tls, &[])
+}
+
+/// The same for a port that speaks another protocol than ours, with the names that its clients ask for (ALPN), as in `h2`.
+pub fn acceptor_for(tls: &TlsSettings, protocols: &[&str]) -> Result<TlsAcceptor> {
     let cert = wanted(&tls.cert, "certificate", "to listen")?;
     let key = wanted(&tls.key, "private key", "to listen")?;
     let chain = certificates(cert, "certificate")?;
     let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, "private key", error))?;
-    let config = ServerConfig::builder_with_provider(provider())
+    let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|error| Error::internal(format!("TLS can't be set up: {error}")))?
         .with_no_client_auth()
@@ -27,6 +32,7 @@ pub(crate) fn acceptor(tls: &TlsSettings) -> Result<TlsAcceptor> {
                 key.display()
             ))
         })?;
+    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 

@@ -24,9 +24,14 @@ impl Role {
     /// The same with more flags.
     #[track_caller]
     pub fn up_with(home: &Path, flags: &[&str]) -> Self {
-        let ports = ["--coordinator-listen", "127.0.0.1:0", "--worker-listen", "127.0.0.1:0", "--http", "127.0.0.1:0"];
+        let ports = [
+            ["--coordinator-listen", "127.0.0.1:0"],
+            ["--worker-listen", "127.0.0.1:0"],
+            ["--http", "127.0.0.1:0"],
+            ["--flight", "127.0.0.1:0"],
+        ];
         let tiers = ["--dram", "256MiB", "--disk", "512MiB"];
-        Self::start(home, &[&["up"], &ports[..], &tiers, flags].concat())
+        Self::start(home, &[&["up"], ports.as_flattened(), &tiers, flags].concat())
     }
 
     /// Starts a coordinator.

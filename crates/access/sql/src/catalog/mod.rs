@@ -1,9 +1,13 @@
 //! The names that a query can use: the session's views and tables, external tables, and paths.
 
 mod definitions;
+mod names;
 mod tables;
 
+pub use names::TableName;
+
 pub(crate) use definitions::Definitions;
+pub(crate) use names::all;
 pub(crate) use tables::{QueryTables, catalog_of, own_name};
 
 /// The one catalog.

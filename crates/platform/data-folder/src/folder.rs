@@ -8,7 +8,8 @@ use forebay_types::{Error, Result, ResultExt};
 const FORMAT: u32 = 1;
 
 /// A data folder in use by this process: no other process takes the same role on it meanwhile.
-pub(crate) struct DataFolder {
+#[derive(Debug)]
+pub struct DataFolder {
     path: PathBuf,
     /// Locked until they are closed.
     _locks: Vec<File>,
@@ -17,7 +18,7 @@ pub(crate) struct DataFolder {
 impl DataFolder {
     /// Takes the folder for `roles`, and makes it where it isn't there. `Invalid` when another process has one of the
     /// roles on it, or when a newer version wrote it.
-    pub(crate) fn take(path: &Path, roles: &[&str]) -> Result<Self> {
+    pub fn take(path: &Path, roles: &[&str]) -> Result<Self> {
         let shown = path.display();
         fs::create_dir_all(path).context(|| format!("data folder {shown} can't be made: choose another with --data-dir"))?;
         check_format(path)?;
@@ -26,12 +27,17 @@ impl DataFolder {
     }
 
     /// The tiers' folder.
-    pub(crate) fn tiers(&self) -> PathBuf {
+    pub fn tiers(&self) -> PathBuf {
         self.path.join("tiers")
     }
 
+    /// The SQLite database of a coordinator that was given no other, as a URL.
+    pub fn metadata_url(path: &Path) -> String {
+        format!("sqlite:{}", path.join("metadata.db").display())
+    }
+
     /// The Unix socket for clients of this host.
-    pub(crate) fn socket(&self) -> PathBuf {
+    pub fn socket(&self) -> PathBuf {
         let absolute = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()).join("worker.sock");
         // Addresses of Unix sockets hold 107 bytes; a deeper folder gets a short name elsewhere.
         if absolute.as_os_str().len() <= 100 {

@@ -6,7 +6,7 @@ const TIER_BYTES_MIN: u64 = 64 << 20;
 const MIB: u64 = 1 << 20;
 
 /// A quarter of the memory that this process may use, in whole MiB.
-pub(crate) fn default_dram_bytes() -> u64 {
+pub fn default_dram_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| memory_total(&text));
     let group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
     let bytes = [machine, group].into_iter().flatten().min().unwrap_or(1 << 30);
@@ -14,7 +14,7 @@ pub(crate) fn default_dram_bytes() -> u64 {
 }
 
 /// A quarter of the free space of the disk that holds `folder` (or will hold it), in whole MiB.
-pub(crate) fn default_disk_bytes(folder: &Path) -> u64 {
+pub fn default_disk_bytes(folder: &Path) -> u64 {
     let there = folder.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("."));
     // An empty path is the last ancestor of a relative one.
     let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };

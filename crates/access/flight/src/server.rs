@@ -1,0 +1,87 @@
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use arrow_flight::flight_service_server::FlightServiceServer;
+use forebay_sql::Engine;
+use forebay_transport::Security;
+use forebay_types::{Result, ResultExt};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Server;
+
+use crate::auth::Auth;
+use crate::incoming::Incoming;
+use crate::service::FlightService;
+
+/// How long calls under way may take when the server stops.
+const STOPPING: Duration = Duration::from_secs(2);
+
+/// Where a server listens, and who may call.
+#[derive(Clone, Debug)]
+pub struct FlightSettings {
+    /// `host:port`; port 0 for any that is free.
+    pub listen: String,
+    /// The cluster's token and TLS: both hold for this port too.
+    pub security: Security,
+}
+
+/// A Flight SQL server. Dropping it ends it at once.
+pub struct FlightServer {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl FlightServer {
+    /// Listens, and answers from now on. Clients share the engine: a view or a setting of one is seen by all.
+    pub async fn start(settings: FlightSettings, engine: Engine) -> Result<Self> {
+        // Not all clients know the newer types for text.
+        for setting in ["execution.parquet.schema_force_view_types", "sql_parser.map_string_types_to_utf8view"] {
+            engine.execute(&format!("SET datafusion.{setting} = false")).await?;
+        }
+        let place = || format!("can't listen at {}", settings.listen);
+        let listener = TcpListener::bind(&settings.listen).await.context(place)?;
+        let address = listener.local_addr().context(place)?;
+        let auth = Auth::new(settings.security.token.clone())?;
+        let incoming = Incoming::new(listener, settings.security.tls.as_ref())?;
+        let service = FlightServiceServer::new(FlightService::new(engine, auth.clone()));
+        let service = InterceptedService::new(service, auth);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let task = tokio::spawn(async move {
+            let stopped = async {
+                // Dropping the sender stops it as well.
+                let _ = stopped.await;
+            };
+            let server = Server::builder().http2_keepalive_interval(Some(Duration::from_secs(30))).add_service(service);
+            if let Err(error) = server.serve_with_incoming_shutdown(incoming, stopped).await {
+                tracing::warn!(%error, "flight server stopped");
+            }
+        });
+        Ok(Self { address, stop: Some(stop), task })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers what was asked already, for at most two seconds, then ends.
+    pub async fn shutdown(mut self) {
+        drop(self.stop.take());
+        let _ = tokio::time::timeout(STOPPING, &mut self.task).await;
+    }
+}
+
+impl Drop for FlightServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl std::fmt::Debug for FlightServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FlightServer").field("address", &self.address).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,335 @@
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_flight::encode::FlightDataEncoderBuilder;
+use arrow_flight::error::FlightError;
+use arrow_flight::flight_service_server::FlightService as Wire;
+use arrow_flight::sql::server::{FlightSqlService, PeekableFlightDataStream};
+use arrow_flight::sql::{
+    ActionClosePreparedStatementRequest, ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult,
+    CommandGetCatalogs, CommandGetDbSchemas, CommandGetSqlInfo, CommandGetTableTypes, CommandGetTables,
+    CommandPreparedStatementQuery, CommandPreparedStatementUpdate, CommandStatementQuery, CommandStatementUpdate,
+    DoPutPreparedStatementResult, ProstMessageExt, SqlInfo, TicketStatementQuery,
+};
+use arrow_flight::{
+    Action, FlightDescriptor, FlightEndpoint, FlightInfo, HandshakeRequest, HandshakeResponse, IpcMessage, SchemaAsIpc, Ticket,
+};
+use bytes::Bytes;
+use forebay_sql::arrow::array::{AsArray, RecordBatch};
+use forebay_sql::arrow::datatypes::{Field, Schema, SchemaRef, UInt64Type};
+use forebay_sql::arrow::ipc::writer::IpcWriteOptions;
+use forebay_sql::{Engine, ParamValues, Query};
+use forebay_types::Error;
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use prost::Message;
+use tokio::time::interval;
+use tokio_util::task::AbortOnDropHandle;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::auth::Auth;
+use crate::metadata::{self, CATALOG, SCHEMA, TABLE_TYPES, built};
+use crate::parameters;
+use crate::shelf::Shelf;
+use crate::status::{internal, status};
+
+type Rows = BoxStream<'static, Result<RecordBatch, FlightError>>;
+type Answer<T> = Result<Response<T>, Status>;
+
+/// Statements that were started and whose rows nobody has fetched yet, and how long they wait.
+const QUERIES_MAX: usize = 1_000;
+const QUERY_IDLE: Duration = Duration::from_secs(300);
+/// Prepared statements that are not closed, and how long they last unused.
+const PREPARED_MAX: usize = 10_000;
+const PREPARED_IDLE: Duration = Duration::from_secs(3_600);
+
+/// What the calls of Flight SQL mean here. A statement is planned once: the call that asks for its columns starts it and
+/// pins its versions, the call with the ticket takes its rows.
+pub(crate) struct FlightService {
+    engine: Engine,
+    auth: Auth,
+    queries: Arc<Shelf<Query>>,
+    prepared: Arc<Shelf<Prepared>>,
+    _sweeping: AbortOnDropHandle<()>,
+}
+
+/// A statement that runs when it is asked to, with the values bound last.
+#[derive(Clone)]
+struct Prepared {
+    sql: String,
+    values: Option<ParamValues>,
+}
+
+impl FlightService {
+    pub(crate) fn new(engine: Engine, auth: Auth) -> Self {
+        let queries = Arc::new(Shelf::new(QUERIES_MAX, QUERY_IDLE));
+        let prepared = Arc::new(Shelf::new(PREPARED_MAX, PREPARED_IDLE));
+        let sweep = {
+            let (queries, prepared) = (Arc::clone(&queries), Arc::clone(&prepared));
+            async move {
+                let mut tick = interval(QUERY_IDLE / 10);
+                loop {
+                    tick.tick().await;
+                    queries.sweep();
+                    prepared.sweep();
+                }
+            }
+        };
+        Self { engine, auth, queries, prepared, _sweeping: AbortOnDropHandle::new(tokio::spawn(sweep)) }
+    }
+
+    async fn start(&self, sql: &str, values: Option<ParamValues>) -> Result<Query, Status> {
+        let started = match values {
+            Some(values) => self.engine.execute_with(sql, values).await,
+            None => self.engine.execute(sql).await,
+        };
+        started.map_err(|error| status(&error))
+    }
+
+    /// Starts a statement; its rows wait behind the ticket.
+    async fn begin(&self, sql: &str, values: Option<ParamValues>, asked: FlightDescriptor) -> Answer<FlightInfo> {
+        let query = self.start(sql, values).await?;
+        let schema = on_the_wire(query.schema());
+        let ticket = TicketStatementQuery { statement_handle: self.queries.put(query)? };
+        info(&schema, ticket.as_any().encode_to_vec(), asked)
+    }
+
+    /// Runs a statement to its end; gives the number of rows it wrote, -1 where it doesn't say.
+    async fn run(&self, sql: &str, values: Option<ParamValues>) -> Result<i64, Status> {
+        let mut query = self.start(sql, values).await?;
+        let batches = query.collect().await.map_err(|error| status(&error))?;
+        Ok(batches.iter().filter_map(written).reduce(|sum, rows| sum + rows).unwrap_or(-1))
+    }
+
+    fn prepared(&self, handle: &[u8]) -> Result<Prepared, Status> {
+        self.prepared
+            .with(handle, |prepared| prepared.clone())
+            .ok_or_else(|| Status::not_found("there is no such prepared statement: it was closed, or unused for an hour"))
+    }
+}
+
+/// The count that a writing statement gives.
+fn written(batch: &RecordBatch) -> Option<i64> {
+    let counts = batch.column_by_name("count")?.as_primitive_opt::<UInt64Type>()?;
+    Some(counts.iter().flatten().sum::<u64>() as i64)
+}
+
+/// The columns as they are sent: dictionaries are not.
+fn on_the_wire(schema: SchemaRef) -> SchemaRef {
+    let encoder = FlightDataEncoderBuilder::new().with_schema(schema.clone()).build(stream::empty());
+    encoder.known_schema().unwrap_or(schema)
+}
+
+/// Where to fetch what was asked for: here.
+fn info(schema: &Schema, ticket: Vec<u8>, asked: FlightDescriptor) -> Answer<FlightInfo> {
+    let endpoint = FlightEndpoint::new().with_ticket(Ticket { ticket: ticket.into() });
+    let info = FlightInfo::new().with_endpoint(endpoint).with_descriptor(asked).try_with_schema(schema).map_err(internal)?;
+    Ok(Response::new(info))
+}
+
+fn rows(schema: SchemaRef, rows: Rows) -> Response<<FlightService as Wire>::DoGetStream> {
+    let encoded = FlightDataEncoderBuilder::new().with_schema(schema).build(rows);
+    Response::new(Box::pin(encoded.map_err(|error| match error {
+        FlightError::Tonic(status) => *status,
+        other => internal(other),
+    })))
+}
+
+fn one(batch: RecordBatch) -> Response<<FlightService as Wire>::DoGetStream> {
+    rows(batch.schema(), stream::once(std::future::ready(Ok(batch))).boxed())
+}
+
+/// The rows of a query as they come; dropping them ends it.
+fn rows_of(query: Query) -> Response<<FlightService as Wire>::DoGetStream> {
+    let schema = query.schema();
+    let batches = stream::unfold(query, |mut query| async move {
+        let batch = query.next_batch().await?;
+        Some((batch.map_err(|error: Error| FlightError::Tonic(Box::new(status(&error)))), query))
+    });
+    rows(schema, batches.boxed())
+}
+
+fn schema_bytes(schema: &Schema) -> Result<Bytes, Status> {
+    let message: IpcMessage = SchemaAsIpc::new(schema, &IpcWriteOptions::default()).try_into().map_err(internal)?;
+    Ok(message.0)
+}
+
+#[tonic::async_trait]
+impl FlightSqlService for FlightService {
+    type FlightService = Self;
+
+    async fn do_handshake(
+        &self,
+        _request: Request<Streaming<HandshakeRequest>>,
+    ) -> Answer<Pin<Box<dyn futures::Stream<Item = Result<HandshakeResponse, Status>> + Send>>> {
+        // Who gets here has shown the token; from now on it is sent as it stands.
+        let answer = HandshakeResponse { protocol_version: 0, payload: Bytes::new() };
+        let mut response: Response<Pin<Box<dyn futures::Stream<Item = _> + Send>>> =
+            Response::new(Box::pin(stream::once(std::future::ready(Ok(answer)))));
+        if let Some(bearer) = self.auth.bearer() {
+            response.metadata_mut().insert("authorization", bearer.parse().map_err(internal)?);
+        }
+        Ok(response)
+    }
+
+    async fn get_flight_info_statement(
+        &self,
+        query: CommandStatementQuery,
+        request: Request<FlightDescriptor>,
+    ) -> Answer<FlightInfo> {
+        self.begin(&query.query, None, request.into_inner()).await
+    }
+
+    async fn do_get_statement(
+        &self,
+        ticket: TicketStatementQuery,
+        _request: Request<Ticket>,
+    ) -> Answer<<Self as Wire>::DoGetStream> {
+        let query = self.queries.take(&ticket.statement_handle).ok_or_else(|| {
+            Status::not_found("these rows were fetched already, or nobody fetched them for 5 minutes: run the statement again")
+        })?;
+        Ok(rows_of(query))
+    }
+
+    async fn do_put_statement_update(
+        &self,
+        update: CommandStatementUpdate,
+        _request: Request<PeekableFlightDataStream>,
+    ) -> Result<i64, Status> {
+        self.run(&update.query, None).await
+    }
+
+    async fn do_action_create_prepared_statement(
+        &self,
+        request: ActionCreatePreparedStatementRequest,
+        _action: Request<Action>,
+    ) -> Result<ActionCreatePreparedStatementResult, Status> {
+        let described = self.engine.describe(&request.query).await.map_err(|error| status(&error))?;
+        let parameters = described
+            .parameters
+            .iter()
+            .map(|(name, kind)| Field::new(name, kind.clone().unwrap_or(forebay_sql::arrow::datatypes::DataType::Null), true));
+        let parameter_schema = schema_bytes(&Schema::new(parameters.collect::<Vec<_>>()))?;
+        // Clients take a statement without columns for one that is to be run as an update.
+        let columns = if described.writes { Arc::new(Schema::empty()) } else { on_the_wire(described.schema) };
+        let handle = self.prepared.put(Prepared { sql: request.query, values: None })?;
+        Ok(ActionCreatePreparedStatementResult {
+            prepared_statement_handle: handle,
+            dataset_schema: schema_bytes(&columns)?,
+            parameter_schema,
+        })
+    }
+
+    async fn do_action_close_prepared_statement(
+        &self,
+        request: ActionClosePreparedStatementRequest,
+        _action: Request<Action>,
+    ) -> Result<(), Status> {
+        self.prepared.take(&request.prepared_statement_handle);
+        Ok(())
+    }
+
+    async fn do_put_prepared_statement_query(
+        &self,
+        statement: CommandPreparedStatementQuery,
+        request: Request<PeekableFlightDataStream>,
+    ) -> Result<DoPutPreparedStatementResult, Status> {
+        let handle = statement.prepared_statement_handle;
+        self.prepared(&handle)?;
+        let values = parameters::read(request.into_inner()).await?;
+        self.prepared.with(&handle, |prepared| prepared.values = values);
+        Ok(DoPutPreparedStatementResult { prepared_statement_handle: Some(handle) })
+    }
+
+    async fn do_put_prepared_statement_update(
+        &self,
+        statement: CommandPreparedStatementUpdate,
+        request: Request<PeekableFlightDataStream>,
+    ) -> Result<i64, Status> {
+        let prepared = self.prepared(&statement.prepared_statement_handle)?;
+        let values = parameters::read(request.into_inner()).await?;
+        self.run(&prepared.sql, values.or(prepared.values)).await
+    }
+
+    async fn get_flight_info_prepared_statement(
+        &self,
+        statement: CommandPreparedStatementQuery,
+        request: Request<FlightDescriptor>,
+    ) -> Answer<FlightInfo> {
+        let prepared = self.prepared(&statement.prepared_statement_handle)?;
+        self.begin(&prepared.sql, prepared.values, request.into_inner()).await
+    }
+
+    async fn get_flight_info_catalogs(
+        &self,
+        query: CommandGetCatalogs,
+        request: Request<FlightDescriptor>,
+    ) -> Answer<FlightInfo> {
+        info(&query.into_builder().schema(), query.as_any().encode_to_vec(), request.into_inner())
+    }
+
+    async fn do_get_catalogs(&self, query: CommandGetCatalogs, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
+        let mut catalogs = query.into_builder();
+        catalogs.append(CATALOG);
+        built(catalogs.build()).map(one)
+    }
+
+    async fn get_flight_info_schemas(
+        &self,
+        query: CommandGetDbSchemas,
+        request: Request<FlightDescriptor>,
+    ) -> Answer<FlightInfo> {
+        let ticket = query.as_any().encode_to_vec();
+        info(&query.into_builder().schema(), ticket, request.into_inner())
+    }
+
+    async fn do_get_schemas(&self, query: CommandGetDbSchemas, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
+        let mut schemas = query.into_builder();
+        schemas.append(CATALOG, SCHEMA);
+        built(schemas.build()).map(one)
+    }
+
+    async fn get_flight_info_tables(&self, query: CommandGetTables, request: Request<FlightDescriptor>) -> Answer<FlightInfo> {
+        let ticket = query.as_any().encode_to_vec();
+        info(&query.into_builder().schema(), ticket, request.into_inner())
+    }
+
+    async fn do_get_tables(&self, query: CommandGetTables, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
+        let with_schema = query.include_schema;
+        let mut tables = query.into_builder();
+        for (table, schema) in metadata::tables(&self.engine, with_schema).await? {
+            tables.append(CATALOG, SCHEMA, &table.name, table.kind, &schema).map_err(internal)?;
+        }
+        built(tables.build()).map(one)
+    }
+
+    async fn get_flight_info_table_types(
+        &self,
+        query: CommandGetTableTypes,
+        request: Request<FlightDescriptor>,
+    ) -> Answer<FlightInfo> {
+        let ticket = query.as_any().encode_to_vec();
+        info(&query.into_builder().schema(), ticket, request.into_inner())
+    }
+
+    async fn do_get_table_types(
+        &self,
+        query: CommandGetTableTypes,
+        _request: Request<Ticket>,
+    ) -> Answer<<Self as Wire>::DoGetStream> {
+        let mut types = query.into_builder();
+        TABLE_TYPES.iter().for_each(|name| types.append(name));
+        built(types.build()).map(one)
+    }
+
+    async fn get_flight_info_sql_info(&self, query: CommandGetSqlInfo, request: Request<FlightDescriptor>) -> Answer<FlightInfo> {
+        let ticket = query.as_any().encode_to_vec();
+        info(&metadata::sql_info()?.schema(), ticket, request.into_inner())
+    }
+
+    async fn do_get_sql_info(&self, query: CommandGetSqlInfo, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
+        built(query.into_builder(metadata::sql_info()?).build()).map(one)
+    }
+
+    async fn register_sql_info(&self, _id: i32, _result: &SqlInfo) {}
+}

@@ -1,0 +1,34 @@
+use std::collections::BTreeMap;
+
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::logical_expr::{LogicalPlan, Statement};
+use forebay_types::Result;
+
+use crate::copy;
+use crate::engine::Engine;
+use crate::error::from_engine;
+use crate::query::logical_plan;
+use crate::session::QuerySession;
+
+/// What a statement is, before it runs.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// The columns that it will give; none for a statement without rows.
+    pub schema: SchemaRef,
+    /// Its parameters by name (`$1`, `$name`), each with its type where the statement tells it.
+    pub parameters: BTreeMap<String, Option<DataType>>,
+    /// Whether it changes something rather than asks.
+    pub writes: bool,
+}
+
+impl Description {
+    pub(crate) async fn of(engine: &Engine, sql: &str) -> Result<Self> {
+        let mut session = QuerySession::open(engine, sql).await?;
+        copy::prepare(&mut session.statement, session.namespace.as_ref())?;
+        let plan = logical_plan(engine, &session).await?;
+        let parameters = plan.get_parameter_types().map_err(from_engine)?.into_iter().collect();
+        let sets = matches!(plan, LogicalPlan::Statement(Statement::SetVariable(_) | Statement::ResetVariable(_)));
+        let writes = sets || matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
+        Ok(Self { schema: plan.schema().inner().clone(), parameters, writes })
+    }
+}

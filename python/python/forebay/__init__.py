@@ -1,0 +1,60 @@
+"""SQL and files on shared storage at local speed.
+
+>>> import forebay
+>>> fb = forebay.connect("localhost:7400")      # a running `forebay up`; or forebay.up(data_dir=..): embedded
+>>> fb.sql("select count(*) from '/lake/sales/*.parquet'").to_arrow()
+>>> with fb.open("/lake/x.csv", "r") as file: ...
+>>> fb.read("/lake/x.bin", offset=0, length=1 << 20)
+
+Importing it starts nothing; ``pandas.read_parquet("forebay://lake/sales/")`` finds the file
+system by the package's entry point.
+"""
+
+from forebay import aio, errors
+from forebay._forebay import VERSION as __version__
+from forebay.client import Client, connect, up
+from forebay.entries import Entry, Loaded, Usage
+from forebay.errors import (
+    AlreadyExists,
+    Closed,
+    Conflict,
+    Corrupt,
+    DataLost,
+    Denied,
+    Error,
+    Internal,
+    Invalid,
+    NotFound,
+    Retry,
+)
+from forebay.files import ObjectReader, ObjectWriter
+from forebay.mounts import Mount, Mounts
+from forebay.result import Result
+
+__all__ = [
+    "AlreadyExists",
+    "Client",
+    "Closed",
+    "Conflict",
+    "Corrupt",
+    "DataLost",
+    "Denied",
+    "Entry",
+    "Error",
+    "Internal",
+    "Invalid",
+    "Loaded",
+    "Mount",
+    "Mounts",
+    "NotFound",
+    "ObjectReader",
+    "ObjectWriter",
+    "Result",
+    "Retry",
+    "Usage",
+    "__version__",
+    "aio",
+    "connect",
+    "errors",
+    "up",
+]

@@ -1,0 +1,208 @@
+"""Forebay as an fsspec file system, protocol ``forebay``: ``forebay://MOUNT/KEY``.
+
+pandas, Dask, PyArrow, DuckDB and whatever else takes fsspec URLs find it by the package's entry point. Storage options are
+those of :func:`forebay.connect`: ``address``, ``token``, ``tls_ca``, ``in_place``; without them the environment's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from fsspec import AbstractFileSystem
+from fsspec.utils import stringify_path
+
+from forebay.client import Client
+from forebay.entries import Entry
+from forebay.errors import NotFound
+from forebay.files import BUFFER_BYTES, ObjectReader, ObjectWriter, parse_mode
+from forebay.place import Place
+
+__all__ = ["ForebayFileSystem"]
+
+
+class ForebayFileSystem(AbstractFileSystem):
+    """The mounts of a cluster, as folders of ``/``.
+
+    Nothing is cached here: versions and listings are as fresh as each mount's rule wants them, and bytes are in the tiers.
+    Folders are prefixes that objects share: an empty one can't be.
+    """
+
+    protocol = "forebay"
+    root_marker = "/"
+    blocksize = 8 << 20
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        token: str | None = None,
+        tls_ca: str | None = None,
+        in_place: bool = True,
+        memory: int | str | None = None,
+        partitions: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        place = Place(address, token=token, tls_ca=tls_ca, in_place=in_place, memory=memory, partitions=partitions)
+        #: The client, which connects at first use.
+        self.client = Client(place)
+
+    @property
+    def fsid(self) -> str:
+        return f"forebay-{self.client.address}"
+
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> Any:
+        if isinstance(path, list):
+            return [cls._strip_protocol(each) for each in path]
+        text: str = stringify_path(path)
+        text = text.removeprefix("forebay://").removeprefix("forebay:")
+        return "/" + text.strip("/")
+
+    def unstrip_protocol(self, name: str) -> str:
+        return "forebay://" + self._strip_protocol(name).lstrip("/")
+
+    # looking
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        path = self._strip_protocol(path)
+        if path == "/":
+            return _info(Entry("/", True, 0, None, None))
+        return _info(self.client.stat(path))
+
+    def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
+        infos = [_info(entry) for entry in self.client.ls(self._strip_protocol(path))]
+        return infos if detail else [info["name"] for info in infos]
+
+    def exists(self, path: str, **_: Any) -> bool:
+        try:
+            self.info(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def find(self, path: str, maxdepth: int | None = None, withdirs: bool = False, detail: bool = False, **options: Any) -> Any:
+        path = self._strip_protocol(path)
+        if maxdepth is not None or path == "/":
+            return super().find(path, maxdepth=maxdepth, withdirs=withdirs, detail=detail, **options)
+        try:
+            entries = self.client.ls(path, recursive=True)
+        except NotFound:
+            entries = []
+        found = {info["name"]: info for info in map(_info, entries)}
+        if withdirs and path not in found and found:
+            for name in list(found):
+                while len(name := name.rpartition("/")[0]) >= len(path) and name not in found:
+                    found[name] = _info(Entry(name, True, 0, None, None))
+        names = sorted(found)
+        return {name: found[name] for name in names} if detail else names
+
+    def modified(self, path: str) -> datetime:
+        modified = self.client.stat(self._strip_protocol(path)).modified
+        if modified is None:
+            raise IsADirectoryError(path)
+        return modified
+
+    def ukey(self, path: str) -> str:
+        """The object's version: other bytes have another one."""
+        return str(self.info(path)["version"])
+
+    def checksum(self, path: str) -> int:
+        return hash(self.ukey(path))
+
+    def invalidate_cache(self, path: str | None = None) -> None:
+        if path is not None and self._strip_protocol(path) != "/":
+            self.client.refresh(self._strip_protocol(path))
+
+    # reading
+
+    def _open(
+        self, path: str, mode: str = "rb", block_size: int | None = None, autocommit: bool = True, **_: Any
+    ) -> ObjectReader | ObjectWriter:
+        if mode.startswith("a"):
+            raise NotImplementedError(f"{path}: objects can't be appended to: read the object and write it anew")
+        direction, _text = parse_mode(mode)
+        if direction == "r":
+            return ObjectReader(self.client._connection.open(path), block_size or BUFFER_BYTES)
+        return self.client._writer(path, direction == "x", autocommit)
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
+        return self.cat_ranges([path], [start], [end], on_error="raise")[0]
+
+    def cat_ranges(
+        self, paths: list[str], starts: Any, ends: Any, max_gap: int | None = None, on_error: str = "return", **_: Any
+    ) -> list[Any]:
+        """Many ranges at once, each without a request for what lies between."""
+        if not isinstance(paths, list):
+            raise TypeError("paths is a list")
+        starts = starts if isinstance(starts, list) else [starts] * len(paths)
+        ends = ends if isinstance(ends, list) else [ends] * len(paths)
+        if not len(paths) == len(starts) == len(ends):
+            raise ValueError("as many starts and ends as paths")
+        stripped = [self._strip_protocol(path) for path in paths]
+        ranges = [self._range(*each) for each in zip(stripped, starts, ends)]
+        answers = self.client._connection.read_many(ranges)
+        if on_error == "raise":
+            for answer in answers:
+                if isinstance(answer, BaseException):
+                    raise answer
+        return [answer if isinstance(answer, BaseException) else bytes(answer) for answer in answers]
+
+    def _range(self, path: str, start: int | None, end: int | None) -> tuple[str, int, int | None]:
+        """Path, offset and length of a range as Python's slices have it."""
+        start = start or 0
+        if end is None:
+            return path, start, None
+        if start < 0 or end < 0:
+            start, end, _ = slice(start, end).indices(self.info(path)["size"])
+        return path, start, max(0, end - start)
+
+    # writing
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
+        self.client.put(self._strip_protocol(path), value, if_absent=mode == "create")
+
+    def touch(self, path: str, truncate: bool = True, **_: Any) -> None:
+        if not truncate and self.exists(path):
+            raise NotImplementedError(f"{path}: objects have no time that could be set")
+        self.client.put(self._strip_protocol(path), b"")
+
+    def cp_file(self, path1: str, path2: str, **_: Any) -> None:
+        try:
+            self.client.copy(self._strip_protocol(path1), self._strip_protocol(path2))
+        except NotFound:
+            # What is copied as a folder is the objects in it.
+            if not self.isdir(path1):
+                raise
+
+    def rm_file(self, path: str) -> None:
+        self.client.delete(self._strip_protocol(path))
+
+    def rm(self, path: str | Iterable[str], recursive: bool = False, maxdepth: int | None = None) -> None:
+        paths = self.expand_path(path, recursive=recursive, maxdepth=maxdepth)
+        self.client.delete([each for each in paths if not self.isdir(each)])
+
+    def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
+        """Does nothing: a folder is there when something is in it."""
+
+    def makedirs(self, path: str, exist_ok: bool = False) -> None:
+        """Does nothing: a folder is there when something is in it."""
+
+    def rmdir(self, path: str) -> None:
+        if self.exists(path) and self.ls(path, detail=False):
+            raise OSError(39, os.strerror(39), path)
+
+
+def _info(entry: Entry) -> dict[str, Any]:
+    info: dict[str, Any] = {
+        "name": "/" + entry.path.strip("/"),
+        "type": "directory" if entry.folder else "file",
+        "size": entry.size,
+    }
+    if not entry.folder:
+        assert entry.modified is not None
+        info |= {"mtime": entry.modified.timestamp(), "version": entry.version, "ETag": entry.version}
+    return info

@@ -1,0 +1,95 @@
+use std::pin::pin;
+use std::time::Duration;
+
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use crate::errors::{Failure, raised};
+use crate::process::runtime;
+
+/// How long a call goes on after Ctrl-C at most.
+const SIGNALS: Duration = Duration::from_millis(50);
+
+/// Runs a call: waits for its answer, or gives an awaitable with `aio`.
+pub(crate) fn run<'py, T, F>(py: Python<'py>, aio: bool, call: F) -> PyResult<Bound<'py, PyAny>>
+where
+    T: for<'any> IntoPyObject<'any> + Send + 'static,
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+{
+    if aio {
+        return awaitable(py, call);
+    }
+    wait(py, call)?.into_bound_py_any(py)
+}
+
+/// Waits with the interpreter released. Ctrl-C drops the call, which cancels what it does.
+pub(crate) fn wait<T: Send>(py: Python<'_>, call: impl Future<Output = Result<T, Failure>> + Send) -> PyResult<T> {
+    let runtime = runtime().map_err(|error| raised(py, error))?;
+    let outcome = py.detach(|| {
+        runtime.block_on(async {
+            let mut call = pin!(call);
+            loop {
+                match timeout(SIGNALS, &mut call).await {
+                    Ok(outcome) => return outcome,
+                    Err(_) => Python::attach(|py| py.check_signals()).map_err(Failure::Python)?,
+                }
+            }
+        })
+    });
+    outcome.map_err(|failure| failure.raise(py))
+}
+
+/// A future of the running event loop. Cancelling it cancels the call.
+fn awaitable<'py, T, F>(py: Python<'py>, call: F) -> PyResult<Bound<'py, PyAny>>
+where
+    T: for<'any> IntoPyObject<'any> + Send + 'static,
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+{
+    static RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let runtime = runtime().map_err(|error| raised(py, error))?;
+    let event_loop = RUNNING_LOOP.import(py, "asyncio", "get_running_loop")?.call0()?;
+    let promise = event_loop.call_method0("create_future")?;
+    let (settled, event_loop) = (promise.clone().unbind(), event_loop.unbind());
+    let task = runtime.spawn(async move {
+        let outcome = call.await;
+        // Waiting for the interpreter would hold up what else this thread has to do.
+        let tell = move || {
+            // An interpreter that ends waits for no answer.
+            let _ = Python::try_attach(|py| tell(py, &event_loop, &settled, outcome));
+        };
+        let _ = tokio::task::spawn_blocking(tell).await;
+    });
+    promise.call_method1("add_done_callback", (Cancel(task.abort_handle()),))?;
+    Ok(promise)
+}
+
+fn tell<T>(py: Python<'_>, event_loop: &Py<PyAny>, promise: &Py<PyAny>, outcome: Result<T, Failure>) -> PyResult<()>
+where
+    T: for<'any> IntoPyObject<'any>,
+{
+    static SETTLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let settle = SETTLE.import(py, "forebay.errors", "_settle")?;
+    let none = py.None();
+    let outcome = outcome.map_err(|failure| failure.raise(py)).and_then(|answer| answer.into_py_any(py));
+    let arguments = match outcome {
+        Ok(answer) => (settle, promise, answer, none),
+        Err(error) => (settle, promise, none, error.into_py_any(py)?),
+    };
+    // Fails when the loop is closed: nobody waits any more.
+    event_loop.bind(py).call_method1("call_soon_threadsafe", arguments)?;
+    Ok(())
+}
+
+/// Told that an awaitable is done; a cancelled one's call is still under way.
+#[pyclass(frozen)]
+struct Cancel(AbortHandle);
+
+#[pymethods]
+impl Cancel {
+    fn __call__(&self, _promise: &Bound<'_, PyAny>) {
+        self.0.abort();
+    }
+}

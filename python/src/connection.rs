@@ -1,0 +1,435 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use forebay_client::{ControlReply, ControlRequest, PutCondition, RangeSpec};
+use forebay_types::{Error, ErrorKind, ForebayPath, Result};
+use futures::{StreamExt, TryStreamExt, stream};
+use pyo3::buffer::PyBuffer;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+
+use crate::buffer::Buffer;
+use crate::call::run;
+use crate::errors::Failure;
+use crate::live::{Lazy, Live, Place};
+use crate::mounts;
+use crate::object::Object;
+use crate::parameters;
+use crate::paths::{Entry, folder, folder_of, nothing, object, tree, versions};
+use crate::rows::Rows;
+use crate::writer::Writer;
+
+/// Calls of one batch under way at once.
+const AT_ONCE: usize = 32;
+/// Bytes of a copy read at once.
+const COPY_BYTES: u64 = 8 << 20;
+
+/// A cluster, by its address.
+#[pyclass(frozen, module = "forebay._forebay")]
+pub(crate) struct Connection {
+    lazy: Arc<Lazy>,
+}
+
+impl Connection {
+    /// Runs `call` with the connection; `path` is the one that an error is about.
+    fn call<'py, T, F>(
+        &self,
+        py: Python<'py>,
+        aio: bool,
+        path: Option<String>,
+        call: impl FnOnce(Arc<Live>) -> F + Send + 'static,
+    ) -> PyResult<Bound<'py, PyAny>>
+    where
+        T: for<'any> IntoPyObject<'any> + Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let lazy = Arc::clone(&self.lazy);
+        run(py, aio, async move {
+            let outcome = async { call(lazy.get().await?).await }.await;
+            outcome.map_err(Failure::on(&path))
+        })
+    }
+
+    /// The same for a call about one path.
+    fn at<'py, T, F>(
+        &self,
+        py: Python<'py>,
+        aio: bool,
+        path: String,
+        call: impl FnOnce(Arc<Live>, ForebayPath) -> F + Send + 'static,
+    ) -> PyResult<Bound<'py, PyAny>>
+    where
+        T: for<'any> IntoPyObject<'any> + Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let parsed = path.parse::<ForebayPath>().map_err(|error| Failure::on(&Some(path.clone()))(error).raise(py))?;
+        self.call(py, aio, Some(path), move |live| call(live, parsed))
+    }
+}
+
+#[pymethods]
+impl Connection {
+    #[new]
+    #[pyo3(signature = (address, *, token=None, tls_ca=None, in_place=true, memory=None, partitions=None))]
+    fn new(
+        address: String,
+        token: Option<&str>,
+        tls_ca: Option<PathBuf>,
+        in_place: bool,
+        memory: Option<u64>,
+        partitions: Option<usize>,
+    ) -> Self {
+        let token = token.map(Arc::from);
+        let place = Place { address, token, tls_ca, in_place, memory_bytes: memory, partitions };
+        Self { lazy: Arc::new(Lazy::new(place)) }
+    }
+
+    #[getter]
+    fn address(&self) -> &str {
+        &self.lazy.place.address
+    }
+
+    #[pyo3(signature = (aio=false))]
+    fn connect<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.call(py, aio, None, |_| async { Ok(()) })
+    }
+
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.lazy.close());
+    }
+
+    fn counters(&self) -> Option<(u64, u64, u64, u64)> {
+        let counters = self.lazy.current()?.client.counters();
+        let in_place = counters.reads_cached + counters.reads_in_place;
+        Some((in_place, counters.bytes_in_place, counters.bytes_socket, counters.bytes_fallback))
+    }
+
+    #[pyo3(signature = (aio=false))]
+    fn status<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.call(py, aio, None, |live| async move { mounts::status(&live.client).await })
+    }
+
+    #[pyo3(signature = (aio=false))]
+    fn mounts<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.call(py, aio, None, |live| async move { mounts::all(&live.client).await })
+    }
+
+    #[pyo3(signature = (name, url, options, aio=false))]
+    fn mount_add<'py>(
+        &self,
+        py: Python<'py>,
+        name: String,
+        url: String,
+        options: String,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let path = Some(format!("/{name}/"));
+        self.call(py, aio, path, |live| async move { mounts::add(&live.client, name, url, options).await })
+    }
+
+    #[pyo3(signature = (name, options, aio=false))]
+    fn mount_set<'py>(&self, py: Python<'py>, name: String, options: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        let path = Some(format!("/{name}/"));
+        self.call(py, aio, path, |live| async move { mounts::set(&live.client, name, options).await })
+    }
+
+    #[pyo3(signature = (name, aio=false))]
+    fn mount_remove<'py>(&self, py: Python<'py>, name: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        let path = Some(format!("/{name}/"));
+        self.call(py, aio, path, |live| async move {
+            let name = name.parse()?;
+            live.client.control(ControlRequest::MountRemove { name }).await.map(|_| ())
+        })
+    }
+
+    /// What is directly below a path, or with `recursive` all objects below it; the object itself when it is one.
+    #[pyo3(signature = (path, recursive=false, aio=false))]
+    fn list<'py>(&self, py: Python<'py>, path: String, recursive: bool, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, move |live, path| async move {
+            let below = folder_of(&path)?;
+            let mut entries: Vec<Entry> = Vec::new();
+            let mut pages = live.client.list(&below, !recursive).await?;
+            while let Some(page) = pages.try_next().await? {
+                entries.extend(page.folders.into_iter().map(|key| folder(&path, key)));
+                // The object of a folder's own name is not in it.
+                let within = page.objects.into_iter().filter(|info| info.version.key != *below.key());
+                entries.extend(within.map(|info| object(&path, info)));
+            }
+            entries.sort();
+            if entries.is_empty() && !path.key().as_str().is_empty() {
+                let info = live.client.open(&path).await.map_err(|error| match error.kind() {
+                    ErrorKind::NotFound => nothing(&path),
+                    _ => error,
+                })?;
+                entries.push(object(&path, info));
+            }
+            Ok(entries)
+        })
+    }
+
+    /// The object at a path, or the folder that it is.
+    #[pyo3(signature = (path, aio=false))]
+    fn stat<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, |live, path| async move {
+            let key = path.key().as_str();
+            if key.is_empty() {
+                live.client.mount(path.mount()).await?;
+                return Ok(folder(&path, path.key().clone()));
+            }
+            if !key.ends_with('/') {
+                match live.client.open(&path).await {
+                    Ok(info) => return Ok(object(&path, info)),
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            let below = folder_of(&path)?;
+            let first = live.client.list(&below, true).await?.try_next().await?;
+            match first.is_some_and(|page| !page.objects.is_empty() || !page.folders.is_empty()) {
+                true => Ok(folder(&path, below.key().clone())),
+                false => Err(nothing(&path)),
+            }
+        })
+    }
+
+    /// Bytes of the version that is current under the mount's rule. `length` None: to the end; `offset` below 0: from the end.
+    #[pyo3(signature = (path, offset=0, length=None, aio=false))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        offset: i64,
+        length: Option<u64>,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, move |live, path| async move { read(&live, &path, offset, length).await })
+    }
+
+    /// Ranges of many objects at once, in order: (path, start, end). What can't be read is its error.
+    #[pyo3(signature = (ranges, aio=false))]
+    fn read_many<'py>(&self, py: Python<'py>, ranges: Vec<(String, i64, Option<u64>)>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.call(py, aio, None, move |live| async move {
+            let reads = ranges.into_iter().map(|(path, offset, length)| {
+                let live = Arc::clone(&live);
+                async move {
+                    let bytes = match path.parse::<ForebayPath>() {
+                        Ok(parsed) => read(&live, &parsed, offset, length).await,
+                        Err(error) => Err(error),
+                    };
+                    ReadOrNot(bytes.map_err(Failure::on(&Some(path))))
+                }
+            });
+            Ok(stream::iter(reads).buffered(AT_ONCE).collect::<Vec<_>>().await)
+        })
+    }
+
+    /// Opens the current version of an object; all reads of it are of that version.
+    #[pyo3(signature = (path, aio=false))]
+    fn open<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, |live, path| async move {
+            let info = live.client.open(&path).await?;
+            Ok(Object::new(live, path, info))
+        })
+    }
+
+    #[pyo3(signature = (path, data, if_absent=false, aio=false))]
+    fn put<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        data: &Bound<'py, PyAny>,
+        if_absent: bool,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = bytes_of(data)?;
+        self.at(py, aio, path, move |live, path| async move {
+            let info = live.client.put(&path, bytes, condition(if_absent)).await?;
+            Ok(object(&path, info))
+        })
+    }
+
+    /// Begins to write an object piece by piece.
+    #[pyo3(signature = (path, if_absent=false, aio=false))]
+    fn writer<'py>(&self, py: Python<'py>, path: String, if_absent: bool, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, move |live, path| async move {
+            let writer = live.client.writer(&path).await?;
+            Ok(Writer::new(writer, path, condition(if_absent)))
+        })
+    }
+
+    /// Deletes objects; those that are not there are no error.
+    #[pyo3(signature = (paths, aio=false))]
+    fn delete<'py>(&self, py: Python<'py>, paths: Vec<String>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        let about = (paths.len() == 1).then(|| paths[0].clone());
+        self.call(py, aio, about, |live| async move {
+            let paths = paths.iter().map(|path| path.parse()).collect::<Result<Vec<ForebayPath>>>()?;
+            let deletes = paths.into_iter().map(|path| {
+                let live = Arc::clone(&live);
+                async move { live.client.delete(&path).await.map_err(|error| error.context(path)) }
+            });
+            stream::iter(deletes).buffer_unordered(AT_ONCE).try_for_each(|()| std::future::ready(Ok(()))).await
+        })
+    }
+
+    /// Copies an object, of one version, without its bytes passing through Python.
+    #[pyo3(signature = (source, target, aio=false))]
+    fn copy<'py>(&self, py: Python<'py>, source: String, target: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, source, |live, source| async move {
+            let target: ForebayPath = target.parse()?;
+            let (operation, info) = (live.client.operation(), live.client.open(&source).await?);
+            let mut writer = live.client.writer(&target).await?;
+            let mut at = 0;
+            while at < info.version.size {
+                let end = (at + COPY_BYTES).min(info.version.size);
+                writer.write(live.client.read(operation, &info.version, at..end).await?).await?;
+                at = end;
+            }
+            writer.finish().await.map(|info| object(&target, info))
+        })
+    }
+
+    /// Brings everything below a path into the tiers: objects, bytes, and of these fetched now.
+    #[pyo3(signature = (path, aio=false))]
+    fn load<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, |live, path| async move {
+            let (_, objects) = tree(&live.client, &path).await?;
+            let loaded = live.client.load(versions(&objects), false, |_| ()).await?;
+            Ok((loaded.objects, loaded.bytes, loaded.bytes_fetched))
+        })
+    }
+
+    /// Keeps everything below a path in the tiers from now on, and loads it unless told not to.
+    #[pyo3(signature = (path, load=true, aio=false))]
+    fn pin<'py>(&self, py: Python<'py>, path: String, load: bool, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, move |live, path| async move {
+            let (path, objects) = tree(&live.client, &path).await?;
+            live.client.control(ControlRequest::PinAdd { path }).await?;
+            if load {
+                live.client.load(versions(&objects), true, |_| ()).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Lifts the pin of a path, or of the folder of this name.
+    #[pyo3(signature = (path, aio=false))]
+    fn unpin<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, |live, path| async move {
+            let folder = folder_of(&path)?;
+            let pins = mounts::pins(&live.client).await?;
+            let path = if !pins.contains(&path) && pins.contains(&folder) { folder } else { path };
+            live.client.control(ControlRequest::PinRemove { path }).await.map(|_| ())
+        })
+    }
+
+    #[pyo3(signature = (aio=false))]
+    fn pins<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.call(py, aio, None, |live| async move {
+            let pins = mounts::pins(&live.client).await?;
+            Ok(pins.iter().map(ToString::to_string).collect::<Vec<_>>())
+        })
+    }
+
+    /// Drops what is held of everything below a path; gives the bytes.
+    #[pyo3(signature = (path, aio=false))]
+    fn free<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, |live, path| async move {
+            let (_, objects) = tree(&live.client, &path).await?;
+            live.client.free(versions(&objects)).await
+        })
+    }
+
+    /// Forgets versions and listings below a path, so that the next look asks shared storage.
+    #[pyo3(signature = (path, aio=false))]
+    fn refresh<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, |live, path| async move { live.client.refresh(&path).await })
+    }
+
+    /// Objects below a path, their bytes, and of these in the tiers, in DRAM and on disk.
+    #[pyo3(signature = (path, aio=false))]
+    fn usage<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, |live, path| async move {
+            let (_, objects) = tree(&live.client, &path).await?;
+            let held = live.client.held(versions(&objects)).await?;
+            let bytes = objects.iter().map(|info| info.version.size).sum::<u64>();
+            let sum = |of: fn(&forebay_client::Held) -> u64| held.iter().map(of).sum::<u64>();
+            Ok((objects.len(), bytes, sum(|held| held.bytes), sum(|held| held.dram_bytes), sum(|held| held.disk_bytes)))
+        })
+    }
+
+    /// Starts a statement. One without rows is done when this is.
+    #[pyo3(signature = (statement, parameters=None, aio=false))]
+    fn sql<'py>(
+        &self,
+        py: Python<'py>,
+        statement: String,
+        parameters: Option<&Bound<'py, PyAny>>,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let values = parameters.map(parameters::values).transpose()?;
+        self.call(py, aio, None, move |live| async move {
+            let query = match values {
+                Some(values) => live.engine.execute_with(&statement, values).await?,
+                None => live.engine.execute(&statement).await?,
+            };
+            Ok(Rows::new(query))
+        })
+    }
+
+    /// Splits a script into its statements.
+    fn statements(&self, py: Python<'_>, script: String) -> PyResult<Vec<String>> {
+        let lazy = Arc::clone(&self.lazy);
+        crate::call::wait(py, async move { Ok(lazy.get().await?.engine.statements(&script).await?) })
+    }
+}
+
+async fn read(live: &Live, path: &ForebayPath, offset: i64, length: Option<u64>) -> Result<Buffer> {
+    let operation = live.client.operation();
+    let range = match (u64::try_from(offset), length) {
+        (Ok(start), Some(len)) => RangeSpec::Bounded { start, len },
+        (Ok(start), None) => RangeSpec::From { start },
+        (Err(_), _) => RangeSpec::Suffix { len: offset.unsigned_abs() },
+    };
+    let (_, _, mut bytes) = live.client.read_latest(operation, path, range).await?;
+    if let (true, Some(length)) = (offset < 0, length) {
+        bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+    }
+    Ok(Buffer::new(bytes))
+}
+
+/// One of many reads: its bytes, or its exception as a value.
+struct ReadOrNot(Result<Buffer, Failure>);
+
+impl<'py> IntoPyObject<'py> for ReadOrNot {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        match self.0 {
+            Ok(buffer) => Ok(Bound::new(py, buffer)?.into_any()),
+            Err(failure) => Ok(failure.raise(py).into_value(py).into_bound(py).into_any()),
+        }
+    }
+}
+
+fn condition(if_absent: bool) -> PutCondition {
+    if if_absent { PutCondition::Absent } else { PutCondition::Any }
+}
+
+/// Bytes as they are where Python can't change them, a copy of them elsewhere.
+pub(crate) fn bytes_of(data: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    if let Ok(bytes) = data.extract::<PyBackedBytes>()
+        && data.is_instance_of::<pyo3::types::PyBytes>()
+    {
+        return Ok(Bytes::from_owner(bytes));
+    }
+    let view = data.py().import("builtins")?.getattr("memoryview")?.call1((data,))?.call_method1("cast", ("B",))?;
+    Ok(Bytes::from(PyBuffer::<u8>::get(&view)?.to_vec(data.py())?))
+}
+
+/// The reply to a request that asks for another one.
+pub(crate) fn unexpected(reply: &ControlReply) -> Error {
+    Error::internal(format!("unexpected answer of the coordinator: {reply:?}: run the same version of forebay on both sides"))
+}

@@ -1,0 +1,131 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_block_store::StoreSettings;
+use forebay_client::{Address, Security};
+use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_data_folder::{DataFolder, default_disk_bytes, default_dram_bytes};
+use forebay_types::{Error, Result};
+use forebay_worker::{Worker, WorkerSettings};
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+
+use crate::call::run;
+use crate::errors::Failure;
+use crate::process::InProcess;
+
+/// A coordinator and a worker in this process, on a data folder of their own.
+#[pyclass(frozen, weakref, module = "forebay._forebay")]
+pub(crate) struct Embedded {
+    address: String,
+    running: InProcess<Arc<Mutex<Option<Running>>>>,
+}
+
+struct Running {
+    worker: Worker,
+    coordinator: Coordinator,
+    // Last, so that the folder is free only when nothing uses it any more.
+    _folder: DataFolder,
+}
+
+struct Settings {
+    data_dir: PathBuf,
+    listen: String,
+    dram_bytes: Option<u64>,
+    disk_bytes: Option<u64>,
+    token: Option<Arc<str>>,
+    in_place: bool,
+}
+
+#[pymethods]
+impl Embedded {
+    /// Starts them. The coordinator listens at `listen`, the worker at any port of this machine.
+    #[staticmethod]
+    #[pyo3(signature = (data_dir, *, listen, dram=None, disk=None, token=None, in_place=true, aio=false))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn start<'py>(
+        py: Python<'py>,
+        data_dir: PathBuf,
+        listen: String,
+        dram: Option<u64>,
+        disk: Option<u64>,
+        token: Option<&str>,
+        in_place: bool,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let token = token.map(Arc::from);
+        let settings = Settings { data_dir, listen, dram_bytes: dram, disk_bytes: disk, token, in_place };
+        run(py, aio, async move {
+            let (running, address) = Running::start(settings).await?;
+            Ok(Self { address, running: InProcess::new(Arc::new(Mutex::new(Some(running)))) })
+        })
+    }
+
+    /// host:port of the coordinator.
+    #[getter]
+    fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Stops them in order; what is cached is on disk afterwards. In another process than theirs it does nothing.
+    #[pyo3(signature = (aio=false))]
+    fn close<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        let running = self.running.get().ok().and_then(|running| running.lock().take());
+        run(py, aio, async move {
+            if let Some(running) = running {
+                running.stop().await;
+            }
+            Ok::<_, Failure>(())
+        })
+    }
+
+    /// Whether they run in this process.
+    fn is_running(&self) -> bool {
+        self.running.get().is_ok_and(|running| running.lock().is_some())
+    }
+}
+
+/// One that is forgotten stops in order too, in the background.
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        let running = self.running.get().ok().and_then(|running| running.lock().take());
+        if let (Some(running), Ok(runtime)) = (running, crate::process::runtime()) {
+            runtime.spawn(running.stop());
+        }
+    }
+}
+
+impl Running {
+    async fn stop(self) {
+        self.worker.shutdown().await;
+        self.coordinator.shutdown().await;
+    }
+
+    async fn start(settings: Settings) -> Result<(Self, String)> {
+        let folder = DataFolder::take(&settings.data_dir, &["coordinator", "worker"])?;
+        let security = Security { token: settings.token, tls: None };
+        let coordinator = Coordinator::start(CoordinatorSettings {
+            listen: Address::Tcp(settings.listen),
+            metadata_url: DataFolder::metadata_url(&settings.data_dir),
+            security: security.clone(),
+            lease: Duration::from_secs(5),
+        })
+        .await?;
+        let address = coordinator.address();
+        let Address::Tcp(text) = &address else { return Err(Error::internal("the coordinator listens at no port")) };
+        let text = text.clone();
+        let dram_bytes = settings.dram_bytes.unwrap_or_else(default_dram_bytes);
+        let disk_bytes = settings.disk_bytes.unwrap_or_else(|| default_disk_bytes(&settings.data_dir));
+        let worker = Worker::start(WorkerSettings {
+            coordinator: address,
+            listen: Address::Tcp("127.0.0.1:0".to_string()),
+            unix_socket: settings.in_place.then(|| folder.socket()),
+            store: StoreSettings::new(folder.tiers(), dram_bytes).with_disk(disk_bytes),
+            security,
+            advertise: None,
+        })
+        .await?;
+        Ok((Self { worker, coordinator, _folder: folder }, text))
+    }
+}

@@ -1,0 +1,57 @@
+use forebay_types::{Error, ErrorKind};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+/// What went wrong in a call: in Forebay, on a path, or in Python.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Forebay(Error, Option<String>),
+    Python(PyErr),
+}
+
+impl Failure {
+    pub(crate) fn on(path: &Option<String>) -> impl FnOnce(Error) -> Self {
+        let path = path.clone();
+        move |error| Self::Forebay(error, path)
+    }
+
+    /// The exception; its class is one of `forebay.errors`.
+    pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Python(error) => error,
+            Self::Forebay(error, path) => {
+                let path = path.or_else(|| named(error.message()).map(str::to_string));
+                match exception(py, error.kind(), error.message(), path) {
+                    Ok(exception) => PyErr::from_value(exception),
+                    Err(error) => error,
+                }
+            }
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Forebay(error, None)
+    }
+}
+
+/// The exception of an error without a path of its own.
+pub(crate) fn raised(py: Python<'_>, error: Error) -> PyErr {
+    Failure::from(error).raise(py)
+}
+
+fn exception<'py>(py: Python<'py>, kind: ErrorKind, message: &str, path: Option<String>) -> PyResult<Bound<'py, PyAny>> {
+    static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    MAKE.import(py, "forebay.errors", "_of_kind")?.call1((kind.as_str(), message, path))
+}
+
+/// The first path that a message names: messages name theirs.
+fn named(message: &str) -> Option<&str> {
+    message.split_whitespace().find_map(|word| {
+        let word = word.trim_start_matches(['\'', '"', '`', '(']);
+        let word = word.trim_end_matches([':', ',', ';', '\'', '"', '`', ')', '.']);
+        let mount = word.strip_prefix('/')?.split('/').next()?;
+        mount.parse::<forebay_types::MountName>().ok().map(|_| word)
+    })
+}

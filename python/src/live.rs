@@ -1,0 +1,78 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use forebay_client::{Address, Client, ClientSettings, Security};
+use forebay_sql::{Engine, EngineSettings};
+use forebay_transport::TlsSettings;
+use forebay_types::Result;
+
+use crate::process::InProcess;
+
+/// How to reach a cluster.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) address: String,
+    pub(crate) token: Option<Arc<str>>,
+    pub(crate) tls_ca: Option<PathBuf>,
+    pub(crate) in_place: bool,
+    pub(crate) memory_bytes: Option<u64>,
+    pub(crate) partitions: Option<usize>,
+}
+
+/// A connection of this process.
+pub(crate) struct Live {
+    pub(crate) client: Client,
+    pub(crate) engine: Engine,
+}
+
+/// The connection to a cluster: made at first use, and once more in each process that comes from a fork or a pickle.
+pub(crate) struct Lazy {
+    pub(crate) place: Place,
+    live: ArcSwapOption<InProcess<Arc<Live>>>,
+}
+
+impl Lazy {
+    pub(crate) fn new(place: Place) -> Self {
+        Self { place, live: ArcSwapOption::empty() }
+    }
+
+    /// The connection, if this process has one.
+    pub(crate) fn current(&self) -> Option<Arc<Live>> {
+        let live = self.live.load();
+        live.as_ref().and_then(|live| live.get().ok()).map(Arc::clone)
+    }
+
+    /// The connection.
+    pub(crate) async fn get(&self) -> Result<Arc<Live>> {
+        if let Some(live) = self.current() {
+            return Ok(live);
+        }
+        let live = Arc::new(self.place.connect().await?);
+        // Two threads that come first together have one each, which costs a connection and nothing else.
+        self.live.store(Some(Arc::new(InProcess::new(Arc::clone(&live)))));
+        Ok(live)
+    }
+
+    /// Lets go of the connection; what was read stays readable.
+    pub(crate) fn close(&self) {
+        self.live.store(None);
+    }
+}
+
+impl Place {
+    async fn connect(&self) -> Result<Live> {
+        let tls = self.tls_ca.clone().map(|ca| TlsSettings { ca: Some(ca), ..TlsSettings::default() });
+        let settings = ClientSettings {
+            security: Security { token: self.token.clone(), tls },
+            in_place: self.in_place,
+            connect_timeout: Duration::from_secs(5),
+            ..ClientSettings::new(Address::Tcp(self.address.clone()))
+        };
+        let client = Client::connect(settings).await?;
+        let engine =
+            EngineSettings { memory_bytes: self.memory_bytes, target_partitions: self.partitions, ..EngineSettings::default() };
+        Ok(Live { engine: Engine::over_client(client.clone(), engine), client })
+    }
+}

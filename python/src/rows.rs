@@ -1,0 +1,202 @@
+use std::sync::Arc;
+
+use forebay_sql::arrow::array::{RecordBatch, RecordBatchIterator};
+use forebay_sql::arrow::datatypes::SchemaRef;
+use forebay_sql::arrow::error::ArrowError;
+use forebay_sql::arrow::ffi::FFI_ArrowSchema;
+use forebay_sql::arrow::ffi_stream::FFI_ArrowArrayStream;
+use forebay_sql::output::{Form, Writer};
+use forebay_sql::{Progress, Query};
+use forebay_types::{Error, Result};
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::call::run;
+use crate::errors::{Failure, raised};
+use crate::process::InProcess;
+use crate::stream::{Batch, Streaming};
+
+/// The rows of a statement: still to come, or all here.
+#[pyclass(frozen, module = "forebay._forebay")]
+pub(crate) struct Rows {
+    schema: SchemaRef,
+    state: InProcess<Arc<Mutex<State>>>,
+}
+
+pub(crate) enum State {
+    /// None was given out yet.
+    Coming(Box<Query>),
+    /// Some were given out one by one; the rest is to come.
+    Begun(Box<Query>),
+    Here(Arc<Vec<RecordBatch>>, Progress),
+    /// They were given out one by one, or a call was interrupted.
+    Gone,
+}
+
+impl State {
+    /// The query of all rows, out of its place: a call that is interrupted leaves none there.
+    fn all(&mut self) -> Result<Box<Query>> {
+        match std::mem::replace(self, Self::Gone) {
+            Self::Coming(query) => Ok(query),
+            other => {
+                *self = other;
+                Err(Error::closed(
+                    "rows were given out already, or the call was interrupted: run the statement again, and call to_arrow() \
+                     first to use its rows more than once",
+                ))
+            }
+        }
+    }
+
+    /// The query of the rows that are left.
+    fn rest(&mut self) -> Result<Box<Query>> {
+        match std::mem::replace(self, Self::Gone) {
+            Self::Begun(query) => Ok(query),
+            other => {
+                *self = other;
+                self.all()
+            }
+        }
+    }
+}
+
+impl Rows {
+    pub(crate) fn new(query: Query) -> Self {
+        let schema = query.schema();
+        Self { schema, state: InProcess::new(Arc::new(Mutex::new(State::Coming(Box::new(query))))) }
+    }
+
+    fn state(&self, py: Python<'_>) -> PyResult<Arc<Mutex<State>>> {
+        self.state.get().map(Arc::clone).map_err(|error| raised(py, error))
+    }
+
+    fn here(&self, py: Python<'_>) -> PyResult<Option<Arc<Vec<RecordBatch>>>> {
+        Ok(match &*self.state(py)?.lock() {
+            State::Here(batches, _) => Some(Arc::clone(batches)),
+            State::Coming(_) | State::Begun(_) | State::Gone => None,
+        })
+    }
+}
+
+/// All rows; they stay.
+async fn collect(state: Arc<Mutex<State>>) -> Result<Arc<Vec<RecordBatch>>> {
+    if let State::Here(batches, _) = &*state.lock() {
+        return Ok(Arc::clone(batches));
+    }
+    let mut query = state.lock().all()?;
+    let batches = Arc::new(query.collect().await?);
+    *state.lock() = State::Here(Arc::clone(&batches), query.progress());
+    Ok(batches)
+}
+
+/// The next rows of those to come.
+pub(crate) async fn next(state: Arc<Mutex<State>>) -> Result<Option<RecordBatch>> {
+    let mut query = state.lock().rest()?;
+    let batch = query.next_batch().await.transpose()?;
+    if batch.is_some() {
+        *state.lock() = State::Begun(query);
+    }
+    Ok(batch)
+}
+
+#[pymethods]
+impl Rows {
+    /// Names and types of the columns.
+    fn columns(&self) -> Vec<(String, String)> {
+        self.schema.fields().iter().map(|field| (field.name().clone(), field.data_type().to_string())).collect()
+    }
+
+    /// Waits for all rows, which stay; gives their number.
+    #[pyo3(signature = (aio=false))]
+    fn collect<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        let state = self.state(py)?;
+        run(py, aio, async move {
+            let batches = collect(state).await?;
+            Ok(batches.iter().map(RecordBatch::num_rows).sum::<usize>())
+        })
+    }
+
+    /// The next rows, of those to come; None at the end.
+    #[pyo3(signature = (aio=false))]
+    fn next<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        let state = self.state(py)?;
+        run(py, aio, async move { Ok(next(state).await?.map(Batch)) })
+    }
+
+    /// The batches that are here; None when they are still to come.
+    fn batches(&self, py: Python<'_>) -> PyResult<Option<Vec<Batch>>> {
+        Ok(self.here(py)?.map(|batches| batches.iter().cloned().map(Batch).collect()))
+    }
+
+    /// The first rows as a table of text; all rows stay.
+    #[pyo3(signature = (limit, aio=false))]
+    fn text<'py>(&self, py: Python<'py>, limit: usize, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        let (state, schema) = (self.state(py)?, self.schema.clone());
+        run(py, aio, async move {
+            let batches = collect(state).await?;
+            let mut left = limit;
+            let mut writer = Writer::new(Form::Table, schema, Vec::new());
+            for batch in batches.iter() {
+                let rows = batch.num_rows().min(left);
+                writer.write(&batch.slice(0, rows))?;
+                left -= rows;
+                if left == 0 {
+                    break;
+                }
+            }
+            let all = batches.iter().map(RecordBatch::num_rows).sum::<usize>();
+            Ok((String::from_utf8_lossy(&writer.finish()?).into_owned(), all))
+        })
+    }
+
+    /// Bytes that the plan has said it will read, and that were read.
+    fn progress(&self, py: Python<'_>) -> PyResult<Option<(u64, u64)>> {
+        let progress = match &*self.state(py)?.lock() {
+            State::Coming(query) | State::Begun(query) => Some(query.progress()),
+            State::Here(_, progress) => Some(*progress),
+            State::Gone => None,
+        };
+        Ok(progress.map(|progress| (progress.bytes_planned, progress.bytes_read)))
+    }
+
+    /// The physical plan, while the rows are still to come.
+    fn plan(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        Ok(match &*self.state(py)?.lock() {
+            State::Coming(query) => Some(query.plan_text()),
+            State::Begun(_) | State::Here(..) | State::Gone => None,
+        })
+    }
+
+    /// The columns in the Arrow PyCapsule interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(|error| defect(py, &error))?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    /// The rows in the Arrow PyCapsule interface: as they come, or those that are here. Nothing is copied.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A wish that the interface lets a producer leave unfulfilled.
+        let _ = requested_schema;
+        let reader: Box<dyn forebay_sql::arrow::array::RecordBatchReader + Send> = match self.here(py)? {
+            Some(batches) => {
+                let batches: Vec<_> = batches.iter().cloned().map(Ok::<_, ArrowError>).collect();
+                Box::new(RecordBatchIterator::new(batches, self.schema.clone()))
+            }
+            None => {
+                let query = self.state(py)?.lock().all().map_err(|error| raised(py, error))?;
+                Box::new(Streaming::new(*query))
+            }
+        };
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
+    }
+}
+
+fn defect(py: Python<'_>, error: &ArrowError) -> PyErr {
+    Failure::from(Error::internal(error.to_string())).raise(py)
+}

@@ -1,0 +1,156 @@
+"""Flight SQL of the built binary, with the ADBC driver."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import adbc_driver_flightsql.dbapi as flight_sql
+import adbc_driver_manager
+import pyarrow
+import pytest
+from adbc_driver_flightsql import DatabaseOptions
+
+import forebay
+
+BINARY = Path(os.environ.get("FOREBAY_BINARY") or Path(__file__).parents[2] / "target/fast/forebay")
+TOKEN = "a token of the tests"
+
+
+class Up:
+    """`forebay up` on free ports."""
+
+    def __init__(self, folder: Path, *flags: str, token: str | None = None) -> None:
+        assert BINARY.exists(), f"{BINARY}: build it with cargo build --profile fast -p forebay, or name it in FOREBAY_BINARY"
+        ports = [f"--{name}=127.0.0.1:0" for name in ("coordinator-listen", "worker-listen", "http", "flight")]
+        environment = dict(os.environ, HOME=str(folder)) | ({"FOREBAY_TOKEN": token} if token else {})
+        self.process = subprocess.Popen(
+            [str(BINARY), "up", *ports, "--dram=64MiB", "--disk=0", *flags],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.told: dict[str, str] = {}
+        assert self.process.stdout
+        for line in self.process.stdout:
+            words = line.split()
+            if len(words) == 2:
+                self.told[words[0]] = words[1]
+            if not words:
+                break
+        assert "flight-sql" in self.told, self.told
+
+    def stop(self) -> None:
+        self.process.terminate()
+        assert self.process.wait(30) == 0
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory, sales, lake):
+    up = Up(tmp_path_factory.mktemp("flight"))
+    with forebay.connect(up.told["coordinator"]) as fb:
+        fb.mounts.add("lake", lake, validate="always")
+    yield up
+    up.stop()
+
+
+@pytest.fixture
+def cursor(up):
+    with flight_sql.connect(f"grpc://{up.told['flight-sql']}") as connection, connection.cursor() as cursor:
+        yield cursor
+
+
+def test_rows(cursor, sales):
+    cursor.execute("select * from '/lake/sales/' order by n")
+    table = cursor.fetch_arrow_table()
+    assert table.to_pylist() == sales.to_pylist() and table.schema.field("word").type == pyarrow.string()
+    cursor.execute("select count(*), max(word) from '/lake/sales/part-1.parquet'")
+    assert cursor.fetchall() == [(1000, "word-6")]
+
+
+def test_parameters_and_running_again(cursor, sales):
+    statement = "select count(*) from '/lake/sales/' where n < $1 and word = $2"
+    for limit, expected in [(70, 10), (700, 100)]:
+        cursor.execute(statement, [limit, "word-3"])
+        assert cursor.fetchone() == (expected,)
+
+
+def test_updates_and_what_there_is(cursor, up, lake, sales):
+    cursor.execute("create external table listed stored as parquet location '/lake/sales/'")
+    cursor.execute("select count(*) from listed")
+    assert cursor.fetchone() == (3000,)
+    # COPY is an update: it is run once, and says how many rows it wrote.
+    assert cursor.adbc_statement.set_sql_query("copy (select n from listed) to '/lake/flight/n.parquet'") is None
+    assert cursor.adbc_statement.execute_update() == 3000
+    assert (lake / "flight" / "n.parquet").exists()
+    connection = cursor.connection
+    info = connection.adbc_get_info()
+    assert info["vendor_name"] == "Forebay"
+    assert connection.adbc_get_table_types() == ["BASE TABLE", "VIEW"]
+    objects = connection.adbc_get_objects(depth="all").read_all().to_pylist()
+    [catalog] = objects
+    [schema] = catalog["catalog_db_schemas"]
+    [table] = schema["db_schema_tables"]
+    assert (catalog["catalog_name"], schema["db_schema_name"], table["table_name"]) == ("forebay", "public", "listed")
+    assert [column["column_name"] for column in table["table_columns"]] == ["n", "square", "word"]
+    assert connection.adbc_get_table_schema("listed").names == ["n", "square", "word"]
+    cursor.execute("drop table listed")
+    assert connection.adbc_get_objects(depth="tables").read_all().to_pylist()[0]["catalog_db_schemas"][0]["db_schema_tables"] == []
+
+
+def test_errors_have_their_kind_and_their_path(cursor):
+    with pytest.raises(adbc_driver_manager.ProgrammingError, match="/lake/not/there") as caught:
+        cursor.execute("select * from '/lake/not/there.parquet'")
+    assert caught.value.status_code == adbc_driver_manager.AdbcStatusCode.NOT_FOUND
+    with pytest.raises(adbc_driver_manager.ProgrammingError) as caught:
+        cursor.execute("selec 1")
+    assert caught.value.status_code == adbc_driver_manager.AdbcStatusCode.INVALID_ARGUMENT
+
+
+def test_a_reader_that_goes_away_ends_its_query(up):
+    started = time.monotonic()
+    with flight_sql.connect(f"grpc://{up.told['flight-sql']}") as connection, connection.cursor() as cursor:
+        cursor.execute("select a.value from generate_series(1, 1000000000) a")
+        reader = cursor.fetch_record_batch()
+        assert reader.read_next_batch().num_rows > 0
+    assert time.monotonic() - started < 30
+    with flight_sql.connect(f"grpc://{up.told['flight-sql']}") as connection, connection.cursor() as cursor:
+        cursor.execute("select 1")
+        assert cursor.fetchone() == (1,)
+
+
+def test_token_and_tls(tmp_path, sales, lake):
+    for name, arguments in {
+        "ca": ["-x509", "-addext", "basicConstraints=critical,CA:TRUE", "-subj", "/CN=authority"],
+        "server": ["-x509", "-CA", "ca.pem", "-CAkey", "ca.key", "-subj", "/CN=server", "-addext", "basicConstraints=critical,CA:FALSE"]
+        + ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+    }.items():
+        command = ["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+        command += [*arguments, "-keyout", f"{name}.key", "-out", f"{name}.pem"]
+        subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    tls = [f"--tls-{what}={tmp_path / file}" for what, file in (("ca", "ca.pem"), ("cert", "server.pem"), ("key", "server.key"))]
+    up = Up(tmp_path, *tls, token=TOKEN)
+    try:
+        uri = f"grpc+tls://{up.told['flight-sql']}"
+        roots = {DatabaseOptions.TLS_ROOT_CERTS.value: (tmp_path / "ca.pem").read_text()}
+
+        def one(**options: str) -> int:
+            with flight_sql.connect(uri, db_kwargs=roots | options) as connection, connection.cursor() as cursor:
+                cursor.execute("select 1")
+                return cursor.fetchone()[0]
+
+        assert one(**{DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {TOKEN}"}) == 1
+        assert one(username="anyone", password=TOKEN) == 1
+        for wrong in ({}, {DatabaseOptions.AUTHORIZATION_HEADER.value: "Bearer other"}, {"username": "anyone", "password": "other"}):
+            with pytest.raises(adbc_driver_manager.Error, match="token"):
+                one(**wrong)
+        # The same token and authority are Python's.
+        with forebay.connect(up.told["coordinator"], token=TOKEN, tls_ca=tmp_path / "ca.pem") as fb:
+            assert fb.sql("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
+        with pytest.raises(forebay.Denied):
+            forebay.connect(up.told["coordinator"], token="other", tls_ca=tmp_path / "ca.pem")
+    finally:
+        up.stop()

@@ -1,0 +1,88 @@
+"""fsspec's own suites."""
+
+from __future__ import annotations
+
+import pickle
+
+import fsspec
+import pytest
+from fsspec.tests import abstract
+
+from forebay.filesystem import ForebayFileSystem
+
+
+class Fixtures(abstract.AbstractFixtures):
+    @pytest.fixture
+    def fs(self, server, lake):
+        return ForebayFileSystem(server)
+
+    @pytest.fixture
+    def fs_path(self, fs):
+        yield "/lake/abstract"
+        if fs.exists("/lake/abstract"):
+            fs.rm("/lake/abstract", recursive=True)
+
+    @pytest.fixture
+    def supports_empty_directories(self):
+        return False
+
+
+class TestCopy(abstract.AbstractCopyTests, Fixtures):
+    pass
+
+
+class TestGet(abstract.AbstractGetTests, Fixtures):
+    pass
+
+
+class TestPut(abstract.AbstractPutTests, Fixtures):
+    pass
+
+
+class TestOpen(abstract.AbstractOpenTests, Fixtures):
+    pass
+
+
+class TestPipe(abstract.AbstractPipeTests, Fixtures):
+    pass
+
+
+def test_it_is_registered_and_names_are_paths(address, fb):
+    fb.put("/lake/named/x", b"0123456789")
+    fs, path = fsspec.url_to_fs("forebay://lake/named/x")
+    assert isinstance(fs, ForebayFileSystem) and path == "/lake/named/x"
+    assert fs.unstrip_protocol(path) == "forebay://lake/named/x"
+    assert fs.info(path)["size"] == 10 and fs.isdir("/lake/named") and fs.isdir("forebay://lake/")
+    assert fs.ls("forebay://lake/named/", detail=False) == [path]
+    assert "/lake" in fs.ls("/", detail=False)
+    assert fs.find("/lake/named", withdirs=True) == ["/lake/named", path]
+    assert fs.glob("forebay://lake/named/*") == [path]
+    assert fs.cat_file(path, 2, 4) == b"23" and fs.cat_file(path, -3) == b"789" and fs.cat_file(path, -4, -1) == b"678"
+    assert fs.cat_ranges([path, "/lake/named/no"], [0, 0], [1, 1])[0] == b"0"
+    assert isinstance(fs.cat_ranges(["/lake/named/no"], [0], [1])[0], FileNotFoundError)
+    with pytest.raises(FileNotFoundError):
+        fs.ls("/lake/named/no")
+    before = fs.ukey(path)
+    fs.pipe(path, b"other")
+    assert fs.ukey(path) != before
+    again = pickle.loads(pickle.dumps(fs))
+    assert again.cat(path) == b"other"
+    with fsspec.open("forebay://lake/named/text", "wt") as file:
+        file.write("é")
+    with fsspec.open("forebay://lake/named/text", "rt", encoding="utf-8") as file:
+        assert file.read() == "é"
+
+
+def test_transactions(address, fb):
+    fs = fsspec.filesystem("forebay")
+    with fs.transaction:
+        with fs.open("/lake/transaction/a", "wb") as file:
+            file.write(b"a")
+        assert not fs.exists("/lake/transaction/a")
+    assert fs.cat("/lake/transaction/a") == b"a"
+    with pytest.raises(ZeroDivisionError):
+        with fs.transaction:
+            with fs.open("/lake/transaction/b", "wb") as file:
+                file.write(b"b")
+            1 / 0
+    assert not fs.exists("/lake/transaction/b")

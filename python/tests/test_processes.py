@@ -1,0 +1,88 @@
+"""Other processes: forks, pickles, Dask workers, Ray tasks."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def _read(fb, path):
+    return bytes(fb.read(path))
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_a_client_works_in_child_processes(fb, lake, start):
+    (lake / "child").write_bytes(b"for the children")
+    assert fb.read("/lake/child") == b"for the children"
+    with multiprocessing.get_context(start).Pool(2) as pool:
+        assert pool.starmap(_read, [(fb, "/lake/child")] * 8) == [b"for the children"] * 8
+
+
+def test_what_was_open_before_a_fork_says_so(server, lake):
+    (lake / "forked").write_bytes(b"x" * 1000)
+    program = f"""
+import os, sys, forebay
+fb = forebay.connect({server!r})
+file, rows = fb.open("/lake/forked"), fb.sql("select 1 as one")
+view = fb.read("/lake/forked")
+writer = fb.open("/lake/never", "wb")
+child = os.fork()
+if child == 0:
+    for use in (file.read, rows.to_arrow, lambda: writer.write(b"x")):
+        try:
+            use()
+        except forebay.Closed as error:
+            assert "fork" in str(error), error
+        else:
+            os._exit(3)
+    assert bytes(view) == b"x" * 1000
+    assert fb.sql("select 2 as two").to_arrow().to_pylist() == [{{"two": 2}}]
+    assert fb.read("/lake/forked") == b"x" * 1000
+    del file, rows, view, writer
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert file.read() == b"x" * 1000 and rows.to_arrow().to_pylist() == [{{"one": 1}}]
+writer.discard()
+"""
+    subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program], check=True, timeout=60)
+
+
+def test_dask_workers(fb, sales, address):
+    import dask.dataframe
+    from dask.distributed import Client, LocalCluster
+
+    environment = {"FOREBAY_COORDINATOR": address}
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, env=environment) as cluster,
+        Client(cluster) as dask_client,
+    ):
+        frame = dask.dataframe.read_parquet("forebay://lake/sales/")
+        assert frame.npartitions == 3
+        assert int(frame.n.sum().compute()) == sum(range(3000))
+        # A client in a task is the same cluster, in the worker's process.
+        lengths = dask_client.gather(dask_client.map(lambda at, fb: (os.getpid(), len(fb.read(f"/lake/sales/part-{at}.parquet"))), [0, 1, 2], fb=fb))
+        assert [length for _, length in lengths] == [fb.stat(f"/lake/sales/part-{at}.parquet").size for at in range(3)]
+        assert os.getpid() not in {process for process, _ in lengths}
+        frame.to_parquet("forebay://lake/dask-out/")
+    assert fb.sql("select count(*) as c from '/lake/dask-out/'").to_arrow().to_pylist() == [{"c": 3000}]
+
+
+def test_ray_tasks(fb, sales):
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+
+        @ray.remote
+        def total(fb, at):
+            return fb.sql(f"select sum(n) as s from '/lake/sales/part-{at}.parquet'").to_arrow()["s"][0].as_py()
+
+        assert sum(ray.get([total.remote(fb, at) for at in range(3)])) == sum(range(3000))
+        dataset = ray.data.read_parquet("/lake/sales/", filesystem=fb.fs)
+        assert dataset.count() == 3000
+    finally:
+        ray.shutdown()

@@ -1,0 +1,117 @@
+"""Rows in every form."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pandas
+import polars
+import pyarrow
+import pytest
+
+import forebay
+
+QUERY = "select n, square, word from '/lake/sales/' where n % 2 = 0 order by n"
+
+
+def test_every_form_has_the_same_rows(fb, sales):
+    expected = sales.filter(pyarrow.compute.equal(pyarrow.compute.bit_wise_and(sales["n"], 1), 0)).to_pylist()
+    result = fb.sql(QUERY)
+    assert result.columns == ["n", "square", "word"]
+    assert result.to_arrow().to_pylist() == expected
+    # Rows that were kept can be had in other forms too.
+    pandas.testing.assert_frame_equal(result.to_pandas(), pandas.DataFrame(expected), check_dtype=False)
+    assert result.to_polars().to_dicts() == expected
+    assert [row for batch in result for row in batch.to_pylist()] == expected
+    assert result.schema.names == ["n", "square", "word"]
+
+
+def test_rows_stream_once(fb, sales):
+    result = fb.sql("select n from '/lake/sales/'")
+    assert result.plan
+    reader = result.reader()
+    assert isinstance(reader, pyarrow.RecordBatchReader)
+    assert sum(batch.num_rows for batch in reader) == 3000
+    with pytest.raises(forebay.Closed, match="run the statement again"):
+        result.to_arrow()
+    assert pyarrow.table(fb.sql("select count(*) as c from '/lake/sales/'")).to_pylist() == [{"c": 3000}]
+    assert polars.DataFrame(fb.sql("select max(n) as m from '/lake/sales/'"))["m"].to_list() == [2999]
+    assert sum(len(batch) for batch in fb.sql("select n from '/lake/sales/'")) == 3000
+
+
+def test_show(fb, sales, capsys):
+    fb.sql("select n, word from '/lake/sales/' order by n").show(2)
+    printed = capsys.readouterr().out
+    assert "| 1 | word-1 |" in printed and "word-2" not in printed and "(2 of 3,000 rows)" in printed
+
+
+def test_parameters(fb, sales):
+    count = "select count(*) as c from '/lake/sales/' where n < $1 and word = $2"
+    assert fb.sql(count, [70, "word-3"]).to_arrow().to_pylist() == [{"c": 10}]
+    named = "select $a as a, $b as b, $c as c, $d as d"
+    when = datetime.datetime(2024, 2, 29, 12, 30, 1, 5, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+    row = fb.sql(named, {"a": True, "b": 1.5, "c": datetime.date(1969, 12, 31), "d": when}).to_arrow().to_pylist()[0]
+    assert (row["a"], row["b"], row["c"]) == (True, 1.5, datetime.date(1969, 12, 31))
+    assert row["d"] == when
+    with pytest.raises(TypeError, match="a parameter is"):
+        fb.sql("select $1", [object()])
+
+
+def test_statements_without_rows_and_writing(fb, sales, lake):
+    assert fb.sql("create external table named stored as parquet location '/lake/sales/'").columns == []
+    assert fb.sql("select count(*) as c from named").to_arrow().to_pylist() == [{"c": 3000}]
+    fb.sql("drop table named")
+    written = fb.sql("copy (select n from '/lake/sales/') to '/lake/written/n.parquet'").to_arrow().to_pylist()
+    assert written == [{"count": 3000}] and (lake / "written" / "n.parquet").exists()
+    results = fb.script("create view v as select 1 as one; select one from v; drop view v;")
+    assert [len(result.columns) for result in results] == [0, 1, 0] and results[1].to_arrow().to_pylist() == [{"one": 1}]
+
+
+LONG = "select count(*) from generate_series(1, 100000000) a, generate_series(1, 100000) b where a.value % 7 = b.value % 11"
+
+
+def test_the_interpreter_is_free_while_a_query_runs(fb):
+    ticks = []
+    stop = threading.Event()
+
+    def tick():
+        while not stop.wait(0.005):
+            ticks.append(time.monotonic())
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    started = time.monotonic()
+    fb.sql("select count(*) from generate_series(1, 3000000) a where a.value % 7 = 3").to_arrow()
+    took = time.monotonic() - started
+    stop.set()
+    ticker.join()
+    during = sum(started <= at <= started + took for at in ticks)
+    assert during >= took / 0.005 / 20, (during, took)
+
+
+@pytest.mark.parametrize("form", ["to_arrow()", "reader().read_all()"])
+def test_ctrl_c_ends_a_long_query(server, lake, form):
+    program = f"""
+import forebay, time
+fb = forebay.connect({server!r})
+print("ready", flush=True)
+try:
+    fb.sql({LONG!r}).{form}
+    for _ in range(100): time.sleep(0.01)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+print(fb.sql("select 1 as one").to_arrow().to_pylist(), flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert process.stdout and process.stdout.readline() == "ready\n"
+    time.sleep(1)
+    started = time.monotonic()
+    os.kill(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=30)
+    assert output == "interrupted\n[{'one': 1}]\n" and time.monotonic() - started < 20
