@@ -30,7 +30,7 @@ def test_the_types_hold(tmp_path):
 
 
 def mypy(folder: Path, *arguments: str) -> list[str]:
-    command = [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "--cache-dir", str(folder), *arguments]
+    command = [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--strict", "--allow-subclassing-any", "--cache-dir", str(folder), *arguments]
     checked = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert checked.returncode in (0, 1), checked.stdout + checked.stderr
     return [line for line in checked.stdout.splitlines() if ": error:" in line]

@@ -103,7 +103,8 @@ class AsyncClient:
 
     async def free(self, path: str) -> int:
         """Drops what is cached below a path; gives the bytes."""
-        return await self._connection.free(path, aio=True)
+        freed: int = await self._connection.free(path, aio=True)
+        return freed
 
     async def refresh(self, path: str) -> None:
         """Forgets versions and listings below a path."""
@@ -115,7 +116,8 @@ class AsyncClient:
 
     async def status(self) -> dict[str, Any]:
         """The cluster."""
-        return json.loads(await self._connection.status(aio=True))
+        status: dict[str, Any] = json.loads(await self._connection.status(aio=True))
+        return status
 
     @property
     def address(self) -> str:

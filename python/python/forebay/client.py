@@ -161,7 +161,8 @@ class Client:
 
     def free(self, path: str) -> int:
         """Drops what is cached below a path; gives the bytes. Shared storage keeps everything."""
-        return self._connection.free(path)
+        freed: int = self._connection.free(path)
+        return freed
 
     def refresh(self, path: str) -> None:
         """Forgets versions and listings below a path, so that the next look asks shared storage."""
@@ -173,7 +174,8 @@ class Client:
 
     def status(self) -> dict[str, Any]:
         """The cluster: version, mounts with their counters, pins, workers with their tiers. Bytes and seconds."""
-        return json.loads(self._connection.status())
+        status: dict[str, Any] = json.loads(self._connection.status())
+        return status
 
     # the rest
 

@@ -128,7 +128,7 @@ class ObjectWriter(io.RawIOBase):
     def write(self, data: Buffer) -> int:
         if self._writer is None or self.closed:
             raise ValueError("I/O operation on closed file")
-        written = self._writer.write(data)
+        written: int = self._writer.write(data)
         self._written += written
         return written
 

@@ -63,7 +63,8 @@ class ForebayFileSystem(AbstractFileSystem):
         return "/" + text.strip("/")
 
     def unstrip_protocol(self, name: str) -> str:
-        return "forebay://" + self._strip_protocol(name).lstrip("/")
+        path: str = self._strip_protocol(name)
+        return "forebay://" + path.lstrip("/")
 
     # looking
 
@@ -130,7 +131,8 @@ class ForebayFileSystem(AbstractFileSystem):
         return self.client._writer(path, direction == "x", autocommit)
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
-        return self.cat_ranges([path], [start], [end], on_error="raise")[0]
+        data: bytes = self.cat_ranges([path], [start], [end], on_error="raise")[0]
+        return data
 
     def cat_ranges(
         self, paths: list[str], starts: Any, ends: Any, max_gap: int | None = None, on_error: str = "return", **_: Any

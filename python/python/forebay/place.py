@@ -45,7 +45,7 @@ class Place:
     ) -> None:
         self.address = (address or os.environ.get("FOREBAY_COORDINATOR") or DEFAULT_ADDRESS).removeprefix("forebay://")
         # Only what was given travels in a pickle; what is in the environment is there in the other process too.
-        self._given = {
+        self._given: dict[str, Any] = {
             "token": token,
             "tls_ca": None if tls_ca is None else os.fspath(tls_ca),
             "in_place": in_place,
