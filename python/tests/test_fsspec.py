@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import uuid
 
 import fsspec
 import pytest
@@ -18,9 +19,11 @@ class Fixtures(abstract.AbstractFixtures):
 
     @pytest.fixture
     def fs_path(self, fs):
-        yield "/lake/abstract"
-        if fs.exists("/lake/abstract"):
-            fs.rm("/lake/abstract", recursive=True)
+        # One for each test: what was a folder can't be an object on file systems, not even when it is empty.
+        path = f"/lake/abstract-{uuid.uuid4()}"
+        yield path
+        if fs.exists(path):
+            fs.rm(path, recursive=True)
 
     @pytest.fixture
     def supports_empty_directories(self):
