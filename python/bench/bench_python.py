@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket as socketlib
 import statistics
 import subprocess
 import sys
@@ -80,11 +81,13 @@ def read(fb: forebay.Client, lake: Path, scratch: Path) -> None:
     process = subprocess.Popen(
         [server, "--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(scratch)], stdout=subprocess.DEVNULL
     )
+    with socketlib.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     tcp = subprocess.Popen(
-        [server, "--port", "7399", "--bind", "127.0.0.1", "--save", "", "--dir", str(scratch)], stdout=subprocess.DEVNULL
+        [server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(scratch)], stdout=subprocess.DEVNULL
     )
     try:
-        peers = {"redis-py get, unix socket": redis.Redis(unix_socket_path=str(socket)), "redis-py get, tcp": redis.Redis(port=7399)}
+        peers = {"redis-py get, unix socket": redis.Redis(unix_socket_path=str(socket)), "redis-py get, tcp": redis.Redis(port=port)}
         for name, peer in peers.items():
             for _ in range(100):
                 try:
@@ -97,13 +100,13 @@ def read(fb: forebay.Client, lake: Path, scratch: Path) -> None:
             def consume(view: object) -> int:
                 return int(numpy.frombuffer(view, dtype=numpy.uint64).sum())
 
-            ours, theirs = alternated(lambda: fb.read("/lake/x.bin"), lambda peer=peer: peer.get("x"), 9, 200)
+            ours, theirs = alternated(lambda: fb.read("/lake/x.bin"), lambda peer=peer: peer.get("x"), 7, 50)
             report("read", "1 MB, had", ours, theirs, name, 3)
             ours, theirs = alternated(
                 lambda: consume(fb.read("/lake/x.bin")), lambda peer=peer: consume(peer.get("x")), 9, 200
             )
             report("read", "1 MB, had and summed", ours, theirs, name, 3)
-            ours, theirs = alternated(lambda: bytes(fb.read("/lake/x.bin")), lambda peer=peer: peer.get("x"), 9, 200)
+            ours, theirs = alternated(lambda: bytes(fb.read("/lake/x.bin")), lambda peer=peer: peer.get("x"), 7, 50)
             report("read", "1 MB, copied into bytes", ours, theirs, name, 3)
     finally:
         process.terminate()
@@ -130,7 +133,7 @@ def table(fb: forebay.Client, lake: Path) -> None:
         return pyarrow.parquet.read_table(local).num_rows
 
     assert ours() == peer() == rows
-    mine, theirs = alternated(ours, peer, 9, 3)
+    mine, theirs = alternated(ours, peer, 7, 2)
     report("table", f"{local.stat().st_size >> 20} MiB of Parquet, {rows:,} rows", mine, theirs, "the local file, page cache", 0.8)
 
 
