@@ -15,7 +15,7 @@ from adbc_driver_flightsql import DatabaseOptions
 
 import forebay
 
-BINARY = Path(os.environ.get("FOREBAY_BINARY") or Path(__file__).parents[2] / "target/fast/forebay")
+BINARY = Path(os.environ.get("FOREBAY_TEST_BINARY") or Path(__file__).parents[2] / "target/fast/forebay")
 TOKEN = "a token of the tests"
 
 
@@ -23,7 +23,7 @@ class Up:
     """`forebay up` on free ports."""
 
     def __init__(self, folder: Path, *flags: str, token: str | None = None) -> None:
-        assert BINARY.exists(), f"{BINARY}: build it with cargo build --profile fast -p forebay, or name it in FOREBAY_BINARY"
+        assert BINARY.exists(), f"{BINARY}: build it with cargo build --profile fast -p forebay, or name it in FOREBAY_TEST_BINARY"
         ports = [f"--{name}=127.0.0.1:0" for name in ("coordinator-listen", "worker-listen", "http", "flight")]
         environment = dict(os.environ, HOME=str(folder)) | ({"FOREBAY_TOKEN": token} if token else {})
         self.process = subprocess.Popen(

@@ -73,6 +73,17 @@ def test_statements_without_rows_and_writing(fb, sales, lake):
     assert [len(result.columns) for result in results] == [0, 1, 0] and results[1].to_arrow().to_pylist() == [{"one": 1}]
 
 
+def test_a_mount_of_another_client_is_there_for_the_next_query(fb, server, tmp_path):
+    fb.sql("select 1").to_arrow()
+    (tmp_path / "x.csv").write_text("n\n7\n")
+    with forebay.connect(server) as other:
+        other.mounts.add("late", tmp_path)
+        try:
+            assert fb.sql("select n from '/late/x.csv'").to_arrow().to_pylist() == [{"n": 7}]
+        finally:
+            other.mounts.remove("late")
+
+
 LONG = "select count(*) from generate_series(1, 100000000) a, generate_series(1, 100000) b where a.value % 7 = b.value % 11"
 
 

@@ -8,7 +8,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
-use forebay_types::{Error, Result};
+use forebay_types::{Error, ErrorKind, Result};
 use object_store::ObjectStore;
 use parking_lot::Mutex;
 use url::Url;
@@ -112,7 +112,19 @@ impl Engine {
 
     /// What a statement gives and what it wants, without running any of it.
     pub async fn describe(&self, sql: &str) -> Result<Description> {
-        Description::of(self, &one(sql)?).await
+        let sql = one(sql)?;
+        match Description::of(self, &sql).await {
+            Err(error) if error.kind() == ErrorKind::NotFound && self.mounts_changed().await => Description::of(self, &sql).await,
+            other => other,
+        }
+    }
+
+    /// Asks the coordinator whether there are other mounts than this engine knows: what is not found may be below one that
+    /// someone has just added.
+    pub(crate) async fn mounts_changed(&self) -> bool {
+        let Backend::Cluster(client) = &self.inner.backend else { return false };
+        let known = client.view();
+        client.refresh_view().await.is_ok_and(|view| view.mounts != known.mounts)
     }
 
     /// The names of all tables and views that a query can use beside paths, with their kinds.

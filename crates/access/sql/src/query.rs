@@ -56,9 +56,16 @@ struct Running {
 impl Query {
     pub(crate) async fn start(engine: Engine, sql: String, parameters: Option<ParamValues>) -> Result<Self> {
         let mut retries_left = engine.inner.settings.retries_on_conflict;
+        let mut mounts_asked = false;
         let running = loop {
             match Running::start(&engine, &sql, parameters.as_ref()).await {
                 Err(error) if error.kind() == ErrorKind::Conflict && retries_left > 0 => retries_left -= 1,
+                Err(error) if error.kind() == ErrorKind::NotFound && !mounts_asked => {
+                    mounts_asked = true;
+                    if !engine.mounts_changed().await {
+                        return Err(error);
+                    }
+                }
                 other => break other?,
             }
         };

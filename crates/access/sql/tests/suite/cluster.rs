@@ -176,3 +176,16 @@ async fn what_is_wrong_is_told() {
         assert!(error.message().contains(path), "{path}: {error}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_mount_that_another_client_has_just_added_is_there() {
+    let cluster = Cluster::start().await;
+    let engine = cluster.engine();
+    let other = Client::connect(ClientSettings::new(cluster._coordinator.address())).await.unwrap();
+    let options = MountOptions { endpoint: Some(cluster.s3.endpoint()), anonymous: true, ..Default::default() };
+    let mount = ControlRequest::MountAdd { name: "late".parse().unwrap(), url: format!("s3://{BUCKET}/late"), options };
+    other.control(mount).await.unwrap();
+    cluster.s3.put(BUCKET, "late/x.csv", b"n\n7\n").unwrap();
+    assert_eq!(engine.describe("select n from '/late/x.csv'").await.unwrap().schema.field(0).name(), "n");
+    assert!(rows(&engine, "select n from '/late/x.csv'").await.unwrap().contains("| 7 |"));
+}

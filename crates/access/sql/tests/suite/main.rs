@@ -5,6 +5,7 @@
 mod cluster;
 mod formats;
 mod output;
+mod parameters;
 mod prefetch;
 mod support;
 mod tables;

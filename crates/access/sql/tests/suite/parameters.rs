@@ -1,0 +1,44 @@
+use std::collections::HashMap;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::util::pretty::pretty_format_batches;
+use forebay_sql::{ParamValues, ScalarValue};
+use forebay_types::ErrorKind;
+
+use crate::support::Lake;
+
+async fn answer(lake: &Lake, sql: &str, values: ParamValues) -> String {
+    let mut query = lake.engine.execute_with(sql, values).await.unwrap();
+    pretty_format_batches(&query.collect().await.unwrap()).unwrap().to_string()
+}
+
+#[tokio::test]
+async fn parameters_go_by_order_and_by_name() {
+    let lake = Lake::new();
+    lake.put("x.csv", b"n\n1\n2\n3\n".to_vec()).await;
+    let sql = "select sum(n) as sum from '/lake/x.csv' where n >= $1";
+    assert!(answer(&lake, sql, ParamValues::from(vec![ScalarValue::Int64(Some(2))])).await.contains("| 5   |"));
+    let named = HashMap::from([("least".to_string(), ScalarValue::Int64(Some(3)))]);
+    assert!(answer(&lake, &sql.replace("$1", "$least"), ParamValues::from(named)).await.contains("| 3   |"));
+    let none = lake.engine.execute_with(sql, ParamValues::from(Vec::<ScalarValue>::new())).await;
+    assert_eq!(none.unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[tokio::test]
+async fn a_statement_is_described_without_running() {
+    let lake = Lake::new();
+    lake.put("x.csv", b"n\n1\n".to_vec()).await;
+    let asked = lake.engine.describe("select n, n + 1 as more from '/lake/x.csv' where n > $1").await.unwrap();
+    assert_eq!(asked.schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(), ["n", "more"]);
+    assert_eq!(asked.parameters.get("$1"), Some(&Some(DataType::Int64)));
+    assert!(!asked.writes);
+    for writes in ["copy (select 1) to '/lake/y.csv'", "create view v as select 1", "set datafusion.execution.batch_size = 10"] {
+        assert!(lake.engine.describe(writes).await.unwrap().writes, "{writes}");
+    }
+    // Nothing of it was done.
+    assert!(lake.engine.execute("select * from v").await.is_err());
+    assert!(lake.engine.execute("select * from '/lake/y.csv'").await.is_err());
+    lake.engine.execute("create view v as select 1 as one").await.unwrap();
+    let tables = lake.engine.tables().await.unwrap();
+    assert_eq!(tables.iter().map(|table| (table.name.as_str(), table.kind)).collect::<Vec<_>>(), [("v", "VIEW")]);
+}
