@@ -1,6 +1,5 @@
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use forebay_block_store::StoreSettings;
 use forebay_client::{Address, Security};
@@ -105,27 +104,18 @@ impl Running {
     async fn start(settings: Settings) -> Result<(Self, String)> {
         let folder = DataFolder::take(&settings.data_dir, &["coordinator", "worker"])?;
         let security = Security { token: settings.token, tls: None };
-        let coordinator = Coordinator::start(CoordinatorSettings {
-            listen: Address::Tcp(settings.listen),
-            metadata_url: DataFolder::metadata_url(&settings.data_dir),
-            security: security.clone(),
-            lease: Duration::from_secs(5),
-        })
-        .await?;
+        let listen = Address::Tcp(settings.listen);
+        let of_coordinator = CoordinatorSettings::new(listen, DataFolder::metadata_url(&settings.data_dir));
+        let coordinator = Coordinator::start(CoordinatorSettings { security: security.clone(), ..of_coordinator }).await?;
         let address = coordinator.address();
         let Address::Tcp(text) = &address else { return Err(Error::internal("the coordinator listens at no port")) };
         let text = text.clone();
         let dram_bytes = settings.dram_bytes.unwrap_or_else(default_dram_bytes);
         let disk_bytes = settings.disk_bytes.unwrap_or_else(|| default_disk_bytes(&settings.data_dir));
-        let worker = Worker::start(WorkerSettings {
-            coordinator: address,
-            listen: Address::Tcp("127.0.0.1:0".to_string()),
-            unix_socket: settings.in_place.then(|| folder.socket()),
-            store: StoreSettings::new(folder.tiers(), dram_bytes).with_disk(disk_bytes),
-            security,
-            advertise: None,
-        })
-        .await?;
+        let store = StoreSettings::new(folder.tiers(), dram_bytes).with_disk(disk_bytes);
+        let of_worker = WorkerSettings::new(address, Address::Tcp("127.0.0.1:0".to_string()), store);
+        let unix_socket = settings.in_place.then(|| folder.socket());
+        let worker = Worker::start(WorkerSettings { unix_socket, security, ..of_worker }).await?;
         Ok((Self { worker, coordinator, _folder: folder }, text))
     }
 }

@@ -9,6 +9,7 @@ mod auth;
 mod incoming;
 mod metadata;
 mod parameters;
+mod plain;
 mod server;
 mod service;
 mod shelf;

@@ -37,10 +37,6 @@ pub struct FlightServer {
 impl FlightServer {
     /// Listens, and answers from now on. Clients share the engine: a view or a setting of one is seen by all.
     pub async fn start(settings: FlightSettings, engine: Engine) -> Result<Self> {
-        // Not all clients know the newer types for text.
-        for setting in ["execution.parquet.schema_force_view_types", "sql_parser.map_string_types_to_utf8view"] {
-            engine.execute(&format!("SET datafusion.{setting} = false")).await?;
-        }
         let place = || format!("can't listen at {}", settings.listen);
         let listener = TcpListener::bind(&settings.listen).await.context(place)?;
         let address = listener.local_addr().context(place)?;

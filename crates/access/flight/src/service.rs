@@ -30,6 +30,7 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::auth::Auth;
 use crate::metadata::{self, CATALOG, SCHEMA, TABLE_TYPES, built};
 use crate::parameters;
+use crate::plain::{plain_rows, plain_schema};
 use crate::shelf::Shelf;
 use crate::status::{internal, status};
 
@@ -89,7 +90,7 @@ impl FlightService {
     /// Starts a statement; its rows wait behind the ticket.
     async fn begin(&self, sql: &str, values: Option<ParamValues>, asked: FlightDescriptor) -> Answer<FlightInfo> {
         let query = self.start(sql, values).await?;
-        let schema = on_the_wire(query.schema());
+        let schema = on_the_wire(&query.schema());
         let ticket = TicketStatementQuery { statement_handle: self.queries.put(query)? };
         info(&schema, ticket.as_any().encode_to_vec(), asked)
     }
@@ -114,8 +115,9 @@ fn written(batch: &RecordBatch) -> Option<i64> {
     Some(counts.iter().flatten().sum::<u64>() as i64)
 }
 
-/// The columns as they are sent: dictionaries are not.
-fn on_the_wire(schema: SchemaRef) -> SchemaRef {
+/// The columns as they are sent: dictionaries and views are not.
+fn on_the_wire(schema: &SchemaRef) -> SchemaRef {
+    let schema = plain_schema(schema);
     let encoder = FlightDataEncoderBuilder::new().with_schema(schema.clone()).build(stream::empty());
     encoder.known_schema().unwrap_or(schema)
 }
@@ -141,10 +143,12 @@ fn one(batch: RecordBatch) -> Response<<FlightService as Wire>::DoGetStream> {
 
 /// The rows of a query as they come; dropping them ends it.
 fn rows_of(query: Query) -> Response<<FlightService as Wire>::DoGetStream> {
-    let schema = query.schema();
-    let batches = stream::unfold(query, |mut query| async move {
+    let schema = plain_schema(&query.schema());
+    let begin = (query, schema.clone());
+    let batches = stream::unfold(begin, |(mut query, schema)| async move {
         let batch = query.next_batch().await?;
-        Some((batch.map_err(|error: Error| FlightError::Tonic(Box::new(status(&error)))), query))
+        let batch = batch.map_err(|error: Error| FlightError::Tonic(Box::new(status(&error))));
+        Some((batch.and_then(|batch| plain_rows(&batch, &schema).map_err(FlightError::from)), (query, schema)))
     });
     rows(schema, batches.boxed())
 }
@@ -211,7 +215,7 @@ impl FlightSqlService for FlightService {
             .map(|(name, kind)| Field::new(name, kind.clone().unwrap_or(forebay_sql::arrow::datatypes::DataType::Null), true));
         let parameter_schema = schema_bytes(&Schema::new(parameters.collect::<Vec<_>>()))?;
         // Clients take a statement without columns for one that is to be run as an update.
-        let columns = if described.writes { Arc::new(Schema::empty()) } else { on_the_wire(described.schema) };
+        let columns = if described.writes { Arc::new(Schema::empty()) } else { on_the_wire(&described.schema) };
         let handle = self.prepared.put(Prepared { sql: request.query, values: None })?;
         Ok(ActionCreatePreparedStatementResult {
             prepared_statement_handle: handle,
