@@ -187,5 +187,5 @@ async fn a_mount_that_another_client_has_just_added_is_there() {
     other.control(mount).await.unwrap();
     cluster.s3.put(BUCKET, "late/x.csv", b"n\n7\n").unwrap();
     assert_eq!(engine.describe("select n from '/late/x.csv'").await.unwrap().schema.field(0).name(), "n");
-    assert!(rows(&engine, "select n from '/late/x.csv'").await.contains("| 7 |"));
+    assert_eq!(rows(&engine, "select n from '/late/x.csv'").await, "7");
 }
