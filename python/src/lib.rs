@@ -5,7 +5,7 @@
 //! Python, in `python/forebay`, on top of the classes here.
 //!
 //! Every call takes `aio`: off, it waits with the interpreter released and gives the answer; on, it gives an awaitable.
-//! Start with [`connection::Connection`].
+//! Start with `connection`.
 
 mod buffer;
 mod call;

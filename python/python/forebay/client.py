@@ -261,7 +261,11 @@ def up(
     (a quarter of the memory and of the free disk by default; ``disk=0`` for none). Other processes of this machine can
     connect to :attr:`Client.address`. It stops with :meth:`Client.close`, the end of a ``with`` block, or the interpreter.
     """
-    return _started(_forebay.Embedded.start(**_settings(data_dir, dram, disk, listen, token, in_place)), token, in_place, memory, partitions)
+    embedded = _forebay.Embedded.start(**_settings(data_dir, dram, disk, listen, token, in_place))
+    _stop_at_exit(embedded)
+    client = Client(Place(embedded.address, token=token, in_place=in_place, memory=memory, partitions=partitions), embedded)
+    client._connection.connect()
+    return client
 
 
 def _settings(
@@ -280,16 +284,6 @@ def _settings(
         "token": token,
         "in_place": in_place,
     }
-
-
-def _started(
-    embedded: _forebay.Embedded, token: str | None, in_place: bool, memory: int | str | None, partitions: int | None
-) -> Client:
-    _stop_at_exit(embedded)
-    place = Place(embedded.address, token=token, in_place=in_place, memory=memory, partitions=partitions)
-    client = Client(place, embedded)
-    client._connection.connect()
-    return client
 
 
 _embedded: weakref.WeakSet[_forebay.Embedded] = weakref.WeakSet()

@@ -53,7 +53,7 @@ async fn read_on(client: Client, versions: Arc<Vec<ObjectVersion>>, tally: Arc<T
     let contents: Vec<_> = (0..OBJECTS).map(content).collect();
     while !tally.stop.load(Relaxed) {
         turn = turn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let object = if (turn >> 33) % 4 > 0 { 0 } else { (turn >> 40) % OBJECTS };
+        let object = if !(turn >> 33).is_multiple_of(4) { 0 } else { (turn >> 40) % OBJECTS };
         let start = (turn >> 20) % (BYTES - 65_536);
         let range = start as u64..start as u64 + 65_536;
         match client.read(client.operation(), &versions[object], range).await {

@@ -3,7 +3,7 @@
 //! Owns: the port, who may use it, statements and prepared statements between two calls, and what clients ask about the
 //! server and its tables. Never does: plan or run SQL itself (`forebay-sql` does), or keep rows.
 //!
-//! Start with [`FlightServer::start`]; [`service`](self) is what its calls mean.
+//! Start with [`FlightServer::start`]; what its calls mean stands in `service`.
 
 mod auth;
 mod incoming;

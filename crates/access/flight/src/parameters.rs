@@ -22,23 +22,20 @@ pub(crate) async fn read(stream: PeekableFlightDataStream) -> Result<Option<Para
     values(row).map(Some)
 }
 
-/// `$name` parameters by name when every column has one, else `$1`, `$2` by the columns' order.
+/// Columns named as `$name` parameters go by name; any others, `$1` and a client's own names among them, by their order.
 fn values(row: &RecordBatch) -> Result<ParamValues, Status> {
     let schema = row.schema();
-    let named = |name: &str| name.trim_start_matches('$').starts_with(|c: char| c.is_alphabetic() || c == '_');
-    let by_name = name_prefixed(schema.fields().iter().map(|field| field.name().as_str()))
-        && schema.fields().iter().all(|field| named(field.name()));
     let scalar = |ix: usize| ScalarValue::try_from_array(row.column(ix), 0).map_err(internal);
-    if by_name {
-        let named = schema.fields().iter().enumerate();
-        let values = named.map(|(ix, field)| Ok((field.name().trim_start_matches('$').to_string(), scalar(ix)?)));
+    let names: Option<Vec<&str>> = schema.fields().iter().map(|field| parameter_name(field.name())).collect();
+    if let Some(names) = names.filter(|names| !names.is_empty()) {
+        let values = names.iter().enumerate().map(|(ix, name)| Ok((name.to_string(), scalar(ix)?)));
         return Ok(ParamValues::from(values.collect::<Result<HashMap<_, _>, Status>>()?));
     }
     let values = (0..row.num_columns()).map(scalar).collect::<Result<Vec<_>, Status>>()?;
     Ok(ParamValues::from(values))
 }
 
-/// Only names that a client took from the statement begin with `$`; others are of its own making.
-fn name_prefixed<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
-    names.all(|name| name.starts_with('$'))
+/// `name` of `$name`; none of `$1`.
+fn parameter_name(column: &str) -> Option<&str> {
+    column.strip_prefix('$').filter(|name| !name.starts_with(|c: char| c.is_ascii_digit()))
 }
