@@ -1,0 +1,1 @@
+//! SQL on many machines, run by Apache Ballista.
