@@ -6,7 +6,8 @@
 //! Never does: files, mapping, threads, logs, clocks. Parts come and go as [`bytes::Bytes`]; long work comes as steps that
 //! the caller's threads run.
 //!
-//! Start with [`Builder`] (records to parts), [`Shard`] (parts to answers) and [`LayerBuilder`] (more speed for more bytes).
+//! Start with [`Builder`] (records to parts), [`Shard`] (parts to answers), [`LayerBuilder`] (more speed for more bytes)
+//! and [`SuffixStore`] (updates that are not compressed yet).
 
 mod base;
 mod bits;
@@ -21,6 +22,7 @@ mod query;
 mod record;
 mod sampling;
 mod shard;
+mod suffix;
 mod sync;
 
 pub use build::builder::{Builder, BuiltShard, INPUT_BYTES_MAX};
@@ -38,3 +40,5 @@ pub use query::predicate::Query;
 pub use record::output::Record;
 pub use sampling::QueryCounters;
 pub use shard::{Page, Shard, ShardInfo};
+pub use suffix::build::SuffixStoreBuilder;
+pub use suffix::store::SuffixStore;

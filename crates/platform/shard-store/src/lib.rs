@@ -10,5 +10,5 @@ mod update;
 pub use columns::{Column, ColumnKind, Columns, JsonKinds, JsonRecords, key_of_value};
 pub use log::{LocalLog, Log};
 pub use question::{Condition, Literal, Test};
-pub use store::{Batch, Building, Inspection, PartInspection, Sealer, Store};
+pub use store::{Batch, Building, Inspection, PartInspection, Sealer, Store, UpdateLimits};
 pub use update::Change;

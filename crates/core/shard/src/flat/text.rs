@@ -13,7 +13,7 @@ use crate::layers::set::{LayerInfo, LayerSet};
 use crate::layers::shape::{RATE_MAX, Shape, rate_place};
 use crate::model::alphabet::Meaning;
 use crate::psi::Place;
-use crate::query::interval;
+use crate::query::interval::Suffixes;
 
 /// Walks that go on side by side.
 const BATCH: usize = 24;
@@ -82,7 +82,7 @@ impl FlatText {
 
     fn rows(&self, pattern: &[u8]) -> Range<u32> {
         let mut symbols = Vec::with_capacity(pattern.len());
-        if self.base.alphabet.encode(pattern, &mut symbols) { interval::prefix(&self.base, &symbols) } else { 0..0 }
+        if self.base.alphabet.encode(pattern, &mut symbols) { self.base.prefix(&symbols) } else { 0..0 }
     }
 
     /// How often `pattern` occurs; the empty one nowhere.

@@ -18,7 +18,7 @@ use crate::model::key::Key;
 use crate::part;
 use crate::psi::Place;
 use crate::query::index::IndexWriter;
-use crate::query::interval;
+use crate::query::interval::Suffixes;
 use crate::record::blocks::{self, BLOCK_RECORDS};
 use crate::record::output::Record;
 use crate::record::plain;
@@ -295,7 +295,7 @@ impl LayerBuilder {
         while row < end {
             value_at(base, row, &mut bytes, &mut symbols);
             let null = symbols.first().is_some_and(|symbol| base.alphabet.meaning(*symbol) == Meaning::Null);
-            let group = interval::equal(base, attribute, &symbols);
+            let group = base.equal(attribute, &symbols);
             let last = group.end.clamp(row + 1, end);
             if !null {
                 records.clear();

@@ -2,8 +2,7 @@ use std::ops::{Bound, Range};
 
 use forebay_types::{Error, Result};
 
-use super::interval;
-use crate::base::Base;
+use super::interval::Suffixes;
 use crate::model::alphabet::Place;
 use crate::model::value::{Value, ValueType};
 
@@ -92,18 +91,18 @@ impl Query {
     }
 
     /// The rows of its attribute's column where it holds; `None` if it isn't decided by one interval.
-    pub(crate) fn rows(&self, base: &Base) -> Result<Option<Range<u32>>> {
+    pub(crate) fn rows(&self, base: &impl Suffixes) -> Result<Option<Range<u32>>> {
         if let Some(attribute) = self.attribute()
-            && attribute >= base.schema.attributes.len()
+            && attribute >= base.schema().attributes.len()
         {
             return Err(Error::invalid(format!(
                 "there is no attribute {attribute}; the shard has {}",
-                base.schema.attributes.len()
+                base.schema().attributes.len()
             )));
         }
-        let kind = |attribute: usize| base.schema.attributes[attribute].value_type;
+        let kind = |attribute: usize| base.schema().attributes[attribute].value_type;
         let strings = |attribute: usize, what: &str| {
-            let name = &base.schema.attributes[attribute].name;
+            let name = &base.schema().attributes[attribute].name;
             let message = || Error::invalid(format!("{what} searches strings; {name} is of type {:?}", kind(attribute)));
             kind(attribute).is_string().then_some(()).ok_or_else(message)
         };
@@ -111,11 +110,11 @@ impl Query {
             Self::Eq { attribute, value } => equal(base, *attribute, kind(*attribute), value).map(Some),
             Self::Prefix { attribute, prefix } => {
                 strings(*attribute, "a prefix")?;
-                let mut pattern = vec![base.alphabet.delimiter(*attribute)];
-                if !base.alphabet.encode(prefix, &mut pattern) {
+                let mut pattern = vec![base.alphabet().delimiter(*attribute)];
+                if !base.alphabet().encode(prefix, &mut pattern) {
                     return Ok(Some(0..0));
                 }
-                let rows = interval::prefix(base, &pattern);
+                let rows = base.prefix(&pattern);
                 // The empty prefix begins every string, and null is none.
                 Ok(Some(if prefix.is_empty() { rows.start..nulls(base, *attribute).min(rows.end) } else { rows }))
             }
@@ -127,7 +126,7 @@ impl Query {
             Self::Contains { attribute, .. } => strings(*attribute, "a substring").map(|()| None),
             Self::Regex { attribute, .. } => strings(*attribute, "a regular expression").map(|()| None),
             Self::All => Ok(Some({
-                let column = base.delimiter_column(0);
+                let column = base.column(base.alphabet().delimiter(0));
                 column.start..column.end()
             })),
             Self::And(_) => Ok(None),
@@ -135,42 +134,42 @@ impl Query {
     }
 }
 
-fn equal(base: &Base, attribute: usize, kind: ValueType, value: &Value) -> Result<Range<u32>> {
+fn equal(base: &impl Suffixes, attribute: usize, kind: ValueType, value: &Value) -> Result<Range<u32>> {
     let (mut bytes, mut symbols) = (Vec::new(), Vec::new());
     if !kind.encode(value, &mut bytes)? {
-        let Some(null) = base.alphabet.null() else { return Ok(0..0) };
-        return Ok(interval::prefix(base, &[base.alphabet.delimiter(attribute), null]));
+        let Some(null) = base.alphabet().null() else { return Ok(0..0) };
+        return Ok(base.prefix(&[base.alphabet().delimiter(attribute), null]));
     }
-    Ok(if base.alphabet.encode(&bytes, &mut symbols) { interval::equal(base, attribute, &symbols) } else { 0..0 })
+    Ok(if base.alphabet().encode(&bytes, &mut symbols) { base.equal(attribute, &symbols) } else { 0..0 })
 }
 
 /// The first row of the attribute's column that is null, or the column's end.
-fn nulls(base: &Base, attribute: usize) -> u32 {
-    match base.alphabet.null() {
-        Some(null) => interval::lower(base, &[base.alphabet.delimiter(attribute), null]),
-        None => base.delimiter_column(attribute).end(),
+fn nulls(base: &impl Suffixes, attribute: usize) -> u32 {
+    match base.alphabet().null() {
+        Some(null) => base.lower(&[base.alphabet().delimiter(attribute), null]),
+        None => base.column(base.alphabet().delimiter(attribute)).end(),
     }
 }
 
-fn range(base: &Base, attribute: usize, kind: ValueType, from: &Bound<Value>, to: &Bound<Value>) -> Result<Range<u32>> {
-    let column = base.delimiter_column(attribute);
+fn range(base: &impl Suffixes, attribute: usize, kind: ValueType, from: &Bound<Value>, to: &Bound<Value>) -> Result<Range<u32>> {
+    let column = base.column(base.alphabet().delimiter(attribute));
     // The rows of the values at a bound: empty, at the right place, if there are none.
     let at = |value: &Value| -> Result<Range<u32>> {
         let (mut bytes, mut symbols) = (Vec::new(), Vec::new());
         if !kind.encode(value, &mut bytes)? {
             return Err(Error::invalid("a range can't end at null"));
         }
-        symbols.push(base.alphabet.delimiter(attribute));
-        let row = match base.alphabet.encode_bound(&bytes, &mut symbols) {
+        symbols.push(base.alphabet().delimiter(attribute));
+        let row = match base.alphabet().encode_bound(&bytes, &mut symbols) {
             Place::At => {
-                let equal = interval::equal(base, attribute, &symbols[1..]);
+                let equal = base.equal(attribute, &symbols[1..]);
                 if !equal.is_empty() {
                     return Ok(equal);
                 }
-                interval::lower(base, &symbols)
+                base.lower(&symbols)
             }
-            Place::Before => interval::lower(base, &symbols),
-            Place::After => interval::upper(base, &symbols),
+            Place::Before => base.lower(&symbols),
+            Place::After => base.upper(&symbols),
         };
         Ok(row..row)
     };

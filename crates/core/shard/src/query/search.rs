@@ -5,7 +5,7 @@ use std::ops::Range;
 use forebay_types::Result;
 
 use super::chains;
-use super::interval;
+use super::interval::Suffixes;
 use super::locate;
 use super::predicate::Query;
 use super::regex::Expression;
@@ -69,7 +69,7 @@ impl Searcher<'_> {
         if !self.base.alphabet.encode(bytes, &mut symbols) {
             return Vec::new();
         }
-        let rows = interval::prefix(self.base, &symbols);
+        let rows = self.base.prefix(&symbols);
         self.sampler.substring(rows.len() as u64);
         let mut records = Vec::new();
         locate::anywhere(self.base, self.set, rows, |_, found| {
@@ -169,6 +169,6 @@ impl Searcher<'_> {
 }
 
 /// Whether `value` has `bytes` somewhere.
-fn find(value: &[u8], bytes: &[u8]) -> bool {
+pub(crate) fn find(value: &[u8], bytes: &[u8]) -> bool {
     bytes.is_empty() || value.windows(bytes.len()).any(|window| window == bytes)
 }

@@ -71,6 +71,7 @@ fn build(shard: &Shard, ids: &[LayerId]) -> Vec<bytes::Bytes> {
 }
 
 fn check_all_settings(model: &Model, keys: &[Key], queries: &[Query]) {
+    model.check_suffixes(keys, queries);
     let built = model.build(0.0);
     let shard = Shard::open(built.base.clone(), built.layers.into_iter().map(|(_, part)| part)).unwrap();
     model.check(&shard, keys, queries);

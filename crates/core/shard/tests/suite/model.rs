@@ -1,9 +1,9 @@
 //! The oracle: records in a map, queries by looking at each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use forebay_shard::{Builder, BuiltShard, Key, Query, Schema, Shard, Value};
+use forebay_shard::{Builder, BuiltShard, Key, Query, Record, Schema, Shard, SuffixStore, SuffixStoreBuilder, Value};
 
 pub struct Model {
     pub schema: Schema,
@@ -51,6 +51,53 @@ impl Model {
                 }
             }
             assert_eq!(paged, expected, "{query:?} by pages");
+        }
+    }
+}
+
+impl Model {
+    /// The same of an uncompressed suffix array, in which the keys without a record are deleted.
+    pub fn check_suffixes(&self, keys: &[Key], queries: &[Query]) {
+        let all: BTreeSet<&Key> = keys.iter().chain(self.records.keys()).collect();
+        let mut builder = SuffixStoreBuilder::new(self.schema.clone()).unwrap();
+        for key in &all {
+            match self.records.get(key) {
+                Some(values) => builder.put(key, values).unwrap(),
+                None => builder.delete(key).unwrap(),
+            }
+        }
+        let store = builder.finish().unwrap();
+        self.check_store(&all, &store, queries);
+        // Copied record by record, it is the same.
+        let (mut copy, mut record) = (SuffixStoreBuilder::new(self.schema.clone()).unwrap(), Record::new());
+        for place in 0..store.len() {
+            if store.read(place, None, &mut record) {
+                copy.put_record(store.key(place), &record).unwrap();
+            } else {
+                copy.delete(store.key(place)).unwrap();
+            }
+        }
+        self.check_store(&all, &copy.finish().unwrap(), queries);
+    }
+
+    fn check_store(&self, all: &BTreeSet<&Key>, store: &SuffixStore, queries: &[Query]) {
+        let mut record = Record::new();
+        assert_eq!(store.len(), all.len());
+        for (place, key) in all.iter().enumerate() {
+            assert_eq!(store.find(key), Some(place));
+            for columns in [None, Some(&[3, 1][..])] {
+                let there = store.read(place, columns, &mut record);
+                let values = there.then(|| record.values(&self.schema, columns).unwrap());
+                let expected = self.records.get(key).map(|values| match columns {
+                    None => values.clone(),
+                    Some(columns) => columns.iter().map(|column| values[*column].clone()).collect(),
+                });
+                assert_eq!(values, expected, "{key:?}");
+            }
+        }
+        for query in queries {
+            let found: Vec<Key> = store.search(query).unwrap().into_iter().cloned().collect();
+            assert_eq!(found, self.search(query), "{query:?}");
         }
     }
 }

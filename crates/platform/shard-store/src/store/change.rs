@@ -1,17 +1,10 @@
 use std::sync::Arc;
 
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, ResultExt};
 
 use super::Store;
 use crate::log::Log;
 use crate::update::{Change, LogStore};
-
-/// Updates in memory above which a change waits for the merge.
-const PENDING_BYTES_MAX: usize = 64 << 20;
-/// A merge rewrites the shard, so it waits until there is this much of it to do.
-const MERGE_SHARE: f64 = 0.125;
-/// And for at least this much.
-const MERGE_BYTES_MIN: usize = 4 << 20;
 
 impl Store {
     /// Makes changes durable and visible, all of them together. When it returns they survive this process; of two changes
@@ -35,8 +28,10 @@ impl Store {
             }
             change.encode(&mut entry);
         }
-        if self.view.load().pending().1 > PENDING_BYTES_MAX {
-            self.merge()?;
+        if self.view.load().pending().1 > writer.limits.pending_bytes {
+            let room = || self.view.load().pending().1 <= writer.limits.pending_bytes;
+            let context = || format!("{}: changes wait for a merge, which fails", self.path.display());
+            writer.merging.wait_until(room).context(context)?;
         }
         let number = {
             // From the log to the view in one piece, so that a merge between the two can't miss it.
@@ -52,13 +47,24 @@ impl Store {
             number
         };
         tracing::trace!(number, "updates are durable");
+        if self.wants_gather() {
+            writer.gathered.wake();
+        }
+        if self.wants_merge() {
+            writer.merging.wake();
+        }
         Ok(())
     }
 
+    /// Whether there are so many updates that a suffix array is worth the work.
+    pub(super) fn wants_gather(&self) -> bool {
+        self.writer.as_ref().is_some_and(|writer| self.view.load().logged().1 > writer.limits.gather_bytes)
+    }
+
     /// Whether so much was updated that compressing it is worth the work.
-    pub fn wants_merge(&self) -> bool {
+    pub(super) fn wants_merge(&self) -> bool {
         let view = self.view.load();
-        let input: u64 = view.shards.iter().map(|mapped| mapped.shard.info().input_bytes).sum();
-        view.pending().1 as f64 > (input as f64 * MERGE_SHARE).clamp(MERGE_BYTES_MIN as f64, PENDING_BYTES_MAX as f64)
+        let input = view.shards.iter().map(|mapped| mapped.shard.info().input_bytes).sum();
+        self.writer.as_ref().is_some_and(|writer| view.pending().1 > writer.limits.merge_from(input))
     }
 }

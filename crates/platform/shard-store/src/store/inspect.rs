@@ -50,10 +50,8 @@ impl Inspection {
 impl Store {
     /// Bytes by part.
     pub fn inspect(&self) -> Result<Inspection> {
-        let manifest = match &self.writer {
-            Some(writer) => writer.manifest.lock().clone(),
-            None => Manifest::read(&self.path)?,
-        };
+        // As it is on disk: a merge that goes on holds the other one.
+        let manifest = Manifest::read(&self.path)?;
         let view = self.view.load_full();
         let infos = view.shards.iter().map(|mapped| mapped.shard.info());
         let (records, input_bytes) =

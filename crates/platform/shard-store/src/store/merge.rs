@@ -1,73 +1,75 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use forebay_shard::Key;
+use forebay_shard::Record;
 use forebay_types::{Result, ResultExt};
 
 use super::build::Parts;
-use super::open::open_shard;
-use super::{Store, View};
+use super::bulk::newest;
+use super::open::{open_shard, remove_unnamed};
+use super::{Mapped, Store, View};
 use crate::folder::{Manifest, step};
 use crate::log::Log;
-use crate::update::LogStore;
 
 impl Store {
     /// Compresses all updates so far into the shard. Questions and changes go on meanwhile.
     pub fn merge(&self) -> Result<()> {
         let writer = self.writer()?;
         let mut manifest = writer.manifest.lock();
-        // Every update below the cut is in the view, and none at or above it.
-        let (cut, view) = {
-            let _alone = writer.publishing.write();
-            (writer.log.roll()?, self.view.load_full())
-        };
-        let updates = view.updates();
-        if updates.is_empty() {
+        let cut = self.gather()?;
+        // Later updates may have come into a suffix array since. They are compressed as well, and stay in the log too.
+        let view = self.view.load_full();
+        if view.suffixes.is_empty() {
             return Ok(());
         }
         let mut next = manifest.clone();
-        let shards = self.rewrite(&view, &updates, &mut next)?;
+        let shards = self.rewrite(&view, &mut next).inspect_err(|_| {
+            // What was written of it is of no use to anyone; the updates stay where they are.
+            if let Err(error) = remove_unnamed(&self.path, &manifest) {
+                tracing::warn!(%error, "what an unfinished merge wrote could not be removed");
+            }
+        })?;
         let old: Vec<String> = manifest.files().map(|file| file.file.clone()).collect();
         next.log_from = cut;
         step();
         next.write(&self.path)?;
         *manifest = next;
         self.view.rcu(|now| {
-            let mut merged = View { shards: shards.clone(), ..View::default() };
-            now.runs.iter().map(|run| run.from(cut)).filter(|run| !run.is_empty()).for_each(|run| merged.push(run));
-            Arc::new(merged)
+            let mut next = View { shards: shards.clone(), ..(**now).clone() };
+            next.suffixes.retain(|store| !view.suffixes.iter().any(|merged| Arc::ptr_eq(merged, store)));
+            Arc::new(next)
         });
         self.remove(old, &manifest);
         step();
         writer.log.forget(cut)
     }
 
-    /// Writes new compressed shards of what the view has; the old ones stay.
-    fn rewrite(&self, view: &View, updates: &LogStore, manifest: &mut Manifest) -> Result<Vec<Arc<super::Mapped>>> {
+    /// Writes new compressed shards of what the view has, but for the updates that are not in a suffix array yet; the old
+    /// ones stay.
+    fn rewrite(&self, view: &View, manifest: &mut Manifest) -> Result<Vec<Arc<Mapped>>> {
         let columns = self.records()?.clone();
         let attributes = columns.attributes().count();
         let mut parts = Parts::new(columns, manifest.size)?;
-        let mut pending = updates.iter().filter_map(|(key, update)| Some((key, update.values?))).peekable();
-        let mut empty = true;
+        let mut updates = newest(&view.suffixes).into_iter().peekable();
+        let mut updated = Record::new();
         for (place, mapped) in view.shards.iter().enumerate() {
-            let later = &view.shards[place + 1..];
             mapped.shard.scan(None, |key, record| {
                 // In the order of keys as far as they come in it: then nothing has to be sorted again.
-                while let Some((before, values)) = pending.next_if(|(before, _)| **before < key) {
-                    parts.push(before, values, &self.path, manifest)?;
-                    empty = false;
+                while let Some((store, at)) = updates.next_if(|(store, at)| *store.key(*at) < key) {
+                    if store.read(at, None, &mut updated) {
+                        parts.push_encoded(store.key(at), &values(&updated, attributes), &self.path, manifest)?;
+                    }
                 }
-                let hidden = updates.get(&key).is_some() || later.iter().any(|later| has(&later.shard, &key));
-                if !hidden {
-                    let values: Vec<Option<&[u8]>> = (0..attributes).map(|index| record.bytes(index)).collect();
-                    parts.push_encoded(&key, &values, &self.path, manifest)?;
-                    empty = false;
+                if !view.suffixes_hide(place, &key) {
+                    parts.push_encoded(&key, &values(record, attributes), &self.path, manifest)?;
                 }
                 Ok(true)
             })?;
         }
-        for (key, values) in pending {
-            parts.push(key, values, &self.path, manifest)?;
+        for (store, at) in updates {
+            if store.read(at, None, &mut updated) {
+                parts.push_encoded(store.key(at), &values(&updated, attributes), &self.path, manifest)?;
+            }
         }
         parts.finish_shard(&self.path, manifest)?;
         manifest.shards = std::mem::take(&mut parts.files);
@@ -88,9 +90,6 @@ impl Store {
     }
 }
 
-/// Whether a compressed shard has a record of a key.
-pub(super) fn has(shard: &forebay_shard::Shard, key: &Key) -> bool {
-    let mut record = forebay_shard::Record::new();
-    // No columns are read, so no values are.
-    shard.get_into(key, Some(&[]), &mut record).unwrap_or(false)
+fn values(record: &Record, attributes: usize) -> Vec<Option<&[u8]>> {
+    (0..attributes).map(|index| record.bytes(index)).collect()
 }

@@ -1,10 +1,13 @@
 //! One shard's folder, opened: questions are answered from a view that changes replace as a whole.
 
 mod answer;
+mod background;
 mod build;
+mod bulk;
 mod change;
 mod fill;
 mod inspect;
+mod limits;
 mod merge;
 mod open;
 mod read;
@@ -15,6 +18,7 @@ mod tune;
 mod view;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use forebay_types::{Error, Result};
@@ -24,7 +28,10 @@ pub use answer::Batch;
 pub use build::Building;
 pub use fill::Sealer;
 pub use inspect::{Inspection, PartInspection};
+pub use limits::UpdateLimits;
 pub(crate) use view::{Mapped, View};
+
+use background::{Background, Signal};
 
 use crate::columns::Columns;
 use crate::folder::{FolderLock, Manifest};
@@ -32,14 +39,18 @@ use crate::log::LocalLog;
 
 /// A shard in a folder. Any number of threads may ask it, also while layers come and go and records are put.
 ///
-/// Readers never wait for a lock: each question is answered from the [`View`] that it found when it began.
+/// Readers never wait for a lock: each question is answered from the [`View`] that it found when it began. Updates go from
+/// the log to a suffix array to the compressed shard by themselves; when the store is dropped, what has begun of that is
+/// finished, and the rest goes on when it is opened the next time.
 pub struct Store {
+    /// What gathers and merges updates; in the handles of these threads themselves there is none.
+    background: Vec<Background>,
     path: PathBuf,
     /// None for flat text.
     columns: Option<Columns>,
-    view: ArcSwap<View>,
+    view: Arc<ArcSwap<View>>,
     /// What a change needs; nothing when it was opened to be read only.
-    writer: Option<Writer>,
+    writer: Option<Arc<Writer>>,
 }
 
 /// The right to change the folder, and what it takes.
@@ -47,8 +58,13 @@ struct Writer {
     log: LocalLog,
     /// The manifest as it is on disk; held while a change is carried out.
     manifest: Mutex<Manifest>,
+    /// Held while updates are put into a suffix array; after that of the manifest.
+    gathering: Mutex<()>,
     /// Shared by those who put updates into the log and the view; held alone to cut the log at a place that the view has.
     publishing: RwLock<()>,
+    limits: UpdateLimits,
+    gathered: Arc<Signal>,
+    merging: Arc<Signal>,
     _lock: FolderLock,
 }
 
@@ -71,6 +87,6 @@ impl Store {
     }
 
     fn writer(&self) -> Result<&Writer> {
-        self.writer.as_ref().ok_or_else(|| Error::internal(format!("{} was opened to be read only", self.path.display())))
+        self.writer.as_deref().ok_or_else(|| Error::internal(format!("{} was opened to be read only", self.path.display())))
     }
 }

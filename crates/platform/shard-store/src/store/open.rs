@@ -7,8 +7,9 @@ use forebay_shard::Shard;
 use forebay_types::{Error, ErrorKind, Result, ResultExt};
 use parking_lot::{Mutex, RwLock};
 
+use super::background::Background;
 use super::text::open_text;
-use super::{Mapped, Store, View, Writer};
+use super::{Mapped, Store, UpdateLimits, View, Writer};
 use crate::folder::{FileEntry, FolderLock, MANIFEST, Manifest, ShardFiles, map};
 use crate::log::{LocalLog, Log};
 use crate::update::{Change, LogStore};
@@ -24,8 +25,9 @@ impl Store {
             let manifest = Manifest::read(path)?;
             match read(path, &manifest) {
                 Ok(view) => {
-                    let view = ArcSwap::from_pointee(view);
-                    return Ok(Self { path: path.to_path_buf(), columns: manifest.columns, view, writer: None });
+                    let view = Arc::new(ArcSwap::from_pointee(view));
+                    let path = path.to_path_buf();
+                    return Ok(Self { background: Vec::new(), path, columns: manifest.columns, view, writer: None });
                 }
                 // A change went on meanwhile: files that it replaced are gone, and the new manifest doesn't name them.
                 Err(error) if attempt < ATTEMPTS && Manifest::read(path).is_ok_and(|now| now != manifest) => {
@@ -39,23 +41,57 @@ impl Store {
 
     /// Opens a shard to change it as well: one process at a time.
     pub fn open_to_change(path: &Path) -> Result<Self> {
+        Self::open_to_change_with(path, UpdateLimits::default())
+    }
+
+    /// The same with limits of one's own for updates.
+    pub fn open_to_change_with(path: &Path, limits: UpdateLimits) -> Result<Self> {
         // What is no shard gets no lock file.
         Manifest::read(path)?;
         let lock = FolderLock::take(path)?;
         let manifest = Manifest::read(path)?;
-        clean(path, &manifest)?;
+        remove_unnamed(path, &manifest)?;
         let log = LocalLog::open(path, manifest.log_from)?;
+        // Parts whose updates are compressed by now.
+        log.forget(manifest.log_from)?;
         let view = read(path, &manifest)?;
-        Ok(Self {
-            path: path.to_path_buf(),
-            columns: manifest.columns.clone(),
-            view: ArcSwap::from_pointee(view),
-            writer: Some(Writer { log, manifest: Mutex::new(manifest), publishing: RwLock::new(()), _lock: lock }),
-        })
+        let columns = manifest.columns.clone();
+        let (gathered, merging) = (Arc::default(), Arc::default());
+        let (manifest, gathering, publishing) = (Mutex::new(manifest), Mutex::new(()), RwLock::new(()));
+        let writer = Writer { log, manifest, gathering, publishing, limits, gathered, merging, _lock: lock };
+        let view = Arc::new(ArcSwap::from_pointee(view));
+        let mut store = Self { background: Vec::new(), path: path.to_path_buf(), columns, view, writer: Some(Arc::new(writer)) };
+        if !store.is_text() {
+            store.start_background()?;
+        }
+        Ok(store)
     }
 
-    /// Ends it; what was put is durable already.
+    fn start_background(&mut self) -> Result<()> {
+        let writer = self.writer()?;
+        let (gathered, merging) = (writer.gathered.clone(), writer.merging.clone());
+        let gather = |store: &Self| store.gather().map(drop);
+        self.background = vec![
+            Background::start("shard-gather", gathered, self.handle(), Self::wants_gather, gather)?,
+            Background::start("shard-merge", merging, self.handle(), Self::wants_merge, Self::merge)?,
+        ];
+        Ok(())
+    }
+
+    /// The same store for a thread of its own.
+    fn handle(&self) -> Self {
+        Self {
+            background: Vec::new(),
+            path: self.path.clone(),
+            columns: self.columns.clone(),
+            view: self.view.clone(),
+            writer: self.writer.clone(),
+        }
+    }
+
+    /// Ends it: waits for a merge that has begun. What was put is durable already, and is merged another time.
     pub fn close(self) -> Result<()> {
+        drop(self);
         Ok(())
     }
 }
@@ -108,8 +144,8 @@ pub(super) fn map_part(folder: &Path, entry: &FileEntry) -> Result<Bytes> {
     Ok(mapped)
 }
 
-/// Removes what a process that died left behind: files that the manifest doesn't name.
-fn clean(path: &Path, manifest: &Manifest) -> Result<()> {
+/// Removes what a process that died, or a change that failed, left behind: files that the manifest doesn't name.
+pub(super) fn remove_unnamed(path: &Path, manifest: &Manifest) -> Result<()> {
     for entry in std::fs::read_dir(path).context(|| path.display())? {
         let entry = entry.context(|| path.display())?;
         let name = entry.file_name();
@@ -120,6 +156,5 @@ fn clean(path: &Path, manifest: &Manifest) -> Result<()> {
             tracing::info!(path = %entry.path().display(), "a file that an unfinished change left was removed");
         }
     }
-    // Parts of the log whose updates are compressed by now.
-    LocalLog::open(path, manifest.log_from)?.forget(manifest.log_from)
+    Ok(())
 }

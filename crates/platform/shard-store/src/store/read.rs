@@ -1,10 +1,9 @@
 use std::collections::BTreeSet;
 
-use forebay_shard::{Key, Query, Record, Value};
+use forebay_shard::{Key, Query, Value};
 use forebay_types::{Result, ResultExt};
 use serde_json::Value as Json;
 
-use super::merge::has;
 use super::{Store, View};
 use crate::columns::ColumnKind;
 use crate::question::Condition;
@@ -13,20 +12,7 @@ use crate::update::Matcher;
 impl Store {
     /// The values of a record: all attributes, or those at `columns`.
     pub fn get(&self, key: &Key, columns: Option<&[usize]>) -> Result<Option<Vec<Value>>> {
-        let view = self.view.load();
-        if let Some(update) = view.updated(key) {
-            return Ok(update.values.map(|values| match columns {
-                None => values.to_vec(),
-                Some(columns) => columns.iter().map(|&column| values[column].clone()).collect(),
-            }));
-        }
-        let mut record = Record::new();
-        for mapped in view.shards.iter().rev() {
-            if mapped.shard.get_into(key, columns, &mut record).context(|| self.path.display())? {
-                return record.values(mapped.shard.schema(), columns).map(Some).context(|| self.path.display());
-            }
-        }
-        Ok(None)
+        self.view.load().get(key, columns).context(|| self.path.display())
     }
 
     /// A record as a JSON object: the columns asked for by name, or all.
@@ -74,7 +60,8 @@ impl Store {
 
     fn has_negative_keys(&self) -> Result<bool> {
         let (view, last) = (self.view.load(), Key::U64(i64::MAX as u64));
-        let mut found = view.runs.iter().any(|run| run.iter().next_back().is_some_and(|(key, _)| *key > last));
+        let mut found = view.runs.iter().any(|run| run.iter().next_back().is_some_and(|(key, _)| *key > last))
+            || view.suffixes.iter().any(|store| !store.is_empty() && *store.key(store.len() - 1) > last);
         for mapped in &view.shards {
             mapped.shard.scan(Some(&last), |_, _| {
                 found = true;
@@ -87,7 +74,7 @@ impl Store {
     /// The same for a query that is prepared.
     pub fn search_query(&self, query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
         let view = self.view.load();
-        if let ([mapped], []) = (&view.shards[..], &view.runs[..]) {
+        if let Some(mapped) = view.only_shard() {
             let page = mapped.shard.search(query, limit, after).context(|| self.path.display())?;
             return Ok(page.keys.iter().collect());
         }
@@ -99,11 +86,15 @@ impl Store {
         let mut found = BTreeSet::new();
         for run in &view.runs {
             for (key, update) in run.iter() {
-                let newest = || view.updated(key).is_some_and(|newest| newest.number == update.number);
+                let newest = || view.newest(key).is_some_and(|newest| newest.number == update.number);
                 if update.values.is_some_and(|values| matcher.matches(values)) && newest() {
                     found.insert(key.clone());
                 }
             }
+        }
+        for (place, store) in view.suffixes.iter().enumerate() {
+            let keys = store.search(query).context(|| self.path.display())?.into_iter();
+            found.extend(keys.filter(|key| !view.hides_in_suffixes(place, key)).cloned());
         }
         for (place, mapped) in view.shards.iter().enumerate() {
             let mut from = after.cloned();
@@ -112,9 +103,7 @@ impl Store {
             loop {
                 let page = mapped.shard.search(query, limit, from.as_ref()).context(|| self.path.display())?;
                 for key in page.keys.iter() {
-                    let hidden =
-                        view.updated(&key).is_some() || view.shards[place + 1..].iter().any(|later| has(&later.shard, &key));
-                    if !hidden {
+                    if !view.hides_in_shard(place, &key) {
                         found.insert(key);
                         kept += 1;
                     }
@@ -143,9 +132,9 @@ impl Store {
     /// The same for a query that is prepared.
     pub fn count_query(&self, query: &Query) -> Result<u64> {
         let view = self.view.load();
-        match (&view.shards[..], &view.runs[..]) {
-            ([mapped], []) => mapped.shard.count(query).context(|| self.path.display()),
-            _ => self.search_view(&view, query, None, None).map(|keys| keys.len() as u64),
+        match view.only_shard() {
+            Some(mapped) => mapped.shard.count(query).context(|| self.path.display()),
+            None => self.search_view(&view, query, None, None).map(|keys| keys.len() as u64),
         }
     }
 }

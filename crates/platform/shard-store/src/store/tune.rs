@@ -8,7 +8,7 @@ use forebay_shard::{LayerId, LayerInfo, Shard};
 use forebay_types::{Error, Result, ResultExt};
 
 use super::build::write_part;
-use super::{Mapped, Store};
+use super::{Mapped, Store, View};
 use crate::folder::{FileEntry, Manifest, map, step};
 
 impl Store {
@@ -21,53 +21,58 @@ impl Store {
 
     /// The same with so many threads.
     pub fn tune_with(&self, size: f64, threads: usize) -> Result<()> {
-        let writer = self.writer()?;
-        let mut manifest = writer.manifest.lock();
-        let view = self.view.load_full();
-        let before = manifest.clone();
-        if let Some(text) = &view.text {
-            self.tune_text(text, size, threads, &mut manifest)?;
-        }
-        for (place, mapped) in view.shards.iter().enumerate() {
-            let wanted: BTreeSet<LayerId> = mapped.shard.dial(size, &mapped.shard.counters()).into_iter().collect();
-            let there: BTreeSet<LayerId> = mapped.shard.layers().iter().map(|layer| layer.id).collect();
-            let gone: Vec<LayerId> = there.difference(&wanted).copied().collect();
-            drop_from(mapped, place, &gone, &mut manifest);
-            let missing: Vec<LayerId> = wanted.difference(&there).copied().collect();
-            // One pass makes them all, but the memory that it takes is that of the layers.
-            self.add_to(mapped, place, &missing, threads, &mut manifest)?;
-        }
-        manifest.size = size;
-        self.publish(before, &mut manifest)
+        self.change_layers(|manifest, view| {
+            manifest.size = size;
+            if let Some(text) = &view.text {
+                return self.tune_text(text, size, threads, manifest);
+            }
+            let mut missing = Vec::new();
+            for (place, mapped) in view.shards.iter().enumerate() {
+                let wanted: BTreeSet<LayerId> = mapped.shard.dial(size, &mapped.shard.counters()).into_iter().collect();
+                let there: BTreeSet<LayerId> = mapped.shard.layers().iter().map(|layer| layer.id).collect();
+                drop_from(mapped, place, &there.difference(&wanted).copied().collect::<Vec<_>>(), manifest);
+                missing.push(wanted.difference(&there).copied().collect::<Vec<_>>());
+            }
+            for ((place, mapped), missing) in view.shards.iter().enumerate().zip(&missing) {
+                // One pass makes them all, but the memory that it takes is that of the layers.
+                self.add_to(mapped, place, missing, threads, manifest)?;
+            }
+            Ok(())
+        })
     }
 
     /// Builds layers with so many threads in one pass over the records, and adds them.
     pub fn add_layers(&self, ids: &[LayerId], threads: usize) -> Result<()> {
-        let mut manifest = self.writer()?.manifest.lock();
-        let before = manifest.clone();
-        for (place, mapped) in self.view.load_full().shards.iter().enumerate() {
-            self.add_to(mapped, place, ids, threads, &mut manifest)?;
-        }
-        self.publish(before, &mut manifest)
+        self.change_layers(|manifest, view| {
+            let mut shards = view.shards.iter().enumerate();
+            shards.try_for_each(|(place, mapped)| self.add_to(mapped, place, ids, threads, manifest))
+        })
     }
 
     /// Drops layers: at once for questions that begin from here on, then in the folder. Says how long the first took.
     pub fn drop_layers(&self, ids: &[LayerId]) -> Result<Duration> {
-        let mut manifest = self.writer()?.manifest.lock();
-        let before = manifest.clone();
-        let view = self.view.load_full();
-        let started = Instant::now();
-        for (place, mapped) in view.shards.iter().enumerate() {
-            drop_from(mapped, place, ids, &mut manifest);
-        }
-        let dropped = started.elapsed();
-        self.publish(before, &mut manifest)?;
+        let mut dropped = Duration::ZERO;
+        self.change_layers(|manifest, view| {
+            let started = Instant::now();
+            view.shards.iter().enumerate().for_each(|(place, mapped)| drop_from(mapped, place, ids, manifest));
+            dropped = started.elapsed();
+            Ok(())
+        })?;
         Ok(dropped)
     }
 
     /// The layers that are there, of all compressed shards.
     pub fn layers(&self) -> Vec<LayerInfo> {
         self.view.load().shards.iter().flat_map(|mapped| mapped.shard.layers()).collect()
+    }
+
+    /// Changes layers, then the manifest. If the change fails, what was done of it stays, so that what answers questions is
+    /// what the folder has.
+    fn change_layers(&self, change: impl FnOnce(&mut Manifest, &View) -> Result<()>) -> Result<()> {
+        let mut manifest = self.writer()?.manifest.lock();
+        let before = manifest.clone();
+        let outcome = change(&mut manifest, &self.view.load_full());
+        self.publish(before, &mut manifest).and(outcome)
     }
 
     fn publish(&self, before: Manifest, manifest: &mut Manifest) -> Result<()> {
@@ -101,17 +106,17 @@ impl Store {
     /// Writes a slice that questions have filled, and lets it take the place of what was filled. False while values are
     /// missing.
     pub(super) fn seal(&self, id: LayerId) -> Result<bool> {
-        let mut manifest = self.writer()?.manifest.lock();
-        let before = manifest.clone();
         let mut sealed = false;
-        for (place, mapped) in self.view.load_full().shards.iter().enumerate() {
-            let Some(bytes) = mapped.shard.seal(id) else { continue };
-            let entry = write_part(&self.path, manifest.name("layer") + &format!("-{id}"), &bytes)?;
-            mapped.shard.add_layer(map(&self.path.join(&entry.file))?)?;
-            manifest.shards[place].layers.push(entry);
-            sealed = true;
-        }
-        self.publish(before, &mut manifest)?;
+        self.change_layers(|manifest, view| {
+            for (place, mapped) in view.shards.iter().enumerate() {
+                let Some(bytes) = mapped.shard.seal(id) else { continue };
+                let entry = write_part(&self.path, manifest.name("layer") + &format!("-{id}"), &bytes)?;
+                mapped.shard.add_layer(map(&self.path.join(&entry.file))?)?;
+                manifest.shards[place].layers.push(entry);
+                sealed = true;
+            }
+            Ok(())
+        })?;
         Ok(sealed)
     }
 }

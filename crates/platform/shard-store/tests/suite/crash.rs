@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use forebay_shard::{Key, Value};
-use forebay_shard_store::{Change, Store};
+use forebay_shard_store::{Change, Store, UpdateLimits};
 use rand::Rng;
 
 use crate::support::{build, check, random, records, values};
@@ -22,13 +22,14 @@ fn put(seed: u64, key: u64) -> Vec<Value> {
 fn writer() {
     let (Ok(folder), Ok(seed)) = (std::env::var(FOLDER), std::env::var(SEED)) else { return };
     let seed: u64 = seed.parse().unwrap();
-    let store = std::sync::Arc::new(Store::open_to_change(std::path::Path::new(&folder)).unwrap());
-    let merging = store.clone();
+    // Updates are gathered and merged all the time.
+    let limits = UpdateLimits { gather_bytes: 256, merge_bytes: 1 << 10, pending_bytes: 8 << 10 };
+    let store = std::sync::Arc::new(Store::open_to_change_with(std::path::Path::new(&folder), limits).unwrap());
+    let tuning = store.clone();
     std::thread::spawn(move || {
         let mut random = random(seed);
         loop {
-            merging.merge().unwrap();
-            merging.tune_with(random.random_range(0.4..2.0), 1).unwrap();
+            tuning.tune_with(random.random_range(0.4..2.0), 1).unwrap();
         }
     });
     for key in 0.. {

@@ -1,6 +1,7 @@
 //! Shards on disk: real files, killed processes, damaged bytes, readers beside writers.
 #![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
 
+mod background;
 mod beside;
 mod crash;
 mod damage;
