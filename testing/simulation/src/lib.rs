@@ -23,6 +23,9 @@ pub use compare::{NAMES, Row, WAYS, chart, compare, csv, named, way};
 pub use decide::Leading;
 pub use figures::figures;
 pub use metrics::Outcome;
-pub use mixapart::{FACEBOOK_BINS, MixApartOutcome, MixApartSettings, Sustained, mixapart, sustained};
+pub use mixapart::{
+    FACEBOOK_BINS, MIXAPART_BARS, MixApartBar, MixApartBatch, MixApartJob, MixApartOutcome, MixApartSettings, Sustained,
+    mixapart, mixapart_bars, mixapart_batch, sustained,
+};
 pub use scenario::{Scenario, Way, Workload};
 pub use workload::{Micros, Query, Recorded, Synthetic};

@@ -6,8 +6,8 @@ use forebay_scheduling::{
 };
 use forebay_types::{PAGE_BYTES, PageRun, SegmentId, WorkerId};
 
-use super::bins;
-use super::outcome::MixApartOutcome;
+use super::jobs::MixApartJob;
+use super::measures::Measures;
 use super::settings::MixApartSettings;
 use crate::random::Random;
 use crate::workload::Micros;
@@ -22,16 +22,21 @@ enum Event {
 
 /// A job that is not done. Its tasks read one range each, numbered from `first_range` on.
 struct Job {
+    number: usize,
     arrived: Micros,
+    task_time: Micros,
     left: u64,
     first_range: u64,
 }
 
-/// Workers with slots, one link to shared storage that serves transfers in the order in which they were started, jobs
-/// that arrive by a Poisson process, and tasks that compute for their time once their input is there. Workers copy
-/// from each other in no time: their links are taken to be far wider than that of shared storage.
-pub(super) struct Engine<'a> {
+/// Workers with slots, one link to shared storage that serves transfers in the order in which they were started, and tasks
+/// that compute for their time once their input is there. Workers copy from each other in no time: their links are taken
+/// to be far wider than that of shared storage.
+pub(super) struct Engine<'a, Jobs> {
     settings: &'a MixApartSettings,
+    /// Jobs to come, in the order of their arrival.
+    to_come: Jobs,
+    next: Option<MixApartJob>,
     schedule: Schedule,
     events: BinaryHeap<Reverse<(Micros, u64, Event)>>,
     events_made: u64,
@@ -48,21 +53,9 @@ pub(super) struct Engine<'a> {
     measures: Measures,
 }
 
-#[derive(Default)]
-struct Measures {
-    arrived: u64,
-    done: u64,
-    computing: f64,
-    holding: f64,
-    link: Micros,
-    near: u64,
-    started: u64,
-    jobs: u64,
-    job_time: Micros,
-}
-
-impl<'a> Engine<'a> {
-    pub(super) fn new(settings: &'a MixApartSettings) -> Self {
+impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
+    /// Figures are taken from `warm` on.
+    pub(super) fn new(settings: &'a MixApartSettings, to_come: Jobs, warm: Micros) -> Self {
         let mut schedule = Schedule::new(ScheduleSettings {
             policy: settings.policy,
             in_flight_bytes: (settings.bandwidth_bytes_per_sec as u64).max(2 * settings.task_bytes),
@@ -73,11 +66,13 @@ impl<'a> Engine<'a> {
         }
         Self {
             settings,
+            to_come,
+            next: None,
             schedule,
             events: BinaryHeap::new(),
             events_made: 0,
             now: 0,
-            random: Random::new(settings.seed, 1),
+            random: Random::new(settings.seed, 2),
             link_free: 0,
             jobs: BTreeMap::new(),
             jobs_made: 0,
@@ -85,13 +80,13 @@ impl<'a> Engine<'a> {
             arriving: BTreeMap::new(),
             computing: 0,
             holding: 0,
-            measures: Measures::default(),
+            measures: Measures { warm, ..Measures::default() },
         }
     }
 
-    pub(super) fn run(mut self) -> MixApartOutcome {
-        let end = (self.settings.secs * 1e6) as Micros;
-        self.at(0, Event::JobArrives);
+    /// Until `end`, or until every job is done.
+    pub(super) fn run(mut self, end: Micros) -> Measures {
+        self.look_out();
         while let Some(Reverse((time, _, event))) = self.events.pop()
             && time <= end
         {
@@ -108,8 +103,10 @@ impl<'a> Engine<'a> {
                 self.start(assignment);
             }
         }
-        self.pass(end);
-        self.outcome(end)
+        if end < Micros::MAX {
+            self.pass(end);
+        }
+        self.measures
     }
 
     fn at(&mut self, time: Micros, event: Event) {
@@ -117,19 +114,16 @@ impl<'a> Engine<'a> {
         self.events.push(Reverse((time, self.events_made, event)));
     }
 
-    /// From when on figures are taken.
-    fn warm(&self) -> Micros {
-        (self.settings.secs * 1e6 / 4.0) as Micros
-    }
-
-    fn counts(&self) -> bool {
-        self.now >= self.warm()
+    /// The next job is waited for.
+    fn look_out(&mut self) {
+        self.next = self.to_come.next();
+        if let Some(job) = &self.next {
+            self.at((job.at_secs * 1e6) as Micros, Event::JobArrives);
+        }
     }
 
     fn pass(&mut self, until: Micros) {
-        let time = until.saturating_sub(self.now.max(self.warm())) as f64;
-        self.measures.computing += time * self.computing as f64;
-        self.measures.holding += time * self.holding as f64;
+        self.measures.pass(self.now, until, self.computing, self.holding);
         self.now = until;
     }
 
@@ -140,26 +134,25 @@ impl<'a> Engine<'a> {
 
     fn job_arrives(&mut self) {
         let settings = self.settings;
-        let tasks = u64::from(bins::draw(&mut self.random, settings.job_tasks_max));
-        let (job, first_range) = (self.jobs_made, self.ranges_made);
+        let Some(new) = self.next.take() else { return };
+        let (tasks, job, first_range) = (u64::from(new.tasks), self.jobs_made, self.ranges_made);
         (self.jobs_made, self.ranges_made) = (job + 1, first_range + tasks);
-        let specs: Vec<TaskSpec> = (0..tasks)
-            .map(|task| {
-                let is_cached = self.random.unit() < settings.reuse;
-                let holder = WorkerId(self.random.below(settings.workers as usize) as u64);
-                let holders = if is_cached { vec![holder] } else { Vec::new() };
-                TaskSpec { id: TaskId(task), inputs: vec![TaskInput { range: self.range(first_range + task), holders }] }
-            })
-            .collect();
-        if self.counts() {
-            self.measures.arrived += tasks;
+        // As many as the ratio says, the odd one by chance, at places by chance.
+        let mut cached = (tasks as f64 * new.reuse + self.random.unit()) as u64;
+        let mut specs = Vec::with_capacity(tasks as usize);
+        for task in 0..tasks {
+            let is_cached = (self.random.below((tasks - task) as usize) as u64) < cached;
+            cached -= u64::from(is_cached);
+            let holder = WorkerId(self.random.below(settings.workers as usize) as u64);
+            let holders = if is_cached { vec![holder] } else { Vec::new() };
+            specs.push(TaskSpec { id: TaskId(task), inputs: vec![TaskInput { range: self.range(first_range + task), holders }] });
         }
-        self.jobs.insert(job, Job { arrived: self.now, left: tasks, first_range });
-        self.schedule.submit(JobId(job), 0, (settings.task_bytes as f64 / settings.task_secs) as u64);
+        self.measures.arrived(self.now, tasks);
+        let task_time = (new.task_secs * 1e6) as Micros;
+        self.jobs.insert(job, Job { number: job as usize, arrived: self.now, task_time, left: tasks, first_range });
+        self.schedule.submit(JobId(job), new.priority, (settings.task_bytes as f64 / new.task_secs) as u64);
         self.schedule.add_tasks(JobId(job), specs);
-        let mean_secs = bins::mean_tasks(settings.job_tasks_max) * settings.task_secs / settings.offered_tasks;
-        let next = self.now + (self.random.exponential(mean_secs) * 1e6) as Micros;
-        self.at(next, Event::JobArrives);
+        self.look_out();
     }
 
     /// A transfer is put at the end of the link's queue.
@@ -167,15 +160,14 @@ impl<'a> Engine<'a> {
         let range = transfer.range.segment.0 as u64;
         let time = (self.settings.task_bytes as f64 / self.settings.bandwidth_bytes_per_sec * 1e6) as Micros;
         self.link_free = self.link_free.max(self.now) + time;
-        if self.counts() {
-            self.measures.link += time;
-        }
+        self.measures.brought(self.now, time);
         self.arriving.insert(range, Vec::new());
         self.at(self.link_free, Event::Arrived { range, to: transfer.to });
     }
 
     fn arrived(&mut self, range: u64, to: WorkerId) {
         self.schedule.arrived(self.range(range), to);
+        self.measures.last_arrival = self.now;
         for (job, task) in self.arriving.remove(&range).unwrap_or_default() {
             self.compute(job, task);
         }
@@ -184,10 +176,7 @@ impl<'a> Engine<'a> {
     fn start(&mut self, assignment: Assignment) {
         let (job, task) = (assignment.job.0, assignment.task.0);
         self.holding += 1;
-        if self.counts() {
-            self.measures.started += 1;
-            self.measures.near += u64::from(2 * assignment.local_bytes >= assignment.input_bytes);
-        }
+        self.measures.started(self.now, 2 * assignment.local_bytes >= assignment.input_bytes);
         let from_storage = assignment.bring.into_iter().filter(|transfer| transfer.from == Source::Storage);
         from_storage.for_each(|transfer| self.bring(transfer));
         let range = self.jobs[&job].first_range + task;
@@ -199,40 +188,20 @@ impl<'a> Engine<'a> {
 
     fn compute(&mut self, job: u64, task: u64) {
         self.computing += 1;
-        self.at(self.now + (self.settings.task_secs * 1e6) as Micros, Event::Done { job, task });
+        self.at(self.now + self.jobs[&job].task_time, Event::Done { job, task });
     }
 
     fn done(&mut self, job_id: u64, task: u64) {
         self.computing -= 1;
         self.holding -= 1;
         self.schedule.finished(JobId(job_id), TaskId(task), true);
-        let counts = self.counts();
         let job = self.jobs.get_mut(&job_id).expect("its tasks are not all done");
         job.left -= 1;
-        let is_over = job.left == 0;
-        if counts {
-            self.measures.done += 1;
-            self.measures.jobs += u64::from(is_over);
-            self.measures.job_time += if is_over { self.now - job.arrived } else { 0 };
-        }
-        if is_over {
+        self.measures.done(self.now);
+        if job.left == 0 {
+            self.measures.job_done(job.number, job.arrived, self.now);
             self.jobs.remove(&job_id);
             self.schedule.close(JobId(job_id));
-        }
-    }
-
-    fn outcome(self, end: Micros) -> MixApartOutcome {
-        let (settings, measures) = (self.settings, &self.measures);
-        let time = (end - self.warm()) as f64;
-        let slots = f64::from(settings.workers * settings.slots);
-        MixApartOutcome {
-            arrived: measures.arrived,
-            done: measures.done,
-            computing: measures.computing / time,
-            waiting: (measures.holding - measures.computing) / time / slots,
-            link: measures.link as f64 / time,
-            local: measures.near as f64 / measures.started.max(1) as f64,
-            job_secs: measures.job_time as f64 / 1e6 / measures.jobs.max(1) as f64,
         }
     }
 }

@@ -1,6 +1,9 @@
 use serde::Serialize;
 
-/// What a run measured after its first quarter.
+use super::measures::Measures;
+use super::settings::MixApartSettings;
+
+/// What a run under a steady load measured after its first quarter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct MixApartOutcome {
     /// Tasks that arrived.
@@ -17,4 +20,56 @@ pub struct MixApartOutcome {
     pub local: f64,
     /// Mean time from a job's arrival to the end of its last task, in seconds, of jobs that ended.
     pub job_secs: f64,
+}
+
+impl MixApartOutcome {
+    pub(super) fn of(settings: &MixApartSettings, measures: &Measures) -> Self {
+        let time = settings.secs * 1e6 - measures.warm as f64;
+        let slots = f64::from(settings.workers) * f64::from(settings.slots);
+        let job_time: u64 = measures.jobs.iter().map(|(_, time)| time).sum();
+        Self {
+            arrived: measures.arrived,
+            done: measures.done,
+            computing: measures.computing / time,
+            waiting: (measures.holding - measures.computing) / time / slots,
+            link: measures.link as f64 / time,
+            local: share(&measures.near),
+            job_secs: job_time as f64 / 1e6 / measures.jobs.len().max(1) as f64,
+        }
+    }
+}
+
+/// What a run of some jobs measured from the first's arrival to the last's end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct MixApartBatch {
+    /// From the start to the end of the last task, in seconds.
+    pub secs: f64,
+    /// From each job's arrival to its end, in seconds.
+    pub job_secs: Vec<f64>,
+    /// Share of the tasks that ran where most of their input was or was arriving, the last wave (a task a slot) aside.
+    pub local: f64,
+    /// Share of the bandwidth that was used until the last missing byte was there.
+    pub link: f64,
+}
+
+impl MixApartBatch {
+    pub(super) fn of(settings: &MixApartSettings, jobs: usize, measures: &Measures) -> Self {
+        let mut job_secs = vec![f64::NAN; jobs];
+        for (number, time) in &measures.jobs {
+            job_secs[*number] = *time as f64 / 1e6;
+        }
+        let wave = (settings.workers * settings.slots) as usize;
+        let counted = measures.near.len().saturating_sub(wave);
+        Self {
+            secs: measures.end as f64 / 1e6,
+            job_secs,
+            local: share(&measures.near[..counted]),
+            link: measures.link as f64 / measures.last_arrival.max(1) as f64,
+        }
+    }
+}
+
+/// How many are; all of none.
+fn share(near: &[bool]) -> f64 {
+    if near.is_empty() { 1.0 } else { near.iter().filter(|near| **near).count() as f64 / near.len() as f64 }
 }

@@ -1,4 +1,4 @@
-use forebay_scheduling::Policy;
+use forebay_scheduling::{Policy, sustained_tasks};
 
 /// What to simulate.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,8 +11,8 @@ pub struct MixApartSettings {
     pub bandwidth_bytes_per_sec: f64,
     /// What a task reads; rounded to pages.
     pub task_bytes: u64,
-    /// How long a task computes once its input is there.
-    pub task_secs: f64,
+    /// How long tasks compute once their input is there; each job has one of these.
+    pub task_secs: Vec<f64>,
     /// Share of the tasks whose input is in some worker's tier when their job arrives.
     pub reuse: f64,
     /// Tasks that would run at once, on average, if their input were always there.
@@ -37,7 +37,7 @@ impl Default for MixApartSettings {
             slots: 4,
             bandwidth_bytes_per_sec: 10e9 / 8.0,
             task_bytes: 64_000_000,
-            task_secs: 20.0,
+            task_secs: vec![20.0],
             reuse: 0.8,
             offered_tasks: 1_500.0,
             job_tasks_max: 200,
@@ -46,5 +46,19 @@ impl Default for MixApartSettings {
             secs: 1_200.0,
             seed: 1,
         }
+    }
+}
+
+impl MixApartSettings {
+    /// The mean time of a task.
+    pub(super) fn mean_task_secs(&self) -> f64 {
+        self.task_secs.iter().sum::<f64>() / self.task_secs.len() as f64
+    }
+
+    /// The tasks that the bandwidth sustains by the capacity model (MixApart, figure 1), as far as there are slots.
+    pub fn sustained_tasks(&self) -> f64 {
+        let bytes = self.task_bytes as f64;
+        let by_bandwidth = sustained_tasks(self.reuse, self.mean_task_secs(), bytes, self.bandwidth_bytes_per_sec);
+        by_bandwidth.min(f64::from(self.workers) * f64::from(self.slots))
     }
 }

@@ -24,7 +24,7 @@ const BUSY_MAX: f64 = 0.99;
 /// The cluster is given slots for twice that number, so that the link and not the slots is the limit.
 pub fn sustained(settings: &MixApartSettings) -> Sustained {
     let bytes = settings.task_bytes as f64;
-    let model = sustained_tasks(settings.reuse, settings.task_secs, bytes, settings.bandwidth_bytes_per_sec);
+    let model = sustained_tasks(settings.reuse, settings.mean_task_secs(), bytes, settings.bandwidth_bytes_per_sec);
     let workers = (2.0 * model / f64::from(settings.slots)).ceil().max(1.0) as u32;
     let (mut low, mut high, mut simulated) = (0.8 * model, 1.2 * model, 0.0);
     while high - low > 0.01 * model {

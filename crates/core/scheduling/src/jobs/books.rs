@@ -3,7 +3,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use forebay_types::WorkerId;
 
+use super::entries::{Job, Range, RangeIx, Worker};
 use super::model::{BlockRange, JobId, ScheduleSettings, TaskId};
+use super::order::Orders;
 
 /// Who needs what, who holds what, and what is on its way.
 ///
@@ -22,104 +24,15 @@ pub struct Schedule {
     pub(super) free_beside: BTreeSet<WorkerId>,
     pub(super) slots: u64,
     pub(super) jobs: BTreeMap<JobId, Job>,
+    pub(super) orders: Orders,
     pub(super) submitted: u64,
     pub(super) ranges: Vec<Range>,
     range_at: HashMap<BlockRange, RangeIx>,
     unused: Vec<RangeIx>,
+    /// Ranges that are wanted more or less than they are filed by; none between two events.
+    rewanted: Vec<RangeIx>,
     /// Bytes on their way from shared storage.
     pub(super) arriving_bytes: u64,
-}
-
-/// A place in `Schedule::ranges`.
-pub(super) type RangeIx = u32;
-
-#[derive(Clone, Debug)]
-pub(super) struct Worker {
-    pub slots: u32,
-    pub free: u32,
-    pub room_bytes: u64,
-    /// Pending tasks that have input here or arriving here, a job at a time, largest share first.
-    pub near: BTreeMap<JobId, BTreeSet<(Reverse<u32>, TaskId)>>,
-    /// Bytes here or arriving here that pending tasks will read.
-    pub waiting_bytes: u64,
-    pub running_bytes: u64,
-    pub running: BTreeSet<(JobId, TaskId)>,
-    pub holds: BTreeSet<RangeIx>,
-    pub expects: BTreeSet<RangeIx>,
-}
-
-impl Worker {
-    pub fn load(&self) -> u64 {
-        (self.waiting_bytes + self.running_bytes) / u64::from(self.slots.max(1))
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Job {
-    pub priority: i32,
-    pub arrival: u64,
-    pub io_rate: u64,
-    pub tasks: BTreeMap<TaskId, Task>,
-    pub pending: usize,
-    pub running: usize,
-    /// Pending tasks without input.
-    pub anywhere: BTreeSet<TaskId>,
-    /// Pending tasks with some input at, or on its way to, some worker.
-    pub near: BTreeSet<TaskId>,
-    /// Ranges that pending tasks need and nobody has, most wanted first.
-    pub missing: BTreeSet<(Reverse<u32>, RangeIx)>,
-    /// Inputs that are cached or on their way and not analysed yet.
-    pub ready: usize,
-    /// Bytes brought for this job's tasks that have not started.
-    pub ahead_bytes: u64,
-    pub passed_over: u32,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Task {
-    pub inputs: Vec<RangeIx>,
-    pub bytes: u64,
-    /// Bytes of the input at, or on their way to, each worker that has some; of a pending task only.
-    pub near: Vec<(WorkerId, u64)>,
-    pub on: Option<WorkerId>,
-}
-
-impl Task {
-    /// The share of the input, in millionths, that `bytes` of it are.
-    fn share(&self, bytes: u64) -> u32 {
-        (u128::from(bytes) * 1_000_000 / u128::from(self.bytes.max(1))) as u32
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Range {
-    pub key: BlockRange,
-    pub bytes: u64,
-    pub holders: Vec<WorkerId>,
-    /// To whom it is on its way from shared storage.
-    pub arriving: Option<WorkerId>,
-    /// For which job it was brought ahead; none once a task has started to read it.
-    pub ahead_of: Option<JobId>,
-    /// Pending tasks that read it.
-    pub readers: BTreeSet<(JobId, TaskId)>,
-    /// How many of them each job has.
-    pub jobs: BTreeMap<JobId, u32>,
-    /// The demand under which it stands in the jobs' `missing`.
-    filed: u32,
-    /// Tasks, pending or running, that read it.
-    pub users: u32,
-}
-
-impl Range {
-    pub fn is_missing(&self) -> bool {
-        self.holders.is_empty() && self.arriving.is_none()
-    }
-
-    /// Workers that have it or will.
-    fn places(&self) -> impl Iterator<Item = WorkerId> {
-        let arriving = self.arriving.filter(|worker| !self.holders.contains(worker));
-        self.holders.iter().copied().chain(arriving)
-    }
 }
 
 impl Schedule {
@@ -133,10 +46,12 @@ impl Schedule {
             free_beside: BTreeSet::new(),
             slots: 0,
             jobs: BTreeMap::new(),
+            orders: Orders::default(),
             submitted: 0,
             ranges: Vec::new(),
             range_at: HashMap::new(),
             unused: Vec::new(),
+            rewanted: Vec::new(),
             arriving_bytes: 0,
         }
     }
@@ -144,21 +59,32 @@ impl Schedule {
     /// Changes a worker and files it under its new load and its free slots.
     pub(super) fn with_worker(&mut self, id: WorkerId, change: impl FnOnce(&mut Worker)) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
-        let before = worker.load();
+        let before = worker.filed_under();
         change(worker);
-        let after = worker.load();
-        if before != after {
-            self.by_load.remove(&(before, id));
-            self.by_load.insert((after, id));
+        let after = worker.filed_under();
+        if before.load != after.load {
+            self.by_load.remove(&(before.load, id));
+            self.by_load.insert((after.load, id));
         }
-        for (set, belongs) in
-            [(&mut self.free, worker.free > 0), (&mut self.free_beside, worker.free > 0 && !worker.near.is_empty())]
-        {
-            match belongs {
+        for (set, was, is) in [(&mut self.free, before.free, after.free), (&mut self.free_beside, before.beside, after.beside)] {
+            match is {
+                _ if was == is => false,
                 true => set.insert(id),
                 false => set.remove(&id),
             };
         }
+    }
+
+    /// Changes a job and files it where it then belongs in the orders.
+    pub(super) fn with_job(&mut self, id: JobId, change: impl FnOnce(&mut Job)) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        change(job);
+        self.orders.file(id, job, self.settings.policy);
+    }
+
+    /// Files a job that was changed.
+    fn file(&mut self, id: JobId) {
+        self.with_job(id, |_| {});
     }
 
     pub(super) fn range(&self, key: &BlockRange) -> Option<RangeIx> {
@@ -178,7 +104,7 @@ impl Schedule {
             ahead_of: None,
             readers: BTreeSet::new(),
             jobs: BTreeMap::new(),
-            filed: 0,
+            filed: None,
             users: 0,
         };
         let ix = match self.unused.pop() {
@@ -234,8 +160,9 @@ impl Schedule {
             for worker in places {
                 self.count_near(job_id, task_id, worker, bytes as i64);
             }
-            self.refile(ix);
+            self.rewanted.push(ix);
         }
+        self.file(job_id);
     }
 
     /// A task no longer waits: it starts, or its job is over.
@@ -256,8 +183,8 @@ impl Schedule {
                 range.jobs.remove(&job_id);
             }
             let job = self.jobs.get_mut(&job_id).expect("as above");
-            if last_of_job {
-                job.missing.remove(&(Reverse(filed), ix));
+            if let (true, Some(wanted)) = (last_of_job, filed) {
+                job.missing.remove(&(Reverse(wanted), ix));
             }
             if !places.is_empty() {
                 job.ready -= 1;
@@ -265,8 +192,9 @@ impl Schedule {
             for worker in places {
                 self.count_near(job_id, task_id, worker, -(bytes as i64));
             }
-            self.refile(ix);
+            self.rewanted.push(ix);
         }
+        self.file(job_id);
     }
 
     /// Adds to what a pending task has at, or on its way to, a worker.
@@ -282,10 +210,13 @@ impl Schedule {
             None => task.near.push((worker_id, after)),
         }
         let (old, new) = (task.share(before), task.share(after));
-        if task.near.is_empty() {
-            job.near.remove(&task_id);
-        } else {
-            job.near.insert(task_id);
+        let is_near = !task.near.is_empty();
+        if is_near != job.near.contains(&task_id) {
+            match is_near {
+                true => job.near.insert(task_id),
+                false => job.near.remove(&task_id),
+            };
+            self.orders.file(job_id, job, self.settings.policy);
         }
         self.with_worker(worker_id, |worker| {
             worker.waiting_bytes = worker.waiting_bytes.saturating_add_signed(bytes);
@@ -319,26 +250,37 @@ impl Schedule {
         self.refile(ix);
     }
 
+    /// Files what tasks of this event want, or no longer want: once a range, however many of them read it.
+    pub(super) fn file_rewanted(&mut self) {
+        let mut rewanted = std::mem::take(&mut self.rewanted);
+        rewanted.sort_unstable();
+        rewanted.dedup();
+        rewanted.drain(..).for_each(|ix| self.refile(ix));
+        self.rewanted = rewanted;
+    }
+
     /// Puts a range where it belongs in its jobs' lists of what is missing.
     fn refile(&mut self, ix: RangeIx) {
         let range = &mut self.ranges[ix as usize];
-        let (old, new) = (range.filed, range.readers.len() as u32);
-        range.filed = new;
-        let missing = range.is_missing();
+        let new = range.is_missing().then_some(range.readers.len() as u32);
+        let old = std::mem::replace(&mut range.filed, new);
+        if old.is_none() && new.is_none() {
+            return;
+        }
         for id in range.jobs.keys() {
             let job = self.jobs.get_mut(id).expect("a reader's job is there");
-            job.missing.remove(&(Reverse(old), ix));
-            if missing {
-                job.missing.insert((Reverse(new), ix));
-            }
+            old.map(|wanted| job.missing.remove(&(Reverse(wanted), ix)));
+            new.map(|wanted| job.missing.insert((Reverse(wanted), ix)));
+            self.orders.file(*id, job, self.settings.policy);
         }
     }
 
     /// A range is no longer ahead of its readers.
     pub(super) fn release_ahead(&mut self, ix: RangeIx) {
         let range = &mut self.ranges[ix as usize];
-        if let Some(job) = range.ahead_of.take().and_then(|job| self.jobs.get_mut(&job)) {
-            job.ahead_bytes -= range.bytes;
+        let bytes = range.bytes;
+        if let Some(job) = range.ahead_of.take() {
+            self.with_job(job, |job| job.ahead_bytes -= bytes);
         }
     }
 }

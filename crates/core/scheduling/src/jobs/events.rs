@@ -2,13 +2,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use forebay_types::WorkerId;
 
-use super::books::{Job, RangeIx, Schedule, Task, Worker};
+use super::books::Schedule;
+use super::entries::{Job, RangeIx, Task, Worker};
 use super::model::{BlockRange, JobId, ScheduleSettings, TaskId, TaskSpec};
+use super::order::Places;
 
 impl Schedule {
     /// New limits; what is on its way already goes on.
     pub fn set(&mut self, settings: ScheduleSettings) {
         self.settings = settings;
+        for (id, job) in &mut self.jobs {
+            self.orders.file(*id, job, settings.policy);
+        }
     }
 
     /// A worker is there, with so many slots for tasks and so many bytes of room for what is brought ahead.
@@ -29,7 +34,9 @@ impl Schedule {
             },
         );
         self.by_load.insert((0, id));
-        self.with_worker(id, |_| {});
+        if slots > 0 {
+            self.free.insert(id);
+        }
         self.slots += u64::from(slots);
     }
 
@@ -70,13 +77,14 @@ impl Schedule {
             ready: 0,
             ahead_bytes: 0,
             passed_over: 0,
+            places: Places::default(),
         });
     }
 
     /// Tasks of a job that can run from now on. A task that is known already is left as it is.
     pub fn add_tasks(&mut self, job_id: JobId, tasks: Vec<TaskSpec>) {
         for spec in tasks {
-            let Some(job) = self.jobs.get(&job_id) else { return };
+            let Some(job) = self.jobs.get(&job_id) else { break };
             if job.tasks.contains_key(&spec.id) {
                 continue;
             }
@@ -96,13 +104,12 @@ impl Schedule {
             job.tasks.insert(spec.id, Task { inputs, bytes, near: Vec::new(), on: None });
             self.make_pending(job_id, spec.id);
         }
+        self.file_rewanted();
     }
 
     /// A job's priority has changed.
     pub fn set_priority(&mut self, id: JobId, priority: i32) {
-        if let Some(job) = self.jobs.get_mut(&id) {
-            job.priority = priority;
-        }
+        self.with_job(id, |job| job.priority = priority);
     }
 
     /// What a job's tasks read a second was measured.
@@ -124,7 +131,10 @@ impl Schedule {
                 self.drop_task(id, task);
             }
         }
-        self.jobs.remove(&id);
+        self.file_rewanted();
+        if let Some(job) = self.jobs.remove(&id) {
+            self.orders.remove(&job);
+        }
     }
 
     /// A task has ended and its slot is free; one that was not done waits again.
@@ -132,9 +142,11 @@ impl Schedule {
         let Some(job) = self.jobs.get_mut(&job_id) else { return };
         let Some(task) = job.tasks.get_mut(&task_id) else { return };
         let Some(worker_id) = task.on.take() else { return };
-        job.running -= 1;
-        job.ready -= task.inputs.len();
-        let bytes = task.bytes;
+        let (inputs, bytes) = (task.inputs.len(), task.bytes);
+        self.with_job(job_id, |job| {
+            job.running -= 1;
+            job.ready -= inputs;
+        });
         self.with_worker(worker_id, |worker| {
             worker.free += 1;
             worker.running_bytes -= bytes;
@@ -144,6 +156,7 @@ impl Schedule {
             self.drop_task(job_id, task_id);
         } else {
             self.make_pending(job_id, task_id);
+            self.file_rewanted();
         }
     }
 

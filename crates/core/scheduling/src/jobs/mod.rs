@@ -5,6 +5,7 @@
 //! (`order.rs`), so that the next job's input is there when its tasks' turn comes.
 
 mod books;
+mod entries;
 mod events;
 mod model;
 mod order;

@@ -65,7 +65,7 @@ pub struct ScheduleSettings {
     pub look_ahead_secs: f64,
     /// Bytes in flight from shared storage at once: enough to fill the bandwidth bound, and no more.
     pub in_flight_bytes: u64,
-    /// How often a job may be passed over by later ones whose input is nearer, before it takes the next slot.
+    /// How often the first job in line may be passed over by later ones whose input is nearer, before it takes the next slot.
     pub patience: u32,
 }
 

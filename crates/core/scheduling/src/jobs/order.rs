@@ -1,26 +1,76 @@
-use super::books::{Job, Schedule};
+use std::collections::BTreeSet;
+
+use super::entries::Job;
 use super::model::{JobId, Policy};
 
-impl Schedule {
-    /// Jobs with tasks that wait, in the order in which free slots are offered to them.
-    pub(super) fn order_for_slots(&self) -> Vec<JobId> {
-        self.ordered(|job| job.pending > 0, |job| job.running)
+/// A job's place in an order, the smallest first: by priority, by what Fair counts, by arrival.
+pub(super) type Turn = (i64, usize, u64, JobId);
+
+/// A job's turn in each of the orders that it stands in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Places {
+    pub waiting: Option<Turn>,
+    anywhere: Option<Turn>,
+    cold: Option<Turn>,
+    near: Option<Turn>,
+    transfers: Option<Turn>,
+}
+
+/// Jobs with tasks that wait, in the orders in which they are served, so that a decision looks at the first ones only.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Orders {
+    /// As slots are offered: all of them.
+    pub waiting: BTreeSet<Turn>,
+    /// Of these, those with a task that has no input.
+    pub anywhere: BTreeSet<Turn>,
+    /// Those that need what nobody has.
+    pub cold: BTreeSet<Turn>,
+    /// Those with input at, or on its way to, some worker.
+    pub near: BTreeSet<Turn>,
+    /// As their input is brought, which is as slots are expected to be given: those that need what nobody has, and those
+    /// for which something was brought ahead.
+    pub transfers: BTreeSet<Turn>,
+}
+
+impl Orders {
+    /// Puts a job where it belongs by now.
+    pub(super) fn file(&mut self, id: JobId, job: &mut Job, policy: Policy) {
+        let turn = |fair: usize| {
+            let fair = if policy == Policy::Fair { fair } else { 0 };
+            (-i64::from(job.priority), fair, job.arrival, id)
+        };
+        let waits = job.pending > 0;
+        let (slot, missing) = (turn(job.running), !job.missing.is_empty());
+        let places = Places {
+            waiting: waits.then_some(slot),
+            anywhere: (!job.anywhere.is_empty()).then_some(slot),
+            cold: missing.then_some(slot),
+            near: (!job.near.is_empty()).then_some(slot),
+            transfers: (waits && (missing || job.ahead_bytes > 0)).then(|| turn(job.ready)),
+        };
+        let before = std::mem::replace(&mut job.places, places);
+        if before != places {
+            self.renew(before, places);
+        }
     }
 
-    /// Jobs with tasks that wait, in the order in which their input is brought: as the slots are expected to be given.
-    pub(super) fn order_for_transfers(&self) -> Vec<JobId> {
-        self.ordered(|job| job.pending > 0, |job| job.ready)
+    /// Takes a job out of all orders.
+    pub(super) fn remove(&mut self, job: &Job) {
+        self.renew(job.places, Places::default());
     }
 
-    fn ordered(&self, takes_part: impl Fn(&Job) -> bool, fair: impl Fn(&Job) -> usize) -> Vec<JobId> {
-        let by_arrival = self.settings.policy == Policy::Fifo;
-        let mut order: Vec<_> = self
-            .jobs
-            .iter()
-            .filter(|(_, job)| takes_part(job))
-            .map(|(id, job)| (-i64::from(job.priority), if by_arrival { 0 } else { fair(job) }, job.arrival, *id))
-            .collect();
-        order.sort_unstable();
-        order.into_iter().map(|(.., id)| id).collect()
+    fn renew(&mut self, before: Places, after: Places) {
+        for (order, old, new) in [
+            (&mut self.waiting, before.waiting, after.waiting),
+            (&mut self.anywhere, before.anywhere, after.anywhere),
+            (&mut self.cold, before.cold, after.cold),
+            (&mut self.near, before.near, after.near),
+            (&mut self.transfers, before.transfers, after.transfers),
+        ] {
+            if old != new {
+                old.map(|turn| order.remove(&turn));
+                new.map(|turn| order.insert(turn));
+            }
+        }
     }
 }

@@ -9,19 +9,19 @@ impl Schedule {
     ///
     /// Jobs are asked in order, and of a job the task with the largest share of its input here or on its way here. When
     /// no job has one, something else runs rather than nothing: a task whose input nobody has, if shared storage's
-    /// bandwidth has room; a task whose input is at workers without a free slot; any task whose input nobody has. A job
-    /// that was passed over too often takes the slot whatever is near.
+    /// bandwidth has room; a task whose input is at workers without a free slot; any task whose input nobody has. The
+    /// first job in line, once it was passed over too often, takes the slot whatever is near.
     pub fn next_task(&mut self, worker: WorkerId) -> Option<Assignment> {
         if self.workers.get(&worker).is_none_or(|worker| worker.free == 0) {
             return None;
         }
-        let order = self.order_for_slots();
-        let chosen = self.choose(worker, &order);
-        for passed in order.iter().take_while(|id| chosen.is_none_or(|(job, _)| job != **id)) {
-            self.jobs.get_mut(passed).expect("it is in the order").passed_over += 1;
+        let first = self.orders.waiting.first().map(|(.., job)| *job);
+        let chosen = self.choose(worker);
+        match chosen {
+            Some((job, _)) if Some(job) == first => self.with_job(job, |job| job.passed_over = 0),
+            _ => first.into_iter().for_each(|job| self.with_job(job, |job| job.passed_over += 1)),
         }
         let (job, task) = chosen?;
-        self.jobs.get_mut(&job).expect("it is in the order").passed_over = 0;
         Some(self.start(worker, job, task))
     }
 
@@ -36,20 +36,28 @@ impl Schedule {
         started
     }
 
-    fn choose(&self, worker: WorkerId, order: &[JobId]) -> Option<(JobId, TaskId)> {
-        let first = |pick: &dyn Fn(JobId) -> Option<TaskId>| order.iter().find_map(|job| pick(*job).map(|task| (*job, task)));
-        let impatient = |job: JobId| self.jobs[&job].passed_over >= self.settings.patience;
-        let anything = |job| {
-            let far = || self.far_task(job).or_else(|| self.jobs[&job].near.first().copied());
-            self.near_task(worker, job).or_else(|| self.cold_task(job)).or_else(far)
+    fn choose(&self, worker: WorkerId) -> Option<(JobId, TaskId)> {
+        let (.., first) = self.orders.waiting.first()?;
+        if self.jobs[first].passed_over >= self.settings.patience {
+            let job = &self.jobs[first];
+            let far = || self.far_task(*first).or_else(|| job.near.first().copied());
+            return self.near_task(worker, *first).or_else(|| self.cold_task(*first)).or_else(far).map(|task| (*first, task));
+        }
+        let cold = || {
+            let (.., job) = self.orders.cold.first()?;
+            self.cold_task(*job).map(|task| (*job, task))
         };
-
-        let turn = first(&|job| impatient(job).then(|| anything(job)).flatten());
+        let far = || {
+            let jobs = self.orders.near.iter().take(LOOK_MAX);
+            jobs.map(|(.., job)| *job).find_map(|job| self.far_task(job).map(|task| (job, task)))
+        };
         let has_bandwidth = self.arriving_bytes < self.settings.in_flight_bytes;
-        turn.or_else(|| first(&|job| self.near_task(worker, job)))
-            .or_else(|| has_bandwidth.then(|| first(&|job| self.cold_task(job))).flatten())
-            .or_else(|| first(&|job| self.far_task(job)))
-            .or_else(|| first(&|job| self.cold_task(job)))
+        let near = || {
+            let jobs = self.workers[&worker].near.keys().filter_map(|job| self.jobs[job].turn());
+            let (.., job) = jobs.chain(self.orders.anywhere.first().copied()).min()?;
+            self.near_task(worker, job).map(|task| (job, task))
+        };
+        near().or_else(|| has_bandwidth.then(cold).flatten()).or_else(far).or_else(cold)
     }
 
     /// The task of a job with the largest share of its input at a worker; one without input is at home anywhere.
@@ -81,6 +89,7 @@ impl Schedule {
         let task = &self.jobs[&job_id].tasks[&task_id];
         let (inputs, input_bytes) = (task.inputs.clone(), task.bytes);
         self.end_pending(job_id, task_id);
+        self.file_rewanted();
         let (mut bring, mut local_bytes) = (Vec::new(), input_bytes);
         for ix in inputs.iter().copied() {
             self.release_ahead(ix);
@@ -101,10 +110,11 @@ impl Schedule {
             };
             bring.push(Transfer { range: key, from, to: worker_id });
         }
-        let job = self.jobs.get_mut(&job_id).expect("its task was chosen");
-        job.running += 1;
-        job.ready += inputs.len();
-        job.tasks.get_mut(&task_id).expect("it was chosen").on = Some(worker_id);
+        self.with_job(job_id, |job| {
+            job.running += 1;
+            job.ready += inputs.len();
+            job.tasks.get_mut(&task_id).expect("it was chosen").on = Some(worker_id);
+        });
         self.with_worker(worker_id, |worker| {
             worker.free -= 1;
             worker.running_bytes += input_bytes;
@@ -114,5 +124,5 @@ impl Schedule {
     }
 }
 
-/// How many of the busiest workers, and of a job's tasks, are looked at for one to take from elsewhere.
-const LOOK_MAX: usize = 64;
+/// How many jobs, of the busiest workers, and of a job's tasks are looked at for a task to take from elsewhere.
+pub(super) const LOOK_MAX: usize = 64;

@@ -1,7 +1,11 @@
+use std::collections::BTreeSet;
+
 use forebay_types::WorkerId;
 
-use super::books::{Job, RangeIx, Schedule};
+use super::books::Schedule;
+use super::entries::{Job, RangeIx};
 use super::model::{JobId, Source, Transfer};
+use super::tasks::LOOK_MAX;
 
 impl Schedule {
     /// The transfers from shared storage to start now, in order (MixApart, section 3.2); they count as on their way.
@@ -19,7 +23,7 @@ impl Schedule {
             range.ahead_of = Some(job);
             let bytes = range.bytes;
             started.push(Transfer { range: range.key, from: Source::Storage, to });
-            self.jobs.get_mut(&job).expect("it was in the order").ahead_bytes += bytes;
+            self.with_job(job, |job| job.ahead_bytes += bytes);
         }
         started
     }
@@ -39,8 +43,8 @@ impl Schedule {
     /// What to bring next, and for whom.
     fn next_missing(&self) -> Option<(JobId, RangeIx)> {
         let mut ahead_bytes = 0;
-        for id in self.order_for_transfers() {
-            let job = &self.jobs[&id];
+        for (.., id) in &self.orders.transfers {
+            let job = &self.jobs[id];
             ahead_bytes += job.ahead_bytes;
             if ahead_bytes >= self.settings.look_ahead_bytes {
                 return None;
@@ -48,7 +52,7 @@ impl Schedule {
             if job.ahead_bytes < self.job_ahead_bytes_max(job)
                 && let Some((_, ix)) = job.missing.first()
             {
-                return Some((id, *ix));
+                return Some((*id, *ix));
             }
         }
         None
@@ -61,8 +65,9 @@ impl Schedule {
         ((rate * self.settings.look_ahead_secs) as u64).max(1)
     }
 
-    /// To whom a range goes: the worker that has most of its first reader's other input, else the one with the least to
-    /// do for its slots; none when nobody has room.
+    /// To whom a range goes: the worker that has most of its first reader's other input, else, of those with the least to
+    /// do for their slots, the one beside the fewest tasks of the job, so that a job's tasks don't wait for one worker while
+    /// others have slots for it; none when nobody has room.
     fn destination(&self, job: JobId, ix: RangeIx) -> Option<WorkerId> {
         let range = &self.ranges[ix as usize];
         let has_room = |id: &WorkerId| {
@@ -73,7 +78,13 @@ impl Schedule {
         let nearest = near.into_iter().flatten().filter(|(id, _)| has_room(id)).max_by_key(|(id, bytes)| (*bytes, *id));
         match nearest {
             Some((id, _)) => Some(*id),
-            None => self.by_load.iter().map(|(_, id)| *id).find(|id| has_room(id)),
+            None => {
+                let idle = self.by_load.iter().map(|(_, id)| *id).filter(has_room).take(LOOK_MAX);
+                idle.min_by_key(|id| {
+                    let worker = &self.workers[id];
+                    worker.near.get(&job).map_or(0, BTreeSet::len) / worker.slots as usize
+                })
+            }
         }
     }
 }

@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use forebay_types::WorkerId;
 use proptest::prelude::*;
 
+use super::super::entries::Job;
 use super::super::model::Policy;
 use super::super::{JobId, Schedule, ScheduleSettings, TaskId};
 use super::{BYTES, cluster, job, range, task};
@@ -80,6 +81,7 @@ fn check(schedule: &Schedule) {
         let ahead: u64 = schedule.ranges.iter().filter(|range| range.ahead_of == Some(*job_id)).map(|range| range.bytes).sum();
         assert_eq!(job.ahead_bytes, ahead);
     }
+    check_orders(schedule);
     for (ix, range) in schedule.ranges.iter().enumerate() {
         let ix = ix as u32;
         assert_eq!(range.readers, readers.remove(&ix).unwrap_or_default());
@@ -97,8 +99,26 @@ fn check(schedule: &Schedule) {
     assert_eq!(schedule.by_load.len(), schedule.workers.len());
 }
 
+/// The orders of jobs, sorted again from the jobs alone.
+fn check_orders(schedule: &Schedule) {
+    let fair = schedule.settings.policy == Policy::Fair;
+    let sorted = |takes_part: &dyn Fn(&Job) -> bool, count: &dyn Fn(&Job) -> usize| {
+        let jobs = schedule.jobs.iter().filter(|(_, job)| takes_part(job));
+        let turn = |(id, job): (&JobId, &Job)| (-i64::from(job.priority), if fair { count(job) } else { 0 }, job.arrival, *id);
+        jobs.map(turn).collect::<BTreeSet<_>>()
+    };
+    let running = |job: &Job| job.running;
+    let orders = &schedule.orders;
+    assert_eq!(orders.waiting, sorted(&|job| job.pending > 0, &running));
+    assert_eq!(orders.anywhere, sorted(&|job| !job.anywhere.is_empty(), &running));
+    assert_eq!(orders.cold, sorted(&|job| !job.missing.is_empty(), &running));
+    assert_eq!(orders.near, sorted(&|job| !job.near.is_empty(), &running));
+    let brings = |job: &Job| job.pending > 0 && (!job.missing.is_empty() || job.ahead_bytes > 0);
+    assert_eq!(orders.transfers, sorted(&brings, &|job| job.ready));
+}
+
 fn arriving(schedule: &Schedule) -> Vec<(u64, WorkerId)> {
-    let pick = |range: &super::super::books::Range| range.arriving.map(|to| (range.key.segment.0 as u64, to));
+    let pick = |range: &super::super::entries::Range| range.arriving.map(|to| (range.key.segment.0 as u64, to));
     schedule.ranges.iter().filter_map(pick).collect()
 }
 

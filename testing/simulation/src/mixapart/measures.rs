@@ -1,0 +1,59 @@
+use crate::workload::Micros;
+
+/// What is counted while a run goes on, from `warm` on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Measures {
+    pub warm: Micros,
+    pub arrived: u64,
+    pub done: u64,
+    /// Tasks that computed, and that held a slot, times time.
+    pub computing: f64,
+    pub holding: f64,
+    /// Time that the link was busy with what was started.
+    pub link: Micros,
+    /// When the last transfer ended.
+    pub last_arrival: Micros,
+    /// Of each task that started, in order: whether most of its input was there or arriving there.
+    pub near: Vec<bool>,
+    /// Of each job that ended: its number, and the time from its arrival.
+    pub jobs: Vec<(usize, Micros)>,
+    /// When the last task ended.
+    pub end: Micros,
+}
+
+impl Measures {
+    fn counts(&self, now: Micros) -> bool {
+        now >= self.warm
+    }
+
+    pub(super) fn pass(&mut self, now: Micros, until: Micros, computing: u64, holding: u64) {
+        let time = until.saturating_sub(now.max(self.warm));
+        self.computing += time as f64 * computing as f64;
+        self.holding += time as f64 * holding as f64;
+    }
+
+    pub(super) fn arrived(&mut self, now: Micros, tasks: u64) {
+        self.arrived += if self.counts(now) { tasks } else { 0 };
+    }
+
+    pub(super) fn brought(&mut self, now: Micros, time: Micros) {
+        self.link += if self.counts(now) { time } else { 0 };
+    }
+
+    pub(super) fn started(&mut self, now: Micros, near: bool) {
+        if self.counts(now) {
+            self.near.push(near);
+        }
+    }
+
+    pub(super) fn done(&mut self, now: Micros) {
+        self.done += u64::from(self.counts(now));
+        self.end = now;
+    }
+
+    pub(super) fn job_done(&mut self, number: usize, arrived: Micros, now: Micros) {
+        if self.counts(now) {
+            self.jobs.push((number, now - arrived));
+        }
+    }
+}
