@@ -44,11 +44,17 @@ struct Args {
     /// Rounds of each warm run; the middle one counts.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+    /// Only be the idle clients of a gateway.
+    #[arg(long, hide = true)]
+    idle_clients_of: Option<std::net::SocketAddr>,
 }
 
 #[tokio::main]
 async fn main() {
     let args = Args::parse();
+    if let Some(gateway) = args.idle_clients_of {
+        return memory::idle_clients(gateway).await;
+    }
     let wanted = |bar| args.bars.is_empty() || args.bars.contains(&bar);
     if wanted(Bar::Ranges) {
         cold::ranges().await;

@@ -52,12 +52,17 @@ impl Fallback {
         Ok(door.storage.clone())
     }
 
+    /// Storage of a mount that may not be there yet.
+    pub(crate) fn open(&self, mount: &Mount) -> Result<Storage> {
+        Storage::open(mount, self.settings.clone())
+    }
+
     fn door(&self, mount: &Mount) -> Result<Arc<Door>> {
         let mut doors = self.doors.lock();
         match doors.get(&mount.id) {
             Some(door) if &door.mount == mount => Ok(Arc::clone(door)),
             _ => {
-                let storage = Storage::open(mount, self.settings.clone())?;
+                let storage = self.open(mount)?;
                 let door = Arc::new(Door { mount: mount.clone(), storage, leased: tokio::sync::Mutex::new(None) });
                 doors.insert(mount.id, Arc::clone(&door));
                 Ok(door)

@@ -35,6 +35,8 @@ pub struct FirstRead {
     pub range: Range<u64>,
     /// The first of them.
     pub bytes: Bytes,
+    /// They were in a tier.
+    pub hit: bool,
 }
 
 /// Objects with what the store says of them, and the store itself: what a gateway needs beside reading.
@@ -78,9 +80,9 @@ impl Client {
         let index = u32::try_from(start / SEGMENT_BYTES).unwrap_or(u32::MAX);
         let ask = |link| core.ask_object(link, operation, &mount, path, read);
         match core.at_holders(RouteKey::of(mount.id, path.key(), index), ask).await {
-            Ok((info, attributes, range, first, given, link)) => {
+            Ok((info, attributes, range, first, given, (link, hit))) => {
                 let bytes = core.taken(given, &link, in_segment(&first));
-                Ok(FirstRead { info, attributes, range, bytes })
+                Ok(FirstRead { info, attributes, range, bytes, hit })
             }
             Err(NoAnswer::Final(error)) => Err(error),
             Err(NoAnswer::Away(error)) => {
@@ -93,7 +95,7 @@ impl Client {
                 let (info, attributes, _, bytes) = core.fallback.instead(&mount, path.key(), error, direct).await?;
                 core.counters.fallback(bytes.len() as u64);
                 let range = resolve(read.range, info.version.size).map_err(|error| error.context(path))?;
-                Ok(FirstRead { info, attributes, range, bytes })
+                Ok(FirstRead { info, attributes, range, bytes, hit: false })
             }
         }
     }
@@ -102,6 +104,11 @@ impl Client {
     /// the store can do. Who writes there says so with [`Client::changed`] before the writer hears of it.
     pub async fn storage(&self, mount: &Mount) -> Result<Storage> {
         self.core.fallback.storage(mount).await
+    }
+
+    /// Shared storage of a mount that is not added yet, with this process's own credentials.
+    pub fn open_storage(&self, mount: &Mount) -> Result<Storage> {
+        self.core.fallback.open(mount)
     }
 
     /// An object was written or deleted past the workers: what they know of it is old. Workers that can't be told go by the
@@ -122,14 +129,14 @@ impl Core {
         mount: &Mount,
         path: &ForebayPath,
         read: ObjectRead,
-    ) -> Result<(ObjectInfo, Attributes, Range<u64>, Range<u64>, Given, Link), Failure> {
+    ) -> Result<(ObjectInfo, Attributes, Range<u64>, Range<u64>, Given, (Link, bool)), Failure> {
         let waiting = self.patience.wait(read.first.into(), self.bound(mount.id));
         let in_place = link.in_place().is_some();
         let ObjectRead { range, first, complete } = read;
         let request =
             DataRequest::ReadObject { operation, mount: mount.id, key: path.key().clone(), range, first, complete, in_place };
         let (reply, payload) = ask_bytes(&link, &request, waiting.deadline()).await?;
-        let DataReply::ReadObject { info, attributes, start, len, in_place: pinned, hint } = reply else {
+        let DataReply::ReadObject { info, attributes, start, len, in_place: pinned, hint, hit } = reply else {
             return Err(misfit(&link, "read object"));
         };
         self.heard(link.worker(), hint);
@@ -140,6 +147,6 @@ impl Core {
         }
         let segment = SegmentId::of(&info.version, (start / SEGMENT_BYTES) as u32);
         let given = given(&link, pinned, payload, segment, in_segment(&first))?;
-        Ok((info, attributes, wanted, first, given, link))
+        Ok((info, attributes, wanted, first, given, (link, hit)))
     }
 }

@@ -35,7 +35,44 @@ fn values(row: &RecordBatch) -> Result<ParamValues, Status> {
     Ok(ParamValues::from(values))
 }
 
+/// A statement whose `?`, as JDBC and ODBC write parameters, are `$1`, `$2`, ..; what stands in quotes or comments stays.
+pub(crate) fn numbered(sql: &str) -> String {
+    let (mut out, mut count, mut rest) = (String::with_capacity(sql.len() + 8), 0, sql);
+    while let Some(first) = rest.chars().next() {
+        let taken = match first {
+            '\'' | '"' | '`' => rest[1..].find(first).map_or(rest.len(), |end| end + 2),
+            '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+            '?' => {
+                count += 1;
+                out.push_str(&format!("${count}"));
+                rest = &rest[1..];
+                continue;
+            }
+            other => other.len_utf8(),
+        };
+        out.push_str(&rest[..taken]);
+        rest = &rest[taken..];
+    }
+    out
+}
+
 /// `name` of `$name`; none of `$1`.
 fn parameter_name(column: &str) -> Option<&str> {
     column.strip_prefix('$').filter(|name| !name.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::numbered;
+
+    #[test]
+    fn question_marks_are_parameters_but_in_quotes_and_comments() {
+        let sql = "select '?''?', \"a?\" -- ?\n from t /* ? */ where ü = ? and b in (?,?)";
+        let numbered_sql = "select '?''?', \"a?\" -- ?\n from t /* ? */ where ü = $1 and b in ($2,$3)";
+        assert_eq!(numbered(sql), numbered_sql);
+        for same in ["select $1, $name", "select '?", "--?", "/*?", ""] {
+            assert_eq!(numbered(same), same);
+        }
+    }
 }

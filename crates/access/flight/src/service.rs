@@ -95,11 +95,12 @@ impl FlightService {
         info(&schema, ticket.as_any().encode_to_vec(), asked)
     }
 
-    /// Runs a statement to its end; gives the number of rows it wrote, -1 where it doesn't say.
+    /// Runs a statement to its end; gives the number of rows it wrote. 0 for definitions: -1 would have JDBC's driver run
+    /// them once more, as queries.
     async fn run(&self, sql: &str, values: Option<ParamValues>) -> Result<i64, Status> {
         let mut query = self.start(sql, values).await?;
         let batches = query.collect().await.map_err(|error| status(&error))?;
-        Ok(batches.iter().filter_map(written).reduce(|sum, rows| sum + rows).unwrap_or(-1))
+        Ok(batches.iter().filter_map(written).reduce(|sum, rows| sum + rows).unwrap_or(0))
     }
 
     fn prepared(&self, handle: &[u8]) -> Result<Prepared, Status> {
@@ -208,7 +209,8 @@ impl FlightSqlService for FlightService {
         request: ActionCreatePreparedStatementRequest,
         _action: Request<Action>,
     ) -> Result<ActionCreatePreparedStatementResult, Status> {
-        let described = self.engine.describe(&request.query).await.map_err(|error| status(&error))?;
+        let sql = parameters::numbered(&request.query);
+        let described = self.engine.describe(&sql).await.map_err(|error| status(&error))?;
         let parameters = described
             .parameters
             .iter()
@@ -216,7 +218,7 @@ impl FlightSqlService for FlightService {
         let parameter_schema = schema_bytes(&Schema::new(parameters.collect::<Vec<_>>()))?;
         // Clients take a statement without columns for one that is to be run as an update.
         let columns = if described.writes { Arc::new(Schema::empty()) } else { on_the_wire(&described.schema) };
-        let handle = self.prepared.put(Prepared { sql: request.query, values: None })?;
+        let handle = self.prepared.put(Prepared { sql, values: None })?;
         Ok(ActionCreatePreparedStatementResult {
             prepared_statement_handle: handle,
             dataset_schema: schema_bytes(&columns)?,

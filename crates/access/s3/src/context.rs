@@ -11,10 +11,12 @@ use futures::stream::BoxStream;
 use http::request::Parts;
 use http::{HeaderMap, Response, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
+use metrics::Counter;
 use tokio::sync::Semaphore;
 
 use crate::auth::{BodyHash, Caller, Keys};
 use crate::error::{S3Error, S3Result};
+use crate::meters::Meters;
 use crate::objects::Drafts;
 use crate::settings::GatewaySettings;
 use crate::target::Target;
@@ -27,6 +29,7 @@ pub(crate) struct Context {
     /// Large pieces of answers that may be under way at once.
     pub(crate) large_pieces: Arc<Semaphore>,
     pub(crate) drafts: Drafts,
+    pub(crate) meters: Meters,
     next_id: AtomicU64,
 }
 
@@ -38,6 +41,7 @@ impl Context {
             settings,
             large_pieces: Arc::new(Semaphore::new(crate::objects::LARGE_PIECES)),
             drafts: Drafts::default(),
+            meters: Meters::new(),
             next_id: AtomicU64::new(rand::random()),
         })
     }
@@ -98,6 +102,7 @@ pub(crate) struct AnswerBody {
     rest: Option<BoxStream<'static, Result<Bytes, forebay_types::Error>>>,
     /// Bytes still to come; none when nobody knows.
     left: Option<u64>,
+    sent: Counter,
 }
 
 pub(crate) type Answer = Response<AnswerBody>;
@@ -108,7 +113,7 @@ impl AnswerBody {
     }
 
     pub(crate) fn of(bytes: Bytes) -> Self {
-        Self { left: Some(bytes.len() as u64), first: bytes, rest: None }
+        Self { left: Some(bytes.len() as u64), first: bytes, rest: None, sent: Counter::noop() }
     }
 
     pub(crate) fn stream(
@@ -116,7 +121,12 @@ impl AnswerBody {
         rest: BoxStream<'static, Result<Bytes, forebay_types::Error>>,
         bytes: Option<u64>,
     ) -> Self {
-        Self { first, rest: Some(rest), left: bytes }
+        Self { first, rest: Some(rest), left: bytes, sent: Counter::noop() }
+    }
+
+    /// Counts what is sent of it.
+    pub(crate) fn count(&mut self, sent: Counter) {
+        self.sent = sent;
     }
 }
 
@@ -141,6 +151,7 @@ impl Body for AnswerBody {
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(piece.len() as u64);
         }
+        self.sent.increment(piece.len() as u64);
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 

@@ -17,6 +17,7 @@ mod buckets;
 mod context;
 mod error;
 mod forward;
+mod meters;
 mod objects;
 mod route;
 mod server;
@@ -27,4 +28,4 @@ mod tls;
 mod xml;
 
 pub use server::Gateway;
-pub use settings::{AccessRule, Anonymous, GatewaySettings, Secret, TlsFiles};
+pub use settings::{AccessRule, Anonymous, GatewaySettings, NewBuckets, Secret, TlsFiles};

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use forebay_types::Mount;
 use http::Method;
 use hyper::body::Incoming;
 
@@ -66,7 +67,7 @@ async fn bucket_level(context: &Arc<Context>, request: Request, bucket: &str, bo
     let has = |name: &str| request.target.query.has(name);
     let configuration = CONFIGURATION.iter().any(|name| has(name));
     if request.parts.method == Method::PUT && !configuration {
-        return buckets::create(context, bucket).await;
+        return buckets::create(context, request, bucket, body).await;
     }
     let mount = context.mount(bucket).await?;
     match request.parts.method {
@@ -79,13 +80,13 @@ async fn bucket_level(context: &Arc<Context>, request: Request, bucket: &str, bo
         Method::GET if request.query("list-type") == Some("2") => buckets::list_v2(context, &request, &mount).await,
         Method::GET => buckets::list_v1(context, &request, &mount).await,
         Method::POST if has("delete") => buckets::delete_many(context, request, &mount, body).await,
-        Method::PUT | Method::DELETE if configuration && context.settings.bucket_configuration => {
+        Method::PUT | Method::DELETE if configuration && context.settings.bucket_configuration && is_whole(&mount) => {
             forward(context, &request, &mount, None, body, Write::None).await
         }
         Method::PUT | Method::DELETE if configuration => Err(S3Error::access_denied().saying(
-            "Configuration of a bucket is not changed through this gateway: change it at shared storage, or switch it on here.",
+            "Configuration of this bucket is not changed through the gateway: change it at shared storage, or switch s3-bucket-configuration on, for mounts that are whole buckets.",
         )),
-        Method::DELETE => Err(S3Error::access_denied().saying("A bucket is a mount: remove it with `forebay mount remove`.")),
+        Method::DELETE => buckets::remove(context, &request, &mount).await,
         Method::POST => Err(S3Error::not_implemented("forms")),
         _ => Err(S3Error::method_not_allowed()),
     }
@@ -129,6 +130,12 @@ async fn object_level(context: &Arc<Context>, request: Request, object: Object, 
         Method::DELETE => forward(context, &request, &mount, Some(key), body, Write::Object).await,
         _ => Err(S3Error::method_not_allowed()),
     }
+}
+
+/// Whether a mount is all of a bucket, whose configuration is then nobody else's.
+fn is_whole(mount: &Mount) -> bool {
+    let bucket = mount.url.strip_prefix("s3://").or_else(|| mount.url.strip_prefix("s3a://"));
+    bucket.is_some_and(|bucket| !bucket.trim_end_matches('/').contains('/'))
 }
 
 /// Objects that only their key opens are never kept.

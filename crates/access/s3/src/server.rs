@@ -1,6 +1,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use forebay_client::Client;
@@ -10,6 +10,7 @@ use http::{HeaderValue, Method};
 use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use metrics::Gauge;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -19,6 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::auth::authenticate;
 use crate::context::{Answer, AnswerBody, Context, Request, Served, plain};
 use crate::error::{S3Error, S3Result};
+use crate::meters::operation;
 use crate::route::route;
 use crate::settings::GatewaySettings;
 use crate::stall::Stalling;
@@ -114,8 +116,9 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, context: Arc<Co
         };
         let _ = socket.set_nodelay(true);
         let (context, stopped, tls) = (Arc::clone(&context), stopped.clone(), tls.clone());
+        let open = Open::new(&context.meters.connections);
         connections.spawn(async move {
-            let _permit = permit;
+            let _counted = (permit, open);
             match tls {
                 None => serve(Stalling::new(socket), context, stopped).await,
                 Some(tls) => match tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(socket)).await {
@@ -130,6 +133,22 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, context: Arc<Co
     let ended = async { while connections.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(STOP_WITHIN, ended).await;
     connections.shutdown().await;
+}
+
+/// A connection that counts as open.
+struct Open(Gauge);
+
+impl Open {
+    fn new(gauge: &Gauge) -> Self {
+        gauge.increment(1.0);
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.decrement(1.0);
+    }
 }
 
 async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
@@ -159,15 +178,17 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 
 /// Answers one request; a refusal is an answer too.
 async fn handle(context: Arc<Context>, request: http::Request<Incoming>) -> Served {
-    let id = context.request_id();
+    let (begun, id) = (Instant::now(), context.request_id());
     let is_head = request.method() == Method::HEAD;
     let has_body = !request.body().is_end_stream();
-    let resource = request.uri().path().to_string();
-    let mut answer = match answer(&context, request).await {
+    let uri = request.uri().clone();
+    let mut operation = "other";
+    let mut answer = match answer(&context, request, &mut operation).await {
         Ok(answer) => answer,
         Err(error) => {
+            let resource = uri.path();
             tracing::debug!(code = error.code, message = error.message, resource, id, "refused");
-            let mut answer = refusal(&error, &resource, &id, is_head);
+            let mut answer = refusal(&error, resource, &id, is_head);
             if has_body {
                 // What is left of the body is not read: it might be all of a large object.
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -180,6 +201,8 @@ async fn handle(context: Arc<Context>, request: http::Request<Incoming>) -> Serv
         headers.entry(HeaderName::from_static("x-amz-request-id")).or_insert(id);
     }
     headers.insert(SERVER, HeaderValue::from_static("Forebay"));
+    answer.body_mut().count(context.meters.sent.clone());
+    context.meters.answered(operation, answer.status(), begun.elapsed());
     Ok(answer)
 }
 
@@ -193,8 +216,9 @@ fn refusal(error: &S3Error, resource: &str, id: &str, is_head: bool) -> Answer {
     answer
 }
 
-async fn answer(context: &Arc<Context>, request: http::Request<Incoming>) -> S3Result<Answer> {
+async fn answer(context: &Arc<Context>, request: http::Request<Incoming>, asked: &mut &'static str) -> S3Result<Answer> {
     let target = Target::of(&request, &context.settings.domains)?;
+    *asked = operation(request.method(), &target, request.headers().contains_key("x-amz-copy-source"));
     let (parts, body) = request.into_parts();
     let (caller, hash) = authenticate(&context.keys, &parts, &target.query, Utc::now())?;
     route(context, Request { parts, target, caller, hash }, body).await

@@ -23,6 +23,18 @@ pub struct GatewaySettings {
     pub connections_max: usize,
     /// Configuration of buckets may be changed through the gateway: policies, lifecycles, access lists.
     pub bucket_configuration: bool,
+    /// Where clients may make buckets; none for nowhere.
+    pub new_buckets: Option<NewBuckets>,
+}
+
+/// Where new buckets are made: each becomes a mount. Access keys that see all mounts and may write make and remove them.
+#[derive(Clone, Debug)]
+pub struct NewBuckets {
+    /// `s3://`: buckets of the same name; `s3://BUCKET/PREFIX/` and the like: what is below a prefix of that name;
+    /// `file:///FOLDER`: folders.
+    pub url: String,
+    /// Where the store is, as in a mount's options.
+    pub endpoint: Option<String>,
 }
 
 impl GatewaySettings {
@@ -37,6 +49,7 @@ impl GatewaySettings {
             tls: None,
             connections_max: 20_000,
             bucket_configuration: false,
+            new_buckets: None,
         }
     }
 }

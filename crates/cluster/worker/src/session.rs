@@ -89,8 +89,8 @@ impl WorkerSession {
                 let reader = self.reader(operation, in_place);
                 let wanted = WantedObject { range, first, complete };
                 let (info, attributes, start, len, read) = serving.read_object(reader, mount, &key, wanted).await?;
-                let hint = queued.sent(&read).await;
-                with_answer(read, |in_place| DataReply::ReadObject { info, attributes, start, len, in_place, hint })
+                let (hint, hit) = (queued.sent(&read).await, read.hit);
+                with_answer(read, |in_place| DataReply::ReadObject { info, attributes, start, len, in_place, hint, hit })
             }
             DataRequest::Attach => return self.attach(),
             DataRequest::Open { mount, key } => reply(DataReply::Info(serving.open(mount, &key).await?)),

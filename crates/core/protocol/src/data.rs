@@ -385,6 +385,8 @@ pub enum DataReply {
         in_place: Option<(u64, Span)>,
         /// As in `Read`.
         hint: Hint,
+        /// Nothing of it had to be fetched.
+        hit: bool,
     },
     /// To `Copy`: runs of pages as (first, count), in order. The payload holds them,
     /// page after page, the segment's last page padded with zeros.

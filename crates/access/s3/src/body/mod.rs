@@ -1,6 +1,7 @@
 //! What a client sends: taken as it comes, checked against what the request said of it before its last bytes are passed on.
 
 mod chunked;
+mod digests;
 mod plain;
 mod reencode;
 
@@ -15,7 +16,9 @@ use parking_lot::Mutex;
 
 use crate::auth::BodyHash;
 use crate::error::{S3Error, S3Result};
+use crate::meters::received;
 
+pub(crate) use digests::checksum_of;
 pub(crate) use reencode::Trailer;
 
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
@@ -116,6 +119,7 @@ async fn next(incoming: &mut Incoming, fault: &Fault) -> Result<Option<Bytes>, B
             Ok(Some(Err(_))) => return Err(fault.set(S3Error::incomplete_body())),
             Ok(Some(Ok(frame))) => {
                 if let Ok(data) = frame.into_data() {
+                    received(data.len());
                     return Ok(Some(data));
                 }
             }

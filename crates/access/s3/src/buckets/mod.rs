@@ -3,21 +3,20 @@
 mod delete;
 mod keys;
 mod list;
+mod make;
 mod page;
-
-use std::sync::Arc;
 
 use forebay_types::MountName;
 use http::header::HeaderName;
 use http::{HeaderValue, StatusCode};
 
 use crate::context::{Answer, Context, Request, document, plain};
-use crate::error::{S3Error, S3Result};
 use crate::objects::iso_date;
 use crate::xml::Xml;
 
 pub(crate) use delete::delete_many;
 pub(crate) use list::{list_v1, list_v2};
+pub(crate) use make::{create, remove};
 
 /// All mounts that the caller sees.
 pub(crate) fn list(context: &Context, request: &Request) -> Answer {
@@ -60,18 +59,4 @@ pub(crate) fn location(context: &Context) -> Answer {
         xml.raw_text(region);
     }
     document(xml.end("LocationConstraint"))
-}
-
-/// Buckets are mounts, which are not made here.
-pub(crate) async fn create(context: &Arc<Context>, bucket: &str) -> S3Result<Answer> {
-    if bucket.parse::<MountName>().is_err() {
-        return Err(S3Error::new(StatusCode::BAD_REQUEST, "InvalidBucketName", "The specified bucket is not valid."));
-    }
-    match context.mount(bucket).await {
-        Ok(_) => Err(S3Error::bucket_owned().with("BucketName", bucket)),
-        Err(error) if error.code == "NoSuchBucket" => {
-            Err(S3Error::access_denied().saying(format!("A bucket is a mount: make it with `forebay mount add {bucket} URL`.")))
-        }
-        Err(error) => Err(error),
-    }
 }

@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
 use super::get::value;
 use super::{etag, iso_date, local};
-use crate::body::{BodyError, Pieces, Upload};
+use crate::body::{BodyError, Pieces, Upload, checksum_of};
 use crate::context::{Answer, Context, Object, Request, document, plain};
 use crate::error::{S3Error, S3Result};
 use crate::target::Query;
@@ -82,8 +82,8 @@ impl Drafts {
         }
         let id = request.query("uploadId").unwrap_or("").to_string();
         self.with(object, &id, |_| ())?;
-        let upload = Upload::begin(request.headers(), request.hash.clone(), body)?;
-        let (fault, bytes) = (upload.fault.clone(), upload.bytes);
+        let upload = Upload::begin(request.headers(), request.hash.clone(), body)?.checked(request.headers())?;
+        let (fault, bytes, trailer) = (upload.fault.clone(), upload.bytes, upload.trailer.clone());
         let (file, hash) = match spool(upload.pieces).await {
             Ok(spooled) => spooled,
             Err(error) => return Err(fault.take().unwrap_or(error)),
@@ -91,6 +91,7 @@ impl Drafts {
         let part = Part { file: Arc::new(file), bytes, etag: hash, modified_ms: chrono::Utc::now().timestamp_millis() };
         let mut answer = plain(StatusCode::OK);
         answer.headers_mut().insert(ETAG, value(&part.etag)?);
+        answer.headers_mut().extend(checksum_of(request.headers(), trailer.as_ref()));
         self.with(object, &id, |draft| draft.parts.insert(number, part))?;
         Ok(answer)
     }

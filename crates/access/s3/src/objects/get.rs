@@ -66,7 +66,8 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
         }
         Err(error) => return Err(error.into()),
     };
-    let FirstRead { info, attributes, bytes, .. } = first;
+    let FirstRead { info, attributes, bytes, hit, .. } = first;
+    context.meters.read(hit);
     check(request.headers(), &info)?;
     let range = wanted.map(|wanted| range::resolve(wanted, info.version.size)).transpose()?;
     let all = range.clone().unwrap_or(0..info.version.size);

@@ -11,15 +11,15 @@ use hyper::body::Incoming;
 
 use super::etag;
 use super::get::value;
-use crate::body::{Pieces, Upload};
+use crate::body::{Pieces, Upload, checksum_of};
 use crate::context::{Answer, Context, Object, Request, plain};
 use crate::error::{S3Error, S3Result};
 
 /// Writes an object; answered when shared storage has it.
 pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: &Object, body: Incoming) -> S3Result<Answer> {
     let condition = condition(&request)?;
-    let upload = Upload::begin(request.headers(), request.hash.clone(), body)?;
-    let fault = upload.fault.clone();
+    let upload = Upload::begin(request.headers(), request.hash.clone(), body)?.checked(request.headers())?;
+    let (fault, trailer) = (upload.fault.clone(), upload.trailer.clone());
     let info = match write(context, object, upload.pieces, condition).await {
         Ok(info) => info,
         Err(error) => {
@@ -31,6 +31,7 @@ pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: 
     };
     let mut answer = plain(StatusCode::OK);
     answer.headers_mut().insert(ETAG, value(&etag(&info.version.tag))?);
+    answer.headers_mut().extend(checksum_of(request.headers(), trailer.as_ref()));
     Ok(answer)
 }
 

@@ -64,3 +64,50 @@ async fn uploads_in_parts() {
     assert_eq!(request("DELETE", &format!("/nas/gone?uploadId={id}")).send(at).await.status, 204);
     assert!(!request("GET", "/nas?uploads").send(at).await.text().contains(id));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_client_says_of_a_body_is_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::over_files(folder.path()).await;
+    let at = cluster.address();
+    let digests = [
+        ("content-md5", "JfnnlDI7RTiF9RgfG2JNCw=="),
+        ("x-amz-checksum-crc32", "y/Q5Jg=="),
+        ("x-amz-checksum-crc32c", "4waSgw=="),
+        ("x-amz-checksum-crc64nvme", "rosUhgp5mIg="),
+        ("x-amz-checksum-sha1", "98O8HYCOBHMq32eZZczDTKeuNEE="),
+        ("x-amz-checksum-sha256", "FeKw08M4keuw8e9gnsQZQgwg4yDOlMZfvIwzEkSOsiU="),
+    ];
+    for (name, value) in digests {
+        let put = |body: &str| request("PUT", &format!("/nas/{name}")).header(name, value).body(body);
+        let wrong = put("123456780").send(at).await;
+        assert_eq!((wrong.status, wrong.code().as_str()), (400, "BadDigest"), "{name}");
+        assert!(!folder.path().join(name).exists(), "{name}");
+        assert_eq!(put("123456789").send(at).await.status, 200, "{name}");
+        assert_eq!(std::fs::read(folder.path().join(name)).unwrap(), b"123456789");
+    }
+    let malformed = request("PUT", "/nas/x").header("content-md5", "AAAA").body("x").send(at).await;
+    assert_eq!(malformed.code(), "InvalidDigest");
+    let two = request("PUT", "/nas/x").header("x-amz-checksum-crc32", "y/Q5Jg==").header("x-amz-checksum-crc32c", "4waSgw==");
+    assert_eq!(two.body("123456789").send(at).await.code(), "InvalidRequest");
+    // Behind the body, as clients do that stream.
+    let trailing = |data: &str, sum: &str| {
+        let text = format!("{:x}\r\n{data}\r\n0\r\nx-amz-checksum-crc32:{sum}\r\n\r\n", data.len());
+        let put = request("PUT", "/nas/trailing").hash("STREAMING-UNSIGNED-PAYLOAD-TRAILER").body(text);
+        let put = put.header("x-amz-decoded-content-length", &data.len().to_string()).header("content-encoding", "aws-chunked");
+        put.header("x-amz-trailer", "x-amz-checksum-crc32")
+    };
+    assert_eq!(trailing("123456780", "y/Q5Jg==").send(at).await.code(), "BadDigest");
+    assert!(!folder.path().join("trailing").exists());
+    let good = trailing("123456789", "y/Q5Jg==").send(at).await;
+    assert_eq!((good.status, good.header("x-amz-checksum-crc32")), (200, Some("y/Q5Jg==")), "{}", good.text());
+    // Parts, and lists of what to delete.
+    let begin = request("POST", "/nas/m?uploads").send(at).await.text();
+    let id = begin.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0;
+    let part = request("PUT", &format!("/nas/m?partNumber=1&uploadId={id}")).header("x-amz-checksum-crc32", "y/Q5Jg==");
+    assert_eq!(part.body("123456780").send(at).await.code(), "BadDigest");
+    let many = "<Delete><Object><Key>trailing</Key></Object></Delete>";
+    let delete = request("POST", "/nas?delete").header("content-md5", "JfnnlDI7RTiF9RgfG2JNCw==").body(many).send(at).await;
+    assert_eq!(delete.code(), "BadDigest");
+    assert!(folder.path().join("trailing").exists());
+}

@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
 
+mod buckets;
 mod client;
 mod clients;
 mod cluster;
 mod conformance;
 mod files;
 mod fuzz;
+mod https;
 mod object_store;
 mod reads;
 mod store;

@@ -72,6 +72,82 @@ async fn overwritten_past_the_gateway_is_never_stale_and_never_mixed() {
     }
 }
 
+/// Objects overwritten past the gateway again and again, under readers: each answer is of one version, and no older than
+/// the rule lets it be.
+async fn overwritten_under_readers(rule: Validate, stale_for: std::time::Duration) {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+    use std::time::{Duration, Instant};
+    let (cluster, s3) = Cluster::over_s3(|options| options.validate = rule, gateway_settings()).await;
+    let (at, s3) = (cluster.address(), Arc::new(s3));
+    // Two pieces of an answer, of which only the first is read with the version.
+    let body = |version: u8| vec![version; 1_500_000 + usize::from(version) * 1000];
+    s3.put("data", "over", &body(0)).unwrap();
+    let written = Arc::new(parking_lot::Mutex::new(vec![Instant::now()]));
+    let (done, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let readers: Vec<_> = (0..3)
+        .map(|_| {
+            let (written, done, answers) = (Arc::clone(&written), Arc::clone(&done), Arc::clone(&answers));
+            tokio::spawn(async move {
+                let mut last = 0;
+                while !done.load(SeqCst) {
+                    let asked = Instant::now();
+                    let text = request("GET", "/lake/over").head(at);
+                    // One that is overwritten while it is under way may be broken off; it is never another.
+                    let Some(answer) = raw(at, text.as_bytes(), false).await else { continue };
+                    if answer.status != 200 {
+                        assert!([412, 503].contains(&answer.status), "{}", answer.text());
+                        continue;
+                    }
+                    let version = answer.body[0];
+                    let whole = vec![version; 1_500_000 + usize::from(version) * 1000];
+                    assert!(answer.body == whole, "a mixture, or a part, of version {version}");
+                    // The version that followed it was written, and long enough ago to be seen?
+                    let next = written.lock().get(usize::from(version) + 1).copied();
+                    assert!(next.is_none_or(|next| next + stale_for >= asked), "version {version} is stale");
+                    assert!(version >= last || stale_for > Duration::ZERO, "back in time");
+                    last = version;
+                    answers.fetch_add(1, SeqCst);
+                }
+            })
+        })
+        .collect();
+    for version in 1..30 {
+        let (s3, data) = (Arc::clone(&s3), body(version));
+        tokio::task::spawn_blocking(move || s3.put("data", "over", &data).unwrap()).await.unwrap();
+        written.lock().push(Instant::now());
+        tokio::time::sleep(Duration::from_millis(40)).await;
+    }
+    done.store(true, SeqCst);
+    for reader in readers {
+        reader.await.unwrap();
+    }
+    assert!(answers.load(SeqCst) > 10, "{answers:?} answers");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn never_stale_when_every_open_asks() {
+    overwritten_under_readers(Validate::Always, std::time::Duration::ZERO).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stale_no_longer_than_the_rule_says() {
+    let ttl = std::time::Duration::from_millis(300);
+    overwritten_under_readers(Validate::Ttl(ttl), ttl).await;
+    // Within that time what is known is what is answered, without a question to the store.
+    let rule = |options: &mut forebay_types::MountOptions| options.validate = Validate::Ttl(std::time::Duration::from_secs(60));
+    let (cluster, s3) = Cluster::over_s3(rule, gateway_settings()).await;
+    s3.put("data", "slow", b"first").unwrap();
+    assert_eq!(request("GET", "/lake/slow").send(cluster.address()).await.body, b"first");
+    s3.put("data", "slow", b"other").unwrap();
+    s3.reset_counters();
+    assert_eq!(request("GET", "/lake/slow").send(cluster.address()).await.body, b"first");
+    assert_eq!(s3.counters().requests(), 0);
+    // A write through the gateway is seen at once.
+    assert_eq!(request("PUT", "/lake/slow").body("third").send(cluster.address()).await.status, 200);
+    assert_eq!(request("GET", "/lake/slow").send(cluster.address()).await.body, b"third");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_object_streams() {
     let (cluster, s3) = Cluster::over_s3(|_| {}, gateway_settings()).await;

@@ -69,7 +69,7 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Held(vec![Held { dram_bytes: 1, disk_bytes: 2, bytes: 3, keep: true }]),
         DataReply::Report(Box::new(report())),
         DataReply::Stat(info(), attributes()),
-        DataReply::ReadObject { info: info(), attributes: attributes(), start: 1, len: 2, in_place: None, hint },
+        DataReply::ReadObject { info: info(), attributes: attributes(), start: 1, len: 2, in_place: None, hint, hit: true },
         DataReply::Copied { runs: vec![(0, 3), (1000, 24)] },
     ]
 }
