@@ -24,8 +24,9 @@ pub use decide::Leading;
 pub use figures::figures;
 pub use metrics::Outcome;
 pub use mixapart::{
-    FACEBOOK_BINS, MIXAPART_BARS, MixApartBar, MixApartBatch, MixApartJob, MixApartOutcome, MixApartSettings, Sustained,
-    mixapart, mixapart_bars, mixapart_batch, sustained,
+    FACEBOOK_BINS, MIXAPART_BARS, MixApartBar, MixApartBatch, MixApartJob, MixApartOutcome, MixApartRow, MixApartSettings,
+    Sustained, capacity_chart, mixapart, mixapart_bars, mixapart_batch, mixapart_chart, mixapart_csv, mixapart_figures,
+    mixapart_rows, sustained,
 };
 pub use scenario::{Scenario, Way, Workload};
 pub use workload::{Micros, Query, Recorded, Synthetic};

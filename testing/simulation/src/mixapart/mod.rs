@@ -2,7 +2,9 @@
 
 mod bars;
 mod bins;
+mod compare;
 mod engine;
+mod figures;
 mod jobs;
 mod measures;
 mod outcome;
@@ -13,6 +15,8 @@ mod tests;
 
 pub use bars::{MIXAPART_BARS, MixApartBar, mixapart_bars};
 pub use bins::FACEBOOK_BINS;
+pub use compare::{MixApartRow, mixapart_chart, mixapart_csv, mixapart_rows};
+pub use figures::{capacity_chart, mixapart_figures};
 pub use jobs::MixApartJob;
 pub use outcome::{MixApartBatch, MixApartOutcome};
 pub use settings::MixApartSettings;

@@ -4,6 +4,8 @@ mod decisions;
 mod jobs;
 mod late;
 
+pub(super) use jobs::{KINDS, loaded, panel};
+
 use forebay_types::{Error, Result};
 use serde::Serialize;
 

@@ -1,0 +1,61 @@
+use std::fmt::Write;
+
+use forebay_chart::{Chart, Line};
+use serde::Serialize;
+
+use super::{MixApartOutcome, MixApartSettings, mixapart};
+
+/// A run and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MixApartRow {
+    /// Share of the tasks whose input was cached when their job arrived.
+    pub reuse: f64,
+    /// Whether input was brought ahead of the tasks.
+    pub data_scheduler: bool,
+    /// Tasks that would run at once, on average, if their input were always there.
+    pub offered_tasks: f64,
+    /// What was measured.
+    #[serde(flatten)]
+    pub outcome: MixApartOutcome,
+}
+
+/// A run for each reuse and each way, under `load` of the tasks that slots and bandwidth sustain at that reuse.
+pub fn mixapart_rows(settings: &MixApartSettings, reuse: &[f64], ways: &[bool], load: f64) -> Vec<MixApartRow> {
+    let runs = reuse.iter().flat_map(|reuse| ways.iter().map(|way| (*reuse, *way)));
+    runs.map(|(reuse, brings_ahead)| {
+        let settings = MixApartSettings { reuse, brings_ahead, ..settings.clone() };
+        let settings = MixApartSettings { offered_tasks: load * settings.sustained_tasks(), ..settings };
+        let offered_tasks = settings.offered_tasks;
+        MixApartRow { reuse, data_scheduler: brings_ahead, offered_tasks, outcome: mixapart(&settings) }
+    })
+    .collect()
+}
+
+/// The rows with a line of titles.
+pub fn mixapart_csv(rows: &[MixApartRow]) -> String {
+    let mut csv = String::from("reuse,data_scheduler,offered_tasks,arrived,done,computing,waiting,link,local,job_secs\n");
+    for MixApartRow { reuse, data_scheduler, offered_tasks, outcome } in rows {
+        let MixApartOutcome { arrived, done, computing, waiting, link, local, job_secs } = outcome;
+        let _ = writeln!(
+            csv,
+            "{reuse},{data_scheduler},{offered_tasks},{arrived},{done},{computing},{waiting},{link},{local},{job_secs}"
+        );
+    }
+    csv
+}
+
+/// The mean time of a job by reuse, a line a way.
+pub fn mixapart_chart(settings: &MixApartSettings, rows: &[MixApartRow]) -> Chart {
+    let lines = [(true, "input brought ahead"), (false, "fetched by tasks")].into_iter().filter_map(|(way, name)| {
+        let points: Vec<(f64, f64)> =
+            rows.iter().filter(|row| row.data_scheduler == way).map(|row| (row.reuse, row.outcome.job_secs)).collect();
+        (!points.is_empty()).then(|| Line { name: name.into(), points, dashed: false })
+    });
+    Chart {
+        title: format!("Mean time of a job: {} workers of {} slots", settings.workers, settings.slots),
+        x: "share of the input that is cached".into(),
+        y: "seconds".into(),
+        from_zero: true,
+        lines: lines.collect(),
+    }
+}

@@ -1,0 +1,86 @@
+use forebay_chart::{Bars, Chart, Line, Row};
+use forebay_scheduling::sustained_tasks;
+
+use super::bars::{KINDS, loaded, panel};
+use super::{MixApartSettings, mixapart_chart, mixapart_rows, sustained};
+
+/// Shares of the input that are drawn.
+const REUSE: [f64; 10] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
+
+/// Parallel tasks by reuse as the capacity model has them, a line for each time of a task and each bandwidth (figure 1).
+pub fn capacity_chart(task_secs: &[f64], task_bytes: f64, bandwidths: &[f64]) -> Chart {
+    let mut lines = Vec::new();
+    for bandwidth in bandwidths {
+        for secs in task_secs {
+            let points = REUSE.map(|reuse| (reuse, sustained_tasks(reuse, *secs, task_bytes, *bandwidth)));
+            let name = format!("{secs} s tasks, {} Gbit/s", bandwidth * 8.0 / 1e9);
+            lines.push(Line { name, points: points.into(), dashed: false });
+        }
+    }
+    let title = format!("Parallel tasks that shared storage feeds, {:.0} MB a task", task_bytes / 1e6);
+    Chart { title, x: "share of the input that is cached".into(), y: "parallel tasks".into(), from_zero: false, lines }
+}
+
+/// The figures of the paper from our own runs, as (name of a file without its ending, SVG).
+pub fn mixapart_figures() -> Vec<(&'static str, String)> {
+    let [io, cpu] = KINDS;
+    vec![
+        ("capacity", capacity().svg()),
+        ("cold", cold().svg()),
+        ("io-intensive", by_reuse(io).svg()),
+        ("cpu-intensive", by_reuse(cpu).svg()),
+        ("data-scheduler", data_scheduler().svg()),
+    ]
+}
+
+/// Figure 1, with marks for what the decision code sustains in simulation.
+fn capacity() -> Chart {
+    let mut chart = capacity_chart(&[5.0, 20.0, 60.0], 64e6, &[10e9 / 8.0]);
+    for reuse in [0.5, 0.8] {
+        let found = sustained(&MixApartSettings { reuse, ..MixApartSettings::default() });
+        let name = format!("simulated, 20 s, reuse {reuse}");
+        chart.lines.push(Line { name, points: vec![(reuse, found.simulated)], dashed: false });
+    }
+    chart
+}
+
+/// Figure 3a: nothing is cached, and the bandwidth is the rate at which all slots read.
+fn cold() -> Bars {
+    let mut rows = Vec::new();
+    for (name, task_secs, _) in KINDS {
+        let (local, cold) = (panel(task_secs, 1.0, 1.0, true, 1).secs, panel(task_secs, 1.0, 0.0, true, 1).secs);
+        let row =
+            |way: &str, parts: [f64; 3]| Row { name: format!("{name}, {way}"), parts: parts.map(|secs| secs / local).into() };
+        rows.push(row("ingest", [local, local, 0.0]));
+        rows.push(row("cold", [0.0, 0.0, cold]));
+    }
+    Bars {
+        title: "A cold job: ingest, then compute, against transfers just in time".into(),
+        unit: "x local".into(),
+        parts: ["ingest", "compute", "both at once"].map(String::from).into(),
+        rows,
+    }
+}
+
+/// Figures 3b and 3c: at each reuse behind (1 - reuse) of the rate at which all slots read local data.
+fn by_reuse((name, task_secs, _): (&str, f64, f64)) -> Chart {
+    let local = panel(task_secs, 1.0, 1.0, true, 1).secs;
+    let line = |name: &str, brings_ahead: bool| {
+        let point = |reuse: f64| (reuse, panel(task_secs, 1.0 - reuse, reuse, brings_ahead, 1).secs / local);
+        Line { name: name.into(), points: REUSE.map(point).into(), dashed: false }
+    };
+    let all_local = Line { name: "all data local".into(), points: vec![(0.0, 1.0), (0.9, 1.0)], dashed: true };
+    Chart {
+        title: format!("{name} job, bandwidth (1 - reuse) x the scan rate"),
+        x: "share of the input that is cached".into(),
+        y: "time to that with all data local".into(),
+        from_zero: true,
+        lines: vec![line("input brought ahead", true), line("fetched by tasks", false), all_local],
+    }
+}
+
+/// A steady load with and without the data scheduler.
+fn data_scheduler() -> Chart {
+    let settings = loaded(0.4, true, 1);
+    mixapart_chart(&settings, &mixapart_rows(&settings, &[0.2, 0.3, 0.4, 0.5, 0.6], &[true, false], 0.7))
+}
