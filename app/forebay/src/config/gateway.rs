@@ -1,6 +1,6 @@
 use figment::Figment;
 use figment::providers::{Format, Toml};
-use forebay_s3::{AccessRule, Anonymous, GatewaySettings, Secret, TlsFiles};
+use forebay_s3::{AccessRule, Anonymous, GatewaySettings, NewBuckets, Secret, TlsFiles};
 use forebay_types::MountName;
 use serde::Deserialize;
 
@@ -45,6 +45,9 @@ impl Config {
             "write" => Anonymous::Write,
             other => return Err(Failure::Usage(format!("s3-anonymous {other:?}: write off, read or write"))),
         };
+        gateway.bucket_configuration = self.settings.s3_bucket_configuration;
+        let endpoint = self.settings.s3_new_buckets_endpoint.clone();
+        gateway.new_buckets = self.settings.s3_new_buckets.clone().map(|url| NewBuckets { url, endpoint });
         let tls = self.security.tls.as_ref().and_then(|tls| Some((tls.cert.clone()?, tls.key.clone()?)));
         gateway.tls = tls.map(|(cert, key)| TlsFiles { cert, key });
         Ok((!gateway.keys.is_empty() || gateway.anonymous != Anonymous::Off).then_some(gateway))

@@ -39,8 +39,8 @@ impl Provider for Variables {
             .entries()
             .map(|(key, _, value)| {
                 let value = match (key.as_str(), value) {
-                    ("in-place", "true" | "1" | "yes") => Value::from(true),
-                    ("in-place", "false" | "0" | "no") => Value::from(false),
+                    ("in-place" | "s3-bucket-configuration", "true" | "1" | "yes") => Value::from(true),
+                    ("in-place" | "s3-bucket-configuration", "false" | "0" | "no") => Value::from(false),
                     _ => Value::from(value),
                 };
                 (key, value)

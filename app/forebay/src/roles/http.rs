@@ -1,5 +1,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
@@ -12,6 +13,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::metrics::Metrics;
+
+/// How often recorded times are summed up.
+const UPKEEP: Duration = Duration::from_secs(5);
 
 /// `/metrics` for Prometheus and `/healthz` for whoever restarts processes.
 pub(crate) struct Http {
@@ -26,6 +30,7 @@ impl Http {
         let place = || format!("can't listen at {address}; choose another address with --http");
         let listener = TcpListener::bind(address).await.context(place)?;
         let address = listener.local_addr().context(place)?;
+        let recorded = metrics.handle.clone();
         let router = Router::new()
             .route("/healthz", get(|| async { "ok\n" }))
             .route(
@@ -41,8 +46,19 @@ impl Http {
                 // Dropping the sender stops it as well.
                 let _ = stopped.await;
             });
-            if let Err(error) = served.await {
-                tracing::warn!(%error, "http stopped");
+            // What was recorded gathers until somebody asks for it, or until here.
+            let tidy = async {
+                let mut tick = tokio::time::interval(UPKEEP);
+                loop {
+                    tick.tick().await;
+                    recorded.run_upkeep();
+                }
+            };
+            tokio::select! {
+                served = served.into_future() => if let Err(error) = served {
+                    tracing::warn!(%error, "http stopped");
+                },
+                () = tidy => {}
             }
         });
         Ok(Self { address, stop: Some(stop), task })
@@ -57,7 +73,7 @@ impl Http {
     pub(crate) async fn shutdown(mut self) {
         drop(self.stop.take());
         // Connections that are kept open and silent don't hold the shutdown up.
-        let _ = tokio::time::timeout(std::time::Duration::from_secs(1), &mut self.task).await;
+        let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.task).await;
     }
 }
 

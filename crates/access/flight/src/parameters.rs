@@ -42,7 +42,7 @@ pub(crate) fn numbered(sql: &str) -> String {
         let taken = match first {
             '\'' | '"' | '`' => rest[1..].find(first).map_or(rest.len(), |end| end + 2),
             '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+            '/' if rest.starts_with("/*") => rest[2..].find("*/").map_or(rest.len(), |end| end + 4),
             '?' => {
                 count += 1;
                 out.push_str(&format!("${count}"));
@@ -71,7 +71,7 @@ mod tests {
         let sql = "select '?''?', \"a?\" -- ?\n from t /* ? */ where ü = ? and b in (?,?)";
         let numbered_sql = "select '?''?', \"a?\" -- ?\n from t /* ? */ where ü = $1 and b in ($2,$3)";
         assert_eq!(numbered(sql), numbered_sql);
-        for same in ["select $1, $name", "select '?", "--?", "/*?", ""] {
+        for same in ["select $1, $name", "select '?", "--?", "/*?", "/*/?*/", ""] {
             assert_eq!(numbered(same), same);
         }
     }
