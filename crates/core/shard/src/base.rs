@@ -193,6 +193,16 @@ impl Base {
         records * key + distinct * (16.0 + bytes as f64 / records.max(1.0))
     }
 
+    /// About what the postings of an attribute take: its records in Elias-Fano, and a place in the hash table for each of its
+    /// distinct values.
+    pub(crate) fn postings_bytes(&self, attribute: usize) -> f64 {
+        let records = self.numbers.records as f64;
+        let distinct = (self.attributes[attribute][2] as f64).clamp(1.0, records.max(1.0));
+        let entry = 2.5 + (distinct * f64::from(1u32 << self.record_bits().min(31)) / records.max(1.0)).log2().max(0.0);
+        let place = 1.25 * f64::from(width_of(self.numbers.records) + 8);
+        (records * entry + distinct * place) / 8.0
+    }
+
     pub(crate) fn key_type(&self) -> KeyType {
         self.schema.key_type
     }

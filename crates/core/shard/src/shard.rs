@@ -174,7 +174,7 @@ impl Shard {
                 && !columns.is_some_and(|columns| columns.iter().all(|column| set.isa[*column].get(record as usize).is_some()))
             {
                 let index = (u64::from(record) & ((1 << set.blocks_shift) - 1)) / u64::from(BLOCK_RECORDS);
-                let context = scratch.context.get_or_insert_with(DCtx::create);
+                let context = scratch.context.get_or_insert_with(blocks::unpacking);
                 slice.unpack(index as usize, self.base.unpacker(), context, &mut scratch.raw)?;
                 body::read(blocks::body(&scratch.raw, record % BLOCK_RECORDS), attributes, columns, out);
                 return Ok(());

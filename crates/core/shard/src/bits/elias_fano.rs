@@ -71,6 +71,25 @@ impl EliasFano {
         ((at as u64).wrapping_sub(index as u64) << self.low_bits) | self.low.get(index)
     }
 
+    /// The values from `index` on, one after the other.
+    pub(crate) fn from(&self, index: usize) -> impl Iterator<Item = u64> + '_ {
+        let at = if index < self.count { self.select(&self.ones, index, 0) } else { 0 };
+        let mut block = at / 64;
+        let mut word = load(&self.high, block * 8) & (u64::MAX << (at % 64));
+        (index..self.count).map_while(move |index| {
+            while word == 0 {
+                block += 1;
+                if block * 8 >= self.high.len() {
+                    return None;
+                }
+                word = load(&self.high, block * 8);
+            }
+            let at = (block * 64) as u64 + u64::from(word.trailing_zeros());
+            word &= word - 1;
+            Some((at.wrapping_sub(index as u64) << self.low_bits) | self.low.get(index))
+        })
+    }
+
     /// The position of the `k`-th one, or with `invert` all ones the `k`-th zero.
     #[inline]
     fn select(&self, samples: &Packed, k: usize, invert: u64) -> usize {
@@ -148,6 +167,7 @@ mod tests {
         let coded = EliasFano::new(sections, values.len());
         for (index, value) in values.iter().enumerate() {
             assert_eq!(coded.get(index), *value);
+            assert!(coded.from(index).eq(values[index..].iter().copied()));
             assert_eq!(coded.find(*value), Some(index));
             for near in [value.wrapping_sub(1), value.wrapping_add(1)] {
                 assert_eq!(coded.rank(near), values.partition_point(|other| *other < near), "{near} in {values:?}");

@@ -2,6 +2,7 @@ use bytes::Bytes;
 use forebay_types::Result;
 
 use super::builder::{BuiltShard, KeyList, record_extent};
+use super::dictionary::sample;
 use super::distinct::Distinct;
 use super::rows::sort_rows;
 use crate::base::{BASE_KIND, Base, Numbers, record_bits};
@@ -12,14 +13,8 @@ use crate::layers::plan;
 use crate::model::alphabet::Alphabet;
 use crate::model::schema::Schema;
 use crate::part;
-use crate::record::blocks::{BLOCK_RECORDS, BlockWriter};
 use crate::record::varint;
 use crate::sampling::QueryCounters;
-
-/// The dictionary of the record text: at most this much, and at most a 64th of the input.
-const DICTIONARY_BYTES: usize = 64 << 10;
-/// Blocks that are compressed to know what the record text will take.
-const SAMPLED_BLOCKS: usize = 64;
 
 /// Records as they came: all values back to back, and their lengths plus one (0 for null).
 pub(crate) struct Input {
@@ -90,7 +85,7 @@ impl Input {
     }
 
     /// Calls with each record's bytes of `lengths` and of the values.
-    fn for_each_record(&self, attributes: usize, mut call: impl FnMut(usize, &[u8], &[u8])) {
+    pub(super) fn for_each_record(&self, attributes: usize, mut call: impl FnMut(usize, &[u8], &[u8])) {
         let (mut at, mut from) = (0, 0);
         for record in 0..self.keys.len() {
             let (next, bytes) = record_extent(&self.lengths, at, attributes);
@@ -201,47 +196,4 @@ pub(crate) fn assemble(schema: Schema, input: Input, input_bytes: u64, ratio: f6
         layers = builder.finish()?;
     }
     Ok(BuiltShard { base, layers })
-}
-
-/// A dictionary for the record text from records all over the input, and what all of it will take in blocks, from a sample.
-fn sample(input: &Input, attributes: usize, input_bytes: u64) -> Result<(Vec<u8>, u64)> {
-    let records = input.keys.len();
-    // Miri can't run zstd; a shard that says so has no blocks.
-    if records == 0 || cfg!(miri) {
-        return Ok((Vec::new(), 0));
-    }
-    let wanted = DICTIONARY_BYTES.min(input_bytes as usize / 64);
-    let stride = (input_bytes as usize).div_ceil(wanted.max(1)).max(1);
-    let blocks = records.div_ceil(BLOCK_RECORDS as usize);
-    let step = blocks.div_ceil(SAMPLED_BLOCKS);
-    let (mut dictionary, mut raw, mut samples, mut due) = (Vec::new(), Vec::new(), Vec::new(), 0);
-    let mut seen = 0;
-    input.for_each_record(attributes, |record, lengths, values| {
-        seen += lengths.len() + values.len();
-        if dictionary.len() < wanted && seen / stride >= due {
-            varint::write((lengths.len() + values.len()) as u64, &mut dictionary);
-            dictionary.extend_from_slice(lengths);
-            dictionary.extend_from_slice(values);
-            due = dictionary.len();
-        }
-        if (record / BLOCK_RECORDS as usize).is_multiple_of(step) {
-            if record.is_multiple_of(BLOCK_RECORDS as usize) && !raw.is_empty() {
-                samples.push(std::mem::take(&mut raw));
-            }
-            varint::write((lengths.len() + values.len()) as u64, &mut raw);
-            raw.extend_from_slice(lengths);
-            raw.extend_from_slice(values);
-        }
-    });
-    if !raw.is_empty() {
-        samples.push(raw);
-    }
-    dictionary.truncate(wanted);
-    let mut writer = BlockWriter::new(&dictionary);
-    let mut packed = Vec::new();
-    for raw in &samples {
-        writer.compress(raw, &mut packed)?;
-    }
-    let each = packed.len() as f64 / samples.len() as f64 + 4.0;
-    Ok((dictionary, (each * blocks as f64) as u64))
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod assemble;
 pub(crate) mod builder;
+mod dictionary;
 pub(crate) mod distinct;
 pub(crate) mod rows;
 pub(crate) mod sort;

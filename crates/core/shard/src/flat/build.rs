@@ -26,20 +26,30 @@ pub fn build_flat(text: &[u8], ratio: f64) -> Result<BuiltShard> {
     let alphabet = Alphabet::new(0, used, false);
     let mut symbols = Vec::with_capacity(text.len());
     alphabet.encode(text, &mut symbols);
-    // A position is a byte only while each byte is one symbol, and one symbol is the end's.
-    if symbols.len() != text.len() {
-        return Err(Error::invalid("flat text has at most 255 different bytes; make records of it, whose values may have all"));
+    // One symbol is the end's, so in a text of all 256 bytes the lowest few are written as two symbols each.
+    if symbols.len() as u64 > INPUT_BYTES_MAX {
+        return Err(Error::invalid(
+            "the text has all 256 bytes, and too many of the lowest: it takes more than a gigabyte of symbols; \
+            cut it in two",
+        ));
     }
     let rows = sort_rows(&symbols, alphabet.symbols())?;
     let end = rows.columns.last().map_or(0, |column| u64::from(column.end()));
     let mut positions = vec![0u64; end.div_ceil(u64::from(BASE_RATE)) as usize];
-    for (position, row) in rows.inverse.iter().enumerate() {
+    let mut starts = Vec::with_capacity(text.len() / BASE_RATE as usize + 1);
+    // Samples are of the text's bytes, whatever symbols they take.
+    let (mut position, mut begins) = (0u64, true);
+    for (place, row) in rows.inverse.iter().enumerate() {
         if row % BASE_RATE == 0 {
-            positions[(row / BASE_RATE) as usize] = position as u64;
+            positions[(row / BASE_RATE) as usize] = position;
         }
+        if begins && position.is_multiple_of(u64::from(BASE_RATE)) {
+            starts.push(u64::from(*row));
+        }
+        begins = !symbols.get(place).is_some_and(|symbol| alphabet.is_first(*symbol));
+        position += u64::from(begins);
     }
-    let samples = rows.inverse.iter().step_by(BASE_RATE as usize).map(|row| u64::from(*row));
-    let starts = pack(samples, (1 << width_of(end)) - 1);
+    let starts = pack(starts, (1 << width_of(end)) - 1);
     let positions = pack(positions, (1 << width_of(symbols.len() as u64)) - 1);
     let numbers = Numbers {
         flat: 1,

@@ -27,6 +27,16 @@ pub struct FlatLayerBuilder {
     isa: Vec<Sliced>,
 }
 
+/// One chain of the pass.
+struct Lane {
+    row: u32,
+    /// The byte of the text that the row is at, and the one to stop at.
+    position: u32,
+    end: u32,
+    /// Whether the row is where the byte begins, not the second of its symbols.
+    begins: bool,
+}
+
 impl FlatLayerBuilder {
     pub(crate) fn new(base: Arc<Base>, ids: &[LayerId]) -> Result<Self> {
         let LayerSet { sa_rates: mut sa, isa_rates: mut isa, .. } = LayerSet::empty(&base);
@@ -47,7 +57,7 @@ impl FlatLayerBuilder {
     }
 
     pub(crate) fn everything(&self) -> Range<u32> {
-        0..(self.base.numbers.symbols / u64::from(BASE_RATE) + 1) as u32
+        0..(self.base.numbers.input_bytes / u64::from(BASE_RATE) + 1) as u32
     }
 
     /// The steps: ranges of samples for [`run`](Self::run).
@@ -58,29 +68,35 @@ impl FlatLayerBuilder {
 
     /// Walks from each sample of one step to the next.
     pub fn run(&self, step: Range<u32>) {
-        let psi = &self.base.psi;
-        let mut rows = [0u32; CHAINS];
+        let (base, psi) = (&*self.base, &self.base.psi);
+        let last = base.numbers.input_bytes as u32;
         for from in step.clone().step_by(CHAINS) {
-            let lanes = (step.end - from).min(CHAINS as u32) as usize;
-            for (lane, row) in rows[..lanes].iter_mut().enumerate() {
-                *row = self.base.starts.get(from as usize + lane) as u32;
-            }
-            for offset in 0..BASE_RATE {
-                for row in &rows[..lanes] {
-                    psi.prefetch_payload(psi.place(*row));
+            let begin = |sample: u32| Lane {
+                row: base.starts.get(sample as usize) as u32,
+                position: sample * BASE_RATE,
+                end: (sample + 1) * BASE_RATE,
+                begins: true,
+            };
+            let mut lanes: Vec<Lane> = (from..step.end.min(from + CHAINS as u32)).map(begin).collect();
+            // Two symbols a byte at most; a bound for damage that checksums did not see.
+            for _ in 0..2 * BASE_RATE {
+                for lane in &lanes {
+                    psi.prefetch_payload(psi.place(lane.row));
                 }
-                for (lane, row) in rows[..lanes].iter_mut().enumerate() {
-                    let position = u64::from((from + lane as u32) * BASE_RATE + offset);
-                    if position > self.base.numbers.symbols {
-                        continue;
+                lanes.retain_mut(|lane| {
+                    let (which, entry) = rate_place(u64::from(lane.row));
+                    self.sa[which as usize].put(entry as usize, lane.position);
+                    if lane.begins {
+                        let (which, entry) = rate_place(u64::from(lane.position));
+                        self.isa[which as usize].put(entry as usize, lane.row);
                     }
-                    let (which, entry) = rate_place(u64::from(*row));
-                    self.sa[which as usize].put(entry as usize, position as u32);
-                    let (which, entry) = rate_place(position);
-                    self.isa[which as usize].put(entry as usize, *row);
-                    *row = psi.next(psi.place(*row), *row);
-                    psi.prefetch(*row);
-                }
+                    let place = psi.place(lane.row);
+                    lane.begins = !base.alphabet.is_first(place.symbol);
+                    lane.position += u32::from(lane.begins);
+                    lane.row = psi.next(place, lane.row);
+                    psi.prefetch(lane.row);
+                    lane.position < lane.end && lane.position <= last
+                });
             }
         }
     }

@@ -24,6 +24,14 @@ pub struct FlatText {
     layers: ArcSwap<LayerSet>,
 }
 
+/// Where one walk is, and how far from where it began.
+struct Walk {
+    row: u32,
+    steps: u32,
+    bytes: u32,
+    place: Place,
+}
+
 /// The layers that bring a text to `ratio`: coarse rates first; for extraction too, or for search alone.
 pub(crate) fn dial(base: &Base, ratio: f64, extraction: bool) -> Vec<LayerId> {
     let mut budget = ratio * base.numbers.input_bytes as f64 - base.bytes as f64;
@@ -102,38 +110,40 @@ impl FlatText {
     /// Walks each row to a sampled one; the samples say the position, and the steps how far it is (Succinct, section 3).
     fn locate(&self, mut rows: Range<u32>, found: &mut Vec<u32>) {
         let (psi, set) = (&self.base.psi, self.layers.load());
-        let mut walks: Vec<(u32, u32, Place)> = Vec::with_capacity(BATCH);
+        let mut walks: Vec<Walk> = Vec::with_capacity(BATCH);
         loop {
             while walks.len() < BATCH {
                 let Some(row) = rows.next() else { break };
                 psi.prefetch(row);
-                walks.push((row, 0, Place::default()));
+                walks.push(Walk { row, steps: 0, bytes: 0, place: Place::default() });
             }
             if walks.is_empty() {
                 return;
             }
             let mut at = 0;
             while at < walks.len() {
-                let (row, steps, place) = &mut walks[at];
-                match self.position(&set, *row) {
+                let walk = &mut walks[at];
+                match self.position(&set, walk.row) {
                     Some(position) => {
-                        found.push(position.saturating_sub(*steps));
+                        found.push(position.saturating_sub(walk.bytes));
                         walks.swap_remove(at);
                     }
-                    None if u64::from(*steps) > self.base.numbers.symbols => {
+                    // A bound for damage that checksums did not see.
+                    None if u64::from(walk.steps) > self.base.numbers.symbols => {
                         walks.swap_remove(at);
                     }
                     None => {
-                        *place = psi.place(*row);
-                        psi.prefetch_payload(*place);
+                        walk.place = psi.place(walk.row);
+                        psi.prefetch_payload(walk.place);
                         at += 1;
                     }
                 }
             }
-            for (row, steps, place) in &mut walks {
-                *row = psi.next(*place, *row);
-                *steps += 1;
-                psi.prefetch(*row);
+            for walk in &mut walks {
+                walk.row = psi.next(walk.place, walk.row);
+                walk.steps += 1;
+                walk.bytes += u32::from(!self.base.alphabet.is_first(walk.place.symbol));
+                psi.prefetch(walk.row);
             }
         }
     }
@@ -164,15 +174,29 @@ impl FlatText {
         let base_sample = || (coarse, self.base.starts.get((coarse / u64::from(BASE_RATE)) as usize) as u32);
         let (mut position, mut row) = sample.unwrap_or_else(base_sample);
         let mut out = Vec::with_capacity((end - offset) as usize);
-        while position < end {
+        let mut upper = 0;
+        // Two symbols a byte at most; a bound for damage that checksums did not see.
+        for _ in 0..2 * (end - position) {
             let place = psi.place(row);
-            if position >= offset
-                && let Meaning::Byte(byte) = self.base.alphabet.meaning(place.symbol)
-            {
-                out.push(byte);
+            let byte = match self.base.alphabet.meaning(place.symbol) {
+                Meaning::Byte(byte) => Some(byte),
+                Meaning::Second(lower) => Some(self.base.alphabet.pair(upper, lower)),
+                Meaning::First(first) => {
+                    upper = first;
+                    None
+                }
+                Meaning::Delimiter(_) | Meaning::Null | Meaning::End => break,
+            };
+            if let Some(byte) = byte {
+                if position >= offset {
+                    out.push(byte);
+                }
+                position += 1;
+                if position == end {
+                    break;
+                }
             }
             row = psi.next(place, row);
-            position += 1;
         }
         out
     }

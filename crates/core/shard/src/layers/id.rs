@@ -20,10 +20,12 @@ pub enum LayerKind {
     Plain,
     /// Per value of one attribute its keys, found by hash.
     Index,
+    /// Per value of one attribute its records in few bits, found by hash.
+    Postings,
 }
 
 impl LayerKind {
-    const ALL: [(Self, &'static str); 7] = [
+    const ALL: [(Self, &'static str); 8] = [
         (Self::IsaAttribute, "isa"),
         (Self::SaAttribute, "sa"),
         (Self::SaRate, "sa-rate"),
@@ -31,6 +33,7 @@ impl LayerKind {
         (Self::Blocks, "blocks"),
         (Self::Plain, "plain"),
         (Self::Index, "index"),
+        (Self::Postings, "postings"),
     ];
 
     /// The number in a part's header; 0 is the base.

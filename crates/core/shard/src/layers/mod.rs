@@ -3,8 +3,10 @@
 pub(crate) mod build;
 pub(crate) mod filling;
 pub(crate) mod id;
+mod pass;
 pub(crate) mod plan;
 pub(crate) mod set;
 pub(crate) mod shape;
 pub(crate) mod sliced;
 pub(crate) mod texts;
+mod write;

@@ -12,6 +12,7 @@ use crate::base::Base;
 use crate::bits::packed::Packed;
 use crate::part::{self, Part};
 use crate::query::index::IndexSlice;
+use crate::query::postings::{Postings, PostingsSlice};
 use crate::record::blocks::BlockSlice;
 use crate::record::plain::PlainSlice;
 
@@ -40,6 +41,7 @@ pub(crate) struct LayerSet {
     pub(crate) plain: Vec<Option<PlainSlice>>,
     pub(crate) plain_shift: u32,
     pub(crate) index: Vec<Vec<Option<Arc<IndexSlice>>>>,
+    pub(crate) postings: Vec<Postings>,
     /// Whether anything is being filled, so that walks should keep what they pass.
     pub(crate) filling: bool,
     /// Whether any 2^k layer of rows has a slice.
@@ -73,6 +75,12 @@ impl LayerSet {
             plain: vec![None; slices(LayerKind::Plain, 0)],
             plain_shift: shift(LayerKind::Plain),
             index: (0..attributes).map(|which| vec![None; slices(LayerKind::Index, which)]).collect(),
+            postings: (0..attributes)
+                .map(|which| {
+                    let shape = shape(LayerKind::Postings, which);
+                    shape.map_or_else(Postings::default, |shape| Postings::new(shape.shift, shape.slices()))
+                })
+                .collect(),
             filling: false,
             any_rate: false,
             bytes: BTreeMap::new(),
@@ -158,6 +166,9 @@ impl LayerSet {
             LayerKind::Blocks => self.blocks[slice] = part.map(BlockSlice::open),
             LayerKind::Plain => self.plain[slice] = part.map(PlainSlice::open),
             LayerKind::Index => self.index[which][slice] = part.map(|part| Arc::new(IndexSlice::open(part))),
+            LayerKind::Postings => {
+                self.postings[which].set(slice, part.map(|part| PostingsSlice::open(part, base.record_bits())));
+            }
             kind => {
                 let slot = match source {
                     None => Slot::Absent,

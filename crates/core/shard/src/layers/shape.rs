@@ -38,7 +38,7 @@ impl Shape {
                 array(rate_entries(base.rows(), which), bits)
             }
             LayerKind::IsaRate if flat && which < RATE_MAX => {
-                array(rate_entries(base.numbers.symbols + 1, which), base.row_bits())
+                array(rate_entries(base.numbers.input_bytes + 1, which), base.row_bits())
             }
             LayerKind::Blocks if which == 0 && base.numbers.block_bytes > 0 => (records, base.numbers.block_bytes as f64),
             LayerKind::Plain if !flat && which == 0 => {
@@ -46,6 +46,7 @@ impl Shape {
                 (records, input + records as f64 * f64::from(64 - base.numbers.input_bytes.leading_zeros()) / 8.0)
             }
             LayerKind::Index if !flat && attribute => (records, base.index_bytes(which as usize)),
+            LayerKind::Postings if !flat && attribute => (records, base.postings_bytes(which as usize)),
             _ => return None,
         };
         if entries == 0 {
@@ -92,7 +93,7 @@ impl LayerId {
     /// Every slice of every layer that the shard can have.
     pub(crate) fn all(base: &Base) -> impl Iterator<Item = (Self, Shape)> + '_ {
         use LayerKind::*;
-        [IsaAttribute, SaAttribute, SaRate, IsaRate, Blocks, Plain, Index].into_iter().flat_map(move |kind| {
+        [IsaAttribute, SaAttribute, SaRate, IsaRate, Blocks, Plain, Index, Postings].into_iter().flat_map(move |kind| {
             (0..crate::ATTRIBUTES_MAX as u16)
                 .filter_map(move |which| Some((which, Shape::of(base, kind, which)?)))
                 .flat_map(move |(which, shape)| (0..shape.slices() as u32).map(move |slice| (Self { kind, which, slice }, shape)))

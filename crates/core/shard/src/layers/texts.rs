@@ -3,7 +3,6 @@ use std::ops::Range;
 use forebay_types::Result;
 
 use super::build::LayerBuilder;
-use crate::base::dictionary_of;
 use crate::record::blocks::{BLOCK_RECORDS, BlockWriter};
 use crate::record::output::Record;
 use crate::record::{body, varint};
@@ -21,7 +20,7 @@ pub(crate) struct Text {
 pub(crate) struct Sink<'b> {
     builder: &'b LayerBuilder,
     pub(crate) texts: bool,
-    writer: Option<BlockWriter>,
+    writer: Option<BlockWriter<'b>>,
     pub(crate) text: Text,
     next: u32,
     raw: Vec<u8>,
@@ -29,11 +28,11 @@ pub(crate) struct Sink<'b> {
 }
 
 impl<'b> Sink<'b> {
-    pub(crate) fn new(builder: &'b LayerBuilder, first: u32) -> Self {
-        let writer = (!builder.blocks.is_empty()).then(|| BlockWriter::new(dictionary_of(&builder.base.dictionary)));
+    pub(crate) fn new(builder: &'b LayerBuilder, first: u32) -> Result<Self> {
+        let writer = builder.packer.as_ref().map(BlockWriter::new).transpose()?;
         let texts = writer.is_some() || !builder.plain.is_empty();
         let text = Text { first, frames: Vec::new(), frame_offsets: Vec::new(), bodies: Vec::new(), body_offsets: Vec::new() };
-        Self { builder, texts, writer, text, next: first, raw: Vec::new(), body: Vec::new() }
+        Ok(Self { builder, texts, writer, text, next: first, raw: Vec::new(), body: Vec::new() })
     }
 
     pub(crate) fn record(&mut self, record: &Record) -> Result<()> {

@@ -46,6 +46,7 @@ pub(crate) struct Alphabet {
     /// The bytes written as two symbols, by rank, and how many share a first symbol.
     paired: Vec<u8>,
     seconds: usize,
+    firsts: u8,
     null: Option<u8>,
     symbols: usize,
 }
@@ -88,7 +89,7 @@ impl Alphabet {
             meanings[symbols] = Meaning::Null;
             symbols += 1;
         }
-        Self { attributes, used, codes, meanings, paired: bytes[..pairs].to_vec(), seconds, null, symbols }
+        Self { attributes, used, codes, meanings, paired: bytes[..pairs].to_vec(), seconds, firsts: firsts as u8, null, symbols }
     }
 
     /// How many symbols there are.
@@ -109,6 +110,12 @@ impl Alphabet {
     #[inline(always)]
     pub(crate) fn meaning(&self, symbol: u8) -> Meaning {
         self.meanings[symbol as usize]
+    }
+
+    /// Whether a symbol is the first of two that stand for one byte.
+    #[inline(always)]
+    pub(crate) fn is_first(&self, symbol: u8) -> bool {
+        symbol.wrapping_sub(self.attributes + 1) < self.firsts
     }
 
     /// The byte that two symbols stand for.
@@ -183,6 +190,10 @@ mod tests {
                     code
                 })
                 .collect();
+            for code in &codes {
+                let is_first = matches!(alphabet.meaning(code[0]), Meaning::First(_));
+                assert_eq!((alphabet.is_first(code[0]), code.len()), (is_first, 1 + usize::from(is_first)));
+            }
             assert!(codes.is_sorted() && codes.windows(2).all(|two| two[0] != two[1]), "{attributes} attributes");
         }
     }

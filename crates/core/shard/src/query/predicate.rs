@@ -144,7 +144,7 @@ fn equal(base: &impl Suffixes, attribute: usize, kind: ValueType, value: &Value)
 }
 
 /// The first row of the attribute's column that is null, or the column's end.
-fn nulls(base: &impl Suffixes, attribute: usize) -> u32 {
+pub(crate) fn nulls(base: &impl Suffixes, attribute: usize) -> u32 {
     match base.alphabet().null() {
         Some(null) => base.lower(&[base.alphabet().delimiter(attribute), null]),
         None => base.column(base.alphabet().delimiter(attribute)).end(),

@@ -11,6 +11,7 @@ use super::predicate::Query;
 use super::regex::Expression;
 use crate::base::Base;
 use crate::layers::set::LayerSet;
+use crate::model::value::Value;
 use crate::record::output::Record;
 use crate::sampling::Sampler;
 
@@ -32,6 +33,11 @@ const CHECK_COST: usize = 4;
 impl Searcher<'_> {
     /// The records where `query` holds, sorted.
     pub(crate) fn records(&self, query: &Query) -> Result<Vec<u32>> {
+        if let Query::Eq { attribute, value } = query
+            && let Some(records) = self.posted(*attribute, value)?
+        {
+            return Ok(records);
+        }
         if let Some(rows) = query.rows(self.base)? {
             return Ok(self.records_of(query.attribute().unwrap_or(0), rows));
         }
@@ -53,14 +59,38 @@ impl Searcher<'_> {
 
     fn records_of(&self, attribute: usize, rows: Range<u32>) -> Vec<u32> {
         let column = self.base.delimiter_column(attribute);
+        if rows.is_empty() {
+            return Vec::new();
+        }
         if rows.len() == column.count as usize {
             return (0..self.base.records()).collect();
         }
         self.sampler.search(attribute, rows.len() as u64);
         let mut records = Vec::with_capacity(rows.len());
+        if self.set.postings[attribute].rows(rows.start - column.start..rows.end - column.start, &mut records) {
+            if !records.is_sorted() {
+                records.sort_unstable();
+            }
+            return records;
+        }
         locate::records(self.base, self.set, attribute, rows, &mut records);
         records.sort_unstable();
         records
+    }
+
+    /// The records of a value by the postings of its attribute, if they are there.
+    fn posted(&self, attribute: usize, value: &Value) -> Result<Option<Vec<u32>>> {
+        let Some(postings) = self.set.postings.get(attribute).filter(|postings| postings.whole) else { return Ok(None) };
+        let (mut bytes, mut symbols) = (Vec::new(), Vec::new());
+        if !self.base.schema.attributes[attribute].value_type.encode(value, &mut bytes)? {
+            return Ok(None);
+        }
+        let mut records = Vec::new();
+        if self.base.alphabet.encode(&bytes, &mut symbols) {
+            postings.equal(self.base, self.base.delimiter_column(attribute).start, &bytes, &symbols, &mut records);
+        }
+        self.sampler.search(attribute, records.len() as u64);
+        Ok(Some(records))
     }
 
     /// Records whose value of `attribute` has `bytes` somewhere.

@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use forebay_types::{Error, Result};
-use zstd::zstd_safe::{CCtx, CDict, DCtx, DDict, compress_bound};
+use zstd::zstd_safe::{CCtx, CDict, CParameter, DCtx, DDict, DParameter, FrameFormat, compress_bound};
 
 use super::varint;
 use crate::bits::packed::{Packed, pack};
@@ -21,15 +21,29 @@ pub(crate) struct BlockSlice {
     frames: Bytes,
 }
 
-/// Compresses blocks.
-pub(crate) struct BlockWriter {
-    context: CCtx<'static>,
-    dictionary: CDict<'static>,
+/// The dictionary, prepared for those who compress.
+pub(crate) fn packer(dictionary: &[u8]) -> CDict<'static> {
+    CDict::create(dictionary, LEVEL)
 }
 
-impl BlockWriter {
-    pub(crate) fn new(dictionary: &[u8]) -> Self {
-        Self { context: CCtx::create(), dictionary: CDict::create(dictionary, LEVEL) }
+/// Compresses blocks.
+pub(crate) struct BlockWriter<'d> {
+    context: CCtx<'d>,
+}
+
+impl<'d> BlockWriter<'d> {
+    pub(crate) fn new(packer: &'d CDict<'static>) -> Result<Self> {
+        let mut context = CCtx::create();
+        // What every frame would repeat is left out.
+        let mut begin = || {
+            context.set_parameter(CParameter::Format(FrameFormat::Magicless))?;
+            context.set_parameter(CParameter::ContentSizeFlag(false))?;
+            context.set_parameter(CParameter::ChecksumFlag(false))?;
+            context.set_parameter(CParameter::DictIdFlag(false))?;
+            context.ref_cdict(packer)
+        };
+        begin().map_err(|code| Error::internal(format!("zstd can't begin: {}", zstd::zstd_safe::get_error_name(code))))?;
+        Ok(Self { context })
     }
 
     /// Appends the frame of `raw`.
@@ -39,11 +53,19 @@ impl BlockWriter {
         out.resize(from + compress_bound(raw.len()), 0);
         let length = self
             .context
-            .compress_using_cdict(&mut out[from..], raw, &self.dictionary)
+            .compress2(&mut out[from..], raw)
             .map_err(|_| Error::internal(format!("zstd can't compress a block of {} bytes", raw.len())))?;
         out.truncate(from + length);
         Ok(())
     }
+}
+
+/// A context that unpacks such blocks.
+pub(crate) fn unpacking() -> DCtx<'static> {
+    let mut context = DCtx::create();
+    // Known to every zstd that has the parameter; a context without it unpacks nothing, and says so.
+    let _ = context.set_parameter(DParameter::Format(FrameFormat::Magicless));
+    context
 }
 
 /// The sections of compressed blocks.

@@ -116,7 +116,7 @@ fn check_all_settings(model: &Model, keys: &[Key], queries: &[Query]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
     fn number_keys(

@@ -58,8 +58,25 @@ fn the_dial_goes_from_coarse_to_fine() {
 }
 
 #[test]
-fn text_of_all_256_bytes_is_refused() {
-    let text: Vec<u8> = (0..=255).collect();
-    assert!(build_flat(&text[1..], 0.0).is_ok());
-    assert_eq!(build_flat(&text, 0.0).err().map(|error| error.kind()), Some(forebay_types::ErrorKind::Invalid));
+fn text_of_all_256_bytes_is_searched_too() {
+    // The lowest bytes, which take two symbols, stand everywhere among the others.
+    let mut text: Vec<u8> = (0..3000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    text.extend((0..=255).chain([0, 0, 1, 0, 5, 6, 255, 0]));
+    text.extend((0..600u32).map(|at| (at % 7) as u8));
+    let mut patterns: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+    patterns.extend(text.chunks(13).map(<[u8]>::to_vec));
+    patterns.extend([vec![0, 0], vec![1, 0, 5], vec![5, 6, 0, 1], vec![4, 5], vec![255, 0]]);
+    let built = build_flat(&text, 0.0).unwrap();
+    let flat = FlatText::open(built.base, []).unwrap();
+    check(&text, &flat, &patterns);
+    let ids = flat.dial(1e9, true);
+    let builder = flat.layer_builder(&ids).unwrap();
+    builder.steps().into_iter().for_each(|step| builder.run(step));
+    for (_, part) in builder.finish().unwrap() {
+        flat.add_layer(part).unwrap();
+    }
+    check(&text, &flat, &patterns);
+    for offset in [1, 127, 128, 129, 2999, 3001, 3100] {
+        assert_eq!(flat.extract(offset, 200), &text[offset as usize..][..200]);
+    }
 }

@@ -12,4 +12,4 @@ pub(crate) use crash::tests::STEPS_LEFT;
 pub(crate) use lock::FolderLock;
 pub(crate) use manifest::{FileEntry, MANIFEST, Manifest, ShardFiles};
 pub(crate) use map::map;
-pub(crate) use publish::{sync_folder, write_file};
+pub(crate) use publish::{explain, sync_folder, write_file};

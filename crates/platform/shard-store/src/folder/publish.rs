@@ -37,12 +37,13 @@ pub(crate) fn publish(path: &Path, bytes: &[u8]) -> Result<()> {
     sync_folder(path.parent().unwrap_or(Path::new(".")))
 }
 
-fn explain(error: std::io::Error, path: &Path) -> Error {
-    let full = error.kind() == std::io::ErrorKind::StorageFull || error.kind() == std::io::ErrorKind::QuotaExceeded;
-    let error = Error::from(error);
-    if full {
-        let message = format!("{}: the disk is full; nothing was changed: make room and try again", path.display());
-        return Error::new(ErrorKind::Retry, message).with_source(error);
-    }
-    error.context(path.display())
+/// An error of a write, with the file and what to do.
+pub(crate) fn explain(error: std::io::Error, path: &Path) -> Error {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let remedy = match error.kind() {
+        StorageFull | QuotaExceeded => "the disk is full; nothing was changed: make room and try again",
+        FileTooLarge => "the file is larger than this process may write; nothing was changed: raise its limit (ulimit -f)",
+        _ => return Error::from(error).context(path.display()),
+    };
+    Error::new(ErrorKind::Retry, format!("{}: {remedy}", path.display())).with_source(Error::from(error))
 }

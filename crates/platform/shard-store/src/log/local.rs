@@ -10,7 +10,7 @@ use super::Log;
 use super::batch::Batch;
 use super::frame::{self, BODY_BYTES_MAX};
 use super::replay::{PART_HEADER_BYTES, part_header, scan};
-use crate::folder::sync_folder;
+use crate::folder::{explain, sync_folder};
 
 /// A log in local files: one file a part, named by the number of its first entry.
 ///
@@ -198,7 +198,7 @@ impl Part {
             if let Err(error) = self.file.set_len(self.bytes) {
                 *failed_for_good = Some(Error::from(error).context(self.path.display()));
             }
-            return Err(Error::from(error).context(self.path.display()));
+            return Err(explain(error, &self.path));
         }
         if let Err(error) = self.file.sync_data() {
             let error = Error::from(error).context(format!("{}: the log can't be flushed", self.path.display()));

@@ -79,17 +79,17 @@ impl Store {
 
     /// What a layer's file holds, and its sampling rate.
     fn name_of(&self, entry: &FileEntry) -> (String, Option<u64>) {
-        use forebay_shard::LayerKind::{Blocks, Index, IsaAttribute, IsaRate, Plain, SaAttribute, SaRate};
+        use forebay_shard::LayerKind::{Blocks, Index, IsaAttribute, IsaRate, Plain, Postings, SaAttribute, SaRate};
         let Some(id) = layer_of(entry) else { return (entry.file.clone(), None) };
         let attribute =
             || self.columns.as_ref().and_then(|columns| columns.attributes().nth(id.which.into())).map(|column| &column.name);
         let name = match (id.kind, attribute()) {
-            (IsaAttribute | SaAttribute | Index, Some(name)) => format!("{} {name}", id.kind.name()),
+            (IsaAttribute | SaAttribute | Index | Postings, Some(name)) => format!("{} {name}", id.kind.name()),
             (kind, _) => kind.name().to_string(),
         };
         let rate = match id.kind {
             SaRate | IsaRate => Some(1 << id.which),
-            IsaAttribute | SaAttribute | Blocks | Plain | Index => None,
+            IsaAttribute | SaAttribute | Blocks | Plain | Index | Postings => None,
         };
         (format!("{name} [{}]", id.slice), rate)
     }
