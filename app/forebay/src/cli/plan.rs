@@ -23,8 +23,12 @@ pub(crate) struct PlanReplicasArgs {
     #[arg(long, value_name = "FILE", group = "demand")]
     pub(crate) from_log: Option<PathBuf>,
     /// Workers; they are called 0, 1, ..
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) workers: u32,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), required_unless_present = "workers_file")]
+    pub(crate) workers: Option<u32>,
+    /// Unequal workers instead: [{"speed": 1, "bytes": "64GiB", "domain": "rack-1", "capacity": 100}, ..], all optional; speed is
+    /// accesses served a second in any unit, capacity accesses a window, exactly; - for the standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workers", "capacity", "worker_bytes"])]
+    pub(crate) workers_file: Option<PathBuf>,
     /// Accesses a window that a worker takes, exactly; without it, each takes its share and the slack
     #[arg(long, value_name = "ACCESSES", value_parser = clap::value_parser!(u64).range(1..=1 << 53))]
     pub(crate) capacity: Option<u64>,
@@ -35,6 +39,10 @@ pub(crate) struct PlanReplicasArgs {
     /// Share of capacity beyond the average that getafix may use, so that fewer segments are split
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, conflicts_with = "capacity")]
     pub(crate) slack: f64,
+    /// Bytes that replicas may take, as a multiple of one replica of every segment: what getafix leaves of it goes to replicas
+    /// where they shorten queues most
+    #[arg(long, value_name = "TIMES", default_value_t = 1.0)]
+    pub(crate) budget: f64,
     /// What random choices follow: the same seed gives the same plan
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
@@ -44,7 +52,7 @@ pub(crate) struct PlanReplicasArgs {
     /// Replicas of every segment with the policy uniform, as in 2 or 1.5 [default: 2]
     #[arg(long, value_name = "N")]
     pub(crate) replicas: Option<f64>,
-    /// Replicas at least of what is read
+    /// Replicas at least of what is read, in different failure domains
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) minimum: u32,
     /// Who holds what now: {"worker": ["segment id", ..], ..}; else nobody holds anything
@@ -53,6 +61,9 @@ pub(crate) struct PlanReplicasArgs {
     /// Bytes of replicas that a worker takes at most [default: no limit]
     #[arg(long, value_name = "SIZE")]
     pub(crate) worker_bytes: Option<ByteSize>,
+    /// Share of a worker's bytes that replicas may take; a cluster's default is 0.8
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
+    pub(crate) storage_share: f64,
     /// Bytes of a segment, with --counts
     #[arg(long, value_name = "SIZE", default_value = "64MiB", conflicts_with = "from_log")]
     pub(crate) segment_bytes: ByteSize,

@@ -15,6 +15,7 @@
 
 mod baseline;
 mod bound;
+mod budget;
 mod capacity;
 mod changes;
 mod copies;
@@ -39,9 +40,9 @@ mod snapshot;
 mod sticky;
 
 pub use changes::{Changes, InFlight, Load, changes};
-pub use garbage::{Replica, garbage};
+pub use garbage::{Garbage, Replica, Storage, collect, garbage};
 pub use packing::Piece;
-pub use pick::{Candidate, Pick, pick};
+pub use pick::{Candidate, Pick, pick, two_choices};
 pub use plan::{Plan, Reason, Share, Unsatisfied};
 pub use planner::plan;
 pub use popularity::{Popularity, Usage, Windows, measured_speed};

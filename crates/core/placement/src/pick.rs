@@ -40,13 +40,12 @@ pub fn pick(how: Pick, candidates: &[Candidate], random: u64) -> Option<usize> {
     if len <= 1 {
         return (len == 1).then_some(0);
     }
-    let (high, low) = (random >> 32, random & u64::from(u32::MAX));
+    let high = random >> 32;
     Some(match how {
         Pick::Random => scaled(high, len as u64) as usize,
         Pick::Table => drawn(candidates, None, high),
         Pick::TwoChoices => {
-            let first = drawn(candidates, None, high);
-            let second = drawn(candidates, Some(first), low);
+            let (first, second) = two_choices(candidates, random)?;
             match (candidates[first].queue, candidates[second].queue) {
                 (Some(mine), Some(other)) if other < mine => second,
                 _ => first,
@@ -59,6 +58,16 @@ pub fn pick(how: Pick, candidates: &[Candidate], random: u64) -> Option<usize> {
             turn.min_by_key(|at| candidates[*at].queue.unwrap_or(0)).expect("there are candidates")
         }
     })
+}
+
+/// The two that [`Pick::TwoChoices`] draws by the same random number, the first one first; none when there are fewer. Who
+/// asks both for their queues before it picks knows more than answers of before can tell.
+pub fn two_choices(candidates: &[Candidate], random: u64) -> Option<(usize, usize)> {
+    if candidates.len() < 2 {
+        return None;
+    }
+    let first = drawn(candidates, None, random >> 32);
+    Some((first, drawn(candidates, Some(first), random & u64::from(u32::MAX))))
 }
 
 /// One of `candidates` but `without`, by weight; by chance alone when the others weigh nothing. `random` has 32 bits.

@@ -1,4 +1,5 @@
 use crate::baseline::{scarlett, uniform};
+use crate::budget::raised;
 use crate::capacity::capacities;
 use crate::copies::add_copies;
 use crate::crowded::{crowding, without_crowded};
@@ -40,6 +41,12 @@ pub fn plan(snapshot: &Snapshot<'_>, settings: &PlanSettings) -> Plan {
             repack(snapshot, &mut packing, Price::Replicas, settings);
             cut_cycles(snapshot, &mut packing);
             relabel(snapshot, &mut packing);
+        }
+        Policy::Getafix if settings.budget > 1.0 => {
+            let segments = raised(snapshot, &capacity, settings.budget);
+            let raised = Snapshot { segments: &segments, ..*snapshot };
+            sticky(&raised, &mut packing, settings);
+            add_copies(&raised, &mut packing);
         }
         Policy::Getafix => sticky(snapshot, &mut packing, settings),
         Policy::Uniform { replicas } => uniform(snapshot, &mut packing, replicas, settings.seed),

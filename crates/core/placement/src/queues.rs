@@ -45,12 +45,22 @@ impl QueueView {
     /// An answer came, and told how many requests waited at the worker when it left.
     pub fn answered(&mut self, now_us: u64, waiting: u32) {
         self.own = self.own.saturating_sub(1);
+        self.told(now_us, waiting);
+    }
+
+    /// The worker was asked how many requests wait there, this client's among them, and has told.
+    pub fn told(&mut self, now_us: u64, waiting: u32) {
         let others = waiting.saturating_sub(self.own) as f32;
         self.usual = match self.heard_us {
             Some(before) => others + (self.usual - others) * fading(now_us.saturating_sub(before), Self::USUAL_US),
             None => others,
         };
         (self.last, self.heard_us) = (others, Some(now_us));
+    }
+
+    /// Whether the worker was heard of within so many microseconds.
+    pub fn is_fresh(&self, now_us: u64, within_us: u64) -> bool {
+        self.heard_us.is_some_and(|heard| now_us.saturating_sub(heard) <= within_us)
     }
 
     /// A request ended without an answer.

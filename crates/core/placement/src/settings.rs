@@ -92,6 +92,9 @@ pub struct PlanSettings {
     /// Share of capacity beyond the average that the default policy may use; 0.02 to 0.05 removes nearly all splits,
     /// from 0.1 the tail latency suffers.
     pub slack: f64,
+    /// Bytes that replicas may take, as a multiple of what one replica of every segment takes. What the default policy leaves
+    /// of it goes to further replicas where they shorten queues most; at 1 there are none but those that are called for.
+    pub budget: f64,
     /// What the random choices follow: the same snapshot and settings give the same plan.
     pub seed: u64,
     /// How often the planner may try to save a replica, and up to 20,000 times where many segments are split; it stops
@@ -101,7 +104,7 @@ pub struct PlanSettings {
 
 impl Default for PlanSettings {
     fn default() -> Self {
-        Self { policy: Policy::default(), slack: 0.05, seed: 0, iterations: 4_000 }
+        Self { policy: Policy::default(), slack: 0.05, budget: 1.0, seed: 0, iterations: 4_000 }
     }
 }
 
@@ -114,10 +117,14 @@ impl PlanSettings {
     /// Refuses values that make no sense.
     ///
     /// # Errors
-    /// `Invalid`: a slack that isn't from 0 to 1, or fewer than one replica a segment.
+    /// `Invalid`: a slack that isn't from 0 to 1, a budget below 1, or fewer than one replica a segment.
     pub fn validate(&self) -> Result<()> {
         if !(0.0..=1.0).contains(&self.slack) {
             return Err(Error::invalid(format!("a slack of {} is none: use a share from 0 to 1, as in 0.05", self.slack)));
+        }
+        if !(1.0..=1e6).contains(&self.budget) {
+            let budget = self.budget;
+            return Err(Error::invalid(format!("a budget of {budget} is none: use 1 or more times the bytes of all segments")));
         }
         match self.policy {
             Policy::Uniform { replicas } if !(1.0..=1e6).contains(&replicas) => {

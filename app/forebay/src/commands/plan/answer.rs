@@ -27,7 +27,7 @@ impl Answer<'_> {
         };
         output.line(&format!("policy       {}{slack}", self.settings.policy))?;
         output.line(&format!("demand       {} accesses a window of {counted} segments", demand.accesses()))?;
-        output.line(&format!("workers      {}, at most {} accesses a window each", plan.capacity.len(), self.capacity()))?;
+        output.line(&format!("workers      {}, at most {} accesses a window each", plan.capacity.len(), self.capacities()))?;
         output.line(&format!("replicas     {}", plan.replicas))?;
         output.line(&format!("lower bound  {}", plan.lower_bound))?;
         output.line(&format!("to move      {}", format_bytes(plan.bytes_to_move)))?;
@@ -59,9 +59,14 @@ impl Answer<'_> {
         Ok(())
     }
 
-    /// The workers are equal.
+    /// Of the largest worker, which is that of all unless a file says that they differ.
     fn capacity(&self) -> u64 {
-        self.plan.capacity.first().copied().unwrap_or(0)
+        self.plan.capacity.iter().copied().max().unwrap_or(0)
+    }
+
+    fn capacities(&self) -> String {
+        let least = self.plan.capacity.iter().copied().min().unwrap_or(0);
+        if least < self.capacity() { format!("{least} to {}", self.capacity()) } else { least.to_string() }
     }
 
     fn id(&self, segment: u32) -> &str {
@@ -73,7 +78,7 @@ fn why(reason: Reason) -> &'static str {
     match reason {
         Reason::Capacity => "no worker has capacity left",
         Reason::Bytes => "no worker with capacity left has room for its bytes",
-        Reason::Domains => "too few workers are left for the minimum of replicas",
+        Reason::Domains => "too few failure domains, or too few with room, for the minimum of replicas",
     }
 }
 
@@ -94,11 +99,12 @@ impl Serialize for Answer<'_> {
                 [("accesses", missing.count.into()), ("replicas", missing.replicas.into()), ("why", why(missing.reason).into())];
             (self.id(missing.segment), Object(entries.into()))
         });
-        let mut answer = serializer.serialize_struct("answer", 8)?;
+        let mut answer = serializer.serialize_struct("answer", 9)?;
         answer.serialize_field("policy", &self.settings.policy.to_string())?;
         answer.serialize_field("replicas", &plan.replicas)?;
         answer.serialize_field("lower_bound", &plan.lower_bound)?;
         answer.serialize_field("capacity", &self.capacity())?;
+        answer.serialize_field("capacities", &plan.capacity)?;
         answer.serialize_field("bytes_to_move", &plan.bytes_to_move)?;
         answer.serialize_field("assignment", &Object(assignment.collect()))?;
         answer.serialize_field("routing", &Object(routing.collect()))?;

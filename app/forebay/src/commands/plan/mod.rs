@@ -5,8 +5,9 @@ mod demand;
 mod holdings;
 mod log;
 mod natural;
+mod workers;
 
-use forebay_placement::{PlanSettings, Policy, Snapshot, WorkerRoom, plan};
+use forebay_placement::{PlanSettings, Policy, Snapshot, plan};
 use forebay_types::Error;
 
 use self::answer::Answer;
@@ -25,20 +26,18 @@ pub(crate) fn run(command: PlanCommand) -> Outcome {
 fn replicas(args: &PlanReplicasArgs) -> Outcome {
     let settings = settings(args)?;
     let demand = Demand::read(args)?;
+    let workers = workers::read(args)?;
     let total = demand.accesses();
-    let room = args.capacity.map(|capacity| u128::from(capacity) * u128::from(args.workers));
+    let room = args.capacity.map(|capacity| u128::from(capacity) * workers.len() as u128);
     if room.is_some_and(|room| room < u128::from(total)) {
         return Err(Failure::Failed(Error::invalid(format!(
             "{} workers of capacity {} take fewer than the {total} accesses of a window: give --capacity {} or more workers",
-            args.workers,
+            workers.len(),
             args.capacity.unwrap_or_default(),
-            total.div_ceil(u64::from(args.workers))
+            total.div_ceil(workers.len() as u64)
         ))));
     }
-    let held = holdings::read(args.holdings.as_deref(), &demand, args.workers)?;
-    let bytes = args.worker_bytes.map_or(u64::MAX, |bytes| bytes.0);
-    let workers: Vec<WorkerRoom> =
-        WorkerRoom::equal(args.workers).into_iter().map(|room| WorkerRoom { capacity: args.capacity, bytes, ..room }).collect();
+    let held = holdings::read(args.holdings.as_deref(), &demand, workers.len() as u32)?;
     let snapshot = Snapshot { segments: &demand.segments, workers: &workers, held: &held };
     let plan = plan(&snapshot, &settings);
     let answer = Answer { demand: &demand, plan: &plan, settings: &settings };
@@ -60,7 +59,7 @@ fn settings(args: &PlanReplicasArgs) -> Outcome<PlanSettings> {
         }
         (policy, None) => policy,
     };
-    let settings = PlanSettings { policy, slack: args.slack, seed: args.seed, iterations: args.iterations };
+    let settings = PlanSettings { policy, slack: args.slack, budget: args.budget, seed: args.seed, iterations: args.iterations };
     settings.validate().map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(settings)
 }

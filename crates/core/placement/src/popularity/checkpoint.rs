@@ -62,7 +62,7 @@ impl Popularity {
             // What isn't a number, or is less than none, counts as none.
             let number = |at: usize| f64::from(f32::from_le_bytes(array(record, at))).max(0.0);
             let usage = Usage { accesses: number(16), bytes: number(20), service_us: number(24) };
-            (SegmentId(u128::from_le_bytes(array(record, 0))), Record { usage, window })
+            (SegmentId(u128::from_le_bytes(array(record, 0))), Record { usage, window, newest: 0.0 })
         };
         Ok(Self { window, records: records.chunks_exact(RECORD_BYTES).map(record).collect() })
     }

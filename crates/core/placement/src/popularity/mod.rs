@@ -1,6 +1,7 @@
 //! How popular segments are: counts by window, aged, kept over restarts.
 
 mod checkpoint;
+mod shift;
 mod window;
 
 pub use window::Windows;
@@ -64,12 +65,20 @@ struct Record {
     /// As of `window`.
     usage: Usage,
     window: u64,
+    /// The accesses among them that are of `window` itself.
+    newest: f64,
 }
 
 impl Record {
     /// As of a window that isn't earlier.
     fn at(&self, window: u64) -> Usage {
         self.usage.scaled(halved(window.saturating_sub(self.window)))
+    }
+
+    /// Accesses of the window itself, and the aged ones of those before it.
+    fn parts(&self, window: u64) -> (f64, f64) {
+        let newest = if self.window == window { self.newest } else { 0.0 };
+        (newest, (self.at(window).accesses - newest).max(0.0))
     }
 }
 
@@ -98,8 +107,9 @@ impl Popularity {
     pub fn add(&mut self, window: u64, segment: SegmentId, usage: Usage) {
         let now = self.window;
         let aged = usage.scaled(halved(now.saturating_sub(window)));
-        let record = self.records.entry(segment).or_insert(Record { usage: Usage::default(), window: now });
-        *record = Record { usage: record.at(now).plus(aged), window: now };
+        let record = self.records.entry(segment).or_insert(Record { usage: Usage::default(), window: now, newest: 0.0 });
+        let newest = record.parts(now).0 + if window >= now { usage.accesses } else { 0.0 };
+        *record = Record { usage: record.at(now).plus(aged), window: now, newest };
     }
 
     /// From now on `window` counts in full, and every earlier one half of what it did a window ago. Forgets what has
@@ -111,13 +121,35 @@ impl Popularity {
         self.keep_most_popular(Self::SEGMENTS_MAX);
     }
 
-    /// Starts a segment that was just written or discovered with the popularity of the newest one of its dataset before
-    /// it: who reads the newest data will read this. Nothing happens when it is counted already, or that one isn't.
-    pub fn start_like(&mut self, fresh: SegmentId, newest_before: SegmentId) {
-        let (usage, window) = (self.of(newest_before), self.window);
-        if usage.accesses >= Self::FADED {
-            self.records.entry(fresh).or_insert(Record { usage, window });
+    /// Once the counts of a window are in: forgets of the windows before it what it contradicts. Gives the share of them that
+    /// is kept: 1 as long as the window is like them but for chance, and then the sum is the paper's; less the more of what is
+    /// read now was not read then. Halving alone takes three windows to follow when everything has changed. O(s).
+    pub fn follow(&mut self) -> f64 {
+        let now = self.window;
+        let kept = shift::kept(|| self.records.values().map(|record| record.parts(now)));
+        if kept < 1.0 {
+            for record in self.records.values_mut() {
+                let (newest, older) = record.parts(now);
+                if older > 0.0 {
+                    let usage = record.at(now).scaled((newest + kept * older) / (newest + older));
+                    *record = Record { usage, window: now, newest };
+                }
+            }
         }
+        kept
+    }
+
+    /// Starts a segment that was just written or discovered with the popularity of the newest one of its dataset before
+    /// it: who reads the newest data will read this. Says whether it does, for then a plan should be made at once: until there
+    /// is one, the one worker that takes the segment serves all who want it. Nothing happens when it is counted already, or
+    /// that one isn't.
+    pub fn start_like(&mut self, fresh: SegmentId, newest_before: SegmentId) -> bool {
+        let (usage, window) = (self.of(newest_before), self.window);
+        let starts = usage.accesses >= Self::FADED && !self.records.contains_key(&fresh);
+        if starts {
+            self.records.insert(fresh, Record { usage, window, newest: 0.0 });
+        }
+        starts
     }
 
     /// What `segment` is used, aged.
