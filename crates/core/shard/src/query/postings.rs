@@ -124,7 +124,7 @@ impl PostingsWriter {
 
 #[inline(always)]
 fn slot(hash: u64, slots: u64) -> usize {
-    (u128::from(hash) * u128::from(slots) >> 64) as usize
+    ((u128::from(hash) * u128::from(slots)) >> 64) as usize
 }
 
 #[inline(always)]
