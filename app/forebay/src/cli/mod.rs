@@ -17,12 +17,12 @@ pub(crate) use demo::{DemoArgs, DemoServerArgs};
 pub(crate) use files::{CatArgs, CpArgs, DuArgs, LoadArgs, LsArgs, PathsArgs, PinArgs, RmArgs, StatArgs};
 pub(crate) use flags::{Flags, GlobalFlags, RoleFlags};
 pub(crate) use mounts::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
-pub(crate) use plan::{PlanCommand, PlanReplicasArgs};
+pub(crate) use plan::{PlanCommand, PlanReplicasArgs, PlanTasksArgs};
 pub(crate) use shard::{
     ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardDeleteArgs, ShardGetArgs, ShardInspectArgs, ShardPathArgs,
     ShardPutArgs, ShardSearchArgs, ShardTuneArgs,
 };
-pub(crate) use simulate::{GetafixArgs, SimulateCommand};
+pub(crate) use simulate::{DataScheduler, GetafixArgs, JobOrder, MixApartArgs, SimulateCommand};
 pub(crate) use sql::SqlArgs;
 
 /// SQL on shared storage at local speed: a cache tier on the compute nodes.

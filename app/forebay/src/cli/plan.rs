@@ -3,13 +3,38 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use forebay_placement::Policy;
-use forebay_types::{ByteSize, parse_duration};
+use forebay_types::{BitRate, ByteSize, parse_duration};
 
 /// What to plan.
 #[derive(Subcommand)]
 pub(crate) enum PlanCommand {
     /// Say how many replicas segments would have, on which workers, and how reads would be routed; nothing is changed
     Replicas(PlanReplicasArgs),
+    /// Say how many parallel tasks shared storage can feed
+    Tasks(PlanTasksArgs),
+}
+
+/// `plan tasks`.
+#[derive(Args)]
+pub(crate) struct PlanTasksArgs {
+    /// Share of the tasks' input that is in the cache already, from 0 to 1
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) reuse: f64,
+    /// How long a task runs
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) task: Duration,
+    /// Bandwidth of shared storage
+    #[arg(long, value_name = "RATE")]
+    pub(crate) bandwidth: BitRate,
+    /// What a task reads
+    #[arg(long, value_name = "SIZE", default_value = "64MB")]
+    pub(crate) task_bytes: ByteSize,
+    /// Draw parallel tasks by reuse, for several durations of a task, to a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `plan replicas`.

@@ -1,14 +1,86 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
-use forebay_types::parse_duration;
+use clap::{Args, Subcommand, ValueEnum};
+use forebay_types::{BitRate, ByteSize, parse_duration};
 
 /// What to simulate.
 #[derive(Subcommand)]
 pub(crate) enum SimulateCommand {
     /// Replication, placement and routing by popularity, against the paper's own plan, Scarlett and uniform replication
     Getafix(GetafixArgs),
+    /// Transfers and tasks of jobs over data behind a link of shared storage
+    Mixapart(MixApartArgs),
+}
+
+/// `simulate mixapart`.
+#[derive(Args)]
+pub(crate) struct MixApartArgs {
+    /// Number of workers
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) workers: u32,
+    /// Tasks that a worker runs at once
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) slots: u32,
+    /// Bandwidth of shared storage
+    #[arg(long, value_name = "RATE", default_value = "10Gbit")]
+    pub(crate) bandwidth: BitRate,
+    /// Shares of the tasks whose input is cached when their job arrives, separated by commas; each from 0 to 1
+    #[arg(long, value_name = "SHARES", value_delimiter = ',', default_value = "0.2,0.4,0.6,0.8")]
+    pub(crate) reuse: Vec<f64>,
+    /// How long tasks compute, separated by commas; each job has one of these
+    #[arg(long, value_name = "DURATIONS", value_delimiter = ',', default_value = "20s", value_parser = parse_duration)]
+    pub(crate) task: Vec<Duration>,
+    /// What a task reads
+    #[arg(long, value_name = "SIZE", default_value = "64MB")]
+    pub(crate) task_bytes: ByteSize,
+    /// Tasks of a job at most; sizes are drawn from the bins of jobs at Facebook, 1 to 4800 tasks
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=4800))]
+    pub(crate) job_tasks: u32,
+    /// Tasks that arrive, as a share of what slots and bandwidth sustain
+    #[arg(long, value_name = "SHARE", default_value_t = 0.7)]
+    pub(crate) load: f64,
+    /// The order of jobs
+    #[arg(long, value_enum, default_value_t = JobOrder::Fifo)]
+    pub(crate) policy: JobOrder,
+    /// Whether input is brought ahead of the tasks; else tasks fetch it when they start
+    #[arg(long, value_enum, default_value_t = DataScheduler::Both)]
+    pub(crate) data_scheduler: DataScheduler,
+    /// Length of a run in simulated time; the first quarter is left out of the figures
+    #[arg(long, value_name = "DURATION", default_value = "20m", value_parser = parse_duration)]
+    pub(crate) duration: Duration,
+    /// What jobs and places of cached input are drawn from: the same seed gives the same run
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Write the figures to a file as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Draw the mean time of a job by reuse to a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    /// One JSON object a run
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The order in which jobs are served.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum JobOrder {
+    /// By priority and arrival
+    Fifo,
+    /// Equal shares
+    Fair,
+}
+
+/// Whether the data scheduler is on.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub(crate) enum DataScheduler {
+    /// On
+    On,
+    /// Off
+    Off,
+    /// A run with it and one without
+    Both,
 }
 
 /// `simulate getafix`.

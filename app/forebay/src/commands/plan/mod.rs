@@ -5,6 +5,7 @@ mod demand;
 mod holdings;
 mod log;
 mod natural;
+mod tasks;
 mod workers;
 
 use forebay_placement::{PlanSettings, Policy, Snapshot, plan};
@@ -20,6 +21,7 @@ use crate::output::Output;
 pub(crate) fn run(command: PlanCommand) -> Outcome {
     match command {
         PlanCommand::Replicas(args) => replicas(&args),
+        PlanCommand::Tasks(args) => tasks::run(&args),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Runs the decision code in a model of a cluster.
 
 mod getafix;
+mod mixapart;
 
 use crate::cli::SimulateCommand;
 use crate::exit::Outcome;
@@ -9,5 +10,6 @@ use crate::exit::Outcome;
 pub(crate) fn run(command: SimulateCommand) -> Outcome {
     match command {
         SimulateCommand::Getafix(args) => getafix::run(&args),
+        SimulateCommand::Mixapart(args) => mixapart::run(&args),
     }
 }
