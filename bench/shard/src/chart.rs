@@ -10,7 +10,6 @@ pub(crate) struct Chart {
 /// One line.
 pub(crate) struct Line {
     pub(crate) name: String,
-    pub(crate) dashed: bool,
     pub(crate) points: Vec<(f64, f64)>,
 }
 
@@ -21,7 +20,7 @@ const RIGHT: f64 = 190.0;
 const TOP: f64 = 80.0;
 const BOTTOM: f64 = 60.0;
 const COLOURS: [&str; 3] = ["#1769aa", "#c0392b", "#2aa198"];
-/// What the original C++ Succinct did on the same data and such a machine: size, gets, searches a CPU-second.
+/// What the original C++ Succinct did on the same data and such a machine, for reference: size, gets, searches a CPU-second.
 const SUCCINCT: [(f64, f64, f64); 5] = [
     (0.552, 6_117.0, 85.0),
     (0.651, 7_739.0, 137.0),
@@ -35,7 +34,6 @@ impl Chart {
     pub(crate) fn draw(&self) -> String {
         let reference = |name: &str, pick: fn(&(f64, f64, f64)) -> (f64, f64)| Line {
             name: name.to_string(),
-            dashed: false,
             points: SUCCINCT.iter().map(pick).collect(),
         };
         let references = [
@@ -80,9 +78,9 @@ impl Chart {
             size += 0.2;
         }
         for (at, line) in self.lines.iter().chain(&references).enumerate() {
-            let colour = if at < self.lines.len() { COLOURS[at / 2 % 3] } else { "#b8bec8" };
+            let colour = if at < self.lines.len() { COLOURS[at % 3] } else { "#b8bec8" };
             let row = TOP + 18.0 * at as f64;
-            let dash = if line.dashed { " stroke-dasharray=\"6 4\"" } else { "" };
+            let dash = if at == self.lines.len() + 1 { " stroke-dasharray=\"6 4\"" } else { "" };
             text(&mut svg, WIDTH - RIGHT + 46.0, row + 4.0, "", &line.name);
             let points: Vec<String> = line.points.iter().map(|point| format!("{:.1},{:.1}", x(point.0), y(point.1))).collect();
             let stroke = format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{dash}");

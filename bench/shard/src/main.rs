@@ -41,10 +41,12 @@ enum BarCommand {
     Table,
     /// The dial's steps, and throughput over size for every mix and skew, drawn as SVG
     Curves {
-        /// The picture
-        #[arg(long, default_value = "docs/shard-curves.svg")]
+        /// The folder of the pictures
+        #[arg(long, default_value = "docs/shard")]
         out: PathBuf,
     },
+    /// Substring search over flat text, beside reference figures of C++ Succinct
+    Flat,
     /// Adding and dropping layers, with a reader that goes on
     Layers,
     /// Layers that queries fill on their way
@@ -62,8 +64,8 @@ enum BarCommand {
     },
     /// All of the above but the stress run
     All {
-        /// The picture
-        #[arg(long, default_value = "docs/shard-curves.svg")]
+        /// The folder of the pictures
+        #[arg(long, default_value = "docs/shard")]
         out: PathBuf,
     },
 }
@@ -85,6 +87,9 @@ fn run(cli: &Cli) -> Result<()> {
     let threads = cli.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let latency_ns = measure::random_read_ns();
     let records = Records::lineitem(cli.values_bytes);
+    if let BarCommand::Flat = cli.bar {
+        return bars::flat(&records, cli.cpu_secs);
+    }
     let subject = Subject::build(&records, threads)?;
     let bench = Bench { records, subject, cpu_secs: cli.cpu_secs, latency_ns };
     match &cli.bar {
@@ -93,8 +98,9 @@ fn run(cli: &Cli) -> Result<()> {
         BarCommand::Layers => bars::layers(&bench),
         BarCommand::Fill => bars::fill(&bench),
         BarCommand::Threads => bars::threads(&bench),
-        BarCommand::Stress { .. } => unreachable!("it has records of its own"),
+        BarCommand::Stress { .. } | BarCommand::Flat => unreachable!("they have no shard of records"),
         BarCommand::All { out } => {
+            bars::flat(&bench.records, bench.cpu_secs)?;
             bars::table(&bench)?;
             bars::layers(&bench)?;
             bars::fill(&bench)?;

@@ -19,7 +19,7 @@ pub(crate) use flags::{Flags, GlobalFlags, RoleFlags};
 pub(crate) use mounts::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
 pub(crate) use plan::{PlanCommand, PlanReplicasArgs, PlanTasksArgs};
 pub(crate) use shard::{
-    ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardDeleteArgs, ShardGetArgs, ShardInspectArgs, ShardPathArgs,
+    ShardArgs, ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardDeleteArgs, ShardGetArgs, ShardPathArgs,
     ShardPutArgs, ShardSearchArgs, ShardTuneArgs,
 };
 pub(crate) use simulate::{DataScheduler, GetafixArgs, JobOrder, MixApartArgs, SimulateCommand};

@@ -22,7 +22,7 @@ pub(crate) enum ShardCommand {
     /// Compress what was put and deleted into the shard now
     Merge(ShardPathArgs),
     /// Show what a shard is made of
-    Inspect(ShardInspectArgs),
+    Inspect(ShardArgs),
     /// Answer JSON operations, one a line, with one JSON line each
     Batch(ShardBatchArgs),
 }
@@ -79,28 +79,49 @@ pub(crate) struct ShardBuildArgs {
     pub(crate) json: bool,
 }
 
-/// `shard get`.
+/// The shard that a command asks or changes, and how it prints what came of it.
 #[derive(Args)]
-pub(crate) struct ShardGetArgs {
-    /// The shard
+pub(crate) struct ShardArgs {
+    /// The shard: a folder
     pub(crate) shard: PathBuf,
+    /// JSON objects, one a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The keys of records.
+#[derive(Args)]
+pub(crate) struct ShardKeysArgs {
     /// Keys; bytes as x'00ff'
     #[arg(required = true, value_name = "KEY", allow_negative_numbers = true)]
     pub(crate) keys: Vec<String>,
-    /// Only these columns
+}
+
+/// The columns to print.
+#[derive(Args)]
+pub(crate) struct ShardColumnsArgs {
+    /// Only these columns; a search prints keys without it, and all columns for `*`
     #[arg(long, value_name = "COLUMN,..", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
-    /// One JSON object a record
-    #[arg(long)]
-    pub(crate) json: bool,
+}
+
+/// `shard get`.
+#[derive(Args)]
+pub(crate) struct ShardGetArgs {
+    #[command(flatten)]
+    pub(crate) common: ShardArgs,
+    #[command(flatten)]
+    pub(crate) keys: ShardKeysArgs,
+    #[command(flatten)]
+    pub(crate) columns: ShardColumnsArgs,
 }
 
 /// `shard search`.
 #[derive(Args)]
 #[command(after_long_help = CONDITIONS)]
 pub(crate) struct ShardSearchArgs {
-    /// The shard
-    pub(crate) shard: PathBuf,
+    #[command(flatten)]
+    pub(crate) common: ShardArgs,
     /// What records have to be; see below with --help
     #[arg(value_name = "CONDITION")]
     pub(crate) condition: String,
@@ -110,39 +131,29 @@ pub(crate) struct ShardSearchArgs {
     /// Only records of keys above this one: the last key that the search before printed
     #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
     pub(crate) after: Option<String>,
-    /// Print these columns of the records instead of their keys; `*` for all
-    #[arg(long, value_name = "COLUMN,..", value_delimiter = ',')]
-    pub(crate) columns: Option<Vec<String>>,
-    /// One JSON object a record; only with the key's column unless --columns says more
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) columns: ShardColumnsArgs,
 }
 
 /// `shard count`.
 #[derive(Args)]
 #[command(after_long_help = CONDITIONS)]
 pub(crate) struct ShardCountArgs {
-    /// The shard
-    pub(crate) shard: PathBuf,
+    #[command(flatten)]
+    pub(crate) common: ShardArgs,
     /// What records have to be; see below with --help. All records without it
     #[arg(value_name = "CONDITION")]
     pub(crate) condition: Option<String>,
-    /// A JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// `shard tune`.
 #[derive(Args)]
 pub(crate) struct ShardTuneArgs {
-    /// The shard
-    pub(crate) shard: PathBuf,
+    #[command(flatten)]
+    pub(crate) common: ShardArgs,
     /// How much to store, as a part of the input
     #[arg(long, value_name = "RATIO", value_parser = ratio)]
     pub(crate) size: f64,
-    /// What is stored now as a JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// `shard put`.
@@ -158,28 +169,17 @@ pub(crate) struct ShardPutArgs {
 /// `shard delete`.
 #[derive(Args)]
 pub(crate) struct ShardDeleteArgs {
-    /// The shard
+    /// The shard: a folder
     pub(crate) shard: PathBuf,
-    /// Keys; bytes as x'00ff'
-    #[arg(required = true, value_name = "KEY", allow_negative_numbers = true)]
-    pub(crate) keys: Vec<String>,
+    #[command(flatten)]
+    pub(crate) keys: ShardKeysArgs,
 }
 
 /// `shard merge`.
 #[derive(Args)]
 pub(crate) struct ShardPathArgs {
-    /// The shard
+    /// The shard: a folder
     pub(crate) shard: PathBuf,
-}
-
-/// `shard inspect`.
-#[derive(Args)]
-pub(crate) struct ShardInspectArgs {
-    /// The shard
-    pub(crate) shard: PathBuf,
-    /// A JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// `shard batch`.

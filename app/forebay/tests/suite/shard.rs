@@ -257,6 +257,38 @@ fn answers_are_the_same_at_every_size_and_after_a_merge() {
 }
 
 #[test]
+fn flat_text_is_searched_for_substrings() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| forebay_in(home.path(), &[&["shard"], arguments].concat());
+    // All bytes there are, and words among them.
+    let mut text: Vec<u8> = (0..=255).cycle().take(3000).collect();
+    text.splice(700..700, *b"penstock");
+    text.splice(2100..2100, *b"penstock");
+    std::fs::write(home.path().join("notes.bin"), &text).unwrap();
+    let built = run(&["build", "--text", "notes.bin", "--out", "notes.shard", "--size", "1", "--json"]).ok().json();
+    assert_eq!(built[0]["input_bytes"], json!(text.len()));
+    assert_eq!(run(&["search", "notes.shard", "text *= penstock"]).ok().text(), "700\n2100\n");
+    assert_eq!(
+        run(&["search", "notes.shard", "text *= penstock", "--limit", "1", "--json"]).ok().json(),
+        [json!({"offset": 700})]
+    );
+    assert_eq!(run(&["count", "notes.shard", "text *= x'00010203'"]).ok().text(), "12\n");
+    run(&["tune", "notes.shard", "--size", "3"]).ok();
+    assert_eq!(run(&["count", "notes.shard", "text *= tock"]).ok().text(), "2\n");
+    let batch = forebay_with(
+        home.path(),
+        &["shard", "batch", "notes.shard"],
+        |_| (),
+        b"{\"search\": {\"attr\": \"text\", \"contains\": \"pens\"}}\n{\"get\": 1}\n",
+    );
+    let answers: Vec<Value> = batch.ok().json();
+    assert_eq!(answers[0], json!([700, 2100]));
+    assert!(answers[1]["message"].as_str().unwrap().contains("flat text"), "{}", answers[1]);
+    run(&["put", "notes.shard", "{}"]).fails(1, &["notes.shard", "flat text"]);
+    run(&["search", "notes.shard", "text = a"]).fails(1, &["text *="]);
+}
+
+#[test]
 fn csv_and_json_are_read_too() {
     let home = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| forebay_in(home.path(), &[&["shard"], arguments].concat());

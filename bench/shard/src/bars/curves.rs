@@ -13,6 +13,9 @@ const STEP: f64 = 0.05;
 /// Where the bar wants it to end, at least.
 const PAST: f64 = 1.5;
 
+/// Where the pictures end.
+const LAST: f64 = 2.1;
+
 /// Throughput over size for each mix and skew, drawn; and the dial's own steps.
 pub(crate) fn curves(bench: &Bench, out: &Path) -> Result<()> {
     let subject = &bench.subject;
@@ -29,33 +32,42 @@ pub(crate) fn curves(bench: &Bench, out: &Path) -> Result<()> {
     Figure::new("dial, widest step", widest, "x", Bar::AtMost(0.05)).print();
     Figure::new("dial, reaches", sizes.iter().copied().fold(0.0, f64::max), "x", Bar::AtLeast(PAST)).print();
 
-    let mut lines = Vec::new();
-    for mix in Mix::ALL {
-        for skew in [Skew::Uniform, Skew::Zipf] {
-            let operations = bench.operations(skew);
-            let counters = subject.counters(mix, &operations)?;
-            let mut points: Vec<(f64, f64)> = Vec::new();
-            let mut setting = least;
-            while setting < 2.6 {
-                let shard = subject.at(setting, &counters)?;
-                let size = shard.info().ratio();
-                if points.last().is_none_or(|(last, _)| size - last > STEP / 2.0) {
-                    let rate = operations.rate(mix, &shard, bench.cpu_secs);
-                    Figure::new(format!("{} at {size:.3}x, {}", mix.name(), skew.name()), rate, "a CPU-second", Bar::None)
-                        .print();
-                    points.push((size, rate));
-                }
-                setting += STEP;
-            }
-            lines.push(Line { name: format!("{}, {}", mix.name(), skew.name()), dashed: skew == Skew::Zipf, points });
+    std::fs::create_dir_all(out).context(|| out.display())?;
+    for (skew, file) in [(Skew::Uniform, "uniform.svg"), (Skew::Zipf, "zipf.svg")] {
+        let mut lines = Vec::new();
+        for mix in Mix::ALL {
+            let points = measure(bench, mix, skew, least)?;
+            lines.push(Line { name: mix.name().to_string(), points });
         }
+        let subtitle = format!(
+            "{}; TPC-H lineitem, {} records, {:.0} MB; one thread; random read {:.0} ns",
+            skew.name(),
+            bench.records.len(),
+            bench.records.input_bytes() as f64 / 1e6,
+            bench.latency_ns
+        );
+        let chart = Chart { title: "Shards: operations a CPU-second over what is stored".to_string(), subtitle, lines };
+        let path = out.join(file);
+        std::fs::write(&path, chart.draw()).context(|| path.display().to_string())?;
     }
-    let subtitle = format!(
-        "TPC-H lineitem, {} records, {:.0} MB; one thread; random read {:.0} ns",
-        bench.records.len(),
-        bench.records.input_bytes() as f64 / 1e6,
-        bench.latency_ns
-    );
-    let chart = Chart { title: "Shards: operations a CPU-second over what is stored".to_string(), subtitle, lines };
-    std::fs::write(out, chart.draw()).context(|| out.display())
+    Ok(())
+}
+
+/// Throughput at every step of the dial: sizes and operations a CPU-second.
+fn measure(bench: &Bench, mix: Mix, skew: Skew, least: f64) -> Result<Vec<(f64, f64)>> {
+    let operations = bench.operations(skew);
+    let counters = bench.subject.counters(mix, &operations)?;
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    let mut setting = least;
+    while setting < LAST {
+        let shard = bench.subject.at(setting, &counters)?;
+        let size = shard.info().ratio();
+        if points.last().is_none_or(|(last, _)| size - last > STEP / 2.0) {
+            let rate = operations.rate(mix, &shard, bench.cpu_secs);
+            Figure::new(format!("{} at {size:.3}x, {}", mix.name(), skew.name()), rate, "a CPU-second", Bar::None).print();
+            points.push((size, rate));
+        }
+        setting += STEP;
+    }
+    Ok(points)
 }

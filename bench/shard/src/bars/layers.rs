@@ -30,34 +30,19 @@ pub(crate) fn layers(bench: &Bench) -> Result<()> {
     let clock = CpuClock::start();
     shard.scan(None, |_, record| Ok(!record.is_empty()))?;
     let one_pass = clock.elapsed().as_secs_f64();
-    for (name, kinds) in [
-        ("layers of samples", &[LayerKind::IsaAttribute, LayerKind::SaAttribute][..]),
-        ("layers of record text", &[LayerKind::Blocks, LayerKind::Plain]),
-        (
-            "all layers",
-            &[
-                LayerKind::IsaAttribute,
-                LayerKind::SaAttribute,
-                LayerKind::SaRate,
-                LayerKind::Blocks,
-                LayerKind::Plain,
-                LayerKind::Index,
-            ],
-        ),
+    use LayerKind::{Blocks, Index, IsaAttribute, Plain, Postings, SaAttribute, SaRate};
+    for (name, kinds, bar) in [
+        ("layers of samples", &[IsaAttribute, SaAttribute, SaRate][..], Bar::RatioAtMost(1.0)),
+        ("postings", &[Postings], Bar::None),
+        ("layers of record text", &[Blocks, Plain], Bar::None),
+        ("all layers", &[IsaAttribute, SaAttribute, SaRate, Blocks, Plain, Index, Postings], Bar::None),
     ] {
         let ids: Vec<LayerId> = everything.iter().copied().filter(|id| kinds.contains(&id.kind)).collect();
         let clock = CpuClock::start();
         std::hint::black_box(run_here(&shard, &ids)?);
         let secs = clock.elapsed().as_secs_f64();
-        Figure::against(
-            format!("{name} ({}), one thread", ids.len()),
-            secs,
-            "CPU-seconds",
-            "one read of all records along psi",
-            one_pass,
-            Bar::None,
-        )
-        .print();
+        let what = format!("{name} ({}), one thread", ids.len());
+        Figure::against(what, secs, "CPU-seconds", "one read of all records along psi", one_pass, bar).print();
     }
 
     // A reader on one core while layers are built on the other.

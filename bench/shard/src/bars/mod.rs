@@ -2,6 +2,7 @@
 
 mod curves;
 mod fill;
+mod flat;
 mod layers;
 mod stress;
 mod table;
@@ -9,6 +10,7 @@ mod threads;
 
 pub(crate) use curves::curves;
 pub(crate) use fill::fill;
+pub(crate) use flat::flat;
 pub(crate) use layers::layers;
 pub(crate) use stress::stress;
 pub(crate) use table::table;

@@ -9,6 +9,8 @@ pub(crate) enum Bar {
     AtMost(f64),
     /// The value divided by the peer's is at least this.
     RatioAtLeast(f64),
+    /// The value divided by the peer's is at most this.
+    RatioAtMost(f64),
     /// Nothing: it is printed to be read beside the others.
     None,
 }
@@ -58,6 +60,7 @@ impl Figure {
             Bar::AtLeast(least) => (format!(">= {least} {}", self.unit), self.figure >= least),
             Bar::AtMost(most) => (format!("<= {most} {}", self.unit), self.figure <= most),
             Bar::RatioAtLeast(least) => (format!(">= {least}x"), self.ratio.is_some_and(|ratio| ratio >= least)),
+            Bar::RatioAtMost(most) => (format!("<= {most}x"), self.ratio.is_some_and(|ratio| ratio <= most)),
             Bar::None => return self,
         };
         self.bar = Some(text);

@@ -7,16 +7,16 @@ use crate::output::Output;
 
 /// Prints records; a key without one is an error, after the others were printed.
 pub(super) fn run(args: &ShardGetArgs) -> Outcome {
-    let shard = open(&args.shard)?;
-    let mut output = Output::new(args.json);
+    let shard = open(&args.common.shard)?;
+    let mut output = Output::new(args.common.json);
     let mut missing = Vec::new();
-    for (place, text) in args.keys.iter().enumerate() {
+    for (place, text) in args.keys.keys.iter().enumerate() {
         let key = shard.records()?.key_of(&key_literal(text)?)?;
-        let Some(record) = shard.get_json(&key, args.columns.as_deref())? else {
+        let Some(record) = shard.get_json(&key, args.columns.columns.as_deref())? else {
             missing.push(text.as_str());
             continue;
         };
-        if args.json {
+        if args.common.json {
             output.record(&record)?;
             continue;
         }
@@ -31,5 +31,5 @@ pub(super) fn run(args: &ShardGetArgs) -> Outcome {
     if missing.is_empty() {
         return Ok(());
     }
-    Err(Error::not_found(format!("{}: there is no record of {}", args.shard.display(), missing.join(", "))).into())
+    Err(Error::not_found(format!("{}: there is no record of {}", args.common.shard.display(), missing.join(", "))).into())
 }

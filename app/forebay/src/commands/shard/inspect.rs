@@ -1,12 +1,12 @@
 use forebay_types::format_bytes;
 
 use super::open;
-use crate::cli::ShardInspectArgs;
+use crate::cli::ShardArgs;
 use crate::exit::Outcome;
 use crate::output::Output;
 
 /// Shows what a shard is made of.
-pub(super) fn run(args: &ShardInspectArgs) -> Outcome {
+pub(super) fn run(args: &ShardArgs) -> Outcome {
     let inspection = open(&args.shard)?.inspect()?;
     let mut output = Output::new(args.json);
     if args.json {

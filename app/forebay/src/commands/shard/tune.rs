@@ -9,14 +9,14 @@ use crate::progress;
 
 /// Adds or drops layers until the shard has the size.
 pub(super) fn run(args: &ShardTuneArgs) -> Outcome {
-    let shard = Store::open_to_change(&args.shard)?;
+    let shard = Store::open_to_change(&args.common.shard)?;
     let bar = progress::spinner("tuning");
     shard.tune(args.size)?;
     bar.finish_and_clear();
     let inspection = shard.inspect()?;
     shard.close()?;
-    let mut output = Output::new(args.json);
-    if args.json {
+    let mut output = Output::new(args.common.json);
+    if args.common.json {
         output.record(&json!({"size": inspection.ratio(), "bytes": inspection.bytes, "input_bytes": inspection.input_bytes}))?;
     } else {
         let (bytes, input) = (format_bytes(inspection.bytes), format_bytes(inspection.input_bytes));

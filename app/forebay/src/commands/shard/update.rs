@@ -40,7 +40,7 @@ pub(super) fn put(args: &ShardPutArgs) -> Outcome {
 /// Deletes records; a key without one is no error.
 pub(super) fn delete(args: &ShardDeleteArgs) -> Outcome {
     let shard = Store::open_to_change(&args.shard)?;
-    let keys = args.keys.iter().map(|text| Ok(Change::Delete(shard.records()?.key_of(&key_literal(text)?)?)));
+    let keys = args.keys.keys.iter().map(|text| Ok(Change::Delete(shard.records()?.key_of(&key_literal(text)?)?)));
     shard.change(keys.collect::<Outcome<Vec<_>>>()?)?;
     shard.close()?;
     Ok(())

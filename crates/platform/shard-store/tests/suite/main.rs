@@ -5,6 +5,7 @@ mod background;
 mod beside;
 mod crash;
 mod damage;
+mod full;
 mod log;
 mod store;
 mod support;
