@@ -18,7 +18,7 @@ mod schema;
 mod write;
 
 pub use cell::{Row, RowCell, Value};
-pub use layout::{Group, Grouping, Layout};
+pub use layout::{Group, Grouping, Layout, Suggested, suggest};
 pub use metadata::{CellInfo, FOOTER_BYTES, Footer};
 pub use read::{Batches, Chunk, ColumnStatistics, Plan, Selection, Source, Table, take};
 pub use schema::{Leaf, Projection, TableSchema};

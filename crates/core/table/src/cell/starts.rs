@@ -9,6 +9,9 @@ pub(crate) trait Starts: Copy {
     /// The row's number in its cell, for errors.
     fn number(&self, row: usize) -> usize;
 
+    /// Whether all rows have the same size, so that the first row that is outside can be had without a look at each.
+    const UNIFORM: bool = false;
+
     /// The first row that is not in so many bytes, or has fewer than `row_bytes_min`.
     fn outside(&self, bytes: usize, row_bytes_min: usize) -> Option<usize> {
         (0..self.rows()).find(|&row| {
@@ -27,6 +30,8 @@ pub(crate) struct Strided {
 }
 
 impl Starts for Strided {
+    const UNIFORM: bool = true;
+
     #[inline]
     fn rows(&self) -> usize {
         self.rows
@@ -92,6 +97,20 @@ impl<S: Starts> Starts for Picked<'_, S> {
 
     fn number(&self, row: usize) -> usize {
         self.rows[row] as usize
+    }
+
+    fn outside(&self, bytes: usize, row_bytes_min: usize) -> Option<usize> {
+        if S::UNIFORM {
+            // The rows ascend.
+            let last = self.rows.last()?;
+            let whole = self.run.outside(bytes, row_bytes_min).unwrap_or(self.run.rows());
+            return ((*last as usize - self.first) >= whole)
+                .then(|| self.rows.partition_point(|&row| (row as usize) - self.first < whole));
+        }
+        (0..self.rows()).find(|&row| {
+            let range = self.range(row);
+            range.end > bytes || range.start > range.end || range.end - range.start < row_bytes_min
+        })
     }
 }
 

@@ -2,9 +2,11 @@
 
 mod grouping;
 mod rows;
+mod suggest;
 
 pub use grouping::Grouping;
 pub(crate) use rows::RowLayout;
+pub use suggest::{Suggested, suggest};
 
 use std::sync::Arc;
 

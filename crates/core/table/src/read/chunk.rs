@@ -74,8 +74,8 @@ impl Chunk {
     ///
     /// # Errors
     /// As [`Chunk::batch`], here and for each batch.
-    pub fn batches(&self, rows: usize) -> Result<Batches<'_>> {
-        Ok(Batches { chunk: self, columns: self.columns()?, next: 0, rows: rows.max(1) })
+    pub fn batches(&self, rows: usize) -> Result<Batches> {
+        Ok(Batches { chunk: self.clone(), columns: self.columns()?, next: 0, rows: rows.max(1) })
     }
 
     /// Those rows that have passed a filter, copied; other rows of what has fixed width are not looked at.
@@ -151,14 +151,14 @@ impl Chunk {
 }
 
 /// Batches of a row group, see [`Chunk::batches`].
-pub struct Batches<'a> {
-    chunk: &'a Chunk,
+pub struct Batches {
+    chunk: Chunk,
     columns: Vec<(usize, ArrayRef)>,
     next: usize,
     rows: usize,
 }
 
-impl Iterator for Batches<'_> {
+impl Iterator for Batches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {

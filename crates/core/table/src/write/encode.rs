@@ -47,11 +47,11 @@ impl Encoder {
     /// row, is larger than a segment.
     pub fn encode(&self, batches: &[RecordBatch]) -> Result<RowGroup> {
         let leaves = batches.iter().map(|batch| self.shape.0.flatten(batch)).collect::<Result<Vec<_>>>()?;
-        self.encode_leaves(batches.iter().map(RecordBatch::num_rows).sum(), &leaves)
+        self.encode_leaves(batches.iter().map(RecordBatch::num_rows).sum(), &leaves, &mut Spares::default())
     }
 
     /// Encodes the leaves' arrays of one or several batches.
-    pub(super) fn encode_leaves(&self, rows: usize, batches: &[Vec<ArrayRef>]) -> Result<RowGroup> {
+    pub(super) fn encode_leaves(&self, rows: usize, batches: &[Vec<ArrayRef>], spares: &mut Spares) -> Result<RowGroup> {
         let (schema, groups) = &*self.shape;
         if rows == 0 || rows > ROWS_MAX {
             return Err(Error::invalid(format!("a row group of {rows} rows; it can have 1 to {ROWS_MAX}")));
@@ -69,18 +69,33 @@ impl Encoder {
             leaves.push(statistics(&array));
             arrays.push(array);
         }
-        let cells = groups.iter().map(|group| encode_cell(schema, group, rows, &arrays)).collect::<Result<_>>()?;
+        spares.0.resize_with(groups.len(), Vec::new);
+        let cells = groups.iter().zip(&mut spares.0);
+        let cells = cells.map(|(group, spare)| encode_cell(schema, group, rows, &arrays, std::mem::take(spare)));
+        let cells = cells.collect::<Result<_>>()?;
         Ok(RowGroup { rows, cells, leaves })
     }
 }
 
-fn encode_cell(schema: &TableSchema, group: &Group, rows: usize, arrays: &[ArrayRef]) -> Result<EncodedCell> {
+/// Memory of row groups that are written, for the next one: a piece a column group, empty for those of one column.
+#[derive(Default)]
+pub(super) struct Spares(Vec<Vec<u8>>);
+
+impl Spares {
+    /// Takes the memory of a row group back.
+    pub fn reclaim(&mut self, row_group: RowGroup) {
+        let rows = |mut cell: EncodedCell| cell.rows.and_then(|_| cell.buffers.pop()?.into_vec().ok()).unwrap_or_default();
+        self.0 = row_group.cells.into_iter().map(rows).collect();
+    }
+}
+
+fn encode_cell(schema: &TableSchema, group: &Group, rows: usize, arrays: &[ArrayRef], spare: Vec<u8>) -> Result<EncodedCell> {
     let kind = |leaf: usize| schema.leaves()[leaf].kind();
     let (buffers, rows) = match group.rows() {
         None => (encode_column(&arrays[group.leaves()[0]], kind(group.leaves()[0])), None),
         Some(layout) => {
             let columns = group.leaves().iter().map(|&leaf| (&arrays[leaf], kind(leaf))).collect::<Vec<_>>();
-            let (buffers, ends) = encode_rows(layout, rows, &columns)?;
+            let (buffers, ends) = encode_rows(layout, rows, &columns, spare)?;
             (buffers, Some(ends))
         }
     };

@@ -27,8 +27,14 @@ struct Column {
     validity: Option<Vec<u8>>,
 }
 
-/// The buffers of a cell of rows: offsets (empty where all rows have the same size) and rows.
-pub(super) fn encode_rows(layout: &RowLayout, rows: usize, arrays: &[(&ArrayRef, Kind)]) -> Result<(Vec<Buffer>, RowEnds)> {
+/// The buffers of a cell of rows: offsets (empty where all rows have the same size) and rows. `spare` is the memory of such
+/// rows of the same layout, or empty: memory that is new costs as much as writing the rows.
+pub(super) fn encode_rows(
+    layout: &RowLayout,
+    rows: usize,
+    arrays: &[(&ArrayRef, Kind)],
+    spare: Vec<u8>,
+) -> Result<(Vec<Buffer>, RowEnds)> {
     let columns = arrays.iter().map(|(array, kind)| Column {
         values: Values::of(array, *kind),
         // Arrow's null type has no validity of its own.
@@ -37,7 +43,7 @@ pub(super) fn encode_rows(layout: &RowLayout, rows: usize, arrays: &[(&ArrayRef,
     let columns = columns.collect::<Vec<_>>();
     let offsets = offsets(layout, rows, &columns)?;
     let start = |row: usize| if offsets.is_empty() { row * layout.fixed_bytes } else { offsets[row] as usize };
-    let mut out = vec![0; start(rows)];
+    let mut out = zeroed(spare, start(rows), layout.variable);
     let mut tails = vec![layout.fixed_bytes; if layout.variable { rows } else { 0 }];
     for first in (0..rows).step_by(TILE) {
         let tile = first..rows.min(first + TILE);
@@ -46,13 +52,20 @@ pub(super) fn encode_rows(layout: &RowLayout, rows: usize, arrays: &[(&ArrayRef,
             let rows = tile.clone().filter(|&row| is_valid(column, row));
             match &column.values {
                 Values::Nothing => {}
-                Values::Bit(bits) => rows.for_each(|row| out[start(row) + place.offset] = bits.value(row).into()),
+                Values::Bit(bits) => {
+                    tile.clone()
+                        .for_each(|row| out[start(row) + place.offset] = (is_valid(column, row) && bits.value(row)).into());
+                }
                 Values::Fixed { bytes, width } => match width {
                     4 => copy::<4>(bytes, column, tile.clone(), |row| start(row) + place.offset, &mut out),
                     8 => copy::<8>(bytes, column, tile.clone(), |row| start(row) + place.offset, &mut out),
                     16 => copy::<16>(bytes, column, tile.clone(), |row| start(row) + place.offset, &mut out),
-                    &width => rows.for_each(|row| {
-                        out[start(row) + place.offset..][..width].copy_from_slice(&bytes[row * width..][..width]);
+                    &width => tile.clone().for_each(|row| {
+                        let to = &mut out[start(row) + place.offset..][..width];
+                        match is_valid(column, row) {
+                            true => to.copy_from_slice(&bytes[row * width..][..width]),
+                            false => to.fill(0),
+                        }
                     }),
                 },
                 values => rows.for_each(|row| {
@@ -76,13 +89,36 @@ pub(super) fn encode_rows(layout: &RowLayout, rows: usize, arrays: &[(&ArrayRef,
     Ok((vec![Buffer::from_vec(offsets), Buffer::from_vec(out)], ends))
 }
 
+/// So many bytes, zeros where nothing will be written. Rows of one size have their padding, and nothing else that is left
+/// alone, at the same places each time, so what `spare` has there are zeros already.
+fn zeroed(mut spare: Vec<u8>, bytes: usize, variable: bool) -> Vec<u8> {
+    if spare.capacity() < bytes {
+        return vec![0; bytes];
+    }
+    if variable {
+        spare.clear();
+    }
+    spare.resize(bytes, 0);
+    spare
+}
+
+/// Values of `W` bytes to their rows, zeros where there is none: without a branch that nulls here and there would mislead.
 /// A plain loop: what iterators would call for each value is not inlined across codegen units.
 fn copy<const W: usize>(bytes: &Buffer, column: &Column, tile: Range<usize>, to: impl Fn(usize) -> usize, out: &mut [u8]) {
     let (values, _) = bytes.as_slice().as_chunks::<W>();
-    for row in tile {
-        if is_valid(column, row) {
+    let Some(bits) = &column.validity else {
+        for row in tile {
             out[to(row)..][..W].copy_from_slice(&values[row]);
         }
+        return;
+    };
+    for row in tile {
+        let keep = 0u8.wrapping_sub(bits[row / 8] >> (row % 8) & 1);
+        let mut value = values[row];
+        for byte in &mut value {
+            *byte &= keep;
+        }
+        out[to(row)..][..W].copy_from_slice(&value);
     }
 }
 

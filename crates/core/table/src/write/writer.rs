@@ -6,7 +6,7 @@ use arrow_schema::SchemaRef;
 use forebay_types::{Error, Result};
 
 use super::cut::Load;
-use super::encode::{Encoder, RowGroup};
+use super::encode::{Encoder, RowGroup, Spares};
 use super::place::Output;
 use crate::layout::Grouping;
 use crate::metadata::{ALIGN, Block, Footer, ROWS_MAX, RowGroupInfo, header};
@@ -49,6 +49,7 @@ pub struct Writer<W> {
     pending: Vec<Vec<ArrayRef>>,
     pending_rows: usize,
     load: Load,
+    spares: Spares,
 }
 
 impl<W: Write> Writer<W> {
@@ -67,7 +68,16 @@ impl<W: Write> Writer<W> {
         let mut output = Output { sink, at: 0 };
         output.put(&header())?;
         let encoder = Encoder { shape: Arc::new((schema, groups)) };
-        Ok(Self { encoder, options, output, row_groups: Vec::new(), pending: Vec::new(), pending_rows: 0, load })
+        Ok(Self {
+            encoder,
+            options,
+            output,
+            row_groups: Vec::new(),
+            pending: Vec::new(),
+            pending_rows: 0,
+            load,
+            spares: Spares::default(),
+        })
     }
 
     /// What encodes row groups for [`Writer::append`], in threads of the caller.
@@ -126,10 +136,12 @@ impl<W: Write> Writer<W> {
             return Ok(());
         }
         let pending = std::mem::take(&mut self.pending);
-        let encoded = self.encoder.encode_leaves(self.pending_rows, &pending)?;
+        let encoded = self.encoder.encode_leaves(self.pending_rows, &pending, &mut self.spares)?;
         self.pending_rows = 0;
         self.load = Load::none(&self.encoder.shape.0);
-        self.place(&encoded)
+        self.place(&encoded)?;
+        self.spares.reclaim(encoded);
+        Ok(())
     }
 
     /// Puts a row group that was encoded elsewhere after all that came before.
