@@ -40,7 +40,7 @@ def test_everything_public_says_what_it_is():
     for name in forebay.__all__:
         thing = getattr(forebay, name)
         assert name == "__version__" or thing.__doc__, name
-    for of in (forebay.Client, forebay.aio.AsyncClient, forebay.Result, forebay.Mounts):
+    for of in (forebay.Client, forebay.aio.AsyncClient, forebay.Result, forebay.Mounts, forebay.Table):
         for name, member in vars(of).items():
             assert name.startswith("_") or member.__doc__, f"{of.__name__}.{name}"
 

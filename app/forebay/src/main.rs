@@ -76,6 +76,7 @@ fn run(cli: Cli) -> Outcome {
         Command::Gateway(_) => block_on(roles::gateway(&config)),
         Command::Demo(args) => block_on(interruptible(demo::run(args))),
         Command::Sql(args) => block_on(sql::run(&config, args)),
+        Command::Table(command) => block_on(interruptible(commands::table::run(&config, command))),
         // Interrupted at any point it leaves the shard whole, so the signal may end it as it is.
         Command::Shard(command) => commands::shard(command),
         command => block_on(interruptible(commands::run(&config, command))),

@@ -30,6 +30,7 @@ from forebay.errors import (
 from forebay.files import ObjectReader, ObjectWriter
 from forebay.mounts import Mount, Mounts
 from forebay.result import Result
+from forebay.table import Table
 
 __all__ = [
     "AlreadyExists",
@@ -51,6 +52,7 @@ __all__ = [
     "ObjectWriter",
     "Result",
     "Retry",
+    "Table",
     "Usage",
     "__version__",
     "aio",

@@ -16,6 +16,7 @@ from forebay.files import BUFFER_BYTES, ObjectReader, ObjectWriter, parse_mode, 
 from forebay.mounts import Mounts
 from forebay.place import Place, size_of
 from forebay.result import Result
+from forebay.table import Table
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -56,6 +57,10 @@ class Client:
             rows.collect()
             results.append(Result(rows))
         return results
+
+    def table(self, path: str) -> Table:
+        """A table file, or a folder or pattern of them: ``fb.table("/lake/sales.albis").to_pyarrow(["id"], "ts > 5")``."""
+        return Table(self, path)
 
     # bytes
 

@@ -8,6 +8,7 @@ mod plan;
 mod shard;
 mod simulate;
 mod sql;
+mod table;
 
 use std::path::PathBuf;
 
@@ -24,6 +25,7 @@ pub(crate) use shard::{
 };
 pub(crate) use simulate::{DataScheduler, GetafixArgs, JobOrder, MixApartArgs, SimulateCommand};
 pub(crate) use sql::SqlArgs;
+pub(crate) use table::{TableCommand, TableConvertArgs, TableInspectArgs, TableLayout, TableSuggestArgs};
 
 /// SQL on shared storage at local speed: a cache tier on the compute nodes.
 #[derive(Parser)]
@@ -74,6 +76,9 @@ pub(crate) enum Command {
     Refresh(PathsArgs),
     /// Run SQL over files below mounts
     Sql(SqlArgs),
+    /// Convert, inspect and lay out tables: files that are scanned at the speed of memory
+    #[command(subcommand)]
+    Table(TableCommand),
     /// Build and ask shards: compressed, searchable files of records on this machine
     #[command(subcommand)]
     Shard(ShardCommand),

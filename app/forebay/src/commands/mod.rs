@@ -17,6 +17,7 @@ mod shard;
 pub(crate) mod simulate;
 mod stat;
 mod status;
+pub(crate) mod table;
 mod top;
 mod tree;
 
@@ -51,6 +52,7 @@ pub(crate) async fn run(config: &Config, command: Command) -> Outcome {
         | Command::Shard(_)
         | Command::Simulate(_)
         | Command::Sql(_)
+        | Command::Table(_)
         | Command::Plan(_)
         | Command::Demo(_)
         | Command::DemoS3Server(_)

@@ -8,6 +8,7 @@ use forebay_sql::output::{Form, Writer};
 use forebay_types::{Error, format_bytes};
 
 use super::backend::Backend;
+use super::history;
 use crate::exit::{Failure, Outcome};
 use crate::progress;
 
@@ -54,6 +55,7 @@ impl<'a> Session<'a> {
         let done = self.rows(statement, &bar).await;
         bar.finish_and_clear();
         let rows = done?;
+        history::remember(statement);
         if self.timing {
             let what = if rows == 1 { "row" } else { "rows" };
             eprintln!("{rows} {what} in {:.3} s", started.elapsed().as_secs_f64());

@@ -114,12 +114,7 @@ fn editor() -> Outcome<Editor<(), FileHistory>> {
 }
 
 fn history_file() -> Option<PathBuf> {
-    let state = std::env::var_os("XDG_STATE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state")))?;
-    let folder = state.join("forebay");
-    std::fs::create_dir_all(&folder).ok()?;
-    Some(folder.join("sql-history"))
+    Some(super::state_folder()?.join("sql-history"))
 }
 
 fn remember(editor: &mut Editor<(), FileHistory>, file: Option<&PathBuf>, text: &str) {

@@ -14,4 +14,5 @@ mod roles;
 mod shard;
 mod sql;
 mod support;
+mod table;
 mod tutorial;

@@ -13,6 +13,7 @@ use object_store::ObjectStore;
 use parking_lot::Mutex;
 use url::Url;
 
+use crate::albis::TableFormatFactory;
 use crate::caches::FileCaches;
 use crate::catalog::{CATALOG, Definitions, SCHEMA, TableName};
 use crate::describe::Description;
@@ -84,7 +85,9 @@ impl Engine {
 
     fn new(backend: Backend, definitions: Definitions, settings: EngineSettings, direct: DirectStores) -> Self {
         let config = settings.session_config().with_default_catalog_and_schema(CATALOG, SCHEMA);
-        let template = SessionStateBuilder::new().with_config(config.clone()).with_default_features().build();
+        let mut template = SessionStateBuilder::new().with_config(config.clone()).with_default_features().build();
+        let registered = template.register_file_format(Arc::new(TableFormatFactory), true);
+        registered.expect("a format that may be there already is never refused");
         let inner = Inner {
             backend,
             settings,

@@ -8,13 +8,16 @@
 //! Start with [`Engine::over_client`] and [`Engine::execute`]; [`Query`] gives batches, which [`output`] writes.
 //! [`tpch`] has the 22 queries and their published answers.
 
+mod albis;
 mod caches;
 mod catalog;
+mod convert;
 mod copy;
 mod ddl;
 mod describe;
 mod engine;
 mod error;
+mod inspect;
 mod namespace;
 mod paths;
 mod prefetch;
@@ -28,10 +31,12 @@ pub mod output;
 pub mod tpch;
 
 pub use catalog::TableName;
+pub use convert::{Conversion, ConversionProgress};
 pub use datafusion::arrow;
 pub use datafusion::common::ParamValues;
 pub use datafusion::scalar::ScalarValue;
 pub use describe::Description;
 pub use engine::Engine;
+pub use inspect::TableFile;
 pub use query::{Progress, Query};
 pub use settings::EngineSettings;

@@ -12,6 +12,8 @@ use datafusion::datasource::file_format::json::JsonFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use forebay_types::{Error, Result};
 
+use crate::albis::TableFormat;
+
 /// What a file is, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Format {
@@ -30,6 +32,8 @@ pub(crate) enum Kind {
     NdJson,
     Avro,
     Arrow,
+    /// Forebay's table files.
+    Table,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +47,7 @@ pub(crate) enum Compression {
 
 /// What can be read, for messages.
 const READABLE: &str =
-    ".parquet, .csv, .tsv, .json, .ndjson, .avro, .arrow, and .csv, .tsv, .json, .ndjson with .gz, .bz2, .xz or .zst";
+    ".parquet, .csv, .tsv, .json, .ndjson, .avro, .arrow, .albis, and .csv, .tsv, .json, .ndjson with .gz, .bz2, .xz or .zst";
 
 impl Format {
     /// The format that a file's name tells, if it tells one.
@@ -66,9 +70,10 @@ impl Format {
             "ndjson" | "jsonl" => Kind::NdJson,
             "avro" => Kind::Avro,
             "arrow" | "arrows" | "feather" | "ipc" => Kind::Arrow,
+            "albis" => Kind::Table,
             _ => return None,
         };
-        let plain = matches!(kind, Kind::Parquet | Kind::Avro | Kind::Arrow);
+        let plain = matches!(kind, Kind::Parquet | Kind::Avro | Kind::Arrow | Kind::Table);
         (compression == Compression::None || !plain).then_some(Self { kind, compression })
     }
 
@@ -116,7 +121,13 @@ impl Format {
             ),
             Kind::Avro => Arc::new(AvroFormat),
             Kind::Arrow => Arc::new(ArrowFormat),
+            Kind::Table => Arc::new(TableFormat::default()),
         }
+    }
+
+    /// Whether it is Forebay's own table format.
+    pub(crate) fn is_table(self) -> bool {
+        self.kind == Kind::Table
     }
 
     /// What `COPY TO` and `STORED AS` call it.
@@ -127,6 +138,7 @@ impl Format {
             Kind::Json | Kind::NdJson => "JSON",
             Kind::Avro => "AVRO",
             Kind::Arrow => "ARROW",
+            Kind::Table => "ALBIS",
         }
     }
 

@@ -9,5 +9,7 @@ mod resolve;
 mod table;
 
 pub(crate) use format::Format;
+pub(crate) use listing::{external, list};
 pub(crate) use location::{Location, Namespace, SCHEME};
 pub(crate) use resolve::{Declared, Resolver, looks_like_path};
+pub(crate) use table::PathTable;

@@ -63,7 +63,7 @@ impl Resolver {
             return Err(external(Error::invalid("CREATE EXTERNAL TABLE takes one LOCATION: use a folder or a pattern")));
         };
         let factory = state.get_file_format_factory(&declared.file_type).ok_or_else(|| {
-            external(Error::invalid(format!("STORED AS {}: write PARQUET, CSV, JSON, AVRO or ARROW", declared.file_type)))
+            external(Error::invalid(format!("STORED AS {}: write PARQUET, CSV, JSON, AVRO, ARROW or ALBIS", declared.file_type)))
         })?;
         let reader = factory.create(state, &declared.options)?;
         let location = self.location(text)?;

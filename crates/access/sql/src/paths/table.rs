@@ -55,6 +55,11 @@ impl PathTable {
         Self { location, only, table }
     }
 
+    /// Where its files are.
+    pub(crate) fn location(&self) -> &Location {
+        &self.location
+    }
+
     /// Keeps the files that a query has listed, for all of its scans of this table.
     pub(crate) fn keep(&self, runtime: &RuntimeEnv, files: Vec<ObjectMeta>) -> Result<()> {
         let Some((key, listings)) = self.listing(runtime) else { return Ok(()) };

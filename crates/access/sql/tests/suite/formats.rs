@@ -25,6 +25,7 @@ async fn every_format_that_is_written_is_read_back() {
         "json",
         "ndjson",
         "arrow",
+        "albis",
         "csv.gz",
         "csv.bz2",
         "csv.xz",

@@ -10,6 +10,7 @@ use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::WriterProperties;
 use forebay_sql::{Engine, EngineSettings};
 use forebay_types::Error;
+use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -121,6 +122,17 @@ impl Lake {
 
     pub async fn put(&self, path: &str, bytes: impl Into<Bytes>) {
         self.store.put(&Path::parse(path).unwrap(), bytes.into().into()).await.unwrap();
+    }
+
+    /// A file's bytes.
+    pub async fn store_bytes(&self, path: &str) -> Bytes {
+        self.store.get(&Path::parse(path).unwrap()).await.unwrap().bytes().await.unwrap()
+    }
+
+    /// The names of all files.
+    pub async fn names(&self) -> Vec<String> {
+        let listed = self.store.list(None).try_collect::<Vec<_>>().await.unwrap();
+        listed.into_iter().map(|meta| meta.location.to_string()).collect()
     }
 
     pub async fn rows(&self, sql: &str) -> String {

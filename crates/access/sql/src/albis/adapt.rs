@@ -1,0 +1,57 @@
+use std::sync::Arc;
+
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions, new_null_array};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::error::Result;
+use forebay_table::{Projection, Table};
+
+use crate::paths::external;
+
+/// Some columns of the engine's schema, as one file has them: in another order, in another type, or not at all.
+#[derive(Clone)]
+pub(super) struct Adapted {
+    /// What the engine wants.
+    schema: SchemaRef,
+    /// What is read of the file.
+    pub(super) projection: Projection,
+    /// For each wanted column its place in what is read.
+    places: Vec<Option<usize>>,
+    as_they_are: bool,
+}
+
+impl Adapted {
+    pub(super) fn new(table: &Table, schema: &Schema, columns: &[usize]) -> Result<Self> {
+        let wanted = Arc::new(schema.project(columns)?);
+        let own = table.schema().arrow();
+        let (mut read, mut places) = (Vec::new(), Vec::new());
+        for field in wanted.fields() {
+            let found = own.index_of(field.name()).ok();
+            places.push(found.map(|_| read.len()));
+            read.extend(found);
+        }
+        let projection = table.schema().project(&read).map_err(external)?;
+        let types = wanted.fields().iter().zip(projection.schema().fields());
+        let as_they_are = read.len() == columns.len() && types.into_iter().all(|(a, b)| a.data_type() == b.data_type());
+        Ok(Self { schema: wanted, projection, places, as_they_are })
+    }
+
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// A batch of the projection as the engine wants it.
+    pub(super) fn adapt(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let column = |(place, field): (&Option<usize>, &Arc<datafusion::arrow::datatypes::Field>)| match place {
+            None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+            Some(at) if batch.column(*at).data_type() == field.data_type() => Ok(Arc::clone(batch.column(*at))),
+            Some(at) => cast(batch.column(*at), field.data_type()),
+        };
+        let columns = match self.as_they_are {
+            true => batch.columns().to_vec(),
+            false => self.places.iter().zip(self.schema.fields()).map(column).collect::<std::result::Result<_, _>>()?,
+        };
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+}

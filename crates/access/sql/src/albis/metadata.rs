@@ -1,0 +1,81 @@
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::HashMap;
+use datafusion::error::Result;
+use datafusion::execution::cache::cache_manager::{CachedFileMetadataEntry, FileMetadata, FileMetadataCache};
+use forebay_table::{FOOTER_BYTES, Footer, Table};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
+
+use crate::paths::external;
+
+/// Bytes read from a file's end in the first request: the footer, and the metadata of some ten row groups with it.
+const TAIL_BYTES: u64 = 64 << 10;
+/// Memory that decoded metadata takes for a byte of it in the file, about.
+const MEMORY_FACTOR: usize = 4;
+
+/// Opens tables; what was opened is kept by version, for all queries of an engine.
+#[derive(Clone, Default)]
+pub(crate) struct Tables {
+    cache: Option<Arc<FileMetadataCache>>,
+}
+
+impl fmt::Debug for Tables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tables")
+    }
+}
+
+/// A table's metadata as the engine's cache holds it.
+struct Known {
+    table: Table,
+    bytes: usize,
+}
+
+impl FileMetadata for Known {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn memory_size(&self) -> usize {
+        self.bytes * MEMORY_FACTOR
+    }
+
+    fn extra_info(&self) -> HashMap<String, String> {
+        HashMap::new()
+    }
+}
+
+impl Tables {
+    pub(crate) fn cached(cache: Arc<FileMetadataCache>) -> Self {
+        Self { cache: Some(cache) }
+    }
+
+    /// The metadata of one version of a file: from its end, in one request where it is small.
+    pub(crate) async fn open(&self, store: &Arc<dyn ObjectStore>, meta: &ObjectMeta) -> Result<Table> {
+        if let Some(known) = self.cache.as_ref().and_then(|cache| cache.get(&meta.location))
+            && known.is_valid_for(meta)
+            && known.meta.e_tag == meta.e_tag
+            && let Some(known) = known.file_metadata.as_any().downcast_ref::<Known>()
+        {
+            return Ok(known.table.clone());
+        }
+        let bad = |error: forebay_types::Error| external(error.context(format!("'{}'", meta.location)));
+        Footer::range(meta.size).map_err(bad)?;
+        let start = meta.size.saturating_sub(TAIL_BYTES);
+        let tail = store.get_range(&meta.location, start..meta.size).await?;
+        let footer = Footer::parse(meta.size, &tail).map_err(bad)?;
+        let range = footer.metadata();
+        let block = match range.start.checked_sub(start) {
+            Some(at) => tail.slice(at as usize..tail.len() - FOOTER_BYTES as usize),
+            None => store.get_range(&meta.location, range.clone()).await?,
+        };
+        let table = Table::parse(&footer, &block).map_err(bad)?;
+        if let Some(cache) = &self.cache {
+            let known = Known { table: table.clone(), bytes: block.len() };
+            cache.put(&meta.location, CachedFileMetadataEntry::new(meta.clone(), Arc::new(known)));
+        }
+        Ok(table)
+    }
+}

@@ -1,0 +1,16 @@
+//! Table files (`.albis`) as a format of the engine: read by row group and column, pruned by their cells' statistics, filtered
+//! before they are materialised, and written by `COPY` and `INSERT`.
+
+mod adapt;
+mod format;
+mod metadata;
+mod open;
+mod options;
+mod pruning;
+mod scan;
+mod sink;
+mod source;
+mod statistics;
+
+pub(crate) use format::{TableFormat, TableFormatFactory};
+pub(crate) use metadata::Tables;

@@ -1,0 +1,65 @@
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, BooleanArray, UInt64Array};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::pruning::PruningStatistics;
+use datafusion::common::{Column, ScalarValue};
+use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
+use forebay_table::{ColumnStatistics, Table};
+
+use super::statistics::leaf;
+
+/// The row groups among `candidates` that may have a row that meets the predicate, by the statistics of their cells.
+pub(super) fn may_meet(
+    predicate: &Arc<dyn PhysicalExpr>,
+    schema: &SchemaRef,
+    table: &Table,
+    candidates: Vec<usize>,
+) -> Result<Vec<usize>> {
+    let built = PruningPredicateBuilder::new().with_file_schema(Arc::clone(schema)).build(Arc::clone(predicate));
+    let Some(built) = built else { return Ok(candidates) };
+    let may = built.prune(&RowGroups { table, schema })?;
+    Ok(candidates.into_iter().filter(|&row_group| may[row_group]).collect())
+}
+
+/// The statistics of all row groups, as the engine asks for them.
+struct RowGroups<'a> {
+    table: &'a Table,
+    schema: &'a SchemaRef,
+}
+
+impl RowGroups<'_> {
+    fn of(&self, column: &Column) -> Option<ColumnStatistics> {
+        self.table.statistics(leaf(self.table, self.schema, &column.name)?).ok()
+    }
+}
+
+impl PruningStatistics for RowGroups<'_> {
+    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+        Some(self.of(column)?.min)
+    }
+
+    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+        Some(self.of(column)?.max)
+    }
+
+    fn num_containers(&self) -> usize {
+        self.table.row_groups()
+    }
+
+    fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
+        Some(Arc::new(self.of(column)?.nulls))
+    }
+
+    fn row_counts(&self) -> Option<ArrayRef> {
+        let rows = (0..self.table.row_groups()).map(|row_group| self.table.row_group_rows(row_group) as u64);
+        Some(Arc::new(UInt64Array::from_iter_values(rows)))
+    }
+
+    fn contained(&self, _: &Column, _: &HashSet<ScalarValue>) -> Option<BooleanArray> {
+        None
+    }
+}

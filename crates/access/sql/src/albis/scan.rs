@@ -1,0 +1,171 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use datafusion::arrow::array::{BooleanArray, RecordBatch};
+use datafusion::arrow::compute::filter_record_batch;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::cast::as_boolean_array;
+use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
+use forebay_table::{Batches, Chunk, Plan, Projection, Selection, Table};
+use forebay_types::Error;
+use object_store::ObjectStore;
+use object_store::path::Path;
+
+use super::adapt::Adapted;
+use crate::paths::external;
+
+/// A share of a row group's rows beyond which copying the survivors one by one no longer pays.
+const GATHER_SHARE_MAX: f64 = 0.25;
+
+/// What rows of a file have to meet.
+pub(super) struct Filter {
+    columns: Adapted,
+    predicate: Arc<dyn PhysicalExpr>,
+}
+
+impl Filter {
+    pub(super) fn new(predicate: Arc<dyn PhysicalExpr>, table: &Table, schema: &Schema) -> Result<Self> {
+        let named = collect_columns(&predicate);
+        let mut columns = named.iter().map(|column| schema.index_of(column.name())).collect::<std::result::Result<Vec<_>, _>>()?;
+        columns.sort_unstable();
+        columns.dedup();
+        let columns = Adapted::new(table, schema, &columns)?;
+        let predicate = reassign_expr_columns(predicate, columns.schema())?;
+        Ok(Self { columns, predicate })
+    }
+
+    /// Which rows of the columns' batch pass.
+    fn passes(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        let batch = self.columns.adapt(batch)?;
+        let mask = self.predicate.evaluate(&batch)?.into_array(batch.num_rows())?;
+        Ok(as_boolean_array(&mask)?.clone())
+    }
+}
+
+/// How the row groups of one file are read.
+pub(super) struct FileScan {
+    store: Arc<dyn ObjectStore>,
+    location: Path,
+    table: Table,
+    columns: Adapted,
+    filter: Option<Filter>,
+    batch_rows: usize,
+}
+
+impl FileScan {
+    pub(super) fn new(
+        store: Arc<dyn ObjectStore>,
+        location: Path,
+        table: Table,
+        schema: &SchemaRef,
+        columns: &[usize],
+        filter: Option<Filter>,
+        batch_rows: usize,
+    ) -> Result<Self> {
+        let columns = Adapted::new(&table, schema, columns)?;
+        Ok(Self { store, location, table, columns, filter, batch_rows })
+    }
+
+    /// One row group: the filter's columns first, then of the wanted ones what has passed.
+    pub(super) async fn read(self: Arc<Self>, row_group: usize) -> Result<Rows> {
+        let mut fetched = HashMap::new();
+        let mask = match &self.filter {
+            Some(filter) => {
+                let tested = self.chunk(row_group, &filter.columns.projection, &mut fetched).await?;
+                Some(filter.passes(&tested.batch().map_err(|error| self.bad(error))?)?)
+            }
+            None => None,
+        };
+        let passed = mask.as_ref().map(BooleanArray::true_count);
+        if passed == Some(0) {
+            return Ok(Rows { scan: self, left: Left::Nothing });
+        }
+        let chunk = self.chunk(row_group, &self.columns.projection, &mut fetched).await?;
+        let rows = chunk.rows();
+        let left = match mask.zip(passed) {
+            Some((mask, passed)) if (passed as f64) <= GATHER_SHARE_MAX * rows as f64 => {
+                let picked = chunk.gather(&Selection::of(&mask)).map_err(|error| self.bad(error))?;
+                Left::Picked(picked, 0)
+            }
+            other => {
+                let mask = other.filter(|(_, passed)| *passed < rows).map(|(mask, _)| mask);
+                Left::Batches(chunk.batches(self.batch_rows).map_err(|error| self.bad(error))?, mask, 0)
+            }
+        };
+        Ok(Rows { scan: self, left })
+    }
+
+    async fn chunk(&self, row_group: usize, projection: &Projection, fetched: &mut HashMap<u64, Bytes>) -> Result<Chunk> {
+        let plan: Plan = self.table.plan(row_group, projection).map_err(|error| self.bad(error))?;
+        let ranges = plan.ranges();
+        let missing = ranges.iter().filter(|range| !fetched.contains_key(&range.start)).cloned().collect::<Vec<_>>();
+        if !missing.is_empty() {
+            let bytes = self.store.get_ranges(&self.location, &missing).await?;
+            fetched.extend(missing.iter().map(|range| range.start).zip(bytes));
+        }
+        let bytes = ranges.iter().map(|range| fetched.get(&range.start).cloned().unwrap_or_default()).collect();
+        plan.open(bytes).map_err(|error| self.bad(error))
+    }
+
+    fn bad(&self, error: Error) -> datafusion::error::DataFusionError {
+        external(error.context(format!("'{}'", self.location)))
+    }
+}
+
+/// The rows of a row group that have passed, in batches.
+pub(super) struct Rows {
+    scan: Arc<FileScan>,
+    left: Left,
+}
+
+enum Left {
+    Nothing,
+    /// Copied already, from this row on.
+    Picked(RecordBatch, usize),
+    /// In place, with what has passed, from this row on.
+    Batches(Batches, Option<BooleanArray>, usize),
+}
+
+impl Rows {
+    fn step(&mut self) -> Result<Option<RecordBatch>> {
+        match &mut self.left {
+            Left::Nothing => Ok(None),
+            Left::Picked(batch, first) => {
+                let rows = self.scan.batch_rows.min(batch.num_rows() - *first);
+                let next = (rows > 0).then(|| self.scan.columns.adapt(&batch.slice(*first, rows))).transpose();
+                *first += rows;
+                next
+            }
+            Left::Batches(batches, mask, first) => {
+                for batch in batches {
+                    let batch = batch.map_err(|error| self.scan.bad(error))?;
+                    let rows = batch.num_rows();
+                    let batch = match mask {
+                        Some(mask) => {
+                            let mask = mask.slice(*first, rows);
+                            *first += rows;
+                            match mask.has_true() {
+                                true => filter_record_batch(&batch, &mask)?,
+                                false => continue,
+                            }
+                        }
+                        None => batch,
+                    };
+                    return self.scan.columns.adapt(&batch).map(Some);
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step().transpose()
+    }
+}

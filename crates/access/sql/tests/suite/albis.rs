@@ -1,0 +1,199 @@
+//! Table files: what is written is read back, and no more of it than a query needs.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
+use forebay_sql::{Conversion, ConversionProgress, Engine};
+use forebay_types::ErrorKind;
+
+use crate::support::{Lake, parquet, rows, settings};
+
+/// `id` ascends; `word` has nulls; `x` is anywhere.
+fn batch(from: i64, rows: i64) -> RecordBatch {
+    let ids = from..from + rows;
+    RecordBatch::try_from_iter_with_nullable([
+        ("id", Arc::new(Int64Array::from_iter_values(ids.clone())) as _, true),
+        ("word", Arc::new(StringArray::from_iter(ids.clone().map(|id| (id % 5 != 0).then(|| format!("word-{}", id % 7))))) as _, true),
+        ("x", Arc::new(Float64Array::from_iter_values(ids.map(|id| (id * 7919 % 1000) as f64 / 4.0))) as _, true),
+    ])
+    .unwrap()
+}
+
+/// The same rows as Parquet and as tables: columns, rows, and both.
+async fn lake() -> Lake {
+    let lake = Lake::new();
+    lake.put("t.parquet", parquet(&[batch(0, 10_000)], 1000)).await;
+    for (name, groups) in [("columns", ""), ("rows", "groups '*', "), ("mixed", "groups 'x, id; *', ")] {
+        let copied = lake
+            .rows(&format!(
+                "copy (select * from '/lake/t.parquet' order by id) to '/lake/{name}.albis' options ({groups}row_group_rows '1000')"
+            ))
+            .await;
+        assert_eq!(copied, "10000");
+    }
+    lake
+}
+
+const TABLES: [&str; 3] = ["columns", "rows", "mixed"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn queries_answer_as_they_do_over_parquet() {
+    let lake = lake().await;
+    for query in [
+        "select count(*), count(word), min(id), max(id), min(word), max(word), sum(x) from FILE",
+        "select * from FILE where id between 4990 and 5010 order by id",
+        "select id, x from FILE where x = 100.25 and word is not null order by id",
+        "select word, count(*), sum(id) from FILE group by word order by word nulls first",
+        "select id from FILE where word is null order by id desc limit 3",
+        "select a.id from FILE a join FILE b on a.id = b.id + 9990 order by a.id",
+        "select x from FILE order by x desc, id limit 2",
+        "select count(*) from FILE where id < 0",
+        "select id + 1 from FILE where id % 4000 = 1 or x > 249.5 order by 1",
+    ] {
+        let expected = lake.rows(&query.replace("FILE", "'/lake/t.parquet'")).await;
+        for table in TABLES {
+            assert_eq!(lake.rows(&query.replace("FILE", &format!("'/lake/{table}.albis'"))).await, expected, "{table}: {query}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_what_a_query_needs_is_read() {
+    let lake = lake().await;
+    let table = "'/lake/columns.albis'";
+    let read = async |sql: &str| {
+        // The metadata is known from here on.
+        lake.rows(&format!("select count(*) from {table}")).await;
+        lake.store.clear();
+        lake.rows(sql).await;
+        lake.store.bytes()
+    };
+    assert_eq!(read(&format!("select count(*), max(id) from {table}")).await, 0, "the metadata answers");
+    assert_eq!(read(&format!("select sum(id) from {table}")).await, 80_000, "one column of 8 bytes");
+    assert_eq!(read(&format!("select sum(id) from {table} where id >= 9500")).await, 8_000, "one row group of ten");
+    assert_eq!(read(&format!("select sum(x) from {table} where id = 500")).await, 16_000, "two columns of one row group");
+    assert_eq!(read(&format!("select * from {table} where id < 0")).await, 0);
+    // No row has it, though every row group may: the other columns are left alone.
+    assert_eq!(read(&format!("select * from {table} where x = 100.125")).await, 80_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scans_are_split_by_row_groups() {
+    let lake = Lake::new();
+    let sql = "copy (select value as id, value * 2 as y from range(0, 2000000)) to '/lake/big.albis'";
+    assert_eq!(lake.rows(sql).await, "2000000");
+    let mut query = lake.engine.execute("select sum(id), sum(y) from '/lake/big.albis'").await.unwrap();
+    assert!(query.plan_text().contains("file_groups={2 groups"), "{}", query.plan_text());
+    assert_eq!(crate::support::text(&query.collect().await.unwrap()), "1999999000000 3999998000000");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn external_tables_and_folders_of_tables() {
+    let lake = lake().await;
+    lake.rows("create external table t stored as albis location '/lake/rows.albis'").await;
+    assert_eq!(lake.rows("select count(*), sum(id) from t where id >= 9000").await, "1000 9499500");
+    for (at, from) in [(1, 0), (2, 100)] {
+        lake.rows(&format!("copy (select * from t where id between {from} and {from} + 99) to '/lake/p/year={at}/x.albis'")).await;
+    }
+    // One file has a column more.
+    lake.rows("copy (select 5000 as id, 'new' as extra) to '/lake/more/b.albis'").await;
+    lake.rows("copy (select id from t where id = 1) to '/lake/more/a.albis'").await;
+    assert_eq!(lake.rows("select year, count(*), min(id) from '/lake/p/' group by year order by year").await, "1 100 0\n2 100 100");
+    assert_eq!(lake.rows("select count(*) from '/lake/p/' where year = 2 and id < 150").await, "50");
+    assert_eq!(lake.rows("select id, extra from '/lake/more/' order by id").await, "1\n5000 new");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_options_and_damaged_files_say_what_is_wrong() {
+    let lake = lake().await;
+    for (options, word) in [
+        ("groups 'id,nothing'", "nothing"),
+        ("row_group_rows 'many'", "65536"),
+        ("layout 'wide'", "aligned"),
+        ("speed '9'", "row_group_rows"),
+    ] {
+        let error = lake.error(&format!("copy (select 1 as id) to '/lake/bad.albis' options ({options})")).await;
+        assert!(error.message().contains(word), "{options}: {error}");
+    }
+    let map = lake.error("copy (select map(['a'], [1]) as m) to '/lake/bad.albis'").await;
+    assert_eq!((map.kind(), map.message().contains("`m`")), (ErrorKind::Invalid, true), "{map}");
+    assert_eq!(lake.error("select * from '/lake/bad.albis'").await.kind(), ErrorKind::NotFound);
+
+    let whole = lake.store_bytes("columns.albis").await;
+    lake.put("cut.albis", whole.slice(..whole.len() - 100)).await;
+    let cut = lake.error("select * from '/lake/cut.albis'").await;
+    assert_eq!((cut.kind(), cut.message().contains("cut.albis")), (ErrorKind::Corrupt, true), "{cut}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conversions_keep_the_order_and_come_whole_or_not_at_all() {
+    let lake = Lake::with(forebay_sql::EngineSettings { target_partitions: Some(1), ..settings() });
+    lake.put("in/a.parquet", parquet(&[batch(5000, 3000)], 500)).await;
+    lake.put("in/b.parquet", parquet(&[batch(0, 2000)], 500)).await;
+    lake.put("c.csv", "id,word,x\n9,last,0.5\n").await;
+    let convert = async |inputs: &[&str], output: &str, options: &[(&str, &str)]| {
+        let conversion = Conversion {
+            inputs: inputs.iter().map(|input| (*input).to_string()).collect(),
+            output: output.to_string(),
+            options: options.iter().map(|(key, value)| ((*key).to_string(), (*value).to_string())).collect(),
+        };
+        lake.engine.convert(&conversion, Arc::new(ConversionProgress::default())).await
+    };
+    let made = convert(&["/lake/in/*.parquet", "/lake/c.csv"], "/lake/t.albis", &[("format.groups", "id,x")]).await.unwrap();
+    assert_eq!(made, 5001);
+    let first = async |file: &str| lake.rows(&format!("select id from '{file}' limit 1")).await;
+    assert_eq!(first("/lake/t.albis").await, "5000");
+    for back in ["/lake/back.parquet", "/lake/back.csv", "/lake/back.ndjson", "/lake/back.arrow"] {
+        assert_eq!(convert(&["/lake/t.albis"], back, &[]).await.unwrap(), 5001);
+        assert_eq!(first(back).await, "5000");
+        let sum = format!("select count(*), sum(id), count(word), sum(x) from '{back}'");
+        assert_eq!(lake.rows(&sum).await, lake.rows(&sum.replace(back, "/lake/t.albis")).await);
+    }
+    // The second input fails in the middle; what was there before stays, and nothing else is left.
+    lake.put("bad.csv", format!("id,word,x\n{}oops,w,1\n", "1,w,1\n".repeat(3000))).await;
+    for output in ["/lake/t.albis", "/lake/back.parquet"] {
+        let error = convert(&["/lake/c.csv", "/lake/bad.csv"], output, &[]).await.unwrap_err();
+        assert!(error.message().contains("bad.csv") || error.message().contains("oops"), "{error}");
+        assert_eq!(lake.rows(&format!("select count(*) from '{output}'")).await, "5001");
+    }
+    let names = lake.names().await;
+    assert!(!names.iter().any(|name| name.contains("part-")), "{names:?}");
+    let error = convert(&["/lake/t.albis"], "/lake/t.albis", &[]).await.unwrap_err();
+    assert!(error.message().contains("is an input too"), "{error}");
+    assert_eq!(convert(&["/lake/none*.csv"], "/lake/x.albis", &[]).await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(convert(&["/lake/c.csv"], "/lake/x", &[]).await.unwrap_err().kind(), ErrorKind::Invalid);
+    let extra = convert(&["/lake/c.csv", "/lake/wide.csv"], "/lake/x.albis", &[]);
+    lake.put("wide.csv", "id,more\n1,2\n").await;
+    let extra = extra.await.unwrap_err();
+    assert!(extra.message().contains("wide.csv") && extra.message().contains("`more`"), "{extra}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn local_files_need_no_mount() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let engine = Engine::over_object_store(Vec::new(), settings());
+    std::fs::write(at("in.csv"), "a,b\n1,x\n2,y\n").unwrap();
+    let conversion = Conversion { inputs: vec![at("in.csv")], output: at("out.albis"), options: Vec::new() };
+    assert_eq!(engine.convert(&conversion, Arc::default()).await.unwrap(), 2);
+    assert_eq!(rows(&engine, &format!("select b from '{}' where a = 2", at("out.albis"))).await, "y");
+    let file = engine.table_file(&at("out.albis")).await.unwrap();
+    assert_eq!((file.table.rows(), file.bytes), (2, std::fs::metadata(at("out.albis")).unwrap().len()));
+    assert_eq!(engine.columns(&at("out.albis")).await.unwrap(), ["a", "b"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_columns_that_statements_read() {
+    let lake = lake().await;
+    let read = async |sql: &str, path: &str| {
+        let reads = lake.engine.columns_read(sql, path).await.unwrap();
+        reads.into_iter().map(|read| read.into_iter().collect::<Vec<_>>().join(",")).collect::<Vec<_>>()
+    };
+    let table = "/lake/columns.albis";
+    assert_eq!(read("select id from '/lake/columns.albis' where x > 1", table).await, ["id,x"]);
+    assert_eq!(read("select id from '/lake/columns.albis' where x > 1", "/lake/").await, ["id,x"]);
+    assert_eq!(read("select id from '/lake/t.parquet'", table).await, [""; 0]);
+    assert_eq!(read("copy (select 1) to '/lake/x.csv'", table).await, [""; 0]);
+    let both = "select word from '/lake/columns.albis' where id in (select max(id) from '/lake/rows.albis')";
+    assert_eq!(read(both, "/lake/rows.albis").await, ["id"]);
+}
