@@ -1,0 +1,148 @@
+use crate::file::File;
+use crate::node::{Flags, Node};
+use crate::table::Table;
+use crate::{DirId, Got, Namespace, NodeError, NodeErrorKind, NodeResult, NodeType, StorageClass, Value, check_name};
+
+/// How a node is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreateOptions {
+    /// What it is.
+    pub kind: NodeType,
+    /// Whether listings and bags show it.
+    pub enumerable: bool,
+    /// Where its blocks may lie; as in its container when nothing is said.
+    pub class: Option<StorageClass>,
+}
+
+impl CreateOptions {
+    /// A node of this type that listings show and that lies where its container says.
+    pub fn new(kind: NodeType) -> Self {
+        Self { kind, enumerable: true, class: None }
+    }
+}
+
+impl Namespace {
+    /// Whether a node may be made under this name: `Exists`, `WrongType`, `NoSpace`, and its storage class. A key-value may be
+    /// where a key-value is: who comes last wins.
+    pub fn check_create(&self, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<StorageClass> {
+        check_name(name)?;
+        let table = self.table(dir)?;
+        table.check_holds(options.kind)?;
+        match table.find(name) {
+            Some(old) if options.kind == NodeType::KeyValue && old.kind() == NodeType::KeyValue && !old.flags().is_moving() => {}
+            Some(old) => {
+                let kind = old.kind();
+                return Err(NodeError::new(NodeErrorKind::Exists, format!("{name:?} exists already and is a {kind}")));
+            }
+            None => {
+                self.check_free(dir, name)?;
+                self.check_room(name.len() as u64 + 256)?;
+            }
+        }
+        Ok(options.class.unwrap_or(table.class))
+    }
+
+    /// Makes an empty node, a container with its nodes here. No block is needed for it.
+    pub fn create(&mut self, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<()> {
+        let class = self.check_create(dir, name, options)?;
+        let flags = Flags::new(options.enumerable, class);
+        let node = match options.kind {
+            NodeType::KeyValue => Node::Small(flags, Box::default()),
+            NodeType::File => Node::File(flags, Box::new(File::new(self.number()))),
+            kind => {
+                let id = self.allocate();
+                self.tables.insert(id, Table::new(kind, class, dir));
+                Node::Container(flags, Box::new((kind, id)))
+            }
+        };
+        self.insert(dir, name, node)
+    }
+
+    /// Makes the name of a container whose nodes are elsewhere (or were made with [`Self::adopt`]).
+    pub fn link(&mut self, dir: DirId, name: &str, options: CreateOptions, id: DirId) -> NodeResult<()> {
+        let class = self.check_create(dir, name, options)?;
+        self.insert(dir, name, Node::Container(Flags::new(options.enumerable, class), Box::new((options.kind, id))))
+    }
+
+    /// Makes a container's nodes be here, while its name is to be made elsewhere.
+    pub fn adopt(&mut self, kind: NodeType, class: StorageClass, parent: DirId) -> NodeResult<DirId> {
+        self.check_room(256)?;
+        let id = self.allocate();
+        self.tables.insert(id, Table::new(kind, class, parent));
+        Ok(id)
+    }
+
+    /// Whether a value may be put under this name, and the storage class of its blocks.
+    pub fn check_put(&self, dir: DirId, name: &str) -> NodeResult<StorageClass> {
+        let table = self.table(dir)?;
+        match table.find(name) {
+            Some(old) => {
+                check_value(name, old)?;
+                Ok(old.flags().class())
+            }
+            None => {
+                check_name(name)?;
+                self.check_free(dir, name)?;
+                table.check_holds(NodeType::KeyValue)?;
+                Ok(table.class)
+            }
+        }
+    }
+
+    /// Puts a value: makes the key-value, or replaces its value as a whole. Returns its bytes.
+    pub fn put(&mut self, dir: DirId, name: &str, value: Value) -> NodeResult<u64> {
+        let len = value.len();
+        let table = self.tables.get(&dir);
+        let old = table.and_then(|table| table.find(name));
+        let (flags, before) = match old {
+            Some(old) => {
+                check_value(name, old)?;
+                (old.flags(), old.heap_bytes())
+            }
+            None => (Flags::new(true, self.check_put(dir, name)?), 0),
+        };
+        let exists = old.is_some();
+        let node = Node::of_value(flags, value);
+        let after = node.heap_bytes();
+        self.check_room(if exists { after.saturating_sub(before) } else { Self::size(name, &node) })?;
+        if !exists {
+            self.insert(dir, name, node)?;
+            return Ok(len);
+        }
+        let old = std::mem::replace(self.node_mut(dir, name)?, node);
+        self.resized(before, after);
+        if let Node::Large(_, blocks) = old {
+            self.free(blocks);
+        }
+        Ok(len)
+    }
+
+    /// A key-value's value.
+    pub fn get(&self, dir: DirId, name: &str) -> NodeResult<Got<'_>> {
+        match self.table(dir)?.find(name) {
+            Some(Node::Small(_, bytes)) => Ok(Got::Inline(bytes)),
+            Some(Node::Large(_, blocks)) => Ok(Got::Blocks(blocks)),
+            None => Err(NodeError::not_found(name)),
+            Some(other) => Err(wrong_type(name, other, NodeType::KeyValue)),
+        }
+    }
+}
+
+fn check_value(name: &str, old: &Node) -> NodeResult<()> {
+    if old.kind() != NodeType::KeyValue {
+        return Err(wrong_type(name, old, NodeType::KeyValue));
+    }
+    check_still(name, old)
+}
+
+/// `Retry` while the node is being moved to another worker.
+pub(crate) fn check_still(name: &str, node: &Node) -> NodeResult<()> {
+    if node.flags().is_moving() {
+        return Err(NodeError::new(NodeErrorKind::Retry, format!("{name:?} is being renamed: try again")));
+    }
+    Ok(())
+}
+
+pub(crate) fn wrong_type(name: &str, node: &Node, wanted: NodeType) -> NodeError {
+    NodeError::new(NodeErrorKind::WrongType, format!("{name:?} is a {}, not a {wanted}", node.kind()))
+}

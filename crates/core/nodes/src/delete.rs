@@ -1,0 +1,84 @@
+use crate::create::check_still;
+use crate::node::Node;
+use crate::{BlockRef, DirId, Namespace, NodeError, NodeErrorKind, NodeResult, ROOT};
+
+/// What went with a container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Blocks that no node has any more.
+    pub blocks: Vec<BlockRef>,
+    /// Containers in it whose nodes are with other workers, to be removed there.
+    pub elsewhere: Vec<DirId>,
+}
+
+impl Namespace {
+    /// The container of a name that is to be deleted, if it is one and its nodes are elsewhere: they have to go first
+    /// ([`Self::remove_nodes`] there), then the name.
+    pub fn elsewhere(&self, dir: DirId, name: &str) -> NodeResult<Option<DirId>> {
+        match self.table(dir)?.find(name) {
+            None => Err(NodeError::not_found(name)),
+            Some(Node::Container(_, link)) if !self.has(link.1) => Ok(Some(link.1)),
+            Some(_) => Ok(None),
+        }
+    }
+
+    /// Deletes a node. A container with nodes only when `recursive`, else `NotEmpty`. Of containers in it whose nodes are
+    /// elsewhere the identities are returned.
+    pub fn delete(&mut self, dir: DirId, name: &str, recursive: bool) -> NodeResult<Removed> {
+        let node = self.table(dir)?.find(name).ok_or_else(|| NodeError::not_found(name))?;
+        check_still(name, node)?;
+        let mut removed = Removed::default();
+        if let Node::Container(_, link) = node {
+            let id = link.1;
+            if self.has(id) {
+                removed = self.remove_nodes(id, recursive).map_err(|error| error.context(format!("{name:?}")))?;
+            } else {
+                removed.elsewhere.push(id);
+            }
+        }
+        let node = self.take(dir, name)?;
+        removed.blocks.extend(node.into_blocks());
+        Ok(removed)
+    }
+
+    /// Deletes a container's nodes, and the container; its name is another one's business. `NotEmpty` unless `recursive`
+    /// when there are any, `Retry` while one of them is being renamed.
+    pub fn remove_nodes(&mut self, id: DirId, recursive: bool) -> NodeResult<Removed> {
+        if id == ROOT {
+            return Err(NodeError::new(NodeErrorKind::Invalid, "/tmp can't be deleted"));
+        }
+        // Looked at before anything is changed.
+        let mut inside = vec![id];
+        let mut next = 0;
+        while let Some(&dir) = inside.get(next) {
+            let table = self.table(dir)?;
+            if !recursive && (!table.nodes.is_empty() || self.arriving.keys().any(|(place, _)| *place == dir)) {
+                return Err(NodeError::new(
+                    NodeErrorKind::NotEmpty,
+                    format!("it holds {} nodes: delete it recursively, or them first", table.nodes.len()),
+                ));
+            }
+            for (name, node) in &table.nodes {
+                check_still(name, node)?;
+                if let Node::Container(_, link) = node
+                    && self.has(link.1)
+                {
+                    inside.push(link.1);
+                }
+            }
+            next += 1;
+        }
+        let mut removed = Removed::default();
+        for dir in inside {
+            let Some(table) = self.tables.remove(&dir) else { continue };
+            for (name, node) in table.nodes {
+                self.forget(dir, &name, &node);
+                match node {
+                    Node::Container(_, link) if link.1.worker != id.worker => removed.elsewhere.push(link.1),
+                    other => removed.blocks.extend(other.into_blocks()),
+                }
+            }
+        }
+        Ok(removed)
+    }
+}

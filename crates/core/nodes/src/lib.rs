@@ -1,0 +1,47 @@
+//! The temporary namespace: typed nodes for data that lives between two steps of a job (NodeKernel, ATC'19).
+//!
+//! Owns: the semantics of files, key-values, tables, directories and bags; names and their order; values small enough to lie
+//! with their metadata; which blocks a node has, leases, and one worker's part of the namespace ([`Namespace`]).
+//! Never does: move bytes of blocks, look at a clock, or talk to other workers. What is elsewhere is named ([`At::Elsewhere`])
+//! and left to the caller. The semantics are specified in `docs/specs/nodes.md`.
+//!
+//! ```
+//! use std::time::Duration;
+//! use forebay_nodes::{Got, Namespace, ROOT};
+//!
+//! let mut names = Namespace::new(1, 1 << 20);
+//! names.make_root();
+//! names.put(ROOT, "greeting", b"hello".to_vec().into()).unwrap();
+//! assert!(matches!(names.get(ROOT, "greeting").unwrap(), Got::Inline(b"hello")));
+//! # let _ = Duration::ZERO;
+//! ```
+
+mod create;
+mod delete;
+mod error;
+mod file;
+mod id;
+mod kind;
+mod lease;
+mod list;
+mod namespace;
+mod node;
+mod path;
+mod rename;
+mod table;
+mod value;
+mod walk;
+
+pub use create::CreateOptions;
+pub use delete::Removed;
+pub use error::{NodeError, NodeErrorKind, NodeResult};
+pub use file::{Appended, FileView, TAIL_BYTES_MAX};
+pub use id::{BlockRef, DirId, ROOT};
+pub use kind::{NodeType, StorageClass};
+pub use list::Entry;
+pub use namespace::Namespace;
+pub use node::Stat;
+pub use path::{NAME_BYTES_MAX, PATH_BYTES_MAX, check_name, is_inside, split};
+pub use rename::{Moving, Target};
+pub use value::{Got, INLINE_BYTES_MAX, Value};
+pub use walk::At;

@@ -1,0 +1,185 @@
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use crate::node::Node;
+use crate::rename::Arriving;
+use crate::table::Table;
+use crate::{BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, NodeType, ROOT, Stat, StorageClass};
+
+/// Memory of a node beside its name and value: its slots in the tree (half of which may be empty) and what the allocator rounds up.
+const NODE_BYTES: u64 = 96;
+
+/// One worker's part of the temporary namespace: some containers with their nodes. A container is whole in one place; its own
+/// name may be with another worker.
+///
+/// Every operation is atomic. Those that fail change nothing.
+#[derive(Debug)]
+pub struct Namespace {
+    worker: u64,
+    pub(crate) tables: HashMap<DirId, Table>,
+    pub(crate) leases: BTreeMap<(DirId, Box<str>), Duration>,
+    /// Nodes that come from other workers, until it is certain that these have given them up.
+    pub(crate) arriving: HashMap<(DirId, Box<str>), Arriving>,
+    /// The next number of a container, file or block.
+    next: u64,
+    /// Memory of nodes, names and values, about.
+    bytes: u64,
+    bytes_max: u64,
+    nodes: u64,
+    /// Blocks that no node has any more.
+    freed: Vec<BlockRef>,
+}
+
+impl Namespace {
+    /// An empty part, of a worker that keeps at most so many bytes of names and small values.
+    pub fn new(worker: u64, bytes_max: u64) -> Self {
+        Self::with_numbers(worker, bytes_max, 1)
+    }
+
+    /// The same; numbers are given from `first` on, which must be far from those that an earlier process of this worker gave.
+    pub fn with_numbers(worker: u64, bytes_max: u64, first: u64) -> Self {
+        Self {
+            worker,
+            tables: HashMap::new(),
+            leases: BTreeMap::new(),
+            arriving: HashMap::new(),
+            next: first.max(1),
+            bytes: 0,
+            bytes_max,
+            nodes: 0,
+            freed: Vec::new(),
+        }
+    }
+
+    /// This worker has the root from now on; nothing happens when it has it already.
+    pub fn make_root(&mut self) {
+        self.tables.entry(ROOT).or_insert_with(|| Table::new(NodeType::Directory, StorageClass::Dram, ROOT));
+    }
+
+    /// Whether a container's nodes are here.
+    pub fn has(&self, dir: DirId) -> bool {
+        self.tables.contains_key(&dir)
+    }
+
+    /// Nodes that are here.
+    pub fn nodes(&self) -> u64 {
+        self.nodes
+    }
+
+    /// Memory that nodes, names and small values take, about.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// A number for a container, file or block, never given before.
+    pub fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// An identity for a container that will be here.
+    pub fn allocate(&mut self) -> DirId {
+        DirId { worker: self.worker, number: self.number() }
+    }
+
+    /// What a node is; none when there is none.
+    pub fn stat(&self, dir: DirId, name: &str) -> NodeResult<Option<Stat>> {
+        Ok(self.table(dir)?.find(name).map(Node::stat))
+    }
+
+    /// The blocks that nodes have given up since the last call. Nobody finds them by a name any more.
+    pub fn take_freed(&mut self) -> Vec<BlockRef> {
+        std::mem::take(&mut self.freed)
+    }
+
+    /// The blocks, of workers that meet a condition, that nodes here have. O(nodes).
+    pub fn blocks_of(&self, worker: impl Fn(u64) -> bool) -> HashSet<BlockRef> {
+        let nodes = self.tables.values().flat_map(|table| table.nodes.values()).chain(self.arriving.values().map(|it| &it.node));
+        nodes.flat_map(Node::blocks).filter(|block| worker(block.worker)).collect()
+    }
+
+    /// The containers here whose names are with workers that are not `live`.
+    pub fn orphans(&self, live: impl Fn(u64) -> bool) -> Vec<DirId> {
+        let orphans = self.tables.iter().filter(|(id, table)| **id != ROOT && !live(table.parent.worker));
+        orphans.map(|(id, _)| *id).collect()
+    }
+
+    pub(crate) fn table(&self, dir: DirId) -> NodeResult<&Table> {
+        self.tables.get(&dir).ok_or_else(gone)
+    }
+
+    pub(crate) fn table_mut(&mut self, dir: DirId) -> NodeResult<&mut Table> {
+        self.tables.get_mut(&dir).ok_or_else(gone)
+    }
+
+    pub(crate) fn node_mut(&mut self, dir: DirId, name: &str) -> NodeResult<&mut Node> {
+        self.table_mut(dir)?.nodes.get_mut(name).ok_or_else(|| NodeError::not_found(name))
+    }
+
+    /// `NoSpace` when so many more bytes are too many.
+    pub(crate) fn check_room(&self, more: u64) -> NodeResult<()> {
+        if self.bytes + more <= self.bytes_max {
+            return Ok(());
+        }
+        Err(NodeError::new(
+            NodeErrorKind::NoSpace,
+            format!(
+                "names and small values take {} bytes of at most {}: delete some, or give the worker more memory",
+                self.bytes, self.bytes_max
+            ),
+        ))
+    }
+
+    /// What a node takes of the room.
+    pub(crate) fn size(name: &str, node: &Node) -> u64 {
+        NODE_BYTES + name.len() as u64 + node.heap_bytes()
+    }
+
+    /// Puts a node in its place; frees what was there.
+    pub(crate) fn insert(&mut self, dir: DirId, name: &str, node: Node) -> NodeResult<()> {
+        let size = Self::size(name, &node);
+        let table = self.table_mut(dir)?;
+        let old = match table.nodes.get_mut(name) {
+            Some(place) => Some(std::mem::replace(place, node)),
+            None => {
+                table.nodes.insert(name.into(), node);
+                None
+            }
+        };
+        self.bytes += size;
+        self.nodes += 1;
+        if let Some(old) = old {
+            self.forget(dir, name, &old);
+            self.freed.extend(old.into_blocks());
+        }
+        Ok(())
+    }
+
+    /// Takes a node out; its blocks stay its own.
+    pub(crate) fn take(&mut self, dir: DirId, name: &str) -> NodeResult<Node> {
+        let node = self.table_mut(dir)?.nodes.remove(name).ok_or_else(|| NodeError::not_found(name))?;
+        self.forget(dir, name, &node);
+        Ok(node)
+    }
+
+    pub(crate) fn free(&mut self, blocks: impl IntoIterator<Item = BlockRef>) {
+        self.freed.extend(blocks);
+    }
+
+    /// A node's size has changed in its place.
+    pub(crate) fn resized(&mut self, before: u64, after: u64) {
+        self.bytes = self.bytes + after - before;
+    }
+
+    pub(crate) fn forget(&mut self, dir: DirId, name: &str, node: &Node) {
+        self.bytes -= Self::size(name, node);
+        self.nodes -= 1;
+        if node.flags().is_leased() {
+            self.leases.remove(&(dir, name.into()));
+        }
+    }
+}
+
+fn gone() -> NodeError {
+    NodeError::new(NodeErrorKind::NotFound, "the container was deleted")
+}

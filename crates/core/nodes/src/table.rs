@@ -1,0 +1,33 @@
+use std::collections::BTreeMap;
+
+use crate::node::Node;
+use crate::{DirId, NodeError, NodeErrorKind, NodeResult, NodeType, StorageClass};
+
+/// The nodes of one container, by name, in byte order.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub kind: NodeType,
+    pub class: StorageClass,
+    /// The container that it is in.
+    pub parent: DirId,
+    pub nodes: BTreeMap<Box<str>, Node>,
+}
+
+impl Table {
+    pub fn new(kind: NodeType, class: StorageClass, parent: DirId) -> Self {
+        Self { kind, class, parent, nodes: BTreeMap::new() }
+    }
+
+    /// `WrongType` when this container doesn't hold nodes of that type.
+    pub fn check_holds(&self, kind: NodeType) -> NodeResult<()> {
+        if self.kind.holds(kind) {
+            return Ok(());
+        }
+        Err(NodeError::new(NodeErrorKind::WrongType, format!("a {} doesn't hold nodes of type {kind}", self.kind)))
+    }
+
+    /// The node of a name; not those that are on their way here.
+    pub fn find(&self, name: &str) -> Option<&Node> {
+        self.nodes.get(name)
+    }
+}

@@ -1,0 +1,8 @@
+//! The namespace by itself, with blocks in a map.
+
+#![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
+
+mod conformance;
+mod model;
+mod moves;
+mod store;
