@@ -61,7 +61,7 @@ impl Tables {
         {
             return Ok(known.table.clone());
         }
-        let bad = |error: forebay_types::Error| external(error.context(format!("'{}'", meta.location)));
+        let bad = |error: forebay_types::Error| external(error.context(format!("'/{}'", meta.location)));
         Footer::range(meta.size).map_err(bad)?;
         let start = meta.size.saturating_sub(TAIL_BYTES);
         let tail = store.get_range(&meta.location, start..meta.size).await?;

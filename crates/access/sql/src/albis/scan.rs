@@ -111,7 +111,7 @@ impl FileScan {
     }
 
     fn bad(&self, error: Error) -> datafusion::error::DataFusionError {
-        external(error.context(format!("'{}'", self.location)))
+        external(error.context(format!("'/{}'", self.location)))
     }
 }
 

@@ -1,1 +1,0 @@
-//! SQL on many machines, run by Apache Ballista.
