@@ -326,3 +326,45 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    // Each case makes a plan with all its repacking, twice or more.
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn a_budget_is_kept_and_takes_nothing_from_the_plan(
+        cluster in prop::collection::vec((1u64..400, 1u64..20), 2..40),
+        workers in 2u32..9,
+        budget in 1.0f64..4.0,
+        seed in 0u64..4,
+    ) {
+        let segments: Vec<SegmentDemand> =
+            cluster.iter().map(|(count, bytes)| SegmentDemand { count: *count, bytes: *bytes, ..SegmentDemand::default() }).collect();
+        let (rooms, none) = (WorkerRoom::equal(workers), Holdings::none());
+        let snapshot = Snapshot { segments: &segments, workers: &rooms, held: &none };
+        let bytes = |plan: &Plan| -> u64 {
+            (0..segments.len() as u32).map(|at| plan.holders(at).len() as u64 * segments[at as usize].bytes).sum()
+        };
+        let least = plan(&snapshot, &settings(Policy::Getafix, seed));
+        let more = plan(&snapshot, &PlanSettings { budget, ..settings(Policy::Getafix, seed) });
+        let one_each: u64 = segments.iter().map(|segment| segment.bytes).sum();
+        // What is split more often than its count needs, as what is left of a worker's room calls for, is beyond any budget.
+        let splits = workers as u64 * 20;
+        prop_assert!(bytes(&more) as f64 <= (one_each as f64 * budget).max(bytes(&least) as f64) + splits as f64);
+        for (segment, demand) in (0u32..).zip(&segments) {
+            prop_assert_eq!(more.holders(segment).iter().map(|share| share.count).sum::<u64>(), demand.count);
+        }
+        prop_assert!(more.unsatisfied.is_empty(), "raised minima are nobody's demand");
+    }
+}
+
+#[test]
+fn the_budget_of_two_copies_goes_where_queues_are_longest() {
+    let counts: Vec<u64> = (1..=50).map(|rank| 5_000 / rank).collect();
+    let settings = PlanSettings { budget: 2.0, ..PlanSettings::default() };
+    let segments: Vec<SegmentDemand> =
+        of_counts(&counts).into_iter().map(|segment| SegmentDemand { bytes: 64 << 20, ..segment }).collect();
+    let plan = planned(&segments, 10, &settings);
+    assert!((95..=100).contains(&plan.replicas), "{}", plan.replicas);
+    assert!(plan.holders(0).len() > plan.holders(49).len());
+}

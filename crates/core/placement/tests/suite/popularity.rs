@@ -45,7 +45,8 @@ fn what_nobody_reads_any_more_is_forgotten() {
 fn a_fresh_segment_starts_like_the_newest_before_it() {
     let mut popularity = Popularity::new(3);
     popularity.add(3, SegmentId(1), accesses(50.0));
-    popularity.start_like(SegmentId(2), SegmentId(1));
+    assert!(popularity.start_like(SegmentId(2), SegmentId(1)));
+    assert!(!popularity.start_like(SegmentId(2), SegmentId(1)), "it is counted already");
     assert_eq!(popularity.count(SegmentId(2)), 50);
     popularity.add(3, SegmentId(3), accesses(4.0));
     popularity.start_like(SegmentId(3), SegmentId(1));
@@ -147,4 +148,36 @@ proptest! {
             prop_assert!((one - other).abs() < 1e-6);
         }
     }
+}
+
+#[test]
+fn what_has_changed_is_followed_within_a_window_and_what_has_not_is_the_papers() {
+    let zipf = |rank: u64| (2000.0 / (rank as f64).powf(1.4)).round();
+    let mut popularity = Popularity::new(0);
+    let mut halved = popularity.clone();
+    let window = |now: u64, turned: bool, popularity: &mut Popularity| {
+        popularity.close(now);
+        for rank in 1..=60 {
+            let segment = if turned { 61 - rank } else { rank };
+            popularity.add(now, SegmentId(segment.into()), accesses(zipf(rank) + (now * rank % 5) as f64));
+        }
+    };
+    for now in 1..=8 {
+        window(now, false, &mut popularity);
+        assert_eq!(popularity.follow(), 1.0, "window {now} is like those before it");
+        window(now, false, &mut halved);
+    }
+    assert_eq!(popularity, halved);
+    window(9, true, &mut popularity);
+    window(9, true, &mut halved);
+    let kept = popularity.follow();
+    assert!(kept < 0.3, "{kept}");
+    let share = |popularity: &Popularity| {
+        let all: f64 = popularity.segments().iter().map(|(_, usage)| usage.accesses).sum();
+        popularity.of(SegmentId(60)).accesses / all
+    };
+    assert!(share(&popularity) > 0.3 && share(&halved) < 0.22, "{} {}", share(&popularity), share(&halved));
+    // From then on the new world is the usual one.
+    window(10, true, &mut popularity);
+    assert!(popularity.follow() > kept);
 }

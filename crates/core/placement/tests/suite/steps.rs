@@ -1,7 +1,8 @@
 //! From what is held to what is planned: lazily, and never breaking before making.
 
 use forebay_placement::{
-    Candidate, Changes, Holdings, InFlight, Load, Pick, PlanSettings, Replica, Snapshot, WorkerRoom, changes, garbage, pick, plan,
+    Candidate, Changes, Garbage, Holdings, InFlight, Load, Pick, PlanSettings, Replica, Snapshot, Storage, WorkerRoom, changes,
+    collect, garbage, pick, plan,
 };
 use proptest::prelude::*;
 
@@ -32,6 +33,9 @@ fn a_replica_leaves_when_its_successor_is_there() {
 }
 
 proptest! {
+    // Each case makes a plan with all its repacking.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn steps_are_lazy_and_make_before_they_break(
         counts in prop::collection::vec(0u64..50, 1..20),
@@ -134,4 +138,50 @@ fn random_and_shortest_queue() {
         assert_eq!(pick(how, &some[..1], 5), Some(0));
         assert!(picked(how, &candidates(&[(0, None), (0, None)])).iter().all(|time| *time > 0.4));
     }
+}
+
+/// Segment 0 on worker 0 by plan; 1 and 2 aren't read any more. What is collected at 80 % of four on worker 1.
+fn collected(held: &[(u32, u32)], named: &[(u32, u32)], used: u64) -> Garbage {
+    let mut segments = of_counts(&[10, 0, 0]);
+    segments.iter_mut().for_each(|segment| segment.bytes = 1);
+    let mut workers = WorkerRoom::equal(2);
+    workers.iter_mut().for_each(|worker| worker.capacity = Some(10));
+    let of = |pairs: &[(u32, u32)]| Holdings::from_pairs(3, pairs.iter().copied());
+    let planned = plan(&Snapshot { segments: &segments, workers: &workers, held: &of(&[(0, 0)]) }, &PlanSettings::default());
+    let (held, named, none) = (of(held), of(named), Holdings::none());
+    let snapshot = Snapshot { segments: &segments, workers: &workers, held: &held };
+    let flight = InFlight { loading: &none, named: &named };
+    let changes = Changes { delete: Vec::new(), ..changes(&snapshot, &planned, &flight) };
+    let storage =
+        [Storage { limit: 4, used: held.pairs().filter(|(_, worker)| *worker == 0).count() as u64 }, Storage { limit: 4, used }];
+    collect(&snapshot, &planned, &changes, &flight, &storage, 0.8)
+}
+
+#[test]
+fn garbage_is_spare_unnamed_and_only_under_pressure() {
+    let two_each = [(0, 0), (0, 1), (1, 0), (1, 1)];
+    let nothing = Garbage::default();
+    assert_eq!(collected(&two_each, &[], 3), nothing, "used by 3 of 4, of which 80 % are 3");
+    assert_eq!(collected(&two_each, &[], 4), Garbage { spare: vec![(1, 1)], ..nothing.clone() }, "the least popular first");
+    assert_eq!(collected(&two_each, &[(1, 1)], 4), Garbage { spare: vec![(0, 1)], ..nothing.clone() }, "a table names the other");
+    assert_eq!(collected(&[(0, 0), (1, 1), (2, 1)], &[], 4), nothing, "last ones stay while nobody needs their room");
+}
+
+#[test]
+fn what_is_loaded_finds_room_even_where_last_replicas_are() {
+    // Segment 0 is to be loaded to worker 0, which is full of what nobody reads; a table still names it.
+    let full = [(0, 1), (1, 0), (2, 0)];
+    let segments: Vec<_> =
+        of_counts(&[10, 0, 0]).into_iter().map(|it| forebay_placement::SegmentDemand { bytes: 2, ..it }).collect();
+    let workers: Vec<_> = WorkerRoom::equal(2).into_iter().map(|room| WorkerRoom { capacity: Some(10), ..room }).collect();
+    let of = |pairs: &[(u32, u32)]| Holdings::from_pairs(3, pairs.iter().copied());
+    let planned = plan(&Snapshot { segments: &segments, workers: &workers, held: &of(&[(0, 0)]) }, &PlanSettings::default());
+    let (held, named, none) = (of(&full), of(&[(1, 0)]), Holdings::none());
+    let snapshot = Snapshot { segments: &segments, workers: &workers, held: &held };
+    let flight = InFlight { loading: &none, named: &named };
+    let changes = changes(&snapshot, &planned, &flight);
+    assert_eq!(changes.load.len(), 1);
+    let storage = [Storage { limit: 4, used: 4 }, Storage { limit: 40, used: 2 }];
+    let garbage = collect(&snapshot, &planned, &changes, &flight, &storage, 0.8);
+    assert_eq!(garbage, Garbage { spare: vec![], in_the_way: vec![(1, 0)] }, "one makes room");
 }
