@@ -167,6 +167,9 @@ impl Default for Defaults {
     }
 }
 
+/// The keys that are true or false.
+pub(super) const SWITCHES: [&str; 2] = ["in-place", "s3-bucket-configuration"];
+
 /// All keys, in the order in which `forebay config` shows them, with what each is for.
 pub(crate) const KEYS: &[(&str, &str)] = &[
     ("coordinator", "address of the coordinator: where clients and workers look for it"),

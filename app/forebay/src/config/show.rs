@@ -1,7 +1,7 @@
 use serde::Serialize;
 
 use super::Config;
-use super::settings::KEYS;
+use super::settings::{KEYS, SWITCHES};
 use super::sources::Source;
 use crate::exit::Outcome;
 use crate::output::Output;
@@ -33,7 +33,7 @@ impl Config {
             output.line(&match value {
                 // Never the secret itself, and nothing that could be taken for one.
                 Some(value) if matches!(*key, "token" | "s3-secret-key") => format!("# {key} {value}"),
-                Some(value) if *key == "in-place" => format!("{key} = {value}"),
+                Some(value) if SWITCHES.contains(key) => format!("{key} = {value}"),
                 Some(value) => format!("{key} = {value:?}"),
                 None => format!("# {key} ="),
             })?;

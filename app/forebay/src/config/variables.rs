@@ -1,6 +1,8 @@
 use figment::value::{Dict, Map, Value};
 use figment::{Metadata, Profile, Provider};
 
+use super::settings::SWITCHES;
+
 /// The `FOREBAY_*` variables as a source of configuration. Values stay text, so that a token of digits is still a token.
 pub(crate) struct Variables(Vec<(String, String)>);
 
@@ -38,9 +40,9 @@ impl Provider for Variables {
         let dict = self
             .entries()
             .map(|(key, _, value)| {
-                let value = match (key.as_str(), value) {
-                    ("in-place" | "s3-bucket-configuration", "true" | "1" | "yes") => Value::from(true),
-                    ("in-place" | "s3-bucket-configuration", "false" | "0" | "no") => Value::from(false),
+                let value = match value {
+                    "true" | "1" | "yes" if SWITCHES.contains(&key.as_str()) => Value::from(true),
+                    "false" | "0" | "no" if SWITCHES.contains(&key.as_str()) => Value::from(false),
                     _ => Value::from(value),
                 };
                 (key, value)
