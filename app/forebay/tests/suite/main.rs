@@ -7,6 +7,7 @@ mod config;
 mod copy;
 mod errors;
 mod full_disk;
+mod gateway;
 mod mixapart;
 mod placement;
 mod plan;
