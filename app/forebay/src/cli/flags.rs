@@ -115,6 +115,10 @@ pub(crate) struct RoleFlags {
     #[arg(long, value_name = "RATE", hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     serve_bandwidth: Option<String>,
+    /// Share of the tiers that temporary nodes may take; the cache gives way to them [default: 50%]
+    #[arg(long, value_name = "PERCENT", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temporary_share: Option<String>,
 }
 
 /// A flag that is not set must not override the configuration.

@@ -4,6 +4,7 @@ mod demo;
 mod files;
 mod flags;
 mod mounts;
+mod node;
 mod plan;
 mod shard;
 mod simulate;
@@ -18,6 +19,7 @@ pub(crate) use demo::{DemoArgs, DemoServerArgs};
 pub(crate) use files::{CatArgs, CpArgs, DuArgs, LoadArgs, LsArgs, PathsArgs, PinArgs, RmArgs, StatArgs};
 pub(crate) use flags::{Flags, GlobalFlags, RoleFlags};
 pub(crate) use mounts::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
+pub(crate) use node::{NodeBatchArgs, NodeBytesArgs, NodeCommand, NodeLsArgs, NodeMkdirArgs, NodeRmArgs, NodeStatArgs};
 pub(crate) use plan::{PlanCommand, PlanReplicasArgs, PlanTasksArgs};
 pub(crate) use shard::{
     ShardArgs, ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardDeleteArgs, ShardGetArgs, ShardPathArgs,
@@ -82,6 +84,9 @@ pub(crate) enum Command {
     /// Build and ask shards: compressed, searchable files of records on this machine
     #[command(subcommand)]
     Shard(ShardCommand),
+    /// Put, read, list and delete temporary nodes: data below /tmp that lives between two steps of a job
+    #[command(subcommand)]
+    Node(NodeCommand),
     /// Work out what the cluster would decide, without one
     #[command(subcommand)]
     Plan(PlanCommand),

@@ -8,6 +8,7 @@ mod free;
 mod load;
 mod ls;
 mod mount;
+mod node;
 mod pin;
 pub(crate) mod plan;
 mod refresh;
@@ -42,6 +43,7 @@ pub(crate) async fn run(config: &Config, command: Command) -> Outcome {
         Command::Pin(args) => pin::run(&client, args).await,
         Command::Free(args) => free::run(&client, args).await,
         Command::Refresh(args) => refresh::run(&client, args).await,
+        Command::Node(command) => node::run(&client, command).await,
         Command::Status { segments: true, limit, json } => segments::run(&client, limit, json).await,
         Command::Status { json, .. } => status::run(&client, json).await,
         Command::Top { interval } => top::run(&client, interval).await,

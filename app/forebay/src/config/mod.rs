@@ -119,6 +119,11 @@ impl Config {
         PlacementSettings { policy, slack, window: settings.window.0, poll: settings.poll.0 }
     }
 
+    /// Share of the tiers that temporary nodes may take.
+    pub(crate) fn temporary_share(&self) -> f64 {
+        self.settings.temporary_share.0
+    }
+
     /// What the worker sends at most, in bytes a second.
     pub(crate) fn serve_bytes_per_sec(&self) -> Option<u64> {
         self.settings.serve_bandwidth.map(|rate| rate.bytes_per_sec())

@@ -114,6 +114,7 @@ pub(crate) struct Settings {
     pub(crate) window: Period,
     pub(crate) poll: Period,
     pub(crate) serve_bandwidth: Option<BitRate>,
+    pub(crate) temporary_share: Percent,
     pub(crate) token: Option<String>,
     pub(crate) token_file: Option<RelativePathBuf>,
     pub(crate) tls_cert: Option<RelativePathBuf>,
@@ -142,6 +143,7 @@ pub(crate) struct Defaults {
     slack: Percent,
     window: Period,
     poll: Period,
+    temporary_share: Percent,
 }
 
 impl Default for Defaults {
@@ -163,6 +165,7 @@ impl Default for Defaults {
             slack: Percent(0.05),
             window: Period(Duration::from_secs(60)),
             poll: Period(Duration::from_secs(20)),
+            temporary_share: Percent(0.5),
         }
     }
 }
@@ -199,6 +202,7 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ("window", "period in which accesses are counted and after which replicas are planned"),
     ("poll", "how often clients ask for workers, mounts and routes"),
     ("serve-bandwidth", "what a worker sends to readers and other workers at most, as in 100MB/s"),
+    ("temporary-share", "share of the tiers that temporary nodes may take; the cache gives way to them"),
     ("token", "the cluster's token, which every connection proves"),
     ("token-file", "file that holds the token"),
     ("tls-cert", "PEM file with the certificate that this process shows"),

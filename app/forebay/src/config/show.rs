@@ -74,6 +74,7 @@ impl Config {
             "window" => Some(forebay_types::format_duration(settings.window.0)),
             "poll" => Some(forebay_types::format_duration(settings.poll.0)),
             "serve-bandwidth" => settings.serve_bandwidth.map(|rate| rate.to_string()),
+            "temporary-share" => Some(settings.temporary_share.to_string()),
             "token" => settings.token.as_ref().map(|_| "(set)".to_string()),
             "token-file" => path(&settings.token_file),
             "tls-cert" => path(&settings.tls_cert),

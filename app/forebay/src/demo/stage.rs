@@ -62,6 +62,7 @@ impl Stage {
                 dram_bytes: args.dram.map_or(room, |size| size.0),
                 disk_bytes: room,
                 serve_bytes_per_sec: None,
+                temporary_share: 0.0,
             }),
             gateway: None,
             coordinator_at: String::new(),

@@ -156,5 +156,6 @@ pub(crate) fn worker_part(config: &Config) -> Outcome<WorkerPart> {
         dram_bytes: config.dram_bytes(),
         disk_bytes: config.disk_bytes(),
         serve_bytes_per_sec: config.serve_bytes_per_sec(),
+        temporary_share: config.temporary_share(),
     })
 }

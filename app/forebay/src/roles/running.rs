@@ -52,6 +52,8 @@ pub(crate) struct WorkerPart {
     pub(crate) disk_bytes: u64,
     /// What it sends at most; none for as much as it can.
     pub(crate) serve_bytes_per_sec: Option<u64>,
+    /// Share of its tiers that temporary nodes may take.
+    pub(crate) temporary_share: f64,
 }
 
 /// The roles that run in this process.
@@ -125,6 +127,7 @@ impl Running {
                     security: settings.security.clone(),
                     advertise: part.advertise,
                     serve_bytes_per_sec: part.serve_bytes_per_sec,
+                    temporary_share: part.temporary_share,
                 };
                 Some(Arc::new(Worker::start(settings).await?))
             }

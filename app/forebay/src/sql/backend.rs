@@ -72,6 +72,7 @@ fn settings(config: &Config) -> RunSettings {
             dram_bytes: config.dram_bytes(),
             disk_bytes: config.disk_bytes(),
             serve_bytes_per_sec: None,
+            temporary_share: 0.0,
         }),
         gateway: None,
         coordinator_at: String::new(),

@@ -9,6 +9,7 @@ mod errors;
 mod full_disk;
 mod gateway;
 mod mixapart;
+mod nodes;
 mod placement;
 mod plan;
 mod roles;

@@ -8,6 +8,7 @@ use crate::control::Control;
 use crate::counters::Counters;
 use crate::fallback::Fallback;
 use crate::in_place::PinCache;
+use crate::nodes::Paths;
 use crate::patience::Patience;
 use crate::prefetch::Prefetches;
 use crate::queues::Queues;
@@ -28,6 +29,7 @@ pub(crate) struct Core {
     pub(crate) fallback: Fallback,
     pub(crate) counters: Counters,
     pub(crate) patience: Patience,
+    pub(crate) paths: Paths,
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
@@ -55,6 +57,7 @@ impl Core {
             pins,
             prefetches: Prefetches::default(),
             counters: Counters::default(),
+            paths: Paths::default(),
             _tasks: tasks,
         })
     }

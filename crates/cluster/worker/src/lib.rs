@@ -8,6 +8,8 @@
 //! Never does: decide about mounts, placement or bandwidth, which is the coordinator's; touch shared storage, tiers or
 //! sockets other than through `platform`. An error of a tier is a miss here, never a failed read.
 //!
+//! Temporary nodes (`nodes`) are the one thing that a worker has authority over: names and bytes go with it.
+//!
 //! The way of a read: `session` (a request arrives) -> `read` (is it in DRAM?) -> `obtain` (what is missing, and from
 //! where) -> `fill` (who fetches it already?) -> `transfer` (one request to shared storage).
 //!
@@ -29,6 +31,7 @@ mod listings;
 mod membership;
 mod metrics;
 mod mounts;
+mod nodes;
 mod object;
 mod obtain;
 mod pace;

@@ -5,7 +5,7 @@ use forebay_protocol::{ControlReply, ControlRequest, Heartbeat, WindowReport, Wo
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result};
 
-use crate::metrics::publish;
+use crate::metrics::{publish, publish_nodes};
 use crate::serving::Serving;
 use crate::settings::Tuning;
 
@@ -99,6 +99,7 @@ impl Membership {
         let serving = Arc::clone(&self.serving);
         let report = serving.report();
         publish(&report, serving.in_place.bytes(), |mount| serving.mounts.find(mount).map(|door| door.mount.name.clone()));
+        publish_nodes(serving.nodes.usage());
         let have = serving.view().version;
         let (ended, fresh) = (serving.replicas.ended(), serving.fresh.first());
         let (ended_count, fresh_count) = (ended.len(), fresh.len());
@@ -156,6 +157,10 @@ impl Membership {
         match self.ask(ControlRequest::Register(self.info.clone())).await? {
             ControlReply::View(view) => {
                 tracing::info!(coordinator = %self.coordinator, worker = %self.info.id, version = view.version, "joined the cluster");
+                if let Some(me) = view.workers.iter().find(|worker| worker.id == self.info.id) {
+                    // Kept when it registers again, so that the root stays where it is.
+                    self.info.turn = me.turn;
+                }
                 self.serving.set_view(view);
                 Ok(())
             }

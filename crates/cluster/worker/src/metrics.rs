@@ -79,6 +79,12 @@ impl Meters {
     }
 }
 
+/// Sets the gauges of temporary nodes: how many, and bytes.
+pub(crate) fn publish_nodes((nodes, bytes): (u64, u64)) {
+    gauge!("forebay_worker_temporary_nodes").set(nodes as f64);
+    gauge!("forebay_worker_temporary_bytes").set(bytes as f64);
+}
+
 /// Sets the gauges to what a report says.
 pub(crate) fn publish(report: &WorkerReport, in_place_bytes: u64, name_of: impl Fn(forebay_types::MountId) -> Option<MountName>) {
     let set = |gauge: Gauge, value: u64| gauge.set(value as f64);

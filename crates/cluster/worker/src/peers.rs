@@ -1,9 +1,10 @@
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_protocol::{DataReply, DataRequest, WorkerInfo, decode, encode};
-use forebay_transport::{Address, Connection, Security};
+use forebay_transport::{Address, Answer, Connection, Security};
 use forebay_types::{Error, PageRun, Result, SegmentId, WorkerId};
 use parking_lot::Mutex;
 
@@ -11,13 +12,15 @@ use parking_lot::Mutex;
 const TELL_WITHIN: Duration = Duration::from_secs(1);
 /// How long a peer may take for a part of a segment.
 const COPY_WITHIN: Duration = Duration::from_secs(30);
+/// How long a peer may take for what concerns temporary nodes.
+const NODES_WITHIN: Duration = Duration::from_secs(5);
 /// How long a peer that did not answer is left alone: its lease runs out meanwhile, and writes don't wait for it each.
 const AWAY_FOR: Duration = Duration::from_secs(3);
 
 /// The other workers, who are told of writes and asked for copies. A connection each, made at the first word and kept.
 pub(crate) struct Peers {
     security: Security,
-    lines: Mutex<HashMap<WorkerId, Line>>,
+    lines: Arc<Mutex<HashMap<WorkerId, Line>>>,
 }
 
 enum Line {
@@ -27,7 +30,7 @@ enum Line {
 
 impl Peers {
     pub(crate) fn new(security: Security) -> Self {
-        Self { security, lines: Mutex::default() }
+        Self { security, lines: Arc::default() }
     }
 
     /// Closes the lines to workers that are gone.
@@ -73,6 +76,21 @@ impl Peers {
         }
     }
 
+    /// Says something about temporary nodes, and gives the answer.
+    pub(crate) async fn ask_nodes(&self, peer: &WorkerInfo, message: Bytes, payload: Option<Bytes>) -> Result<Answer> {
+        ask_nodes(&self.lines, &self.security, peer, message, payload).await
+    }
+
+    /// The same for who goes on without these peers.
+    pub(crate) fn ask_nodes_owned(
+        &self,
+        peer: WorkerInfo,
+        message: Bytes,
+    ) -> impl Future<Output = Result<Answer>> + Send + use<> {
+        let (lines, security) = (Arc::clone(&self.lines), self.security.clone());
+        async move { ask_nodes(&lines, &security, &peer, message, None).await }
+    }
+
     async fn tell_one(&self, peer: &WorkerInfo, message: Bytes) -> Result<()> {
         match decode(&self.line(peer).await?.call(message, Vec::new()).await?.meta)? {
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
@@ -81,22 +99,38 @@ impl Peers {
     }
 
     async fn line(&self, peer: &WorkerInfo) -> Result<Connection> {
-        let open = match self.lines.lock().get(&peer.id) {
-            Some(Line::Open(address, line)) if *address == peer.address && !line.is_closed() => Some(line.clone()),
-            _ => None,
-        };
-        let line = match open {
-            Some(line) => line,
-            None => {
-                let line = Connection::connect(&Address::Tcp(peer.address.clone()), &self.security).await?;
-                self.lines.lock().insert(peer.id, Line::Open(peer.address.clone(), line.clone()));
-                line
-            }
-        };
-        Ok(line)
+        line(&self.lines, &self.security, peer).await
     }
 
     fn is_away(&self, peer: WorkerId) -> bool {
         matches!(self.lines.lock().get(&peer), Some(Line::AwayUntil(until)) if Instant::now() < *until)
     }
+}
+
+type Lines = Mutex<HashMap<WorkerId, Line>>;
+
+async fn line(lines: &Lines, security: &Security, peer: &WorkerInfo) -> Result<Connection> {
+    let open = match lines.lock().get(&peer.id) {
+        Some(Line::Open(address, line)) if *address == peer.address && !line.is_closed() => Some(line.clone()),
+        _ => None,
+    };
+    match open {
+        Some(line) => Ok(line),
+        None => {
+            let line = Connection::connect(&Address::Tcp(peer.address.clone()), security).await?;
+            lines.lock().insert(peer.id, Line::Open(peer.address.clone(), line.clone()));
+            Ok(line)
+        }
+    }
+}
+
+async fn ask_nodes(
+    lines: &Lines,
+    security: &Security,
+    peer: &WorkerInfo,
+    message: Bytes,
+    payload: Option<Bytes>,
+) -> Result<Answer> {
+    let call = async { line(lines, security, peer).await?.call(message, payload.into_iter().collect()).await };
+    tokio::time::timeout(NODES_WITHIN, call).await.map_err(|_| Error::retry("no answer about temporary nodes"))?
 }

@@ -24,6 +24,7 @@ use crate::in_place::InPlace;
 use crate::listings::Listings;
 use crate::metrics::Meters;
 use crate::mounts::{MountDoor, Mounts};
+use crate::nodes::Nodes;
 use crate::pace::Pace;
 use crate::peers::Peers;
 use crate::pins::Pins;
@@ -39,6 +40,7 @@ const NEWS_WITHIN: Duration = Duration::from_millis(1500);
 pub(crate) struct Serving {
     pub(crate) id: WorkerId,
     pub(crate) store: BlockStore,
+    pub(crate) nodes: Nodes,
     pub(crate) dram_bytes: u64,
     pub(crate) mounts: Mounts,
     pub(crate) pins: Pins,
@@ -73,8 +75,10 @@ impl Serving {
     pub(crate) fn new(id: WorkerId, store: BlockStore, settings: &WorkerSettings, tuning: &Tuning) -> Self {
         let (versions, meters) = (Arc::new(Versions::default()), Arc::new(Meters::new()));
         let security: Security = settings.security.clone();
+        let tiers = (settings.store.dram_bytes, settings.store.disk_bytes);
         Self {
             id,
+            nodes: Nodes::new(id, store.clone(), tiers, settings.temporary_share),
             fills: Arc::new(Fills::new(store.clone(), Arc::clone(&versions), Arc::clone(&meters))),
             dram_bytes: settings.store.dram_bytes,
             mounts: Mounts::new(tuning.storage.clone()),
@@ -117,6 +121,7 @@ impl Serving {
         }
         self.pins.set(view.pins.clone());
         self.peers.retain(&view.workers);
+        self.nodes.follow(&view);
         self.view.store(Arc::new(view));
         self.discoveries.follow(self);
     }

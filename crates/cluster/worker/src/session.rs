@@ -3,11 +3,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use bytes::Bytes;
-use forebay_protocol::{DataNotice, DataReply, DataRequest, Held, Hint, ListPage, decode, encode};
+use forebay_protocol::{DataNotice, DataReply, DataRequest, Held, Hint, ListPage, NodeCall, decode, encode};
 use forebay_transport::{Peer, Response, Service, Session};
 use forebay_types::{Error, PAGES_PER_SEGMENT, PageRun, Result};
 
 use crate::in_place::SessionPins;
+use crate::nodes;
 use crate::object::WantedObject;
 use crate::read::{Answer, Reader};
 use crate::serving::Serving;
@@ -37,6 +38,9 @@ impl Service for WorkerService {
 
 impl Session for WorkerSession {
     async fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
+        if let Some(call) = NodeCall::decode(&meta) {
+            return nodes::answer(&self.serving, call, payload).await;
+        }
         let request = match decode(&meta) {
             Ok(request) => request,
             Err(error) => return failed(&error),

@@ -23,6 +23,8 @@ pub struct WorkerSettings {
     /// Bytes a second that it sends to readers and other workers at most; none for as much as it can. Reads in place
     /// don't count.
     pub serve_bytes_per_sec: Option<u64>,
+    /// Share of the tiers that temporary nodes may take, 0 to 1; the cache gives way to them within it.
+    pub temporary_share: f64,
 }
 
 impl WorkerSettings {
@@ -36,6 +38,7 @@ impl WorkerSettings {
             security: Security::default(),
             advertise: None,
             serve_bytes_per_sec: None,
+            temporary_share: 0.5,
         }
     }
 }

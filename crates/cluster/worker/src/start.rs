@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::identity::{host_id, host_name, worker_id};
 use crate::membership::{Membership, ask};
+use crate::nodes;
 use crate::serving::Serving;
 use crate::session::WorkerService;
 use crate::settings::{Tuning, WorkerSettings};
@@ -33,11 +34,13 @@ pub struct Worker {
 struct Running {
     servers: Vec<Server>,
     beats: JoinHandle<()>,
+    sweep: JoinHandle<()>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.beats.abort();
+        self.sweep.abort();
     }
 }
 
@@ -73,6 +76,7 @@ impl Worker {
             unix_socket: settings.unix_socket.as_ref().map(|path| path.display().to_string()),
             dram_bytes: settings.store.dram_bytes,
             disk_bytes: settings.store.disk_bytes,
+            turn: 0,
         };
         let (coordinator, security) = (settings.coordinator.clone(), settings.security.clone());
         let mut membership = Membership::new(Arc::clone(&serving), info, coordinator.clone(), security.clone());
@@ -83,8 +87,9 @@ impl Worker {
         let serve = |listener| Server::start(listener, security.clone(), Arc::clone(&service), tuning.limits);
         let servers = listeners.into_iter().map(serve).collect::<Result<_>>()?;
         let beats = tokio::spawn(membership.keep(tuning.clone()));
+        let sweep = tokio::spawn(nodes::sweep(Arc::clone(&serving)));
         tracing::info!(worker = %id, %address, "worker serves");
-        Ok(Self { serving, address, coordinator, security, running: Mutex::new(Some(Running { servers, beats })) })
+        Ok(Self { serving, address, coordinator, security, running: Mutex::new(Some(Running { servers, beats, sweep })) })
     }
 
     /// Where the data plane listens.
@@ -107,6 +112,7 @@ impl Worker {
     pub async fn shutdown(&self) {
         let Some(mut running) = self.running.lock().take() else { return };
         running.beats.abort();
+        running.sweep.abort();
         // Ended by the line above, which is no error.
         let _ = (&mut running.beats).await;
         let servers = std::mem::take(&mut running.servers);

@@ -21,11 +21,11 @@ pub struct Entry {
 impl Namespace {
     /// Hands the enumerable nodes of a container after a name to `each`, in byte order of their names, until it says that it
     /// has enough. True when there are no more.
-    pub fn enumerate(
-        &self,
+    pub fn enumerate<'a>(
+        &'a self,
         dir: DirId,
         after: Option<&str>,
-        mut each: impl FnMut(&str, NodeType, u64) -> bool,
+        mut each: impl FnMut(&'a str, NodeType, u64) -> bool,
     ) -> NodeResult<bool> {
         let table = self.table(dir)?;
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);

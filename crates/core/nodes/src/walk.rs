@@ -41,14 +41,15 @@ impl Namespace {
         Ok(At::Here(dir, rest))
     }
 
-    /// The container of a path, where the last name is one too: the path of what is to be listed.
-    pub fn container(&self, from: DirId, path: &str) -> NodeResult<DirId> {
+    /// The container of a path, where the last name is one too: the path of what is to be listed. With it the rest of the path
+    /// that goes on in it, when it is a container of another worker.
+    pub fn container<'p>(&self, from: DirId, path: &'p str) -> NodeResult<(DirId, &'p str)> {
         match self.walk(from, path)? {
-            At::Itself => Ok(from),
-            At::Elsewhere(dir, _) => Ok(dir),
+            At::Itself => Ok((from, "")),
+            At::Elsewhere(dir, rest) => Ok((dir, rest)),
             At::Here(dir, name) => match self.table(dir)?.find(name) {
                 None => Err(NodeError::not_found(name)),
-                Some(Node::Container(_, link)) => Ok(link.1),
+                Some(Node::Container(_, link)) => Ok((link.1, "")),
                 Some(other) => Err(NodeError::new(
                     NodeErrorKind::NotContainer,
                     format!("{name:?} is a {}, which holds no nodes", other.kind()),

@@ -101,6 +101,9 @@ pub struct WorkerInfo {
     pub dram_bytes: u64,
     /// Capacity of the disk tier in bytes.
     pub disk_bytes: u64,
+    /// Its turn among those that joined; the coordinator gives one to a worker that says 0. The first of the live workers has
+    /// the root of the temporary namespace.
+    pub turn: u64,
 }
 
 /// Where a worker stands with the coordinator.

@@ -1,13 +1,14 @@
 //! The messages between Forebay's processes, and their bytes.
 //!
 //! Owns: [`DataRequest`]/[`DataReply`] (client to worker), [`ControlRequest`]/[`ControlReply`] (anyone to the
-//! coordinator), the frame header, and the encoding of messages (postcard). The bytes are specified in
-//! `docs/specs/protocol.md`. Never does: sockets, which are `platform/transport`'s.
+//! coordinator), [`NodeCall`]/[`NodeReply`] (the temporary namespace), the frame header, and the encoding of messages
+//! (postcard). The bytes are specified in `docs/specs/protocol.md`. Never does: sockets, which are `platform/transport`'s.
 
 mod codec;
 mod control;
 mod data;
 mod frame;
+mod nodes;
 mod placement;
 mod routes;
 
@@ -20,5 +21,6 @@ pub use data::{
     DataNotice, DataReply, DataRequest, Held, Hint, InPlaceCount, ListPage, PutCondition, RangeSpec, Span, StorageCounters,
 };
 pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX, PROTOCOL_VERSION};
+pub use nodes::{NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NodeCall, NodeOp, NodeReply, Raw};
 pub use placement::{Order, OrderEnd, PlacementStatus, SegmentStatus, SegmentUse, WindowReport};
 pub use routes::{Route, RouteTable, RoutesDelta};

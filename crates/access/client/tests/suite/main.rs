@@ -7,6 +7,7 @@ mod scripted;
 
 mod failover;
 mod in_place;
+mod nodes;
 mod placement;
 mod prefetch;
 mod reads;

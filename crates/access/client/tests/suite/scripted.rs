@@ -107,6 +107,7 @@ impl Worker {
             unix_socket: Some(socket.display().to_string()),
             dram_bytes: 64 << 20,
             disk_bytes: 0,
+            turn: id,
         };
         Self { shared, info, servers, _folder: folder }
     }

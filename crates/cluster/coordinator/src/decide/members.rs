@@ -37,11 +37,13 @@ pub(super) struct Members {
     by_id: BTreeMap<WorkerId, Member>,
     /// Live under the coordinator before, and not registered with this one yet.
     presumed: BTreeSet<WorkerId>,
+    /// Turns given.
+    turns: u64,
 }
 
 impl Members {
     pub(super) fn new(presumed: Vec<WorkerId>) -> Self {
-        Self { by_id: BTreeMap::new(), presumed: presumed.into_iter().collect() }
+        Self { by_id: BTreeMap::new(), presumed: presumed.into_iter().collect(), turns: 0 }
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Member> {
@@ -99,10 +101,15 @@ impl Members {
 }
 
 impl State {
-    pub(super) fn register(&mut self, now: Duration, info: WorkerInfo) -> Result<Vec<Command>, Error> {
+    pub(super) fn register(&mut self, now: Duration, mut info: WorkerInfo) -> Result<Vec<Command>, Error> {
         check_info(&info)?;
         let id = info.id;
         let before = self.members.by_id.get(&id).filter(|member| member.state == WorkerState::Live);
+        if info.turn == 0 {
+            // Above all that this coordinator and those before it gave, whether or not these workers are back by now.
+            self.members.turns += 1;
+            info.turn = (self.epoch << 32) + self.members.turns;
+        }
         let is_new = before.is_none_or(|member| member.info != info);
         if before.is_none() && self.members.live().count() >= MEMBERS_MAX {
             return Err(Error::retry(format!("worker {id}: the cluster has its limit of {MEMBERS_MAX} workers")));

@@ -104,6 +104,7 @@ pub fn info(worker: u64) -> WorkerInfo {
         unix_socket: None,
         dram_bytes: 1,
         disk_bytes: 2,
+        turn: worker,
     }
 }
 

@@ -73,7 +73,7 @@ impl Store {
     }
 
     pub fn list(&self, path: &str) -> NodeResult<Vec<String>> {
-        let dir = self.names.container(ROOT, split(path)?)?;
+        let (dir, _) = self.names.container(ROOT, split(path)?)?;
         let (mut names, mut after) = (Vec::new(), None::<String>);
         loop {
             let (page, last) = self.names.list(dir, after.as_deref(), 2)?;

@@ -5,4 +5,5 @@
 mod frames;
 mod golden;
 mod messages;
+mod nodes;
 mod samples;

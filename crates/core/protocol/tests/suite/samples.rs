@@ -117,6 +117,7 @@ fn worker() -> WorkerInfo {
         unix_socket: Some("/run/forebay.sock".into()),
         dram_bytes: 1,
         disk_bytes: 2,
+        turn: 1,
     }
 }
 

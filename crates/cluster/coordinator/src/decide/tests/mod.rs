@@ -53,6 +53,7 @@ fn info(worker: u64) -> WorkerInfo {
         unix_socket: None,
         dram_bytes: 1 << 30,
         disk_bytes: 1 << 40,
+        turn: worker,
     }
 }
 

@@ -1,0 +1,133 @@
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// What a program writes.
+const OPERATIONS: &str = "Operations, and what each answers:
+  {\"op\":\"create\",\"path\":P,\"type\":\"file|key-value|table|directory|bag\",
+   \"enumerable\":true,\"storage_class\":\"dram\"}              {\"ok\":{\"type\":T}}
+  {\"op\":\"stat\",\"path\":P}                                {\"ok\":{\"type\":T,\"bytes\":N}}, or {\"ok\":null}
+  {\"op\":\"list\",\"path\":P}                                {\"ok\":[NAME, ..]}, sorted
+  {\"op\":\"put\",\"path\":P,\"data\":D}                        {\"ok\":{\"bytes\":N}}
+  {\"op\":\"get\",\"path\":P}                                 {\"ok\":D}
+  {\"op\":\"append\",\"path\":P,\"data\":D}                     {\"ok\":{\"bytes\":N}}, the file's length
+  {\"op\":\"write\",\"path\":P,\"offset\":N,\"data\":D}           {\"ok\":{\"bytes\":N}}, the file's length
+  {\"op\":\"read\",\"path\":P,\"offset\":N,\"bytes\":N}           {\"ok\":D}
+  {\"op\":\"rename\",\"path\":P,\"to\":P}                       {\"ok\":{}}
+  {\"op\":\"delete\",\"path\":P,\"recursive\":false}            {\"ok\":{}}
+  {\"op\":\"bag\",\"path\":P}                                 {\"ok\":D}, its files one after the other
+  {\"op\":\"sleep\",\"ms\":N}                                 {\"ok\":{}}
+D is text, or {\"base64\":\"..\"} for bytes that are not UTF-8. An operation that fails answers
+{\"error\":KIND,\"message\":\"..\"} with NotFound, Exists, NotEmpty, NotContainer, WrongType, Invalid, NoSpace, DataLost
+or Retry, and the next one is done. The exit code is 0 when all were read.";
+
+/// `node`.
+#[derive(Subcommand)]
+pub(crate) enum NodeCommand {
+    /// Put a value: the whole of a key-value, new or in the old one's place
+    Put(NodeBytesArgs),
+    /// Print a value, or a file
+    Get(NodePathArgs),
+    /// List a container
+    Ls(NodeLsArgs),
+    /// Delete nodes
+    Rm(NodeRmArgs),
+    /// Make a directory, table or bag
+    Mkdir(NodeMkdirArgs),
+    /// Add to the end of a file, which is made when there is none
+    Append(NodeBytesArgs),
+    /// Print all files of a bag, one after the other
+    Bag(NodePathArgs),
+    /// Show what a node is
+    Stat(NodeStatArgs),
+    /// Rename a node, or move it into a container
+    Mv(NodeMvArgs),
+    /// Answer JSON operations, one a line, with one JSON line each
+    Batch(NodeBatchArgs),
+}
+
+/// A path.
+#[derive(Args)]
+pub(crate) struct NodePathArgs {
+    /// A path below /tmp
+    pub(crate) path: String,
+}
+
+/// `node put` and `node append`.
+#[derive(Args)]
+pub(crate) struct NodeBytesArgs {
+    /// A path below /tmp
+    pub(crate) path: String,
+    /// The bytes; those of the standard input without it
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// `node ls`.
+#[derive(Args)]
+pub(crate) struct NodeLsArgs {
+    /// A container
+    #[arg(default_value = "/tmp")]
+    pub(crate) path: String,
+    /// Types and bytes too
+    #[arg(short, long)]
+    pub(crate) long: bool,
+    /// One JSON object a node
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `node rm`.
+#[derive(Args)]
+pub(crate) struct NodeRmArgs {
+    /// Paths below /tmp
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+    /// Containers with all that is in them
+    #[arg(short, long)]
+    pub(crate) recursive: bool,
+}
+
+/// `node mkdir`.
+#[derive(Args)]
+pub(crate) struct NodeMkdirArgs {
+    /// A path below /tmp
+    pub(crate) path: String,
+    /// directory, table or bag
+    #[arg(long = "type", value_name = "TYPE", default_value = "directory", value_parser = ["directory", "table", "bag"])]
+    pub(crate) kind: String,
+    /// Where blocks of its nodes may lie: dram is memory first, disk when that is full; as in its container without it
+    #[arg(long, value_name = "CLASS", value_parser = ["dram"])]
+    pub(crate) storage_class: Option<String>,
+    /// It goes away with all that is in it unless this command is repeated in time
+    #[arg(long, value_name = "DURATION", value_parser = forebay_types::parse_duration)]
+    pub(crate) lease: Option<std::time::Duration>,
+}
+
+/// `node stat`.
+#[derive(Args)]
+pub(crate) struct NodeStatArgs {
+    /// A path below /tmp
+    pub(crate) path: String,
+    /// A JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `node mv`.
+#[derive(Args)]
+pub(crate) struct NodeMvArgs {
+    /// A path below /tmp
+    pub(crate) from: String,
+    /// Its new path, or a container that takes it in
+    pub(crate) to: String,
+}
+
+/// `node batch`.
+#[derive(Args)]
+#[command(after_long_help = OPERATIONS)]
+pub(crate) struct NodeBatchArgs {
+    /// A file of operations, one JSON object a line; the standard input without it
+    #[arg(value_name = "FILE")]
+    pub(crate) operations: Option<PathBuf>,
+}

@@ -1,0 +1,70 @@
+use std::io::{Read, Write};
+
+use forebay_client::{CreateOptions, NodeErrorKind, NodeReader, NodeType, Nodes};
+use forebay_types::ResultExt;
+
+use super::failed;
+use crate::cli::NodeBytesArgs;
+use crate::exit::{Failure, Outcome};
+
+/// Bytes that are read of the input at once.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Puts a value.
+pub(super) async fn put(nodes: &Nodes, args: NodeBytesArgs) -> Outcome {
+    let mut value = Vec::new();
+    open(&args)?.read_to_end(&mut value).context(|| name(&args))?;
+    nodes.put(&args.path, value).await.map_err(failed)
+}
+
+/// Adds to the end of a file.
+pub(super) async fn append(nodes: &Nodes, args: NodeBytesArgs) -> Outcome {
+    let mut input = open(&args)?;
+    match nodes.create(&args.path, CreateOptions::new(NodeType::File)).await {
+        Err(error) if error.kind == NodeErrorKind::Exists => {}
+        made => made.map_err(failed)?,
+    }
+    let mut writer = nodes.writer(&args.path).await.map_err(failed)?;
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match input.read(&mut piece).context(|| name(&args))? {
+            0 => break,
+            read => writer.write(&piece[..read]).await.map_err(failed)?,
+        }
+    }
+    writer.finish().await.map_err(failed)?;
+    Ok(())
+}
+
+/// Prints a value or a file.
+pub(super) async fn get(nodes: &Nodes, path: &str) -> Outcome {
+    match nodes.get(path).await {
+        Ok(value) => std::io::stdout().write_all(&value).map_err(Failure::of_stdout),
+        Err(error) if error.kind == NodeErrorKind::WrongType => print(nodes.reader(path, 0).await.map_err(failed)?).await,
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Prints all files of a bag.
+pub(super) async fn bag(nodes: &Nodes, path: &str) -> Outcome {
+    print(nodes.bag(path).await.map_err(failed)?).await
+}
+
+async fn print(mut reader: NodeReader) -> Outcome {
+    let mut output = std::io::stdout();
+    while let Some(bytes) = reader.next().await.map_err(failed)? {
+        output.write_all(&bytes).map_err(Failure::of_stdout)?;
+    }
+    output.flush().map_err(Failure::of_stdout)
+}
+
+fn open(args: &NodeBytesArgs) -> Outcome<Box<dyn Read>> {
+    Ok(match &args.file {
+        Some(path) => Box::new(std::fs::File::open(path).context(|| path.display())?),
+        None => Box::new(std::io::stdin()),
+    })
+}
+
+fn name(args: &NodeBytesArgs) -> String {
+    args.file.as_ref().map_or("the standard input".to_string(), |path| path.display().to_string())
+}

@@ -1,0 +1,95 @@
+//! Temporary nodes.
+
+mod batch;
+mod bytes;
+
+use std::io::Write;
+
+use forebay_client::{Client, CreateOptions, NodeEntry, NodeError, NodeErrorKind, NodeType, Nodes};
+use forebay_types::Error;
+use futures::TryStreamExt;
+use serde::Serialize;
+
+use crate::cli::{NodeCommand, NodeLsArgs, NodeMkdirArgs, NodeRmArgs, NodeStatArgs};
+use crate::exit::{Failure, Outcome};
+
+/// A node, as JSON has it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    bytes: u64,
+}
+
+/// Runs a command about temporary nodes.
+pub(crate) async fn run(client: &Client, command: NodeCommand) -> Outcome {
+    let nodes = client.nodes();
+    match command {
+        NodeCommand::Put(args) => bytes::put(&nodes, args).await,
+        NodeCommand::Append(args) => bytes::append(&nodes, args).await,
+        NodeCommand::Get(args) => bytes::get(&nodes, &args.path).await,
+        NodeCommand::Bag(args) => bytes::bag(&nodes, &args.path).await,
+        NodeCommand::Ls(args) => ls(&nodes, args).await,
+        NodeCommand::Rm(args) => rm(&nodes, args).await,
+        NodeCommand::Mkdir(args) => mkdir(&nodes, args).await,
+        NodeCommand::Stat(args) => stat(&nodes, args).await,
+        NodeCommand::Mv(args) => nodes.rename(&args.from, &args.to).await.map_err(failed),
+        NodeCommand::Batch(args) => batch::run(&nodes, args).await,
+    }
+}
+
+async fn ls(nodes: &Nodes, args: NodeLsArgs) -> Outcome {
+    let mut output = std::io::BufWriter::new(std::io::stdout());
+    let mut pages = std::pin::pin!(nodes.enumerate(&args.path));
+    while let Some(page) = pages.try_next().await.map_err(failed)? {
+        for NodeEntry { name, kind, bytes } in page {
+            let line = match (args.json, args.long) {
+                (true, _) => json(&Shown { name: Some(&name), kind: kind.as_str(), bytes })?,
+                (false, true) => format!("{kind:<10} {bytes:>14} {name}"),
+                (false, false) => name,
+            };
+            writeln!(output, "{line}").map_err(Failure::of_stdout)?;
+        }
+    }
+    output.flush().map_err(Failure::of_stdout)
+}
+
+async fn rm(nodes: &Nodes, args: NodeRmArgs) -> Outcome {
+    for path in &args.paths {
+        nodes.delete(path, args.recursive).await.map_err(failed)?;
+    }
+    Ok(())
+}
+
+async fn mkdir(nodes: &Nodes, args: NodeMkdirArgs) -> Outcome {
+    let kind: NodeType = args.kind.parse().map_err(failed)?;
+    let class = args.storage_class.map(|class| class.parse()).transpose().map_err(failed)?;
+    match nodes.create(&args.path, CreateOptions { kind, enumerable: true, class }).await {
+        // A lease is renewed by saying it again.
+        Err(error) if error.kind == NodeErrorKind::Exists && args.lease.is_some() => {}
+        made => made.map_err(failed)?,
+    }
+    match args.lease {
+        Some(ttl) => nodes.lease(&args.path, Some(ttl)).await.map_err(failed),
+        None => Ok(()),
+    }
+}
+
+async fn stat(nodes: &Nodes, args: NodeStatArgs) -> Outcome {
+    let path = &args.path;
+    let stat = nodes.stat(path).await.map_err(failed)?;
+    let stat = stat.ok_or_else(|| Error::not_found(format!("{path}: there is no such node: see `forebay node ls`")))?;
+    let (kind, bytes) = (stat.kind.as_str(), stat.bytes);
+    let line = if args.json { json(&Shown { name: None, kind, bytes })? } else { format!("{kind}, {bytes} bytes") };
+    writeln!(std::io::stdout(), "{line}").map_err(Failure::of_stdout)
+}
+
+fn json(shown: &Shown<'_>) -> Outcome<String> {
+    serde_json::to_string(shown).map_err(|error| Failure::Failed(Error::internal(error.to_string())))
+}
+
+fn failed(error: NodeError) -> Failure {
+    Failure::Failed(error.into())
+}

@@ -1,0 +1,52 @@
+//! Temporary nodes by the command line.
+
+use serde_json::Value;
+
+use crate::support::{Role, forebay, forebay_with};
+
+/// What every way into the namespace has to pass: an operation and its answer a line.
+const CONFORMANCE: &str = include_str!("../../../../docs/specs/nodes-conformance.jsonl");
+
+#[test]
+fn a_batch_answers_as_the_suite_says() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up(home.path());
+    let cases: Vec<(&str, &str)> = CONFORMANCE.lines().map(|case| case.split_once('\t').unwrap()).collect();
+    let input: String = cases.iter().map(|(operation, _)| format!("{operation}\n")).collect();
+    let address = up.address();
+    let ran = forebay_with(home.path(), &["node", "batch", "--coordinator", &address], |_| (), input.as_bytes()).ok();
+    let answers = ran.json();
+    assert_eq!(answers.len(), cases.len());
+    for ((operation, expected), mut answer) in cases.into_iter().zip(answers) {
+        let failed = answer.as_object_mut().unwrap().remove("message").is_some();
+        assert_eq!(answer, serde_json::from_str::<Value>(expected).unwrap(), "{operation}");
+        assert_eq!(failed, answer.get("error").is_some());
+    }
+}
+
+#[test]
+fn commands_put_list_move_and_delete() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up(home.path());
+    let address = up.address();
+    let run = |arguments: &[&str], input: &[u8]| {
+        forebay_with(home.path(), &[&["node"], arguments, &["--coordinator", &address]].concat(), |_| (), input)
+    };
+    run(&["mkdir", "/tmp/t", "--type", "table"], b"").ok();
+    run(&["put", "/tmp/t/k"], b"some bytes").ok();
+    assert_eq!(run(&["get", "/tmp/t/k"], b"").ok().text(), "some bytes");
+    run(&["mkdir", "/tmp/b", "--type", "bag"], b"").ok();
+    for (name, bytes) in [("2", "world"), ("1", "hello ")] {
+        run(&["append", &format!("/tmp/b/{name}")], bytes.as_bytes()).ok();
+    }
+    assert_eq!(run(&["bag", "/tmp/b"], b"").ok().text(), "hello world");
+    assert_eq!(run(&["get", "/tmp/b/2"], b"").ok().text(), "world");
+    assert_eq!(run(&["ls"], b"").ok().lines(), ["b", "t"]);
+    assert_eq!(run(&["stat", "/tmp/t/k", "--json"], b"").ok().text(), "{\"type\":\"key-value\",\"bytes\":10}\n");
+    run(&["mv", "/tmp/t/k", "/tmp/t/l"], b"").ok();
+    assert_eq!(run(&["ls", "/tmp/t", "--json"], b"").ok().text(), "{\"name\":\"l\",\"type\":\"key-value\",\"bytes\":10}\n");
+    run(&["rm", "/tmp/t"], b"").fails(1, &["/tmp/t", "recursively"]);
+    run(&["rm", "-r", "/tmp/t", "/tmp/b"], b"").ok();
+    run(&["get", "/tmp/t/l"], b"").fails(1, &["/tmp/t/l"]);
+    forebay(&address, &["node", "get", "/lake/x"]).fails(1, &["/tmp"]);
+}

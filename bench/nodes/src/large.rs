@@ -1,0 +1,34 @@
+use forebay_client::{CreateOptions, NodeType};
+
+use crate::clock::{p50, rate};
+use crate::figure::{at_least, at_most, median};
+use crate::redis::Redis;
+use crate::rig::Rig;
+
+/// Get over TCP: 64 KB by its middle time, 1 MB by values a second, one at a time both.
+pub async fn all(requests: usize, rounds: usize) {
+    let (rig, redis) = (Rig::start(), Redis::start());
+    let nodes = rig.nodes(false).await;
+    nodes.create("/tmp/t", CreateOptions::new(NodeType::Table)).await.unwrap();
+    for bytes in [64 << 10, 1 << 20] {
+        nodes.put("/tmp/t/k", vec![7; bytes]).await.unwrap();
+        let requests = if bytes > 64 << 10 { requests / 20 } else { requests / 2 };
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        let get = async || assert_eq!(nodes.get("/tmp/t/k").await.unwrap().len(), bytes);
+        for _ in 0..rounds {
+            let run = redis.run("get", bytes, requests, 1, false);
+            if bytes > 64 << 10 {
+                ours.push(rate(requests, 1, |_| get()).await);
+                theirs.push(run.ops_per_sec);
+            } else {
+                ours.push(p50(requests, |_| get()).await);
+                theirs.push(run.p50_us);
+            }
+        }
+        if bytes > 64 << 10 {
+            at_least("tcp get 1 MB", "ops/s", median(ours), ("redis", median(theirs)), 1.2);
+        } else {
+            at_most("tcp get 64 KB p50", "us", median(ours), ("redis", median(theirs)), 0.9);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use forebay_nodes::{CreateOptions, NodeError, NodeErrorKind, NodeResult};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Nodes;
+
+/// One operation, as a line of JSON has it.
+#[derive(Deserialize)]
+#[serde(tag = "op", rename_all = "lowercase")]
+enum Operation {
+    Create {
+        path: String,
+        #[serde(rename = "type")]
+        kind: String,
+        #[serde(default = "yes")]
+        enumerable: bool,
+        storage_class: Option<String>,
+    },
+    Stat {
+        path: String,
+    },
+    List {
+        path: String,
+    },
+    Put {
+        path: String,
+        data: Data,
+    },
+    Get {
+        path: String,
+    },
+    Append {
+        path: String,
+        data: Data,
+    },
+    Write {
+        path: String,
+        offset: u64,
+        data: Data,
+    },
+    Read {
+        path: String,
+        offset: u64,
+        bytes: u64,
+    },
+    Rename {
+        path: String,
+        to: String,
+    },
+    Delete {
+        path: String,
+        #[serde(default)]
+        recursive: bool,
+    },
+    Bag {
+        path: String,
+    },
+    Sleep {
+        ms: u64,
+    },
+}
+
+/// Bytes: as text, or in Base64.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Data {
+    Text(String),
+    Encoded { base64: String },
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Data {
+    fn into_bytes(self) -> NodeResult<Bytes> {
+        match self {
+            Self::Text(text) => Ok(text.into()),
+            Self::Encoded { base64 } => match STANDARD.decode(base64) {
+                Ok(bytes) => Ok(bytes.into()),
+                Err(error) => Err(NodeError::new(NodeErrorKind::Invalid, format!("data is no Base64: {error}"))),
+            },
+        }
+    }
+}
+
+/// Bytes as an answer has them.
+fn data(bytes: &[u8]) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => json!(text),
+        Err(_) => json!({ "base64": STANDARD.encode(bytes) }),
+    }
+}
+
+impl Nodes {
+    /// Does one operation of JSON, as `forebay node batch` reads them, and gives its answer: `{"ok": ..}` or
+    /// `{"error": KIND, "message": ..}`.
+    pub async fn answer_json(&self, line: &[u8]) -> Value {
+        let answered = match serde_json::from_slice(line) {
+            Ok(operation) => self.operate(operation).await,
+            Err(error) => Err(NodeError::new(NodeErrorKind::Invalid, format!("no operation: {error}"))),
+        };
+        match answered {
+            Ok(answer) => json!({ "ok": answer }),
+            Err(error) => json!({ "error": error.kind.as_str(), "message": error.message }),
+        }
+    }
+
+    async fn operate(&self, operation: Operation) -> NodeResult<Value> {
+        Ok(match operation {
+            Operation::Create { path, kind, enumerable, storage_class } => {
+                let kind = kind.parse()?;
+                let class = storage_class.map(|class| class.parse()).transpose()?;
+                self.create(&path, CreateOptions { kind, enumerable, class }).await?;
+                json!({ "type": kind.as_str() })
+            }
+            Operation::Stat { path } => match self.stat(&path).await? {
+                Some(stat) => json!({ "type": stat.kind.as_str(), "bytes": stat.bytes }),
+                None => Value::Null,
+            },
+            Operation::List { path } => {
+                let (mut names, mut after) = (Vec::new(), None::<String>);
+                loop {
+                    let (page, last) = self.list(&path, after.as_deref(), u32::MAX).await?;
+                    after = page.last().map(|entry| entry.name.clone());
+                    names.extend(page.into_iter().map(|entry| entry.name));
+                    if last {
+                        break json!(names);
+                    }
+                }
+            }
+            Operation::Put { path, data } => {
+                let value = data.into_bytes()?;
+                let bytes = value.len();
+                self.put(&path, value).await?;
+                json!({ "bytes": bytes })
+            }
+            Operation::Get { path } => data(&self.get(&path).await?),
+            Operation::Append { path, data } => json!({ "bytes": self.append(&path, data.into_bytes()?).await? }),
+            Operation::Write { path, offset, data } => json!({ "bytes": self.write(&path, offset, data.into_bytes()?).await? }),
+            Operation::Read { path, offset, bytes } => data(&self.read(&path, offset, bytes).await?),
+            Operation::Rename { path, to } => {
+                self.rename(&path, &to).await?;
+                json!({})
+            }
+            Operation::Delete { path, recursive } => {
+                self.delete(&path, recursive).await?;
+                json!({})
+            }
+            Operation::Bag { path } => data(&self.bag(&path).await?.read_all().await?),
+            Operation::Sleep { ms } => {
+                tokio::time::sleep(Duration::from_millis(ms)).await;
+                json!({})
+            }
+        })
+    }
+}

@@ -1,0 +1,102 @@
+//! The way into the temporary namespace: paths below `/tmp`, typed nodes, bytes.
+//!
+//! `call` finds the worker that has a path's container (one round trip when the path is remembered, `paths`); `read` and
+//! `write` move bytes of files, bags and large values straight from and to the workers that have them.
+
+mod batch;
+mod call;
+mod files;
+mod listing;
+mod paths;
+mod read;
+mod values;
+mod write;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_nodes::{CreateOptions, NodeResult, Stat, is_inside, split};
+use forebay_protocol::{NodeOp, NodeReply};
+
+use crate::client::Client;
+use crate::core::Core;
+
+pub use listing::NodeEntry;
+pub(crate) use paths::Paths;
+pub use read::NodeReader;
+pub use write::NodeWriter;
+
+/// Temporary nodes of a cluster, by their paths below `/tmp`. Cheap to clone.
+///
+/// Every operation is one round trip to one worker, but for bytes of files and large values on other workers. Errors are
+/// [`forebay_nodes::NodeError`]; `DataLost` says that the worker that had the node is gone, at once.
+#[derive(Clone)]
+pub struct Nodes {
+    pub(crate) core: Arc<Core>,
+}
+
+impl Client {
+    /// The temporary namespace.
+    pub fn nodes(&self) -> Nodes {
+        Nodes { core: Arc::clone(&self.core) }
+    }
+}
+
+impl Nodes {
+    /// Makes an empty node. `Exists` when the name is taken, unless both are key-values.
+    pub async fn create(&self, path: &str, options: CreateOptions) -> NodeResult<()> {
+        let CreateOptions { kind, enumerable, class } = options;
+        self.call(path, &NodeOp::Create { kind, enumerable, class }, None).await?.done()
+    }
+
+    /// What a node is; none when there is none.
+    pub async fn stat(&self, path: &str) -> NodeResult<Option<Stat>> {
+        if split(path)?.is_empty() {
+            return Ok(Some(Stat::of_root()));
+        }
+        use forebay_nodes::NodeErrorKind::{NotContainer, NotFound};
+        match self.call(path, &NodeOp::Stat, None).await {
+            Ok(answer) => match answer.reply()? {
+                NodeReply::Stat(stat) => Ok(stat),
+                _ => Err(call::misfit()),
+            },
+            Err(error) if matches!(error.kind, NotFound | NotContainer) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes a node. A container with nodes only when `recursive`, else `NotEmpty`.
+    pub async fn delete(&self, path: &str, recursive: bool) -> NodeResult<()> {
+        self.call(path, &NodeOp::Delete { recursive }, None).await?.done()
+    }
+
+    /// Renames a node: a key-value replaces a key-value, an existing container takes it in under its own name.
+    pub async fn rename(&self, path: &str, to: &str) -> NodeResult<()> {
+        let (from, new) = (split(path)?, split(to)?);
+        let inside = is_inside(new, from);
+        let (name, dir) = match new.rsplit_once('/') {
+            _ if inside => ("-", forebay_nodes::ROOT),
+            // Into /tmp itself.
+            None if new.is_empty() => (from.rsplit('/').next().unwrap_or(from), forebay_nodes::ROOT),
+            None => (new, forebay_nodes::ROOT),
+            Some((_, name)) => match self.call(to, &NodeOp::Parent, None).await?.reply()? {
+                NodeReply::Dir(dir) => (name, dir),
+                _ => return Err(call::misfit()),
+            },
+        };
+        if inside && from == new {
+            // Nothing to do for a file or value; of a container it is an error, as every place in itself is.
+            return match self.stat(path).await? {
+                Some(stat) if !stat.kind.is_container() => Ok(()),
+                _ => self.call(path, &NodeOp::Rename { dir, name, inside }, None).await?.done(),
+            };
+        }
+        self.call(path, &NodeOp::Rename { dir, name, inside }, None).await?.done()
+    }
+
+    /// The node goes away, with all that is in it, unless this is called again within `ttl`. None: it stays.
+    pub async fn lease(&self, path: &str, ttl: Option<Duration>) -> NodeResult<()> {
+        let ttl_ms = ttl.map(|ttl| ttl.as_millis() as u64);
+        self.call(path, &NodeOp::Lease { ttl_ms }, None).await?.done()
+    }
+}

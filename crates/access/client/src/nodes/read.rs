@@ -1,0 +1,206 @@
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes, BytesMut};
+use forebay_nodes::{BlockRef, NodeError, NodeErrorKind, NodeResult, NodeType};
+use forebay_protocol::{NodeOp, NodeReply};
+use forebay_types::Error;
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt, TryStreamExt};
+use tokio::io::{AsyncRead, ReadBuf};
+
+use super::Nodes;
+use super::call::misfit;
+
+/// Blocks on their way to a reader.
+const BLOCKS_AHEAD: usize = 8;
+/// Files of a bag whose places are looked up ahead, and blocks of them on their way.
+const FILES_AHEAD: usize = 16;
+const BAG_BLOCKS_AHEAD: usize = 32;
+/// Places of so many bytes are looked up at once.
+const WINDOW_BYTES: u64 = 1 << 30;
+
+/// Bytes of a file or a bag, in order, read ahead. Implements tokio's `AsyncRead`.
+pub struct NodeReader {
+    pieces: BoxStream<'static, NodeResult<Bytes>>,
+    current: Bytes,
+}
+
+/// A piece of what is read: in a block, or at hand.
+enum Piece {
+    Block(BlockRef, u32, u32),
+    Here(Bytes),
+}
+
+impl Nodes {
+    /// Reads a file from `offset` on to the end that it has now. `Invalid` behind it.
+    pub async fn reader(&self, path: &str, offset: u64) -> NodeResult<NodeReader> {
+        let first = self.places(path, offset).await?;
+        let (nodes, path) = (self.clone(), path.to_string());
+        let windows = futures::stream::try_unfold(Some(first), move |state| {
+            let (nodes, path) = (nodes.clone(), path.clone());
+            async move {
+                let Some((pieces, next)) = state else { return Ok::<_, NodeError>(None) };
+                let next = match next {
+                    Some(offset) => Some(nodes.places(&path, offset).await?),
+                    None => None,
+                };
+                Ok(Some((pieces, next)))
+            }
+        });
+        Ok(NodeReader::new(
+            self.fetch(windows.map_ok(|pieces| futures::stream::iter(pieces).map(Ok)).try_flatten(), BLOCKS_AHEAD),
+        ))
+    }
+
+    /// Reads all files of a bag as one stream, in byte order of their names, those of bags in it where these stand.
+    pub async fn bag(&self, path: &str) -> NodeResult<NodeReader> {
+        match self.stat(path).await? {
+            None => return Err(NodeError::new(NodeErrorKind::NotFound, format!("{path}: there is no such node"))),
+            Some(stat) if stat.kind != NodeType::Bag => {
+                return Err(NodeError::new(NodeErrorKind::WrongType, format!("{path} is a {}, not a bag", stat.kind)));
+            }
+            Some(_) => {}
+        }
+        let nodes = self.clone();
+        let places = self.files(path.to_string()).map_ok(move |file| {
+            let nodes = nodes.clone();
+            async move {
+                match nodes.places_all(&file).await {
+                    // Deleted since it was listed.
+                    Err(error) if error.kind == NodeErrorKind::NotFound => Ok(Vec::new()),
+                    places => places,
+                }
+            }
+        });
+        let pieces = places.try_buffered(FILES_AHEAD).map_ok(|pieces| futures::stream::iter(pieces).map(Ok)).try_flatten();
+        Ok(NodeReader::new(self.fetch(pieces, BAG_BLOCKS_AHEAD)))
+    }
+
+    /// The paths of a bag's files.
+    fn files(&self, bag: String) -> BoxStream<'static, NodeResult<String>> {
+        let nodes = self.clone();
+        self.enumerate(&bag)
+            .map_ok(move |page| {
+                let (nodes, bag) = (nodes.clone(), bag.clone());
+                futures::stream::iter(page).map(Ok::<_, NodeError>).and_then(move |entry| {
+                    let path = format!("{bag}/{}", entry.name);
+                    let files = match entry.kind {
+                        NodeType::Bag => nodes.files(path),
+                        _ => futures::stream::once(async move { Ok(path) }).boxed(),
+                    };
+                    async move { Ok(files) }
+                })
+            })
+            .try_flatten()
+            .try_flatten()
+            .boxed()
+    }
+
+    fn fetch(
+        &self,
+        pieces: impl Stream<Item = NodeResult<Piece>> + Send + 'static,
+        ahead: usize,
+    ) -> BoxStream<'static, NodeResult<Bytes>> {
+        let nodes = self.clone();
+        let fetched = pieces.map_ok(move |piece| {
+            let nodes = nodes.clone();
+            async move {
+                match piece {
+                    Piece::Here(bytes) => Ok(bytes),
+                    Piece::Block(block, start, bytes) => nodes.ask_block(block, start, bytes).await,
+                }
+            }
+        });
+        fetched.try_buffered(ahead).boxed()
+    }
+
+    async fn places_all(&self, path: &str) -> NodeResult<Vec<Piece>> {
+        let mut all = Vec::new();
+        let mut from = Some(0);
+        while let Some(offset) = from {
+            let (pieces, next) = self.places(path, offset).await?;
+            all.extend(pieces);
+            from = next;
+        }
+        Ok(all)
+    }
+
+    /// Where bytes of a file from `offset` on are, and where to look on.
+    async fn places(&self, path: &str, offset: u64) -> NodeResult<(Vec<Piece>, Option<u64>)> {
+        let answer = self.call(path, &NodeOp::Extents { offset, bytes: WINDOW_BYTES }, None).await?;
+        let NodeReply::Extents { len, skip, blocks, tail } = answer.reply()? else { return Err(misfit()) };
+        let end = len.min(offset.saturating_add(WINDOW_BYTES));
+        let mut pieces = pieces(end - offset - tail.0.len() as u64, skip, &blocks)?;
+        if !tail.0.is_empty() {
+            pieces.push(Piece::Here(answer.meta.slice_ref(tail.0)));
+        }
+        Ok((pieces, (end < len).then_some(end)))
+    }
+
+    /// All bytes of these blocks and the tail, the first `skip` left out.
+    pub(super) async fn gather(&self, len: u64, skip: u64, blocks: &[BlockRef], tail: &[u8]) -> NodeResult<Bytes> {
+        let pieces = pieces(len - tail.len() as u64, skip, blocks)?;
+        let mut fetched = self.fetch(futures::stream::iter(pieces).map(Ok), BLOCKS_AHEAD);
+        let mut all = BytesMut::with_capacity(len as usize);
+        while let Some(bytes) = fetched.try_next().await? {
+            all.extend_from_slice(&bytes);
+        }
+        all.extend_from_slice(tail);
+        Ok(all.freeze())
+    }
+}
+
+/// `bytes` of these blocks, the first `skip` left out.
+fn pieces(bytes: u64, skip: u64, blocks: &[BlockRef]) -> NodeResult<Vec<Piece>> {
+    let (mut skip, mut left) = (skip, bytes);
+    let mut pieces = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        let part = u64::from(block.len).checked_sub(skip).ok_or_else(misfit)?.min(left);
+        if part > 0 {
+            pieces.push(Piece::Block(*block, skip as u32, part as u32));
+        }
+        (skip, left) = (0, left - part);
+    }
+    if left > 0 { Err(misfit()) } else { Ok(pieces) }
+}
+
+impl NodeReader {
+    fn new(pieces: BoxStream<'static, NodeResult<Bytes>>) -> Self {
+        Self { pieces, current: Bytes::new() }
+    }
+
+    /// The next bytes, as they come; none at the end.
+    pub async fn next(&mut self) -> NodeResult<Option<Bytes>> {
+        if !self.current.is_empty() {
+            return Ok(Some(std::mem::take(&mut self.current)));
+        }
+        self.pieces.try_next().await
+    }
+
+    /// All that is left.
+    pub async fn read_all(&mut self) -> NodeResult<Bytes> {
+        let mut all = BytesMut::new();
+        while let Some(bytes) = self.next().await? {
+            all.extend_from_slice(&bytes);
+        }
+        Ok(all.freeze())
+    }
+}
+
+impl AsyncRead for NodeReader {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+        while self.current.is_empty() {
+            match self.pieces.poll_next_unpin(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => return Poll::Ready(Ok(())),
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(std::io::Error::other(Error::from(error)))),
+                Poll::Ready(Some(Ok(bytes))) => self.current = bytes,
+            }
+        }
+        let bytes = self.current.len().min(into.remaining());
+        into.put_slice(&self.current[..bytes]);
+        self.current.advance(bytes);
+        Poll::Ready(Ok(()))
+    }
+}

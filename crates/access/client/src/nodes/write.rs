@@ -1,0 +1,201 @@
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use forebay_nodes::{BlockRef, NodeError, NodeErrorKind, NodeResult, ROOT, StorageClass};
+use forebay_protocol::{NodeCall, NodeOp, NodeReply, WorkerInfo};
+use forebay_types::{BLOCK_BYTES, Error, RouteKey, WorkerId};
+use futures::future::BoxFuture;
+use futures::stream::FuturesOrdered;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use tokio::io::AsyncWrite;
+
+use super::Nodes;
+use super::call::misfit;
+
+/// Blocks on their way to workers.
+const BLOCKS_AHEAD: usize = 8;
+/// Blocks that are added to the file with one call.
+const BLOCKS_ADDED: usize = 8;
+
+/// Adds to the end of a file as its only writer, in blocks that go straight to the worker that will have them. Implements
+/// tokio's `AsyncWrite`; what was written is in the file after a flush or [`Self::finish`].
+///
+/// A writer that is dropped leaves what was flushed; another one can take the file over 10 s after its last call.
+pub struct NodeWriter {
+    nodes: Nodes,
+    path: String,
+    writer: u64,
+    buffer: BytesMut,
+    /// Gives what is done in the order in which it was begun.
+    sending: FuturesOrdered<BoxFuture<'static, NodeResult<BlockRef>>>,
+    sent: Vec<BlockRef>,
+    adding: Option<BoxFuture<'static, NodeResult<u64>>>,
+}
+
+impl Nodes {
+    /// Becomes the only writer of a file. `Retry` while there is another one.
+    pub async fn writer(&self, path: &str) -> NodeResult<NodeWriter> {
+        let writer = rand::random_range(1..=u64::MAX);
+        self.call(path, &NodeOp::OpenWriter { writer }, None).await?.length()?;
+        Ok(NodeWriter {
+            nodes: self.clone(),
+            path: path.to_string(),
+            writer,
+            buffer: BytesMut::new(),
+            sending: FuturesOrdered::new(),
+            sent: Vec::new(),
+            adding: None,
+        })
+    }
+
+    /// Puts a value's bytes into blocks.
+    pub(super) async fn put_blocks(&self, path: &str, value: Bytes) -> NodeResult<Vec<BlockRef>> {
+        let worker = self.data_worker(path)?;
+        let starts = (0..value.len()).step_by(BLOCK_BYTES as usize);
+        let blocks = starts.map(|start| {
+            let piece = value.slice(start..value.len().min(start + BLOCK_BYTES as usize));
+            self.clone().send_block(Arc::clone(&worker), piece)
+        });
+        futures::stream::iter(blocks).buffered(BLOCKS_AHEAD).try_collect().await
+    }
+
+    /// Where new blocks of a node go: beside this process when a worker is there, else spread over all by the path.
+    fn data_worker(&self, path: &str) -> NodeResult<Arc<WorkerInfo>> {
+        let known = self.core.view.known();
+        let is_beside = |id: &WorkerId| known.worker(*id).is_some_and(|worker| self.core.connections.is_beside(worker));
+        let beside: Vec<WorkerId> = known.workers.iter().copied().filter(is_beside).collect();
+        let hash =
+            path.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        let holder = forebay_placement::holder(RouteKey(hash), if beside.is_empty() { &known.workers } else { &beside });
+        let worker = holder.and_then(|id| known.worker(id)).cloned();
+        worker.ok_or_else(|| NodeError::new(NodeErrorKind::Retry, "there is no worker to write to: start one"))
+    }
+
+    async fn send_block(self, worker: Arc<WorkerInfo>, bytes: Bytes) -> NodeResult<BlockRef> {
+        let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class: StorageClass::Dram } };
+        match self.ask(&worker, &call, Some(bytes)).await?.reply()? {
+            NodeReply::Block(block) => Ok(block),
+            _ => Err(misfit()),
+        }
+    }
+}
+
+impl NodeWriter {
+    /// Adds bytes.
+    pub async fn write(&mut self, bytes: &[u8]) -> NodeResult<()> {
+        let mut bytes = bytes;
+        while !bytes.is_empty() {
+            std::future::poll_fn(|cx| self.poll_room(cx)).await?;
+            bytes = &bytes[self.take_in(bytes)?..];
+        }
+        Ok(())
+    }
+
+    /// Adds bytes without copying those that make whole blocks.
+    pub async fn write_bytes(&mut self, mut bytes: Bytes) -> NodeResult<()> {
+        while self.buffer.is_empty() && bytes.len() >= BLOCK_BYTES as usize {
+            std::future::poll_fn(|cx| self.poll_room(cx)).await?;
+            let block = bytes.split_to(BLOCK_BYTES as usize);
+            self.send(block)?;
+        }
+        self.write(&bytes).await
+    }
+
+    /// Everything is in the file when this returns.
+    pub async fn flush(&mut self) -> NodeResult<()> {
+        std::future::poll_fn(|cx| self.poll_drain(cx)).await
+    }
+
+    /// Flushes, and lets others write.
+    pub async fn finish(mut self) -> NodeResult<u64> {
+        self.flush().await?;
+        self.nodes.call(&self.path, &NodeOp::CloseWriter { writer: self.writer }, None).await?.done()?;
+        Ok(self.nodes.stat(&self.path).await?.map_or(0, |stat| stat.bytes))
+    }
+
+    fn take_in(&mut self, bytes: &[u8]) -> NodeResult<usize> {
+        let taken = bytes.len().min(BLOCK_BYTES as usize - self.buffer.len());
+        self.buffer.extend_from_slice(&bytes[..taken]);
+        if self.buffer.len() == BLOCK_BYTES as usize {
+            let block = self.buffer.split().freeze();
+            self.send(block)?;
+        }
+        Ok(taken)
+    }
+
+    fn send(&mut self, block: Bytes) -> NodeResult<()> {
+        let worker = self.nodes.data_worker(&self.path)?;
+        self.sending.push_back(self.nodes.clone().send_block(worker, block).boxed());
+        Ok(())
+    }
+
+    /// Ready when another block may be begun.
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<NodeResult<()>> {
+        self.poll_progress(cx)?;
+        if self.sending.len() < BLOCKS_AHEAD && self.sent.len() < 2 * BLOCKS_ADDED { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<NodeResult<()>> {
+        if !self.buffer.is_empty() {
+            let rest = self.buffer.split().freeze();
+            self.send(rest)?;
+        }
+        loop {
+            self.poll_progress(cx)?;
+            if self.adding.is_none() && !self.sent.is_empty() && self.sending.is_empty() {
+                self.add();
+                continue;
+            }
+            return if self.sending.is_empty() && self.adding.is_none() { Poll::Ready(Ok(())) } else { Poll::Pending };
+        }
+    }
+
+    /// Goes on with all that is under way. Blocks come into the file in the order in which they were written.
+    fn poll_progress(&mut self, cx: &mut Context<'_>) -> NodeResult<()> {
+        while let Poll::Ready(Some(block)) = self.sending.poll_next_unpin(cx) {
+            self.sent.push(block?);
+        }
+        if let Some(adding) = &mut self.adding
+            && let Poll::Ready(added) = adding.poll_unpin(cx)
+        {
+            self.adding = None;
+            added?;
+        }
+        if self.adding.is_none() && self.sent.len() >= BLOCKS_ADDED {
+            self.add();
+            return self.poll_progress(cx);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self) {
+        let (nodes, path, writer) = (self.nodes.clone(), self.path.clone(), self.writer);
+        let blocks = std::mem::take(&mut self.sent);
+        let added = async move { nodes.call(&path, &NodeOp::AppendBlocks { writer, blocks }, None).await?.length() };
+        self.adding = Some(added.boxed());
+    }
+}
+
+impl AsyncWrite for NodeWriter {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+        match self.poll_room(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(error)) => Poll::Ready(Err(io(error))),
+            Poll::Ready(Ok(())) => Poll::Ready(self.take_in(bytes).map_err(io)),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        self.poll_drain(cx).map_err(io)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        self.poll_flush(cx)
+    }
+}
+
+fn io(error: NodeError) -> std::io::Error {
+    std::io::Error::other(Error::from(error))
+}

@@ -1,0 +1,176 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_nodes::{At, CreateOptions, DirId, NodeError, NodeErrorKind, NodeResult, ROOT, StorageClass, Value};
+use forebay_protocol::{NodeCall, NodeOp, NodeReply, Raw};
+use forebay_transport::Response;
+use forebay_types::Result;
+
+use super::Nodes;
+use super::values::{reply, with_payload};
+use crate::serving::Serving;
+
+/// What a call comes to: an answer, or where it has to go on.
+pub(super) enum Way<'p> {
+    Here(DirId, &'p str),
+    Answer(Response),
+}
+
+/// Answers a call about temporary nodes.
+pub(crate) async fn answer(serving: &Arc<Serving>, call: Result<NodeCall<'_>>, payload: Bytes) -> Response {
+    let answered = match call {
+        Ok(call) => serving.nodes.answer(serving, call, payload).await,
+        Err(error) => Err(NodeError::new(NodeErrorKind::Invalid, error.message())),
+    };
+    answered.unwrap_or_else(|error| reply(&NodeReply::Failed(error)))
+}
+
+/// Blocks are written to memory, and go to disk when that is full. Rather than to do so silently with what was to stay off
+/// memory, it is refused.
+fn check_class(class: Option<StorageClass>) -> NodeResult<()> {
+    match class {
+        Some(StorageClass::Disk) => Err(NodeError::new(
+            NodeErrorKind::Invalid,
+            "workers can't keep temporary data off memory: leave the storage class out, or write dram",
+        )),
+        None | Some(StorageClass::Dram) => Ok(()),
+    }
+}
+
+impl Nodes {
+    async fn answer(&self, serving: &Arc<Serving>, call: NodeCall<'_>, payload: Bytes) -> NodeResult<Response> {
+        let NodeCall { from, moves, path, op } = call;
+        let (dir, name) = match self.way(from, moves, path, &op)? {
+            Way::Here(dir, name) => (dir, name),
+            Way::Answer(response) => return Ok(response),
+        };
+        let done = || reply(&NodeReply::Done);
+        let bytes_of = |bytes: Raw<'_>| if payload.is_empty() { Bytes::copy_from_slice(bytes.0) } else { payload.clone() };
+        Ok(match op {
+            NodeOp::Get => return self.get(dir, name).await,
+            NodeOp::Put { value } => return self.put(serving, dir, name, value.0, payload).await,
+            NodeOp::PutBlocks { blocks } => return self.put_value(serving, dir, name, Value::Blocks(blocks.into())),
+            NodeOp::Create { kind, enumerable, class } => {
+                check_class(class)?;
+                self.create(serving, dir, name, CreateOptions { kind, enumerable, class }).await?;
+                done()
+            }
+            NodeOp::Stat => reply(&NodeReply::Stat(self.names.lock().stat(dir, name)?)),
+            NodeOp::List { after, limit } => return self.list(dir, name, after, limit),
+            NodeOp::Append { writer, bytes } => {
+                reply(&NodeReply::Length(self.append(dir, name, &bytes_of(bytes), writer).await?))
+            }
+            NodeOp::AppendBlocks { writer, blocks } => {
+                reply(&NodeReply::Length(self.append_blocks(dir, name, &blocks, writer).await?))
+            }
+            NodeOp::Write { writer, offset, bytes } => {
+                reply(&NodeReply::Length(self.write(serving, dir, name, offset, &bytes_of(bytes), writer).await?))
+            }
+            NodeOp::Read { offset, bytes } => return self.read(dir, name, offset, bytes).await,
+            NodeOp::Extents { offset, bytes } => return self.extents_of(dir, name, offset, bytes),
+            NodeOp::Delete { recursive } => {
+                self.delete(serving, dir, name, recursive).await?;
+                done()
+            }
+            NodeOp::Parent => reply(&NodeReply::Dir(dir)),
+            NodeOp::Rename { dir: to, name: to_name, inside } => {
+                self.rename(serving, (dir, name), (to, to_name), inside).await?;
+                done()
+            }
+            NodeOp::OpenWriter { writer } => {
+                let len = self.names.lock().open_writer(dir, name, writer, self.now(), super::WRITER_LEASE)?;
+                reply(&NodeReply::Length(len))
+            }
+            NodeOp::CloseWriter { writer } => {
+                self.names.lock().close_writer(dir, name, writer)?;
+                done()
+            }
+            NodeOp::Lease { ttl_ms } => {
+                let until = ttl_ms.map(|ms| self.now() + Duration::from_millis(ms));
+                self.names.lock().set_lease(dir, name, until)?;
+                done()
+            }
+            NodeOp::BlockWrite { class } => {
+                check_class(Some(class))?;
+                reply(&NodeReply::Block(self.keep_block(&payload).await?))
+            }
+            NodeOp::BlockRead { block, start, bytes } => match self.read_block(block, start, bytes).await? {
+                Some(bytes) => with_payload(vec![bytes]),
+                None => return Err(super::values::lost("a block")),
+            },
+            NodeOp::BlockFree { blocks } => {
+                self.free_here(&blocks);
+                done()
+            }
+            NodeOp::BlockUnknown { blocks } => reply(&NodeReply::Blocks(self.unknown(blocks))),
+            NodeOp::Adopt { kind, class, parent } => reply(&NodeReply::Dir(self.names.lock().adopt(kind, class, parent)?)),
+            NodeOp::RemoveNodes { recursive } => {
+                self.remove_nodes(serving, from, recursive).await?;
+                done()
+            }
+            NodeOp::Reparent { parent } => {
+                self.names.lock().set_parent(from, parent);
+                done()
+            }
+            NodeOp::Arrive { rename, source, name: own, node } => {
+                return self.arrive(rename, source, (from, path), own, node.0);
+            }
+            NodeOp::Settle { rename, committed } => {
+                self.settle(serving, rename, committed);
+                done()
+            }
+            NodeOp::Outcome { rename } => reply(&NodeReply::Outcome(self.is_committed(rename))),
+            NodeOp::Moved => {
+                self.moves.fetch_add(1, Relaxed);
+                done()
+            }
+        })
+    }
+
+    /// Walks along the path, for what is about a node.
+    fn way<'p>(&self, from: DirId, moves: u64, path: &'p str, op: &NodeOp<'_>) -> NodeResult<Way<'p>> {
+        use NodeOp::*;
+        // Between workers, and about what is named by more than a path.
+        if matches!(
+            op,
+            BlockWrite { .. }
+                | BlockRead { .. }
+                | BlockFree { .. }
+                | BlockUnknown { .. }
+                | Adopt { .. }
+                | RemoveNodes { .. }
+                | Reparent { .. }
+                | Arrive { .. }
+                | Settle { .. }
+                | Outcome { .. }
+                | Moved
+        ) {
+            return Ok(Way::Here(from, path));
+        }
+        let known = self.moves.load(Relaxed);
+        let names = self.names.lock();
+        if !names.has(from) {
+            if from == ROOT {
+                return Err(NodeError::new(NodeErrorKind::Retry, "this worker hasn't got /tmp: ask for the workers anew"));
+            }
+            return Ok(Way::Answer(reply(&NodeReply::Stale { moves: known })));
+        }
+        if from != ROOT && moves != known {
+            return Ok(Way::Answer(reply(&NodeReply::Stale { moves: known })));
+        }
+        if matches!(op, List { .. }) {
+            let (dir, rest) = names.container(from, path)?;
+            if !names.has(dir) {
+                return Ok(Way::Answer(reply(&NodeReply::Elsewhere { dir, rest: rest.len() as u32 })));
+            }
+            return Ok(Way::Here(dir, ""));
+        }
+        match names.walk(from, path)? {
+            At::Here(dir, name) => Ok(Way::Here(dir, name)),
+            At::Elsewhere(dir, rest) => Ok(Way::Answer(reply(&NodeReply::Elsewhere { dir, rest: rest.len() as u32 }))),
+            At::Itself => Err(NodeError::new(NodeErrorKind::Invalid, "/tmp itself is always there, and can't be changed")),
+        }
+    }
+}

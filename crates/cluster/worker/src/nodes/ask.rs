@@ -1,0 +1,59 @@
+use bytes::Bytes;
+use forebay_nodes::{NodeError, NodeErrorKind, NodeResult, ROOT};
+use forebay_protocol::{NodeCall, NodeOp, NodeReply, WorkerInfo};
+use forebay_types::{ErrorKind, WorkerId};
+
+use super::root_of;
+use crate::serving::Serving;
+
+/// What another worker answered.
+pub(super) struct PeerAnswer {
+    meta: Bytes,
+    pub(super) payload: Bytes,
+}
+
+impl PeerAnswer {
+    /// The reply; one that says it failed is the error.
+    pub(super) fn reply(&self) -> NodeResult<NodeReply<'_>> {
+        match NodeReply::decode(&self.meta) {
+            Ok(NodeReply::Failed(error)) => Err(error),
+            Ok(reply) => Ok(reply),
+            Err(error) => Err(NodeError::new(NodeErrorKind::Retry, error.message())),
+        }
+    }
+}
+
+impl Serving {
+    /// Asks another worker about nodes. `DataLost` when the view has it no more, `Retry` when it does not answer.
+    pub(super) async fn ask_nodes(&self, worker: u64, call: &NodeCall<'_>, payload: Option<Bytes>) -> NodeResult<PeerAnswer> {
+        let peer = self.worker_info(worker).ok_or_else(|| {
+            NodeError::new(NodeErrorKind::DataLost, format!("worker {} is gone, and what it had", WorkerId(worker)))
+        })?;
+        match self.peers.ask_nodes(&peer, call.encode(), payload).await {
+            Ok(answer) => Ok(PeerAnswer { meta: answer.meta, payload: answer.payload }),
+            Err(error) => {
+                let kind = if error.kind() == ErrorKind::Invalid { NodeErrorKind::Invalid } else { NodeErrorKind::Retry };
+                Err(NodeError::new(kind, format!("worker {}: {}", peer.id, error.message())))
+            }
+        }
+    }
+
+    /// Tells another worker something about nodes without waiting for it.
+    pub(super) fn tell_nodes(&self, worker: u64, op: NodeOp<'static>) {
+        let Some(peer) = self.worker_info(worker) else { return };
+        let message = NodeCall { from: ROOT, moves: 0, path: "", op }.encode();
+        let told = self.peers.ask_nodes_owned(peer, message);
+        self.later(async move {
+            if let Err(error) = told.await {
+                tracing::debug!(%error, "a worker did not hear of nodes that are gone");
+            }
+        });
+    }
+
+    fn worker_info(&self, worker: u64) -> Option<WorkerInfo> {
+        let view = self.view();
+        // 0 stands for whoever has the root.
+        let id = if worker == ROOT.worker { root_of(&view)? } else { WorkerId(worker) };
+        view.workers.iter().find(|info| info.id == id).cloned()
+    }
+}

@@ -1,0 +1,147 @@
+use bytes::Bytes;
+use forebay_nodes::{Appended, BlockRef, DirId, NodeError, NodeErrorKind, NodeResult};
+use forebay_protocol::NodeReply;
+use forebay_transport::Response;
+
+use super::values::{ANSWER_BYTES_MAX, LOOKS, lost, reply, with_payload};
+use super::{Nodes, WRITER_LEASE};
+use crate::serving::Serving;
+
+impl Nodes {
+    /// Adds bytes to the end of a file; its new length.
+    pub(super) async fn append(&self, dir: DirId, name: &str, bytes: &[u8], writer: u64) -> NodeResult<u64> {
+        for _ in 0..LOOKS {
+            let appended = self.names.lock().append(dir, name, bytes, writer, self.now(), WRITER_LEASE)?;
+            let (serial, len, tail) = match appended {
+                Appended::Done(len) => return Ok(len),
+                Appended::NeedsBlocks { serial, len, tail } => (serial, len, tail),
+            };
+            let blocks = self.write_blocks(&[&tail[..], bytes]).await?;
+            match self.add_blocks(dir, name, (serial, len), &blocks) {
+                Err(error) if error.kind == NodeErrorKind::Retry => {}
+                added => return added,
+            }
+        }
+        Err(busy(name))
+    }
+
+    /// Adds blocks that are where they are to lie to the end of a file; its new length.
+    pub(super) async fn append_blocks(&self, dir: DirId, name: &str, blocks: &[BlockRef], writer: u64) -> NodeResult<u64> {
+        for _ in 0..LOOKS {
+            let (view, tail) = {
+                let mut names = self.names.lock();
+                let len = names.check_write(dir, name, 0, writer, self.now(), WRITER_LEASE)?;
+                let view = names.view(dir, name, 0, len)?;
+                let tail = view.tail.clone();
+                (view, tail)
+            };
+            let mut all = self.write_blocks(&[&tail[..]]).await?;
+            let tails = all.clone();
+            all.extend_from_slice(blocks);
+            let added = self.names.lock().append_blocks(dir, name, view.serial, view.len, &all);
+            match added {
+                Err(error) if error.kind == NodeErrorKind::Retry => self.free_here(&tails),
+                Err(error) => {
+                    self.free_here(&tails);
+                    return Err(error);
+                }
+                Ok(len) => {
+                    self.claim(blocks);
+                    return Ok(len);
+                }
+            }
+        }
+        Err(busy(name))
+    }
+
+    fn add_blocks(&self, dir: DirId, name: &str, (serial, len): (u64, u64), blocks: &[BlockRef]) -> NodeResult<u64> {
+        let added = self.names.lock().append_blocks(dir, name, serial, len, blocks);
+        added.inspect_err(|_| self.free_here(blocks))
+    }
+
+    /// Writes over bytes of a file, and on at its end; its new length.
+    pub(super) async fn write(
+        &self,
+        serving: &Serving,
+        dir: DirId,
+        name: &str,
+        offset: u64,
+        bytes: &[u8],
+        writer: u64,
+    ) -> NodeResult<u64> {
+        'again: for _ in 0..LOOKS {
+            let (len, view) = {
+                let mut names = self.names.lock();
+                let len = names.check_write(dir, name, offset, writer, self.now(), WRITER_LEASE)?;
+                (len, names.view(dir, name, offset, bytes.len() as u64)?)
+            };
+            let over = ((len - offset) as usize).min(bytes.len());
+            let (over, on) = bytes.split_at(over);
+            let (mut index, mut start) = (view.first, view.start);
+            for block in view.blocks {
+                let Some(old) = self.fetch(serving, block).await? else { continue 'again };
+                let mut new = Vec::from(old);
+                let from = offset.max(start);
+                let to = (offset + over.len() as u64).min(start + u64::from(block.len));
+                new[(from - start) as usize..(to - start) as usize]
+                    .copy_from_slice(&over[(from - offset) as usize..(to - offset) as usize]);
+                let new = self.write_blocks(&[&new[..]]).await?;
+                let (replaced, freed) = {
+                    let mut names = self.names.lock();
+                    (names.replace_block(dir, name, view.serial, index, (block, new[0])), names.take_freed())
+                };
+                self.free_later(serving, freed);
+                if let Err(error) = replaced {
+                    self.free_here(&new);
+                    if error.kind == NodeErrorKind::Retry {
+                        continue 'again;
+                    }
+                    return Err(error);
+                }
+                (index, start) = (index + 1, start + u64::from(block.len));
+            }
+            let written = self.names.lock().write_tail(dir, name, offset, over);
+            match written {
+                Err(error) if error.kind == NodeErrorKind::Retry => continue,
+                written => written?,
+            };
+            return if on.is_empty() { Ok(len) } else { self.append(dir, name, on, writer).await };
+        }
+        Err(busy(name))
+    }
+
+    /// Bytes of a file.
+    pub(super) async fn read(&self, dir: DirId, name: &str, offset: u64, bytes: u32) -> NodeResult<Response> {
+        for _ in 0..LOOKS {
+            let view = self.names.lock().view(dir, name, offset, u64::from(bytes).min(ANSWER_BYTES_MAX))?;
+            let wanted = u64::from(bytes).min(ANSWER_BYTES_MAX).min(view.len - offset);
+            if view.blocks.is_empty() || wanted == 0 {
+                return Ok(with_payload(vec![Bytes::from(view.tail)]));
+            }
+            if let Some(response) = self.answer_blocks(&view.blocks, view.len, offset - view.start, wanted, &view.tail).await? {
+                return Ok(response);
+            }
+        }
+        Err(lost(name))
+    }
+
+    /// Where bytes of a file are.
+    pub(super) fn extents(&self, dir: DirId, name: &str, offset: u64, bytes: u64) -> NodeResult<Response> {
+        let view = self.names.lock().view(dir, name, offset, bytes)?;
+        let skip = if view.blocks.is_empty() { 0 } else { offset - view.start };
+        let tail = forebay_protocol::Raw(&view.tail);
+        Ok(reply(&NodeReply::Extents { len: view.len, skip, blocks: view.blocks, tail }))
+    }
+
+    /// A whole block, from wherever it is.
+    async fn fetch(&self, serving: &Serving, block: BlockRef) -> NodeResult<Option<Bytes>> {
+        if block.worker == self.worker {
+            return self.read_block(block, 0, block.len).await;
+        }
+        self.fetch_elsewhere(serving, block).await.map(Some)
+    }
+}
+
+fn busy(name: &str) -> NodeError {
+    NodeError::new(NodeErrorKind::Retry, format!("{name:?}: others write to the file all the time: try again"))
+}

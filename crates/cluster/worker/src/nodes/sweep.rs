@@ -1,0 +1,111 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use forebay_nodes::{BlockRef, NodeErrorKind, ROOT};
+use forebay_protocol::{NodeCall, NodeOp, NodeReply};
+
+use super::Nodes;
+use crate::serving::Serving;
+
+/// Time between two rounds.
+const EVERY: Duration = Duration::from_millis(200);
+/// Rounds between two looks at what other workers left here.
+const LOOK_EVERY: u32 = 25;
+/// How long a block may wait for its node to be told of it.
+const BLOCK_PATIENCE: Duration = Duration::from_secs(60);
+/// Blocks asked for at once.
+const BLOCKS_MAX: usize = 10_000;
+
+/// Does for ever what nobody asks for.
+pub(crate) async fn sweep(serving: Arc<Serving>) {
+    let mut round = 0u32;
+    loop {
+        tokio::time::sleep(EVERY).await;
+        round = round.wrapping_add(1);
+        let nodes = &serving.nodes;
+        nodes.end_leases(&serving).await;
+        nodes.end_renames(&serving).await;
+        if round.is_multiple_of(LOOK_EVERY) {
+            nodes.look_at_kept(&serving).await;
+            nodes.drop_orphans(&serving);
+        }
+    }
+}
+
+impl Nodes {
+    /// Deletes nodes whose leases are over.
+    async fn end_leases(&self, serving: &Arc<Serving>) {
+        let expired = self.names.lock().expired(self.now());
+        for (dir, name) in expired {
+            tracing::info!(name, "lease of a temporary node is over");
+            if let Err(error) = self.delete(serving, dir, &name, true).await
+                && error.kind != NodeErrorKind::NotFound
+            {
+                tracing::debug!(name, %error, "an expired node stays for now");
+            }
+        }
+    }
+
+    /// Asks the sources of renames that have waited here how they ended. A source that is gone has nothing any more: the node
+    /// is here.
+    async fn end_renames(&self, serving: &Serving) {
+        let unsettled = self.names.lock().unsettled();
+        for (rename, source) in unsettled {
+            let is_live = serving.view().workers.iter().any(|worker| worker.id.0 == source);
+            let op = NodeOp::Outcome { rename };
+            let asked = serving.ask_nodes(source, &NodeCall { from: ROOT, moves: 0, path: "", op }, None).await;
+            match asked.as_ref().map(|answer| answer.reply()) {
+                Ok(Ok(NodeReply::Outcome(true))) => self.settle(serving, rename, true),
+                // Not committed yet, or never: it says so when it ends.
+                Ok(_) => {}
+                Err(_) if !is_live => self.settle(serving, rename, true),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Gives back blocks that were kept for nodes, and that none has: when all workers have said so.
+    async fn look_at_kept(&self, serving: &Serving) {
+        let mut blocks = Vec::new();
+        for (number, kept) in
+            self.kept.lock().iter_mut().filter(|(_, kept)| kept.since.elapsed() > BLOCK_PATIENCE).take(BLOCKS_MAX)
+        {
+            kept.since = Instant::now();
+            blocks.push(BlockRef { worker: self.worker, number: *number, len: kept.len });
+        }
+        for worker in &serving.view().workers {
+            if blocks.is_empty() {
+                return;
+            }
+            let op = NodeOp::BlockUnknown { blocks: std::mem::take(&mut blocks) };
+            let answer = serving.ask_nodes(worker.id.0, &NodeCall { from: ROOT, moves: 0, path: "", op }, None).await;
+            match answer.as_ref().map(|answer| answer.reply()) {
+                Ok(Ok(NodeReply::Blocks(unknown))) => blocks = unknown,
+                _ => return,
+            }
+        }
+        self.free_here(&blocks);
+    }
+
+    /// Those of the blocks that no node here has.
+    pub(super) fn unknown(&self, mut blocks: Vec<BlockRef>) -> Vec<BlockRef> {
+        let names = self.names.lock();
+        let known = names.blocks_of(|worker| blocks.first().is_some_and(|block| block.worker == worker));
+        blocks.retain(|block| !known.contains(block));
+        blocks
+    }
+
+    /// Drops containers whose names were with workers that are gone.
+    fn drop_orphans(&self, serving: &Arc<Serving>) {
+        let view = serving.view();
+        let is_live = |worker: u64| worker == 0 || view.workers.iter().any(|live| live.id.0 == worker);
+        let orphans = self.names.lock().orphans(is_live);
+        for id in orphans {
+            tracing::info!(container = ?id, "container lost with the worker that had its name");
+            let removed = self.names.lock().remove_nodes(id, true);
+            if let Ok(removed) = removed {
+                self.gone(serving, removed, None);
+            }
+        }
+    }
+}

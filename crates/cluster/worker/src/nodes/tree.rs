@@ -1,0 +1,159 @@
+use std::sync::Arc;
+
+use forebay_nodes::{BlockRef, CreateOptions, DirId, Got, NodeError, NodeErrorKind, NodeResult, NodeType, Removed};
+use forebay_placement::holder;
+use forebay_protocol::{NodeCall, NodeOp, NodeReply, Raw};
+use forebay_transport::Response;
+use forebay_types::{RouteKey, WorkerId};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::Nodes;
+use super::values::reply;
+use crate::serving::Serving;
+
+/// Entries of one answer to a listing at most.
+const LISTED_MAX: u32 = 10_000;
+
+impl Nodes {
+    /// Makes a node; a container's nodes come to the worker that the hash of its place says.
+    pub(super) async fn create(&self, serving: &Arc<Serving>, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<()> {
+        let worker = if options.kind.is_container() { self.home_of(serving, dir, name) } else { self.worker };
+        if worker == self.worker {
+            let (created, freed) = {
+                let mut names = self.names.lock();
+                let created = names.create(dir, name, options);
+                (created, names.take_freed())
+            };
+            self.free_later(serving, freed);
+            return created;
+        }
+        // The nodes' place first: a name is seen only when what it means is there.
+        let class = self.names.lock().check_create(dir, name, options)?;
+        let op = NodeOp::Adopt { kind: options.kind, class, parent: dir };
+        let id = match serving.ask_nodes(worker, &NodeCall { from: dir, moves: 0, path: "", op }, None).await?.reply()? {
+            NodeReply::Dir(id) => id,
+            _ => return Err(misfit()),
+        };
+        let linked = self.names.lock().link(dir, name, options, id);
+        if linked.is_err() {
+            self.remove_elsewhere(serving, vec![id]);
+        }
+        linked
+    }
+
+    fn home_of(&self, serving: &Serving, dir: DirId, name: &str) -> u64 {
+        let workers: Vec<WorkerId> = serving.view().workers.iter().map(|worker| worker.id).collect();
+        let route = RouteKey(xxh3_64_with_seed(name.as_bytes(), dir.worker ^ dir.number));
+        holder(route, &workers).map_or(self.worker, |worker| worker.0)
+    }
+
+    /// Part of a listing.
+    pub(super) fn list(&self, dir: DirId, _: &str, after: Option<&str>, limit: u32) -> NodeResult<Response> {
+        let names = self.names.lock();
+        let limit = limit.clamp(1, LISTED_MAX) as usize;
+        let mut entries: Vec<(&str, NodeType, u64)> = Vec::with_capacity(limit.min(1024));
+        let last = names.enumerate(dir, after, |name, kind, bytes| {
+            if entries.len() == limit {
+                return false;
+            }
+            entries.push((name, kind, bytes));
+            true
+        })?;
+        Ok(reply(&NodeReply::Listed { entries, last }))
+    }
+
+    /// Where bytes of a value or file are.
+    pub(super) fn extents_of(&self, dir: DirId, name: &str, offset: u64, bytes: u64) -> NodeResult<Response> {
+        {
+            let names = self.names.lock();
+            match names.get(dir, name) {
+                Ok(Got::Blocks(blocks)) => {
+                    let len = blocks.iter().map(|block| u64::from(block.len)).sum();
+                    return Ok(reply(&NodeReply::Extents { len, skip: 0, blocks: blocks.to_vec(), tail: Raw(&[]) }));
+                }
+                Ok(Got::Inline(value)) => {
+                    let len = value.len() as u64;
+                    return Ok(reply(&NodeReply::Extents { len, skip: 0, blocks: Vec::new(), tail: Raw(value) }));
+                }
+                Err(error) if error.kind != NodeErrorKind::WrongType => return Err(error),
+                Err(_) => {}
+            }
+        }
+        self.extents(dir, name, offset, bytes)
+    }
+
+    /// Deletes a node.
+    pub(super) async fn delete(&self, serving: &Arc<Serving>, dir: DirId, name: &str, recursive: bool) -> NodeResult<()> {
+        let elsewhere = self.names.lock().elsewhere(dir, name)?;
+        if let Some(id) = elsewhere {
+            // Its nodes first. When their worker is gone they are.
+            match self.ask_to_remove(serving, id, recursive).await {
+                Err(error) if !matches!(error.kind, NodeErrorKind::DataLost | NodeErrorKind::NotFound) => return Err(error),
+                _ => {}
+            }
+        }
+        let removed = self.names.lock().delete(dir, name, recursive)?;
+        self.gone(serving, removed, elsewhere);
+        Ok(())
+    }
+
+    /// Deletes a container of this worker, whose name is with another one.
+    pub(super) async fn remove_nodes(&self, serving: &Arc<Serving>, id: DirId, recursive: bool) -> NodeResult<()> {
+        let removed = self.names.lock().remove_nodes(id, recursive)?;
+        self.gone(serving, removed, None);
+        Ok(())
+    }
+
+    pub(super) fn gone(&self, serving: &Arc<Serving>, removed: Removed, but: Option<DirId>) {
+        self.free_later(serving, removed.blocks);
+        let elsewhere: Vec<_> = removed.elsewhere.into_iter().filter(|id| Some(*id) != but).collect();
+        if !elsewhere.is_empty() {
+            self.remove_elsewhere(serving, elsewhere);
+        }
+    }
+
+    /// Has containers go whose names are gone. What a worker doesn't hear of now it finds by itself: see `sweep`.
+    fn remove_elsewhere(&self, serving: &Arc<Serving>, ids: Vec<DirId>) {
+        let owner = Arc::clone(serving);
+        serving.later(async move {
+            for id in ids {
+                if let Err(error) = owner.nodes.ask_to_remove(&owner, id, true).await {
+                    tracing::debug!(container = ?id, %error, "a deleted container was not removed");
+                }
+            }
+        });
+    }
+
+    async fn ask_to_remove(&self, serving: &Serving, id: DirId, recursive: bool) -> NodeResult<()> {
+        let call = NodeCall { from: id, moves: 0, path: "", op: NodeOp::RemoveNodes { recursive } };
+        match serving.ask_nodes(id.worker, &call, None).await?.reply()? {
+            NodeReply::Done => Ok(()),
+            _ => Err(misfit()),
+        }
+    }
+
+    /// Gives blocks back: those here now, those of other workers by telling them.
+    pub(super) fn free_later(&self, serving: &Serving, blocks: Vec<BlockRef>) {
+        if blocks.is_empty() {
+            return;
+        }
+        self.free_here(&blocks);
+        let mut elsewhere: Vec<BlockRef> = blocks.into_iter().filter(|block| block.worker != self.worker).collect();
+        elsewhere.sort();
+        for blocks in elsewhere.chunk_by(|a, b| a.worker == b.worker) {
+            serving.tell_nodes(blocks[0].worker, NodeOp::BlockFree { blocks: blocks.to_vec() });
+        }
+    }
+
+    pub(super) async fn fetch_elsewhere(&self, serving: &Serving, block: BlockRef) -> NodeResult<bytes::Bytes> {
+        let op = NodeOp::BlockRead { block, start: 0, bytes: block.len };
+        let answer =
+            serving.ask_nodes(block.worker, &NodeCall { from: forebay_nodes::ROOT, moves: 0, path: "", op }, None).await?;
+        answer.reply()?;
+        Ok(answer.payload)
+    }
+}
+
+pub(super) fn misfit() -> NodeError {
+    NodeError::new(NodeErrorKind::Retry, "a worker answered something else: run one version of forebay")
+}

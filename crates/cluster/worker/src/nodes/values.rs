@@ -1,0 +1,123 @@
+use bytes::Bytes;
+use forebay_nodes::{BlockRef, DirId, Got, INLINE_BYTES_MAX, NodeError, NodeErrorKind, NodeResult, Value};
+use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NodeReply, Raw};
+use forebay_transport::Response;
+
+use super::Nodes;
+use crate::serving::Serving;
+
+/// Longer answers are told where the bytes are.
+pub(super) const ANSWER_BYTES_MAX: u64 = 16 << 20;
+/// How often a reader looks again for blocks that were given back under it.
+pub(super) const LOOKS: usize = 8;
+
+impl Nodes {
+    /// Puts a value, the message's or the payload.
+    pub(super) async fn put(
+        &self,
+        serving: &Serving,
+        dir: DirId,
+        name: &str,
+        value: &[u8],
+        payload: Bytes,
+    ) -> NodeResult<Response> {
+        let len = if payload.is_empty() { value.len() } else { payload.len() };
+        let value = if len > INLINE_BYTES_MAX {
+            self.names.lock().check_put(dir, name)?;
+            let bytes = if payload.is_empty() { value } else { &payload[..] };
+            Value::Blocks(self.write_blocks(&[bytes]).await?.into())
+        } else if payload.is_empty() {
+            Value::Inline(value.into())
+        } else {
+            Value::Inline(Vec::from(payload).into())
+        };
+        self.put_value(serving, dir, name, value)
+    }
+
+    /// Puts a value that is where it is to lie. Its blocks go when it can't be put.
+    pub(super) fn put_value(&self, serving: &Serving, dir: DirId, name: &str, value: Value) -> NodeResult<Response> {
+        let blocks = match &value {
+            Value::Inline(_) => Vec::new(),
+            Value::Blocks(blocks) => blocks.to_vec(),
+        };
+        let (put, freed) = {
+            let mut names = self.names.lock();
+            let put = names.put(dir, name, value);
+            (put, names.take_freed())
+        };
+        self.free_later(serving, freed);
+        match put {
+            Ok(len) => {
+                self.claim(&blocks);
+                Ok(reply(&NodeReply::Length(len)))
+            }
+            Err(error) => {
+                self.free_later(serving, blocks);
+                Err(error)
+            }
+        }
+    }
+
+    /// A key-value's value.
+    pub(super) async fn get(&self, dir: DirId, name: &str) -> NodeResult<Response> {
+        for _ in 0..LOOKS {
+            let blocks: Vec<BlockRef> = {
+                let names = self.names.lock();
+                match names.get(dir, name)? {
+                    Got::Inline(bytes) if bytes.len() <= NODE_MESSAGE_VALUE_MAX => {
+                        return Ok(reply(&NodeReply::Bytes(Raw(bytes))));
+                    }
+                    Got::Inline(bytes) => return Ok(with_payload(vec![Bytes::copy_from_slice(bytes)])),
+                    Got::Blocks(blocks) => blocks.to_vec(),
+                }
+            };
+            let len = blocks.iter().map(|block| u64::from(block.len)).sum();
+            if let Some(response) = self.answer_blocks(&blocks, len, 0, len, &[]).await? {
+                return Ok(response);
+            }
+        }
+        Err(lost(name))
+    }
+
+    /// The answer of `bytes` from `skip` bytes into the blocks on, and of the tail behind them; where they are when they
+    /// are elsewhere or many. None when some block is not there any more.
+    pub(super) async fn answer_blocks(
+        &self,
+        blocks: &[BlockRef],
+        len: u64,
+        skip: u64,
+        bytes: u64,
+        tail: &[u8],
+    ) -> NodeResult<Option<Response>> {
+        if bytes > ANSWER_BYTES_MAX || blocks.iter().any(|block| block.worker != self.worker) {
+            return Ok(Some(reply(&NodeReply::Extents { len, skip, blocks: blocks.to_vec(), tail: Raw(tail) })));
+        }
+        let mut payload = Vec::with_capacity(blocks.len() + 1);
+        let (mut skip, mut left) = (skip, bytes - tail.len() as u64);
+        for block in blocks {
+            let part = (u64::from(block.len) - skip).min(left);
+            match self.read_block(*block, skip as u32, part as u32).await? {
+                Some(bytes) => payload.push(bytes),
+                None => return Ok(None),
+            }
+            (skip, left) = (0, left - part);
+        }
+        if !tail.is_empty() {
+            payload.push(Bytes::copy_from_slice(tail));
+        }
+        Ok(Some(with_payload(payload)))
+    }
+}
+
+pub(super) fn lost(name: &str) -> NodeError {
+    NodeError::new(NodeErrorKind::DataLost, format!("{name:?}: its bytes are lost with a tier: make it again"))
+}
+
+pub(super) fn reply(reply: &NodeReply<'_>) -> Response {
+    Response::new(reply.encode())
+}
+
+/// The payload is the answer's bytes.
+pub(super) fn with_payload(payload: Vec<Bytes>) -> Response {
+    Response { meta: NodeReply::Bytes(Raw(&[])).encode(), payload, descriptor: None }
+}

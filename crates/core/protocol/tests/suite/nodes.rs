@@ -1,0 +1,137 @@
+use forebay_nodes::{BlockRef, DirId, NodeError, NodeErrorKind, NodeType, ROOT, Stat, StorageClass};
+use forebay_protocol::{DataRequest, NODE_MESSAGE, NodeCall, NodeOp, NodeReply, Raw, decode};
+use forebay_types::ErrorKind;
+use proptest::prelude::*;
+
+const DIR: DirId = DirId { worker: 3, number: 300 };
+const BLOCK: BlockRef = BlockRef { worker: 2, number: 9, len: 130 };
+
+fn ops() -> Vec<NodeOp<'static>> {
+    let value = Raw(b"v");
+    let (blocks, class) = (|| vec![BLOCK], StorageClass::Dram);
+    vec![
+        NodeOp::Get,
+        NodeOp::Put { value },
+        NodeOp::PutBlocks { blocks: blocks() },
+        NodeOp::Create { kind: NodeType::Table, enumerable: true, class: Some(StorageClass::Disk) },
+        NodeOp::Stat,
+        NodeOp::List { after: Some("a"), limit: 10_000 },
+        NodeOp::Append { writer: 7, bytes: value },
+        NodeOp::AppendBlocks { writer: 7, blocks: blocks() },
+        NodeOp::Write { writer: 0, offset: 4, bytes: value },
+        NodeOp::Read { offset: 5, bytes: 6 },
+        NodeOp::Extents { offset: 5, bytes: 6 },
+        NodeOp::Delete { recursive: true },
+        NodeOp::Parent,
+        NodeOp::Rename { dir: DIR, name: "b", inside: false },
+        NodeOp::OpenWriter { writer: 7 },
+        NodeOp::CloseWriter { writer: 7 },
+        NodeOp::Lease { ttl_ms: Some(1000) },
+        NodeOp::BlockWrite { class },
+        NodeOp::BlockRead { block: BLOCK, start: 1, bytes: 2 },
+        NodeOp::BlockFree { blocks: blocks() },
+        NodeOp::BlockUnknown { blocks: blocks() },
+        NodeOp::Adopt { kind: NodeType::Bag, class, parent: ROOT },
+        NodeOp::RemoveNodes { recursive: false },
+        NodeOp::Reparent { parent: DIR },
+        NodeOp::Arrive { rename: 1 << 100, source: 3, name: "c", node: value },
+        NodeOp::Settle { rename: 8, committed: true },
+        NodeOp::Outcome { rename: 8 },
+        NodeOp::Moved,
+    ]
+}
+
+fn replies() -> Vec<NodeReply<'static>> {
+    let stat = Stat { kind: NodeType::File, bytes: 5, enumerable: true, class: StorageClass::Dram };
+    vec![
+        NodeReply::Failed(NodeError::new(NodeErrorKind::NotEmpty, "no")),
+        NodeReply::Elsewhere { dir: DIR, rest: 4 },
+        NodeReply::Stale { moves: 2 },
+        NodeReply::Done,
+        NodeReply::Length(300),
+        NodeReply::Bytes(Raw(b"v")),
+        NodeReply::Stat(Some(stat)),
+        NodeReply::Listed { entries: vec![("a", NodeType::KeyValue, 1), ("b", NodeType::Directory, 0)], last: false },
+        NodeReply::Extents { len: 140, skip: 3, blocks: vec![BLOCK], tail: Raw(b"0123456789") },
+        NodeReply::Block(BLOCK),
+        NodeReply::Blocks(vec![BLOCK]),
+        NodeReply::Dir(DIR),
+        NodeReply::Outcome(true),
+    ]
+}
+
+fn call(op: NodeOp<'_>) -> NodeCall<'_> {
+    NodeCall { from: DIR, moves: 5, path: "t/k", op }
+}
+
+/// Bytes of a call before its operation: the mark, `from`, `moves` and `path`.
+const BEFORE: &str = "6e 03 ac 02 05 03 74 2f 6b";
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_is_read_is_what_was_written() {
+    for op in ops() {
+        let call = call(op);
+        assert_eq!(NodeCall::decode(&call.encode()).unwrap().unwrap(), call);
+    }
+    for reply in replies() {
+        assert_eq!(NodeReply::decode(&reply.encode()).unwrap(), reply);
+    }
+}
+
+#[test]
+fn variants_keep_their_numbers() {
+    let before = BEFORE.split(' ').count();
+    let numbers: Vec<u8> = ops().into_iter().map(|op| call(op).encode()[before]).collect();
+    assert_eq!(numbers, (0..28).collect::<Vec<u8>>());
+    let numbers: Vec<u8> = replies().iter().map(|reply| reply.encode()[0]).collect();
+    assert_eq!(numbers, (0..13).collect::<Vec<u8>>());
+    assert!(NodeReply::decode(&[13]).is_err());
+}
+
+#[test]
+fn golden_bytes() {
+    let golden = |op, expected: &str| assert_eq!(hex(&call(op).encode()), format!("{BEFORE} {expected}"));
+    golden(NodeOp::Get, "00");
+    golden(NodeOp::Put { value: Raw(b"vw") }, "01 02 76 77");
+    golden(NodeOp::PutBlocks { blocks: vec![BLOCK] }, "02 01 02 09 82 01");
+    golden(NodeOp::Create { kind: NodeType::KeyValue, enumerable: true, class: None }, "03 01 01 00");
+    golden(NodeOp::List { after: None, limit: 1000 }, "05 00 e8 07");
+    golden(NodeOp::Rename { dir: DIR, name: "b", inside: false }, "0d 03 ac 02 01 62 00");
+    let golden = |reply: NodeReply<'_>, expected: &str| assert_eq!(hex(&reply.encode()), expected);
+    golden(NodeReply::Failed(NodeError::new(NodeErrorKind::DataLost, "no")), "00 07 02 6e 6f");
+    golden(NodeReply::Bytes(Raw(b"vw")), "05 02 76 77");
+    golden(NodeReply::Listed { entries: vec![("a", NodeType::Bag, 300)], last: true }, "07 01 01 61 04 ac 02 01");
+}
+
+#[test]
+fn no_other_request_begins_like_a_call() {
+    assert!(decode::<DataRequest>(&[NODE_MESSAGE, 0, 0, 0, 0]).is_err());
+    assert!(NodeCall::decode(&[0]).is_none() && NodeCall::decode(&[]).is_none());
+}
+
+#[test]
+fn messages_with_bytes_behind_them_or_cut_short_are_refused() {
+    let whole = call(NodeOp::Parent).encode();
+    for bytes in [[&whole[..], &[0]].concat(), whole[..whole.len() - 1].to_vec(), vec![NODE_MESSAGE]] {
+        assert_eq!(NodeCall::decode(&bytes).unwrap().unwrap_err().kind(), ErrorKind::Invalid);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_a_message_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200), number in 0u8..30) {
+        let bytes = [&[NODE_MESSAGE, 3, 3, 0, 1, b'k', number], &bytes[..]].concat();
+        if let Some(Ok(call)) = NodeCall::decode(&bytes) {
+            let again = call.encode();
+            prop_assert_eq!(NodeCall::decode(&again).unwrap().unwrap(), call);
+        }
+        if let Ok(reply) = NodeReply::decode(&bytes[6..]) {
+            let again = reply.encode();
+            prop_assert_eq!(NodeReply::decode(&again).unwrap(), reply);
+        }
+    }
+}
