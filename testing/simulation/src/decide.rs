@@ -1,6 +1,6 @@
 use forebay_placement::{
-    Holdings, InFlight, Plan, PlanSettings, Policy, Popularity, Replica, SegmentDemand, Snapshot, Usage, WorkerRoom, changes,
-    garbage, holder, measured_speed, plan,
+    Holdings, InFlight, Plan, PlanSettings, Policy, Popularity, SegmentDemand, Snapshot, Storage, Usage, WorkerRoom, changes,
+    collect, holder, measured_speed, plan,
 };
 use forebay_types::{RouteKey, SegmentId, WorkerId};
 
@@ -38,6 +38,8 @@ pub struct Leading {
     pub minimum: u32,
     /// Whether a new segment starts with the popularity of the previous newest one, and is planned for at once.
     pub fresh_popularity: bool,
+    /// Whether the windows of before count less where the newest one contradicts them.
+    pub follow_shifts: bool,
     /// Share of a worker's room from which garbage is collected; none: it isn't.
     pub garbage_from: Option<f64>,
     /// Whether replicas stay as long as a client's table may name them.
@@ -54,6 +56,7 @@ impl Leading {
             plan: PlanSettings::of(policy),
             minimum: 1,
             fresh_popularity: own,
+            follow_shifts: own,
             garbage_from: Some(0.8),
             make_before_break: true,
             measured_speed: own,
@@ -124,8 +127,9 @@ impl Planner {
     pub(crate) fn fresh(&mut self, state: &State<'_>, segment: u32) -> Steps {
         let mut steps = Steps::default();
         if self.leading.fresh_popularity && segment > 0 {
-            self.popularity.start_like(name(segment), name(segment - 1));
-            steps = self.decide(state);
+            if self.popularity.start_like(name(segment), name(segment - 1)) {
+                steps = self.decide(state);
+            }
         }
         let home = (segment, self.home(segment));
         if !steps.load.contains(&home) {
@@ -141,6 +145,9 @@ impl Planner {
         for (segment, count) in (0..).zip(state.counts).filter(|(_, count)| **count > 0) {
             let usage = Usage { accesses: *count as f64, ..Usage::default() };
             self.popularity.add(self.window, name(segment), usage);
+        }
+        if self.leading.follow_shifts {
+            self.popularity.follow();
         }
         if self.leading.measured_speed {
             self.measure(state.workers);
@@ -160,15 +167,19 @@ impl Planner {
         let named = self.names(state.now);
         let snapshot = Snapshot { segments: &demands, workers: &self.rooms, held: &held };
         let plan = plan(&snapshot, &self.leading.plan);
-        let changes = changes(&snapshot, &plan, &InFlight { loading: &loading, named: &named });
-        let mut steps = Steps {
-            planned: plan.replicas,
-            delete: changes.delete,
-            load: changes.load.iter().map(|load| (load.segment, load.worker)).collect(),
-            collect: Vec::new(),
+        let flight = InFlight { loading: &loading, named: &named };
+        let changes = changes(&snapshot, &plan, &flight);
+        let collect = match (self.leading.garbage_from, state.cluster.room) {
+            (Some(from), Some(room)) => {
+                let storage = state.workers.iter().map(|worker| Storage { limit: room as u64, used: worker.replicas as u64 });
+                let garbage = collect(&snapshot, &plan, &changes, &flight, &storage.collect::<Vec<_>>(), from);
+                [garbage.spare, garbage.in_the_way].concat()
+            }
+            _ => Vec::new(),
         };
+        let load = changes.load.iter().map(|load| (load.segment, load.worker)).collect();
+        let steps = Steps { planned: plan.replicas, delete: changes.delete, load, collect };
         self.plan = plan;
-        steps.collect = self.garbage(state, &demands, &steps);
         steps
     }
 
@@ -193,38 +204,6 @@ impl Planner {
         let over = self.tables.iter().skip(1).take_while(|(made, _)| made + self.poll <= now).count();
         self.tables.drain(..over);
         Holdings::from_pairs(self.segments, self.tables.iter().flat_map(|(_, named)| named.pairs()))
-    }
-
-    /// What to drop: spare replicas that aren't planned where a worker has passed its threshold, and a segment's last one
-    /// only where what is to be loaded finds no room otherwise.
-    fn garbage(&self, state: &State<'_>, demands: &[SegmentDemand], steps: &Steps) -> Vec<(u32, u32)> {
-        let (Some(from), Some(room)) = (self.leading.garbage_from, state.cluster.room) else { return Vec::new() };
-        let mut left: Vec<usize> = (0..state.known)
-            .map(|segment| state.workers.iter().filter(|worker| worker.has[segment] != Has::Nothing).count())
-            .collect();
-        steps.delete.iter().for_each(|(segment, _)| left[*segment as usize] -= 1);
-        let mut dropped = Vec::new();
-        for (at, worker) in (0..).zip(state.workers) {
-            let has = |segment: &u32| worker.has[*segment as usize] != Has::Nothing && !steps.delete.contains(&(*segment, at));
-            let replica = |segment: u32, stays: bool| {
-                let share = self.plan.holders(segment).iter().find(|share| share.worker == at).map_or(0, |share| share.count);
-                Replica { segment, bytes: 1, share, count: demands[segment as usize].count, stays }
-            };
-            let mine: Vec<u32> = (0..state.known as u32).filter(has).collect();
-            let spare = |segment: u32| left[segment as usize] > 1 && !self.plan.holds(segment, at);
-            let replicas: Vec<Replica> = mine.iter().map(|segment| replica(*segment, !spare(*segment))).collect();
-            let mut mine_dropped = garbage(&replicas, room as u64, from);
-            let coming = steps.load.iter().filter(|load| load.1 == at).count();
-            let replicas: Vec<Replica> = mine
-                .iter()
-                .filter(|segment| !mine_dropped.contains(segment))
-                .map(|segment| replica(*segment, self.plan.holds(*segment, at)))
-                .collect();
-            mine_dropped.extend(garbage(&replicas, room as u64, 1.0 - coming as f64 / room as f64));
-            mine_dropped.iter().for_each(|segment| left[*segment as usize] -= 1);
-            dropped.extend(mine_dropped.into_iter().map(|segment| (segment, at)));
-        }
-        dropped
     }
 
     /// The routing table: the plan's holders that hold, in their proportions; all that hold where none of them does.

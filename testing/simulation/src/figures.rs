@@ -55,7 +55,8 @@ impl Draw {
         let place = place("paper")?;
         let mut lines = Vec::new();
         for (title, prefix, suffix, steps) in [
-            ("getafix, 1 to 4 at least", "getafix", "", vec!["1", "2", "3", "4"]),
+            ("getafix, by budget", "getafix-budget", "", vec!["1", "1.5", "2", "3", "4"]),
+            ("..., nobody asked", "getafix-budget", "-answers", vec!["1", "1.5", "2", "3", "4"]),
             ("uniform, any replica", "uniform", "", vec!["1", "1.5", "2", "3", "4", "6", "8"]),
             ("uniform, jsq by answers", "uniform", "-jsq-answers", vec!["1", "1.5", "2", "3", "4", "6", "8"]),
             ("uniform, jsq, perfect", "uniform", "-jsq", vec!["1", "1.5", "2", "3", "4", "6", "8"]),
@@ -83,7 +84,7 @@ impl Draw {
 
     fn utilisation(&self) -> Result<Chart> {
         let mut lines = Vec::new();
-        for name in ["getafix", "getafix-2", "getafix-paper", "scarlett", "uniform-2", "uniform-2-jsq"] {
+        for name in ["getafix", "getafix-budget-2", "getafix-paper", "scarlett", "uniform-2", "uniform-2-jsq"] {
             let mut points = Vec::new();
             for percent in [30, 40, 50, 60, 70, 80, 90] {
                 let place = Scenario { utilisation: f64::from(percent) / 100.0, ..place("paper")? };

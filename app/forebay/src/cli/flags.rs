@@ -103,6 +103,15 @@ pub(crate) struct RoleFlags {
     #[arg(long, value_name = "SHARE", hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     slack: Option<String>,
+    /// Bytes that replicas may take, as a multiple of one replica of everything: what is left of it goes to replicas where
+    /// queues are longest [default: 1]
+    #[arg(long, value_name = "TIMES", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<String>,
+    /// Share of a worker's storage that replicas may take, and from which garbage is collected [default: 80%]
+    #[arg(long, value_name = "SHARE", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    storage_share: Option<String>,
     /// Period in which accesses are counted and after which replicas are planned [default: 60s]
     #[arg(long, value_name = "DURATION", hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]

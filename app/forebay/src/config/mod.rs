@@ -115,8 +115,19 @@ impl Config {
     /// How replicas follow popularity.
     pub(crate) fn placement(&self) -> PlacementSettings {
         let settings = &self.settings;
-        let (policy, slack) = (settings.placement.0, settings.slack.0);
-        PlacementSettings { policy, slack, window: settings.window.0, poll: settings.poll.0 }
+        PlacementSettings {
+            policy: settings.placement.0,
+            slack: settings.slack.0,
+            budget: settings.budget.0,
+            storage_share: settings.storage_share.0,
+            window: settings.window.0,
+            poll: settings.poll.0,
+        }
+    }
+
+    /// Share of a worker's storage from which it collects garbage.
+    pub(crate) fn storage_share(&self) -> f64 {
+        self.settings.storage_share.0
     }
 
     /// Share of the tiers that temporary nodes may take.

@@ -49,6 +49,34 @@ impl<'de> Deserialize<'de> for Percent {
     }
 }
 
+/// A multiple as text, as in `1.5`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times(pub(crate) f64);
+
+impl Serialize for Times {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Times {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// A file and a variable may have a number, a flag has a text.
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Number(f64),
+            Text(String),
+        }
+        let (number, text) = match Written::deserialize(deserializer)? {
+            Written::Number(number) => (Some(number), number.to_string()),
+            Written::Text(text) => (text.parse().ok(), text),
+        };
+        let number = number.filter(|number| (1.0..=1e6).contains(number));
+        number.map(Self).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no multiple from 1: write it as in 1.5")))
+    }
+}
+
 /// How replicas are planned, or `off`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placing(pub(crate) Option<Policy>);
@@ -111,6 +139,8 @@ pub(crate) struct Settings {
     pub(crate) lease: Period,
     pub(crate) placement: Placing,
     pub(crate) slack: Percent,
+    pub(crate) budget: Times,
+    pub(crate) storage_share: Percent,
     pub(crate) window: Period,
     pub(crate) poll: Period,
     pub(crate) serve_bandwidth: Option<BitRate>,
@@ -141,6 +171,8 @@ pub(crate) struct Defaults {
     lease: Period,
     placement: Placing,
     slack: Percent,
+    budget: Times,
+    storage_share: Percent,
     window: Period,
     poll: Period,
     temporary_share: Percent,
@@ -163,6 +195,8 @@ impl Default for Defaults {
             lease: Period(Duration::from_secs(5)),
             placement: Placing(Some(Policy::default())),
             slack: Percent(0.05),
+            budget: Times(1.0),
+            storage_share: Percent(0.8),
             window: Period(Duration::from_secs(60)),
             poll: Period(Duration::from_secs(20)),
             temporary_share: Percent(0.5),
@@ -199,6 +233,8 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ("lease", "how long a worker counts as live without a sign of life"),
     ("placement", "how replicas follow popularity: getafix, getafix-paper, another policy of `forebay plan`, or off"),
     ("slack", "share of a worker's part of the accesses that a plan may go beyond it"),
+    ("budget", "bytes of replicas as a multiple of one replica of everything: what is left of it goes where queues are longest"),
+    ("storage-share", "share of a worker's storage that replicas may take, and from which garbage is collected"),
     ("window", "period in which accesses are counted and after which replicas are planned"),
     ("poll", "how often clients ask for workers, mounts and routes"),
     ("serve-bandwidth", "what a worker sends to readers and other workers at most, as in 100MB/s"),

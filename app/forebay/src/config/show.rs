@@ -71,6 +71,8 @@ impl Config {
             "lease" => Some(forebay_types::format_duration(settings.lease.0)),
             "placement" => Some(settings.placement.to_string()),
             "slack" => Some(settings.slack.to_string()),
+            "budget" => Some(settings.budget.0.to_string()),
+            "storage-share" => Some(settings.storage_share.to_string()),
             "window" => Some(forebay_types::format_duration(settings.window.0)),
             "poll" => Some(forebay_types::format_duration(settings.poll.0)),
             "serve-bandwidth" => settings.serve_bandwidth.map(|rate| rate.to_string()),

@@ -63,6 +63,7 @@ impl Stage {
                 disk_bytes: room,
                 serve_bytes_per_sec: None,
                 temporary_share: 0.0,
+                storage_share: PlacementSettings::default().storage_share,
             }),
             gateway: None,
             coordinator_at: String::new(),

@@ -157,5 +157,6 @@ pub(crate) fn worker_part(config: &Config) -> Outcome<WorkerPart> {
         disk_bytes: config.disk_bytes(),
         serve_bytes_per_sec: config.serve_bytes_per_sec(),
         temporary_share: config.temporary_share(),
+        storage_share: config.storage_share(),
     })
 }

@@ -54,6 +54,8 @@ pub(crate) struct WorkerPart {
     pub(crate) serve_bytes_per_sec: Option<u64>,
     /// Share of its tiers that temporary nodes may take.
     pub(crate) temporary_share: f64,
+    /// Share of its storage from which it collects garbage.
+    pub(crate) storage_share: f64,
 }
 
 /// The roles that run in this process.
@@ -128,6 +130,7 @@ impl Running {
                     advertise: part.advertise,
                     serve_bytes_per_sec: part.serve_bytes_per_sec,
                     temporary_share: part.temporary_share,
+                    storage_share: part.storage_share,
                 };
                 Some(Arc::new(Worker::start(settings).await?))
             }

@@ -73,6 +73,7 @@ fn settings(config: &Config) -> RunSettings {
             disk_bytes: config.disk_bytes(),
             serve_bytes_per_sec: None,
             temporary_share: 0.0,
+            storage_share: config.storage_share(),
         }),
         gateway: None,
         coordinator_at: String::new(),

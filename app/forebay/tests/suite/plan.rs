@@ -89,6 +89,57 @@ fn what_is_held_stays() {
 }
 
 #[test]
+fn unequal_workers_take_what_they_can() {
+    let home = home(r#"{"a": 40, "b": 30, "c": 20, "d": 10}"#);
+    let workers = r#"[{"speed": 3, "domain": "one", "bytes": "1GiB"}, {"speed": 1, "domain": "one"}, {"domain": "two"}]"#;
+    std::fs::write(home.path().join("workers.json"), workers).unwrap();
+    let file = &["--workers-file", "workers.json"];
+    let by_speed = answer(home.path(), file);
+    assert_eq!(by_speed["capacities"], json!([63, 21, 21]), "3 : 1 : 1 of 100, and 5 %");
+    let load =
+        |worker: &str| by_speed["assignment"][worker].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
+    assert!(load("0") > 50 && load("1") <= 21 && load("2") <= 21, "{by_speed}");
+    assert_eq!(by_speed["unsatisfied"], json!({}));
+    // Two copies in different domains; a third has nowhere to go, and that is said.
+    let apart = answer(home.path(), &[&file[..], &["--minimum", "2"]].concat());
+    for (segment, routes) in apart["routing"].as_object().unwrap() {
+        assert!(routes.as_object().unwrap().contains_key("2"), "{segment} is in one domain only: {apart}");
+    }
+    let three = answer(home.path(), &[&file[..], &["--minimum", "3"]].concat());
+    assert_eq!(three["unsatisfied"]["a"]["replicas"], 1);
+    assert!(three["unsatisfied"]["a"]["why"].as_str().unwrap().contains("domains"));
+    // What a worker has for bytes is a hard limit.
+    std::fs::write(home.path().join("workers.json"), r#"[{"bytes": "160MiB"}, {"bytes": "64MiB"}]"#).unwrap();
+    let small = answer(home.path(), file);
+    assert!(small["assignment"]["0"].as_object().unwrap().len() <= 2 && small["assignment"]["1"].as_object().unwrap().len() <= 1);
+    assert!(!small["unsatisfied"].as_object().unwrap().is_empty(), "{small}");
+    let share = answer(home.path(), &[&file[..], &["--storage-share", "0.8"]].concat());
+    assert_eq!(share["assignment"]["1"], json!({}), "80 % of 64 MiB is too little for one");
+    for (workers, words) in [
+        ("[]", &["0 workers"][..]),
+        (r#"[{"speed": -1}]"#, &["worker 0", "-1"]),
+        (r#"[{"sped": 1}]"#, &["sped", "speed"]),
+        (r#"{"0": 1}"#, &["workers.json", "domain"]),
+    ] {
+        std::fs::write(home.path().join("workers.json"), workers).unwrap();
+        replicas(home.path(), file).fails(1, words);
+    }
+    replicas(home.path(), &["--workers-file", "workers.json", "--workers", "2"]).fails(2, &["--workers"]);
+}
+
+#[test]
+fn a_budget_is_spent_where_queues_are_longest() {
+    let counts: serde_json::Map<String, Value> = (1..=40).map(|n| (format!("s{n}"), json!(4000 / n))).collect();
+    let home = home(&Value::Object(counts).to_string());
+    let replicas_of = |answer: &Value, segment: &str| answer["routing"][segment].as_object().unwrap().len();
+    let one = answer(home.path(), &["--workers", "8"]);
+    let two = answer(home.path(), &["--workers", "8", "--budget", "1.5"]);
+    assert!(one["replicas"].as_u64().unwrap() < 45 && (55..=60).contains(&two["replicas"].as_u64().unwrap()), "{two}");
+    assert!(replicas_of(&two, "s1") >= 2 && replicas_of(&two, "s40") == 1);
+    replicas(home.path(), &["--workers", "8", "--budget", "0.5"]).fails(2, &["budget", "0.5"]);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_plan() {
     let counts: serde_json::Map<String, Value> = (0..60).map(|n| (format!("s{n}"), json!(n * n % 97 + 1))).collect();
     let home = home(&Value::Object(counts).to_string());

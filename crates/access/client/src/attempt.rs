@@ -43,13 +43,18 @@ impl Core {
         self.in_order(&known, order, ask).await
     }
 
-    /// Asks the holders of a route for bytes until one gives an answer that stands.
-    pub(crate) async fn at_holders<T, Fut>(&self, route: RouteKey, ask: impl FnMut(Link) -> Fut) -> Result<T, NoAnswer>
+    /// Asks the holders of a route for so many bytes until one gives an answer that stands.
+    pub(crate) async fn at_holders<T, Fut>(
+        &self,
+        route: RouteKey,
+        bytes: u64,
+        ask: impl FnMut(Link) -> Fut,
+    ) -> Result<T, NoAnswer>
     where
         Fut: Future<Output = Result<T, Failure>>,
     {
         let known = self.view.known_arc();
-        let order = self.holders(route, &known);
+        let order = self.holders(route, &known, bytes).await;
         self.in_order(&known, order, ask).await
     }
 

@@ -51,6 +51,21 @@ impl Queues {
         }
     }
 
+    /// A worker was asked how it stands, and has told.
+    pub(crate) fn told(&self, worker: WorkerId, hint: Hint) {
+        let now = self.now_us();
+        let mut views = self.views.lock();
+        if views.len() < WORKERS_MAX {
+            views.entry(worker).or_default().1.told(now, hint.queue);
+        }
+    }
+
+    /// Whether a worker was heard of within so many microseconds.
+    pub(crate) fn is_fresh(&self, worker: WorkerId, within_us: u64) -> bool {
+        let now = self.now_us();
+        self.views.lock().get(&worker).is_some_and(|(_, view)| view.is_fresh(now, within_us))
+    }
+
     /// What is to be expected of some workers' queues.
     pub(crate) fn of(&self, workers: impl Iterator<Item = WorkerId>) -> Vec<Option<u32>> {
         let now = self.now_us();

@@ -72,15 +72,16 @@ impl Core {
         path: &ForebayPath,
         range: RangeSpec,
     ) -> Result<(ObjectInfo, Range<u64>, Bytes)> {
-        let start = match range {
-            RangeSpec::Bounded { start, .. } | RangeSpec::From { start } => start,
-            RangeSpec::Suffix { .. } => 0,
+        let (start, bytes) = match range {
+            RangeSpec::Bounded { start, len } => (start, len),
+            RangeSpec::From { start } => (start, SEGMENT_BYTES),
+            RangeSpec::Suffix { len } => (0, len),
         };
         let index = u32::try_from(start / SEGMENT_BYTES)
             .map_err(|_| Error::invalid(format!("{path}: no object reaches byte {start}")))?;
         let route = RouteKey::of(mount.id, path.key(), index);
         let ask = |link| self.ask_latest(link, operation, mount, path, range);
-        match self.at_holders(route, ask).await {
+        match self.at_holders(route, bytes, ask).await {
             Ok((info, first, given, link)) => {
                 let in_segment = in_segment(&first);
                 Ok((info, first, self.taken(given, &link, in_segment)))

@@ -37,6 +37,11 @@ pub struct PlacementSettings {
     pub policy: Option<Policy>,
     /// Share of capacity beyond the average that a plan may use.
     pub slack: f64,
+    /// Bytes that replicas may take, as a multiple of what one replica of everything that is read takes, 1 or more: what is left of
+    /// it is used for replicas that shorten queues.
+    pub budget: f64,
+    /// Share of a worker's storage that replicas may take, and from which garbage is collected.
+    pub storage_share: f64,
     /// A counting period, after which a plan is made; 100 ms at least.
     pub window: Duration,
     /// How often clients ask for view and routing table; 50 ms at least.
@@ -48,6 +53,8 @@ impl Default for PlacementSettings {
         Self {
             policy: Some(Policy::default()),
             slack: PlanSettings::default().slack,
+            budget: PlanSettings::default().budget,
+            storage_share: 0.8,
             window: Duration::from_secs(60),
             poll: Duration::from_secs(20),
         }
@@ -65,6 +72,10 @@ impl PlacementSettings {
                 "a window of {window:?} or a poll of {poll:?} is too short: 100ms and 50ms are the least"
             )));
         }
+        if !(0.05..=1.0).contains(&self.storage_share) {
+            let share = self.storage_share;
+            return Err(Error::invalid(format!("a storage share of {share} is none: use a share from 0.05 to 1, as in 0.8")));
+        }
         self.plan(0, 0).validate()
     }
 
@@ -73,6 +84,6 @@ impl PlacementSettings {
     pub(crate) fn plan(&self, workers: usize, seed: u64) -> PlanSettings {
         let all = PlanSettings::of(self.policy.unwrap_or_default());
         let iterations = u32::try_from(workers * 50).unwrap_or(u32::MAX).clamp(500, all.iterations.max(500));
-        PlanSettings { slack: self.slack, seed, iterations, ..all }
+        PlanSettings { slack: self.slack, budget: self.budget, seed, iterations, ..all }
     }
 }

@@ -7,8 +7,6 @@ use parking_lot::Mutex;
 
 use crate::serving::Serving;
 
-/// Share of the worker's storage beyond which replicas that nobody is sent to are dropped (Getafix, section 4.4).
-const PRESSURE: f64 = 0.8;
 /// How long a look that changed nothing is not repeated: nothing new is known before the next window.
 const PAUSE: Duration = Duration::from_secs(5);
 
@@ -18,12 +16,12 @@ pub(crate) struct Garbage(Mutex<Option<Instant>>);
 
 impl Serving {
     /// Drops segments that reads are not routed to here any more, the least popular first, until the storage is at
-    /// [`PRESSURE`] or below. What reads are routed to is only evicted block by block, for what needs the room: another
+    /// the settings' share or below. What reads are routed to is only evicted block by block, for what needs the room: another
     /// copy of it may not exist. Kept segments stay, pinned pages until their pins end.
     pub(crate) fn collect_garbage(&self) {
         let usage = self.store.usage();
         let tier = if usage.disk.capacity_bytes > 0 { &usage.disk } else { &usage.dram };
-        if tier.used_bytes as f64 <= tier.capacity_bytes as f64 * PRESSURE {
+        if tier.used_bytes as f64 <= tier.capacity_bytes as f64 * self.storage_share {
             return;
         }
         if self.garbage.0.lock().is_some_and(|at| at.elapsed() < PAUSE) {
@@ -50,7 +48,7 @@ impl Serving {
         let spare: u64 = replicas.iter().map(|replica| replica.bytes).sum();
         let rest = tier.used_bytes.saturating_sub(spare);
         replicas.push(Replica { segment: u32::MAX, bytes: rest, share: 0, count: 0, stays: true });
-        let dropped = garbage(&replicas, tier.capacity_bytes, PRESSURE);
+        let dropped = garbage(&replicas, tier.capacity_bytes, self.storage_share);
         let bytes: u64 = dropped.iter().map(|number| self.store.free(segments[*number as usize])).sum();
         if dropped.is_empty() {
             *self.garbage.0.lock() = Some(Instant::now());

@@ -31,6 +31,7 @@ mod listings;
 mod membership;
 mod metrics;
 mod mounts;
+mod news;
 mod nodes;
 mod object;
 mod obtain;

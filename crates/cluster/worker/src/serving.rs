@@ -56,6 +56,8 @@ pub(crate) struct Serving {
     pub(crate) routes: ArcSwap<RouteTable>,
     pub(crate) fresh: Fresh,
     pub(crate) garbage: Garbage,
+    /// Share of the storage from which garbage is collected.
+    pub(crate) storage_share: f64,
     pub(crate) pace: Pace,
     pub(crate) busy: Busy,
     /// Reads under way.
@@ -95,6 +97,7 @@ impl Serving {
             routes: ArcSwap::default(),
             fresh: Fresh::default(),
             garbage: Garbage::default(),
+            storage_share: settings.storage_share,
             pace: Pace::new(settings.serve_bytes_per_sec),
             busy: Busy::default(),
             queue: AtomicU32::new(0),

@@ -163,6 +163,10 @@ impl WorkerSession {
                 serving.pace.send(payload.iter().map(|bytes| bytes.len() as u64).sum()).await;
                 Response { meta: encode(&DataReply::Copied { runs }), payload, descriptor: None }
             }
+            DataRequest::Queue => {
+                let (queue, routes) = (serving.queue.load(Relaxed), serving.routes.load().version());
+                reply(DataReply::Queue(Hint { queue, routes }))
+            }
             DataRequest::Report => reply(DataReply::Report(Box::new(serving.report()))),
         })
     }

@@ -25,6 +25,8 @@ pub struct WorkerSettings {
     pub serve_bytes_per_sec: Option<u64>,
     /// Share of the tiers that temporary nodes may take, 0 to 1; the cache gives way to them within it.
     pub temporary_share: f64,
+    /// Share of its storage beyond which it drops segments that no reads are routed to (Getafix, section 4.4).
+    pub storage_share: f64,
 }
 
 impl WorkerSettings {
@@ -39,6 +41,7 @@ impl WorkerSettings {
             advertise: None,
             serve_bytes_per_sec: None,
             temporary_share: 0.5,
+            storage_share: 0.8,
         }
     }
 }

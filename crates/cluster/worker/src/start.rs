@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::identity::{host_id, host_name, worker_id};
 use crate::membership::{Membership, ask};
+use crate::news::follow_news;
 use crate::nodes;
 use crate::serving::Serving;
 use crate::session::WorkerService;
@@ -35,12 +36,14 @@ struct Running {
     servers: Vec<Server>,
     beats: JoinHandle<()>,
     sweep: JoinHandle<()>,
+    news: JoinHandle<()>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.beats.abort();
         self.sweep.abort();
+        self.news.abort();
     }
 }
 
@@ -88,8 +91,10 @@ impl Worker {
         let servers = listeners.into_iter().map(serve).collect::<Result<_>>()?;
         let beats = tokio::spawn(membership.keep(tuning.clone()));
         let sweep = tokio::spawn(nodes::sweep(Arc::clone(&serving)));
+        let news = tokio::spawn(follow_news(Arc::clone(&serving), coordinator.clone(), security.clone()));
         tracing::info!(worker = %id, %address, "worker serves");
-        Ok(Self { serving, address, coordinator, security, running: Mutex::new(Some(Running { servers, beats, sweep })) })
+        let running = Mutex::new(Some(Running { servers, beats, sweep, news }));
+        Ok(Self { serving, address, coordinator, security, running })
     }
 
     /// Where the data plane listens.
@@ -111,6 +116,7 @@ impl Worker {
     /// coordinator. Nothing happens the second time.
     pub async fn shutdown(&self) {
         let Some(mut running) = self.running.lock().take() else { return };
+        running.news.abort();
         running.beats.abort();
         running.sweep.abort();
         // Ended by the line above, which is no error.

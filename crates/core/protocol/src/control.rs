@@ -84,6 +84,9 @@ pub enum ControlRequest {
         /// Segments at most; 1 to 10,000.
         limit: u32,
     },
+    /// A worker waits for a reason to send its next heartbeat before its time: [`ControlReply::Done`] as soon as a window has
+    /// closed, it has new orders or the view has changed; [`ControlReply::Unchanged`] when nothing did for 3 s.
+    News(WorkerId),
 }
 
 /// A worker as it introduces itself.
@@ -250,7 +253,7 @@ pub enum ControlReply {
     },
     /// To `Register` and `View`.
     View(ClusterView),
-    /// To `View` when nothing has changed.
+    /// To `View` and `News` when nothing has changed.
     Unchanged,
     /// To `Heartbeat`.
     Beat {

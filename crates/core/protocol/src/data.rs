@@ -182,6 +182,8 @@ pub enum DataRequest {
         /// Pages from there on; 1 to 16,384.
         pages: u32,
     },
+    /// How the worker stands, at once, for a reader who has a choice: [`DataReply::Queue`].
+    Queue,
 }
 
 /// What is said to a worker without waiting for an answer.
@@ -394,6 +396,8 @@ pub enum DataReply {
         /// What is held of the pages that were asked for.
         runs: Vec<(u32, u32)>,
     },
+    /// To `Queue`; reads under way, all of them.
+    Queue(Hint),
 }
 
 impl DataReply {

@@ -6,7 +6,7 @@ use crate::cluster::concurrency::{Concurrent, InFlight};
 use crate::cluster::events::{Event, Events};
 use crate::cluster::routing::{Client, Table};
 use crate::cluster::worker::{Has, Worker};
-use crate::cluster::{ClusterSettings, Fact, Observer, Routing};
+use crate::cluster::{ClusterSettings, Fact, Knowledge, Observer, Routing};
 use crate::decide::{Planner, State, Steps};
 use crate::metrics::{Measures, Outcome};
 use crate::random::Random;
@@ -101,7 +101,12 @@ impl<'a, O: Observer> Engine<'a, O> {
             events.push(first, Event::Poll { client: client as u32, periodic: true });
         }
         let table = Rc::new(Table { version: 0, routes: vec![Vec::new(); total] });
-        let client = || Client { table: table.clone(), polled_at: 0, queues: vec![QueueView::default(); cluster.workers] };
+        let client = || Client {
+            table: table.clone(),
+            polled_at: 0,
+            queues: vec![QueueView::default(); cluster.workers],
+            on_the_way: vec![0; cluster.workers],
+        };
         let mut engine = Self {
             cluster,
             routing: what.routing,
@@ -165,7 +170,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.ending = true;
         while let Some((at, event)) = self.events.pop() {
             self.now = self.now.max(at);
-            if matches!(event, Event::Access { .. } | Event::Loaded { .. }) {
+            if matches!(event, Event::Access { .. } | Event::Asked { .. } | Event::Loaded { .. }) {
                 self.event(event);
             }
         }
@@ -175,6 +180,11 @@ impl<'a, O: Observer> Engine<'a, O> {
         match event {
             Event::Loaded { worker, segment } => self.loaded(worker, segment),
             Event::Access { query, segment, worker, tries } => self.access(query, segment, worker, tries),
+            Event::Asked { query, segment, worker } => {
+                let client = self.pending[query as usize].client;
+                self.clients[client as usize].on_the_way[worker as usize] -= 1;
+                self.access(query, segment, worker, 0);
+            }
             Event::Poll { client, periodic } => {
                 self.poll(client);
                 if periodic {
@@ -205,8 +215,19 @@ impl<'a, O: Observer> Engine<'a, O> {
         for segment in query.segments {
             self.counts[segment as usize] += 1;
             let worker = self.choose(client, segment);
-            self.access(slot, segment, worker, 0);
+            if self.asks(client, segment) {
+                self.clients[client as usize].on_the_way[worker as usize] += 1;
+                let at = self.now + self.cluster.round_trip;
+                self.events.push(at, Event::Asked { query: slot, segment, worker });
+            } else {
+                self.access(slot, segment, worker, 0);
+            }
         }
+    }
+
+    /// Whether a client asks workers for their queues before it goes to one of them.
+    fn asks(&self, client: u32, segment: u32) -> bool {
+        self.routing.knowledge == Knowledge::Asked && self.clients[client as usize].table.routes[segment as usize].len() > 1
     }
 
     /// The worker that a client asks for a segment.

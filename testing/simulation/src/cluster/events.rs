@@ -10,6 +10,8 @@ pub(crate) enum Event {
     Loaded { worker: u32, segment: u32 },
     /// An access that had to wait, or was sent away, comes to a worker.
     Access { query: u32, segment: u32, worker: u32, tries: u32 },
+    /// An access comes to the worker that its client has chosen by asking.
+    Asked { query: u32, segment: u32, worker: u32 },
     /// A client asks for the routing table.
     Poll { client: u32, periodic: bool },
     /// A new segment comes into being.

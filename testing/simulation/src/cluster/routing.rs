@@ -20,13 +20,18 @@ pub struct Routing {
 pub enum Knowledge {
     /// What answers carried, and its own requests that aren't answered.
     Answers,
+    /// The same, and where there is a choice the workers are asked first, which takes a round trip. The answer is true when
+    /// it is given; what other clients send meanwhile it doesn't tell.
+    Asked,
     /// All queues as they are at the moment. No client can have that: it is the most that a baseline could do.
     Perfect,
 }
 
 impl Routing {
-    /// Forebay's own.
-    pub const CLIENT: Self = Self { pick: Pick::TwoChoices, knowledge: Knowledge::Answers };
+    /// Forebay's own, for reads that take long enough to be worth a question.
+    pub const CLIENT: Self = Self { pick: Pick::TwoChoices, knowledge: Knowledge::Asked };
+    /// Forebay's own for short reads: nobody is asked.
+    pub const UNASKED: Self = Self { pick: Pick::TwoChoices, knowledge: Knowledge::Answers };
     /// The paper's table (section 3.3).
     pub const TABLE: Self = Self { pick: Pick::Table, knowledge: Knowledge::Answers };
     /// What Druid does.
@@ -49,6 +54,8 @@ pub(crate) struct Client {
     pub(crate) table: Rc<Table>,
     pub(crate) polled_at: Micros,
     pub(crate) queues: Vec<QueueView>,
+    /// Accesses that have left for a worker and aren't there yet.
+    pub(crate) on_the_way: Vec<u32>,
 }
 
 impl<O: Observer> Engine<'_, O> {
@@ -83,6 +90,10 @@ impl<O: Observer> Engine<'_, O> {
                 // In the time of an access, so that a slow worker's queue counts for what it is.
                 let waiting = self.workers[worker as usize].free_at.saturating_sub(self.now);
                 Some(waiting.div_ceil(100) as u32)
+            }
+            Knowledge::Asked => {
+                let there = self.workers[worker as usize].queue.len() as u32;
+                Some(100 * (there + self.clients[client as usize].on_the_way[worker as usize]))
             }
             Knowledge::Answers => self.clients[client as usize].queues[worker as usize].expected(self.now),
         }

@@ -5,7 +5,7 @@ use crate::workload::Micros;
 const SECOND: Micros = 1_000_000;
 
 /// The scenarios that have names, and what each is.
-pub const NAMES: [(&str, &str); 15] = [
+pub const NAMES: [(&str, &str); 17] = [
     ("paper", "15 workers, 100 segments, utilisation 0.7, Zipf 0.99: what most figures are of"),
     ("light", "the same at utilisation 0.4"),
     ("busy", "the same at utilisation 0.8"),
@@ -21,6 +21,8 @@ pub const NAMES: [(&str, &str); 15] = [
     ("unequal", "5 of 15 workers at half the speed, utilisation 0.6"),
     ("straggler", "one worker at a fifth of its speed for two minutes of every ten"),
     ("room", "3 workers with room for 26 segments each, 60 segments and 20 that come"),
+    ("crowd", "the same with 40 that come: the oldest must go"),
+    ("shift", "few segments, and what is read most changes half way: the oldest are the newest from then on"),
 ];
 
 /// The scenario of that name.
@@ -41,7 +43,8 @@ pub fn named(name: &str) -> Option<Scenario> {
         "fresh" => paper(),
         "unequal" => Scenario::new(15, 100, 0.6, 0.99),
         "straggler" => paper(),
-        "room" => Scenario::new(3, 60, 0.6, 0.99),
+        "room" | "crowd" => Scenario::new(3, 60, 0.6, 0.99),
+        "shift" => Scenario::new(15, 12, 0.7, 0.99),
         _ => return None,
     };
     let window = scenario.cluster.window;
@@ -54,9 +57,14 @@ pub fn named(name: &str) -> Option<Scenario> {
             let slow = |at: u64| Straggler { worker: 3, from: at * 10 * window, until: (at * 10 + 2) * window, factor: 0.2 };
             scenario.cluster.stragglers = (1..4).map(slow).collect();
         }
-        ("room", Workload::Synthetic(load)) => {
+        ("room" | "crowd", Workload::Synthetic(load)) => {
             scenario.cluster.room = Some(26);
-            (load.fresh_every, load.fresh_most) = (Some(window + 13 * SECOND), 20);
+            let (every, most) = if name == "room" { (window + 13 * SECOND, 20) } else { (window / 2 + 7 * SECOND, 40) };
+            (load.fresh_every, load.fresh_most) = (Some(every), most);
+        }
+        ("shift", Workload::Synthetic(load)) => {
+            // Not at the end of a window, as it happens.
+            load.turned_at = Some(24 * window + 30 * SECOND);
         }
         _ => {}
     }

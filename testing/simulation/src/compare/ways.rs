@@ -8,9 +8,12 @@ use crate::metrics::Outcome;
 use crate::scenario::{Scenario, Way};
 
 /// The ways that have names, and what each is. A scenario is compared in this order.
-pub const WAYS: [(&str, &str); 11] = [
-    ("getafix", "the default: sticky plan with slack, spread, two choices by what answers tell of queues"),
+pub const WAYS: [(&str, &str); 14] = [
+    ("getafix", "the default: sticky plan with slack, spread, and of two workers the one that says that its queue is shorter"),
+    ("getafix-budget-2", "the same with the storage of two replicas of each segment, where it shortens queues most"),
     ("getafix-2", "the same with two replicas of each segment at least"),
+    ("getafix-2-answers", "the same by what answers tell of queues: nobody is asked, as for short reads"),
+    ("getafix-halving", "the default with popularity aged as the paper has it, however much what is read has changed"),
     ("getafix-without-garbage", "the default without garbage collection, which only matters where room is scarce"),
     ("getafix-paper", "the paper's plan, its routing table"),
     ("getafix-paper-without-garbage", "the same without garbage collection"),
@@ -22,14 +25,18 @@ pub const WAYS: [(&str, &str); 11] = [
     ("uniform-2-jsq-answers", "the same by what answers tell"),
 ];
 
-/// A way by its name: one of [`WAYS`], `getafix-N` with N replicas of each segment at least, or `uniform-N` with N. `uniform-equal` depends on a run of
-/// `getafix`, and is what [`compare`] makes of it.
+/// A way by its name: one of [`WAYS`], `getafix-budget-N` and `getafix-N` with N, or `uniform-N` with N. `uniform-equal`
+/// depends on a run of `getafix`, and is what [`compare`] makes of it.
 pub fn way(name: &str) -> Result<Way> {
     let by = |policy: Policy, routing: Routing| Way { leading: Leading::by(policy), routing };
     let scarlett = |concurrency| by(Policy::Scarlett { concurrency, delta: 1, budget: None }, Routing::RANDOM);
     let answers = Routing { knowledge: Knowledge::Answers, ..Routing::SHORTEST };
     Ok(match name {
         "getafix" => by(Policy::Getafix, Routing::CLIENT),
+        "getafix-halving" => {
+            let way = by(Policy::Getafix, Routing::CLIENT);
+            Way { leading: Leading { follow_shifts: false, ..way.leading }, ..way }
+        }
         "getafix-without-garbage" => without_garbage(by(Policy::Getafix, Routing::CLIENT)),
         "getafix-paper-without-garbage" => without_garbage(by(Policy::GetafixPaper, Routing::TABLE)),
         "getafix-paper" => by(Policy::GetafixPaper, Routing::TABLE),
@@ -37,9 +44,20 @@ pub fn way(name: &str) -> Result<Way> {
         "scarlett" => scarlett(Concurrency::Peak),
         "scarlett-mean" => scarlett(Concurrency::Mean),
         _ => {
-            if let Some(minimum) = name.strip_prefix("getafix-").and_then(|n| n.parse().ok()) {
-                let way = by(Policy::Getafix, Routing::CLIENT);
-                return Ok(Way { leading: Leading { minimum, ..way.leading }, ..way });
+            if let Some(rest) = name.strip_prefix("getafix-") {
+                let (rest, routing) = match rest.rsplit_once('-') {
+                    Some((rest, "answers")) => (rest, Routing::UNASKED),
+                    _ => (rest, Routing::CLIENT),
+                };
+                let mut way = by(Policy::Getafix, routing);
+                if let Some(budget) = rest.strip_prefix("budget-").and_then(|n| n.parse().ok()) {
+                    way.leading.plan.budget = budget;
+                    return Ok(way);
+                }
+                if let Ok(minimum) = rest.parse() {
+                    way.leading.minimum = minimum;
+                    return Ok(way);
+                }
             }
             let (number, routing) = match name.strip_prefix("uniform-").unwrap_or_default() {
                 number if number.ends_with("-jsq") => (number.trim_end_matches("-jsq"), Routing::SHORTEST),
@@ -48,7 +66,10 @@ pub fn way(name: &str) -> Result<Way> {
             };
             let Some(replicas) = number.parse().ok().filter(|n| (1.0..1e4).contains(n)) else {
                 let names: Vec<&str> = WAYS.iter().map(|(name, _)| *name).collect();
-                let message = format!("{name:?} is no way: use getafix-N or uniform-N with N replicas, or {}", names.join(", "));
+                let message = format!(
+                    "{name:?} is no way: use getafix-budget-N, getafix-N or uniform-N with N replicas, or {}",
+                    names.join(", ")
+                );
                 return Err(Error::invalid(message));
             };
             by(Policy::Uniform { replicas }, routing)

@@ -18,12 +18,14 @@ pub struct Synthetic {
     pub fresh_every: Option<Micros>,
     /// How many come at most.
     pub fresh_most: usize,
+    /// From then on the oldest segments are read as the newest were; never without.
+    pub turned_at: Option<Micros>,
 }
 
 impl Synthetic {
     /// `segments` with exponent `theta`, and none to come.
     pub fn new(segments: usize, theta: f64) -> Self {
-        Self { segments, theta, length_theta: 1.0, fresh_every: None, fresh_most: 0 }
+        Self { segments, theta, length_theta: 1.0, fresh_every: None, fresh_most: 0, turned_at: None }
     }
 
     /// Accesses of a query, on average, with the segments of the start.
@@ -62,7 +64,9 @@ impl Synthetic {
             let age = starts.sample(&mut contents);
             let length = 1 + lengths.sample(&mut contents);
             let newest = count - 1 - age;
-            let segments = (newest.saturating_sub(length - 1)..=newest).map(|segment| segment as u32).collect();
+            let turned = workload.turned_at.is_some_and(|turned| at as Micros >= turned);
+            let place = |segment: usize| if turned { count - 1 - segment } else { segment };
+            let segments = (newest.saturating_sub(length - 1)..=newest).map(|segment| place(segment) as u32).collect();
             Some(Query { at: at as Micros, client: contents.below(clients), segments })
         })
     }

@@ -13,7 +13,11 @@ const OPERATION: OperationId = OperationId(79);
 
 /// Three workers with the same object, in the order of rendezvous hashing.
 async fn three() -> (Vec<Worker>, Coordinator, ObjectVersion) {
-    let objects = [object("x", 50_000)];
+    three_with(50_000).await
+}
+
+async fn three_with(bytes: usize) -> (Vec<Worker>, Coordinator, ObjectVersion) {
+    let objects = [object("x", bytes)];
     let mut workers = Vec::new();
     for id in 1..=3 {
         workers.push(Worker::start(id, &objects).await);
@@ -94,6 +98,28 @@ async fn a_slow_holder_loses_traffic_within_a_second() {
     let after = reads(&workers);
     let (slow, well) = (after[1] - before[1], after[2] - before[2]);
     assert!(well > 10 * slow, "{slow} went to the slow one, {well} to the other");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn before_a_long_read_both_are_asked_for_their_queues() {
+    const ROUNDS: usize = 20;
+    let (workers, coordinator, version) = three_with(600_000).await;
+    say(&coordinator, 2, &[(&workers[1], 50), (&workers[2], 50)]);
+    let client = client(&coordinator).await;
+    read(&client, &version, 40).await;
+    let mut wrong = 0;
+    for round in 0..ROUNDS {
+        // What was true a moment ago is the opposite of what is true now.
+        let (busy, idle) = (&workers[1 + round % 2], &workers[2 - round % 2]);
+        busy.shared.hint.lock().queue = 50;
+        idle.shared.hint.lock().queue = 0;
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        let before = busy.reads();
+        client.read(OPERATION, &version, 0..600_000).await.unwrap();
+        wrong += busy.reads() - before;
+    }
+    // On a busy machine an answer may come too late.
+    assert!(wrong <= ROUNDS / 4, "{wrong} of {ROUNDS} went to the longer queue");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -181,6 +181,7 @@ impl WorkerSession {
                 let span = Span { offset, len: u64::from(len) };
                 Ok((DataReply::Read { in_place: Some((pin, span)), hint: *self.shared.hint.lock() }, Vec::new(), None))
             }
+            DataRequest::Queue => Ok((DataReply::Queue(*self.shared.hint.lock()), Vec::new(), None)),
             DataRequest::Put { mount, key, .. } => {
                 let version = ObjectVersion { mount, key, tag: VersionTag::etag("\"put\""), size: payload.len() as u64 };
                 Ok((DataReply::Info(ObjectInfo { version, modified_ms: 0 }), Vec::new(), None))

@@ -37,6 +37,10 @@ pub(crate) enum Command {
     Plan(Box<Problem>),
     /// Keeps popularity and routes for the next coordinator.
     Checkpoint(Box<Checkpoint>),
+    /// Wakes all workers: a window has closed, or the view has changed.
+    TellAll,
+    /// Wakes workers that have new orders.
+    Tell(Vec<WorkerId>),
 }
 
 /// A change of the catalogue, valid when it was asked for.

@@ -76,6 +76,19 @@ impl State {
 
     /// Takes one event in; `now` never goes back.
     pub(crate) fn decide(&mut self, now: Duration, event: Event) -> Vec<Command> {
+        let before = (self.view_version, self.placement.window());
+        let mut commands = self.take_in(now, event);
+        if (self.view_version, self.placement.window()) != before {
+            commands.push(Command::TellAll);
+        }
+        let ordered = self.placement.ordered();
+        if !ordered.is_empty() {
+            commands.push(Command::Tell(ordered));
+        }
+        commands
+    }
+
+    fn take_in(&mut self, now: Duration, event: Event) -> Vec<Command> {
         match event {
             Event::Asked(request) => self.ask(now, request).unwrap_or_else(|error| vec![answer(ControlReply::failed(&error))]),
             Event::Stored(stored) => vec![answer(self.apply(stored))],
@@ -94,7 +107,15 @@ impl State {
     fn ask(&mut self, now: Duration, request: ControlRequest) -> Result<Vec<Command>, Error> {
         let reply = match request {
             ControlRequest::Register(info) => return self.register(now, info),
-            ControlRequest::Heartbeat(heartbeat) => self.heartbeat(now, heartbeat)?,
+            ControlRequest::Heartbeat(heartbeat) => {
+                let reply = self.heartbeat(now, heartbeat)?;
+                // It may have brought the last report of a window, or an object that everyone will want.
+                let mut commands = vec![answer(reply)];
+                commands.extend(self.plan_when_due(now));
+                return Ok(commands);
+            }
+            // The driver answers it.
+            ControlRequest::News(_) => ControlReply::Unchanged,
             ControlRequest::Leave(worker) => return self.leave(now, worker),
             ControlRequest::View { have } if have == self.view_version => ControlReply::Unchanged,
             ControlRequest::View { .. } => ControlReply::View(self.view()),
@@ -123,18 +144,26 @@ impl State {
             commands.extend(lost.into_iter().map(|(worker, address)| Command::ReportLost(worker, address)));
             commands.push(Command::Remember(self.members.live_ids()));
         }
-        if let Some(round) = self.placement.tick(now) {
-            if round.plan {
-                commands.push(Command::Plan(Box::new(self.problem(now))));
-            }
-            commands.push(Command::Checkpoint(round.checkpoint));
-        }
+        // The round of the window before, if its reports were late, comes before the next one closes.
+        commands.extend(self.plan_when_due(now));
+        self.placement.close_when_over(now);
         commands
+    }
+
+    fn plan_when_due(&mut self, now: Duration) -> Vec<Command> {
+        let Some(round) = self.placement.round_when_due(now) else { return Vec::new() };
+        let plan = round.plan.then(|| Command::Plan(Box::new(self.problem(now))));
+        plan.into_iter().chain(round.checkpoint.map(Command::Checkpoint)).collect()
+    }
+
+    /// When time alone makes something happen, other than that leases run out.
+    pub(crate) fn next_tick(&self) -> Duration {
+        self.placement.next_due()
     }
 
     /// What the next plan is made of.
     fn problem(&self, now: Duration) -> Problem {
-        let infos = self.members.live().map(|(id, member)| (id, &member.info)).collect();
+        let infos = self.members.live().map(|(id, member)| (id, (&member.info, &member.report))).collect();
         let mount = |id| self.catalogue.mounts.get(&id).cloned();
         let pinned =
             |mount, key: &str| self.catalogue.pins.iter().any(|pin| pin.mount == mount && key.starts_with(pin.prefix.as_str()));

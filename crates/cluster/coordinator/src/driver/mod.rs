@@ -2,6 +2,7 @@
 
 mod coordinator;
 mod leader;
+mod news;
 mod planner;
 mod service;
 mod shared;

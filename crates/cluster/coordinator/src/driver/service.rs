@@ -35,6 +35,9 @@ impl Service for ControlService {
 impl Session for ControlSession {
     async fn call(self: &Arc<Self>, meta: Bytes, _payload: Bytes) -> Response {
         let reply = match decode::<ControlRequest>(&meta) {
+            Ok(ControlRequest::News(worker)) => {
+                self.0.news().wait(worker).await.unwrap_or_else(|error| ControlReply::failed(&error))
+            }
             Ok(request) => {
                 let kind = kind(&request);
                 let reply = self.answer(request).await.unwrap_or_else(|error| ControlReply::failed(&error));
@@ -63,7 +66,12 @@ impl ControlSession {
                     answer = Some(self.write(change).await?);
                 }
                 Command::Write(change) => answer = Some(self.write(change).await?),
-                Command::Remember(_) | Command::ReportLost(..) | Command::Plan(_) | Command::Checkpoint(_) => {}
+                Command::Remember(_)
+                | Command::ReportLost(..)
+                | Command::Plan(_)
+                | Command::Checkpoint(_)
+                | Command::TellAll
+                | Command::Tell(_) => {}
             }
         }
         answer.ok_or_else(|| Error::internal("a control request was not answered"))
@@ -116,5 +124,6 @@ fn kind(request: &ControlRequest) -> &'static str {
         ControlRequest::Status => "status",
         ControlRequest::Routes { .. } => "routes",
         ControlRequest::Placement { .. } => "placement",
+        ControlRequest::News(_) => "news",
     }
 }

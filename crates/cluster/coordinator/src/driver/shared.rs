@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::warn;
 
+use super::news::News;
 use super::planner::PlannerQueue;
 use super::writer::{Job, WriterQueue};
 use crate::decide::{Command, Event, State};
@@ -17,11 +18,12 @@ pub(crate) struct Shared {
     started: Instant,
     writer: WriterQueue,
     planner: PlannerQueue,
+    news: News,
 }
 
 impl Shared {
     pub(crate) fn new(state: State, writer: WriterQueue, planner: PlannerQueue) -> Self {
-        Self { state: Mutex::new(state), started: Instant::now(), writer, planner }
+        Self { state: Mutex::new(state), started: Instant::now(), writer, planner, news: News::default() }
     }
 
     /// Lets the state decide now. What is not for the one who asked is done here.
@@ -57,6 +59,14 @@ impl Shared {
                 }
                 false
             }
+            Command::TellAll => {
+                self.news.tell_all();
+                false
+            }
+            Command::Tell(workers) => {
+                self.news.tell(workers);
+                false
+            }
             _ => true,
         });
         commands
@@ -64,6 +74,15 @@ impl Shared {
 
     pub(crate) fn writer(&self) -> &WriterQueue {
         &self.writer
+    }
+
+    pub(crate) fn news(&self) -> &News {
+        &self.news
+    }
+
+    /// How long until time alone makes something happen.
+    pub(crate) fn next_tick(&self) -> Duration {
+        self.state.lock().next_tick().saturating_sub(self.now())
     }
 
     pub(crate) fn status(&self) -> ClusterStatus {

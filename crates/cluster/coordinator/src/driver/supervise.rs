@@ -6,14 +6,16 @@ use forebay_transport::Server;
 use forebay_types::{Error, Result};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::sleep;
 use tracing::{error, info};
 
 use super::shared::Shared;
 use crate::decide::Event;
 
-/// How often leases are looked at.
+/// How often leases are looked at, at least.
 const TICK_EVERY: Duration = Duration::from_millis(250);
+/// How often at most.
+const TICK_GAP: Duration = Duration::from_millis(5);
 
 /// What belongs to a running coordinator; all of it ends with this.
 pub(crate) struct Running {
@@ -26,12 +28,10 @@ pub(crate) struct Running {
 
 /// Ticks until asked to stop, or until another coordinator may lead; says how it ended.
 pub(crate) async fn supervise(mut running: Running, stop: oneshot::Receiver<()>, ended: watch::Sender<Option<Result<()>>>) {
-    let mut ticks = interval(TICK_EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let ticking = async {
         loop {
-            ticks.tick().await;
             running.shared.decide(Event::Tick);
+            sleep(running.shared.next_tick().clamp(TICK_GAP, TICK_EVERY)).await;
         }
     };
     let end = tokio::select! {
@@ -47,6 +47,7 @@ pub(crate) async fn supervise(mut running: Running, stop: oneshot::Receiver<()>,
         }),
         () = ticking => unreachable!("ticks don't end"),
     };
+    running.shared.news().close();
     match &end {
         Ok(()) => {
             running.server.shutdown().await;

@@ -49,6 +49,7 @@ pub fn requests() -> Vec<DataRequest> {
             in_place: true,
         },
         DataRequest::Copy { segment, start: 1, pages: 1024 },
+        DataRequest::Queue,
     ]
 }
 
@@ -71,6 +72,7 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Stat(info(), attributes()),
         DataReply::ReadObject { info: info(), attributes: attributes(), start: 1, len: 2, in_place: None, hint, hit: true },
         DataReply::Copied { runs: vec![(0, 3), (1000, 24)] },
+        DataReply::Queue(hint),
     ]
 }
 
@@ -202,6 +204,7 @@ pub fn control_requests() -> Vec<ControlRequest> {
         ControlRequest::Status,
         ControlRequest::Routes { have: (2 << 32) + 1 },
         ControlRequest::Placement { limit: 100 },
+        ControlRequest::News(WorkerId(1)),
     ]
 }
 

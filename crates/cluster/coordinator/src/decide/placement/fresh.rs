@@ -27,7 +27,7 @@ impl Placement {
             if self.segments.contains_key(&route) {
                 self.replace_version(route, version);
             } else if let Some(newest) = newest {
-                self.popularity.start_like(segment, newest);
+                self.wants_plan |= self.popularity.start_like(segment, newest);
             }
             if !eager && self.popularity.of(segment).accesses == 0.0 {
                 continue;

@@ -54,6 +54,12 @@ pub(super) struct Placement {
     closing: Option<Closing>,
     /// Since when a plan is being made.
     planning: Option<Duration>,
+    /// Whether a worker was lost in this window, with what it had counted.
+    lost_counts: bool,
+    /// When the last plan was begun.
+    planned_at: Duration,
+    /// Whether one should be made before the window ends.
+    wants_plan: bool,
     last: Last,
 }
 
@@ -75,6 +81,9 @@ impl Placement {
             opened: Duration::ZERO,
             closing: None,
             planning: None,
+            lost_counts: false,
+            planned_at: Duration::ZERO,
+            wants_plan: false,
             last: Last::default(),
         }
     }

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use forebay_protocol::Order;
 use forebay_types::{SegmentId, WorkerId};
@@ -13,6 +13,8 @@ const BATCH: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Orders {
     by_worker: BTreeMap<WorkerId, VecDeque<(SegmentId, Order)>>,
+    /// Who was given some since it was asked last.
+    new: BTreeSet<WorkerId>,
 }
 
 impl Orders {
@@ -24,6 +26,7 @@ impl Orders {
             return false;
         }
         waiting.push_back((segment, order));
+        self.new.insert(worker);
         true
     }
 
@@ -31,6 +34,11 @@ impl Orders {
     pub(super) fn first(&self, worker: WorkerId) -> Vec<Order> {
         let waiting = self.by_worker.get(&worker);
         waiting.into_iter().flatten().take(BATCH).map(|(_, order)| order.clone()).collect()
+    }
+
+    /// Who was given orders since this was asked last.
+    pub(super) fn take_new(&mut self) -> Vec<WorkerId> {
+        std::mem::take(&mut self.new).into_iter().collect()
     }
 
     /// Has a worker ask another one for a segment before all others.

@@ -1,4 +1,6 @@
-use forebay_placement::{Holdings, InFlight, PlanSettings, Reason, SegmentDemand, Snapshot, WorkerRoom, changes, plan};
+use forebay_placement::{
+    Holdings, InFlight, PlanSettings, Reason, SegmentDemand, Snapshot, Storage, WorkerRoom, changes, collect, plan,
+};
 use forebay_types::{SegmentId, WorkerId};
 
 /// Segments that could not be placed as they should that are named at most.
@@ -12,6 +14,10 @@ pub(crate) struct Problem {
     pub(super) segments: Vec<SegmentDemand>,
     pub(super) worker_ids: Vec<WorkerId>,
     pub(super) workers: Vec<WorkerRoom>,
+    /// What each worker has, and uses of it.
+    pub(super) storage: Vec<Storage>,
+    /// Share of it from which garbage is collected.
+    pub(super) storage_share: f64,
     /// Pairs (segment, worker), as the next two.
     pub(super) held: Vec<(u32, u32)>,
     pub(super) loading: Vec<(u32, u32)>,
@@ -25,6 +31,8 @@ pub(crate) struct Outcome {
     /// Segments to bring to a worker, from another one or from shared storage; the most popular first.
     pub(super) load: Vec<(SegmentId, WorkerId, Option<WorkerId>)>,
     pub(super) delete: Vec<(SegmentId, WorkerId)>,
+    /// To delete whoever may still ask for it there, because what is to be loaded finds no room.
+    pub(super) clear: Vec<(SegmentId, WorkerId)>,
     pub(super) replicas: u64,
     pub(super) lower_bound: u64,
     pub(super) unsatisfied: Vec<(SegmentId, String)>,
@@ -38,7 +46,9 @@ impl Problem {
         let snapshot = Snapshot { segments: &self.segments, workers: &self.workers, held: &held };
         let plan = plan(&snapshot, &self.settings);
         let (loading, named) = (of(&self.loading), of(&self.named));
-        let mut changes = changes(&snapshot, &plan, &InFlight { loading: &loading, named: &named });
+        let flight = InFlight { loading: &loading, named: &named };
+        let mut changes = changes(&snapshot, &plan, &flight);
+        let garbage = collect(&snapshot, &plan, &changes, &flight, &self.storage, self.storage_share);
         changes.load.sort_by_key(|load| std::cmp::Reverse(self.segments[load.segment as usize].count));
         let id = |segment: u32| self.ids[segment as usize];
         let worker = |worker: u32| self.worker_ids[worker as usize];
@@ -50,7 +60,8 @@ impl Problem {
         Outcome {
             planned: planned.collect(),
             load: changes.load.iter().map(|load| (id(load.segment), worker(load.worker), load.from.map(worker))).collect(),
-            delete: changes.delete.iter().map(|(segment, from)| (id(*segment), worker(*from))).collect(),
+            delete: changes.delete.iter().chain(&garbage.spare).map(|(segment, from)| (id(*segment), worker(*from))).collect(),
+            clear: garbage.in_the_way.iter().map(|(segment, from)| (id(*segment), worker(*from))).collect(),
             replicas: plan.replicas,
             lower_bound: plan.lower_bound,
             unsatisfied: plan

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use forebay_placement::{SegmentDemand, WorkerRoom};
-use forebay_protocol::{Order, OrderEnd, WorkerInfo};
+use forebay_placement::{Policy, SegmentDemand, Storage, WorkerRoom};
+use forebay_protocol::{Order, OrderEnd, WorkerInfo, WorkerReport};
 use forebay_types::{Mount, MountId, RouteKey, SegmentId, WorkerId};
 
 use super::segments::{Replica, ReplicaState};
@@ -10,15 +10,13 @@ use super::{Checkpoint, Outcome, Placement, Problem, TRACKED_MAX};
 
 /// Accesses are planned in so many parts each, so that aged counts below 1 still weigh something.
 const PARTS: f64 = 16.0;
-/// Share of a worker's storage that replicas may take.
-const STORAGE_SHARE: f64 = 0.8;
 /// A plan that takes longer than so many windows is not waited for.
 const PLANNING_WINDOWS: u32 = 10;
 
 /// What there is to do when the reports of a window are in.
 pub(crate) struct Round {
-    /// To be kept.
-    pub(crate) checkpoint: Box<Checkpoint>,
+    /// To be kept; none between two windows.
+    pub(crate) checkpoint: Option<Box<Checkpoint>>,
     /// Whether a plan is to be made.
     pub(crate) plan: bool,
 }
@@ -26,15 +24,28 @@ pub(crate) struct Round {
 impl Placement {
     /// The reports of a window are in: forgets what has faded, keeps the rest, and has a plan made.
     pub(super) fn begin_round(&mut self, now: Duration) -> Round {
+        let all_told = self.all_reported() && !std::mem::take(&mut self.lost_counts);
         self.closing = None;
-        self.forget_faded();
-        let checkpoint = Box::new(Checkpoint::of(self));
-        let late = self.planning.is_some_and(|since| now < since + self.settings.window * PLANNING_WINDOWS);
-        if self.settings.policy.is_none() || self.workers.len() < 2 || self.segments.is_empty() || late {
-            return Round { checkpoint, plan: false };
+        // What a lost or late worker hasn't told of is no change of what is read.
+        if all_told && self.settings.policy == Some(Policy::Getafix) {
+            self.popularity.follow();
         }
-        self.planning = Some(now);
-        Round { checkpoint, plan: true }
+        self.forget_faded();
+        let checkpoint = Some(Box::new(Checkpoint::of(self)));
+        let late = self.planning.is_some_and(|since| now < since + self.settings.window * PLANNING_WINDOWS);
+        let plan = self.can_plan() && !late;
+        if plan {
+            self.begin_plan(now);
+        }
+        Round { checkpoint, plan }
+    }
+
+    pub(super) fn can_plan(&self) -> bool {
+        self.settings.policy.is_some() && self.workers.len() >= 2 && !self.segments.is_empty()
+    }
+
+    pub(super) fn begin_plan(&mut self, now: Duration) {
+        (self.planning, self.planned_at, self.wants_plan) = (Some(now), now, false);
     }
 
     /// What nobody reads any more, and what is too much. A route that the table names stays as long as its replicas do: to
@@ -57,7 +68,7 @@ impl Placement {
     pub(crate) fn problem(
         &self,
         now: Duration,
-        infos: &BTreeMap<WorkerId, &WorkerInfo>,
+        infos: &BTreeMap<WorkerId, (&WorkerInfo, &WorkerReport)>,
         mount: impl Fn(MountId) -> Option<Mount>,
         pinned: impl Fn(MountId, &str) -> bool,
     ) -> Problem {
@@ -65,23 +76,29 @@ impl Placement {
         let number = |worker: &WorkerId| worker_ids.binary_search(worker).ok().map(|at| at as u32);
         let mut domains = BTreeMap::new();
         let workers = worker_ids.iter().map(|worker| {
-            let info = infos.get(worker);
+            let info = infos.get(worker).map(|(info, _)| info);
             let domain = info.map_or_else(|| worker.to_string(), |info| info.host.0.clone());
             let next = domains.len() as u32;
             let storage = info.map_or(u64::MAX, |info| info.dram_bytes.max(info.disk_bytes));
             WorkerRoom {
                 capacity: None,
                 speed: self.speeds.of(*worker),
-                bytes: (storage as f64 * STORAGE_SHARE) as u64,
+                bytes: (storage as f64 * self.settings.storage_share) as u64,
                 domain: *domains.entry(domain).or_insert(next),
             }
         });
         let workers: Vec<WorkerRoom> = workers.collect();
+        let storage = worker_ids.iter().map(|worker| {
+            let report = infos.get(worker).map(|(_, report)| if report.disk.0 > 0 { report.disk } else { report.dram });
+            report.map_or(Storage::default(), |(limit, used, _)| Storage { limit, used })
+        });
         let mut problem = Problem {
             settings: self.settings.plan(worker_ids.len(), self.seed),
             ids: Vec::with_capacity(self.segments.len()),
             segments: Vec::with_capacity(self.segments.len()),
             workers,
+            storage: storage.collect(),
+            storage_share: self.settings.storage_share,
             held: Vec::new(),
             loading: Vec::new(),
             named: Vec::new(),
@@ -156,23 +173,38 @@ impl Placement {
             tracked.left.retain(|_, left| *left >= since);
             touched.push(*key);
         }
+        for (segment, worker) in outcome.delete {
+            self.order_drop(segment, worker, Some(since));
+        }
+        // Room first.
+        for (segment, worker) in outcome.clear {
+            touched.extend(self.order_drop(segment, worker, None));
+        }
         for (segment, worker, from) in outcome.load {
             self.order_hold(segment, worker, from);
         }
-        for (segment, worker) in outcome.delete {
-            let Some(key) = self.by_id.get(&segment).copied() else { continue };
-            let Some(tracked) = self.segments.get_mut(&key) else { continue };
-            if tracked.is_named(worker, Some(since)) || tracked.planned.iter().any(|(it, _)| *it == worker) {
-                continue;
-            }
-            if let Some(replica) = tracked.replicas.get_mut(&worker)
-                && self.orders.give(worker, segment, Order::Drop { segment })
-            {
-                replica.state = ReplicaState::Dropping;
-                self.last.dropped += 1;
-            }
-        }
         touched.into_iter().for_each(|key| self.reroute(now, key));
+    }
+
+    /// Has a worker drop a segment that isn't planned there, unless clients may have been sent to it since then; without a
+    /// time they are sent elsewhere from now on. Gives the route when that was ordered.
+    fn order_drop(&mut self, segment: SegmentId, worker: WorkerId, since: Option<Duration>) -> Option<RouteKey> {
+        let key = self.by_id.get(&segment).copied()?;
+        let tracked = self.segments.get_mut(&key)?;
+        let named = since.is_some_and(|since| tracked.is_named(worker, Some(since)));
+        if named || tracked.planned.iter().any(|(it, _)| *it == worker) {
+            return None;
+        }
+        let replica = tracked.replicas.get_mut(&worker)?;
+        if !self.orders.give(worker, segment, Order::Drop { segment }) {
+            return None;
+        }
+        replica.state = ReplicaState::Dropping;
+        if since.is_none() {
+            replica.held_bytes = 0;
+        }
+        self.last.dropped += 1;
+        Some(key)
     }
 
     /// Has a worker hold a segment.
@@ -209,6 +241,11 @@ impl Placement {
             }
             self.reroute(now, key);
         }
+    }
+
+    /// Workers that have orders which they don't know of.
+    pub(crate) fn ordered(&mut self) -> Vec<WorkerId> {
+        self.orders.take_new()
     }
 
     /// What a worker is told with its heartbeat.

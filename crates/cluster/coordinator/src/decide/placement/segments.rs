@@ -183,6 +183,7 @@ impl Placement {
         if !self.workers.remove(&worker) {
             return;
         }
+        self.lost_counts = true;
         self.orders.forget(worker);
         self.speeds.forget(worker);
         let workers: Vec<_> = self.workers.iter().copied().collect();

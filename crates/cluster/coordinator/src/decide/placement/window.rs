@@ -11,6 +11,8 @@ use super::segments::{Replica, ReplicaState};
 
 /// How long reports of a window are waited for: two heartbeats and a half.
 const REPORTS_WITHIN: Duration = Duration::from_millis(2500);
+/// Time between two plans that new objects call for.
+const FRESH_GAP: Duration = Duration::from_secs(1);
 /// A window that lasted longer than so many periods is counted as if it had lasted one.
 const LONG: f64 = 1.5;
 
@@ -27,11 +29,23 @@ impl Placement {
         self.window
     }
 
-    /// Closes the window when its time is over, and makes a plan when all have reported or are late.
-    pub(crate) fn tick(&mut self, now: Duration) -> Option<Round> {
-        let over = now >= self.opened + self.settings.window;
-        let round = (self.is_complete(now) || (over && self.closing.is_some())).then(|| self.begin_round(now));
-        if over {
+    /// Begins a round as soon as all have reported the window or are late, or when the next one ends; and between two
+    /// windows when something new begins as popular as what it follows.
+    pub(crate) fn round_when_due(&mut self, now: Duration) -> Option<Round> {
+        if self.is_complete(now) || (self.closing.is_some() && now >= self.window_ends()) {
+            return Some(self.begin_round(now));
+        }
+        // While reports come in, counts are those of some workers only.
+        let soon = self.wants_plan && self.closing.is_none() && self.planning.is_none() && now >= self.planned_at + FRESH_GAP;
+        (soon && self.can_plan()).then(|| {
+            self.begin_plan(now);
+            Round { checkpoint: None, plan: true }
+        })
+    }
+
+    /// Closes the window when its time is over.
+    pub(crate) fn close_when_over(&mut self, now: Duration) {
+        if now >= self.window_ends() {
             self.window += 1;
             self.opened = now;
             self.closing = Some(Closing { since: now, reported: BTreeSet::new() });
@@ -40,14 +54,25 @@ impl Placement {
                 (tracked.operations, tracked.bytes_read) = (0, 0);
             }
         }
-        round
+    }
+
+    /// When the next round begins, or the window ends, if nobody says anything.
+    pub(crate) fn next_due(&self) -> Duration {
+        let late = self.closing.as_ref().map(|closing| closing.since + REPORTS_WITHIN);
+        late.map_or(self.window_ends(), |late| late.min(self.window_ends()))
+    }
+
+    fn window_ends(&self) -> Duration {
+        self.opened + self.settings.window
     }
 
     fn is_complete(&self, now: Duration) -> bool {
-        self.closing.as_ref().is_some_and(|closing| {
-            let all = self.workers.iter().all(|worker| closing.reported.contains(worker));
-            (all && !self.workers.is_empty()) || now >= closing.since + REPORTS_WITHIN
-        })
+        self.closing.as_ref().is_some_and(|closing| self.all_reported() || now >= closing.since + REPORTS_WITHIN)
+    }
+
+    pub(super) fn all_reported(&self) -> bool {
+        let reported = |closing: &Closing| self.workers.iter().all(|worker| closing.reported.contains(worker));
+        !self.workers.is_empty() && self.closing.as_ref().is_some_and(reported)
     }
 
     /// Takes a worker's report in, once.

@@ -30,7 +30,7 @@ fn a_mount_is_checked_then_written_then_seen() {
 
     let mount = Mount { id: MountId(2), ..mount };
     let commands = state.decide(at(0.2), Event::Stored(Stored::Mount(mount.clone())));
-    assert_eq!(commands, [Command::Answer(ControlReply::Mount(mount.clone()))]);
+    assert_eq!(commands, [Command::Answer(ControlReply::Mount(mount.clone())), Command::TellAll]);
     let after = view(&mut state, 0.2);
     assert!(after.version > before.version);
     assert_eq!(after.mounts, [lake(), mount]);

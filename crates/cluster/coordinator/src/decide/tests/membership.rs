@@ -46,7 +46,8 @@ fn a_worker_is_lost_one_lease_after_its_last_heartbeat() {
     assert_eq!(state.decide(at(5.0), Event::Tick), []);
     assert_eq!(workers(&before), [1, 2], "the lease of 2 ends now");
     let lost = state.decide(at(5.001), Event::Tick);
-    assert_eq!(lost, [Command::ReportLost(WorkerId(2), "10.0.0.2:7000".into()), Command::Remember(vec![WorkerId(1)])]);
+    let reported = Command::ReportLost(WorkerId(2), "10.0.0.2:7000".into());
+    assert_eq!(lost, [reported, Command::Remember(vec![WorkerId(1)]), Command::TellAll]);
     let after = view(&mut state, 5.001);
     assert_eq!(workers(&after), [1]);
     assert!(after.version > before.version);
@@ -90,7 +91,7 @@ fn a_worker_that_leaves_is_out_at_once_and_its_share_is_free() {
     }
     let (commands, reply) = ask(&mut state, 3.1, ControlRequest::Leave(WorkerId(2)));
     assert_eq!(reply, Some(ControlReply::Done));
-    assert_eq!(commands, [Command::Remember(vec![WorkerId(1)])]);
+    assert_eq!(commands, [Command::Remember(vec![WorkerId(1)]), Command::TellAll]);
     assert_eq!(workers(&view(&mut state, 3.1)), [1]);
     assert_eq!(rate(&mut state, 4.0, 1, u64::MAX), BOUND);
     assert_eq!(error_of(ask(&mut state, 4.1, ControlRequest::Leave(WorkerId(2))).1).kind(), ErrorKind::NotFound);

@@ -39,12 +39,17 @@ struct Answer {
     orders: Vec<Order>,
     window: u64,
     commands: Vec<Command>,
+    /// The checkpoint, when it was the last report of a window.
+    kept: Option<Checkpoint>,
 }
 
 fn beat_with(state: &mut State, now: f64, heartbeat: Heartbeat) -> Answer {
     let (commands, reply) = ask(state, now, ControlRequest::Heartbeat(heartbeat));
     match reply {
-        Some(ControlReply::Beat { orders, window, .. }) => Answer { orders, window, commands },
+        Some(ControlReply::Beat { orders, window, .. }) => {
+            let kept = carry_out(state, now, commands.clone());
+            Answer { orders, window, commands, kept }
+        }
         other => panic!("{other:?} is no beat"),
     }
 }
@@ -56,8 +61,13 @@ fn report(state: &mut State, now: f64, worker: u64, window: u64, uses: Vec<Segme
 
 /// Ticks, and makes what plans are asked for; gives the last checkpoint.
 fn tick(state: &mut State, now: f64) -> Option<Checkpoint> {
+    let commands = state.decide(at(now), Event::Tick);
+    carry_out(state, now, commands)
+}
+
+fn carry_out(state: &mut State, now: f64, commands: Vec<Command>) -> Option<Checkpoint> {
     let mut kept = None;
-    for command in state.decide(at(now), Event::Tick) {
+    for command in commands {
         match command {
             Command::Plan(problem) => {
                 let outcome = problem.solve();
@@ -118,9 +128,14 @@ fn key_at_home(worker: u64, count: u64) -> String {
 fn a_hot_segment_gets_a_second_worker_and_clients_hear_of_it_when_it_is_there() {
     let (mut state, now, window) = two_workers();
     let hot = key_at_home(1, 2);
-    report(&mut state, now, 1, window, vec![read(&hot, 100, 5 * MIB)]);
-    let answer = report(&mut state, now, 2, window, vec![]);
-    assert_eq!((answer.orders, answer.commands), (vec![], vec![]), "nothing is planned before all have reported");
+    let first = report(&mut state, now, 1, window, vec![read(&hot, 100, 5 * MIB)]);
+    assert_eq!((first.orders, first.commands), (vec![], vec![]), "nothing is planned before all have reported");
+    let last = report(&mut state, now, 2, window, vec![]);
+    assert!(
+        last.orders.is_empty() && last.commands.iter().any(|command| matches!(command, Command::Plan(_))),
+        "{:?}",
+        last.commands
+    );
     tick(&mut state, now + 0.2);
     let expected = Order::Hold { version: version(&hot), index: 0, from: vec![WorkerId(1)] };
     for repeated in 0..3 {
@@ -260,8 +275,10 @@ fn a_restarted_coordinator_goes_on_with_counts_and_routes() {
     let mut later = now;
     while kept.is_none() {
         later += 1.0;
-        [1, 2].iter().for_each(|worker| _ = beat_with(&mut state, later, blank(*worker)));
-        kept = tick(&mut state, later);
+        for worker in [1, 2] {
+            kept = kept.or(beat_with(&mut state, later, blank(worker)).kept);
+        }
+        kept = kept.or(tick(&mut state, later));
     }
     let before = state.placement_status(5);
     let mut next = restarted_from(2, &[1, 2], kept);
@@ -424,4 +441,52 @@ fn segments_of_a_mount_that_is_gone_are_forgotten() {
     state.decide(at(now + 0.2), Event::Stored(Stored::MountRemoved(LAKE)));
     assert_eq!(state.placement_status(5).segments_known, 0);
     assert!(table(&mut state, now + 0.3).is_empty());
+}
+
+/// What follows from the plan that a request asks for, if it does.
+fn solved(state: &mut State, now: f64, request: ControlRequest) -> Option<Vec<Command>> {
+    let (commands, _) = ask(state, now, request);
+    let problem = commands.into_iter().find_map(|command| match command {
+        Command::Plan(problem) => Some(problem),
+        _ => None,
+    })?;
+    Some(state.decide(at(now), Event::Planned(Box::new(problem.solve()), at(0.001))))
+}
+
+/// Until the next plan, the one worker that takes a new object would serve all who want it.
+#[test]
+fn an_object_that_starts_popular_is_planned_for_at_once_and_who_has_orders_is_woken() {
+    let (mut state, now, window) = two_workers();
+    let ids = [WorkerId(1), WorkerId(2)];
+    let keys = (0..).map(|n| format!("new/{n}")).filter(|key| holder(route(key), &ids) == Some(WorkerId(1)));
+    let keys: Vec<String> = keys.take(2).collect();
+    beat_with(&mut state, now, Heartbeat { fresh: vec![version(&keys[0])], ..blank(1) });
+    report(&mut state, now, 1, window, vec![read(&keys[0], 100, 5 * MIB)]);
+    let told = WindowReport { window, lasted: at(60.0), ..WindowReport::default() };
+    let last = ControlRequest::Heartbeat(Heartbeat { window: Some(told), ..blank(2) });
+    let commands = solved(&mut state, now, last).expect("the last report has a plan made");
+    assert!(commands.contains(&Command::Tell(vec![WorkerId(2)])), "{commands:?}");
+    assert_eq!(beat_with(&mut state, now + 0.1, blank(2)).orders.len(), 1);
+
+    let beat = || ControlRequest::Heartbeat(Heartbeat { fresh: vec![version(&keys[1])], ..blank(1) });
+    solved(&mut state, now + 2.0, beat()).expect("the new object has a plan made");
+    let planned = state.placement_status(5).segments.into_iter().map(|segment| segment.planned);
+    assert!(
+        planned.clone().count() == 2 && planned.clone().all(|workers| !workers.is_empty()),
+        "{:?}",
+        planned.collect::<Vec<_>>()
+    );
+    assert!(solved(&mut state, now + 2.2, beat()).is_none(), "it is known");
+}
+
+#[test]
+fn all_are_woken_when_a_window_closes() {
+    let (mut state, now, _) = two_workers();
+    let woken = |commands: &[Command]| commands.contains(&Command::TellAll);
+    assert!(!woken(&state.decide(at(now + 1.0), Event::Tick)));
+    let due = state.next_tick();
+    assert!(due > at(now) && due <= at(now + 2.6), "when reports are late");
+    tick(&mut state, now + 3.0);
+    let due = state.next_tick();
+    assert!(woken(&state.decide(due, Event::Tick)), "not a moment after its end");
 }

@@ -89,12 +89,8 @@ impl World {
     fn step(&mut self, state: &mut State) -> Result<(), TestCaseError> {
         self.secs += 1;
         let now = self.now();
-        for command in state.decide(at(now), Event::Tick) {
-            if let Command::Plan(problem) = command {
-                state.decide(at(now), Event::Planned(Box::new(problem.solve()), at(0.0)));
-                self.dropped.clear();
-            }
-        }
+        let commands = state.decide(at(now), Event::Tick);
+        self.plan(state, commands);
         self.read();
         let ids: Vec<u64> = self.nodes.keys().copied().collect();
         for worker in ids {
@@ -106,6 +102,15 @@ impl World {
             }
         }
         self.check(state)
+    }
+
+    fn plan(&mut self, state: &mut State, commands: Vec<Command>) {
+        for command in commands {
+            if let Command::Plan(problem) = command {
+                state.decide(at(self.now()), Event::Planned(Box::new(problem.solve()), at(0.0)));
+                self.dropped.clear();
+            }
+        }
     }
 
     /// Every client reads where its table says; who is asked holds it from then on.
@@ -174,7 +179,10 @@ impl World {
             WindowReport { window, lasted: at(WINDOW_SECS as f64), uses, ..WindowReport::default() }
         });
         let beat = Heartbeat { window, ended, report, ..blank(worker) };
-        match ask(state, now, ControlRequest::Heartbeat(beat)).1 {
+        let (commands, reply) = ask(state, now, ControlRequest::Heartbeat(beat));
+        // The last report of a window has a plan made.
+        self.plan(state, commands);
+        match reply {
             Some(ControlReply::Beat { orders, window, .. }) => {
                 let node = self.nodes.get_mut(&worker).unwrap();
                 node.orders = orders;
