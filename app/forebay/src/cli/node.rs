@@ -58,7 +58,7 @@ pub(crate) struct NodePathArgs {
 pub(crate) struct NodeBytesArgs {
     /// A path below /tmp
     pub(crate) path: String,
-    /// The bytes; those of the standard input without it
+    /// A file with the bytes; the standard input without it
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }

@@ -27,7 +27,10 @@ fn answer(home: &Path, flags: &[&str]) -> Value {
     assert!(loads.max().unwrap() <= answer["capacity"].as_u64().unwrap(), "{answer}");
     let pieces: usize = assignment.values().map(|bag| bag.as_object().unwrap().len()).sum();
     assert_eq!(answer["replicas"], pieces as u64);
-    assert!(answer["lower_bound"].as_u64() <= answer["replicas"].as_u64());
+    // The bound is that of a plan in which everything has its place.
+    if answer["unsatisfied"] == json!({}) {
+        assert!(answer["lower_bound"].as_u64() <= answer["replicas"].as_u64(), "{answer}");
+    }
     for (segment, routes) in answer["routing"].as_object().unwrap() {
         let routes = routes.as_object().unwrap();
         assert_eq!(routes.values().map(|percent| percent.as_u64().unwrap()).sum::<u64>(), 100, "{segment}");

@@ -16,7 +16,8 @@ fn up() -> (tempfile::TempDir, Role, Bucket) {
 }
 
 fn local(folder: &Path) {
-    let lines = |rows: std::ops::Range<usize>| rows.map(|row| format!("{row},word-{},{}\n", row % 5, row * row)).collect::<String>();
+    let lines =
+        |rows: std::ops::Range<usize>| rows.map(|row| format!("{row},word-{},{}\n", row % 5, row * row)).collect::<String>();
     std::fs::write(folder.join("a.csv"), format!("id,word,square\n{}", lines(100..200))).unwrap();
     std::fs::write(folder.join("b.csv"), format!("id,word,square\n{}", lines(0..100))).unwrap();
 }
@@ -27,7 +28,20 @@ fn local_files_are_converted_there_and_back_without_a_cluster() {
     local(home.path());
     let made = forebay_in(
         home.path(),
-        &["table", "convert", "a.csv", "b.csv", "t.albis", "--group", "id,square", "--group", "*", "--row-group-rows", "64", "--json"],
+        &[
+            "table",
+            "convert",
+            "a.csv",
+            "b.csv",
+            "t.albis",
+            "--group",
+            "id,square",
+            "--group",
+            "*",
+            "--row-group-rows",
+            "64",
+            "--json",
+        ],
     );
     let made = made.ok().json();
     assert_eq!((&made[0]["rows"], &made[0]["output"]), (&Value::from(200), &Value::from("t.albis")));
@@ -65,7 +79,10 @@ fn what_can_not_be_converted_says_why_and_leaves_nothing() {
     for output in ["out.albis", "out.parquet"] {
         run(&["convert", "a.csv", "bad.csv", output]).fails(1, &["oops"]);
     }
-    let mut left = std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>();
+    let mut left = std::fs::read_dir(home.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect::<Vec<_>>();
     left.retain(|name| name.contains("out") || name.contains("part"));
     assert!(left.is_empty(), "{left:?}");
 }
@@ -85,7 +102,8 @@ fn files_of_mounts_are_converted_and_queries_lay_them_out() {
     let groups = run(&["table", "suggest", "/lake/x.albis", "--json"]).ok().json();
     let columns = groups.iter().map(|group| group["columns"].to_string()).collect::<Vec<_>>();
     assert_eq!(columns, [r#"["n"]"#, r#"["square","word"]"#], "{groups:?}");
-    std::fs::write(home.path().join("q.sql"), "select n, word from '/lake/x.albis'; select word, n from '/lake/x.albis';").unwrap();
+    std::fs::write(home.path().join("q.sql"), "select n, word from '/lake/x.albis'; select word, n from '/lake/x.albis';")
+        .unwrap();
     let shown = run(&["table", "suggest", "/lake/x.albis", "--queries", "q.sql"]).ok().text();
     assert!(shown.contains("--group 'n,word'"), "{shown}");
 }

@@ -136,7 +136,8 @@ impl Engine {
         let options = if options.is_empty() { String::new() } else { format!(" OPTIONS ({options})") };
         let sql = format!("COPY \"{table}\" TO {} STORED AS {}{options}", quoted(target), format.name());
         let batches = self.execute(&sql).await?.collect().await?;
-        let count = batches.first().and_then(|batch| batch.column(0).as_any().downcast_ref::<datafusion::arrow::array::UInt64Array>());
+        let count =
+            batches.first().and_then(|batch| batch.column(0).as_any().downcast_ref::<datafusion::arrow::array::UInt64Array>());
         Ok(count.filter(|count| !count.values().is_empty()).map_or(0, |count| count.value(0)))
     }
 }

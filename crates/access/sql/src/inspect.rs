@@ -62,7 +62,8 @@ impl Engine {
     /// Those of planning.
     pub async fn columns_read(&self, sql: &str, path: &str) -> Result<Vec<BTreeSet<String>>> {
         let session = QuerySession::open(self, sql).await?;
-        let is_query = matches!(&session.statement, Parsed::Statement(statement) if matches!(**statement, SqlStatement::Query(_)));
+        let is_query =
+            matches!(&session.statement, Parsed::Statement(statement) if matches!(**statement, SqlStatement::Query(_)));
         if !is_query {
             return Ok(Vec::new());
         }
@@ -77,7 +78,8 @@ impl Engine {
             {
                 let own = table.location().as_folder().url.to_string();
                 if own.starts_with(&asked) || asked.starts_with(&own) {
-                    let mut columns = scan.projected_schema.fields().iter().map(|field| field.name().clone()).collect::<BTreeSet<_>>();
+                    let mut columns =
+                        scan.projected_schema.fields().iter().map(|field| field.name().clone()).collect::<BTreeSet<_>>();
                     let filters = scan.filters.iter().flat_map(|filter| filter.column_refs());
                     columns.extend(filters.map(|column| column.name.clone()));
                     scans.insert(format!("{} {own}", scan.table_name), columns);

@@ -58,9 +58,10 @@ fn as_json(name: &str, file: &TableFile, statistics: &[ColumnStatistics]) -> Res
     let table = &file.table;
     let homes = homes(table);
     let leaves = table.schema().leaves();
-    let columns = leaves.iter().enumerate().map(|(index, leaf)| {
-        json!({"column": leaf.path(), "type": leaf.data_type().to_string(), "group": homes[index]})
-    });
+    let columns = leaves
+        .iter()
+        .enumerate()
+        .map(|(index, leaf)| json!({"column": leaf.path(), "type": leaf.data_type().to_string(), "group": homes[index]}));
     let groups = table.groups().iter().map(|group| {
         json!({
             "layout": layout(group.layout()),
@@ -124,7 +125,12 @@ fn print(output: &mut Output, name: &str, file: &TableFile, statistics: &[Column
     for (index, group) in table.groups().iter().enumerate() {
         let cells = (0..table.row_groups()).map(|row_group| Ok(table.cell(row_group, index)?.bytes()));
         let bytes = cells.sum::<Result<u64>>()?;
-        rows.push(vec![index.to_string(), layout(group.layout()).to_string(), group.leaves().len().to_string(), bytes.to_string()]);
+        rows.push(vec![
+            index.to_string(),
+            layout(group.layout()).to_string(),
+            group.leaves().len().to_string(),
+            bytes.to_string(),
+        ]);
     }
     output.table(&["group", "layout", "columns", "bytes"], &[0, 2, 3], &rows)?;
     output.line("")?;

@@ -37,7 +37,9 @@ pub(super) async fn run(config: &Config, args: &TableSuggestArgs) -> Outcome {
             true => format!("none of {} recent statements reads '{path}'", statements.len()),
             false => format!("none of the {} statements reads '{path}'", statements.len()),
         };
-        return Err(Error::not_found(format!("{what}: run queries with `forebay sql`, or give a file of them with --queries")).into());
+        return Err(
+            Error::not_found(format!("{what}: run queries with `forebay sql`, or give a file of them with --queries")).into()
+        );
     }
     let groups = suggest(&columns, &reads);
     let mut output = Output::new(args.json);
@@ -54,9 +56,8 @@ pub(super) async fn run(config: &Config, args: &TableSuggestArgs) -> Outcome {
         output.line(&format!("{unplanned} statements are about what is no longer there and were left out"))?;
     }
     output.line("")?;
-    let row = |group: &forebay_table::Suggested| {
-        vec![group.columns.join(","), group.queries.to_string(), group.together.to_string()]
-    };
+    let row =
+        |group: &forebay_table::Suggested| vec![group.columns.join(","), group.queries.to_string(), group.together.to_string()];
     output.table(&["columns", "read by", "together"], &[1, 2], &groups.iter().map(row).collect::<Vec<_>>())?;
     output.line("")?;
     // A group of one needs no flag, and the columns that nobody reads are what is left.

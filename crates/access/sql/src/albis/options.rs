@@ -12,8 +12,9 @@ pub(super) fn parse(options: &HashMap<String, String>) -> Result<Options> {
             "groups" => out.grouping = groups(value)?,
             "row_group_rows" => {
                 let rows = value.trim().replace('_', "");
-                out.row_group_rows =
-                    rows.parse().map_err(|_| Error::invalid(format!("row_group_rows '{value}': write a number such as 65536")))?;
+                out.row_group_rows = rows
+                    .parse()
+                    .map_err(|_| Error::invalid(format!("row_group_rows '{value}': write a number such as 65536")))?;
             }
             "layout" => {
                 layout = match value.to_ascii_lowercase().as_str() {

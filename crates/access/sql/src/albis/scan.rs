@@ -29,7 +29,8 @@ pub(super) struct Filter {
 impl Filter {
     pub(super) fn new(predicate: Arc<dyn PhysicalExpr>, table: &Table, schema: &Schema) -> Result<Self> {
         let named = collect_columns(&predicate);
-        let mut columns = named.iter().map(|column| schema.index_of(column.name())).collect::<std::result::Result<Vec<_>, _>>()?;
+        let mut columns =
+            named.iter().map(|column| schema.index_of(column.name())).collect::<std::result::Result<Vec<_>, _>>()?;
         columns.sort_unstable();
         columns.dedup();
         let columns = Adapted::new(table, schema, &columns)?;

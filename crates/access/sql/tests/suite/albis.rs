@@ -13,7 +13,11 @@ fn batch(from: i64, rows: i64) -> RecordBatch {
     let ids = from..from + rows;
     RecordBatch::try_from_iter_with_nullable([
         ("id", Arc::new(Int64Array::from_iter_values(ids.clone())) as _, true),
-        ("word", Arc::new(StringArray::from_iter(ids.clone().map(|id| (id % 5 != 0).then(|| format!("word-{}", id % 7))))) as _, true),
+        (
+            "word",
+            Arc::new(StringArray::from_iter(ids.clone().map(|id| (id % 5 != 0).then(|| format!("word-{}", id % 7))))) as _,
+            true,
+        ),
         ("x", Arc::new(Float64Array::from_iter_values(ids.map(|id| (id * 7919 % 1000) as f64 / 4.0))) as _, true),
     ])
     .unwrap()
@@ -93,12 +97,16 @@ async fn external_tables_and_folders_of_tables() {
     lake.rows("create external table t stored as albis location '/lake/rows.albis'").await;
     assert_eq!(lake.rows("select count(*), sum(id) from t where id >= 9000").await, "1000 9499500");
     for (at, from) in [(1, 0), (2, 100)] {
-        lake.rows(&format!("copy (select * from t where id between {from} and {from} + 99) to '/lake/p/year={at}/x.albis'")).await;
+        lake.rows(&format!("copy (select * from t where id between {from} and {from} + 99) to '/lake/p/year={at}/x.albis'"))
+            .await;
     }
     // One file has a column more.
     lake.rows("copy (select 5000 as id, 'new' as extra) to '/lake/more/b.albis'").await;
     lake.rows("copy (select id from t where id = 1) to '/lake/more/a.albis'").await;
-    assert_eq!(lake.rows("select year, count(*), min(id) from '/lake/p/' group by year order by year").await, "1 100 0\n2 100 100");
+    assert_eq!(
+        lake.rows("select year, count(*), min(id) from '/lake/p/' group by year order by year").await,
+        "1 100 0\n2 100 100"
+    );
     assert_eq!(lake.rows("select count(*) from '/lake/p/' where year = 2 and id < 150").await, "50");
     assert_eq!(lake.rows("select id, extra from '/lake/more/' order by id").await, "1\n5000 new");
 }
