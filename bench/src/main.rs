@@ -4,6 +4,7 @@ mod bytes_of;
 mod engine;
 mod figure;
 mod heap;
+mod mixapart;
 mod reads;
 mod recorder;
 mod rig;
@@ -58,12 +59,29 @@ enum Name {
     Unknown,
     /// The worker's memory beyond its tiers.
     Memory,
+    /// MixApart's workload on distributed SQL: four workers of two slots in this process.
+    #[command(subcommand)]
+    Mixapart(Mixapart),
     #[command(hide = true)]
     ServeS3 { folder: String, bytes_per_sec: u64, latency_ms: u64 },
     #[command(hide = true)]
     ServeNode { folder: String, dram_bytes: u64, disk_bytes: u64 },
     #[command(hide = true)]
     ServeWorker { folder: String, coordinator: String, dram_bytes: u64 },
+}
+
+#[derive(Subcommand)]
+enum Mixapart {
+    /// A cold job against ingesting first, where ingesting takes as long as computing.
+    Cold,
+    /// I/O-intensive at reuse 0.8 and CPU-intensive at reuse 0.5 against all data local.
+    Reuse,
+    /// The data scheduler on against fetching on demand, at reuse 0.2 to 0.6.
+    Schedule,
+    /// Tasks that ran where their input was.
+    Locality,
+    /// The 22 queries of TPC-H as a batch, cold.
+    Tpch,
 }
 
 fn main() -> ExitCode {
@@ -111,6 +129,11 @@ async fn run(arguments: Arguments) -> Result<bool> {
             print(engine::warm().await?);
             print(engine::ingest().await?);
         }
+        Name::Mixapart(Mixapart::Cold) => print(mixapart::cold().await?),
+        Name::Mixapart(Mixapart::Reuse) => print(mixapart::reuse().await?),
+        Name::Mixapart(Mixapart::Schedule) => print(mixapart::schedule().await?),
+        Name::Mixapart(Mixapart::Locality) => print(mixapart::locality().await?),
+        Name::Mixapart(Mixapart::Tpch) => print(mixapart::tpch().await?),
         Name::Unknown => print(reads::unknown().await?),
         Name::Random => print(reads::random().await?),
         Name::Bound => print(reads::bound().await?),

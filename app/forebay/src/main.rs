@@ -69,7 +69,15 @@ fn run(cli: Cli) -> Outcome {
             config.show(&mut output)?;
             output.finish()
         }
-        Command::Up(_) => block_on(roles::up(&config)),
+        Command::Up(args) => block_on(roles::up(&config, &args)),
+        #[cfg(feature = "cluster")]
+        Command::Scheduler(_) => block_on(roles::scheduler(&config)),
+        #[cfg(feature = "cluster")]
+        Command::Executor(_) => block_on(roles::executor(&config)),
+        #[cfg(feature = "cluster")]
+        Command::Jobs(args) => block_on(interruptible(commands::jobs::run(&config, args))),
+        #[cfg(feature = "cluster")]
+        Command::Transfers(args) => block_on(interruptible(commands::jobs::transfers(&config, args))),
         Command::Coordinator(_) => block_on(roles::coordinator(&config)),
         Command::Worker(_) => block_on(roles::worker(&config)),
         Command::Plan(command) => commands::plan::run(command),

@@ -3,6 +3,8 @@
 mod demo;
 mod files;
 mod flags;
+#[cfg(feature = "cluster")]
+mod jobs;
 mod mounts;
 mod plan;
 mod shard;
@@ -16,6 +18,8 @@ use clap::{Parser, Subcommand};
 pub(crate) use demo::{DemoArgs, DemoServerArgs};
 pub(crate) use files::{CatArgs, CpArgs, DuArgs, LoadArgs, LsArgs, PathsArgs, PinArgs, RmArgs, StatArgs};
 pub(crate) use flags::{Flags, GlobalFlags, RoleFlags};
+#[cfg(feature = "cluster")]
+pub(crate) use jobs::{JobsArgs, JobsCommand, TransfersArgs};
 pub(crate) use mounts::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
 pub(crate) use plan::{PlanCommand, PlanReplicasArgs};
 pub(crate) use shard::{
@@ -42,13 +46,25 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Run everything in one process: coordinator, worker and metadata, on this machine
-    Up(RoleFlags),
+    Up(UpArgs),
     /// Run the coordinator of a cluster
     Coordinator(RoleFlags),
     /// Run a worker of a cluster
     Worker(RoleFlags),
     /// Run an S3 gateway to a cluster: its buckets are the mounts
     Gateway(RoleFlags),
+    /// Run the scheduler of distributed SQL
+    #[cfg(feature = "cluster")]
+    Scheduler(RoleFlags),
+    /// Run an executor of distributed SQL, beside the worker of its host
+    #[cfg(feature = "cluster")]
+    Executor(RoleFlags),
+    /// List the jobs of distributed SQL, or cancel one
+    #[cfg(feature = "cluster")]
+    Jobs(JobsArgs),
+    /// List what is being brought to workers for tasks that come
+    #[cfg(feature = "cluster")]
+    Transfers(TransfersArgs),
     /// Add, change, remove and list mounts
     #[command(subcommand)]
     Mount(MountCommand),
@@ -119,11 +135,25 @@ pub(crate) enum Command {
     },
 }
 
+/// `up`.
+#[derive(clap::Args)]
+pub(crate) struct UpArgs {
+    /// Run distributed SQL too: a scheduler, and so many workers, each with an executor beside it
+    #[cfg(feature = "cluster")]
+    #[arg(long, value_name = "WORKERS", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) cluster: Option<u16>,
+    #[command(flatten)]
+    pub(crate) role: RoleFlags,
+}
+
 impl Command {
     /// The flags that configure a role; none for the other commands.
     pub(crate) fn role_flags(&self) -> Option<&RoleFlags> {
         match self {
-            Self::Up(flags) | Self::Coordinator(flags) | Self::Worker(flags) | Self::Gateway(flags) => Some(flags),
+            Self::Up(args) => Some(&args.role),
+            #[cfg(feature = "cluster")]
+            Self::Scheduler(flags) | Self::Executor(flags) => Some(flags),
+            Self::Coordinator(flags) | Self::Worker(flags) | Self::Gateway(flags) => Some(flags),
             Self::Sql(sql) => Some(&sql.role),
             _ => None,
         }
@@ -131,6 +161,10 @@ impl Command {
 
     /// Whether it runs until it is told to stop, and so logs what it does.
     pub(crate) fn is_role(&self) -> bool {
+        #[cfg(feature = "cluster")]
+        if matches!(self, Self::Scheduler(_) | Self::Executor(_)) {
+            return true;
+        }
         matches!(self, Self::Up(_) | Self::Coordinator(_) | Self::Worker(_) | Self::Gateway(_))
     }
 }

@@ -5,6 +5,8 @@ mod connect;
 mod copy;
 mod du;
 mod free;
+#[cfg(feature = "cluster")]
+pub(crate) mod jobs;
 mod load;
 mod ls;
 mod mount;
@@ -44,6 +46,10 @@ pub(crate) async fn run(config: &Config, command: Command) -> Outcome {
         Command::Status { segments: true, limit, json } => segments::run(&client, limit, json).await,
         Command::Status { json, .. } => status::run(&client, json).await,
         Command::Top { interval } => top::run(&client, interval).await,
+        #[cfg(feature = "cluster")]
+        Command::Scheduler(_) | Command::Executor(_) | Command::Jobs(_) | Command::Transfers(_) => {
+            unreachable!("handled before a client is connected")
+        }
         Command::Up(_)
         | Command::Coordinator(_)
         | Command::Worker(_)

@@ -49,6 +49,42 @@ impl Config {
         &self.settings.coordinator
     }
 
+    /// Where the scheduler of distributed SQL is, when there is one.
+    pub(crate) fn scheduler(&self) -> Option<&str> {
+        self.settings.scheduler.as_deref()
+    }
+
+    /// Where the scheduler listens.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn scheduler_listen(&self) -> Outcome<&str> {
+        self.listen("scheduler-listen", &self.settings.scheduler_listen)
+    }
+
+    /// Where an executor hands results out.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn executor_listen(&self) -> Outcome<&str> {
+        self.listen("executor-listen", &self.settings.executor_listen)
+    }
+
+    /// Tasks that one of so many executors runs at once.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn slots(&self, executors: usize) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        self.settings.slots.map_or((cores / executors.max(1)).max(1), usize::from)
+    }
+
+    /// Whether jobs of one priority share the slots, instead of going one after the other.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn is_fair(&self) -> bool {
+        self.settings.job_order == settings::JobOrder::Fair
+    }
+
+    /// Whether the input of tasks is brought before they start.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn data_scheduler(&self) -> bool {
+        self.settings.data_scheduler
+    }
+
     /// Where the coordinator listens.
     pub(crate) fn coordinator_listen(&self) -> Outcome<&str> {
         self.listen("coordinator-listen", self.settings.coordinator_listen.as_deref().unwrap_or(&self.settings.coordinator))

@@ -80,6 +80,23 @@ impl<'de> Deserialize<'de> for Placing {
     }
 }
 
+/// In which order jobs of one priority are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum JobOrder {
+    Fifo,
+    Fair,
+}
+
+impl std::fmt::Display for JobOrder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Fifo => "fifo",
+            Self::Fair => "fair",
+        })
+    }
+}
+
 /// The configuration as files, variables and flags write it; [`super::Config`] is what becomes of it.
 ///
 /// One flat list of keys, so that a key, its variable and its flag are the same word: `data-dir`, `FOREBAY_DATA_DIR`,
@@ -89,6 +106,12 @@ impl<'de> Deserialize<'de> for Placing {
 pub(crate) struct Settings {
     pub(crate) coordinator: String,
     pub(crate) coordinator_listen: Option<String>,
+    pub(crate) scheduler: Option<String>,
+    pub(crate) scheduler_listen: String,
+    pub(crate) executor_listen: String,
+    pub(crate) slots: Option<u16>,
+    pub(crate) job_order: JobOrder,
+    pub(crate) data_scheduler: bool,
     pub(crate) worker_listen: String,
     pub(crate) advertise: Option<String>,
     pub(crate) http: String,
@@ -127,6 +150,10 @@ pub(crate) struct Settings {
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Defaults {
     coordinator: &'static str,
+    scheduler_listen: &'static str,
+    executor_listen: &'static str,
+    job_order: JobOrder,
+    data_scheduler: bool,
     worker_listen: &'static str,
     http: &'static str,
     s3: &'static str,
@@ -148,6 +175,10 @@ impl Default for Defaults {
     fn default() -> Self {
         Self {
             coordinator: "127.0.0.1:7400",
+            scheduler_listen: "127.0.0.1:7420",
+            executor_listen: "127.0.0.1:7421",
+            job_order: JobOrder::Fifo,
+            data_scheduler: true,
             worker_listen: "127.0.0.1:7401",
             http: "127.0.0.1:7480",
             s3: "127.0.0.1:7490",
@@ -171,6 +202,15 @@ impl Default for Defaults {
 pub(crate) const KEYS: &[(&str, &str)] = &[
     ("coordinator", "address of the coordinator: where clients and workers look for it"),
     ("coordinator-listen", "address that the coordinator listens at"),
+    (
+        "scheduler",
+        "address of the scheduler of distributed SQL; without it statements run in the process that they are typed into",
+    ),
+    ("scheduler-listen", "address that the scheduler listens at"),
+    ("executor-listen", "address that an executor hands results out at"),
+    ("slots", "tasks that an executor runs at once"),
+    ("job-order", "order in which the scheduler serves jobs of one priority: fifo or fair"),
+    ("data-scheduler", "whether the input of tasks is brought before they start"),
     ("worker-listen", "address that the worker's data plane listens at"),
     ("advertise", "host:port that clients reach the worker at, where it isn't the one it listens at"),
     ("http", "address of /metrics and /healthz, or off"),

@@ -33,7 +33,7 @@ impl Config {
             output.line(&match value {
                 // Never the secret itself, and nothing that could be taken for one.
                 Some(value) if matches!(*key, "token" | "s3-secret-key") => format!("# {key} {value}"),
-                Some(value) if *key == "in-place" => format!("{key} = {value}"),
+                Some(value) if matches!(*key, "in-place" | "data-scheduler" | "slots") => format!("{key} = {value}"),
                 Some(value) => format!("{key} = {value:?}"),
                 None => format!("# {key} ="),
             })?;
@@ -49,6 +49,12 @@ impl Config {
         match key {
             "coordinator" => Some(settings.coordinator.clone()),
             "coordinator-listen" => Some(settings.coordinator_listen.clone().unwrap_or_else(|| settings.coordinator.clone())),
+            "scheduler" => settings.scheduler.clone(),
+            "scheduler-listen" => Some(settings.scheduler_listen.clone()),
+            "executor-listen" => Some(settings.executor_listen.clone()),
+            "slots" => settings.slots.map(|slots| slots.to_string()),
+            "job-order" => Some(settings.job_order.to_string()),
+            "data-scheduler" => Some(settings.data_scheduler.to_string()),
             "worker-listen" => Some(settings.worker_listen.clone()),
             "advertise" => settings.advertise.clone(),
             "http" => Some(settings.http.clone()),

@@ -64,6 +64,9 @@ impl Stage {
                 serve_bytes_per_sec: None,
             }),
             gateway: None,
+            extra_workers: 0,
+            #[cfg(feature = "cluster")]
+            cluster: None,
             coordinator_at: String::new(),
         })
         .await?;

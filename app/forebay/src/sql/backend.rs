@@ -16,7 +16,7 @@ pub(crate) struct Backend {
 
 impl Backend {
     /// Connects to the running cluster, or starts one for this process alone.
-    pub(crate) async fn start(config: &Config, embedded: bool) -> Outcome<Self> {
+    pub(crate) async fn start(config: &Config, embedded: bool, priority: i32) -> Outcome<Self> {
         if !embedded {
             let client = commands::connect(config).await.map_err(|error| match error.kind() {
                 ErrorKind::Retry | ErrorKind::Closed => {
@@ -24,7 +24,7 @@ impl Backend {
                 }
                 _ => error,
             })?;
-            return Ok(Self { engine: Engine::over_client(client, EngineSettings::default()), embedded: None });
+            return Ok(Self { engine: engine(config, client, priority).await?, embedded: None });
         }
         let running = Running::start(settings(config)).await?;
         let client = Client::connect(ClientSettings {
@@ -51,6 +51,20 @@ impl Backend {
     }
 }
 
+/// An engine of this process, or one whose queries run where the scheduler says.
+async fn engine(config: &Config, client: Client, priority: i32) -> Outcome<Engine> {
+    match config.scheduler() {
+        #[cfg(feature = "cluster")]
+        Some(scheduler) => Ok(crate::roles::distributed_engine(client, scheduler, config.security(), priority, None).await?),
+        #[cfg(not(feature = "cluster"))]
+        Some(_) => {
+            let _ = priority;
+            Err(Error::invalid("this forebay was built without distributed SQL: unset the scheduler").into())
+        }
+        None => Ok(Engine::over_client(client, EngineSettings::default())),
+    }
+}
+
 /// Everything on loopback, at ports that nobody else needs to know.
 fn settings(config: &Config) -> RunSettings {
     RunSettings {
@@ -74,6 +88,9 @@ fn settings(config: &Config) -> RunSettings {
             serve_bytes_per_sec: None,
         }),
         gateway: None,
+        extra_workers: 0,
+        #[cfg(feature = "cluster")]
+        cluster: None,
         coordinator_at: String::new(),
     }
 }

@@ -31,7 +31,7 @@ pub(crate) async fn run(config: &Config, args: SqlArgs) -> Outcome {
     };
     let mut signals = Signals::new()?;
     let backend = tokio::select! {
-        backend = Backend::start(config, args.embedded) => backend?,
+        backend = Backend::start(config, args.embedded, args.priority) => backend?,
         _ = signals.next() => return Err(Failure::Interrupted),
     };
     let format = match (args.json, args.csv) {

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use forebay_types::{Error, ForebayPath, Mount, MountId, Result};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::bring::Places;
 use crate::connections::Connections;
 use crate::control::Control;
 use crate::counters::Counters;
@@ -25,6 +26,7 @@ pub(crate) struct Core {
     pub(crate) connections: Arc<Connections>,
     pub(crate) pins: Arc<PinCache>,
     pub(crate) prefetches: Prefetches,
+    pub(crate) places: Places,
     pub(crate) fallback: Fallback,
     pub(crate) counters: Counters,
     pub(crate) patience: Patience,
@@ -54,6 +56,7 @@ impl Core {
             queues: Queues::default(),
             pins,
             prefetches: Prefetches::default(),
+            places: Places::default(),
             counters: Counters::default(),
             _tasks: tasks,
         })

@@ -9,6 +9,7 @@
 
 mod ask;
 mod attempt;
+mod bring;
 mod client;
 mod connections;
 mod control;
@@ -37,6 +38,7 @@ mod view;
 mod write;
 mod writer;
 
+pub use bring::ReadAt;
 pub use client::Client;
 pub use counters::ClientCounters;
 pub use host::host_id;

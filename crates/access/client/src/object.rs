@@ -79,7 +79,7 @@ impl Client {
         // Nothing begins further out; who asks is told the object's size.
         let index = u32::try_from(start / SEGMENT_BYTES).unwrap_or(u32::MAX);
         let ask = |link| core.ask_object(link, operation, &mount, path, read);
-        match core.at_holders(RouteKey::of(mount.id, path.key(), index), ask).await {
+        match core.at_holders(RouteKey::of(mount.id, path.key(), index), None, ask).await {
             Ok((info, attributes, range, first, given, (link, hit))) => {
                 let bytes = core.taken(given, &link, in_segment(&first));
                 Ok(FirstRead { info, attributes, range, bytes, hit })

@@ -66,7 +66,7 @@ impl Core {
         let route = RouteKey::of(version.mount, &version.key, part.index);
         let waiting = self.patience.wait(u64::from(part.len), self.bound(version.mount));
         let answer = self
-            .at_holders(route, |link| {
+            .at_holders(route, self.place_of(operation, segment, range.start), |link| {
                 let (range, deadline) = (range.clone(), waiting.deadline());
                 async move {
                     let request = DataRequest::Read {

@@ -80,7 +80,7 @@ impl Core {
             .map_err(|_| Error::invalid(format!("{path}: no object reaches byte {start}")))?;
         let route = RouteKey::of(mount.id, path.key(), index);
         let ask = |link| self.ask_latest(link, operation, mount, path, range);
-        match self.at_holders(route, ask).await {
+        match self.at_holders(route, None, ask).await {
             Ok((info, first, given, link)) => {
                 let in_segment = in_segment(&first);
                 Ok((info, first, self.taken(given, &link, in_segment)))

@@ -40,7 +40,7 @@ impl Default for EngineSettings {
 
 /// Bytes read from a Parquet file's end in its first request. A footer of a file of some hundred MB with its page index
 /// is 20 to 100 KB; the engine's own 512 KiB would fetch small files twice over and shows in a cold run's bytes.
-const FOOTER_HINT_BYTES: usize = 64 << 10;
+pub(crate) const FOOTER_HINT_BYTES: usize = 64 << 10;
 
 /// Memory for the listing that one query keeps; enough for some hundred thousand files.
 pub(crate) const LISTING_BYTES_MAX: usize = 256 << 20;

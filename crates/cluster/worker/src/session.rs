@@ -159,6 +159,14 @@ impl WorkerSession {
                 serving.pace.send(payload.iter().map(|bytes| bytes.len() as u64).sum()).await;
                 Response { meta: encode(&DataReply::Copied { runs }), payload, descriptor: None }
             }
+            DataRequest::Present { runs } => {
+                // A run that is none of a segment's is not held.
+                let is_run =
+                    |run: &PageRun| run.len > 0 && run.start.checked_add(run.len).is_some_and(|end| end <= PAGES_PER_SEGMENT);
+                let held =
+                    runs.iter().map(|(segment, run)| is_run(run) && serving.store.state(*segment, *run).missing.is_empty());
+                reply(DataReply::Present(held.collect()))
+            }
             DataRequest::Report => reply(DataReply::Report(Box::new(serving.report()))),
         })
     }

@@ -1,4 +1,4 @@
-use forebay_types::{Attributes, ErrorKind, Key, MountId, ObjectInfo, ObjectVersion, OperationId, SegmentId};
+use forebay_types::{Attributes, ErrorKind, Key, MountId, ObjectInfo, ObjectVersion, OperationId, PageRun, SegmentId};
 use serde::{Deserialize, Serialize};
 
 /// What is asked of a worker. Every reply is a [`DataReply`] of the variant named here, or [`DataReply::Failed`].
@@ -181,6 +181,11 @@ pub enum DataRequest {
         start: u32,
         /// Pages from there on; 1 to 16,384.
         pages: u32,
+    },
+    /// Which of these runs of pages are held whole, in either tier: [`DataReply::Present`], in the same order.
+    Present {
+        /// Segments and pages of them.
+        runs: Vec<(SegmentId, PageRun)>,
     },
 }
 
@@ -394,6 +399,8 @@ pub enum DataReply {
         /// What is held of the pages that were asked for.
         runs: Vec<(u32, u32)>,
     },
+    /// To `Present`.
+    Present(Vec<bool>),
 }
 
 impl DataReply {

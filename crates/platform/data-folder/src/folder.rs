@@ -1,4 +1,5 @@
 use std::fs::{self, File, TryLockError};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -44,7 +45,10 @@ impl DataFolder {
             return absolute;
         }
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
-        runtime.join(format!("forebay-{}.sock", std::process::id()))
+        // One process may run several workers, each with a folder of its own.
+        let mut hasher = DefaultHasher::new();
+        absolute.hash(&mut hasher);
+        runtime.join(format!("forebay-{}-{:08x}.sock", std::process::id(), hasher.finish() as u32))
     }
 }
 

@@ -14,6 +14,7 @@ mod calls;
 mod connection;
 mod dial;
 mod frame_reader;
+mod guarded;
 mod handshake;
 mod in_flight;
 mod link;
@@ -30,6 +31,7 @@ mod unix_file;
 
 pub use address::Address;
 pub use connection::{Answer, Connection};
+pub use guarded::{Guard, Guarded};
 pub use listener::Listener;
 pub use security::{Security, TlsSettings};
 pub use server::Server;

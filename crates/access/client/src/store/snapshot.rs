@@ -3,10 +3,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use forebay_types::{ForebayPath, Key, MountId, ObjectInfo, OperationId};
+use object_store::ObjectMeta;
 use object_store::path::Path;
 use parking_lot::RwLock;
 
-use super::paths::from_store;
+use super::paths::{from_store, meta, to_store};
 use super::versioned::{Store, Versions};
 use crate::client::Client;
 
@@ -45,6 +46,16 @@ impl SnapshotStore {
     /// All that is pinned, to make the same snapshot elsewhere.
     pub fn pinned(&self) -> Vec<ObjectInfo> {
         self.versions.pinned.read().values().cloned().collect()
+    }
+
+    /// All that is pinned, as a store shows it.
+    pub fn pinned_meta(&self) -> Vec<ObjectMeta> {
+        let known = self.versions.client.view();
+        let shown = |info: &ObjectInfo| {
+            let mount = known.mounts.iter().find(|mount| mount.id == info.version.mount)?;
+            Some(meta(to_store(&mount.name, info.version.key.as_str())?, info))
+        };
+        self.versions.pinned.read().values().filter_map(shown).collect()
     }
 
     /// What is pinned at a path.

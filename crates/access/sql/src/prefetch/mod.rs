@@ -1,9 +1,12 @@
 //! What a query is about to read, told from its physical plan before it runs.
 
 mod dynamic;
+mod inputs;
 mod order;
 mod parquet;
 mod run;
 mod scan;
 
+pub use inputs::{inputs, scanned_folder};
 pub(crate) use run::{Fetcher, Prefetching};
+pub use scan::Ranges;

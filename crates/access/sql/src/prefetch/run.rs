@@ -64,8 +64,8 @@ impl Prefetching {
     }
 
     /// Bytes of the ranges that were told so far.
-    pub(crate) fn bytes_planned(&self) -> u64 {
-        self.planned.load(Ordering::Relaxed)
+    pub(crate) fn planned(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.planned)
     }
 }
 

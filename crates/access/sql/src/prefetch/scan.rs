@@ -14,7 +14,7 @@ use crate::prefetch::order::streams;
 use crate::prefetch::parquet::{self, Footer};
 
 /// Byte ranges of files in the order of reading.
-pub(crate) type Ranges = Vec<(ObjectMeta, Vec<Range<u64>>)>;
+pub type Ranges = Vec<(ObjectMeta, Vec<Range<u64>>)>;
 
 /// The configuration of a scan of files.
 pub(crate) fn config(plan: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {

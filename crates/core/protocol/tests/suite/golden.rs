@@ -53,6 +53,7 @@ fn replies() {
     golden(DataReply::Read { in_place: None, hint }, "04 00 02 81 01");
     golden(DataReply::Read { in_place: Some((5, Span { offset: 4096, len: 300 })), hint }, "04 01 05 80 20 ac 02 02 81 01");
     golden(DataReply::Copied { runs: vec![(0, 3), (300, 1)] }, "0e 02 00 03 ac 02 01");
+    golden(DataReply::Present(vec![true, false]), "0f 02 01 00");
     golden(
         DataReply::Info(ObjectInfo { version: version(), modified_ms: -1 }),
         "02 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01",

@@ -36,12 +36,12 @@ fn every_variant_keeps_its_number() {
     fn numbers<T: Serialize>(messages: &[T]) -> Vec<u8> {
         messages.iter().map(|message| encode(message)[0]).collect()
     }
-    assert_eq!(numbers(&samples::requests()), (0..21).collect::<Vec<u8>>());
-    assert_eq!(numbers(&samples::replies()), (0..15).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::requests()), (0..22).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::replies()), (0..16).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::notices()), [0]);
     assert_eq!(numbers(&samples::control_requests()), (0..16).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::control_replies()), (0..11).collect::<Vec<u8>>());
-    assert!(decode::<DataRequest>(&[21]).is_err() && decode::<DataReply>(&[15]).is_err());
+    assert!(decode::<DataRequest>(&[22]).is_err() && decode::<DataReply>(&[16]).is_err());
     assert!(decode::<ControlRequest>(&[16]).is_err() && decode::<ControlReply>(&[11]).is_err());
 }
 

@@ -49,6 +49,7 @@ pub fn requests() -> Vec<DataRequest> {
             in_place: true,
         },
         DataRequest::Copy { segment, start: 1, pages: 1024 },
+        DataRequest::Present { runs: vec![(segment, PageRun::new(3, 300))] },
     ]
 }
 
@@ -71,6 +72,7 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Stat(info(), attributes()),
         DataReply::ReadObject { info: info(), attributes: attributes(), start: 1, len: 2, in_place: None, hint, hit: true },
         DataReply::Copied { runs: vec![(0, 3), (1000, 24)] },
+        DataReply::Present(vec![true, false]),
     ]
 }
 

@@ -5,6 +5,7 @@ mod calls;
 mod descriptors;
 mod desk;
 mod ending;
+mod guarded;
 mod handshake;
 mod listening;
 mod raw;
