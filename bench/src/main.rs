@@ -4,6 +4,7 @@ mod bytes_of;
 mod engine;
 mod figure;
 mod heap;
+mod hot_form;
 mod reads;
 mod recorder;
 mod rig;
@@ -38,6 +39,8 @@ enum Name {
     Tpch,
     /// Warm against the same files local: median of 7 alternated runs.
     Warm,
+    /// TPC-H over decoded columns against the same Parquet warm in the tier: median of 7 alternated runs.
+    HotForm,
     /// Cold against ingest-then-compute, at the bandwidth where ingesting takes as long as computing.
     Ingest,
     /// Bytes fetched cold against the union of ranges that the engine asks for without Forebay.
@@ -109,6 +112,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
             print(engine::amplification().await?);
             print(engine::tpch().await?);
             print(engine::warm().await?);
+            print(hot_form::hot_form().await?);
             print(engine::ingest().await?);
         }
         Name::Unknown => print(reads::unknown().await?),
@@ -122,6 +126,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
         Name::Amplification => print(engine::amplification().await?),
         Name::Tpch => print(engine::tpch().await?),
         Name::Warm => print(engine::warm().await?),
+        Name::HotForm => print(hot_form::hot_form().await?),
         Name::Ingest => print(engine::ingest().await?),
     }
     Ok(all_met)

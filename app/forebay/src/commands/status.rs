@@ -42,8 +42,8 @@ pub(crate) fn lines(status: &ClusterStatus) -> Vec<String> {
     section(
         &mut lines,
         "worker",
-        &["worker", "address", "state", "dram", "disk", "segments", "reads", "served", "from tiers"],
-        &[5, 6, 7, 8],
+        &["worker", "address", "state", "dram", "decoded", "disk", "segments", "reads", "served", "from tiers"],
+        &[4, 6, 7, 8, 9],
         {
             status
                 .workers
@@ -55,6 +55,7 @@ pub(crate) fn lines(status: &ClusterStatus) -> Vec<String> {
                         info.address.clone(),
                         state_name(*state).to_string(),
                         format!("{} of {}", format_bytes(report.dram.1), format_bytes(report.dram.0)),
+                        format_bytes(report.form_bytes),
                         format!("{} of {}", format_bytes(report.disk.1), format_bytes(report.disk.0)),
                         report.segments.to_string(),
                         report.reads.to_string(),
@@ -134,6 +135,7 @@ struct WorkerNow<'a> {
     address: &'a str,
     state: &'static str,
     dram: Tier,
+    decoded_bytes: u64,
     disk: Tier,
     segments: u64,
     reads: u64,
@@ -168,6 +170,7 @@ impl<'a> Status<'a> {
             address: &info.address,
             state: state_name(*state),
             dram: report.dram.into(),
+            decoded_bytes: report.form_bytes,
             disk: report.disk.into(),
             segments: report.segments,
             reads: report.reads,

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use forebay_types::{Error, ForebayPath, Mount, MountId, Result};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::cells::KnownCells;
 use crate::connections::Connections;
 use crate::control::Control;
 use crate::counters::Counters;
@@ -28,6 +29,7 @@ pub(crate) struct Core {
     pub(crate) fallback: Fallback,
     pub(crate) counters: Counters,
     pub(crate) patience: Patience,
+    pub(crate) known_cells: KnownCells,
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
@@ -55,6 +57,7 @@ impl Core {
             pins,
             prefetches: Prefetches::default(),
             counters: Counters::default(),
+            known_cells: KnownCells::default(),
             _tasks: tasks,
         })
     }

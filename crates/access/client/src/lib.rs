@@ -9,6 +9,7 @@
 
 mod ask;
 mod attempt;
+mod cells;
 mod client;
 mod connections;
 mod control;

@@ -17,6 +17,7 @@ mod ddl;
 mod describe;
 mod engine;
 mod error;
+mod hot;
 mod inspect;
 mod namespace;
 mod paths;

@@ -15,6 +15,7 @@ use crate::copy;
 use crate::ddl;
 use crate::engine::Engine;
 use crate::error::from_engine;
+use crate::hot;
 use crate::prefetch::Prefetching;
 use crate::session::QuerySession;
 use crate::stores::Seen;
@@ -171,7 +172,11 @@ impl Running {
             });
         };
         let context = session.context.task_ctx();
-        let prefetching = Prefetching::start(&plan, &context, session.fetcher.clone());
+        let prefetching = Prefetching::start(&plan, &context, session.fetcher.clone(), session.cells.as_ref());
+        let plan = match &session.cells {
+            Some(cells) => hot::apply(plan, cells, &context.runtime_env()).map_err(from_engine)?,
+            None => plan,
+        };
         let stream = execute_stream(Arc::clone(&plan), context).map_err(from_engine)?;
         Ok(Self {
             operation: session.operation,

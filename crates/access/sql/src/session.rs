@@ -15,6 +15,7 @@ use object_store::{ObjectMeta, ObjectStore};
 use crate::catalog::{QueryTables, catalog_of};
 use crate::engine::{Backend, Engine};
 use crate::error::from_engine;
+use crate::hot::Cells;
 use crate::namespace::QueryNamespace;
 use crate::paths::{Namespace, Resolver, looks_like_path};
 use crate::prefetch::Fetcher;
@@ -29,6 +30,7 @@ pub(crate) struct QuerySession {
     pub(crate) resolver: Resolver,
     pub(crate) statement: Statement,
     pub(crate) fetcher: Option<Fetcher>,
+    pub(crate) cells: Option<Cells>,
 }
 
 impl QuerySession {
@@ -37,7 +39,7 @@ impl QuerySession {
         let inner = &engine.inner;
         let operation = OperationId(RandomState::new().build_hasher().finish());
         let seen = Arc::new(Seen::default());
-        let (namespace, fetcher) = surroundings(engine, operation, &seen)?;
+        let (namespace, fetcher, cells) = surroundings(engine, operation, &seen)?;
         let namespace: Arc<dyn Namespace> = Arc::new(namespace);
         let resolver = Resolver::new(Arc::clone(&namespace));
 
@@ -59,7 +61,7 @@ impl QuerySession {
             .build();
         let context = SessionContext::new_with_state(state);
         tables.bind(context.state_weak_ref());
-        Ok(Self { operation, context, seen, namespace, resolver, statement, fetcher })
+        Ok(Self { operation, context, seen, namespace, resolver, statement, fetcher, cells })
     }
 }
 
@@ -82,13 +84,15 @@ async fn definitions(engine: &Engine, statement: &Statement) -> Result<Arc<Vec<T
     }
 }
 
-fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Result<(QueryNamespace, Option<Fetcher>)> {
+type Surroundings = (QueryNamespace, Option<Fetcher>, Option<Cells>);
+
+fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Result<Surroundings> {
     let direct = Arc::clone(&engine.inner.direct);
     match &engine.inner.backend {
         Backend::Stores(routes, names) => {
             let names = names.iter().map(|name| (name.clone(), None)).collect();
             let named: Arc<dyn ObjectStore> = Arc::clone(routes) as _;
-            Ok((QueryNamespace { names, named, direct, pins: None }, None))
+            Ok((QueryNamespace { names, named, direct, pins: None }, None, None))
         }
         Backend::Cluster(client) => {
             let view = client.view();
@@ -97,8 +101,9 @@ fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Re
             let snapshot = client.snapshot_of(operation, []);
             let prefetches = engine.inner.settings.prefetch;
             let fetcher = prefetches.then(|| fetcher(client, snapshot.clone()));
+            let cells = engine.inner.settings.hot_form.then(|| Cells::new(client.clone(), snapshot.clone()));
             let namespace = QueryNamespace { names, named: Arc::new(snapshot), direct, pins: Some(Arc::clone(seen)) };
-            Ok((namespace, fetcher))
+            Ok((namespace, fetcher, cells))
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct EngineSettings {
     pub spill_folder: Option<PathBuf>,
     /// What the plan will read is fetched ahead, within the client's window ([`forebay_client::ClientSettings::prefetch_bytes`]).
     pub prefetch: bool,
+    /// Decoded columns of Parquet files are read where workers hold them, if the mount allows it.
+    pub hot_form: bool,
     /// How often a query is planned again when an object was overwritten between planning and its first row.
     pub retries_on_conflict: u32,
 }
@@ -33,6 +35,7 @@ impl Default for EngineSettings {
             batch_rows: 8192,
             spill_folder: None,
             prefetch: true,
+            hot_form: true,
             retries_on_conflict: 1,
         }
     }

@@ -19,6 +19,7 @@ mod count;
 mod discover;
 mod fill;
 mod flight;
+mod forms;
 mod fresh;
 mod garbage;
 mod gate;

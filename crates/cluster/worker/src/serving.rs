@@ -8,7 +8,7 @@ use forebay_placement::holder;
 use forebay_protocol::{ClusterView, RouteTable, WorkerInfo, WorkerReport};
 use forebay_shared_storage::Class;
 use forebay_transport::Security;
-use forebay_types::{Error, MountId, Result, RouteKey, WorkerId};
+use forebay_types::{Error, MountId, Owner, Result, RouteKey, WorkerId};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -18,6 +18,7 @@ use crate::changes::Writes;
 use crate::count::Counts;
 use crate::discover::Discoveries;
 use crate::fill::{Fills, Wanted};
+use crate::forms::Forms;
 use crate::fresh::Fresh;
 use crate::garbage::Garbage;
 use crate::in_place::InPlace;
@@ -54,6 +55,7 @@ pub(crate) struct Serving {
     pub(crate) routes: ArcSwap<RouteTable>,
     pub(crate) fresh: Fresh,
     pub(crate) garbage: Garbage,
+    pub(crate) forms: Forms,
     pub(crate) pace: Pace,
     pub(crate) busy: Busy,
     /// Reads under way.
@@ -91,6 +93,7 @@ impl Serving {
             routes: ArcSwap::default(),
             fresh: Fresh::default(),
             garbage: Garbage::default(),
+            forms: Forms::default(),
             pace: Pace::new(settings.serve_bytes_per_sec),
             busy: Busy::default(),
             queue: AtomicU32::new(0),
@@ -177,6 +180,7 @@ impl Serving {
         WorkerReport {
             dram: (dram.capacity_bytes, dram.used_bytes, (dram.pinned_bytes + dram.kept_bytes).min(dram.used_bytes)),
             disk: (disk.capacity_bytes, disk.used_bytes, disk.kept_bytes),
+            form_bytes: dram.by_owner.iter().find(|(owner, _)| *owner == Owner::Form).map_or(0, |(_, bytes)| *bytes),
             segments: usage.segments,
             reads,
             bytes_served,
@@ -197,6 +201,7 @@ impl Serving {
     pub(crate) fn stop(&self) {
         self.discoveries.stop();
         self.replicas.stop();
+        self.forms.stop();
         self.fills.stop();
         self.leftovers.lock().abort_all();
     }
@@ -205,6 +210,7 @@ impl Serving {
     pub(crate) async fn stopped(&self, patience: Duration) {
         self.discoveries.stop();
         self.replicas.stop();
+        self.forms.stop();
         let mut leftovers = std::mem::take(&mut *self.leftovers.lock());
         let tidy = async { while leftovers.join_next().await.is_some() {} };
         if tokio::time::timeout(patience, tidy).await.is_err() {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use forebay_protocol::{DataNotice, DataReply, DataRequest, Held, Hint, ListPage, decode, encode};
 use forebay_transport::{Peer, Response, Service, Session};
-use forebay_types::{Error, PAGES_PER_SEGMENT, PageRun, Result};
+use forebay_types::{Cell, Error, PAGES_PER_SEGMENT, PageRun, Result};
 
 use crate::in_place::SessionPins;
 use crate::object::WantedObject;
@@ -134,6 +134,8 @@ impl WorkerSession {
                 reply(DataReply::Done)
             }
             DataRequest::Free { segments } => {
+                let cells = segments.iter().flat_map(|segment| serving.forms.take_cells(*segment));
+                let segments: Vec<_> = cells.chain(segments.iter().copied()).collect();
                 reply(DataReply::Freed { bytes: segments.iter().map(|segment| serving.store.free(*segment)).sum() })
             }
             DataRequest::Keep { segments, keep } => {
@@ -158,6 +160,17 @@ impl WorkerSession {
                 let (runs, payload) = serving.copy(segment, PageRun::new(start, end)).await;
                 serving.pace.send(payload.iter().map(|bytes| bytes.len() as u64).sum()).await;
                 Response { meta: encode(&DataReply::Copied { runs }), payload, descriptor: None }
+            }
+            DataRequest::ReadCell { operation, version, row_group, column, in_place } => {
+                let queued = Queued::new(serving);
+                let cell = Cell { row_group, column };
+                match serving.read_cell(self.reader(operation, in_place), &version, cell).await? {
+                    Some(read) => {
+                        let hint = queued.sent(&read).await;
+                        with_answer(read, |in_place| DataReply::Read { in_place, hint })
+                    }
+                    None => reply(DataReply::NoCell { hint: queued.sent(&Answer::default()).await }),
+                }
             }
             DataRequest::Report => reply(DataReply::Report(Box::new(serving.report()))),
         })

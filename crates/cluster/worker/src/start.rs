@@ -8,6 +8,7 @@ use forebay_types::{Error, Result, ResultExt, WorkerId};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
+use crate::forms::Forms;
 use crate::identity::{host_id, host_name, worker_id};
 use crate::membership::{Membership, ask};
 use crate::serving::Serving;
@@ -83,6 +84,7 @@ impl Worker {
         let serve = |listener| Server::start(listener, security.clone(), Arc::clone(&service), tuning.limits);
         let servers = listeners.into_iter().map(serve).collect::<Result<_>>()?;
         let beats = tokio::spawn(membership.keep(tuning.clone()));
+        Forms::start(&serving);
         tracing::info!(worker = %id, %address, "worker serves");
         Ok(Self { serving, address, coordinator, security, running: Mutex::new(Some(Running { servers, beats })) })
     }

@@ -138,6 +138,8 @@ pub struct WorkerReport {
     pub dram: (u64, u64, u64),
     /// Disk tier: capacity, used, kept, in bytes.
     pub disk: (u64, u64, u64),
+    /// Of the DRAM tier, bytes of columns in the table form.
+    pub form_bytes: u64,
     /// Segments held.
     pub segments: u64,
     /// Reads answered since start.

@@ -182,6 +182,20 @@ pub enum DataRequest {
         /// Pages from there on; 1 to 16,384.
         pages: u32,
     },
+    /// One column of one row group in the table form: [`DataReply::Read`] with all of it, or [`DataReply::NoCell`]. What is
+    /// asked for often enough is made; nothing waits for it, and nothing is fetched for it.
+    ReadCell {
+        /// Who reads.
+        operation: OperationId,
+        /// The version that the reader has opened.
+        version: ObjectVersion,
+        /// The row group's number in the file.
+        row_group: u32,
+        /// The column's number among the leaves of the file's schema.
+        column: u32,
+        /// As in `Read`.
+        in_place: bool,
+    },
 }
 
 /// What is said to a worker without waiting for an answer.
@@ -393,6 +407,11 @@ pub enum DataReply {
     Copied {
         /// What is held of the pages that were asked for.
         runs: Vec<(u32, u32)>,
+    },
+    /// To `ReadCell`: the worker doesn't have it, read the raw bytes.
+    NoCell {
+        /// How the worker stands.
+        hint: Hint,
     },
 }
 

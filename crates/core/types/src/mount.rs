@@ -143,6 +143,38 @@ impl fmt::Display for Validate {
     }
 }
 
+/// In which form the tiers keep files that are read again and again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HotForm {
+    /// Popular columns of Parquet files are kept decoded, beside their bytes, where that pays.
+    #[default]
+    Table,
+    /// As shared storage has them, and no other.
+    Raw,
+}
+
+impl FromStr for HotForm {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "table" => Ok(Self::Table),
+            "raw" => Ok(Self::Raw),
+            _ => Err(Error::invalid(format!("{text:?} is no form: write table or raw"))),
+        }
+    }
+}
+
+impl fmt::Display for HotForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Table => "table",
+            Self::Raw => "raw",
+        })
+    }
+}
+
 /// A name in Forebay's namespace bound to a URL of shared storage. Holds no credentials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
@@ -184,4 +216,6 @@ pub struct MountOptions {
     pub eager: bool,
     /// Workers that hold each segment that is in use, at least; 1 when not set, 2 below a pin.
     pub replicas: Option<u32>,
+    /// In which form files that are read again and again are kept.
+    pub hot_form: HotForm,
 }

@@ -49,6 +49,16 @@ impl BlockStore {
         Some(Pinned::new(pinned))
     }
 
+    /// All of a segment under a pin, with its length in bytes, if every page is in the DRAM tier.
+    pub fn pin_whole(&self, id: SegmentId) -> Option<(Pinned, u32)> {
+        let mut shard = self.core.table.by_id(id);
+        let segment = shard.find(id)?;
+        let (bytes, pages) = (shard.get(segment).bytes, PageRun::new(0, shard.get(segment).pages()));
+        let pinned = ReadPages::pin(&self.core, &mut shard, segment, pages)?;
+        shard.get(segment).read(pages);
+        Some((Pinned::new(pinned), bytes))
+    }
+
     /// Where the pages of a run are.
     pub fn state(&self, id: SegmentId, pages: PageRun) -> RunState {
         let mut shard = self.core.table.by_id(id);

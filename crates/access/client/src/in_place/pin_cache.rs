@@ -119,16 +119,11 @@ impl PinCache {
         drop(kept);
     }
 
-    /// Gives the pins of these segments back.
-    pub(crate) fn forget<'a>(&self, segments: impl IntoIterator<Item = &'a SegmentId>) {
+    /// Gives all pins back.
+    pub(crate) fn clear(&self) {
         let mut gone = Vec::new();
         let mut kept = self.kept.lock();
-        for segment in segments {
-            if let Some(entry) = kept.segments.pop(segment) {
-                kept.gone(&entry.pins);
-                gone.extend(entry.pins);
-            }
-        }
+        while kept.pop(&mut gone) {}
         drop(kept);
     }
 

@@ -6,4 +6,6 @@ mod parquet;
 mod run;
 mod scan;
 
+pub(crate) use parquet::{Footer, Reading};
 pub(crate) use run::{Fetcher, Prefetching};
+pub(crate) use scan::{config, parquet_source};

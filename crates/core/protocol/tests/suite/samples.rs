@@ -49,6 +49,7 @@ pub fn requests() -> Vec<DataRequest> {
             in_place: true,
         },
         DataRequest::Copy { segment, start: 1, pages: 1024 },
+        DataRequest::ReadCell { operation: OperationId(9), version: version(), row_group: 3, column: 200, in_place: true },
     ]
 }
 
@@ -71,6 +72,7 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Stat(info(), attributes()),
         DataReply::ReadObject { info: info(), attributes: attributes(), start: 1, len: 2, in_place: None, hint, hit: true },
         DataReply::Copied { runs: vec![(0, 3), (1000, 24)] },
+        DataReply::NoCell { hint },
     ]
 }
 
@@ -104,6 +106,7 @@ fn mount() -> Mount {
             discover: Some(Duration::from_secs(30)),
             eager: true,
             replicas: Some(2),
+            hot_form: HotForm::Raw,
             ..MountOptions::default()
         },
     }

@@ -4,6 +4,7 @@ mod array;
 mod bits;
 mod column;
 mod gather;
+mod plain_views;
 mod row;
 mod row_cell;
 mod rows;
