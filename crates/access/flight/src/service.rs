@@ -215,7 +215,7 @@ impl FlightSqlService for FlightService {
             .parameters
             .iter()
             .map(|(name, kind)| Field::new(name, kind.clone().unwrap_or(forebay_sql::arrow::datatypes::DataType::Null), true));
-        let parameter_schema = schema_bytes(&Schema::new(parameters.collect::<Vec<_>>()))?;
+        let parameter_schema = schema_bytes(&plain_schema(&Arc::new(Schema::new(parameters.collect::<Vec<_>>()))))?;
         // Clients take a statement without columns for one that is to be run as an update.
         let columns = if described.writes { Arc::new(Schema::empty()) } else { on_the_wire(&described.schema) };
         let handle = self.prepared.put(Prepared { sql, values: None })?;
