@@ -1,8 +1,8 @@
 //! Figures of the paper, redrawn from our own runs.
 
+use forebay_chart::{Chart, Line};
 use forebay_types::Result;
 
-use crate::chart::{Chart, Line};
 use crate::compare::{named, way};
 use crate::metrics::Outcome;
 use crate::scenario::{Scenario, Way};
@@ -43,10 +43,10 @@ impl Draw {
             for replicas in [1, 2, 3, 4, 5, 6, 8, 10] {
                 points.push((f64::from(replicas), self.run(&place, &way(&format!("uniform-{replicas}"))?).p99_ms));
             }
-            lines.push(Line { name: format!("{workers} workers, {utilisation} busy"), points });
+            lines.push(Line { name: format!("{workers} workers, {utilisation} busy"), points, dashed: false });
         }
         let own = self.run(&place("paper")?, &way("getafix")?);
-        lines.push(Line { name: "getafix, 15 at 0.7".into(), points: vec![(own.storage, own.p99_ms)] });
+        lines.push(Line { name: "getafix, 15 at 0.7".into(), points: vec![(own.storage, own.p99_ms)], dashed: false });
         Ok(chart("Uniform replication: the knee moves with workers and rate", "replicas a segment", "p99, ms", lines))
     }
 
@@ -66,13 +66,13 @@ impl Draw {
                 let outcome = self.run(&place, &way(&format!("{prefix}-{step}{suffix}"))?);
                 points.push((outcome.storage, of(&outcome)));
             }
-            lines.push(Line { name: title.into(), points });
+            lines.push(Line { name: title.into(), points, dashed: false });
         }
         for (title, name) in
             [("getafix-paper", "getafix-paper"), ("scarlett, peak", "scarlett"), ("scarlett, mean", "scarlett-mean")]
         {
             let outcome = self.run(&place, &way(name)?);
-            lines.push(Line { name: title.into(), points: vec![(outcome.storage, of(&outcome))] });
+            lines.push(Line { name: title.into(), points: vec![(outcome.storage, of(&outcome))], dashed: false });
         }
         Ok(chart(
             "Storage against latency: 15 workers, 100 segments, 0.7 busy",
@@ -90,7 +90,7 @@ impl Draw {
                 let place = Scenario { utilisation: f64::from(percent) / 100.0, ..place("paper")? };
                 points.push((f64::from(percent), self.run(&place, &way(name)?).p99_ms));
             }
-            lines.push(Line { name: name.into(), points });
+            lines.push(Line { name: name.into(), points, dashed: false });
         }
         Ok(chart("Latency against load: 15 workers, 100 segments", "percent of capacity asked for", "p99, ms", lines))
     }
@@ -105,7 +105,7 @@ impl Draw {
                 place.cluster.room = Some(room);
                 points.push((room as f64, self.run(&place, &way(name)?).p95_ms));
             }
-            lines.push(Line { name: name.into(), points });
+            lines.push(Line { name: name.into(), points, dashed: false });
         }
         Ok(chart(
             "Garbage collection: 3 workers, 60 segments and 20 that come",
@@ -133,12 +133,12 @@ impl Draw {
                 place.cluster.poll = secs * 1_000_000;
                 points.push((secs as f64, self.run(&place, &way).p99_ms));
             }
-            lines.push(Line { name: title.into(), points });
+            lines.push(Line { name: title.into(), points, dashed: false });
         }
         Ok(chart("How often clients ask for the routing table", "seconds between polls", "p99, ms", lines))
     }
 }
 
 fn chart(title: &str, x: &str, y: &str, lines: Vec<Line>) -> Chart {
-    Chart { title: title.into(), x: x.into(), y: y.into(), lines }
+    Chart { title: title.into(), x: x.into(), y: y.into(), from_zero: false, lines }
 }

@@ -5,7 +5,6 @@
 //! and the client call, so that what is measured here is what a cluster does. A run is a function of its arguments.
 
 mod bars;
-mod chart;
 mod cluster;
 mod compare;
 mod decide;
@@ -17,7 +16,6 @@ mod scenario;
 mod workload;
 
 pub use bars::{BARS, Bar, bars};
-pub use chart::{Chart, Line};
 pub use cluster::{ClusterSettings, Fact, Knowledge, Observer, Routing, Straggler, Unobserved};
 pub use compare::{NAMES, Row, WAYS, chart, compare, csv, named, way};
 pub use decide::Leading;

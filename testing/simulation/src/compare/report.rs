@@ -1,6 +1,7 @@
 use std::fmt::Write;
 
-use crate::chart::{Chart, Line};
+use forebay_chart::{Chart, Line};
+
 use crate::compare::Row;
 
 /// The titles of [`csv`].
@@ -39,12 +40,13 @@ pub fn chart(title: &str, rows: &[Row]) -> Chart {
     let line = |row: &Row| {
         let outcome = &row.outcome;
         let points = [outcome.p50_ms, outcome.p99_ms].map(|ms| (outcome.storage, ms.max(0.001)));
-        Line { name: row.way.clone(), points: points.to_vec() }
+        Line { name: row.way.clone(), points: points.to_vec(), dashed: false }
     };
     Chart {
         title: title.to_string(),
         x: "replicas a segment".into(),
         y: "latency of queries, ms: p50 to p99".into(),
+        from_zero: false,
         lines: rows.iter().map(line).collect(),
     }
 }

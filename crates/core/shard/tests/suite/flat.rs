@@ -1,6 +1,6 @@
 //! Substring search over flat text, against looking everywhere.
 
-use forebay_shard::{FlatText, build_flat};
+use forebay_shard::{FlatText, LayerId, build_flat};
 use proptest::prelude::*;
 
 fn occurrences(text: &[u8], pattern: &[u8]) -> Vec<u32> {
@@ -21,6 +21,18 @@ fn check(text: &[u8], flat: &FlatText, patterns: &[Vec<u8>]) {
     assert_eq!(flat.extract(middle as u64, 7), &text[middle..text.len().min(middle + 7)]);
 }
 
+/// Adds every layer there is, and does `after` once each is in.
+fn fill(flat: &FlatText, after: impl Fn()) -> Vec<LayerId> {
+    let ids = flat.dial(1e9, true);
+    let builder = flat.layer_builder(&ids).unwrap();
+    builder.steps().into_iter().for_each(|step| builder.run(step));
+    for (_, part) in builder.finish().unwrap() {
+        flat.add_layer(part).unwrap();
+        after();
+    }
+    ids
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
@@ -33,13 +45,7 @@ proptest! {
         let built = build_flat(&text, 0.0).unwrap();
         let flat = FlatText::open(built.base, []).unwrap();
         check(&text, &flat, &patterns);
-        let ids = flat.dial(1e9, true);
-        let builder = flat.layer_builder(&ids).unwrap();
-        builder.steps().into_iter().for_each(|step| builder.run(step));
-        for (_, part) in builder.finish().unwrap() {
-            flat.add_layer(part).unwrap();
-            check(&text, &flat, &patterns);
-        }
+        let ids = fill(&flat, || check(&text, &flat, &patterns));
         for id in ids.into_iter().rev() {
             prop_assert!(flat.remove_layer(id));
         }
@@ -69,12 +75,7 @@ fn text_of_all_256_bytes_is_searched_too() {
     let built = build_flat(&text, 0.0).unwrap();
     let flat = FlatText::open(built.base, []).unwrap();
     check(&text, &flat, &patterns);
-    let ids = flat.dial(1e9, true);
-    let builder = flat.layer_builder(&ids).unwrap();
-    builder.steps().into_iter().for_each(|step| builder.run(step));
-    for (_, part) in builder.finish().unwrap() {
-        flat.add_layer(part).unwrap();
-    }
+    fill(&flat, || ());
     check(&text, &flat, &patterns);
     for offset in [1, 127, 128, 129, 2999, 3001, 3100] {
         assert_eq!(flat.extract(offset, 200), &text[offset as usize..][..200]);
