@@ -1,7 +1,6 @@
 //! Benchmarks of shards against what one would build instead: a JSON line a figure, the peers in the same run.
 
 mod bars;
-mod chart;
 mod measure;
 mod peers;
 mod subject;
@@ -39,6 +38,12 @@ struct Cli {
 enum BarCommand {
     /// Sizes, build, throughput at 0.35x, 0.48x and 0.55x, and against zstd blocks, hash map and inverted index
     Table,
+    /// One setting of the dial: its layers and the throughput of each mix
+    At {
+        /// Stored bytes to those of the input
+        #[arg(long, default_value_t = 0.69)]
+        ratio: f64,
+    },
     /// The dial's steps, and throughput over size for every mix and skew, drawn as SVG
     Curves {
         /// The folder of the pictures
@@ -94,6 +99,7 @@ fn run(cli: &Cli) -> Result<()> {
     let bench = Bench { records, subject, cpu_secs: cli.cpu_secs, latency_ns };
     match &cli.bar {
         BarCommand::Table => bars::table(&bench),
+        BarCommand::At { ratio } => bars::at(&bench, *ratio),
         BarCommand::Curves { out } => bars::curves(&bench, out),
         BarCommand::Layers => bars::layers(&bench),
         BarCommand::Fill => bars::fill(&bench),

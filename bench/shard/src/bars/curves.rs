@@ -1,9 +1,9 @@
 use std::path::Path;
 
+use forebay_chart::{Chart, Line};
 use forebay_types::{Result, ResultExt};
 
 use super::Bench;
-use crate::chart::{Chart, Line};
 use crate::measure::{Bar, Figure};
 use crate::subject::Mix;
 use crate::workload::Skew;
@@ -15,6 +15,18 @@ const PAST: f64 = 1.5;
 
 /// Where the pictures end.
 const LAST: f64 = 2.1;
+
+/// From this much input on, C++ Succinct's figures are drawn beside ours: with less, a search has fewer hits than theirs had.
+const SUCCINCT_BYTES: usize = 100_000_000;
+/// What the original C++ Succinct did on the same data and such a machine: size, gets and searches a CPU-second. Reference
+/// figures of an earlier study: it isn't run here.
+const SUCCINCT: [(f64, f64, f64); 5] = [
+    (0.552, 6_117.0, 85.0),
+    (0.651, 7_739.0, 137.0),
+    (0.850, 8_013.0, 380.0),
+    (1.248, 8_369.0, 874.0),
+    (2.045, 9_824.0, 1_551.0),
+];
 
 /// Throughput over size for each mix and skew, drawn; and the dial's own steps.
 pub(crate) fn curves(bench: &Bench, out: &Path) -> Result<()> {
@@ -37,20 +49,33 @@ pub(crate) fn curves(bench: &Bench, out: &Path) -> Result<()> {
         let mut lines = Vec::new();
         for mix in Mix::ALL {
             let points = measure(bench, mix, skew, least)?;
-            lines.push(Line { name: mix.name().to_string(), points });
+            lines.push(Line { name: mix.name().to_string(), points, dashed: false });
         }
-        let subtitle = format!(
-            "{}; TPC-H lineitem, {} records, {:.0} MB; one thread; random read {:.0} ns",
-            skew.name(),
-            bench.records.len(),
-            bench.records.input_bytes() as f64 / 1e6,
-            bench.latency_ns
-        );
-        let chart = Chart { title: "Shards: operations a CPU-second over what is stored".to_string(), subtitle, lines };
+        if bench.records.input_bytes() >= SUCCINCT_BYTES {
+            lines.extend(references());
+        }
+        let megabytes = bench.records.input_bytes() as f64 / 1e6;
+        let chart = Chart {
+            title: format!("Shards: throughput over what is stored, {}", skew.name()),
+            x: format!("stored bytes to those of the input ({megabytes:.0} MB of TPC-H lineitem)"),
+            y: "operations a CPU-second".to_string(),
+            from_zero: false,
+            lines,
+        };
         let path = out.join(file);
-        std::fs::write(&path, chart.draw()).context(|| path.display().to_string())?;
+        std::fs::write(&path, chart.svg()).context(|| path.display().to_string())?;
     }
     Ok(())
+}
+
+/// The lines of C++ Succinct.
+fn references() -> [Line; 2] {
+    let line = |name: &str, pick: fn(&(f64, f64, f64)) -> (f64, f64)| Line {
+        name: name.to_string(),
+        points: SUCCINCT.iter().map(pick).collect(),
+        dashed: true,
+    };
+    [line("C++ Succinct, get", |point| (point.0, point.1)), line("C++ Succinct, search", |point| (point.0, point.2))]
 }
 
 /// Throughput at every step of the dial: sizes and operations a CPU-second.

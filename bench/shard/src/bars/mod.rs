@@ -1,5 +1,6 @@
 //! One row of what shards must show a file.
 
+mod at;
 mod curves;
 mod fill;
 mod flat;
@@ -8,6 +9,7 @@ mod stress;
 mod table;
 mod threads;
 
+pub(crate) use at::at;
 pub(crate) use curves::curves;
 pub(crate) use fill::fill;
 pub(crate) use flat::flat;

@@ -12,6 +12,7 @@ use crate::model::key::KeyType;
 use crate::model::schema::Schema;
 use crate::part::Part;
 use crate::psi::{Column, Psi};
+use crate::record::codes::Codes;
 
 /// The kind of a base part in its header; layers have the numbers of their kinds.
 pub(crate) const BASE_KIND: u64 = 0;
@@ -29,6 +30,7 @@ pub(crate) mod section {
     pub(crate) const RECORDS: usize = 8;
     pub(crate) const DICTIONARY: usize = 9;
     pub(crate) const KEYS: usize = 10;
+    pub(crate) const CODES: usize = 15;
 }
 
 /// The numbers of a base part, in the order of the file.
@@ -92,6 +94,8 @@ pub(crate) struct Base {
     pub(crate) starts: Packed,
     pub(crate) owners: Packed,
     pub(crate) dictionary: Bytes,
+    /// Values that the record text has by number.
+    pub(crate) codes: Codes,
     unpacker: OnceLock<DDict<'static>>,
 }
 
@@ -135,6 +139,11 @@ impl Base {
             0 => (record_bits(numbers.records), record_bits(numbers.records)),
             _ => (width_of(rows), width_of(numbers.symbols)),
         };
+        let codes = match section_of(&part.section(section::CODES)) {
+            // A shard without record text.
+            [] => Codes::none(schema.attributes.len()),
+            bytes => Codes::read(bytes, schema.attributes.len()).ok_or_else(|| corrupt("the numbers of its values"))?,
+        };
         Ok(Self {
             identity: part.shard,
             bytes: part.bytes,
@@ -146,6 +155,7 @@ impl Base {
             starts: Packed::new(part.section(section::STARTS), start_bits),
             owners: Packed::new(part.section(section::RECORDS), owner_bits),
             dictionary: part.section(section::DICTIONARY),
+            codes,
             unpacker: OnceLock::new(),
             schema,
         })
@@ -153,7 +163,7 @@ impl Base {
 
     /// The dictionary of the record text, prepared at its first use.
     pub(crate) fn unpacker(&self) -> &DDict<'static> {
-        self.unpacker.get_or_init(|| DDict::create(dictionary_of(&self.dictionary)))
+        self.unpacker.get_or_init(|| DDict::create(section_of(&self.dictionary)))
     }
 
     pub(crate) fn records(&self) -> u32 {
@@ -214,6 +224,6 @@ pub(crate) fn record_bits(records: u64) -> u32 {
 }
 
 /// The section without the padding behind it.
-pub(crate) fn dictionary_of(section: &[u8]) -> &[u8] {
+pub(crate) fn section_of(section: &[u8]) -> &[u8] {
     &section[..section.len().saturating_sub(8)]
 }

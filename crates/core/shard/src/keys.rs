@@ -137,7 +137,7 @@ impl KeyIndex {
     /// The keys of `records`.
     pub(crate) fn get_all(&self, records: &[u32]) -> Keys {
         match self {
-            Self::Numbers(keys) => Keys::U64(records.iter().map(|record| keys.get(*record as usize)).collect()),
+            Self::Numbers(keys) => Keys::U64(keys.get_all(records)),
             Self::Strings(keys) => Keys::Bytes(records.iter().map(|record| keys.get(*record as usize)).collect()),
         }
     }

@@ -7,7 +7,7 @@ use crate::bits::word::load;
 /// The first eight bytes of every part.
 const MAGIC: &[u8; 8] = b"FBSHARD\0";
 /// The version of the format that is written; others are refused.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const HEADER_BYTES: usize = 48;
 const ENTRY_BYTES: usize = 24;
 /// Zeros after each section, so that a word may be loaded at its last byte.

@@ -19,7 +19,7 @@ use crate::query::chains::{self, ChainScratch};
 use crate::query::index::{IndexSlice, keys_of};
 use crate::query::predicate::Query;
 use crate::query::search::Searcher;
-use crate::record::blocks::{self, BLOCK_RECORDS};
+use crate::record::blocks::{self, BLOCK_RECORDS, BlockPlace, BlockReader};
 use crate::record::body;
 use crate::record::output::Record;
 use crate::sampling::{QueryCounters, Sampler};
@@ -171,17 +171,27 @@ impl Shard {
         }
         SCRATCH.with_borrow_mut(|scratch| {
             if let Some(Some(slice)) = set.blocks.get((u64::from(record) >> set.blocks_shift) as usize)
-                && !columns.is_some_and(|columns| columns.iter().all(|column| set.isa[*column].get(record as usize).is_some()))
+                && !columns.is_some_and(|columns| self.are_sampled(set, record, columns))
             {
-                let index = (u64::from(record) & ((1 << set.blocks_shift) - 1)) / u64::from(BLOCK_RECORDS);
+                let index = (u64::from(record) & ((1 << set.blocks_shift) - 1)) as u32;
+                let first = record - record % BLOCK_RECORDS;
+                let place = BlockPlace {
+                    block: (index / BLOCK_RECORDS) as usize,
+                    record: record - first,
+                    count: BLOCK_RECORDS.min(self.base.records() - first),
+                };
                 let context = scratch.context.get_or_insert_with(blocks::unpacking);
-                slice.unpack(index as usize, self.base.unpacker(), context, &mut scratch.raw)?;
-                body::read(blocks::body(&scratch.raw, record % BLOCK_RECORDS), attributes, columns, out);
-                return Ok(());
+                let mut reader = BlockReader { context, dictionary: &|| self.base.unpacker(), raw: &mut scratch.raw };
+                return slice.read(place, &self.base.codes, columns, &mut reader, out);
             }
             chains::read(&self.base, set, &mut scratch.chains, record, columns, out);
             Ok(())
         })
+    }
+
+    /// Whether a walk to some attributes is shorter than unpacking a block, in which those that are numbered are at hand.
+    fn are_sampled(&self, set: &LayerSet, record: u32, columns: &[usize]) -> bool {
+        !self.base.codes.have_all(columns) && columns.iter().all(|column| set.isa[*column].get(record as usize).is_some())
     }
 
     /// The keys where `query` holds, in order: at most `limit`, those above `after`.

@@ -1,6 +1,7 @@
 use bytes::Bytes;
 
 use super::packed::{Packed, pack};
+use super::prefetch::with_bit_instructions;
 use super::word::{load, select_in_word, width_of};
 
 /// Ones of the high part between two samples of the selection index.
@@ -64,8 +65,15 @@ impl EliasFano {
         }
     }
 
+    /// Values `indexes`.
+    pub(crate) fn get_all(&self, indexes: &[u32]) -> Vec<u64> {
+        let mut out = Vec::with_capacity(indexes.len());
+        append_all(self, indexes, &mut out);
+        out
+    }
+
     /// Value `index`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, index: usize) -> u64 {
         let at = self.select(&self.ones, index, 0);
         ((at as u64).wrapping_sub(index as u64) << self.low_bits) | self.low.get(index)
@@ -91,7 +99,7 @@ impl EliasFano {
     }
 
     /// The position of the `k`-th one, or with `invert` all ones the `k`-th zero.
-    #[inline]
+    #[inline(always)]
     fn select(&self, samples: &Packed, k: usize, invert: u64) -> usize {
         let from = samples.get(k / SAMPLE) as usize;
         let mut left = (k % SAMPLE) as u32;
@@ -150,6 +158,16 @@ impl EliasFano {
     pub(crate) fn find(&self, value: u64) -> Option<usize> {
         let index = self.rank(value);
         (index < self.count && self.get(index) == value).then_some(index)
+    }
+}
+
+with_bit_instructions! {
+    /// Appends the values `indexes`.
+    fn append_all(values: &EliasFano, indexes: &[u32], out: &mut Vec<u64>) {
+        // What an iterator's adapter calls would be compiled without.
+        for index in indexes {
+            out.push(values.get(*index as usize));
+        }
     }
 }
 

@@ -20,6 +20,41 @@ pub(crate) fn has_bmi2() -> bool {
     std::arch::is_x86_feature_detected!("bmi2")
 }
 
+/// Whether the processor counts, finds and deposits bits in one instruction each.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+pub(crate) fn has_bit_instructions() -> bool {
+    has_bmi2() && std::arch::is_x86_feature_detected!("popcnt") && std::arch::is_x86_feature_detected!("bmi1")
+}
+
+/// Compiles a function twice, for any processor and for those that [`has_bit_instructions`], and calls what fits: counting
+/// the ones of a word takes a dozen instructions without, and loops over psi and Elias-Fano do little else. What is to gain
+/// must be inlined into the body.
+macro_rules! with_bit_instructions {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
+        $(#[$meta])*
+        #[inline]
+        $vis fn $name($($arg: $type),*) $(-> $out)? {
+            #[inline(always)]
+            fn any($($arg: $type),*) $(-> $out)? $body
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            {
+                #[target_feature(enable = "bmi1,bmi2,popcnt")]
+                fn with_instructions($($arg: $type),*) $(-> $out)? {
+                    any($($arg),*)
+                }
+                if $crate::bits::prefetch::has_bit_instructions() {
+                    #[allow(unsafe_code, reason = "instructions that not every processor has")]
+                    // SAFETY: the processor has just been asked.
+                    return unsafe { with_instructions($($arg),*) };
+                }
+            }
+            any($($arg),*)
+        }
+    };
+}
+pub(crate) use with_bit_instructions;
+
 /// The position of the `k`-th one: deposit one bit there, count the zeros below.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]

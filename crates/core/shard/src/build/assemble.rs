@@ -2,7 +2,7 @@ use bytes::Bytes;
 use forebay_types::Result;
 
 use super::builder::{BuiltShard, KeyList, record_extent};
-use super::dictionary::sample;
+use super::dictionary::{Sampled, sample};
 use super::distinct::Distinct;
 use super::rows::sort_rows;
 use crate::base::{BASE_KIND, Base, Numbers, record_bits};
@@ -84,6 +84,11 @@ impl Input {
         before - (self.keys.bytes() + self.values.len() as u64 + (self.keys.len() * attributes) as u64)
     }
 
+    /// How many distinct values an attribute has, about.
+    pub(super) fn distinct(&self, attribute: usize) -> u64 {
+        self.distinct[attribute].estimate()
+    }
+
     /// Calls with each record's bytes of `lengths` and of the values.
     pub(super) fn for_each_record(&self, attributes: usize, mut call: impl FnMut(usize, &[u8], &[u8])) {
         let (mut at, mut from) = (0, 0);
@@ -100,7 +105,7 @@ pub(crate) fn assemble(schema: Schema, input: Input, input_bytes: u64, ratio: f6
     let attributes = schema.attributes.len();
     let records = input.keys.len();
     let alphabet = Alphabet::new(attributes as u8, input.used, input.nulls);
-    let (dictionary, block_bytes) = sample(&input, attributes, input_bytes)?;
+    let Sampled { codes, dictionary, block_bytes } = sample(&input, attributes, input_bytes)?;
     let mut totals = vec![[0u64; 3]; attributes];
     for (total, distinct) in totals.iter_mut().zip(&input.distinct) {
         total[2] = distinct.estimate();
@@ -181,6 +186,7 @@ pub(crate) fn assemble(schema: Schema, input: Input, input_bytes: u64, ratio: f6
             &keys[2],
             &keys[3],
             &keys[4],
+            &codes,
         ],
     );
     let inverse = rows.inverse;

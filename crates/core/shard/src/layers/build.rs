@@ -13,8 +13,9 @@ use super::set::LayerSet;
 use super::shape::Shape;
 use super::sliced::{Sliced, Slot};
 use super::texts::Text;
-use crate::base::{Base, dictionary_of};
+use crate::base::{Base, section_of};
 use crate::record::blocks;
+use crate::record::codes::Numbers;
 
 /// Builds any set of layers in one pass over the records' chains, about one psi step a symbol of the text.
 ///
@@ -30,6 +31,8 @@ pub struct LayerBuilder {
     pub(super) blocks: Vec<Range<u64>>,
     /// The dictionary of the blocks, if there are any to build.
     pub(super) packer: Option<CDict<'static>>,
+    /// The numbers of values in blocks.
+    pub(super) numbers: Numbers,
     pub(super) plain: Vec<Range<u64>>,
     /// By attribute, for those whose values are grouped.
     pub(super) hashes: Vec<Option<Hashes>>,
@@ -47,6 +50,7 @@ impl LayerBuilder {
             every_row: false,
             blocks: Vec::new(),
             packer: None,
+            numbers: Numbers::new(),
             plain: Vec::new(),
             hashes: base.schema.attributes.iter().map(|_| None).collect(),
             texts: Mutex::new(Vec::new()),
@@ -74,7 +78,10 @@ impl LayerBuilder {
                 self.sa_rates[which].set(slice, slot(&range));
             }
             LayerKind::Blocks => {
-                self.packer.get_or_insert_with(|| blocks::packer(dictionary_of(&self.base.dictionary)));
+                if self.packer.is_none() {
+                    self.packer = Some(blocks::packer(section_of(&self.base.dictionary)));
+                    self.numbers = self.base.codes.numbers();
+                }
                 self.blocks.push(range);
             }
             LayerKind::Plain => self.plain.push(range),

@@ -30,20 +30,50 @@ const OVERLAP: f64 = 3.0;
 
 /// The layers beyond the base that bring the shard to `ratio` of its input, or as near below as slices allow.
 ///
-/// Layers are taken one by one, by what they gain a byte. That never gives back what a larger layer makes useless, so the
-/// plans that begin with a whole text layer are tried too, and the best one stays.
+/// Layers are taken one by one, by what they gain a byte, and once more without those that later ones have made useless.
+/// That never gives back what a text layer makes useless in part, so the plans that begin with a whole one are tried too, and
+/// the best one stays.
 pub(crate) fn dial(base: &Base, ratio: f64, counters: &QueryCounters) -> Vec<LayerId> {
     let budget = ratio * base.numbers.input_bytes as f64 - base.bytes as f64;
-    let plans = [None, Some(LayerKind::Blocks), Some(LayerKind::Plain)].map(|first| greedy(base, budget, counters, first));
-    let best = plans.into_iter().flatten().min_by(|(_, one), (_, other)| one.total_cmp(other));
-    best.map_or_else(Vec::new, |(chosen, _)| chosen)
+    let mut best: Option<Plan> = None;
+    for first in [None, Some(LayerKind::Blocks), Some(LayerKind::Plain)] {
+        let mut without = BTreeSet::new();
+        while let Some(plan) = greedy(base, budget, counters, first, &without) {
+            let before = without.len();
+            without.extend(plan.useless.iter().copied());
+            let is_done = without.len() == before;
+            if best.as_ref().is_none_or(|best| plan.cost < best.cost) {
+                best = Some(plan);
+            }
+            if is_done {
+                break;
+            }
+        }
+    }
+    best.map_or_else(Vec::new, |plan| plan.chosen)
 }
 
-/// Takes `first`, then what gains most a byte while it fits; with what it costs. `None` if `first` doesn't fit.
-fn greedy(base: &Base, mut budget: f64, counters: &QueryCounters, first: Option<LayerKind>) -> Option<(Vec<LayerId>, f64)> {
+/// Layers, what queries cost with them, and those of them that change nothing about it while others are missing.
+struct Plan {
+    chosen: Vec<LayerId>,
+    cost: f64,
+    useless: Vec<(LayerKind, u16)>,
+}
+
+/// Takes `first`, then what gains most a byte while it fits. `None` if `first` doesn't fit.
+fn greedy(
+    base: &Base,
+    mut budget: f64,
+    counters: &QueryCounters,
+    first: Option<LayerKind>,
+    without: &BTreeSet<(LayerKind, u16)>,
+) -> Option<Plan> {
     let mut model = Model::new(base, counters);
     let mut chosen = Vec::new();
-    let mut layers: Vec<(LayerKind, u16, Shape)> = candidates(base);
+    let mut missing = false;
+    // What is useless fills up what is left, so that the dial has no jumps.
+    let (mut last, mut layers): (Vec<_>, Vec<_>) =
+        candidates(base).into_iter().partition(|(kind, which, _)| without.contains(&(*kind, *which)));
     let mut text_begun = false;
     let mut next = None;
     if let Some(first) = first {
@@ -53,11 +83,16 @@ fn greedy(base: &Base, mut budget: f64, counters: &QueryCounters, first: Option<
         }
         next = Some(at);
     }
-    while let Some(at) = next.take().or_else(|| model.best(&layers)) {
+    loop {
+        if layers.is_empty() {
+            layers = std::mem::take(&mut last);
+        }
+        let Some(at) = next.take().or_else(|| model.best(&layers)) else { break };
         let (kind, which, shape) = layers.swap_remove(at);
         // Part of an index or of postings answers nothing, and of the text layers one is filled at a time.
         let text = matches!(kind, LayerKind::Blocks | LayerKind::Plain);
         if (matches!(kind, LayerKind::Index | LayerKind::Postings) && shape.bytes > budget) || (text && text_begun) {
+            missing = true;
             continue;
         }
         let mut taken = 0;
@@ -71,6 +106,7 @@ fn greedy(base: &Base, mut budget: f64, counters: &QueryCounters, first: Option<
             chosen.push(LayerId { kind, which, slice });
         }
         let part = f64::from(taken) / shape.slices() as f64;
+        missing |= part < 1.0;
         if text {
             model.add_text(kind, part);
             text_begun |= part < 1.0;
@@ -78,8 +114,9 @@ fn greedy(base: &Base, mut budget: f64, counters: &QueryCounters, first: Option<
             model.add(kind, which);
         }
     }
-    let cost = model.cost();
-    Some((chosen, cost))
+    // With everything there is no use for what would be saved.
+    let useless = if missing { model.useless() } else { Vec::new() };
+    Some(Plan { chosen, cost: model.cost(), useless })
 }
 
 /// Header and table of a part.
@@ -168,6 +205,42 @@ impl<'b> Model<'b> {
         if kind == LayerKind::Blocks { self.blocks = part } else { self.plain = part }
     }
 
+    fn take_back(&mut self, kind: LayerKind, which: u16) {
+        match kind {
+            LayerKind::IsaAttribute => self.isa[which as usize] = false,
+            LayerKind::SaAttribute => self.sa[which as usize] = false,
+            LayerKind::Index => self.index[which as usize] = false,
+            LayerKind::Postings => self.postings[which as usize] = false,
+            _ => {}
+        }
+    }
+
+    /// The chosen layers of attributes that save nothing any more.
+    fn useless(&mut self) -> Vec<(LayerKind, u16)> {
+        use LayerKind::{Index, IsaAttribute, Postings, SaAttribute};
+        let cost = self.cost();
+        let mut useless = Vec::new();
+        for which in 0..self.base.schema.attributes.len() {
+            for kind in [IsaAttribute, SaAttribute, Index, Postings] {
+                let has = match kind {
+                    // Those of the first attribute are the base's.
+                    IsaAttribute => which > 0 && self.isa[which],
+                    SaAttribute => which > 0 && self.sa[which],
+                    Index => self.index[which],
+                    _ => self.postings[which],
+                };
+                if has {
+                    self.take_back(kind, which as u16);
+                    if self.cost() <= cost {
+                        useless.push((kind, which as u16));
+                    }
+                    self.add(kind, which as u16);
+                }
+            }
+        }
+        useless
+    }
+
     /// The candidate that saves most a byte. Sampling rates come from coarse to fine, the plain records after the
     /// compressed ones have been worth it.
     fn best(&mut self, layers: &[(LayerKind, u16, Shape)]) -> Option<usize> {
@@ -182,13 +255,7 @@ impl<'b> Model<'b> {
             self.add(*kind, *which);
             let gain = (now - self.cost()) / (shape.bytes + PART_BYTES);
             (self.rate, self.blocks, self.plain) = before;
-            match kind {
-                LayerKind::IsaAttribute => self.isa[*which as usize] = false,
-                LayerKind::SaAttribute => self.sa[*which as usize] = false,
-                LayerKind::Index => self.index[*which as usize] = false,
-                LayerKind::Postings => self.postings[*which as usize] = false,
-                _ => {}
-            }
+            self.take_back(*kind, *which);
             if best.is_none_or(|(_, most)| gain > most) {
                 best = Some((at, gain));
             }

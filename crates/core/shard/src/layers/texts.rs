@@ -3,9 +3,9 @@ use std::ops::Range;
 use forebay_types::Result;
 
 use super::build::LayerBuilder;
-use crate::record::blocks::{BLOCK_RECORDS, BlockWriter};
+use crate::record::blocks::{BLOCK_RECORDS, BlockWriter, RawBlock};
+use crate::record::body;
 use crate::record::output::Record;
-use crate::record::{body, varint};
 
 /// What one step made of its records' text.
 pub(crate) struct Text {
@@ -23,8 +23,7 @@ pub(crate) struct Sink<'b> {
     writer: Option<BlockWriter<'b>>,
     pub(crate) text: Text,
     next: u32,
-    raw: Vec<u8>,
-    body: Vec<u8>,
+    raw: RawBlock,
 }
 
 impl<'b> Sink<'b> {
@@ -32,7 +31,7 @@ impl<'b> Sink<'b> {
         let writer = builder.packer.as_ref().map(BlockWriter::new).transpose()?;
         let texts = writer.is_some() || !builder.plain.is_empty();
         let text = Text { first, frames: Vec::new(), frame_offsets: Vec::new(), bodies: Vec::new(), body_offsets: Vec::new() };
-        Ok(Self { builder, texts, writer, text, next: first, raw: Vec::new(), body: Vec::new() })
+        Ok(Self { builder, texts, writer, text, next: first, raw: RawBlock::new(&builder.base.codes) })
     }
 
     pub(crate) fn record(&mut self, record: &Record) -> Result<()> {
@@ -41,23 +40,19 @@ impl<'b> Sink<'b> {
         }
         let at = u64::from(self.next);
         self.next += 1;
-        self.body.clear();
-        body::write(record, &mut self.body);
         self.text.body_offsets.push(self.text.bodies.len() as u64);
         if self.builder.plain.iter().any(|range| range.contains(&at)) {
-            self.text.bodies.extend_from_slice(&self.body);
+            body::write(record, &mut self.text.bodies);
         }
         let Some(writer) = &mut self.writer else { return Ok(()) };
         let wanted = self.builder.blocks.iter().any(|range| range.contains(&at));
         if wanted {
-            varint::write(self.body.len() as u64, &mut self.raw);
-            self.raw.extend_from_slice(&self.body);
+            self.raw.push(&self.builder.base.codes, &self.builder.numbers, record)?;
         }
         if self.next.is_multiple_of(BLOCK_RECORDS) || self.next == self.builder.base.records() {
             self.text.frame_offsets.push(self.text.frames.len() as u64);
             if wanted {
-                writer.compress(&self.raw, &mut self.text.frames)?;
-                self.raw.clear();
+                writer.compress(&mut self.raw, &mut self.text.frames)?;
             }
         }
         Ok(())

@@ -96,7 +96,7 @@ impl Psi {
     }
 
     /// [`rank`](Self::rank) of both ends of a range of rows at once: the two binary searches wait for memory together.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rank_range(&self, column: Column, rows: Range<u32>) -> Range<u32> {
         let [start, end] = self.rank_both(column, [rows.start, rows.end]);
         start..end
@@ -130,6 +130,7 @@ impl Psi {
         out
     }
 
+    #[inline(always)]
     fn rank_in_block(&self, place: Place, rows: u32, row: u32) -> u32 {
         if place.offset == 0 {
             return row.saturating_sub(place.base).min(rows);

@@ -1,6 +1,7 @@
 //! Reading values along psi: several chains of one record step together, so that their cache misses overlap.
 
 use crate::base::Base;
+use crate::bits::prefetch::with_bit_instructions;
 use crate::layers::set::LayerSet;
 use crate::model::alphabet::Meaning;
 use crate::psi::Place;
@@ -139,24 +140,26 @@ fn begin(
     count
 }
 
-/// Steps all chains until each is at its end.
-fn run(base: &Base, set: &LayerSet, chains: &mut [Chain], record: u32) {
-    let mut active: [u8; 128] = std::array::from_fn(|index| index as u8);
-    let mut count = chains.len();
-    // No chain is longer than the longest record; a bound for damage that checksums did not see.
-    for _ in 0..=base.numbers.longest {
-        if count == 0 {
-            return;
-        }
-        let mut kept = 0;
-        for at in 0..count {
-            let chain = &mut chains[active[at] as usize];
-            if chain.step(base, set, record) {
-                active[kept] = active[at];
-                kept += 1;
+with_bit_instructions! {
+    /// Steps all chains until each is at its end.
+    fn run(base: &Base, set: &LayerSet, chains: &mut [Chain], record: u32) {
+        let mut active: [u8; 128] = std::array::from_fn(|index| index as u8);
+        let mut count = chains.len();
+        // No chain is longer than the longest record; a bound for damage that checksums did not see.
+        for _ in 0..=base.numbers.longest {
+            if count == 0 {
+                return;
             }
+            let mut kept = 0;
+            for at in 0..count {
+                let chain = &mut chains[active[at] as usize];
+                if chain.step(base, set, record) {
+                    active[kept] = active[at];
+                    kept += 1;
+                }
+            }
+            count = kept;
         }
-        count = kept;
     }
 }
 

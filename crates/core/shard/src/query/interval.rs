@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::base::Base;
+use crate::bits::prefetch::with_bit_instructions;
 use crate::model::alphabet::{Alphabet, END};
 use crate::model::schema::Schema;
 use crate::psi::Column;
@@ -77,14 +78,17 @@ impl Suffixes for Base {
     }
 }
 
-/// Narrows `rows` by the symbols of `pattern` before them, last first.
-fn backward(base: &Base, pattern: &[u8], mut rows: Range<u32>) -> Range<u32> {
-    for symbol in pattern.iter().rev() {
-        if rows.is_empty() {
-            return 0..0;
+with_bit_instructions! {
+    /// Narrows `rows` by the symbols of `pattern` before them, last first.
+    fn backward(base: &Base, pattern: &[u8], rows: Range<u32>) -> Range<u32> {
+        let mut rows = rows;
+        for symbol in pattern.iter().rev() {
+            if rows.is_empty() {
+                return 0..0;
+            }
+            let column = base.psi.column(*symbol);
+            rows = base.psi.rank_range(column, rows);
         }
-        let column = base.psi.column(*symbol);
-        rows = base.psi.rank_range(column, rows);
+        rows
     }
-    rows
 }

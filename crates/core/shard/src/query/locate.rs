@@ -2,6 +2,7 @@
 
 use super::chains::keep;
 use crate::base::Base;
+use crate::bits::prefetch::with_bit_instructions;
 use crate::layers::set::LayerSet;
 use crate::layers::shape::rate_place;
 use crate::model::alphabet::Meaning;
@@ -53,47 +54,50 @@ pub(crate) fn anywhere(base: &Base, set: &LayerSet, rows: impl Iterator<Item = u
     walk_all(base, set, rows, true, found);
 }
 
-fn walk_all(
-    base: &Base,
-    set: &LayerSet,
-    mut rows: impl Iterator<Item = u32>,
-    attributes: bool,
-    mut found: impl FnMut(u32, Found),
-) {
-    let mut trail = Trail::new(set.filling);
-    let mut walks: Vec<Walk> = Vec::with_capacity(BATCH);
-    let mut slot = 0;
-    loop {
-        while walks.len() < BATCH {
-            let Some(row) = rows.next() else { break };
-            base.psi.prefetch(row);
-            walks.push(Walk { row, slot, steps: 0, place: Place::default(), next: u32::MAX });
-            slot += 1;
-        }
-        if walks.is_empty() {
-            return;
-        }
-        for walk in &mut walks {
-            walk.place = base.psi.place(walk.row);
-            base.psi.prefetch_payload(walk.place);
-        }
-        let mut at = 0;
-        while at < walks.len() {
-            let walk = &mut walks[at];
-            // No walk is longer than the longest record; a bound for damage that checksums did not see.
-            let lost = u64::from(walk.steps) > base.numbers.longest;
-            match walk.land(base, set, attributes).or(lost.then(Found::default)) {
-                Some(landed) => {
-                    trail.end(base, set, walk.slot, landed.record);
-                    found(walk.slot, landed);
-                    walks.swap_remove(at);
-                }
-                None => {
-                    trail.pass(base, walk);
-                    walk.row = base.psi.next(walk.place, walk.row);
-                    base.psi.prefetch(walk.row);
-                    walk.steps += 1;
-                    at += 1;
+with_bit_instructions! {
+    fn walk_all(
+        base: &Base,
+        set: &LayerSet,
+        rows: impl Iterator<Item = u32>,
+        attributes: bool,
+        found: impl FnMut(u32, Found),
+    ) {
+        let (mut rows, mut found) = (rows, found);
+        let mut trail = Trail::new(set.filling);
+        let mut walks: Vec<Walk> = Vec::with_capacity(BATCH);
+        let mut slot = 0;
+        loop {
+            while walks.len() < BATCH {
+                let Some(row) = rows.next() else { break };
+                base.psi.prefetch(row);
+                walks.push(Walk { row, slot, steps: 0, place: Place::default(), next: u32::MAX });
+                slot += 1;
+            }
+            if walks.is_empty() {
+                return;
+            }
+            for walk in &mut walks {
+                walk.place = base.psi.place(walk.row);
+                base.psi.prefetch_payload(walk.place);
+            }
+            let mut at = 0;
+            while at < walks.len() {
+                let walk = &mut walks[at];
+                // No walk is longer than the longest record; a bound for damage that checksums did not see.
+                let lost = u64::from(walk.steps) > base.numbers.longest;
+                match walk.land(base, set, attributes).or(lost.then(Found::default)) {
+                    Some(landed) => {
+                        trail.end(base, set, walk.slot, landed.record);
+                        found(walk.slot, landed);
+                        walks.swap_remove(at);
+                    }
+                    None => {
+                        trail.pass(base, walk);
+                        walk.row = base.psi.next(walk.place, walk.row);
+                        base.psi.prefetch(walk.row);
+                        walk.steps += 1;
+                        at += 1;
+                    }
                 }
             }
         }

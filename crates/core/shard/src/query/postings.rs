@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::base::Base;
 use crate::bits::elias_fano::{self, EliasFano};
 use crate::bits::packed::{Packed, pack};
+use crate::bits::prefetch::with_bit_instructions;
 use crate::bits::word::{load, width_of};
 use crate::model::alphabet::Meaning;
 use crate::part::Part;
@@ -187,16 +188,19 @@ impl PostingsSlice {
     }
 }
 
-/// Whether the value that begins at the delimiter of `row` is the one of these symbols.
-fn spells(base: &Base, mut row: u32, symbols: &[u8]) -> bool {
-    let mut place = base.psi.place(row);
-    for symbol in symbols {
-        row = base.psi.next(place, row);
-        place = base.psi.place(row);
-        if place.symbol != *symbol {
-            return false;
+with_bit_instructions! {
+    /// Whether the value that begins at the delimiter of `row` is the one of these symbols.
+    fn spells(base: &Base, row: u32, symbols: &[u8]) -> bool {
+        let mut row = row;
+        let mut place = base.psi.place(row);
+        for symbol in symbols {
+            row = base.psi.next(place, row);
+            place = base.psi.place(row);
+            if place.symbol != *symbol {
+                return false;
+            }
         }
+        let after = base.psi.place(base.psi.next(place, row)).symbol;
+        matches!(base.alphabet.meaning(after), Meaning::Delimiter(_) | Meaning::End)
     }
-    let after = base.psi.place(base.psi.next(place, row)).symbol;
-    matches!(base.alphabet.meaning(after), Meaning::Delimiter(_) | Meaning::End)
 }

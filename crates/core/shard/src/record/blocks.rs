@@ -2,9 +2,12 @@ use bytes::Bytes;
 use forebay_types::{Error, Result};
 use zstd::zstd_safe::{CCtx, CDict, CParameter, DCtx, DDict, DParameter, FrameFormat, compress_bound};
 
+use super::codes::{Codes, Numbers};
+use super::output::Record;
 use super::varint;
 use crate::bits::packed::{Packed, pack};
-use crate::bits::word::{load, width_of};
+use crate::bits::word::{BitWriter, bits, load, width_of};
+use crate::model::schema::ATTRIBUTES_MAX;
 use crate::part::Part;
 
 /// Records of a block.
@@ -14,7 +17,8 @@ const LEVEL: i32 = 9;
 /// A block of records is never larger than this.
 const BLOCK_BYTES_MAX: u64 = 1 << 30;
 
-/// A slice of the record text: blocks of 16 records compressed by zstd with the shard's dictionary.
+/// A slice of the record text: blocks of 16 records, of each attribute numbers, or text that zstd compresses with the
+/// shard's dictionary.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockSlice {
     offsets: Packed,
@@ -46,9 +50,16 @@ impl<'d> BlockWriter<'d> {
         Ok(Self { context })
     }
 
-    /// Appends the frame of `raw`.
-    pub(crate) fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        varint::write(raw.len() as u64, out);
+    /// Appends a block, and empties it.
+    pub(crate) fn compress(&mut self, block: &mut RawBlock, out: &mut Vec<u8>) -> Result<()> {
+        let whole = block.finish();
+        varint::write(whole.text.len() as u64, out);
+        out.extend_from_slice(&whole.numbers);
+        self.compress_text(&whole.text, out)
+    }
+
+    /// Appends the frame of a block's text.
+    pub(crate) fn compress_text(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let from = out.len();
         out.resize(from + compress_bound(raw.len()), 0);
         let length = self
@@ -58,6 +69,65 @@ impl<'d> BlockWriter<'d> {
         out.truncate(from + length);
         Ok(())
     }
+}
+
+/// A block on its way.
+pub(crate) struct RawBlock {
+    numbers: BitWriter,
+    /// Bits of one record's numbers.
+    bits: usize,
+    /// By attribute that is text: the lengths of the records' values, and their bytes.
+    texts: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// A block before it is compressed.
+pub(crate) struct Whole {
+    pub(crate) numbers: Vec<u8>,
+    pub(crate) text: Vec<u8>,
+}
+
+impl RawBlock {
+    pub(crate) fn new(codes: &Codes) -> Self {
+        let texts = codes.texts.iter().map(|_| (Vec::new(), Vec::new())).collect();
+        Self { numbers: BitWriter::default(), bits: codes.bits, texts }
+    }
+
+    /// Adds a record, which has all attributes.
+    pub(crate) fn push(&mut self, codes: &Codes, numbers: &Numbers, record: &Record) -> Result<()> {
+        let mut texts = self.texts.iter_mut();
+        for (attribute, numbers) in numbers.iter().enumerate() {
+            let value = record.bytes(attribute);
+            match codes.place(attribute) {
+                Some(place) => {
+                    let number = numbers.find(value);
+                    let number = number.ok_or_else(|| Error::corrupt("a value of a shard has no number; build it again"))?;
+                    self.numbers.push(number, place.width);
+                }
+                None => {
+                    if let Some((lengths, bytes)) = texts.next() {
+                        varint::write(value.map_or(0, |value| value.len() as u64 + 1), lengths);
+                        bytes.extend_from_slice(value.unwrap_or_default());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The block's bytes; it is empty then. Numbers take as much in every block.
+    pub(crate) fn finish(&mut self) -> Whole {
+        let mut numbers = std::mem::take(&mut self.numbers).finish();
+        numbers.resize(numbers_bytes(self.bits), 0);
+        let mut text = Vec::new();
+        self.texts.iter_mut().for_each(|(lengths, _)| text.append(lengths));
+        self.texts.iter_mut().for_each(|(_, bytes)| text.append(bytes));
+        Whole { numbers, text }
+    }
+}
+
+/// Bytes of a block's numbers.
+fn numbers_bytes(bits: usize) -> usize {
+    (bits * BLOCK_RECORDS as usize).div_ceil(8)
 }
 
 /// A context that unpacks such blocks.
@@ -80,30 +150,107 @@ impl BlockSlice {
         Self { offsets: Packed::new(part.section(1), width_of(end)), frames: part.section(2) }
     }
 
-    /// Unpacks block `index` of the slice into `raw`.
-    pub(crate) fn unpack(&self, index: usize, dictionary: &DDict<'_>, context: &mut DCtx<'_>, raw: &mut Vec<u8>) -> Result<()> {
+    /// Reads record `index` of the slice, whose last block has `count` records if it is the shard's last.
+    pub(crate) fn read(
+        &self,
+        place: BlockPlace,
+        codes: &Codes,
+        columns: Option<&[usize]>,
+        reader: &mut BlockReader<'_>,
+        out: &mut Record,
+    ) -> Result<()> {
         let corrupt = || Error::corrupt("a block of the record text does not unpack; drop the layer and build it again");
-        let from = self.offsets.get(index) as usize;
-        let to = self.offsets.get(index + 1) as usize;
+        let from = self.offsets.get(place.block) as usize;
+        let to = self.offsets.get(place.block + 1) as usize;
         let frame = self.frames.get(from..to).ok_or_else(corrupt)?;
         let (length, at) = varint::read(frame, 0);
-        if length > BLOCK_BYTES_MAX {
+        let packed = at + numbers_bytes(codes.bits);
+        if length > BLOCK_BYTES_MAX || packed > frame.len() {
             return Err(corrupt());
         }
-        raw.resize(length as usize, 0);
-        let written = context.decompress_using_ddict(raw.as_mut_slice(), &frame[at..], dictionary).map_err(|_| corrupt())?;
-        if written == length as usize { Ok(()) } else { Err(corrupt()) }
+        // What is numbered needs no unpacking.
+        let mut texts = Texts::default();
+        if !columns.is_some_and(|columns| codes.have_all(columns)) {
+            reader.raw.resize(length as usize, 0);
+            let dictionary = (reader.dictionary)();
+            let written = reader.context.decompress_using_ddict(reader.raw.as_mut_slice(), &frame[packed..], dictionary);
+            if written.map_err(|_| corrupt())? != length as usize {
+                return Err(corrupt());
+            }
+            texts.find(reader.raw, &codes.texts, place);
+        }
+        out.clear();
+        let numbers = at * 8 + place.record as usize * codes.bits;
+        let mut push = |attribute: usize| -> Option<()> {
+            let value = match codes.place(attribute) {
+                Some(code) => codes.value(attribute, bits(frame, numbers + code.at, code.width) as usize)?,
+                None => texts.value(reader.raw, attribute)?,
+            };
+            out.bytes.extend_from_slice(value.unwrap_or_default());
+            out.end_value(value.is_none());
+            Some(())
+        };
+        let pushed = match columns {
+            None => (0..codes.attributes()).try_for_each(&mut push),
+            Some(columns) => columns.iter().try_for_each(|column| push(*column)),
+        };
+        pushed.ok_or_else(corrupt)
     }
 }
 
-/// The body of record `index` of an unpacked block.
-#[inline]
-pub(crate) fn body(raw: &[u8], index: u32) -> &[u8] {
-    let mut at = 0;
-    for _ in 0..index {
-        let (length, next) = varint::read(raw, at);
-        at = next.saturating_add(length as usize);
+/// Where a record is: its block of the slice, its place in it, and how many records the block has.
+#[derive(Clone, Copy)]
+pub(crate) struct BlockPlace {
+    pub(crate) block: usize,
+    pub(crate) record: u32,
+    pub(crate) count: u32,
+}
+
+/// What a thread needs to unpack blocks.
+pub(crate) struct BlockReader<'r> {
+    pub(crate) context: &'r mut DCtx<'static>,
+    pub(crate) dictionary: &'r dyn Fn() -> &'r DDict<'static>,
+    pub(crate) raw: &'r mut Vec<u8>,
+}
+
+/// Where the values of one record are in an unpacked block, by attribute: first byte, and length plus one.
+struct Texts {
+    places: [(usize, u64); ATTRIBUTES_MAX],
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self { places: [(0, 0); ATTRIBUTES_MAX] }
     }
-    let (length, at) = varint::read(raw, at);
-    raw.get(at..at.saturating_add(length as usize)).unwrap_or_default()
+}
+
+impl Texts {
+    /// Reads the lengths of all values of a block.
+    #[inline]
+    fn find(&mut self, raw: &[u8], attributes: &[usize], place: BlockPlace) {
+        let (mut at, mut from) = (0, 0usize);
+        for attribute in attributes {
+            let mut mine = (0, 0);
+            for record in 0..place.count {
+                let (length, next) = varint::read(raw, at);
+                at = next;
+                if record == place.record {
+                    mine = (from, length);
+                }
+                from = from.saturating_add(length.saturating_sub(1) as usize);
+            }
+            self.places[*attribute] = mine;
+        }
+        attributes.iter().for_each(|attribute| self.places[*attribute].0 = self.places[*attribute].0.saturating_add(at));
+    }
+
+    #[inline]
+    #[expect(clippy::option_option, reason = "null is not the same as damage")]
+    fn value<'r>(&self, raw: &'r [u8], attribute: usize) -> Option<Option<&'r [u8]>> {
+        let (from, length) = self.places[attribute];
+        match length.checked_sub(1) {
+            Some(length) => Some(Some(raw.get(from..from.checked_add(length as usize)?)?)),
+            None => Some(None),
+        }
+    }
 }

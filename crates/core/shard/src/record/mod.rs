@@ -2,6 +2,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod body;
+pub(crate) mod codes;
 pub(crate) mod output;
 pub(crate) mod plain;
 pub(crate) mod varint;

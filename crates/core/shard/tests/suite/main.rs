@@ -5,3 +5,4 @@ mod answers;
 mod corrupt;
 mod flat;
 mod model;
+mod text;

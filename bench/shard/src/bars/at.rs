@@ -1,0 +1,28 @@
+use forebay_types::Result;
+
+use super::Bench;
+use crate::measure::{Bar, Figure};
+use crate::subject::Mix;
+use crate::workload::Skew;
+
+/// One setting of the dial for half gets, half searches: its layers, and each mix. Good to run under a profiler.
+pub(crate) fn at(bench: &Bench, ratio: f64) -> Result<()> {
+    let shard = bench.subject.at(ratio, &bench.half_counters()?)?;
+    let size = shard.info().ratio();
+    let mut layers = std::collections::BTreeMap::new();
+    for layer in shard.layers() {
+        *layers.entry((layer.id.kind, layer.id.which)).or_insert(0) += layer.bytes;
+    }
+    for ((kind, which), bytes) in layers {
+        let part = bytes as f64 / bench.records.input_bytes() as f64;
+        Figure::new(format!("at {ratio}x: layer {}.{which}", kind.name()), part, "x", Bar::None).print();
+    }
+    for skew in [Skew::Uniform, Skew::Zipf] {
+        let operations = bench.operations(skew);
+        for mix in Mix::ALL {
+            let rate = operations.rate(mix, &shard, bench.cpu_secs);
+            Figure::new(format!("{} at {size:.3}x, {}", mix.name(), skew.name()), rate, "a CPU-second", Bar::None).print();
+        }
+    }
+    Ok(())
+}
