@@ -6,6 +6,8 @@ use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use forebay_types::{Error, Result};
 
+use super::plain_views::plain_views;
+use super::primitive::primitive;
 use crate::schema::{Kind, Leaf};
 
 /// A column's buffers as Arrow has them.
@@ -26,9 +28,15 @@ pub(crate) fn array(leaf: &Leaf, rows: usize, validity: Option<Buffer>, parts: P
         Parts::Nothing => return Ok(Arc::new(NullArray::new(rows))),
         Parts::Bit(bits) if bits.len() < rows.div_ceil(8) => return Err(bad(&"its bits are too few")),
         Parts::Bit(bits) => return Ok(Arc::new(BooleanArray::new(BooleanBuffer::new(bits, 0, rows), nulls))),
-        Parts::Fixed(values) => vec![values],
+        Parts::Fixed(values) => match primitive(leaf.data_type(), rows, &values, nulls.as_ref()) {
+            Some(array) => return Ok(array),
+            None => vec![values],
+        },
         Parts::Bytes { offsets, data } => vec![offsets, data],
-        Parts::View { views, data } => std::iter::once(views).chain(data).collect(),
+        Parts::View { views, data } => match plain_views(leaf.data_type(), rows, &views, data.as_ref(), nulls.as_ref()) {
+            Some(array) => return Ok(array),
+            None => std::iter::once(views).chain(data).collect(),
+        },
         Parts::List { offsets, validity, items, count } => {
             let (DataType::List(item) | DataType::LargeList(item)) = leaf.data_type() else { return Err(bad(&"it is no list")) };
             let child = ArrayData::builder(item.data_type().clone()).len(count).null_bit_buffer(validity).add_buffer(items);

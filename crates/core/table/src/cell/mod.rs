@@ -4,6 +4,8 @@ mod array;
 mod bits;
 mod column;
 mod gather;
+mod plain_views;
+mod primitive;
 mod row;
 mod row_cell;
 mod rows;
