@@ -9,7 +9,7 @@ CARGO ?= cargo
 FOREBAY_CACHE ?= $(HOME)/.cache/forebay
 FAST = --profile fast
 # The engine is compiled once and in one profile only.
-ENGINE = -p forebay-sql -p forebay-flight -p forebay
+ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)

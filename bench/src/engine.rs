@@ -20,7 +20,7 @@ use crate::rig::{Rig, RigSettings, Worker, mounted};
 const SCALE: f64 = 1.0;
 
 /// The data, made once and kept beside the build.
-async fn data() -> Result<Tables> {
+pub async fn data() -> Result<Tables> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let folder = target.join("forebay-bench");
     std::fs::create_dir_all(&folder).context(|| folder.display())?;
@@ -35,7 +35,8 @@ async fn rig(tables: &Tables) -> Result<Rig> {
     Ok(rig)
 }
 
-async fn upload(rig: &mut Rig, folder: &Path) -> Result<()> {
+/// Puts all files below `folder` into the rig's bucket.
+pub async fn upload(rig: &mut Rig, folder: &Path) -> Result<()> {
     for table in std::fs::read_dir(folder)? {
         let table = table?;
         if !table.file_type()?.is_dir() {

@@ -1,13 +1,18 @@
 //! Forebay's benchmarks: one name a benchmark, one line a figure, the peer in the same run.
 
 mod bytes_of;
+mod cpu;
 mod engine;
 mod figure;
 mod heap;
+mod hot_form;
+mod mixapart;
 mod reads;
 mod recorder;
 mod rig;
 mod serve;
+mod shuffle;
+mod traffic;
 
 use std::process::ExitCode;
 
@@ -38,6 +43,8 @@ enum Name {
     Tpch,
     /// Warm against the same files local: median of 7 alternated runs.
     Warm,
+    /// TPC-H over decoded columns against the same Parquet warm in the tier: median of 7 alternated runs.
+    HotForm,
     /// Cold against ingest-then-compute, at the bandwidth where ingesting takes as long as computing.
     Ingest,
     /// Bytes fetched cold against the union of ranges that the engine asks for without Forebay.
@@ -58,12 +65,37 @@ enum Name {
     Unknown,
     /// The worker's memory beyond its tiers.
     Memory,
+    /// MixApart's workload on distributed SQL: four workers of two slots in this process.
+    #[command(subcommand)]
+    Mixapart(Mixapart),
+    /// What passes between stages of distributed queries: temporary nodes against files, on disk and on tmpfs.
+    Shuffle(shuffle::ShuffleArgs),
     #[command(hide = true)]
     ServeS3 { folder: String, bytes_per_sec: u64, latency_ms: u64 },
     #[command(hide = true)]
     ServeNode { folder: String, dram_bytes: u64, disk_bytes: u64 },
     #[command(hide = true)]
     ServeWorker { folder: String, coordinator: String, dram_bytes: u64 },
+}
+
+#[derive(Subcommand)]
+enum Mixapart {
+    /// A cold job against ingesting first, where ingesting takes as long as computing.
+    Cold,
+    /// I/O-intensive at reuse 0.8 and CPU-intensive at reuse 0.5 against all data local.
+    Reuse,
+    /// The data scheduler on against fetching on demand, at reuse 0.2 to 0.6.
+    Schedule,
+    /// Tasks that ran where their input was.
+    Locality,
+    /// The 22 queries of TPC-H as a batch, cold.
+    Tpch,
+    /// How exactly the bound holds over four workers.
+    Traffic,
+    /// A small job beside a large one, under Fair.
+    Fair,
+    /// A late job of high priority, under FIFO.
+    Fifo,
 }
 
 fn main() -> ExitCode {
@@ -109,8 +141,18 @@ async fn run(arguments: Arguments) -> Result<bool> {
             print(engine::amplification().await?);
             print(engine::tpch().await?);
             print(engine::warm().await?);
+            print(hot_form::hot_form().await?);
             print(engine::ingest().await?);
         }
+        Name::Mixapart(Mixapart::Cold) => print(mixapart::cold().await?),
+        Name::Mixapart(Mixapart::Reuse) => print(mixapart::reuse().await?),
+        Name::Mixapart(Mixapart::Schedule) => print(mixapart::schedule().await?),
+        Name::Mixapart(Mixapart::Locality) => print(mixapart::locality().await?),
+        Name::Mixapart(Mixapart::Tpch) => print(mixapart::tpch().await?),
+        Name::Mixapart(Mixapart::Traffic) => print(mixapart::traffic().await?),
+        Name::Mixapart(Mixapart::Fair) => print(mixapart::fair().await?),
+        Name::Mixapart(Mixapart::Fifo) => print(mixapart::fifo().await?),
+        Name::Shuffle(arguments_of) => print(shuffle::shuffle(&arguments_of).await?),
         Name::Unknown => print(reads::unknown().await?),
         Name::Random => print(reads::random().await?),
         Name::Bound => print(reads::bound().await?),
@@ -122,6 +164,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
         Name::Amplification => print(engine::amplification().await?),
         Name::Tpch => print(engine::tpch().await?),
         Name::Warm => print(engine::warm().await?),
+        Name::HotForm => print(hot_form::hot_form().await?),
         Name::Ingest => print(engine::ingest().await?),
     }
     Ok(all_met)

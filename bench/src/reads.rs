@@ -17,6 +17,7 @@ use rand::{Rng, SeedableRng};
 use crate::bytes_of::{random_bytes, sum};
 use crate::figure::{Bar, Figure, median};
 use crate::rig::{Rig, RigSettings, path};
+use crate::traffic::Traffic;
 
 const READER: OperationId = OperationId(1);
 const GBIT: u64 = 125_000_000;
@@ -129,7 +130,6 @@ pub async fn bound() -> Result<Vec<Figure>> {
     // The worker's first share arrives with its next heartbeat.
     tokio::time::sleep(Duration::from_secs(2)).await;
 
-    let start = Instant::now();
     let reader = {
         let (client, version) = (rig.client.clone(), version.clone());
         tokio::spawn(async move {
@@ -144,54 +144,9 @@ pub async fn bound() -> Result<Vec<Figure>> {
                 .await
         })
     };
-    let first = rig.node.socket_bytes_in()?;
-    let mut samples = vec![(0.0, 0u64)];
-    while !reader.is_finished() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        samples.push((start.elapsed().as_secs_f64(), rig.node.socket_bytes_in()? - first));
-    }
+    let traffic = Traffic::watch(|| rig.node.socket_bytes_in(), || reader.is_finished()).await?;
     reader.await.expect("the reader does not panic")?;
-
-    let (secs, bytes) = *samples.last().expect("there is a first sample");
-    let most_in = |window: f64| {
-        samples
-            .iter()
-            .flat_map(|(from, before)| {
-                samples
-                    .iter()
-                    .take_while(move |(to, _)| to - from <= window)
-                    .filter(move |(to, _)| to > from)
-                    .map(move |(_, after)| (after - before) as f64)
-            })
-            .fold(0.0, f64::max)
-    };
-    let bound = BOUND as f64;
-    Ok(vec![
-        Figure::new(
-            "bound 400 Mbit/s: mean while data is missing",
-            bytes as f64 / secs / 1e6,
-            "MB/s",
-            "the bound",
-            bound / 1e6,
-            Bar::RatioAtLeast(0.9),
-        ),
-        Figure::new(
-            "bound 400 Mbit/s: most in any second",
-            most_in(1.0) / 1e6,
-            "MB",
-            "bound + burst of 1 MiB",
-            (bound + 1048576.0) / 1e6,
-            Bar::RatioAtMost(1.0),
-        ),
-        Figure::new(
-            "bound 400 Mbit/s: most in any five seconds",
-            most_in(5.0) / 1e6,
-            "MB",
-            "five times the bound",
-            5.0 * bound / 1e6,
-            Bar::RatioAtMost(1.02),
-        ),
-    ])
+    Ok(traffic.figures("bound 400 Mbit/s", BOUND))
 }
 
 /// 1 GiB warm, read in place from start to end; the peer reads the same bytes from the page cache.

@@ -126,6 +126,11 @@ impl S3 {
         &self.endpoint
     }
 
+    /// CPU time that it took.
+    pub fn cpu(&self) -> Result<Duration> {
+        crate::cpu::of_process(self.served.child.id())
+    }
+
     /// What it was asked since the last call, and counts from zero again.
     pub fn take_counters(&mut self) -> Result<ServerCounts> {
         let line = self.served.ask("take")?;

@@ -2,8 +2,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_client::{ControlReply, ControlRequest, PutCondition, RangeSpec};
-use forebay_types::{Error, ErrorKind, ForebayPath, Result};
+use forebay_client::{ControlReply, ControlRequest, PutCondition};
+use forebay_types::{Error, ForebayPath, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
@@ -14,16 +14,15 @@ use crate::call::run;
 use crate::errors::Failure;
 use crate::live::{Lazy, Live, Place};
 use crate::mounts;
+use crate::nodes::Nodes;
 use crate::object::Object;
-use crate::parameters;
-use crate::paths::{Entry, folder, folder_of, nothing, object, tree, versions};
+use crate::paths::{folder_of, object, tree, versions};
 use crate::rows::Rows;
 use crate::writer::Writer;
+use crate::{objects, parameters};
 
 /// Calls of one batch under way at once.
 const AT_ONCE: usize = 32;
-/// Bytes of a copy read at once.
-const COPY_BYTES: u64 = 8 << 20;
 
 /// A cluster, by its address.
 #[pyclass(frozen, module = "forebay._forebay")]
@@ -95,6 +94,11 @@ impl Connection {
         self.call(py, aio, None, |_| async { Ok(()) })
     }
 
+    /// The temporary namespace.
+    fn nodes(&self) -> Nodes {
+        Nodes::new(Arc::clone(&self.lazy))
+    }
+
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.lazy.close());
     }
@@ -146,51 +150,13 @@ impl Connection {
     /// What is directly below a path, or with `recursive` all objects below it; the object itself when it is one.
     #[pyo3(signature = (path, recursive=false, aio=false))]
     fn list<'py>(&self, py: Python<'py>, path: String, recursive: bool, aio: bool) -> PyResult<Bound<'py, PyAny>> {
-        self.at(py, aio, path, move |live, path| async move {
-            let below = folder_of(&path)?;
-            let mut entries: Vec<Entry> = Vec::new();
-            let mut pages = live.client.list(&below, !recursive).await?;
-            while let Some(page) = pages.try_next().await? {
-                entries.extend(page.folders.into_iter().map(|key| folder(&path, key)));
-                // The object of a folder's own name is not in it.
-                let within = page.objects.into_iter().filter(|info| info.version.key != *below.key());
-                entries.extend(within.map(|info| object(&path, info)));
-            }
-            entries.sort();
-            if entries.is_empty() && !path.key().as_str().is_empty() {
-                let info = live.client.open(&path).await.map_err(|error| match error.kind() {
-                    ErrorKind::NotFound => nothing(&path),
-                    _ => error,
-                })?;
-                entries.push(object(&path, info));
-            }
-            Ok(entries)
-        })
+        self.at(py, aio, path, move |live, path| async move { objects::list(&live.client, &path, recursive).await })
     }
 
     /// The object at a path, or the folder that it is.
     #[pyo3(signature = (path, aio=false))]
     fn stat<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
-        self.at(py, aio, path, |live, path| async move {
-            let key = path.key().as_str();
-            if key.is_empty() {
-                live.client.mount(path.mount()).await?;
-                return Ok(folder(&path, path.key().clone()));
-            }
-            if !key.ends_with('/') {
-                match live.client.open(&path).await {
-                    Ok(info) => return Ok(object(&path, info)),
-                    Err(error) if error.kind() == ErrorKind::NotFound => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            let below = folder_of(&path)?;
-            let first = live.client.list(&below, true).await?.try_next().await?;
-            match first.is_some_and(|page| !page.objects.is_empty() || !page.folders.is_empty()) {
-                true => Ok(folder(&path, below.key().clone())),
-                false => Err(nothing(&path)),
-            }
-        })
+        self.at(py, aio, path, |live, path| async move { objects::stat(&live.client, &path).await })
     }
 
     /// Bytes of the version that is current under the mount's rule. `length` None: to the end; `offset` below 0: from the end.
@@ -203,7 +169,7 @@ impl Connection {
         length: Option<u64>,
         aio: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.at(py, aio, path, move |live, path| async move { read(&live, &path, offset, length).await })
+        self.at(py, aio, path, move |live, path| async move { objects::read(&live.client, &path, offset, length).await })
     }
 
     /// Ranges of many objects at once, in order: (path, start, end). What can't be read is its error.
@@ -214,7 +180,7 @@ impl Connection {
                 let live = Arc::clone(&live);
                 async move {
                     let bytes = match path.parse::<ForebayPath>() {
-                        Ok(parsed) => read(&live, &parsed, offset, length).await,
+                        Ok(parsed) => objects::read(&live.client, &parsed, offset, length).await,
                         Err(error) => Err(error),
                     };
                     ReadOrNot(bytes.map_err(Failure::on(&Some(path))))
@@ -275,18 +241,7 @@ impl Connection {
     /// Copies an object, of one version, without its bytes passing through Python.
     #[pyo3(signature = (source, target, aio=false))]
     fn copy<'py>(&self, py: Python<'py>, source: String, target: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
-        self.at(py, aio, source, |live, source| async move {
-            let target: ForebayPath = target.parse()?;
-            let (operation, info) = (live.client.operation(), live.client.open(&source).await?);
-            let mut writer = live.client.writer(&target).await?;
-            let mut at = 0;
-            while at < info.version.size {
-                let end = (at + COPY_BYTES).min(info.version.size);
-                writer.write(live.client.read(operation, &info.version, at..end).await?).await?;
-                at = end;
-            }
-            writer.finish().await.map(|info| object(&target, info))
-        })
+        self.at(py, aio, source, |live, source| async move { objects::copy(&live.client, &source, &target.parse()?).await })
     }
 
     /// Brings everything below a path into the tiers: objects, bytes, and of these fetched now.
@@ -382,20 +337,6 @@ impl Connection {
         let lazy = Arc::clone(&self.lazy);
         crate::call::wait(py, async move { Ok(lazy.get().await?.engine.statements(&script).await?) })
     }
-}
-
-async fn read(live: &Live, path: &ForebayPath, offset: i64, length: Option<u64>) -> Result<Buffer> {
-    let operation = live.client.operation();
-    let range = match (u64::try_from(offset), length) {
-        (Ok(start), Some(len)) => RangeSpec::Bounded { start, len },
-        (Ok(start), None) => RangeSpec::From { start },
-        (Err(_), _) => RangeSpec::Suffix { len: offset.unsigned_abs() },
-    };
-    let (_, _, mut bytes) = live.client.read_latest(operation, path, range).await?;
-    if let (true, Some(length)) = (offset < 0, length) {
-        bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
-    }
-    Ok(Buffer::new(bytes))
 }
 
 /// One of many reads: its bytes, or its exception as a value.

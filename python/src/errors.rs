@@ -1,3 +1,4 @@
+use forebay_client::NodeError;
 use forebay_types::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -6,6 +7,8 @@ use pyo3::sync::PyOnceLock;
 #[derive(Debug)]
 pub(crate) enum Failure {
     Forebay(Error, Option<String>),
+    /// Of a temporary node.
+    Node(NodeError, String),
     Python(PyErr),
 }
 
@@ -19,12 +22,10 @@ impl Failure {
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Python(error) => error,
+            Self::Node(error, path) => made(of_node(py, &error, path)),
             Self::Forebay(error, path) => {
                 let path = path.or_else(|| named(error.message()).map(str::to_string));
-                match exception(py, error.kind(), error.message(), path) {
-                    Ok(exception) => PyErr::from_value(exception),
-                    Err(error) => error,
-                }
+                made(exception(py, error.kind(), error.message(), path))
             }
         }
     }
@@ -44,6 +45,15 @@ pub(crate) fn raised(py: Python<'_>, error: Error) -> PyErr {
 fn exception<'py>(py: Python<'py>, kind: ErrorKind, message: &str, path: Option<String>) -> PyResult<Bound<'py, PyAny>> {
     static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     MAKE.import(py, "forebay.errors", "_of_kind")?.call1((kind.as_str(), message, path))
+}
+
+fn of_node<'py>(py: Python<'py>, error: &NodeError, path: String) -> PyResult<Bound<'py, PyAny>> {
+    static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    MAKE.import(py, "forebay.errors", "_of_node")?.call1((error.kind.as_str(), &error.message, path))
+}
+
+fn made(exception: PyResult<Bound<'_, PyAny>>) -> PyErr {
+    exception.map_or_else(|error| error, PyErr::from_value)
 }
 
 /// The first path that a message names: messages name theirs.

@@ -14,7 +14,9 @@ mod embedded;
 mod errors;
 mod live;
 mod mounts;
+mod nodes;
 mod object;
+mod objects;
 mod parameters;
 mod paths;
 mod process;
@@ -30,6 +32,10 @@ mod _forebay {
     use crate::connection::Connection;
     #[pymodule_export]
     use crate::embedded::Embedded;
+    #[pymodule_export]
+    use crate::nodes::NodeObject;
+    #[pymodule_export]
+    use crate::nodes::Nodes;
     #[pymodule_export]
     use crate::object::Object;
     #[pymodule_export]

@@ -85,6 +85,7 @@ pub(crate) async fn status(client: &Client) -> Result<String> {
             "address": info.address,
             "state": format!("{state:?}").to_lowercase(),
             "dram": tier(report.dram),
+            "decoded_bytes": report.form_bytes,
             "disk": tier(report.disk),
             "segments": report.segments,
             "reads": report.reads,

@@ -14,7 +14,7 @@ import pytest
 import forebay
 
 # No configuration of this machine, and no other cluster than the tests' own.
-for _name in [name for name in os.environ if name.startswith("FOREBAY_") and name != "FOREBAY_TEST_BINARY"]:
+for _name in [name for name in os.environ if name.startswith("FOREBAY_") and name not in ("FOREBAY_CACHE", "FOREBAY_TEST_BINARY")]:
     del os.environ[_name]
 
 _SERVER = """

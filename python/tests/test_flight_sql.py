@@ -110,6 +110,16 @@ def test_errors_have_their_kind_and_their_path(cursor):
     assert caught.value.status_code == adbc_driver_manager.AdbcStatusCode.INVALID_ARGUMENT
 
 
+def test_jdbc(up, sales):
+    """With the driver from Maven Central, which `.ci/test-deps` fetches."""
+    cache = Path(os.environ.get("FOREBAY_CACHE") or Path.home() / ".cache/forebay")
+    [driver] = cache.glob("jdbc/flight-sql-jdbc-driver-*.jar")
+    url = f"jdbc:arrow-flight-sql://{up.told['flight-sql']}/?useEncryption=false"
+    command = [str(cache / "s3-clients/bin/python"), str(Path(__file__).parent / "jdbc_client.py"), str(driver), url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout.endswith("done\n"), done.stdout + done.stderr
+
+
 def test_a_reader_that_goes_away_ends_its_query(up):
     started = time.monotonic()
     with flight_sql.connect(f"grpc://{up.told['flight-sql']}") as connection, connection.cursor() as cursor:

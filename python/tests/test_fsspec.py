@@ -89,3 +89,70 @@ def test_transactions(address, fb):
                 file.write(b"b")
             1 / 0
     assert not fs.exists("/lake/transaction/b")
+
+
+class OfNodes(Fixtures):
+    """The same over temporary data."""
+
+    @pytest.fixture
+    def fs_path(self, fs):
+        path = f"/tmp/abstract-{uuid.uuid4()}"
+        fs.mkdir(path)
+        yield path
+        fs.rm(path, recursive=True)
+
+    @pytest.fixture
+    def supports_empty_directories(self):
+        return True
+
+
+class TestCopyOfNodes(abstract.AbstractCopyTests, OfNodes):
+    pass
+
+
+class TestGetOfNodes(abstract.AbstractGetTests, OfNodes):
+    pass
+
+
+class TestPutOfNodes(abstract.AbstractPutTests, OfNodes):
+    pass
+
+
+class TestOpenOfNodes(abstract.AbstractOpenTests, OfNodes):
+    pass
+
+
+class TestPipeOfNodes(abstract.AbstractPipeTests, OfNodes):
+    pass
+
+
+def test_temporary_data_is_files(address, fb):
+    fs = fsspec.filesystem("forebay")
+    root = f"/tmp/{uuid.uuid4()}"
+    large = bytes(range(256)) * (150 << 10)
+    with fsspec.open(f"forebay:/{root}/a/large", "wb") as file:
+        for at in range(0, len(large), 5 << 20):
+            file.write(large[at : at + (5 << 20)])
+        assert not fs.exists(f"{root}/a/large") and fs.ls(f"{root}/a") == []
+    assert fs.cat(f"{root}/a/large") == large and fs.info(f"{root}/a/large")["size"] == len(large)
+    assert fs.cat_file(f"{root}/a/large", -5, -1) == large[-5:-1]
+    before = fs.ukey(f"{root}/a/large")
+    fs.pipe(f"{root}/a/large", b"small")
+    assert fs.cat(f"{root}/a/large") == b"small" and fs.ukey(f"{root}/a/large") != before
+    with pytest.raises(ZeroDivisionError):
+        with fs.open(f"{root}/a/large", "wb") as file:
+            file.write(large)
+            1 / 0
+    assert fs.cat(f"{root}/a/large") == b"small" and fs.find(root) == [f"{root}/a/large"]
+    fs.mv(f"{root}/a/large", f"{root}/b/moved")
+    assert fs.find(root, withdirs=True) == [root, f"{root}/a", f"{root}/b", f"{root}/b/moved"]
+    with fs.open(f"{root}/b/moved", "ab") as file:
+        file.write(b" and more")
+    fs.copy(f"{root}/b/moved", "/lake/named/from-tmp")
+    assert fs.cat("/lake/named/from-tmp") == b"small and more"
+    with pytest.raises(FileNotFoundError):
+        fs.cat(f"{root}/none")
+    with pytest.raises(OSError):
+        fs.rmdir(root)
+    fs.rm(root, recursive=True)
+    assert not fs.exists(root)

@@ -21,11 +21,12 @@ def test_the_types_hold(tmp_path):
         "fb = forebay.connect()\n"
         "size: int = fb.stat('/lake/x').size\n"
         "view: memoryview = fb.read('/lake/x', 0, 10)\n"
+        "value: memoryview = fb.nodes.get('/tmp/x')\n"
         "names: list[str] = fb.sql('select 1').columns\n"
         "wrong: int = fb.address\n"
     )
     errors = mypy(tmp_path, str(program))
-    assert len(errors) == 1 and "program.py:6" in errors[0], errors
+    assert len(errors) == 1 and "program.py:7" in errors[0], errors
     assert mypy(tmp_path, "-p", "forebay") == []
 
 
@@ -40,7 +41,7 @@ def test_everything_public_says_what_it_is():
     for name in forebay.__all__:
         thing = getattr(forebay, name)
         assert name == "__version__" or thing.__doc__, name
-    for of in (forebay.Client, forebay.aio.AsyncClient, forebay.Result, forebay.Mounts, forebay.Table):
+    for of in (forebay.Client, forebay.aio.AsyncClient, forebay.Result, forebay.Mounts, forebay.Nodes, forebay.nodes.AsyncNodes, forebay.Table):
         for name, member in vars(of).items():
             assert name.startswith("_") or member.__doc__, f"{of.__name__}.{name}"
 

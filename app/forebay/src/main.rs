@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 
-use crate::cli::{Cli, Command, Flags};
+use crate::cli::{Cli, Command, Flags, WorkerArgs};
 use crate::config::Config;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
@@ -69,9 +69,17 @@ fn run(cli: Cli) -> Outcome {
             config.show(&mut output)?;
             output.finish()
         }
-        Command::Up(_) => block_on(roles::up(&config)),
+        Command::Up(args) => block_on(roles::up(&config, &args)),
+        #[cfg(feature = "cluster")]
+        Command::Scheduler(_) => block_on(roles::scheduler(&config)),
+        #[cfg(feature = "cluster")]
+        Command::Executor(_) => block_on(roles::executor(&config)),
+        #[cfg(feature = "cluster")]
+        Command::Jobs(args) => block_on(interruptible(commands::jobs::run(&config, args))),
+        #[cfg(feature = "cluster")]
+        Command::Transfers(args) => block_on(interruptible(commands::jobs::transfers(&config, args))),
         Command::Coordinator(_) => block_on(roles::coordinator(&config)),
-        Command::Worker(_) => block_on(roles::worker(&config)),
+        Command::Worker(WorkerArgs { command: None, .. }) => block_on(roles::worker(&config)),
         Command::Plan(command) => commands::plan::run(command),
         Command::Gateway(_) => block_on(roles::gateway(&config)),
         Command::Demo(args) => block_on(interruptible(demo::run(args))),

@@ -18,7 +18,8 @@ pub async fn all(rounds: usize) {
     let rig = Rig::start();
     for (unix, way) in [(false, "tcp"), (true, "unix")] {
         let nodes = rig.nodes(unix).await;
-        let (mut writes, mut reads, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut writes, mut reads, mut copies, mut plain) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut into = vec![0; REQUEST];
         let piece = Bytes::from(vec![7; REQUEST]);
         for _ in 0..rounds {
             plain.push(send_and_receive(unix));
@@ -38,11 +39,20 @@ pub async fn all(rounds: usize) {
             }
             assert_eq!(read, BYTES);
             reads.push(gbytes(began));
+            let began = Instant::now();
+            let mut reader = nodes.reader("/tmp/f", 0).await.unwrap();
+            while let Some(bytes) = reader.next().await.unwrap() {
+                into[..bytes.len()].copy_from_slice(&bytes);
+            }
+            copies.push(gbytes(began));
             nodes.delete("/tmp/f", false).await.unwrap();
         }
         let plain = median(plain);
         at_least(&format!("{way} sequential write"), "GB/s", median(writes), ("plain sender and receiver", plain), 0.9);
+        // Beside the worker it is read in place.
         at_least(&format!("{way} sequential read"), "GB/s", median(reads), ("plain sender and receiver", plain), 0.9);
+        let name = format!("{way} sequential read, copied to a buffer");
+        at_least(&name, "GB/s", median(copies), ("plain sender and receiver", plain), 0.9);
     }
 }
 

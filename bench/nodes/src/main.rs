@@ -6,15 +6,19 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark that meets the unexpected ends")]
 #![allow(clippy::print_stdout, reason = "its figures are its output")]
 
+mod bag;
 mod clock;
+mod disk;
 mod enumerate;
 mod figure;
 mod file;
 mod kv;
 mod large;
+mod links;
 mod metadata;
 mod redis;
 mod rig;
+mod same_host;
 mod serve;
 
 use clap::Parser;
@@ -28,12 +32,18 @@ enum Bar {
     Large,
     /// Sequential reads and writes of a file in requests of 1 MB.
     File,
+    /// Get of 1 MB on the same host: in place, and copied.
+    SameHost,
+    /// Storage class `disk`: sequential and random, against plain reads and writes of the device.
+    Disk,
     /// Lookup, create and delete, one at a time and many in flight.
     Metadata,
     /// A million entries.
     Enumerate,
     /// Memory of a million key-values of 100 bytes.
     Memory,
+    /// A bag on four workers behind links of 1 Gbit/s each, in network namespaces: needs root; only when it is named.
+    Bag,
 }
 
 /// Benchmarks of temporary nodes.
@@ -51,13 +61,32 @@ struct Args {
     /// Runs the worker that the others measure, in this folder.
     #[arg(long, hide = true)]
     serve: Option<std::path::PathBuf>,
+    /// Bytes of that worker's disk tier.
+    #[arg(long, hide = true, default_value_t = 0)]
+    disk_bytes: u64,
+    /// Runs a worker of the bag's, which joins this coordinator.
+    #[arg(long, hide = true, requires_all = ["listen", "folder"])]
+    worker: Option<String>,
+    #[arg(long, hide = true)]
+    listen: Option<String>,
+    #[arg(long, hide = true)]
+    folder: Option<std::path::PathBuf>,
+    /// Runs a plain sender that listens there.
+    #[arg(long, hide = true)]
+    send: Option<String>,
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let args = Args::parse();
     if let Some(folder) = &args.serve {
-        return serve::serve(folder).await;
+        return serve::serve(folder, args.disk_bytes).await;
+    }
+    if let (Some(join), Some(listen), Some(folder)) = (&args.worker, &args.listen, &args.folder) {
+        return bag::work(join, listen, folder).await;
+    }
+    if let Some(listen) = &args.send {
+        return bag::send(listen);
     }
     let wanted = |bar| args.bars.is_empty() || args.bars.contains(&bar);
     if wanted(Bar::Kv) {
@@ -69,10 +98,20 @@ async fn main() {
     if wanted(Bar::File) {
         file::all(args.rounds).await;
     }
+    if wanted(Bar::SameHost) {
+        same_host::all(args.requests, args.rounds).await;
+    }
+    if wanted(Bar::Disk) {
+        disk::all(args.rounds).await;
+    }
     if wanted(Bar::Metadata) {
         metadata::all(args.requests, args.rounds).await;
     }
     if wanted(Bar::Enumerate) || wanted(Bar::Memory) {
         enumerate::all().await;
+    }
+    // It makes network namespaces, which not everybody may.
+    if args.bars.contains(&Bar::Bag) {
+        bag::all(args.rounds).await;
     }
 }

@@ -3,28 +3,67 @@ use std::process::{Child, Command, Stdio};
 
 use forebay_client::{Client, ClientSettings, Nodes};
 
+/// How a client's small calls go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    Tcp,
+    Unix,
+    SharedMemory,
+}
+
 /// A worker in a process of its own.
 pub struct Rig {
     child: Child,
     address: String,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Rig {
     pub fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        let mut child = command.arg("--serve").arg(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut address = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
-        Self { child, address: address.trim().to_string(), _folder: folder }
+        Self::with_disk(0)
     }
 
-    /// A client over the Unix socket, or over TCP.
-    pub async fn nodes(&self, unix: bool) -> Nodes {
+    /// With a disk tier of so many bytes.
+    pub fn with_disk(disk_bytes: u64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut child = command
+            .arg("--serve")
+            .arg(folder.path())
+            .arg(format!("--disk-bytes={disk_bytes}"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        Self { child, address: address.trim().to_string(), folder }
+    }
+
+    /// A client over TCP, or as one of the same host.
+    pub async fn nodes(&self, same_host: bool) -> Nodes {
+        self.nodes_by(if same_host { Way::SharedMemory } else { Way::Tcp }).await
+    }
+
+    /// A client that goes one way.
+    pub async fn nodes_by(&self, way: Way) -> Nodes {
         let mut settings = ClientSettings::new(self.address.parse().unwrap());
-        settings.in_place = unix;
+        settings.in_place = way != Way::Tcp;
+        settings.ring = way == Way::SharedMemory;
         Client::connect(settings).await.unwrap().nodes()
+    }
+
+    /// Processor time that the worker's process has used, in seconds.
+    pub fn processor_secs(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        // Behind the name, which may hold blanks: user and system time in hundredths of a second.
+        let fields = stat.rsplit(") ").next().unwrap().split(' ').skip(11).take(2);
+        fields.map(|field| field.parse::<f64>().unwrap()).sum::<f64>() / 100.0
+    }
+
+    /// A folder on the worker's disk.
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
     }
 
     /// Resident memory of the worker's process, in bytes.

@@ -9,11 +9,11 @@ use forebay_worker::{Worker, WorkerSettings};
 const DRAM_BYTES: u64 = 2 << 30;
 
 /// A coordinator and a worker on the one thread of this process; says where, and ends with its parent.
-pub async fn serve(folder: &Path) {
+pub async fn serve(folder: &Path, disk_bytes: u64) {
     let local = || Address::Tcp("127.0.0.1:0".into());
     let url = format!("sqlite:{}", folder.join("metadata.db").display());
     let coordinator = Coordinator::start(CoordinatorSettings::new(local(), url)).await.unwrap();
-    let store = StoreSettings::new(folder.join("tiers"), DRAM_BYTES);
+    let store = StoreSettings::new(folder.join("tiers"), DRAM_BYTES).with_disk(disk_bytes);
     let mut settings = WorkerSettings::new(coordinator.address(), local(), store);
     settings.unix_socket = Some(folder.join("worker.sock"));
     settings.temporary_share = 0.9;

@@ -24,11 +24,15 @@ from forebay.errors import (
     Error,
     Internal,
     Invalid,
+    NoSpace,
+    NotContainer,
+    NotEmpty,
     NotFound,
     Retry,
 )
 from forebay.files import ObjectReader, ObjectWriter
 from forebay.mounts import Mount, Mounts
+from forebay.nodes import Node, Nodes
 from forebay.result import Result
 from forebay.table import Table
 
@@ -47,6 +51,11 @@ __all__ = [
     "Loaded",
     "Mount",
     "Mounts",
+    "NoSpace",
+    "Node",
+    "Nodes",
+    "NotContainer",
+    "NotEmpty",
     "NotFound",
     "ObjectReader",
     "ObjectWriter",

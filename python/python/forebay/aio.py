@@ -15,6 +15,7 @@ from forebay.client import _settings, _stop_at_exit
 from forebay.entries import Entry, Loaded, Usage
 from forebay.errors import AlreadyExists, Conflict
 from forebay.mounts import AsyncMounts
+from forebay.nodes import AsyncNodes
 from forebay.place import Place
 from forebay.result import AsyncResult
 
@@ -84,6 +85,11 @@ class AsyncClient:
     def mounts(self) -> AsyncMounts:
         """The mounts: ``list``, ``add``, ``set`` and ``remove``."""
         return AsyncMounts(self._connection)
+
+    @property
+    def nodes(self) -> AsyncNodes:
+        """Temporary data, below ``/tmp``: ``await fb.nodes.put("/tmp/job/part", data)``."""
+        return AsyncNodes(self._connection.nodes())
 
     async def load(self, path: str) -> Loaded:
         """Brings everything below a path into the tiers."""

@@ -14,6 +14,7 @@ from forebay.entries import Entry, Loaded, Usage
 from forebay.errors import AlreadyExists, Conflict
 from forebay.files import BUFFER_BYTES, ObjectReader, ObjectWriter, parse_mode, wrap
 from forebay.mounts import Mounts
+from forebay.nodes import Nodes
 from forebay.place import Place, size_of
 from forebay.result import Result
 from forebay.table import Table
@@ -144,6 +145,11 @@ class Client:
     def mounts(self) -> Mounts:
         """The mounts: a mapping with ``add``, ``set`` and ``remove``."""
         return Mounts(self._connection)
+
+    @property
+    def nodes(self) -> Nodes:
+        """Temporary data, below ``/tmp``: ``fb.nodes.put("/tmp/job/part", data)``."""
+        return Nodes(self._connection.nodes())
 
     # tiers
 

@@ -16,9 +16,12 @@ __all__ = [
     "Denied",
     "Conflict",
     "AlreadyExists",
+    "NotEmpty",
     "Invalid",
+    "NotContainer",
     "Corrupt",
     "Retry",
+    "NoSpace",
     "DataLost",
     "Closed",
     "Internal",
@@ -67,10 +70,18 @@ class AlreadyExists(Conflict, FileExistsError):
     """There is an object already where one was to be created."""
 
 
+class NotEmpty(Conflict, OSError):
+    """A container of the temporary namespace holds nodes: delete them first, or with ``recursive``."""
+
+
 class Invalid(Error, ValueError):
     """The request can never succeed as it is."""
 
     kind = "invalid"
+
+
+class NotContainer(Invalid, NotADirectoryError):
+    """A part of the path is a file or a value, which holds no nodes."""
 
 
 class Corrupt(Error, OSError):
@@ -83,6 +94,10 @@ class Retry(Error, ConnectionError):
     """The same call may succeed later: a peer is away, a limit is reached, a deadline has passed."""
 
     kind = "retry"
+
+
+class NoSpace(Retry):
+    """Workers have no room for more temporary data; nothing was changed."""
 
 
 class DataLost(Error, OSError):
@@ -106,12 +121,42 @@ class Internal(Error, RuntimeError):
 _KINDS: dict[str, type[Error]] = {
     kind.kind: kind for kind in (NotFound, Denied, Conflict, Invalid, Corrupt, Retry, DataLost, Closed, Internal)
 }
-_ERRNO = {NotFound: _errno.ENOENT, Denied: _errno.EACCES, Corrupt: _errno.EIO, DataLost: _errno.EIO}
+#: The kinds of errors of temporary nodes.
+_NODE_KINDS: dict[str, type[Error]] = {
+    "NotFound": NotFound,
+    "Exists": AlreadyExists,
+    "NotEmpty": NotEmpty,
+    "NotContainer": NotContainer,
+    "WrongType": Invalid,
+    "Invalid": Invalid,
+    "NoSpace": NoSpace,
+    "DataLost": DataLost,
+    "Retry": Retry,
+}
+_ERRNO = {
+    NotFound: _errno.ENOENT,
+    Denied: _errno.EACCES,
+    AlreadyExists: _errno.EEXIST,
+    NotEmpty: _errno.ENOTEMPTY,
+    NotContainer: _errno.ENOTDIR,
+    NoSpace: _errno.ENOSPC,
+    Corrupt: _errno.EIO,
+    DataLost: _errno.EIO,
+}
 
 
 def _of_kind(kind: str, message: str, path: str | None) -> Error:
     """The exception of a kind; called by the native half."""
-    of = _KINDS.get(kind, Internal)
+    return _make(_KINDS.get(kind, Internal), message, path)
+
+
+def _of_node(kind: str, message: str, path: str) -> Error:
+    """The exception of a temporary node; called by the native half."""
+    message = message if path in message else f"{path}: {message}"
+    return _make(_NODE_KINDS.get(kind, Internal), message, path)
+
+
+def _make(of: type[Error], message: str, path: str | None) -> Error:
     error = of(message, path)
     if isinstance(error, OSError):
         error.errno = _ERRNO.get(of)

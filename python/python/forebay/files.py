@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from forebay.errors import AlreadyExists, Conflict
 
@@ -19,10 +19,18 @@ __all__ = ["ObjectReader", "ObjectWriter"]
 BUFFER_BYTES = 256 << 10
 
 
+class Sink(Protocol):
+    """What takes an object's bytes: nothing is seen before ``finish``."""
+
+    def write(self, data: Any) -> Any: ...
+    def finish(self) -> Any: ...
+    def discard(self) -> None: ...
+
+
 class _RawReader(io.RawIOBase):
     """One version of an object, unbuffered."""
 
-    def __init__(self, opened: _forebay.Object) -> None:
+    def __init__(self, opened: _forebay.Object | _forebay.NodeObject) -> None:
         self._object = opened
         self._at = 0
         self.size = opened.size
@@ -72,7 +80,7 @@ class ObjectReader(io.BufferedReader):
 
     raw: _RawReader
 
-    def __init__(self, opened: _forebay.Object, buffer_size: int = BUFFER_BYTES) -> None:
+    def __init__(self, opened: _forebay.Object | _forebay.NodeObject, buffer_size: int = BUFFER_BYTES) -> None:
         super().__init__(_RawReader(opened), buffer_size)
 
     @property
@@ -111,8 +119,8 @@ class ObjectWriter(io.RawIOBase):
     Leaving a ``with`` block by an exception, :meth:`discard`, or forgetting the file leaves nothing behind.
     """
 
-    def __init__(self, writer: _forebay.Writer, path: str, creates: bool = False, autocommit: bool = True) -> None:
-        self._writer: _forebay.Writer | None = writer
+    def __init__(self, writer: Sink, path: str, creates: bool = False, autocommit: bool = True) -> None:
+        self._writer: Sink | None = writer
         self._creates = creates
         self._autocommit = autocommit
         self._written = 0

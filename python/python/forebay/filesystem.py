@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from datetime import datetime
+from glob import has_magic
 from typing import Any
 
 from fsspec import AbstractFileSystem
@@ -19,15 +20,16 @@ from forebay.entries import Entry
 from forebay.errors import NotFound
 from forebay.files import BUFFER_BYTES, ObjectReader, ObjectWriter, parse_mode
 from forebay.place import Place
+from forebay.temporary import Temporary, is_temporary
 
 __all__ = ["ForebayFileSystem"]
 
 
 class ForebayFileSystem(AbstractFileSystem):
-    """The mounts of a cluster, as folders of ``/``.
+    """The mounts of a cluster, as folders of ``/``, and temporary data below ``/tmp``, which listings of ``/`` leave out.
 
     Nothing is cached here: versions and listings are as fresh as each mount's rule wants them, and bytes are in the tiers.
-    Folders are prefixes that objects share: an empty one can't be.
+    Folders are prefixes that objects share: an empty one can't be, but below ``/tmp``.
     """
 
     protocol = "forebay"
@@ -49,6 +51,7 @@ class ForebayFileSystem(AbstractFileSystem):
         place = Place(address, token=token, tls_ca=tls_ca, in_place=in_place, memory=memory, partitions=partitions)
         #: The client, which connects at first use.
         self.client = Client(place)
+        self._temporary = Temporary(self.client)
 
     @property
     def fsid(self) -> str:
@@ -72,10 +75,13 @@ class ForebayFileSystem(AbstractFileSystem):
         path = self._strip_protocol(path)
         if path == "/":
             return _info(Entry("/", True, 0, None, None))
+        if is_temporary(path):
+            return self._temporary.info(path)
         return _info(self.client.stat(path))
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
-        infos = [_info(entry) for entry in self.client.ls(self._strip_protocol(path))]
+        path = self._strip_protocol(path)
+        infos = self._temporary.ls(path) if is_temporary(path) else [_info(entry) for entry in self.client.ls(path)]
         return infos if detail else [info["name"] for info in infos]
 
     def exists(self, path: str, **_: Any) -> bool:
@@ -87,7 +93,7 @@ class ForebayFileSystem(AbstractFileSystem):
 
     def find(self, path: str, maxdepth: int | None = None, withdirs: bool = False, detail: bool = False, **options: Any) -> Any:
         path = self._strip_protocol(path)
-        if maxdepth is not None or path == "/":
+        if maxdepth is not None or path == "/" or is_temporary(path):
             return super().find(path, maxdepth=maxdepth, withdirs=withdirs, detail=detail, **options)
         try:
             entries = self.client.ls(path, recursive=True)
@@ -102,6 +108,8 @@ class ForebayFileSystem(AbstractFileSystem):
         return {name: found[name] for name in names} if detail else names
 
     def modified(self, path: str) -> datetime:
+        if is_temporary(self._strip_protocol(path)):
+            raise NotImplementedError(f"{path}: temporary data has no times")
         modified = self.client.stat(self._strip_protocol(path)).modified
         if modified is None:
             raise IsADirectoryError(path)
@@ -109,20 +117,26 @@ class ForebayFileSystem(AbstractFileSystem):
 
     def ukey(self, path: str) -> str:
         """The object's version: other bytes have another one."""
+        stripped = self._strip_protocol(path)
+        if is_temporary(stripped):
+            return self._temporary.version(stripped)
         return str(self.info(path)["version"])
 
     def checksum(self, path: str) -> int:
         return hash(self.ukey(path))
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        if path is not None and self._strip_protocol(path) != "/":
-            self.client.refresh(self._strip_protocol(path))
+        stripped = "/" if path is None else self._strip_protocol(path)
+        if stripped != "/" and not is_temporary(stripped):
+            self.client.refresh(stripped)
 
     # reading
 
     def _open(
         self, path: str, mode: str = "rb", block_size: int | None = None, autocommit: bool = True, **_: Any
     ) -> ObjectReader | ObjectWriter:
+        if is_temporary(path):
+            return self._temporary.open(path, mode, block_size, autocommit)
         if mode.startswith("a"):
             raise NotImplementedError(f"{path}: objects can't be appended to: read the object and write it anew")
         direction, _text = parse_mode(mode)
@@ -145,13 +159,21 @@ class ForebayFileSystem(AbstractFileSystem):
         if not len(paths) == len(starts) == len(ends):
             raise ValueError("as many starts and ends as paths")
         stripped = [self._strip_protocol(path) for path in paths]
-        ranges = [self._range(*each) for each in zip(stripped, starts, ends)]
-        answers = self.client._connection.read_many(ranges)
+        wanted = list(zip(stripped, starts, ends))
+        ranges = [self._range(*each) for each in wanted if not is_temporary(each[0])]
+        read = iter(self.client._connection.read_many(ranges) if ranges else [])
+        answers = [self._read_temporary(*each) if is_temporary(each[0]) else next(read) for each in wanted]
         if on_error == "raise":
             for answer in answers:
                 if isinstance(answer, BaseException):
                     raise answer
         return [answer if isinstance(answer, BaseException) else bytes(answer) for answer in answers]
+
+    def _read_temporary(self, path: str, start: int | None, end: int | None) -> Any:
+        try:
+            return self._temporary.read(path, start, end)
+        except OSError as error:
+            return error
 
     def _range(self, path: str, start: int | None, end: int | None) -> tuple[str, int, int | None]:
         """Path, offset and length of a range as Python's slices have it."""
@@ -165,35 +187,69 @@ class ForebayFileSystem(AbstractFileSystem):
     # writing
 
     def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
-        self.client.put(self._strip_protocol(path), value, if_absent=mode == "create")
+        path = self._strip_protocol(path)
+        if is_temporary(path):
+            return self._temporary.put(path, value, mode == "create")
+        self.client.put(path, value, if_absent=mode == "create")
 
     def touch(self, path: str, truncate: bool = True, **_: Any) -> None:
         if not truncate and self.exists(path):
             raise NotImplementedError(f"{path}: objects have no time that could be set")
-        self.client.put(self._strip_protocol(path), b"")
+        self.pipe_file(path, b"")
 
     def cp_file(self, path1: str, path2: str, **_: Any) -> None:
+        path1, path2 = self._strip_protocol(path1), self._strip_protocol(path2)
+        if is_temporary(path1) or is_temporary(path2):
+            if self.isdir(path1):
+                return self.makedirs(path2, exist_ok=True)
+            return self.pipe_file(path2, self.cat_file(path1))
         try:
-            self.client.copy(self._strip_protocol(path1), self._strip_protocol(path2))
+            self.client.copy(path1, path2)
         except NotFound:
             # What is copied as a folder is the objects in it.
             if not self.isdir(path1):
                 raise
 
+    def mv(self, path1: str, path2: str, recursive: bool = False, maxdepth: int | None = None, **options: Any) -> None:
+        source, target = self._strip_protocol(path1), self._strip_protocol(path2)
+        if is_temporary(source) and is_temporary(target) and maxdepth is None and not has_magic(source):
+            return self._temporary.move(source, target)
+        super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **options)
+
     def rm_file(self, path: str) -> None:
-        self.client.delete(self._strip_protocol(path))
+        path = self._strip_protocol(path)
+        if is_temporary(path):
+            return self._temporary.remove(path, recursive=False)
+        self.client.delete(path)
 
     def rm(self, path: str | Iterable[str], recursive: bool = False, maxdepth: int | None = None) -> None:
-        paths = self.expand_path(path, recursive=recursive, maxdepth=maxdepth)
+        given = [path] if isinstance(path, str) else list(path)
+        temporary = [each for each in map(self._strip_protocol, given) if is_temporary(each)]
+        if temporary and maxdepth is None:
+            for each in self.expand_path(temporary):
+                self._temporary.remove(each, recursive)
+            given = [each for each in given if not is_temporary(self._strip_protocol(each))]
+            if not given:
+                return
+        paths = self.expand_path(given, recursive=recursive, maxdepth=maxdepth)
         self.client.delete([each for each in paths if not self.isdir(each)])
 
     def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
-        """Does nothing: a folder is there when something is in it."""
+        """Does nothing for objects: a folder is there when something is in it."""
+        path = self._strip_protocol(path)
+        if is_temporary(path):
+            self._temporary.mkdir(path, create_parents)
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
-        """Does nothing: a folder is there when something is in it."""
+        """Does nothing for objects: a folder is there when something is in it."""
+        path = self._strip_protocol(path)
+        if is_temporary(path):
+            self._temporary.makedirs(path, exist_ok)
 
     def rmdir(self, path: str) -> None:
+        path = self._strip_protocol(path)
+        if is_temporary(path):
+            return self._temporary.remove(path, recursive=False)
         if self.exists(path) and self.ls(path, detail=False):
             raise OSError(39, os.strerror(39), path)
 

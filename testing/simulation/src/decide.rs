@@ -126,10 +126,9 @@ impl Planner {
     /// newest one before it, those that this calls for do too.
     pub(crate) fn fresh(&mut self, state: &State<'_>, segment: u32) -> Steps {
         let mut steps = Steps::default();
-        if self.leading.fresh_popularity && segment > 0 {
-            if self.popularity.start_like(name(segment), name(segment - 1)) {
-                steps = self.decide(state);
-            }
+        let has_one_before = self.leading.fresh_popularity && segment > 0;
+        if has_one_before && self.popularity.start_like(name(segment), name(segment - 1)) {
+            steps = self.decide(state);
         }
         let home = (segment, self.home(segment));
         if !steps.load.contains(&home) {

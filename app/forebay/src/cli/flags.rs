@@ -13,6 +13,10 @@ pub(crate) struct GlobalFlags {
     #[arg(long, global = true, value_name = "HOST:PORT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     coordinator: Option<String>,
+    /// Address of the scheduler of distributed SQL, or off [default: the one that the coordinator knows, if any]
+    #[arg(long, global = true, value_name = "HOST:PORT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scheduler: Option<String>,
     /// File that holds the cluster's token; else $FOREBAY_TOKEN
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,6 +79,34 @@ pub(crate) struct RoleFlags {
     #[arg(long, value_name = "HOST:PORT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     flight: Option<String>,
+    /// Address that the scheduler of distributed SQL listens at [default: 127.0.0.1:7420]
+    #[arg(long, value_name = "HOST:PORT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scheduler_listen: Option<String>,
+    /// Address that an executor hands results out at [default: 127.0.0.1:7421]
+    #[arg(long, value_name = "HOST:PORT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    executor_listen: Option<String>,
+    /// Tasks that an executor runs at once [default: the machine's cores, shared by its executors]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slots: Option<u16>,
+    /// Order in which the scheduler serves jobs of one priority: fifo or fair [default: fifo]
+    #[arg(long, value_name = "ORDER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job_order: Option<String>,
+    /// Let tasks fetch what they read, instead of having it brought before they start
+    #[arg(long = "no-data-scheduler", action = clap::ArgAction::SetFalse)]
+    #[serde(skip_serializing_if = "is_true")]
+    data_scheduler: bool,
+    /// Where what passes between the stages of a job lies: files of executors, or nodes [default: files]
+    #[arg(long, value_name = "WHERE", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shuffle: Option<String>,
+    /// Storage class of these nodes: dram or disk [default: dram]
+    #[arg(long, value_name = "CLASS", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shuffle_storage_class: Option<String>,
     /// Metadata database: sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE [default: SQLite in the data folder]
     #[arg(long, value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,6 +3,8 @@
 mod demo;
 mod files;
 mod flags;
+#[cfg(feature = "cluster")]
+mod jobs;
 mod mounts;
 mod node;
 mod plan;
@@ -10,6 +12,7 @@ mod shard;
 mod simulate;
 mod sql;
 mod table;
+mod worker;
 
 use std::path::PathBuf;
 
@@ -18,6 +21,8 @@ use clap::{Parser, Subcommand};
 pub(crate) use demo::{DemoArgs, DemoServerArgs};
 pub(crate) use files::{CatArgs, CpArgs, DuArgs, LoadArgs, LsArgs, PathsArgs, PinArgs, RmArgs, StatArgs};
 pub(crate) use flags::{Flags, GlobalFlags, RoleFlags};
+#[cfg(feature = "cluster")]
+pub(crate) use jobs::{JobsArgs, JobsCommand, TransfersArgs};
 pub(crate) use mounts::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
 pub(crate) use node::{NodeBatchArgs, NodeBytesArgs, NodeCommand, NodeLsArgs, NodeMkdirArgs, NodeRmArgs, NodeStatArgs};
 pub(crate) use plan::{PlanCommand, PlanReplicasArgs, PlanTasksArgs};
@@ -28,6 +33,7 @@ pub(crate) use shard::{
 pub(crate) use simulate::{DataScheduler, GetafixArgs, JobOrder, MixApartArgs, SimulateCommand};
 pub(crate) use sql::SqlArgs;
 pub(crate) use table::{TableCommand, TableConvertArgs, TableInspectArgs, TableLayout, TableSuggestArgs};
+pub(crate) use worker::{WorkerArgs, WorkerCommand, WorkerDrainArgs};
 
 /// SQL on shared storage at local speed: a cache tier on the compute nodes.
 #[derive(Parser)]
@@ -46,13 +52,25 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Run everything in one process: coordinator, worker and metadata, on this machine
-    Up(RoleFlags),
+    Up(UpArgs),
     /// Run the coordinator of a cluster
     Coordinator(RoleFlags),
-    /// Run a worker of a cluster
-    Worker(RoleFlags),
+    /// Run a worker of a cluster, or drain one that runs
+    Worker(WorkerArgs),
     /// Run an S3 gateway to a cluster: its buckets are the mounts
     Gateway(RoleFlags),
+    /// Run the scheduler of distributed SQL
+    #[cfg(feature = "cluster")]
+    Scheduler(RoleFlags),
+    /// Run an executor of distributed SQL, beside the worker of its host
+    #[cfg(feature = "cluster")]
+    Executor(RoleFlags),
+    /// List the jobs of distributed SQL, or cancel one
+    #[cfg(feature = "cluster")]
+    Jobs(JobsArgs),
+    /// List what is being brought to workers for tasks that come
+    #[cfg(feature = "cluster")]
+    Transfers(TransfersArgs),
     /// Add, change, remove and list mounts
     #[command(subcommand)]
     Mount(MountCommand),
@@ -129,11 +147,27 @@ pub(crate) enum Command {
     },
 }
 
+/// `up`.
+#[derive(clap::Args)]
+pub(crate) struct UpArgs {
+    /// Run distributed SQL too: a scheduler, and so many workers, each with an executor beside it
+    #[cfg(feature = "cluster")]
+    #[arg(long, value_name = "WORKERS", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) cluster: Option<u16>,
+    #[command(flatten)]
+    pub(crate) role: RoleFlags,
+}
+
 impl Command {
     /// The flags that configure a role; none for the other commands.
     pub(crate) fn role_flags(&self) -> Option<&RoleFlags> {
         match self {
-            Self::Up(flags) | Self::Coordinator(flags) | Self::Worker(flags) | Self::Gateway(flags) => Some(flags),
+            Self::Up(args) => Some(&args.role),
+            #[cfg(feature = "cluster")]
+            Self::Scheduler(flags) | Self::Executor(flags) => Some(flags),
+            Self::Worker(args) if args.command.is_some() => None,
+            Self::Worker(args) => Some(&args.role),
+            Self::Coordinator(flags) | Self::Gateway(flags) => Some(flags),
             Self::Sql(sql) => Some(&sql.role),
             _ => None,
         }
@@ -141,6 +175,13 @@ impl Command {
 
     /// Whether it runs until it is told to stop, and so logs what it does.
     pub(crate) fn is_role(&self) -> bool {
-        matches!(self, Self::Up(_) | Self::Coordinator(_) | Self::Worker(_) | Self::Gateway(_))
+        #[cfg(feature = "cluster")]
+        if matches!(self, Self::Scheduler(_) | Self::Executor(_)) {
+            return true;
+        }
+        match self {
+            Self::Worker(args) => args.command.is_none(),
+            _ => matches!(self, Self::Up(_) | Self::Coordinator(_) | Self::Gateway(_)),
+        }
     }
 }

@@ -2,7 +2,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use forebay_types::{BitRate, ByteSize, Error, MountName, Validate, parse_duration};
+use forebay_types::{BitRate, ByteSize, Error, HotForm, MountName, Validate, parse_duration};
 
 /// What to do with mounts.
 #[derive(Subcommand)]
@@ -90,6 +90,9 @@ pub(crate) struct MountFlags {
     /// Workers, on different hosts, that hold what is in use, at least; or none [default: 1, and 2 below a pin]
     #[arg(long, value_name = "COUNT", value_parser = given_count)]
     pub(crate) replicas: Option<Given<u32>>,
+    /// How files that are read again and again are kept: table (popular columns decoded, where that pays) or raw [default: raw]
+    #[arg(long, value_name = "FORM")]
+    pub(crate) hot_form: Option<HotForm>,
 }
 
 /// The value of an option that can be taken back with `none`.

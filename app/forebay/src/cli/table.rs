@@ -65,8 +65,9 @@ pub(crate) struct TableInspectArgs {
 /// `table suggest`.
 #[derive(Args)]
 #[command(after_help = "Recent queries are those that `forebay sql` has run on this account and that went well; they are kept in
-$XDG_STATE_HOME/forebay/queries (1 MiB at most; delete the file to forget them). Queries that came by Flight SQL or from
-Python are not among them: give those with --queries.")]
+$XDG_STATE_HOME/forebay/queries (1 MiB at most; delete the file to forget them, and set query-history = false or
+FOREBAY_QUERY_HISTORY=false to keep none). Queries that came by Flight SQL or from Python are not among them: give those with
+--queries. Relative paths in them are read from the current folder.")]
 pub(crate) struct TableSuggestArgs {
     /// What the groups are for: a file, a folder or a pattern
     #[arg(value_name = "PATH")]

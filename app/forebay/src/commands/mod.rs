@@ -5,6 +5,8 @@ mod connect;
 mod copy;
 mod du;
 mod free;
+#[cfg(feature = "cluster")]
+pub(crate) mod jobs;
 mod load;
 mod ls;
 mod mount;
@@ -21,8 +23,9 @@ mod status;
 pub(crate) mod table;
 mod top;
 mod tree;
+mod worker;
 
-use crate::cli::Command;
+use crate::cli::{Command, WorkerArgs};
 use crate::config::Config;
 use crate::exit::Outcome;
 pub(crate) use connect::connect;
@@ -46,10 +49,15 @@ pub(crate) async fn run(config: &Config, command: Command) -> Outcome {
         Command::Node(command) => node::run(&client, command).await,
         Command::Status { segments: true, limit, json } => segments::run(&client, limit, json).await,
         Command::Status { json, .. } => status::run(&client, json).await,
+        Command::Worker(WorkerArgs { command: Some(command), .. }) => worker::run(&client, command).await,
         Command::Top { interval } => top::run(&client, interval).await,
+        #[cfg(feature = "cluster")]
+        Command::Scheduler(_) | Command::Executor(_) | Command::Jobs(_) | Command::Transfers(_) => {
+            unreachable!("handled before a client is connected")
+        }
         Command::Up(_)
-        | Command::Coordinator(_)
         | Command::Worker(_)
+        | Command::Coordinator(_)
         | Command::Gateway(_)
         | Command::Shard(_)
         | Command::Simulate(_)

@@ -1,6 +1,6 @@
 use forebay_client::Client;
 use forebay_protocol::{ControlReply, ControlRequest};
-use forebay_types::{Error, Mount, MountOptions, format_duration};
+use forebay_types::{Error, HotForm, Mount, MountOptions, format_duration};
 
 use super::connect::unexpected;
 use crate::cli::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
@@ -68,6 +68,7 @@ fn apply(mut options: MountOptions, flags: &MountFlags) -> MountOptions {
     options.discover = flags.discover.map_or(options.discover, |given| given.0);
     options.eager = flags.eager.unwrap_or(options.eager);
     options.replicas = flags.replicas.map_or(options.replicas, |given| given.0);
+    options.hot_form = flags.hot_form.unwrap_or(options.hot_form);
     options
 }
 
@@ -125,5 +126,6 @@ pub(crate) fn describe(mount: &Mount) -> String {
     words.extend(options.discover.map(|period| format!("discover {}", format_duration(period))));
     words.extend(options.eager.then(|| "eager".to_string()));
     words.extend(options.replicas.map(|count| format!("replicas {count}")));
+    words.extend((options.hot_form != HotForm::default()).then(|| format!("hot form {}", options.hot_form)));
     words.join(", ")
 }

@@ -1,6 +1,6 @@
 use forebay_client::Client;
 use forebay_protocol::{ControlReply, ControlRequest, PlacementStatus, SegmentStatus};
-use forebay_types::{Result, WorkerId, format_bytes, format_duration};
+use forebay_types::{Cell, Result, WorkerId, format_bytes, format_duration};
 use serde::Serialize;
 
 use super::connect::unexpected;
@@ -63,7 +63,8 @@ fn row(segment: &SegmentStatus) -> Vec<String> {
     let ids = |ids: &mut dyn Iterator<Item = WorkerId>| ids.map(short).collect::<Vec<_>>().join(" ");
     vec![
         segment.path.to_string(),
-        segment.index.to_string(),
+        Cell::of_index(segment.index)
+            .map_or_else(|| segment.index.to_string(), |cell| format!("rows {} column {}", cell.row_group, cell.column)),
         format!("{:.2}", segment.popularity),
         segment.operations.to_string(),
         format_bytes(segment.bytes_read),
@@ -103,6 +104,11 @@ struct Placement<'a> {
 struct SegmentNow {
     path: String,
     index: u32,
+    /// Of a decoded column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row_group: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<u32>,
     segment: String,
     popularity: f64,
     operations: u64,
@@ -134,6 +140,8 @@ impl<'a> Placement<'a> {
         let segments = status.segments.iter().map(|segment| SegmentNow {
             path: segment.path.to_string(),
             index: segment.index,
+            row_group: Cell::of_index(segment.index).map(|cell| cell.row_group),
+            column: Cell::of_index(segment.index).map(|cell| cell.column),
             segment: segment.segment.to_string(),
             popularity: segment.popularity,
             operations: segment.operations,

@@ -1,5 +1,5 @@
 use forebay_client::Client;
-use forebay_protocol::{ClusterStatus, ControlReply, ControlRequest, StorageCounters, WorkerState};
+use forebay_protocol::{ClusterStatus, ControlReply, ControlRequest, StorageCounters, WorkerReport, WorkerState};
 use forebay_types::{Result, format_bytes, format_duration};
 use serde::Serialize;
 
@@ -42,8 +42,8 @@ pub(crate) fn lines(status: &ClusterStatus) -> Vec<String> {
     section(
         &mut lines,
         "worker",
-        &["worker", "address", "state", "dram", "disk", "segments", "reads", "served", "from tiers"],
-        &[5, 6, 7, 8],
+        &["worker", "address", "state", "dram", "decoded", "disk", "segments", "reads", "served", "from tiers"],
+        &[4, 6, 7, 8, 9],
         {
             status
                 .workers
@@ -53,8 +53,9 @@ pub(crate) fn lines(status: &ClusterStatus) -> Vec<String> {
                     vec![
                         info.id.to_string(),
                         info.address.clone(),
-                        state_name(*state).to_string(),
+                        state_name(*state, info.draining, report).to_string(),
                         format!("{} of {}", format_bytes(report.dram.1), format_bytes(report.dram.0)),
+                        format_bytes(report.form_bytes),
                         format!("{} of {}", format_bytes(report.disk.1), format_bytes(report.disk.0)),
                         report.segments.to_string(),
                         report.reads.to_string(),
@@ -97,8 +98,10 @@ fn section(lines: &mut Vec<String>, what: &str, titles: &[&str], right: &[usize]
     }
 }
 
-fn state_name(state: WorkerState) -> &'static str {
+fn state_name(state: WorkerState, draining: bool, report: &WorkerReport) -> &'static str {
     match state {
+        WorkerState::Live if report.drain.is_some_and(|drain| drain.done) => "drained",
+        WorkerState::Live if draining => "draining",
         WorkerState::Live => "live",
         WorkerState::Lost => "lost",
     }
@@ -134,6 +137,7 @@ struct WorkerNow<'a> {
     address: &'a str,
     state: &'static str,
     dram: Tier,
+    decoded_bytes: u64,
     disk: Tier,
     segments: u64,
     reads: u64,
@@ -166,8 +170,9 @@ impl<'a> Status<'a> {
         let workers = status.workers.iter().map(|(info, state, report)| WorkerNow {
             id: info.id.to_string(),
             address: &info.address,
-            state: state_name(*state),
+            state: state_name(*state, info.draining, report),
             dram: report.dram.into(),
+            decoded_bytes: report.form_bytes,
             disk: report.disk.into(),
             segments: report.segments,
             reads: report.reads,

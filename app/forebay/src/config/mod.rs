@@ -49,6 +49,54 @@ impl Config {
         &self.settings.coordinator
     }
 
+    /// Where the scheduler of distributed SQL is, when there is one.
+    pub(crate) fn scheduler(&self) -> Option<&str> {
+        self.settings.scheduler.as_deref()
+    }
+
+    /// Where the scheduler listens.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn scheduler_listen(&self) -> Outcome<&str> {
+        self.listen("scheduler-listen", &self.settings.scheduler_listen)
+    }
+
+    /// Where an executor hands results out.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn executor_listen(&self) -> Outcome<&str> {
+        self.listen("executor-listen", &self.settings.executor_listen)
+    }
+
+    /// Tasks that one of so many executors runs at once.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn slots(&self, executors: usize) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        self.settings.slots.map_or((cores / executors.max(1)).max(1), |slots| usize::from(slots.0))
+    }
+
+    /// Whether jobs of one priority share the slots, instead of going one after the other.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn is_fair(&self) -> bool {
+        self.settings.job_order == settings::JobOrder::Fair
+    }
+
+    /// Whether the input of tasks is brought before they start.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn data_scheduler(&self) -> bool {
+        self.settings.data_scheduler
+    }
+
+    /// Where what passes between the stages of a job lies.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn shuffle(&self) -> forebay_distributed::Shuffle {
+        use forebay_client::StorageClass;
+        use forebay_distributed::Shuffle;
+        match (self.settings.shuffle, self.settings.shuffle_storage_class) {
+            (settings::ShufflePlace::Files, _) => Shuffle::Files,
+            (settings::ShufflePlace::Nodes, settings::NodeClass::Dram) => Shuffle::Nodes(StorageClass::Dram),
+            (settings::ShufflePlace::Nodes, settings::NodeClass::Disk) => Shuffle::Nodes(StorageClass::Disk),
+        }
+    }
+
     /// Where the coordinator listens.
     pub(crate) fn coordinator_listen(&self) -> Outcome<&str> {
         self.listen("coordinator-listen", self.settings.coordinator_listen.as_deref().unwrap_or(&self.settings.coordinator))
@@ -133,6 +181,11 @@ impl Config {
     /// Share of the tiers that temporary nodes may take.
     pub(crate) fn temporary_share(&self) -> f64 {
         self.settings.temporary_share.0
+    }
+
+    /// Whether statements are remembered on this account.
+    pub(crate) fn query_history(&self) -> bool {
+        self.settings.query_history
     }
 
     /// What the worker sends at most, in bytes a second.

@@ -77,6 +77,35 @@ impl<'de> Deserialize<'de> for Times {
     }
 }
 
+/// Tasks that an executor runs at once, 1 to 1024.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots(pub(crate) u16);
+
+impl Serialize for Slots {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u16(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Slots {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// A file and a flag have a number, a variable has a text.
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Number(i64),
+            Text(String),
+        }
+        let (number, text) = match Written::deserialize(deserializer)? {
+            Written::Number(number) => (Some(number), number.to_string()),
+            Written::Text(text) => (text.parse().ok(), text),
+        };
+        let number = number.filter(|number| (1..=1024).contains(number));
+        let number = number.ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no number from 1 to 1024")))?;
+        Ok(Self(number as u16))
+    }
+}
+
 /// How replicas are planned, or `off`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placing(pub(crate) Option<Policy>);
@@ -108,6 +137,57 @@ impl<'de> Deserialize<'de> for Placing {
     }
 }
 
+/// In which order jobs of one priority are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum JobOrder {
+    Fifo,
+    Fair,
+}
+
+impl std::fmt::Display for JobOrder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Fifo => "fifo",
+            Self::Fair => "fair",
+        })
+    }
+}
+
+/// Where what passes between the stages of a job lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ShufflePlace {
+    Nodes,
+    Files,
+}
+
+impl std::fmt::Display for ShufflePlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Nodes => "nodes",
+            Self::Files => "files",
+        })
+    }
+}
+
+/// Of temporary nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum NodeClass {
+    Dram,
+    Disk,
+}
+
+impl std::fmt::Display for NodeClass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Dram => "dram",
+            Self::Disk => "disk",
+        })
+    }
+}
+
 /// The configuration as files, variables and flags write it; [`super::Config`] is what becomes of it.
 ///
 /// One flat list of keys, so that a key, its variable and its flag are the same word: `data-dir`, `FOREBAY_DATA_DIR`,
@@ -117,6 +197,14 @@ impl<'de> Deserialize<'de> for Placing {
 pub(crate) struct Settings {
     pub(crate) coordinator: String,
     pub(crate) coordinator_listen: Option<String>,
+    pub(crate) scheduler: Option<String>,
+    pub(crate) scheduler_listen: String,
+    pub(crate) executor_listen: String,
+    pub(crate) slots: Option<Slots>,
+    pub(crate) job_order: JobOrder,
+    pub(crate) data_scheduler: bool,
+    pub(crate) shuffle: ShufflePlace,
+    pub(crate) shuffle_storage_class: NodeClass,
     pub(crate) worker_listen: String,
     pub(crate) advertise: Option<String>,
     pub(crate) http: String,
@@ -145,6 +233,7 @@ pub(crate) struct Settings {
     pub(crate) poll: Period,
     pub(crate) serve_bandwidth: Option<BitRate>,
     pub(crate) temporary_share: Percent,
+    pub(crate) query_history: bool,
     pub(crate) token: Option<String>,
     pub(crate) token_file: Option<RelativePathBuf>,
     pub(crate) tls_cert: Option<RelativePathBuf>,
@@ -158,6 +247,12 @@ pub(crate) struct Settings {
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Defaults {
     coordinator: &'static str,
+    scheduler_listen: &'static str,
+    executor_listen: &'static str,
+    job_order: JobOrder,
+    data_scheduler: bool,
+    shuffle: ShufflePlace,
+    shuffle_storage_class: NodeClass,
     worker_listen: &'static str,
     http: &'static str,
     s3: &'static str,
@@ -176,12 +271,19 @@ pub(crate) struct Defaults {
     window: Period,
     poll: Period,
     temporary_share: Percent,
+    query_history: bool,
 }
 
 impl Default for Defaults {
     fn default() -> Self {
         Self {
             coordinator: "127.0.0.1:7400",
+            scheduler_listen: "127.0.0.1:7420",
+            executor_listen: "127.0.0.1:7421",
+            job_order: JobOrder::Fifo,
+            data_scheduler: true,
+            shuffle: ShufflePlace::Files,
+            shuffle_storage_class: NodeClass::Dram,
             worker_listen: "127.0.0.1:7401",
             http: "127.0.0.1:7480",
             s3: "127.0.0.1:7490",
@@ -200,17 +302,29 @@ impl Default for Defaults {
             window: Period(Duration::from_secs(60)),
             poll: Period(Duration::from_secs(20)),
             temporary_share: Percent(0.5),
+            query_history: true,
         }
     }
 }
 
 /// The keys that are true or false.
-pub(super) const SWITCHES: [&str; 2] = ["in-place", "s3-bucket-configuration"];
+pub(super) const SWITCHES: [&str; 4] = ["data-scheduler", "in-place", "query-history", "s3-bucket-configuration"];
 
 /// All keys, in the order in which `forebay config` shows them, with what each is for.
 pub(crate) const KEYS: &[(&str, &str)] = &[
     ("coordinator", "address of the coordinator: where clients and workers look for it"),
     ("coordinator-listen", "address that the coordinator listens at"),
+    ("scheduler", "address of the scheduler of distributed SQL, or off; not set: the one that the coordinator knows, if any"),
+    ("scheduler-listen", "address that the scheduler listens at"),
+    ("executor-listen", "address that an executor hands results out at"),
+    ("slots", "tasks that an executor runs at once"),
+    ("job-order", "order in which the scheduler serves jobs of one priority: fifo or fair"),
+    ("data-scheduler", "whether the input of tasks is brought before they start"),
+    (
+        "shuffle",
+        "where what passes between the stages of a job lies: files of executors, or nodes (temporary ones, with the workers)",
+    ),
+    ("shuffle-storage-class", "storage class of these nodes: dram, or disk to keep them off memory"),
     ("worker-listen", "address that the worker's data plane listens at"),
     ("advertise", "host:port that clients reach the worker at, where it isn't the one it listens at"),
     ("http", "address of /metrics and /healthz, or off"),
@@ -239,6 +353,10 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ("poll", "how often clients ask for workers, mounts and routes"),
     ("serve-bandwidth", "what a worker sends to readers and other workers at most, as in 100MB/s"),
     ("temporary-share", "share of the tiers that temporary nodes may take; the cache gives way to them"),
+    (
+        "query-history",
+        "whether `forebay sql` remembers statements on this account, for its prompt and for `forebay table suggest`",
+    ),
     ("token", "the cluster's token, which every connection proves"),
     ("token-file", "file that holds the token"),
     ("tls-cert", "PEM file with the certificate that this process shows"),

@@ -33,7 +33,7 @@ impl Config {
             output.line(&match value {
                 // Never the secret itself, and nothing that could be taken for one.
                 Some(value) if matches!(*key, "token" | "s3-secret-key") => format!("# {key} {value}"),
-                Some(value) if SWITCHES.contains(key) => format!("{key} = {value}"),
+                Some(value) if SWITCHES.contains(key) || *key == "slots" => format!("{key} = {value}"),
                 Some(value) => format!("{key} = {value:?}"),
                 None => format!("# {key} ="),
             })?;
@@ -49,6 +49,14 @@ impl Config {
         match key {
             "coordinator" => Some(settings.coordinator.clone()),
             "coordinator-listen" => Some(settings.coordinator_listen.clone().unwrap_or_else(|| settings.coordinator.clone())),
+            "scheduler" => settings.scheduler.clone(),
+            "scheduler-listen" => Some(settings.scheduler_listen.clone()),
+            "executor-listen" => Some(settings.executor_listen.clone()),
+            "slots" => settings.slots.map(|slots| slots.0.to_string()),
+            "job-order" => Some(settings.job_order.to_string()),
+            "shuffle" => Some(settings.shuffle.to_string()),
+            "shuffle-storage-class" => Some(settings.shuffle_storage_class.to_string()),
+            "data-scheduler" => Some(settings.data_scheduler.to_string()),
             "worker-listen" => Some(settings.worker_listen.clone()),
             "advertise" => settings.advertise.clone(),
             "http" => Some(settings.http.clone()),
@@ -77,6 +85,7 @@ impl Config {
             "poll" => Some(forebay_types::format_duration(settings.poll.0)),
             "serve-bandwidth" => settings.serve_bandwidth.map(|rate| rate.to_string()),
             "temporary-share" => Some(settings.temporary_share.to_string()),
+            "query-history" => Some(settings.query_history.to_string()),
             "token" => settings.token.as_ref().map(|_| "(set)".to_string()),
             "token-file" => path(&settings.token_file),
             "tls-cert" => path(&settings.tls_cert),

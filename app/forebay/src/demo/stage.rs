@@ -66,6 +66,9 @@ impl Stage {
                 storage_share: PlacementSettings::default().storage_share,
             }),
             gateway: None,
+            extra_workers: 0,
+            #[cfg(feature = "cluster")]
+            cluster: None,
             coordinator_at: String::new(),
         })
         .await?;

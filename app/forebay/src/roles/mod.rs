@@ -1,5 +1,8 @@
 //! What runs until it is told to stop: coordinator, worker, and both in one process.
 
+#[cfg(feature = "cluster")]
+mod cluster;
+mod descriptors;
 mod http;
 mod metrics;
 mod running;
@@ -7,22 +10,37 @@ mod signals;
 
 use std::time::Duration;
 
+use crate::cli::UpArgs;
 use crate::config::Config;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
+#[cfg(feature = "cluster")]
+pub(crate) use cluster::engine as distributed_engine;
+#[cfg(feature = "cluster")]
+use cluster::{ClusterPart, ExecutorPart, SchedulerPart};
 pub(crate) use running::{CoordinatorPart, RunSettings, Running, WorkerPart};
 pub(crate) use signals::Signals;
 
 /// Runs coordinator, worker and metadata in one process.
-pub(crate) async fn up(config: &Config) -> Outcome {
+pub(crate) async fn up(config: &Config, args: &UpArgs) -> Outcome {
+    #[cfg(feature = "cluster")]
+    let workers = args.cluster.unwrap_or(1);
+    #[cfg(not(feature = "cluster"))]
+    let workers = {
+        let _ = args;
+        1
+    };
     let settings = RunSettings {
         folder: config.data_dir().to_path_buf(),
         security: config.security().clone(),
         http: config.http()?.map(str::to_string),
         flight: config.flight()?.map(str::to_string),
         coordinator: Some(coordinator_part(config)?),
-        worker: Some(worker_part(config)?),
+        worker: Some(share(worker_part(config)?, workers)),
         gateway: config.gateway()?,
+        extra_workers: workers - 1,
+        #[cfg(feature = "cluster")]
+        cluster: args.cluster.map(|workers| cluster_part(config, usize::from(workers))).transpose()?,
         coordinator_at: config.coordinator_text().to_string(),
     };
     run(settings, |running, output| {
@@ -38,6 +56,11 @@ pub(crate) async fn up(config: &Config) -> Outcome {
             output.line(&line)?;
         }
         let address = running.coordinator_address();
+        if let Some(scheduler) = running.scheduler_address() {
+            output.line(&format!(
+                "  forebay jobs                                  # statements run on all executors (scheduler {scheduler})"
+            ))?;
+        }
         if address != "127.0.0.1:7400" {
             output.line(&format!("  (each with --coordinator {address}, or after `export FOREBAY_COORDINATOR={address}`)"))?;
         }
@@ -56,6 +79,9 @@ pub(crate) async fn coordinator(config: &Config) -> Outcome {
         coordinator: Some(coordinator_part(config)?),
         worker: None,
         gateway: None,
+        extra_workers: 0,
+        #[cfg(feature = "cluster")]
+        cluster: None,
         coordinator_at: String::new(),
     };
     run(settings, |running, output| {
@@ -75,6 +101,9 @@ pub(crate) async fn worker(config: &Config) -> Outcome {
         coordinator: None,
         worker: Some(worker_part(config)?),
         gateway: None,
+        extra_workers: 0,
+        #[cfg(feature = "cluster")]
+        cluster: None,
         coordinator_at: config.coordinator_text().to_string(),
     };
     run(settings, |_, _| Ok(())).await
@@ -96,14 +125,85 @@ pub(crate) async fn gateway(config: &Config) -> Outcome {
         coordinator: None,
         worker: None,
         gateway: Some(gateway),
+        extra_workers: 0,
+        #[cfg(feature = "cluster")]
+        cluster: None,
         coordinator_at: config.coordinator_text().to_string(),
     };
     run(settings, |_, _| Ok(())).await
 }
 
+/// Runs the scheduler of distributed SQL.
+#[cfg(feature = "cluster")]
+pub(crate) async fn scheduler(config: &Config) -> Outcome {
+    let part = ClusterPart { executors: None, ..cluster_part(config, 1)? };
+    run(cluster_settings(config, part)?, |running, output| {
+        let scheduler = running.scheduler_address().unwrap_or_default();
+        output.line("")?;
+        output.line(&format!(
+            "Next, beside each worker:  forebay executor   (--scheduler {scheduler}, or as the coordinator knows it)"
+        ))
+    })
+    .await
+}
+
+/// Runs an executor of distributed SQL.
+#[cfg(feature = "cluster")]
+pub(crate) async fn executor(config: &Config) -> Outcome {
+    let part = ClusterPart { scheduler: None, ..cluster_part(config, 1)? };
+    run(cluster_settings(config, part)?, |_, _| Ok(())).await
+}
+
+#[cfg(feature = "cluster")]
+fn cluster_settings(config: &Config, part: ClusterPart) -> Outcome<RunSettings> {
+    Ok(RunSettings {
+        folder: config.data_dir().to_path_buf(),
+        security: config.security().clone(),
+        http: config.http()?.map(str::to_string),
+        flight: None,
+        coordinator: None,
+        worker: None,
+        gateway: None,
+        extra_workers: 0,
+        cluster: Some(part),
+        coordinator_at: config.coordinator_text().to_string(),
+    })
+}
+
+/// Scheduler and executors, as `up` runs them for so many workers.
+#[cfg(feature = "cluster")]
+fn cluster_part(config: &Config, workers: usize) -> Outcome<ClusterPart> {
+    let order = if config.is_fair() { forebay_distributed::Policy::Fair } else { forebay_distributed::Policy::Fifo };
+    let advertise = config.advertise().and_then(|advertise| advertise.rsplit_once(':')).map(|(host, _)| host.to_string());
+    Ok(ClusterPart {
+        scheduler: Some(SchedulerPart {
+            listen: config.scheduler_listen()?.to_string(),
+            advertise: advertise.clone(),
+            order,
+            ahead: config.data_scheduler(),
+            shuffle: config.shuffle(),
+        }),
+        executors: Some(ExecutorPart {
+            scheduler: config.scheduler().map(str::to_string),
+            listen: config.executor_listen()?.to_string(),
+            advertise,
+            slots: config.slots(workers),
+            folder: config.data_dir().join("results"),
+            in_place: config.in_place(),
+        }),
+    })
+}
+
+/// The part of each of several workers of one machine: its tiers are shared out.
+fn share(part: WorkerPart, workers: u16) -> WorkerPart {
+    let workers = u64::from(workers.max(1));
+    WorkerPart { dram_bytes: part.dram_bytes / workers, disk_bytes: part.disk_bytes / workers, ..part }
+}
+
 async fn run(settings: RunSettings, next: impl FnOnce(&Running, &mut Output) -> Outcome) -> Outcome {
     // Before anything starts: a signal that comes while it starts must stop it in order too.
     let mut signals = Signals::new()?;
+    descriptors::raise_open_files();
     let running = tokio::select! {
         running = Running::start(settings) => running?,
         _ = signals.next() => return Ok(()),

@@ -14,6 +14,8 @@ use forebay_transport::{Address, Security};
 use forebay_types::{Error, Result, format_bytes};
 use forebay_worker::{Worker, WorkerSettings};
 
+#[cfg(feature = "cluster")]
+use super::cluster::{ClusterPart, ClusterRunning};
 use super::http::Http;
 use super::metrics::{self, Metrics};
 use crate::exit::Outcome;
@@ -29,6 +31,11 @@ pub(crate) struct RunSettings {
     pub(crate) coordinator: Option<CoordinatorPart>,
     pub(crate) worker: Option<WorkerPart>,
     pub(crate) gateway: Option<GatewaySettings>,
+    /// Workers beside the first one, each with a folder below it.
+    pub(crate) extra_workers: u16,
+    /// Distributed SQL.
+    #[cfg(feature = "cluster")]
+    pub(crate) cluster: Option<ClusterPart>,
     /// Where the coordinator is, when it is not of the same process.
     pub(crate) coordinator_at: String,
 }
@@ -42,6 +49,7 @@ pub(crate) struct CoordinatorPart {
 }
 
 /// A worker.
+#[derive(Clone)]
 pub(crate) struct WorkerPart {
     /// Not asked for when the coordinator is of the same process.
     pub(crate) coordinator: String,
@@ -62,6 +70,9 @@ pub(crate) struct WorkerPart {
 pub(crate) struct Running {
     coordinator: Option<Arc<Coordinator>>,
     worker: Option<Arc<Worker>>,
+    extra_workers: Vec<(Worker, DataFolder)>,
+    #[cfg(feature = "cluster")]
+    cluster: Option<ClusterRunning>,
     gateway: Option<Gateway>,
     http: Option<Http>,
     flight: Option<FlightServer>,
@@ -78,7 +89,12 @@ impl Running {
             .into_iter()
             .flatten()
             .collect();
-        // A gateway alone keeps nothing.
+        #[cfg(feature = "cluster")]
+        let roles: Vec<&str> = match &settings.cluster {
+            Some(part) if part.executors.is_some() => roles.into_iter().chain(["executor"]).collect(),
+            _ => roles,
+        };
+        // A gateway or a scheduler alone keeps nothing.
         let folder = if roles.is_empty() { None } else { Some(DataFolder::take(&settings.folder, &roles)?) };
         if let Some(part) = &settings.coordinator {
             can_listen(&part.listen, "coordinator-listen")?;
@@ -98,7 +114,7 @@ impl Running {
         let handle = settings.http.as_ref().map(|_| metrics::install()).transpose()?;
         let mut summary = match &folder {
             Some(_) => format!("Data folder {}", settings.folder.display()),
-            None => format!("Gateway to {}", settings.coordinator_at),
+            None => format!("Cluster of {}", settings.coordinator_at),
         };
         let coordinator = match settings.coordinator {
             Some(part) => {
@@ -118,23 +134,33 @@ impl Running {
             (None, Some(part)) => part.coordinator.clone(),
             (None, None) => settings.coordinator_at.clone(),
         };
+        let extra = settings.worker.clone();
         let worker = match (settings.worker, &folder) {
             (Some(part), Some(folder)) => {
                 summary += &format!(", DRAM tier {}, disk tier {}", format_bytes(part.dram_bytes), format_bytes(part.disk_bytes));
-                let settings = WorkerSettings {
-                    coordinator: Address::Tcp(coordinator_address.clone()),
-                    listen: Address::Tcp(part.listen),
-                    unix_socket: part.in_place.then(|| folder.socket()),
-                    store: StoreSettings::new(folder.tiers(), part.dram_bytes).with_disk(part.disk_bytes),
-                    security: settings.security.clone(),
-                    advertise: part.advertise,
-                    serve_bytes_per_sec: part.serve_bytes_per_sec,
-                    temporary_share: part.temporary_share,
-                    storage_share: part.storage_share,
-                };
+                let settings = worker_settings(part, folder, &coordinator_address, &settings.security);
                 Some(Arc::new(Worker::start(settings).await?))
             }
             _ => None,
+        };
+        let mut extra_workers = Vec::new();
+        if let Some(part) = extra {
+            for ix in 0..settings.extra_workers {
+                let folder = DataFolder::take(&settings.folder.join(format!("worker-{}", ix + 2)), &["worker"])?;
+                let host = part.listen.rsplit_once(':').map_or("127.0.0.1", |(host, _)| host);
+                let part = WorkerPart { listen: format!("{host}:0"), advertise: None, ..part.clone() };
+                let settings = worker_settings(part, &folder, &coordinator_address, &settings.security);
+                extra_workers.push((Worker::start(settings).await?, folder));
+            }
+        }
+        #[cfg(feature = "cluster")]
+        let cluster = match settings.cluster {
+            Some(part) => {
+                let workers: Vec<_> =
+                    worker.iter().map(|worker| worker.id()).chain(extra_workers.iter().map(|(worker, _)| worker.id())).collect();
+                Some(ClusterRunning::start(part, &coordinator_address, &settings.security, &workers).await?)
+            }
+            None => None,
         };
         let gateway = match settings.gateway {
             Some(gateway) => {
@@ -152,15 +178,49 @@ impl Running {
             _ => None,
         };
         let flight = match settings.flight {
-            Some(address) => Some(flight(&coordinator_address, address, settings.security).await?),
+            Some(address) => {
+                let client = ClientSettings {
+                    security: settings.security.clone(),
+                    ..ClientSettings::new(Address::Tcp(coordinator_address.clone()))
+                };
+                let client = Client::connect(client).await?;
+                #[cfg(feature = "cluster")]
+                let engine = match &cluster {
+                    Some(cluster) => cluster.engine(client).await?,
+                    None => Engine::over_client(client, EngineSettings::default()),
+                };
+                #[cfg(not(feature = "cluster"))]
+                let engine = Engine::over_client(client, EngineSettings::default());
+                Some(FlightServer::start(FlightSettings { listen: address, security: settings.security }, engine).await?)
+            }
             None => None,
         };
-        Ok(Self { coordinator, worker, gateway, http, flight, coordinator_address, summary, _folder: folder })
+        Ok(Self {
+            coordinator,
+            worker,
+            extra_workers,
+            #[cfg(feature = "cluster")]
+            cluster,
+            gateway,
+            http,
+            flight,
+            coordinator_address,
+            summary,
+            _folder: folder,
+        })
     }
 
     /// host:port of the coordinator.
     pub(crate) fn coordinator_address(&self) -> &str {
         &self.coordinator_address
+    }
+
+    /// host:port of the scheduler of this process.
+    pub(crate) fn scheduler_address(&self) -> Option<String> {
+        #[cfg(feature = "cluster")]
+        return self.cluster.as_ref()?.scheduler().map(|address| address.to_string());
+        #[cfg(not(feature = "cluster"))]
+        None
     }
 
     /// Says what runs and where.
@@ -171,6 +231,16 @@ impl Running {
         }
         if let Some(worker) = &self.worker {
             output.line(&format!("  worker       {}", text_of(&worker.address())))?;
+        }
+        for (worker, _) in &self.extra_workers {
+            output.line(&format!("  worker       {}", text_of(&worker.address())))?;
+        }
+        if let Some(scheduler) = self.scheduler_address() {
+            output.line(&format!("  scheduler    {scheduler}"))?;
+        }
+        #[cfg(feature = "cluster")]
+        for executor in self.cluster.iter().flat_map(ClusterRunning::executors) {
+            output.line(&format!("  executor     {executor}"))?;
         }
         if let Some(gateway) = &self.gateway {
             output.line(&format!(
@@ -207,6 +277,11 @@ impl Running {
         if let Some(flight) = self.flight.take() {
             flight.shutdown().await;
         }
+        #[cfg(feature = "cluster")]
+        drop(self.cluster.take());
+        for (worker, _folder) in std::mem::take(&mut self.extra_workers) {
+            worker.shutdown().await;
+        }
         if let Some(worker) = self.worker.take() {
             worker.shutdown().await;
         }
@@ -216,11 +291,19 @@ impl Running {
     }
 }
 
-/// Flight SQL over a client of the coordinator.
-async fn flight(coordinator: &str, listen: String, security: Security) -> Result<FlightServer> {
-    let client = ClientSettings { security: security.clone(), ..ClientSettings::new(Address::Tcp(coordinator.to_string())) };
-    let engine = Engine::over_client(Client::connect(client).await?, EngineSettings::default());
-    FlightServer::start(FlightSettings { listen, security }, engine).await
+fn worker_settings(part: WorkerPart, folder: &DataFolder, coordinator: &str, security: &Security) -> WorkerSettings {
+    WorkerSettings {
+        coordinator: Address::Tcp(coordinator.to_string()),
+        listen: Address::Tcp(part.listen),
+        unix_socket: part.in_place.then(|| folder.socket()),
+        store: StoreSettings::new(folder.tiers(), part.dram_bytes).with_disk(part.disk_bytes),
+        security: security.clone(),
+        advertise: part.advertise,
+        location: None,
+        serve_bytes_per_sec: part.serve_bytes_per_sec,
+        temporary_share: part.temporary_share,
+        storage_share: part.storage_share,
+    }
 }
 
 /// host:port, or the socket's path.

@@ -16,7 +16,7 @@ pub(crate) struct Backend {
 
 impl Backend {
     /// Connects to the running cluster, or starts one for this process alone.
-    pub(crate) async fn start(config: &Config, embedded: bool) -> Outcome<Self> {
+    pub(crate) async fn start(config: &Config, embedded: bool, priority: i32) -> Outcome<Self> {
         if !embedded {
             let client = commands::connect(config).await.map_err(|error| match error.kind() {
                 ErrorKind::Retry | ErrorKind::Closed => {
@@ -24,7 +24,7 @@ impl Backend {
                 }
                 _ => error,
             })?;
-            return Ok(Self { engine: Engine::over_client(client, EngineSettings::default()), embedded: None });
+            return Ok(Self { engine: engine(config, client, priority).await?, embedded: None });
         }
         let running = Running::start(settings(config)).await?;
         let client = Client::connect(ClientSettings {
@@ -48,6 +48,31 @@ impl Backend {
         if let Some(running) = embedded {
             running.shutdown().await;
         }
+    }
+}
+
+/// An engine whose queries run where the scheduler says, when there is one; else one of this process.
+#[cfg(feature = "cluster")]
+async fn engine(config: &Config, client: Client, priority: i32) -> Outcome<Engine> {
+    let scheduler = match config.scheduler() {
+        Some("off") => None,
+        Some(scheduler) => Some(scheduler.to_string()),
+        None => client.scheduler(None).await?,
+    };
+    match scheduler {
+        Some(scheduler) => Ok(crate::roles::distributed_engine(client, &scheduler, config.security(), priority, None).await?),
+        None => Ok(Engine::over_client(client, EngineSettings::default())),
+    }
+}
+
+/// An engine of this process: this forebay was built without distributed SQL.
+#[cfg(not(feature = "cluster"))]
+async fn engine(config: &Config, client: Client, _priority: i32) -> Outcome<Engine> {
+    match config.scheduler() {
+        Some(scheduler) if scheduler != "off" => {
+            Err(Error::invalid("this forebay was built without distributed SQL: unset the scheduler").into())
+        }
+        _ => Ok(Engine::over_client(client, EngineSettings::default())),
     }
 }
 
@@ -76,6 +101,9 @@ fn settings(config: &Config) -> RunSettings {
             storage_share: config.storage_share(),
         }),
         gateway: None,
+        extra_workers: 0,
+        #[cfg(feature = "cluster")]
+        cluster: None,
         coordinator_at: String::new(),
     }
 }

@@ -1,9 +1,10 @@
 use std::cell::Cell;
 use std::io::{self, BufWriter, Write};
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use datafusion::arrow::datatypes::SchemaRef;
+use forebay_sql::Progress;
 use forebay_sql::output::{Form, Writer};
 use forebay_types::{Error, format_bytes};
 
@@ -12,17 +13,26 @@ use super::history;
 use crate::exit::{Failure, Outcome};
 use crate::progress;
 
+/// How often a bar is brought up to date.
+const LOOK: Duration = Duration::from_millis(200);
+
 /// Runs statements on a backend and prints what they give.
 pub(crate) struct Session<'a> {
     backend: &'a Backend,
     form: Form,
     timing: bool,
+    history: bool,
 }
 
 impl<'a> Session<'a> {
-    /// Prints in this form; with how long statements take when `timing`.
-    pub(crate) fn new(backend: &'a Backend, form: Form, timing: bool) -> Self {
-        Self { backend, form, timing }
+    /// Prints in this form; with how long statements take when `timing`; remembers those that went well when `history`.
+    pub(crate) fn new(backend: &'a Backend, form: Form, timing: bool, history: bool) -> Self {
+        Self { backend, form, timing, history }
+    }
+
+    /// Whether statements are remembered.
+    pub(crate) fn history(&self) -> bool {
+        self.history
     }
 
     /// Switches timing, and says how it is now.
@@ -55,7 +65,9 @@ impl<'a> Session<'a> {
         let done = self.rows(statement, &bar).await;
         bar.finish_and_clear();
         let rows = done?;
-        history::remember(statement);
+        if self.history {
+            history::remember(statement);
+        }
         if self.timing {
             let what = if rows == 1 { "row" } else { "rows" };
             eprintln!("{rows} {what} in {:.3} s", started.elapsed().as_secs_f64());
@@ -67,19 +79,42 @@ impl<'a> Session<'a> {
         let mut query = self.backend.engine().execute(statement).await?;
         let mut printer = Printer::new(self.form, query.schema());
         let mut rows = 0;
-        while let Some(batch) = query.next_batch().await {
+        loop {
+            let watch = query.watch();
+            let next = query.next_batch();
+            tokio::pin!(next);
+            let next = loop {
+                tokio::select! {
+                    next = &mut next => break next,
+                    () = tokio::time::sleep(LOOK) => bar.set_message(progress_text(watch())),
+                }
+            };
+            bar.set_message(progress_text(watch()));
+            let Some(batch) = next else { break };
             let batch = batch?;
             if rows == 0 && batch.num_rows() > 0 {
                 // From here on the rows themselves show that it goes on.
                 bar.finish_and_clear();
             }
-            bar.set_message(format_bytes(query.progress().bytes_read));
             rows += batch.num_rows() as u64;
             printer.write(|writer| writer.write(&batch))?;
         }
         bar.finish_and_clear();
         printer.finish()?;
         Ok(rows)
+    }
+}
+
+/// How far a query is, for people: bytes, and tasks where it runs on many machines.
+fn progress_text(progress: Progress) -> String {
+    match progress.tasks {
+        0 => format_bytes(progress.bytes_read),
+        tasks => format!(
+            "{} of {tasks} tasks, {} of {}",
+            progress.tasks_done,
+            format_bytes(progress.bytes_read),
+            format_bytes(progress.bytes_planned)
+        ),
     }
 }
 

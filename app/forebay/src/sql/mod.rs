@@ -43,7 +43,7 @@ pub(crate) async fn run(config: &Config, args: SqlArgs) -> Outcome {
     };
     let mut signals = Signals::new()?;
     let backend = tokio::select! {
-        backend = Backend::start(config, args.embedded) => backend?,
+        backend = Backend::start(config, args.embedded, args.priority) => backend?,
         _ = signals.next() => return Err(Failure::Interrupted),
     };
     let format = match (args.json, args.csv) {
@@ -51,7 +51,7 @@ pub(crate) async fn run(config: &Config, args: SqlArgs) -> Outcome {
         (_, true) => Form::Csv,
         _ => Form::Table,
     };
-    let mut session = Session::new(&backend, format, args.timing);
+    let mut session = Session::new(&backend, format, args.timing, config.query_history());
     let outcome = match script {
         Some(script) => {
             tokio::select! {

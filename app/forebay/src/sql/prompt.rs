@@ -29,7 +29,7 @@ Ctrl-C gives up what is typed, or the statement that runs.
 /// Reads statements until the end, and prints what they give.
 pub(crate) async fn run(session: &mut Session<'_>, signals: &mut Signals) -> Outcome {
     let mut editor = editor()?;
-    let history = history_file();
+    let history = history_file().filter(|_| session.history());
     if let Some(file) = &history {
         // There is none at the first time.
         let _ = editor.load_history(file);
@@ -118,7 +118,7 @@ fn history_file() -> Option<PathBuf> {
 }
 
 fn remember(editor: &mut Editor<(), FileHistory>, file: Option<&PathBuf>, text: &str) {
-    // A history that can't be kept is no reason to stop.
+    // What was typed stays at hand until the end. A history that can't be kept is no reason to stop.
     let _ = editor.add_history_entry(text);
     if let Some(file) = file {
         let _ = editor.save_history(file);

@@ -19,6 +19,7 @@ fn file_then_variables_then_flags() {
         &["config", "--json", "--tls-ca", "ca.pem"],
         |command| {
             command.env("FOREBAY_COORDINATOR", "127.0.0.1:2").env("FOREBAY_TOKEN", "12345");
+            command.env("FOREBAY_QUERY_HISTORY", "false").env("FOREBAY_DATA_SCHEDULER", "no");
         },
         b"",
     )
@@ -28,6 +29,9 @@ fn file_then_variables_then_flags() {
     assert_eq!(value(&ran, "tls-ca"), ("ca.pem".into(), "--tls-ca".into()));
     assert_eq!(value(&ran, "worker-listen"), ("127.0.0.1:7401".into(), "default".into()));
     assert_eq!(value(&ran, "token").0, "(set)");
+    for (switch, variable) in [("query-history", "FOREBAY_QUERY_HISTORY"), ("data-scheduler", "FOREBAY_DATA_SCHEDULER")] {
+        assert_eq!(value(&ran, switch), ("false".into(), variable.into()));
+    }
     let flag = forebay_with(
         home.path(),
         &["config", "--json", "--coordinator", "127.0.0.1:3"],
@@ -48,6 +52,25 @@ fn what_config_prints_can_be_kept_as_a_file() {
     let values = |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(str::to_string).collect::<Vec<_>>();
     assert_eq!(values(&again), values(&printed));
     assert!(values(&printed).contains(&"coordinator = \"127.0.0.1:7400\"".to_string()), "{printed}");
+}
+
+#[test]
+fn slots_are_a_number_wherever_they_are_written() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("forebay.toml"), "slots = 3\ndata-scheduler = false\njob-order = \"fair\"\n").unwrap();
+    let printed = forebay_in(home.path(), &["config"]).ok().text();
+    for line in ["slots = 3\n", "data-scheduler = false\n", "job-order = \"fair\"\n"] {
+        assert!(printed.contains(line), "no {line:?} in {printed}");
+    }
+    let variable = |slots: &'static str| {
+        move |command: &mut std::process::Command| {
+            command.env("FOREBAY_SLOTS", slots).env("FOREBAY_DATA_SCHEDULER", "yes");
+        }
+    };
+    let ran = forebay_with(home.path(), &["config", "--json"], variable("4"), b"").ok();
+    assert_eq!(value(&ran, "slots"), ("4".into(), "FOREBAY_SLOTS".into()));
+    assert_eq!(value(&ran, "data-scheduler"), ("true".into(), "FOREBAY_DATA_SCHEDULER".into()));
+    forebay_with(home.path(), &["config"], variable("0"), b"").fails(2, &["slots", "1 to 1024"]);
 }
 
 #[test]

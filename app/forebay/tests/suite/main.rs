@@ -5,6 +5,8 @@ mod cluster;
 mod commands;
 mod config;
 mod copy;
+mod distributed;
+mod drain;
 mod errors;
 mod full_disk;
 mod gateway;

@@ -46,6 +46,16 @@ fn a_port_in_use_is_named_with_its_flag() {
 }
 
 #[test]
+fn a_role_takes_all_the_open_files_that_it_may_have() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up_after(home.path(), "ulimit -Sn 256");
+    let limits = fs::read_to_string(format!("/proc/{}/limits", up.id())).unwrap();
+    let files: Vec<&str> =
+        limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap().split_whitespace().collect();
+    assert_eq!(files[0], files[1], "soft and hard limit");
+}
+
+#[test]
 fn without_a_coordinator_commands_say_how_to_start_one() {
     let address = free_port();
     forebay(&address, &["ls"]).fails(1, &[&address, "forebay up"]);

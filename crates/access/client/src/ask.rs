@@ -8,7 +8,7 @@ use forebay_types::{Error, ErrorKind, Result, SegmentId};
 use tokio::time::timeout;
 
 use crate::connections::Link;
-use crate::in_place::{Pin, Rescued};
+use crate::in_place::{Pin, Rescued, pin_of_read};
 
 /// Why a worker's answer is not there.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, deadline: Dura
     let answer = match link.in_place() {
         Some(session) => {
             let connection = link.connection().clone();
-            let call = Rescued::new(async move { connection.call(meta, Vec::new()).await }, session.outbox());
+            let call = Rescued::new(async move { connection.call(meta, Vec::new()).await }, session.outbox(), pin_of_read);
             timeout(deadline, call).await
         }
         None => timeout(deadline, link.connection().call(meta, Vec::new())).await,

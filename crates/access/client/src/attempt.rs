@@ -43,18 +43,23 @@ impl Core {
         self.in_order(&known, order, ask).await
     }
 
-    /// Asks the holders of a route for so many bytes until one gives an answer that stands.
+    /// Asks the holders of a route for so many bytes until one gives an answer that stands; `first` before all others.
     pub(crate) async fn at_holders<T, Fut>(
         &self,
         route: RouteKey,
         bytes: u64,
+        first: Option<WorkerId>,
         ask: impl FnMut(Link) -> Fut,
     ) -> Result<T, NoAnswer>
     where
         Fut: Future<Output = Result<T, Failure>>,
     {
         let known = self.view.known_arc();
-        let order = self.holders(route, &known, bytes).await;
+        let mut order = self.holders(route, &known, bytes).await;
+        if let Some(first) = first.filter(|first| known.worker(*first).is_some()) {
+            order.retain(|worker| *worker != first);
+            order.insert(0, first);
+        }
         self.in_order(&known, order, ask).await
     }
 

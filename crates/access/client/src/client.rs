@@ -41,7 +41,7 @@ impl Client {
     }
 
     /// The mount of a name. `NotFound` only after asking the coordinator.
-    pub async fn mount(&self, name: &MountName) -> Result<Mount> {
+    pub async fn mount(&self, name: &MountName) -> Result<Arc<Mount>> {
         self.core.view.mount(name).await
     }
 

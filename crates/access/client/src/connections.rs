@@ -100,6 +100,12 @@ impl Connections {
         Ok(Link { worker: info.id, connection, session: None, _call: Some(call) })
     }
 
+    /// The session with a worker of this host, where there is one.
+    pub(crate) fn session(&self, info: &Arc<WorkerInfo>) -> Option<Arc<Session>> {
+        self.socket_beside(info)?;
+        self.links(info).local.current()
+    }
+
     /// Lets the connections go of workers that have left.
     pub(crate) fn retain(&self, stays: impl Fn(WorkerId) -> bool) {
         let gone: Vec<_> = self.workers.lock().extract_if(|worker, _| !stays(*worker)).collect();
@@ -127,7 +133,12 @@ impl Connections {
 
     async fn attach(&self, info: &WorkerInfo, socket: &Path) -> Result<Arc<Session>> {
         let settings = &self.settings;
-        Session::connect(info, socket, &settings.security, settings.connect_timeout, Arc::downgrade(&self.pins)).await
+        let session =
+            Session::connect(info, socket, &settings.security, settings.connect_timeout, Arc::downgrade(&self.pins)).await?;
+        if settings.ring && session.mapping().is_some() {
+            session.open_ring(settings.connect_timeout).await;
+        }
+        Ok(session)
     }
 
     async fn connect(&self, info: &WorkerInfo) -> Result<Connection> {

@@ -42,6 +42,7 @@ impl Control {
                 | ControlRequest::Status
                 | ControlRequest::Routes { .. }
                 | ControlRequest::Placement { .. }
+                | ControlRequest::Scheduler { .. }
         );
         match self.ask_once(request, deadline).await {
             Err(error) if only_reads && error.kind() == ErrorKind::Closed => self.ask_once(request, deadline).await,

@@ -3,6 +3,8 @@ use std::sync::Arc;
 use forebay_types::{Error, ForebayPath, Mount, MountId, Result};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::bring::Places;
+use crate::cells::KnownCells;
 use crate::connections::Connections;
 use crate::control::Control;
 use crate::counters::Counters;
@@ -26,10 +28,12 @@ pub(crate) struct Core {
     pub(crate) connections: Arc<Connections>,
     pub(crate) pins: Arc<PinCache>,
     pub(crate) prefetches: Prefetches,
+    pub(crate) places: Places,
     pub(crate) fallback: Fallback,
     pub(crate) counters: Counters,
     pub(crate) patience: Patience,
     pub(crate) paths: Paths,
+    pub(crate) known_cells: KnownCells,
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
@@ -56,14 +60,16 @@ impl Core {
             queues: Queues::default(),
             pins,
             prefetches: Prefetches::default(),
+            places: Places::default(),
             counters: Counters::default(),
             paths: Paths::default(),
+            known_cells: KnownCells::default(),
             _tasks: tasks,
         })
     }
 
     /// The mount that a path names.
-    pub(crate) async fn mount(&self, path: &ForebayPath) -> Result<Mount> {
+    pub(crate) async fn mount(&self, path: &ForebayPath) -> Result<Arc<Mount>> {
         self.view.mount(path.mount()).await
     }
 
@@ -73,7 +79,7 @@ impl Core {
     }
 
     /// The mount of an id, as versions carry it; `NotFound` once it was removed.
-    pub(crate) fn mount_of(&self, id: MountId) -> Result<Mount> {
+    pub(crate) fn mount_of(&self, id: MountId) -> Result<Arc<Mount>> {
         self.view
             .known()
             .mount(id)

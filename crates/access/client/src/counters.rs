@@ -7,7 +7,9 @@ pub struct ClientCounters {
     pub reads_cached: u64,
     /// Reads in place for which the worker was asked.
     pub reads_in_place: u64,
-    /// Bytes of both.
+    /// Those of them that a worker of this process answered without a message.
+    pub reads_at_hand: u64,
+    /// Bytes of reads in place, with a call or without.
     pub bytes_in_place: u64,
     /// Reads answered by a worker with bytes.
     pub reads_socket: u64,
@@ -23,6 +25,7 @@ pub struct ClientCounters {
 #[derive(Default)]
 pub(crate) struct Counters {
     cached: AtomicU64,
+    at_hand: AtomicU64,
     in_place: Way,
     socket: Way,
     fallback: Way,
@@ -55,6 +58,11 @@ impl Counters {
         self.in_place.add(bytes);
     }
 
+    pub(crate) fn at_hand(&self, bytes: u64) {
+        self.at_hand.fetch_add(1, Ordering::Relaxed);
+        self.in_place.add(bytes);
+    }
+
     pub(crate) fn socket(&self, bytes: u64) {
         self.socket.add(bytes);
     }
@@ -68,9 +76,11 @@ impl Counters {
         let (reads_socket, bytes_socket) = self.socket.get();
         let (reads_fallback, bytes_fallback) = self.fallback.get();
         let reads_cached = self.cached.load(Ordering::Relaxed);
+        let reads_at_hand = self.at_hand.load(Ordering::Relaxed);
         ClientCounters {
             reads_cached,
             reads_in_place,
+            reads_at_hand,
             bytes_in_place,
             reads_socket,
             bytes_socket,

@@ -8,7 +8,10 @@
 //! and [`Client::snapshot`] for engines.
 
 mod ask;
+mod at_hand;
 mod attempt;
+mod bring;
+mod cells;
 mod client;
 mod connections;
 mod control;
@@ -38,11 +41,12 @@ mod view;
 mod write;
 mod writer;
 
+pub use bring::ReadAt;
 pub use client::Client;
 pub use counters::ClientCounters;
 pub use host::host_id;
 pub use load::Loaded;
-pub use nodes::{NodeEntry, NodeReader, NodeWriter, Nodes};
+pub use nodes::{NodeBlock, NodeEntry, NodeReader, NodeSnapshot, NodeWriter, Nodes};
 pub use object::{FirstRead, ObjectRead};
 pub use prefetch::Prefetch;
 pub use settings::ClientSettings;
@@ -50,5 +54,5 @@ pub use store::{LiveStore, SnapshotStore, from_store_error, to_store_error};
 pub use writer::Writer;
 
 pub use forebay_nodes::{CreateOptions, NodeError, NodeErrorKind, NodeResult, NodeType, Stat as NodeStat, StorageClass};
-pub use forebay_protocol::{ClusterView, ControlReply, ControlRequest, Held, ListPage, PutCondition, RangeSpec};
+pub use forebay_protocol::{AtHand, ClusterView, ControlReply, ControlRequest, Handed, Held, ListPage, PutCondition, RangeSpec};
 pub use forebay_transport::{Address, Security};

@@ -43,7 +43,7 @@ impl Core {
     /// The pages of a listing, each asked for when the one before was taken.
     pub(crate) fn pages(
         self: &Arc<Self>,
-        mount: Mount,
+        mount: Arc<Mount>,
         prefix: Key,
         folders: bool,
         after: Option<Key>,

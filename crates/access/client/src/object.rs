@@ -11,7 +11,7 @@ use crate::client::Client;
 use crate::connections::Link;
 use crate::core::Core;
 use crate::fallback;
-use crate::read_latest::{in_segment, resolve};
+use crate::read_latest::in_segment;
 
 /// A read of an object whose version the reader does not know yet, as a gateway serves it.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +79,7 @@ impl Client {
         // Nothing begins further out; who asks is told the object's size.
         let index = u32::try_from(start / SEGMENT_BYTES).unwrap_or(u32::MAX);
         let ask = |link| core.ask_object(link, operation, &mount, path, read);
-        match core.at_holders(RouteKey::of(mount.id, path.key(), index), u64::from(read.first), ask).await {
+        match core.at_holders(RouteKey::of(mount.id, path.key(), index), u64::from(read.first), None, ask).await {
             Ok((info, attributes, range, first, given, (link, hit))) => {
                 let bytes = core.taken(given, &link, in_segment(&first));
                 Ok(FirstRead { info, attributes, range, bytes, hit })
@@ -94,7 +94,7 @@ impl Client {
                 let direct = |storage| fallback::read_object(storage, path.key(), first);
                 let (info, attributes, _, bytes) = core.fallback.instead(&mount, path.key(), error, direct).await?;
                 core.counters.fallback(bytes.len() as u64);
-                let range = resolve(read.range, info.version.size).map_err(|error| error.context(path))?;
+                let range = read.range.within(info.version.size).map_err(|error| error.context(path))?;
                 Ok(FirstRead { info, attributes, range, bytes, hit: false })
             }
         }
@@ -140,7 +140,7 @@ impl Core {
             return Err(misfit(&link, "read object"));
         };
         self.heard(link.worker(), hint);
-        let wanted = resolve(range, info.version.size).map_err(|error| Failure::Answered(error.context(path)))?;
+        let wanted = range.within(info.version.size).map_err(|error| Failure::Answered(error.context(path)))?;
         let first = start..start + u64::from(len);
         if first.start != wanted.start || first.end > wanted.end || (first.is_empty() && !wanted.is_empty()) {
             return Err(misfit(&link, "read object of that range"));

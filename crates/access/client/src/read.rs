@@ -50,6 +50,8 @@ impl Core {
             let bytes = u64::from(part.len);
             pin.session().outbox().count(operation, segment, bytes);
             self.counters.cached(bytes);
+            // Nothing is waited for: who reads on and on must leave the other tasks their turn all the same.
+            tokio::task::consume_budget().await;
             return Ok(pin.bytes(range));
         }
         self.ask_segment(operation, version, part, segment, range).await
@@ -66,7 +68,7 @@ impl Core {
         let route = RouteKey::of(version.mount, &version.key, part.index);
         let waiting = self.patience.wait(u64::from(part.len), self.bound(version.mount));
         let answer = self
-            .at_holders(route, u64::from(part.len), |link| {
+            .at_holders(route, u64::from(part.len), self.place_of(operation, segment, range.start), |link| {
                 let (range, deadline) = (range.clone(), waiting.deadline());
                 async move {
                     let request = DataRequest::Read {

@@ -15,22 +15,6 @@ use crate::fallback;
 /// How often an object that is overwritten while its second segment is read is begun anew.
 const TRIES: usize = 3;
 
-/// What a range means for an object of `size` bytes. `Invalid` when it begins past the object's end.
-pub(crate) fn resolve(range: RangeSpec, size: u64) -> Result<Range<u64>> {
-    let start = match range {
-        RangeSpec::Bounded { start, .. } | RangeSpec::From { start } => start,
-        RangeSpec::Suffix { len } => size.saturating_sub(len),
-    };
-    if start > size {
-        return Err(Error::invalid(format!("the object has {size} bytes, the range begins at {start}")));
-    }
-    let end = match range {
-        RangeSpec::Bounded { start, len } => start.saturating_add(len).min(size),
-        RangeSpec::From { .. } | RangeSpec::Suffix { .. } => size,
-    };
-    Ok(start..end)
-}
-
 impl Core {
     pub(crate) async fn read_latest(
         &self,
@@ -41,12 +25,12 @@ impl Core {
         let mount = self.mount(path).await?;
         if let RangeSpec::Bounded { start, len: 0 } = range {
             let info = self.open(path).await?;
-            let wanted = resolve(range, info.version.size).map_err(|error| error.context(path))?;
+            let wanted = range.within(info.version.size).map_err(|error| error.context(path))?;
             return Ok((info, start..wanted.end, Bytes::new()));
         }
         for attempt in 1.. {
             let (info, first, bytes) = self.read_first(operation, &mount, path, range).await?;
-            let wanted = resolve(range, info.version.size).map_err(|error| error.context(path))?;
+            let wanted = range.within(info.version.size).map_err(|error| error.context(path))?;
             if first.end == wanted.end {
                 return Ok((info, first, bytes));
             }
@@ -81,7 +65,7 @@ impl Core {
             .map_err(|_| Error::invalid(format!("{path}: no object reaches byte {start}")))?;
         let route = RouteKey::of(mount.id, path.key(), index);
         let ask = |link| self.ask_latest(link, operation, mount, path, range);
-        match self.at_holders(route, bytes, ask).await {
+        match self.at_holders(route, bytes, None, ask).await {
             Ok((info, first, given, link)) => {
                 let in_segment = in_segment(&first);
                 Ok((info, first, self.taken(given, &link, in_segment)))
@@ -117,7 +101,7 @@ impl Core {
         };
         self.heard(link.worker(), hint);
         // What was asked for, up to the end of its first segment.
-        let wanted = resolve(range, info.version.size).map_err(|error| Failure::Answered(error.context(path)))?;
+        let wanted = range.within(info.version.size).map_err(|error| Failure::Answered(error.context(path)))?;
         let expected = split_range(wanted.clone()).next().map_or(wanted.start..wanted.start, |part| part.object_range());
         let first = start..start + u64::from(len);
         if first != expected && !(first.is_empty() && expected.is_empty()) {
@@ -132,19 +116,4 @@ impl Core {
 pub(crate) fn in_segment(range: &Range<u64>) -> Range<u32> {
     let start = (range.start % SEGMENT_BYTES) as u32;
     start..start + (range.end - range.start) as u32
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_cut_off_at_the_end() {
-        assert_eq!(resolve(RangeSpec::Bounded { start: 3, len: 10 }, 8).unwrap(), 3..8);
-        assert_eq!(resolve(RangeSpec::From { start: 0 }, 0).unwrap(), 0..0);
-        assert_eq!(resolve(RangeSpec::Suffix { len: 10 }, 8).unwrap(), 0..8);
-        assert_eq!(resolve(RangeSpec::Suffix { len: 3 }, 8).unwrap(), 5..8);
-        assert_eq!(resolve(RangeSpec::From { start: 8 }, 8).unwrap(), 8..8);
-        assert_eq!(resolve(RangeSpec::Bounded { start: 9, len: 1 }, 8).unwrap_err().kind(), ErrorKind::Invalid);
-    }
 }

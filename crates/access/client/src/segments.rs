@@ -19,8 +19,8 @@ impl Client {
     /// Drops these versions from the tiers of all workers, kept ones too; gives the bytes that were given back.
     pub async fn free(&self, versions: impl AsRef<[ObjectVersion]>) -> Result<u64> {
         let ids = segments(versions.as_ref());
-        // This client's own pins would hold the pages.
-        self.core.pins.forget(&ids);
+        // This client's own pins would hold the pages. Which decoded columns there are only the workers know: all go.
+        self.core.pins.clear();
         let mut freed = 0;
         for replies in self.core.at_all_workers(&messages(&ids, |segments| DataRequest::Free { segments })).await? {
             for reply in replies {

@@ -12,6 +12,8 @@ pub struct ClientSettings {
     pub security: Security,
     /// Read a worker of the same host in place, over its Unix socket. Off: TCP and copies, even beside a worker.
     pub in_place: bool,
+    /// Small calls about temporary nodes go to a worker of the same host by memory shared with it. Off: over its Unix socket.
+    pub ring: bool,
     /// How often the view of the cluster is asked for; sooner after a surprise.
     pub view_poll: Duration,
     /// How long making a connection may take.
@@ -41,6 +43,7 @@ impl ClientSettings {
             coordinator,
             security: Security { token: None, tls: None },
             in_place: true,
+            ring: true,
             view_poll: Duration::from_secs(20),
             connect_timeout: Duration::from_secs(3),
             read_deadline: Duration::from_secs(30),

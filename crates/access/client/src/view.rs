@@ -19,6 +19,7 @@ pub(crate) struct Known {
     pub(crate) workers: Vec<WorkerId>,
     pub(crate) routes: Arc<RouteTable>,
     infos: HashMap<WorkerId, Arc<WorkerInfo>>,
+    mounts: Vec<Arc<Mount>>,
 }
 
 impl Known {
@@ -26,21 +27,25 @@ impl Known {
     fn new(view: Arc<ClusterView>, presumed: &[Arc<WorkerInfo>], routes: Arc<RouteTable>) -> Self {
         let mut infos: HashMap<_, _> = presumed.iter().map(|worker| (worker.id, Arc::clone(worker))).collect();
         infos.extend(view.workers.iter().map(|worker| (worker.id, Arc::new(worker.clone()))));
-        let mut workers: Vec<_> = infos.keys().copied().collect();
+        // A worker that is being drained is asked for what it has, and given nothing new.
+        let all_drain = infos.values().all(|worker| worker.draining);
+        let stay = infos.values().filter(|worker| all_drain || !worker.draining);
+        let mut workers: Vec<_> = stay.map(|worker| worker.id).collect();
         workers.sort();
-        Self { view, workers, routes, infos }
+        let mounts = view.mounts.iter().cloned().map(Arc::new).collect();
+        Self { view, workers, routes, infos, mounts }
     }
 
     pub(crate) fn worker(&self, id: WorkerId) -> Option<&Arc<WorkerInfo>> {
         self.infos.get(&id)
     }
 
-    pub(crate) fn mount(&self, id: MountId) -> Option<&Mount> {
-        self.view.mounts.iter().find(|mount| mount.id == id)
+    pub(crate) fn mount(&self, id: MountId) -> Option<&Arc<Mount>> {
+        self.mounts.iter().find(|mount| mount.id == id)
     }
 
-    pub(crate) fn mount_named(&self, name: &MountName) -> Option<&Mount> {
-        self.view.mounts.iter().find(|mount| &mount.name == name)
+    pub(crate) fn mount_named(&self, name: &str) -> Option<&Arc<Mount>> {
+        self.mounts.iter().find(|mount| mount.name.as_str() == name)
     }
 }
 
@@ -144,8 +149,9 @@ impl ViewKeeper {
         // A delta that doesn't fit is asked for anew, and in full, with the next poll.
         let routes = Arc::new(known.routes.with(delta).unwrap_or_default());
         debug!(version = routes.version(), routes = routes.len(), "routing table taken");
-        let (view, workers, infos) = (Arc::clone(&known.view), known.workers.clone(), known.infos.clone());
-        self.known.store(Arc::new(Known { view, workers, routes, infos }));
+        let (view, mounts) = (Arc::clone(&known.view), known.mounts.clone());
+        let (workers, infos) = (known.workers.clone(), known.infos.clone());
+        self.known.store(Arc::new(Known { view, workers, routes, infos, mounts }));
     }
 
     /// A worker knows this version of the routing table: a newer one than this client's is asked for before its time.
@@ -181,13 +187,13 @@ impl ViewKeeper {
     }
 
     /// The mount of that name; asks the coordinator before it says that there is none.
-    pub(crate) async fn mount(&self, name: &MountName) -> Result<Mount> {
-        if let Some(mount) = self.known().mount_named(name) {
+    pub(crate) async fn mount(&self, name: &MountName) -> Result<Arc<Mount>> {
+        if let Some(mount) = self.known().mount_named(name.as_str()) {
             return Ok(mount.clone());
         }
         // A coordinator that is away must not make an unknown name slow.
         let asked = timeout(POLL_DEADLINE, self.poll()).await;
-        if let Some(mount) = self.known().mount_named(name) {
+        if let Some(mount) = self.known().mount_named(name.as_str()) {
             return Ok(mount.clone());
         }
         match asked {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use bytes::Bytes;
 use forebay_protocol::{DataReply, DataRequest, PutCondition};
 use forebay_types::{Error, ErrorKind, ForebayPath, Mount, ObjectInfo, Result, RouteKey};
@@ -40,7 +42,7 @@ impl Client {
 
 impl Core {
     /// The mount of a path that is to be written; `Denied` when the mount is read-only, `Invalid` for the mount itself.
-    pub(crate) async fn writable(&self, path: &ForebayPath) -> Result<Mount> {
+    pub(crate) async fn writable(&self, path: &ForebayPath) -> Result<Arc<Mount>> {
         let mount = self.mount(path).await?;
         if mount.options.read_only {
             return Err(Error::denied(format!("{path}: the mount is read-only; change it with forebay mount set")));

@@ -7,6 +7,7 @@ use forebay_sql::arrow::datatypes::Schema;
 use forebay_sql::{Engine, TableName};
 use tonic::Status;
 
+use crate::plain::plain_schema;
 use crate::status::{internal, status};
 
 /// The one catalog and its schema, as the engine names them.
@@ -43,7 +44,7 @@ pub(crate) async fn tables(engine: &Engine, with_schema: bool) -> Result<Vec<(Ta
         let schema = match with_schema {
             false => Schema::empty(),
             true => match engine.describe(&format!("select * from \"{}\"", table.name.replace('"', "\"\""))).await {
-                Ok(described) => described.schema.as_ref().clone(),
+                Ok(described) => plain_schema(&described.schema).as_ref().clone(),
                 Err(error) => {
                     tracing::debug!(table = table.name, %error, "table listed without its columns");
                     Schema::empty()

@@ -154,8 +154,10 @@ fn rows_of(query: Query) -> Response<<FlightService as Wire>::DoGetStream> {
     rows(schema, batches.boxed())
 }
 
-fn schema_bytes(schema: &Schema) -> Result<Bytes, Status> {
-    let message: IpcMessage = SchemaAsIpc::new(schema, &IpcWriteOptions::default()).try_into().map_err(internal)?;
+/// A schema as an answer names it: in plain types, as its rows will be.
+fn schema_bytes(schema: &SchemaRef) -> Result<Bytes, Status> {
+    let message: IpcMessage =
+        SchemaAsIpc::new(&plain_schema(schema), &IpcWriteOptions::default()).try_into().map_err(internal)?;
     Ok(message.0)
 }
 
@@ -215,7 +217,7 @@ impl FlightSqlService for FlightService {
             .parameters
             .iter()
             .map(|(name, kind)| Field::new(name, kind.clone().unwrap_or(forebay_sql::arrow::datatypes::DataType::Null), true));
-        let parameter_schema = schema_bytes(&plain_schema(&Arc::new(Schema::new(parameters.collect::<Vec<_>>()))))?;
+        let parameter_schema = schema_bytes(&Arc::new(Schema::new(parameters.collect::<Vec<_>>())))?;
         // Clients take a statement without columns for one that is to be run as an update.
         let columns = if described.writes { Arc::new(Schema::empty()) } else { on_the_wire(&described.schema) };
         let handle = self.prepared.put(Prepared { sql, values: None })?;

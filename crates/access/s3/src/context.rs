@@ -15,11 +15,15 @@ use metrics::Counter;
 use tokio::sync::Semaphore;
 
 use crate::auth::{BodyHash, Caller, Keys};
+use crate::connection::Turn;
+use crate::date::Date;
 use crate::error::{S3Error, S3Result};
 use crate::meters::Meters;
 use crate::objects::Drafts;
 use crate::settings::GatewaySettings;
 use crate::target::Target;
+use crate::temporary;
+use crate::warm::Heads;
 
 /// What all requests share.
 pub(crate) struct Context {
@@ -30,6 +34,12 @@ pub(crate) struct Context {
     pub(crate) large_pieces: Arc<Semaphore>,
     pub(crate) drafts: Drafts,
     pub(crate) meters: Meters,
+    /// When the gateway began, in milliseconds since the Unix epoch.
+    pub(crate) begun_ms: i64,
+    /// The time of answers.
+    pub(crate) date: Date,
+    /// Headers of objects that were read.
+    pub(crate) heads: Heads,
     next_id: AtomicU64,
 }
 
@@ -42,16 +52,30 @@ impl Context {
             large_pieces: Arc::new(Semaphore::new(crate::objects::LARGE_PIECES)),
             drafts: Drafts::default(),
             meters: Meters::new(),
+            begun_ms: chrono::Utc::now().timestamp_millis(),
+            date: Date::default(),
+            heads: Heads::default(),
             next_id: AtomicU64::new(rand::random()),
         })
     }
 
     pub(crate) fn request_id(&self) -> String {
-        format!("{:016X}", self.next_id.fetch_add(1, Relaxed))
+        format!("{:016X}", self.next_id())
+    }
+
+    pub(crate) fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Relaxed)
     }
 
     /// The mount of a bucket's name.
-    pub(crate) async fn mount(&self, bucket: &str) -> S3Result<Mount> {
+    pub(crate) async fn mount(&self, bucket: &str) -> S3Result<Arc<Mount>> {
+        if bucket == temporary::BUCKET {
+            // Without a worker there is nothing that could have temporary data.
+            return match self.client.view().workers.is_empty() {
+                true => Err(S3Error::no_such_bucket().with("BucketName", bucket)),
+                false => Ok(Arc::new(temporary::mount())),
+            };
+        }
         let name: MountName = bucket.parse().map_err(|_| S3Error::no_such_bucket().with("BucketName", bucket))?;
         self.client.mount(&name).await.map_err(|error| match error.kind() {
             ErrorKind::NotFound => S3Error::no_such_bucket().with("BucketName", bucket),
@@ -86,7 +110,7 @@ impl Request {
 /// An object of a mount.
 #[derive(Clone)]
 pub(crate) struct Object {
-    pub(crate) mount: Mount,
+    pub(crate) mount: Arc<Mount>,
     pub(crate) key: Key,
 }
 
@@ -103,6 +127,8 @@ pub(crate) struct AnswerBody {
     /// Bytes still to come; none when nobody knows.
     left: Option<u64>,
     sent: Counter,
+    /// Ends with the body.
+    turn: Option<Turn>,
 }
 
 pub(crate) type Answer = Response<AnswerBody>;
@@ -113,7 +139,7 @@ impl AnswerBody {
     }
 
     pub(crate) fn of(bytes: Bytes) -> Self {
-        Self { left: Some(bytes.len() as u64), first: bytes, rest: None, sent: Counter::noop() }
+        Self { left: Some(bytes.len() as u64), first: bytes, rest: None, sent: Counter::noop(), turn: None }
     }
 
     pub(crate) fn stream(
@@ -121,12 +147,13 @@ impl AnswerBody {
         rest: BoxStream<'static, Result<Bytes, forebay_types::Error>>,
         bytes: Option<u64>,
     ) -> Self {
-        Self { first, rest: Some(rest), left: bytes, sent: Counter::noop() }
+        Self { first, rest: Some(rest), left: bytes, sent: Counter::noop(), turn: None }
     }
 
-    /// Counts what is sent of it.
-    pub(crate) fn count(&mut self, sent: Counter) {
+    /// Counts what is sent of it, and keeps the connection's turn as long as there is more.
+    pub(crate) fn sending(&mut self, sent: Counter, turn: Turn) {
         self.sent = sent;
+        self.turn = Some(turn);
     }
 }
 

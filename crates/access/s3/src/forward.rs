@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use crate::body::Upload;
 use crate::context::{Answer, AnswerBody, Context, Request};
 use crate::error::{S3Error, S3Result};
+use crate::temporary;
 use crate::xml;
 
 /// Headers of a request that a store is to see, beside those of `x-amz-` but [`NOT_PASSED`].
@@ -95,6 +96,9 @@ pub(crate) async fn forward(
     body: Incoming,
     write: Write,
 ) -> S3Result<Answer> {
+    if temporary::is_it(mount) {
+        return Err(S3Error::not_implemented("this is for objects of shared storage, not for temporary data"));
+    }
     let mut headers = passed(request.headers());
     let has_body = matches!(request.parts.method, Method::PUT | Method::POST);
     let upload = if has_body { Some(Upload::begin(request.headers(), request.hash.clone(), body)?) } else { None };

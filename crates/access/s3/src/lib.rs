@@ -6,15 +6,17 @@
 //! only a store can do (writes, multipart uploads, metadata) is passed on to it under the mount's credentials, so that it
 //! means there what it means here; writes are acknowledged when shared storage has them.
 //!
-//! The way of a request: `server` (a connection) -> `target` (bucket and key) -> `auth` (who may) -> `route` (what is
-//! asked) -> `objects`, `buckets` or `forward`.
+//! The way of a request: `server`, `connection` -> `warm` (what is at hand is answered, and that is the end) -> `target` (bucket and key) -> `auth` (who may) -> `route` (what is
+//! asked) -> `objects`, `buckets`, `forward`, or `temporary` for the bucket of temporary data.
 //!
 //! Start with [`Gateway::start`].
 
 mod auth;
 mod body;
 mod buckets;
+mod connection;
 mod context;
+mod date;
 mod error;
 mod forward;
 mod meters;
@@ -24,7 +26,9 @@ mod server;
 mod settings;
 mod stall;
 mod target;
+mod temporary;
 mod tls;
+mod warm;
 mod xml;
 
 pub use server::Gateway;

@@ -7,9 +7,12 @@ use parking_lot::RwLock;
 
 use crate::target::Target;
 
+/// How many answers there were to an operation with a status, and how long they took.
+type Answers = HashMap<(&'static str, StatusCode), (Counter, Histogram)>;
+
 /// The gateway's numbers, for whoever scrapes metrics. The process's recorder must be in place before.
 pub(crate) struct Meters {
-    answers: RwLock<HashMap<(&'static str, StatusCode), (Counter, Histogram)>>,
+    answers: RwLock<Answers>,
     hits: Counter,
     misses: Counter,
     /// Bytes of bodies, to clients.

@@ -8,28 +8,21 @@ use forebay_types::{Result, ResultExt};
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, SERVER};
 use http::{HeaderValue, Method};
 use hyper::body::{Body, Incoming};
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use metrics::Gauge;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
 use crate::auth::authenticate;
+use crate::connection::{Turn, serve};
 use crate::context::{Answer, AnswerBody, Context, Request, Served, plain};
 use crate::error::{S3Error, S3Result};
 use crate::meters::operation;
 use crate::route::route;
 use crate::settings::GatewaySettings;
-use crate::stall::Stalling;
 use crate::target::Target;
 
-/// Longest head of a request, and how much is read ahead of who takes it.
-const HEAD_BYTES_MAX: usize = 64 << 10;
-/// How long the head of a request may take; also how long an idle connection is kept.
-const HEAD_WITHIN: Duration = Duration::from_secs(120);
 /// How long a TLS handshake may take.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 /// What is under way may take so long when the gateway stops.
@@ -120,9 +113,9 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, context: Arc<Co
         connections.spawn(async move {
             let _counted = (permit, open);
             match tls {
-                None => serve(Stalling::new(socket), context, stopped).await,
+                None => serve(socket, context, stopped).await,
                 Some(tls) => match tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(socket)).await {
-                    Ok(Ok(socket)) => serve(Stalling::new(socket), context, stopped).await,
+                    Ok(Ok(socket)) => serve(socket, context, stopped).await,
                     Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
                     Err(_) => tracing::debug!("TLS handshake took too long"),
                 },
@@ -151,33 +144,8 @@ impl Drop for Open {
     }
 }
 
-async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-    socket: S,
-    context: Arc<Context>,
-    mut stopped: watch::Receiver<bool>,
-) {
-    let service = service_fn(move |request| handle(Arc::clone(&context), request));
-    let connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
-        .max_buf_size(HEAD_BYTES_MAX)
-        .half_close(true)
-        .serve_connection(TokioIo::new(socket), service);
-    tokio::pin!(connection);
-    let served = tokio::select! {
-        served = connection.as_mut() => served,
-        _ = stopped.changed() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = served {
-        tracing::debug!(%error, "connection ended");
-    }
-}
-
 /// Answers one request; a refusal is an answer too.
-async fn handle(context: Arc<Context>, request: http::Request<Incoming>) -> Served {
+pub(crate) async fn handle(context: Arc<Context>, request: http::Request<Incoming>, turn: Turn) -> Served {
     let (begun, id) = (Instant::now(), context.request_id());
     let is_head = request.method() == Method::HEAD;
     let has_body = !request.body().is_end_stream();
@@ -201,7 +169,7 @@ async fn handle(context: Arc<Context>, request: http::Request<Incoming>) -> Serv
         headers.entry(HeaderName::from_static("x-amz-request-id")).or_insert(id);
     }
     headers.insert(SERVER, HeaderValue::from_static("Forebay"));
-    answer.body_mut().count(context.meters.sent.clone());
+    answer.body_mut().sending(context.meters.sent.clone(), turn);
     context.meters.answered(operation, answer.status(), begun.elapsed());
     Ok(answer)
 }

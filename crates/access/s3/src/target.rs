@@ -82,7 +82,8 @@ pub(crate) fn key_of(text: &str) -> S3Result<Key> {
     }
 }
 
-fn bucket_in_host<'a>(host: &'a str, domains: &[String]) -> Option<&'a str> {
+/// The bucket, where a host says it.
+pub(crate) fn bucket_in_host<'a>(host: &'a str, domains: &[String]) -> Option<&'a str> {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,

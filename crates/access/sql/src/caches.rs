@@ -123,7 +123,8 @@ impl<K: FileKey, V: FileValue> Cache<K, V> for QueryCache<K, V> {
     }
 
     fn put(&self, key: &K, value: V) -> Option<V> {
-        let tag = value.meta().e_tag.clone();
+        // A plan that came from elsewhere does not name versions; what it reads is what this query is pinned to.
+        let tag = value.meta().e_tag.clone().or_else(|| self.seen.version(key.path())?.e_tag);
         self.shared.put(&Versioned { key: key.clone(), tag }, value)
     }
 

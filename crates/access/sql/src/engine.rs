@@ -17,6 +17,7 @@ use crate::albis::TableFormatFactory;
 use crate::caches::FileCaches;
 use crate::catalog::{CATALOG, Definitions, SCHEMA, TableName};
 use crate::describe::Description;
+use crate::distribute::Distribute;
 use crate::error::from_engine;
 use crate::namespace::DirectStores;
 use crate::paths::SCHEME;
@@ -47,6 +48,8 @@ pub(crate) struct Inner {
     /// Views and tables in memory.
     pub(crate) session: Arc<dyn SchemaProvider>,
     pub(crate) direct: Arc<DirectStores>,
+    /// Where plans run that can travel; none for here.
+    pub(crate) elsewhere: Option<Arc<dyn Distribute>>,
 }
 
 /// Where `/NAME/...` goes.
@@ -62,7 +65,14 @@ impl Engine {
     /// is read directly with the environment's credentials elsewhere. Local files are `file:///...` or plain paths.
     pub fn over_client(client: Client, settings: EngineSettings) -> Self {
         let definitions = Definitions::of_cluster(client.clone());
-        Self::new(Backend::Cluster(client), definitions, settings, DirectStores::default())
+        Self::new(Backend::Cluster(client), definitions, settings, DirectStores::default(), None)
+    }
+
+    /// The same, with queries over mounts run by many machines. What only this process can do (writes, views, files of its
+    /// own) is done here.
+    pub fn over_cluster(client: Client, settings: EngineSettings, elsewhere: Arc<dyn Distribute>) -> Self {
+        let definitions = Definitions::of_cluster(client.clone());
+        Self::new(Backend::Cluster(client), definitions, settings, DirectStores::default(), Some(elsewhere))
     }
 
     /// The same engine with the same settings over object stores, without Forebay. A store whose URL is
@@ -80,14 +90,25 @@ impl Engine {
                 direct.add(&url, store);
             }
         }
-        Self::new(Backend::Stores(Arc::new(routes), names), Definitions::own(), settings, direct)
+        Self::new(Backend::Stores(Arc::new(routes), names), Definitions::own(), settings, direct, None)
     }
 
-    fn new(backend: Backend, definitions: Definitions, settings: EngineSettings, direct: DirectStores) -> Self {
+    fn new(
+        backend: Backend,
+        definitions: Definitions,
+        settings: EngineSettings,
+        direct: DirectStores,
+        elsewhere: Option<Arc<dyn Distribute>>,
+    ) -> Self {
         let config = settings.session_config().with_default_catalog_and_schema(CATALOG, SCHEMA);
-        let mut template = SessionStateBuilder::new().with_config(config.clone()).with_default_features().build();
+        let template = match &elsewhere {
+            Some(elsewhere) => elsewhere.prepare(config),
+            None => SessionStateBuilder::new().with_config(config).with_default_features(),
+        };
+        let mut template = template.build();
         let registered = template.register_file_format(Arc::new(TableFormatFactory), true);
         registered.expect("a format that may be there already is never refused");
+        let config = template.config().clone();
         let inner = Inner {
             backend,
             settings,
@@ -98,6 +119,7 @@ impl Engine {
             definitions,
             session: Arc::new(MemorySchemaProvider::new()),
             direct: Arc::new(direct),
+            elsewhere,
         };
         Self { inner: Arc::new(inner) }
     }

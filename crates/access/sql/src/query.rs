@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
@@ -13,8 +14,10 @@ use futures::StreamExt;
 
 use crate::copy;
 use crate::ddl;
+use crate::distribute::{DistributedQuery, DistributedRun, can_travel};
 use crate::engine::Engine;
 use crate::error::from_engine;
+use crate::hot;
 use crate::prefetch::Prefetching;
 use crate::session::QuerySession;
 use crate::stores::Seen;
@@ -38,6 +41,10 @@ pub struct Progress {
     pub bytes_planned: u64,
     /// Bytes that it has read, from wherever they came, footers among them.
     pub bytes_read: u64,
+    /// Tasks that are known of, where it runs on many machines.
+    pub tasks: u64,
+    /// Of these, how many are done.
+    pub tasks_done: u64,
 }
 
 /// One attempt at a statement.
@@ -49,6 +56,8 @@ struct Running {
     plan: Option<Arc<dyn ExecutionPlan>>,
     seen: Arc<Seen>,
     prefetching: Prefetching,
+    /// How far it is, where it runs elsewhere.
+    elsewhere: Option<Arc<dyn Fn() -> Progress + Send + Sync>>,
     writes: bool,
     _session: QuerySession,
 }
@@ -135,7 +144,20 @@ impl Query {
 
     /// How far it is.
     pub fn progress(&self) -> Progress {
-        Progress { bytes_planned: self.running.prefetching.bytes_planned(), bytes_read: self.running.seen.bytes_read() }
+        self.watch()()
+    }
+
+    /// What tells how far it is, while its next batch is waited for.
+    pub fn watch(&self) -> Arc<dyn Fn() -> Progress + Send + Sync> {
+        if let Some(elsewhere) = &self.running.elsewhere {
+            return Arc::clone(elsewhere);
+        }
+        let (planned, seen) = (self.running.prefetching.planned(), Arc::clone(&self.running.seen));
+        Arc::new(move || Progress {
+            bytes_planned: planned.load(Ordering::Relaxed),
+            bytes_read: seen.bytes_read(),
+            ..Progress::default()
+        })
     }
 
     /// The physical plan, one operator a line; empty for a statement without rows.
@@ -166,13 +188,25 @@ impl Running {
                 plan: None,
                 seen,
                 prefetching: Prefetching::default(),
+                elsewhere: None,
                 writes,
                 _session: session,
             });
         };
         let context = session.context.task_ctx();
-        let prefetching = Prefetching::start(&plan, &context, session.fetcher.clone());
-        let stream = execute_stream(Arc::clone(&plan), context).map_err(from_engine)?;
+        let away = if writes { None } else { elsewhere(engine, &session, sql, &plan).await? };
+        let (plan, stream, prefetching, elsewhere) = match away {
+            Some(run) => (plan, run.stream, Prefetching::default(), Some(run.progress)),
+            None => {
+                let prefetching = Prefetching::start(&plan, &context, session.fetcher.clone(), session.cells.as_ref());
+                let plan = match &session.cells {
+                    Some(cells) => hot::apply(plan, cells, &context.runtime_env()).map_err(from_engine)?,
+                    None => plan,
+                };
+                let stream = execute_stream(Arc::clone(&plan), context).map_err(from_engine)?;
+                (plan, stream, prefetching, None)
+            }
+        };
         Ok(Self {
             operation: session.operation,
             schema: plan.schema(),
@@ -180,6 +214,7 @@ impl Running {
             plan: Some(plan),
             seen,
             prefetching,
+            elsewhere,
             writes,
             _session: session,
         })
@@ -188,6 +223,27 @@ impl Running {
     fn told(&self, error: DataFusionError) -> Error {
         seen_instead(&self.seen, from_engine(error))
     }
+}
+
+/// Runs a query on the cluster; none where it runs here.
+async fn elsewhere(
+    engine: &Engine,
+    session: &QuerySession,
+    sql: &str,
+    plan: &Arc<dyn ExecutionPlan>,
+) -> Result<Option<DistributedRun>> {
+    let (Some(elsewhere), Some(snapshot)) = (&engine.inner.elsewhere, &session.snapshot) else { return Ok(None) };
+    if !can_travel(plan) {
+        return Ok(None);
+    }
+    let query = DistributedQuery {
+        operation: session.operation,
+        sql: sql.to_string(),
+        plan: Arc::clone(plan),
+        config: session.context.copied_config(),
+        pins: snapshot.pinned(),
+    };
+    elsewhere.run(query).await
 }
 
 struct Planned {

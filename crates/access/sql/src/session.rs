@@ -15,6 +15,7 @@ use object_store::{ObjectMeta, ObjectStore};
 use crate::catalog::{QueryTables, catalog_of};
 use crate::engine::{Backend, Engine};
 use crate::error::from_engine;
+use crate::hot::Cells;
 use crate::namespace::QueryNamespace;
 use crate::paths::{Namespace, Resolver, looks_like_path};
 use crate::prefetch::Fetcher;
@@ -29,6 +30,10 @@ pub(crate) struct QuerySession {
     pub(crate) resolver: Resolver,
     pub(crate) statement: Statement,
     pub(crate) fetcher: Option<Fetcher>,
+    /// What is pinned below mounts; none without a cluster.
+    pub(crate) snapshot: Option<SnapshotStore>,
+    /// Decoded columns that may be read; none where the hot form is off.
+    pub(crate) cells: Option<Cells>,
 }
 
 impl QuerySession {
@@ -37,7 +42,7 @@ impl QuerySession {
         let inner = &engine.inner;
         let operation = OperationId(RandomState::new().build_hasher().finish());
         let seen = Arc::new(Seen::default());
-        let (namespace, fetcher) = surroundings(engine, operation, &seen)?;
+        let Surroundings { namespace, fetcher, snapshot, cells } = surroundings(engine, operation, &seen)?;
         let namespace: Arc<dyn Namespace> = Arc::new(namespace);
         let resolver = Resolver::new(Arc::clone(&namespace));
 
@@ -59,7 +64,7 @@ impl QuerySession {
             .build();
         let context = SessionContext::new_with_state(state);
         tables.bind(context.state_weak_ref());
-        Ok(Self { operation, context, seen, namespace, resolver, statement, fetcher })
+        Ok(Self { operation, context, seen, namespace, resolver, statement, fetcher, snapshot, cells })
     }
 }
 
@@ -82,13 +87,22 @@ async fn definitions(engine: &Engine, statement: &Statement) -> Result<Arc<Vec<T
     }
 }
 
-fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Result<(QueryNamespace, Option<Fetcher>)> {
+/// What a query sees of the world outside of the engine.
+struct Surroundings {
+    namespace: QueryNamespace,
+    fetcher: Option<Fetcher>,
+    snapshot: Option<SnapshotStore>,
+    cells: Option<Cells>,
+}
+
+fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Result<Surroundings> {
     let direct = Arc::clone(&engine.inner.direct);
     match &engine.inner.backend {
         Backend::Stores(routes, names) => {
             let names = names.iter().map(|name| (name.clone(), None)).collect();
             let named: Arc<dyn ObjectStore> = Arc::clone(routes) as _;
-            Ok((QueryNamespace { names, named, direct, pins: None }, None))
+            let namespace = QueryNamespace { names, named, direct, pins: None };
+            Ok(Surroundings { namespace, fetcher: None, snapshot: None, cells: None })
         }
         Backend::Cluster(client) => {
             let view = client.view();
@@ -97,8 +111,9 @@ fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Re
             let snapshot = client.snapshot_of(operation, []);
             let prefetches = engine.inner.settings.prefetch;
             let fetcher = prefetches.then(|| fetcher(client, snapshot.clone()));
-            let namespace = QueryNamespace { names, named: Arc::new(snapshot), direct, pins: Some(Arc::clone(seen)) };
-            Ok((namespace, fetcher))
+            let namespace = QueryNamespace { names, named: Arc::new(snapshot.clone()), direct, pins: Some(Arc::clone(seen)) };
+            let cells = engine.inner.settings.hot_form.then(|| Cells::new(client.clone(), snapshot.clone()));
+            Ok(Surroundings { namespace, fetcher, snapshot: Some(snapshot), cells })
         }
     }
 }

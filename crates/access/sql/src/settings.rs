@@ -21,6 +21,8 @@ pub struct EngineSettings {
     pub spill_folder: Option<PathBuf>,
     /// What the plan will read is fetched ahead, within the client's window ([`forebay_client::ClientSettings::prefetch_bytes`]).
     pub prefetch: bool,
+    /// Decoded columns of Parquet files are read where workers hold them, if the mount allows it.
+    pub hot_form: bool,
     /// How often a query is planned again when an object was overwritten between planning and its first row.
     pub retries_on_conflict: u32,
 }
@@ -33,6 +35,7 @@ impl Default for EngineSettings {
             batch_rows: 8192,
             spill_folder: None,
             prefetch: true,
+            hot_form: true,
             retries_on_conflict: 1,
         }
     }
@@ -40,7 +43,7 @@ impl Default for EngineSettings {
 
 /// Bytes read from a Parquet file's end in its first request. A footer of a file of some hundred MB with its page index
 /// is 20 to 100 KB; the engine's own 512 KiB would fetch small files twice over and shows in a cold run's bytes.
-const FOOTER_HINT_BYTES: usize = 64 << 10;
+pub(crate) const FOOTER_HINT_BYTES: usize = 64 << 10;
 
 /// Memory for the listing that one query keeps; enough for some hundred thousand files.
 pub(crate) const LISTING_BYTES_MAX: usize = 256 << 20;

@@ -106,4 +106,9 @@ impl Serving {
         self.versions.refresh(mount, prefix);
         self.listings.refresh(mount, prefix);
     }
+
+    /// Forgets all versions and listings: it may not have been told of changes.
+    pub(crate) fn refresh_all(&self) {
+        self.mounts.all().iter().for_each(|door| self.refresh(door.mount.id, &Key::default()));
+    }
 }

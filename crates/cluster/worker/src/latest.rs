@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use forebay_protocol::RangeSpec;
 use forebay_shared_storage::{Class, Get, GetRange};
-use forebay_types::{Error, ErrorKind, Key, MountId, ObjectInfo, PAGE_BYTES, Result, SEGMENT_BYTES, Validate};
+use forebay_types::{ErrorKind, Key, MountId, ObjectInfo, PAGE_BYTES, Result, SEGMENT_BYTES, Validate};
 
 use crate::fill::Ticket;
 use crate::mounts::MountDoor;
@@ -61,7 +61,7 @@ impl Serving {
             let opened = OpenedLatest { range, whole: false, rule: door.mount.options.validate };
             let (info, _tickets) = self.latest(&door, key, opened).await?;
             let bytes =
-                resolve(range, info.version.size).map_err(|error| error.context(format!("/{}/{key}", door.mount.name)))?;
+                first_part(range, info.version.size).map_err(|error| error.context(format!("/{}/{key}", door.mount.name)))?;
             let len = (bytes.end - bytes.start) as u32;
             match self.read(reader, &info.version, bytes.start, len).await {
                 Err(error) if error.kind() == ErrorKind::Conflict && attempt < ATTEMPTS => attempt += 1,
@@ -95,7 +95,7 @@ impl Serving {
     /// asking for bytes again.
     fn has_some_of(&self, mount: MountId, key: &Key, range: RangeSpec) -> bool {
         let Some(info) = self.versions.last_seen(mount, key) else { return false };
-        let Ok(bytes) = resolve(range, info.version.size) else { return false };
+        let Ok(bytes) = first_part(range, info.version.size) else { return false };
         Segment::holding(&info.version, bytes.start).is_ok_and(|segment| self.store.held(segment.id).bytes > 0)
     }
 
@@ -150,15 +150,8 @@ fn first_get(range: RangeSpec, whole: bool) -> Option<GetRange> {
 
 /// The bytes of an object of `size` that are meant, up to the end of the segment that they start in. `Invalid` when the
 /// object ends before them.
-pub(crate) fn resolve(range: RangeSpec, size: u64) -> Result<Range<u64>> {
-    let (start, end) = match range {
-        RangeSpec::Bounded { start, len } => (start, start.saturating_add(len).min(size)),
-        RangeSpec::From { start } => (start, size),
-        RangeSpec::Suffix { len } => (size.saturating_sub(len), size),
-    };
-    if start > size {
-        return Err(Error::invalid(format!("byte {start} was asked for, the object has {size} bytes")));
-    }
+pub(crate) fn first_part(range: RangeSpec, size: u64) -> Result<Range<u64>> {
+    let Range { start, end } = range.within(size)?;
     Ok(start..end.min((start / SEGMENT_BYTES + 1) * SEGMENT_BYTES))
 }
 
@@ -177,12 +170,9 @@ mod tests {
     }
 
     #[test]
-    fn ranges_end_with_object_and_segment() {
-        assert_eq!(resolve(RangeSpec::From { start: 0 }, SEGMENT_BYTES + 1).unwrap(), 0..SEGMENT_BYTES);
-        assert_eq!(resolve(RangeSpec::Suffix { len: 100 }, 30).unwrap(), 0..30);
-        assert_eq!(resolve(RangeSpec::Bounded { start: 10, len: u64::MAX }, 30).unwrap(), 10..30);
-        assert_eq!(resolve(RangeSpec::Bounded { start: 30, len: 5 }, 30).unwrap(), 30..30);
-        assert!(resolve(RangeSpec::Bounded { start: 31, len: 5 }, 30).is_err());
-        assert_eq!(resolve(RangeSpec::From { start: 0 }, 0).unwrap(), 0..0);
+    fn the_first_part_ends_with_the_object_or_the_segment() {
+        assert_eq!(first_part(RangeSpec::From { start: 0 }, SEGMENT_BYTES + 1).unwrap(), 0..SEGMENT_BYTES);
+        assert_eq!(first_part(RangeSpec::Bounded { start: 10, len: u64::MAX }, 30).unwrap(), 10..30);
+        assert!(first_part(RangeSpec::Bounded { start: 31, len: 5 }, 30).is_err());
     }
 }

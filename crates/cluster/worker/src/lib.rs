@@ -15,12 +15,14 @@
 //!
 //! Start with [`Worker::start`].
 
+mod at_hand;
 mod busy;
 mod changes;
 mod count;
 mod discover;
 mod fill;
 mod flight;
+mod forms;
 mod fresh;
 mod garbage;
 mod gate;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forebay_protocol::{ControlReply, ControlRequest, Heartbeat, WindowReport, WorkerInfo, decode, encode};
+use forebay_protocol::{ClusterView, ControlReply, ControlRequest, Heartbeat, WindowReport, WorkerInfo, decode, encode};
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result};
 
@@ -13,6 +13,8 @@ use crate::settings::Tuning;
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// Longest time between two tries to reach it.
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
+/// How often a worker looks whether its shares still fit.
+const NEED_LOOK: Duration = Duration::from_millis(50);
 /// Shortest time between two heartbeats, whoever asks for news.
 const BEAT_GAP: Duration = Duration::from_millis(20);
 
@@ -65,6 +67,7 @@ impl Membership {
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = self.serving.ask_news.notified() => tokio::time::sleep(BEAT_GAP).await,
+                () = need_changed(&self.serving), if self.failures == 0 => {}
             }
             self.beat().await;
             self.serving.collect_garbage_later();
@@ -103,14 +106,14 @@ impl Membership {
         let have = serving.view().version;
         let (ended, fresh) = (serving.replicas.ended(), serving.fresh.first());
         let (ended_count, fresh_count) = (ended.len(), fresh.len());
-        let demand = serving.mounts.demand();
+        let demand = serving.mounts.tell_demand();
         let beat = Heartbeat { worker: serving.id, have, demand, report, window: self.window.clone(), ended, fresh };
         let sent = Instant::now();
         match self.ask(ControlRequest::Heartbeat(beat)).await {
             Ok(ControlReply::Beat { view, shares, lease, window, orders, routes }) => {
                 self.leased_until = sent + lease;
                 if let Some(view) = view {
-                    serving.set_view(view);
+                    self.follow(view);
                 }
                 serving.mounts.set_shares(&shares);
                 serving.replicas.heard(ended_count);
@@ -120,8 +123,12 @@ impl Membership {
                 self.follow_routes(routes).await
             }
             Ok(_) => Err(Error::internal("the coordinator answered a heartbeat with something else")),
-            // It has started anew, or thought that this worker was lost.
-            Err(error) if error.kind() == ErrorKind::NotFound => self.register().await,
+            // It has started anew, or took this worker for lost: then changes were told to others.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.register().await?;
+                serving.refresh_all();
+                Ok(())
+            }
             Err(error) => Err(error),
         }
     }
@@ -157,11 +164,7 @@ impl Membership {
         match self.ask(ControlRequest::Register(self.info.clone())).await? {
             ControlReply::View(view) => {
                 tracing::info!(coordinator = %self.coordinator, worker = %self.info.id, version = view.version, "joined the cluster");
-                if let Some(me) = view.workers.iter().find(|worker| worker.id == self.info.id) {
-                    // Kept when it registers again, so that the root stays where it is.
-                    self.info.turn = me.turn;
-                }
-                self.serving.set_view(view);
+                self.follow(view);
                 Ok(())
             }
             _ => Err(Error::internal("the coordinator answered a registration with something else")),
@@ -172,8 +175,26 @@ impl Membership {
         ask(&self.coordinator, &self.security, &mut self.line, request).await
     }
 
+    fn follow(&mut self, view: ClusterView) {
+        if let Some(me) = view.workers.iter().find(|worker| worker.id == self.info.id) {
+            // Kept when it registers again, so that the root stays where it is and a draining worker goes on with it.
+            (self.info.turn, self.info.draining) = (me.turn, me.draining);
+        }
+        self.serving.set_view(view);
+    }
+
     fn backoff(&self, first: Duration) -> Duration {
         first.saturating_mul(1 << self.failures.min(10)).min(BACKOFF_MAX)
+    }
+}
+
+/// Waits until the worker's shares of bounds fit worse or better than the coordinator knows.
+async fn need_changed(serving: &Serving) {
+    loop {
+        tokio::time::sleep(NEED_LOOK).await;
+        if serving.mounts.need_changed() {
+            return;
+        }
     }
 }
 

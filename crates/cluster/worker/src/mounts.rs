@@ -4,7 +4,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use forebay_protocol::{ClusterView, MountShare, StorageCounters};
 use forebay_shared_storage::{Counters, Storage, StorageSettings};
-use forebay_types::{Error, Key, Mount, MountId, Result};
+use forebay_types::{Error, Key, Mount, MountId, MountOptions, Result};
 use parking_lot::Mutex;
 
 use crate::gate::Gate;
@@ -26,6 +26,8 @@ pub(crate) struct MountDoor {
 struct DoorState {
     storage: Option<Storage>,
     share: MountShare,
+    /// The demand that the coordinator was told last.
+    told: u64,
     /// Of doors of this mount that changed options have closed.
     before: StorageCounters,
 }
@@ -34,7 +36,24 @@ impl MountDoor {
     fn new(mount: Mount, settings: StorageSettings, share: MountShare, before: StorageCounters) -> Self {
         let gate = Arc::new(Gate::default());
         gate.set_bound(share.bytes_per_sec);
-        Self { mount, gate, settings, state: Mutex::new(DoorState { storage: None, share, before }) }
+        Self { mount, gate, settings, state: Mutex::new(DoorState { storage: None, share, told: 0, before }) }
+    }
+
+    /// The door of the mount with other options. Where these change only the bound, what is under way goes on through it: it
+    /// keeps to the new bound from now on.
+    fn changed(&self, mount: Mount, workers: usize) -> Self {
+        let state = self.state.lock();
+        let share = first_share(&mount, workers, Some(state.share));
+        if !is_same_but_for_the_bound(&self.mount, &mount) {
+            drop(state);
+            return Self::new(mount, self.settings.clone(), share, self.counters());
+        }
+        self.gate.set_bound(share.bytes_per_sec);
+        if let Some(storage) = &state.storage {
+            storage.set_share(share.bytes_per_sec, share.burst_bytes);
+        }
+        let state = DoorState { storage: state.storage.clone(), share, told: state.told, before: state.before };
+        Self { mount, gate: Arc::clone(&self.gate), settings: self.settings.clone(), state: Mutex::new(state) }
     }
 
     /// Shared storage; opened at the first call. An error is not remembered: credentials may come later.
@@ -76,9 +95,25 @@ impl MountDoor {
         sum(state.before, state.storage.as_ref().map(|storage| convert(storage.counters())).unwrap_or_default())
     }
 
-    fn demand(&self) -> Option<u64> {
+    fn tell_demand(&self) -> Option<u64> {
         self.mount.options.bandwidth?;
-        Some(self.state.lock().storage.as_ref().map_or(0, Storage::demand_bytes_per_sec))
+        let mut state = self.state.lock();
+        state.told = state.demand();
+        Some(state.told)
+    }
+
+    /// Whether its share is too small, about right or more than is of use, and was not when the demand was told last.
+    fn need_changed(&self) -> bool {
+        let state = self.state.lock();
+        let Some(share) = state.share.bytes_per_sec else { return false };
+        let need = |demand: u64| (demand > share, demand < share / 4);
+        need(state.demand()) != need(state.told)
+    }
+}
+
+impl DoorState {
+    fn demand(&self) -> u64 {
+        self.storage.as_ref().map_or(0, Storage::demand_bytes_per_sec)
     }
 }
 
@@ -106,10 +141,7 @@ impl Mounts {
         let doors = view.mounts.iter().map(|mount| {
             let door = match old.get(&mount.id) {
                 Some(door) if door.mount == *mount => Arc::clone(door),
-                Some(door) => {
-                    let share = first_share(mount, view.workers.len(), Some(door.state.lock().share));
-                    Arc::new(MountDoor::new(mount.clone(), self.settings.clone(), share, door.counters()))
-                }
+                Some(door) => Arc::new(door.changed(mount.clone(), view.workers.len())),
                 None => {
                     let share = first_share(mount, view.workers.len(), None);
                     Arc::new(MountDoor::new(mount.clone(), self.settings.clone(), share, StorageCounters::default()))
@@ -143,15 +175,26 @@ impl Mounts {
         }
     }
 
-    /// What each mount with a bound would give this worker, were there no bound, in bytes a second.
-    pub(crate) fn demand(&self) -> Vec<(MountId, u64)> {
-        self.all().iter().filter_map(|door| Some((door.mount.id, door.demand()?))).collect()
+    /// What each mount with a bound would give this worker, were there no bound, in bytes a second: to tell the coordinator.
+    pub(crate) fn tell_demand(&self) -> Vec<(MountId, u64)> {
+        self.all().iter().filter_map(|door| Some((door.mount.id, door.tell_demand()?))).collect()
+    }
+
+    /// Whether a share fits so much worse or better than when it was told that the coordinator should hear it at once.
+    pub(crate) fn need_changed(&self) -> bool {
+        self.doors.load().values().any(|door| door.need_changed())
     }
 
     /// Requests and bytes of each mount since the worker's start.
     pub(crate) fn counters(&self) -> Vec<(MountId, StorageCounters)> {
         self.all().iter().map(|door| (door.mount.id, door.counters())).collect()
     }
+}
+
+fn is_same_but_for_the_bound(old: &Mount, new: &Mount) -> bool {
+    let MountOptions { bandwidth, burst, .. } = new.options;
+    let options = MountOptions { bandwidth, burst, ..old.options.clone() };
+    Mount { options, ..old.clone() } == *new
 }
 
 /// The share until the coordinator gives one: the bound in equal parts, so that the workers together keep it.
@@ -194,9 +237,31 @@ fn sum(a: StorageCounters, b: StorageCounters) -> StorageCounters {
 
 #[cfg(test)]
 mod tests {
-    use forebay_types::{BitRate, MountOptions};
+    use forebay_types::BitRate;
 
     use super::*;
+
+    #[test]
+    fn what_is_under_way_keeps_to_a_new_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let mounts = Mounts::new(StorageSettings::default());
+        let set = |bytes_per_sec: u64, read_only| {
+            let bandwidth = Some(BitRate::from_bytes_per_sec(bytes_per_sec));
+            let options = MountOptions { bandwidth, read_only, ..MountOptions::default() };
+            let url = format!("file://{}", folder.path().display());
+            let mount = Mount { id: MountId(1), name: "lake".parse().unwrap(), url, options };
+            let view =
+                ClusterView { version: 1, epoch: 1, mounts: vec![mount], pins: Vec::new(), workers: Vec::new(), poll: None };
+            mounts.set(&view);
+            mounts.find(MountId(1)).unwrap()
+        };
+        let under_way = set(1_000, false);
+        under_way.storage().unwrap();
+        let door = set(1_000_000, false);
+        assert!(Arc::ptr_eq(&under_way.gate, &door.gate));
+        assert!(door.state.lock().storage.is_some(), "the one that was opened before");
+        assert!(!Arc::ptr_eq(&set(1_000_000, true).gate, &door.gate), "another option is another door");
+    }
 
     #[test]
     fn a_worker_cut_off_takes_a_twentieth_of_the_bound() {

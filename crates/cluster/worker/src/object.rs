@@ -1,7 +1,7 @@
 use forebay_protocol::RangeSpec;
 use forebay_types::{Attributes, ErrorKind, Key, MountId, ObjectInfo, Result, Validate};
 
-use crate::latest::{ATTEMPTS, OpenedLatest, resolve};
+use crate::latest::{ATTEMPTS, OpenedLatest, first_part};
 use crate::read::{Answer, Reader};
 use crate::serving::Serving;
 
@@ -40,8 +40,8 @@ impl Serving {
             // The tickets keep what the opening request brings along on its way until the read has joined it.
             let (info, _tickets) = self.latest(&door, key, opened).await?;
             let (info, attributes) = self.with_attributes(&door, info).await?;
-            let bytes =
-                resolve(wanted.range, info.version.size).map_err(|error| error.context(format!("/{}/{key}", door.mount.name)))?;
+            let bytes = first_part(wanted.range, info.version.size)
+                .map_err(|error| error.context(format!("/{}/{key}", door.mount.name)))?;
             let first = match wanted.range {
                 RangeSpec::Suffix { .. } => bytes.end - bytes.start,
                 _ => (bytes.end - bytes.start).min(wanted.first.into()),

@@ -87,7 +87,7 @@ impl Serving {
 }
 
 /// A pin and a span where the client may read in place and not too much is pinned; else the bytes.
-fn answer(reader: Reader<'_>, obtained: Obtained, run: PageRun, range: Range<u64>) -> Answer {
+pub(crate) fn answer(reader: Reader<'_>, obtained: Obtained, run: PageRun, range: Range<u64>) -> Answer {
     match obtained {
         Obtained::Whole(pinned) if reader.in_place => {
             let offset = pinned.arena_offset() + (range.start - run.bytes().start);

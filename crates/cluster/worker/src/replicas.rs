@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_protocol::{Order, OrderEnd};
 use forebay_shared_storage::Class;
-use forebay_types::{Error, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, RouteKey, SEGMENT_BYTES, SegmentId, WorkerId};
+use forebay_types::{
+    Cell, Error, ObjectVersion, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, RouteKey, SEGMENT_BYTES, SegmentId, WorkerId,
+};
 use metrics::counter;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -92,6 +94,10 @@ impl Serving {
         for order in orders {
             match order {
                 Order::Hold { version, index, from } => {
+                    if let Some(cell) = Cell::of_index(index) {
+                        self.hold_cell(version, index, cell);
+                        continue;
+                    }
                     let Ok(segment) = Segment::holding(&version, u64::from(index) * SEGMENT_BYTES) else { continue };
                     if !self.replicas.begin(segment.id) {
                         continue;
@@ -120,6 +126,24 @@ impl Serving {
                 }
             }
         }
+    }
+
+    /// Makes a replica of a cell: from the raw bytes, wherever they are, since that is less to send than the cell.
+    fn hold_cell(self: &Arc<Self>, version: ObjectVersion, index: u32, cell: Cell) {
+        let id = SegmentId::of(&version, index);
+        if !self.replicas.begin(id) {
+            return;
+        }
+        self.counts.learn(id, &version, index);
+        let assigned = Assigned { name: SegmentName { version: version.clone(), index }, since: Instant::now() };
+        self.replicas.state.lock().assigned.insert(id, assigned);
+        let mut tasks = self.replicas.tasks.lock();
+        while tasks.try_join_next().is_some() {}
+        let serving = Arc::clone(self);
+        tasks.spawn(async move {
+            serving.forms.order(version, cell, id).await;
+            serving.order_ended(id, true);
+        });
     }
 
     fn drop_replica(&self, segment: SegmentId) {

@@ -8,7 +8,7 @@ use forebay_placement::holder;
 use forebay_protocol::{ClusterView, RouteTable, WorkerInfo, WorkerReport};
 use forebay_shared_storage::Class;
 use forebay_transport::Security;
-use forebay_types::{Error, MountId, Result, RouteKey, WorkerId};
+use forebay_types::{Error, MountId, Owner, Result, RouteKey, WorkerId};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -18,6 +18,7 @@ use crate::changes::Writes;
 use crate::count::Counts;
 use crate::discover::Discoveries;
 use crate::fill::{Fills, Wanted};
+use crate::forms::Forms;
 use crate::fresh::Fresh;
 use crate::garbage::Garbage;
 use crate::in_place::InPlace;
@@ -58,6 +59,7 @@ pub(crate) struct Serving {
     pub(crate) garbage: Garbage,
     /// Share of the storage from which garbage is collected.
     pub(crate) storage_share: f64,
+    pub(crate) forms: Forms,
     pub(crate) pace: Pace,
     pub(crate) busy: Busy,
     /// Reads under way.
@@ -80,7 +82,7 @@ impl Serving {
         let tiers = (settings.store.dram_bytes, settings.store.disk_bytes);
         Self {
             id,
-            nodes: Nodes::new(id, store.clone(), tiers, settings.temporary_share),
+            nodes: Nodes::new(id, store.clone(), tiers, settings.temporary_share, tuning.reclaim_after),
             fills: Arc::new(Fills::new(store.clone(), Arc::clone(&versions), Arc::clone(&meters))),
             dram_bytes: settings.store.dram_bytes,
             mounts: Mounts::new(tuning.storage.clone()),
@@ -98,6 +100,7 @@ impl Serving {
             fresh: Fresh::default(),
             garbage: Garbage::default(),
             storage_share: settings.storage_share,
+            forms: Forms::default(),
             pace: Pace::new(settings.serve_bytes_per_sec),
             busy: Busy::default(),
             queue: AtomicU32::new(0),
@@ -170,7 +173,7 @@ impl Serving {
     /// Tells whether reads of a route come here, by the view and the routing table of now.
     pub(crate) fn routed_here(&self) -> impl Fn(RouteKey) -> bool + use<> {
         let (id, routes) = (self.id, self.routes.load_full());
-        let workers: Vec<_> = self.view.load().workers.iter().map(|worker| worker.id).collect();
+        let workers: Vec<_> = self.view.load().placeable().map(|worker| worker.id).collect();
         move |route| match routes.holders(route) {
             Some(holders) => holders.iter().any(|(worker, _)| *worker == id),
             None => holder(route, &workers).is_none_or(|holder| holder == id),
@@ -185,12 +188,14 @@ impl Serving {
         WorkerReport {
             dram: (dram.capacity_bytes, dram.used_bytes, (dram.pinned_bytes + dram.kept_bytes).min(dram.used_bytes)),
             disk: (disk.capacity_bytes, disk.used_bytes, disk.kept_bytes),
+            form_bytes: dram.by_owner.iter().find(|(owner, _)| *owner == Owner::Form).map_or(0, |(_, bytes)| *bytes),
             segments: usage.segments,
             reads,
             bytes_served,
             bytes_hit,
             storage: self.mounts.counters(),
             warnings: usage.warnings,
+            drain: self.nodes.drain_report(),
         }
     }
 
@@ -205,6 +210,7 @@ impl Serving {
     pub(crate) fn stop(&self) {
         self.discoveries.stop();
         self.replicas.stop();
+        self.forms.stop();
         self.fills.stop();
         self.leftovers.lock().abort_all();
     }
@@ -213,6 +219,7 @@ impl Serving {
     pub(crate) async fn stopped(&self, patience: Duration) {
         self.discoveries.stop();
         self.replicas.stop();
+        self.forms.stop();
         let mut leftovers = std::mem::take(&mut *self.leftovers.lock());
         let tidy = async { while leftovers.join_next().await.is_some() {} };
         if tokio::time::timeout(patience, tidy).await.is_err() {

@@ -3,9 +3,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use bytes::Bytes;
-use forebay_protocol::{DataNotice, DataReply, DataRequest, Held, Hint, ListPage, NodeCall, decode, encode};
-use forebay_transport::{Peer, Response, Service, Session};
-use forebay_types::{Error, PAGES_PER_SEGMENT, PageRun, Result};
+use forebay_protocol::{AtHand, DataNotice, DataReply, DataRequest, Handed, Held, Hint, ListPage, NodeCall, decode, encode};
+use forebay_transport::{Peer, Place, Response, Service, Session};
+use forebay_types::{Cell, Error, PAGES_PER_SEGMENT, PageRun, Result};
 
 use crate::in_place::SessionPins;
 use crate::nodes;
@@ -39,7 +39,8 @@ impl Service for WorkerService {
 impl Session for WorkerSession {
     async fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
         if let Some(call) = NodeCall::decode(&meta) {
-            return nodes::answer(&self.serving, call, payload).await;
+            let pins = self.attached.load(Relaxed).then_some(&self.pins);
+            return nodes::answer(&self.serving, pins, call, payload).await;
         }
         let request = match decode(&meta) {
             Ok(request) => request,
@@ -51,6 +52,10 @@ impl Session for WorkerSession {
         }
     }
 
+    fn place(self: &Arc<Self>, meta: &Bytes, payload_bytes: u32) -> Option<Box<dyn Place>> {
+        nodes::place(&self.serving, &NodeCall::decode(meta)?.ok()?, payload_bytes)
+    }
+
     fn notice(self: &Arc<Self>, meta: Bytes) {
         match decode(&meta) {
             Ok(DataNotice::Unpin { pins, counts }) => {
@@ -59,6 +64,10 @@ impl Session for WorkerSession {
             }
             Err(error) => tracing::warn!(peer = self.peer.address, %error, "unreadable notice"),
         }
+    }
+
+    fn at_hand(&self, wanted: &AtHand) -> Option<Handed> {
+        self.serving.at_hand(wanted)
     }
 
     fn closed(&self) {
@@ -97,6 +106,7 @@ impl WorkerSession {
                 with_answer(read, |in_place| DataReply::ReadObject { info, attributes, start, len, in_place, hint, hit })
             }
             DataRequest::Attach => return self.attach(),
+            DataRequest::Ring => return self.ring(),
             DataRequest::Open { mount, key } => reply(DataReply::Info(serving.open(mount, &key).await?)),
             DataRequest::List { mount, prefix, folders, after, limit } => {
                 let listing = serving.list(mount, &prefix, folders, after.as_ref(), limit).await?;
@@ -138,6 +148,8 @@ impl WorkerSession {
                 reply(DataReply::Done)
             }
             DataRequest::Free { segments } => {
+                let cells = segments.iter().flat_map(|segment| serving.forms.take_cells(*segment));
+                let segments: Vec<_> = cells.chain(segments.iter().copied()).collect();
                 reply(DataReply::Freed { bytes: segments.iter().map(|segment| serving.store.free(*segment)).sum() })
             }
             DataRequest::Keep { segments, keep } => {
@@ -161,11 +173,30 @@ impl WorkerSession {
                 let end = end.ok_or_else(|| Error::invalid(format!("{pages} pages from {start} on are none of a segment")))?;
                 let (runs, payload) = serving.copy(segment, PageRun::new(start, end)).await;
                 serving.pace.send(payload.iter().map(|bytes| bytes.len() as u64).sum()).await;
-                Response { meta: encode(&DataReply::Copied { runs }), payload, descriptor: None }
+                Response { meta: encode(&DataReply::Copied { runs }), payload, ..Response::default() }
             }
             DataRequest::Queue => {
                 let (queue, routes) = (serving.queue.load(Relaxed), serving.routes.load().version());
                 reply(DataReply::Queue(Hint { queue, routes }))
+            }
+            DataRequest::Present { runs } => {
+                // A run that is none of a segment's is not held.
+                let is_run =
+                    |run: &PageRun| run.len > 0 && run.start.checked_add(run.len).is_some_and(|end| end <= PAGES_PER_SEGMENT);
+                let held =
+                    runs.iter().map(|(segment, run)| is_run(run) && serving.store.state(*segment, *run).missing.is_empty());
+                reply(DataReply::Present(held.collect()))
+            }
+            DataRequest::ReadCell { operation, version, row_group, column, in_place } => {
+                let queued = Queued::new(serving);
+                let cell = Cell { row_group, column };
+                match serving.read_cell(self.reader(operation, in_place), &version, cell).await? {
+                    Some(read) => {
+                        let hint = queued.sent(&read).await;
+                        with_answer(read, |in_place| DataReply::Read { in_place, hint })
+                    }
+                    None => reply(DataReply::NoCell { hint: queued.sent(&Answer::default()).await }),
+                }
             }
             DataRequest::Report => reply(DataReply::Report(Box::new(serving.report()))),
         })
@@ -175,19 +206,30 @@ impl WorkerSession {
         Reader { session: self, operation, in_place: in_place && self.attached.load(Relaxed) }
     }
 
-    fn attach(&self) -> Result<Response> {
+    /// Memory is shared with processes of the same user on the same host only.
+    fn check_beside(&self) -> Result<()> {
         if !(self.peer.unix && self.peer.same_user) {
             return Err(Error::denied(
                 "reading in place is for processes of the same user on the same host: read without it here".to_string(),
             ));
         }
-        if !self.serving.in_place.is_on() {
-            return Err(Error::denied("this worker runs without reading in place: read without it here".to_string()));
+        match self.serving.in_place.is_on() {
+            true => Ok(()),
+            false => Err(Error::denied("this worker runs without reading in place: read without it here".to_string())),
         }
+    }
+
+    fn ring(&self) -> Result<Response> {
+        self.check_beside()?;
+        Ok(Response { meta: encode(&DataReply::Done), opens_ring: true, ..Response::default() })
+    }
+
+    fn attach(&self) -> Result<Response> {
+        self.check_beside()?;
         let arena = self.serving.store.arena()?;
         self.attached.store(true, Relaxed);
         let meta = encode(&DataReply::Attached { arena_bytes: arena.bytes });
-        Ok(Response { meta, payload: Vec::new(), descriptor: Some(arena.fd) })
+        Ok(Response { meta, descriptor: Some(arena.fd), ..Response::default() })
     }
 }
 
@@ -226,5 +268,5 @@ fn failed(error: &Error) -> Response {
 }
 
 fn with_answer(answer: Answer, reply: impl FnOnce(Option<(u64, forebay_protocol::Span)>) -> DataReply) -> Response {
-    Response { meta: encode(&reply(answer.in_place)), payload: answer.payload, descriptor: None }
+    Response { meta: encode(&reply(answer.in_place)), payload: answer.payload, ..Response::default() }
 }

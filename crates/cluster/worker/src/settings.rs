@@ -20,6 +20,8 @@ pub struct WorkerSettings {
     pub security: Security,
     /// `host:port` by which others reach the data plane; what it listens on when not set.
     pub advertise: Option<String>,
+    /// Where it is, as administrators name places, so that temporary nodes may ask for it; the host's name when not set.
+    pub location: Option<String>,
     /// Bytes a second that it sends to readers and other workers at most; none for as much as it can. Reads in place
     /// don't count.
     pub serve_bytes_per_sec: Option<u64>,
@@ -39,6 +41,7 @@ impl WorkerSettings {
             store,
             security: Security::default(),
             advertise: None,
+            location: None,
             serve_bytes_per_sec: None,
             temporary_share: 0.5,
             storage_share: 0.8,
@@ -55,6 +58,8 @@ pub struct Tuning {
     pub limits: ServerLimits,
     /// Time between two heartbeats.
     pub beat: Duration,
+    /// How long a block of temporary data that was moved to another worker is still there for readers under way.
+    pub reclaim_after: Duration,
     /// How long the first registration may take before the start fails.
     pub register_within: Duration,
 }
@@ -65,6 +70,7 @@ impl Default for Tuning {
             storage: StorageSettings::default(),
             limits: ServerLimits::default(),
             beat: Duration::from_secs(1),
+            reclaim_after: Duration::from_secs(10),
             register_within: Duration::from_secs(30),
         }
     }

@@ -8,6 +8,7 @@ use forebay_types::{Error, Result, ResultExt, WorkerId};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
+use crate::forms::Forms;
 use crate::identity::{host_id, host_name, worker_id};
 use crate::membership::{Membership, ask};
 use crate::news::follow_news;
@@ -25,7 +26,7 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
 /// A worker that runs. Stops at once when dropped, and in good order by [`Self::shutdown`].
 pub struct Worker {
-    serving: Arc<Serving>,
+    pub(crate) serving: Arc<Serving>,
     address: Address,
     coordinator: Address,
     security: Security,
@@ -36,6 +37,7 @@ struct Running {
     servers: Vec<Server>,
     beats: JoinHandle<()>,
     sweep: JoinHandle<()>,
+    drain: JoinHandle<()>,
     news: JoinHandle<()>,
 }
 
@@ -43,6 +45,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.beats.abort();
         self.sweep.abort();
+        self.drain.abort();
         self.news.abort();
     }
 }
@@ -80,6 +83,8 @@ impl Worker {
             dram_bytes: settings.store.dram_bytes,
             disk_bytes: settings.store.disk_bytes,
             turn: 0,
+            location: settings.location.clone().unwrap_or_else(host_name),
+            draining: false,
         };
         let (coordinator, security) = (settings.coordinator.clone(), settings.security.clone());
         let mut membership = Membership::new(Arc::clone(&serving), info, coordinator.clone(), security.clone());
@@ -91,9 +96,11 @@ impl Worker {
         let servers = listeners.into_iter().map(serve).collect::<Result<_>>()?;
         let beats = tokio::spawn(membership.keep(tuning.clone()));
         let sweep = tokio::spawn(nodes::sweep(Arc::clone(&serving)));
+        let drain = tokio::spawn(nodes::drain(Arc::clone(&serving), coordinator.clone(), security.clone()));
         let news = tokio::spawn(follow_news(Arc::clone(&serving), coordinator.clone(), security.clone()));
+        Forms::start(&serving);
         tracing::info!(worker = %id, %address, "worker serves");
-        let running = Mutex::new(Some(Running { servers, beats, sweep, news }));
+        let running = Mutex::new(Some(Running { servers, beats, sweep, drain, news }));
         Ok(Self { serving, address, coordinator, security, running })
     }
 
@@ -119,6 +126,7 @@ impl Worker {
         running.news.abort();
         running.beats.abort();
         running.sweep.abort();
+        running.drain.abort();
         // Ended by the line above, which is no error.
         let _ = (&mut running.beats).await;
         let servers = std::mem::take(&mut running.servers);

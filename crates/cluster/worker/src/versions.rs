@@ -112,6 +112,21 @@ impl Versions {
         entry.attributes.clone().filter(|_| entry.is_of(version))
     }
 
+    /// The version that stands under `rule`, if what is known of it beside goes as far as this.
+    pub(crate) fn at_hand(
+        &self,
+        mount: MountId,
+        key: &Key,
+        rule: Validate,
+        complete: bool,
+    ) -> Option<(ObjectInfo, Arc<Attributes>)> {
+        let mut known = self.known.lock();
+        let entry = known.entries.get(&(mount, key.clone()))?;
+        let attributes = entry.attributes.as_ref().filter(|attributes| attributes.complete || !complete)?;
+        let info = entry.info.as_ref().filter(|_| rule.accepts(entry.asked.elapsed()))?;
+        Some((info.clone(), Arc::clone(attributes)))
+    }
+
     /// Whether what is known of an object's last version goes as far as this.
     pub(crate) fn has_attributes(&self, mount: MountId, key: &Key, complete: bool) -> bool {
         let known = self.known.lock();

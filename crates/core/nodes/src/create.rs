@@ -26,7 +26,7 @@ impl Namespace {
     /// where a key-value is: who comes last wins.
     pub fn check_create(&self, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<StorageClass> {
         check_name(name)?;
-        let table = self.table(dir)?;
+        let table = self.open_table(dir)?;
         table.check_holds(options.kind)?;
         match table.find(name) {
             Some(old) if options.kind == NodeType::KeyValue && old.kind() == NodeType::KeyValue && !old.flags().is_moving() => {}
@@ -74,7 +74,7 @@ impl Namespace {
 
     /// Whether a value may be put under this name, and the storage class of its blocks.
     pub fn check_put(&self, dir: DirId, name: &str) -> NodeResult<StorageClass> {
-        let table = self.table(dir)?;
+        let table = self.open_table(dir)?;
         match table.find(name) {
             Some(old) => {
                 check_value(name, old)?;
@@ -92,8 +92,7 @@ impl Namespace {
     /// Puts a value: makes the key-value, or replaces its value as a whole. Returns its bytes.
     pub fn put(&mut self, dir: DirId, name: &str, value: Value) -> NodeResult<u64> {
         let len = value.len();
-        let table = self.tables.get(&dir);
-        let old = table.and_then(|table| table.find(name));
+        let old = self.open_table(dir)?.find(name);
         let (flags, before) = match old {
             Some(old) => {
                 check_value(name, old)?;

@@ -25,7 +25,7 @@ impl Namespace {
     /// Deletes a node. A container with nodes only when `recursive`, else `NotEmpty`. Of containers in it whose nodes are
     /// elsewhere the identities are returned.
     pub fn delete(&mut self, dir: DirId, name: &str, recursive: bool) -> NodeResult<Removed> {
-        let node = self.table(dir)?.find(name).ok_or_else(|| NodeError::not_found(name))?;
+        let node = self.open_table(dir)?.find(name).ok_or_else(|| NodeError::not_found(name))?;
         check_still(name, node)?;
         let mut removed = Removed::default();
         if let Node::Container(_, link) = node {
@@ -51,7 +51,7 @@ impl Namespace {
         let mut inside = vec![id];
         let mut next = 0;
         while let Some(&dir) = inside.get(next) {
-            let table = self.table(dir)?;
+            let table = self.open_table(dir)?;
             if !recursive && (!table.nodes.is_empty() || self.arriving.keys().any(|(place, _)| *place == dir)) {
                 return Err(NodeError::new(
                     NodeErrorKind::NotEmpty,
@@ -71,6 +71,7 @@ impl Namespace {
         let mut removed = Removed::default();
         for dir in inside {
             let Some(table) = self.tables.remove(&dir) else { continue };
+            self.coming.remove(&dir);
             for (name, node) in table.nodes {
                 self.forget(dir, &name, &node);
                 match node {

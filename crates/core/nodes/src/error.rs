@@ -24,6 +24,9 @@ pub enum NodeErrorKind {
     DataLost,
     /// The same call may succeed later.
     Retry,
+    /// What it is about is just moving to another worker, and nothing was changed: try again in a moment. The client does so by
+    /// itself; who still sees it takes it for `Retry`.
+    Moving,
 }
 
 impl NodeErrorKind {
@@ -38,7 +41,7 @@ impl NodeErrorKind {
             Self::Invalid => "Invalid",
             Self::NoSpace => "NoSpace",
             Self::DataLost => "DataLost",
-            Self::Retry => "Retry",
+            Self::Retry | Self::Moving => "Retry",
         }
     }
 }
@@ -59,6 +62,10 @@ impl NodeError {
     /// An error of `kind`.
     pub fn new(kind: NodeErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
+    }
+
+    pub(crate) fn moving() -> Self {
+        Self::new(NodeErrorKind::Moving, "the container is moving to another worker: try again")
     }
 
     pub(crate) fn not_found(name: &str) -> Self {
@@ -88,7 +95,7 @@ impl From<NodeError> for Error {
             NodeErrorKind::NotFound => ErrorKind::NotFound,
             NodeErrorKind::Exists | NodeErrorKind::NotEmpty => ErrorKind::Conflict,
             NodeErrorKind::NotContainer | NodeErrorKind::WrongType | NodeErrorKind::Invalid => ErrorKind::Invalid,
-            NodeErrorKind::NoSpace | NodeErrorKind::Retry => ErrorKind::Retry,
+            NodeErrorKind::NoSpace | NodeErrorKind::Retry | NodeErrorKind::Moving => ErrorKind::Retry,
             NodeErrorKind::DataLost => ErrorKind::DataLost,
         };
         Error::new(kind, error.message)

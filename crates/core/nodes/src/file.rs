@@ -75,6 +75,19 @@ impl File {
         self.blocks.iter().map(|(_, block)| *block)
     }
 
+    pub fn writer(&self) -> Option<(u64, Duration)> {
+        self.writer
+    }
+
+    pub fn set_writer(&mut self, writer: Option<(u64, Duration)>) {
+        self.writer = writer;
+    }
+
+    /// Puts other blocks in the places of some.
+    pub fn replace(&mut self, mut other: impl FnMut(BlockRef) -> BlockRef) {
+        self.blocks.iter_mut().for_each(|(_, block)| *block = other(*block));
+    }
+
     fn tail_at(&self) -> u64 {
         self.blocks.last().map_or(0, |(end, _)| *end)
     }

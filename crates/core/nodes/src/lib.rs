@@ -18,8 +18,11 @@
 
 mod create;
 mod delete;
+mod drain;
 mod error;
+mod evacuate;
 mod file;
+mod handover;
 mod id;
 mod kind;
 mod lease;
@@ -29,13 +32,16 @@ mod node;
 mod path;
 mod rename;
 mod table;
+mod takeover;
 mod value;
 mod walk;
 
 pub use create::CreateOptions;
 pub use delete::Removed;
+pub use drain::{Haven, Moves, plan_blocks, plan_containers};
 pub use error::{NodeError, NodeErrorKind, NodeResult};
 pub use file::{Appended, FileView, TAIL_BYTES_MAX};
+pub use handover::{Carton, Packed};
 pub use id::{BlockRef, DirId, ROOT};
 pub use kind::{NodeType, StorageClass};
 pub use list::Entry;

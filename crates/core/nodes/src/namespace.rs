@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use crate::node::Node;
 use crate::rename::Arriving;
-use crate::table::Table;
+use crate::table::{Table, TableState};
+use crate::takeover::Coming;
 use crate::{BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, NodeType, ROOT, Stat, StorageClass};
 
 /// Memory of a node beside its name and value: its slots in the tree (half of which may be empty) and what the allocator rounds up.
@@ -20,6 +21,12 @@ pub struct Namespace {
     pub(crate) leases: BTreeMap<(DirId, Box<str>), Duration>,
     /// Nodes that come from other workers, until it is certain that these have given them up.
     pub(crate) arriving: HashMap<(DirId, Box<str>), Arriving>,
+    /// Containers that come from other workers, until these have given them up.
+    pub(crate) coming: HashMap<DirId, Coming>,
+    /// Where containers are that were here.
+    pub(crate) moved: HashMap<DirId, DirId>,
+    /// The names of containers, wherever their nodes are.
+    pub(crate) links: HashMap<DirId, (DirId, Box<str>)>,
     /// The next number of a container, file or block.
     next: u64,
     /// Memory of nodes, names and values, about.
@@ -43,6 +50,9 @@ impl Namespace {
             tables: HashMap::new(),
             leases: BTreeMap::new(),
             arriving: HashMap::new(),
+            coming: HashMap::new(),
+            moved: HashMap::new(),
+            links: HashMap::new(),
             next: first.max(1),
             bytes: 0,
             bytes_max,
@@ -51,8 +61,17 @@ impl Namespace {
         }
     }
 
-    /// This worker has the root from now on; nothing happens when it has it already.
+    /// This worker has the root from now on; nothing happens when it has it already. One that has come from another worker as
+    /// a whole is taken over.
     pub fn make_root(&mut self) {
+        match self.coming.get(&ROOT).map(|coming| coming.is_whole) {
+            Some(true) => {
+                self.coming.remove(&ROOT);
+                self.set_state(ROOT, TableState::Open);
+            }
+            Some(false) => self.drop_takeover(ROOT),
+            None => {}
+        }
         self.tables.entry(ROOT).or_insert_with(|| Table::new(NodeType::Directory, StorageClass::Dram, ROOT));
     }
 
@@ -64,6 +83,11 @@ impl Namespace {
     /// Nodes that are here.
     pub fn nodes(&self) -> u64 {
         self.nodes
+    }
+
+    /// Room for more of them, in bytes.
+    pub fn room(&self) -> u64 {
+        self.bytes_max.saturating_sub(self.bytes)
     }
 
     /// Memory that nodes, names and small values take, about.
@@ -101,15 +125,41 @@ impl Namespace {
     /// The containers here whose names are with workers that are not `live`.
     pub fn orphans(&self, live: impl Fn(u64) -> bool) -> Vec<DirId> {
         let orphans = self.tables.iter().filter(|(id, table)| **id != ROOT && !live(table.parent.worker));
+        let orphans = orphans.filter(|(id, _)| !self.coming.contains_key(*id));
         orphans.map(|(id, _)| *id).collect()
     }
 
+    /// A container, to be read.
     pub(crate) fn table(&self, dir: DirId) -> NodeResult<&Table> {
-        self.tables.get(&dir).ok_or_else(gone)
+        let table = self.tables.get(&dir).ok_or_else(|| self.gone(dir))?;
+        if table.state == TableState::Sealed { Err(NodeError::moving()) } else { Ok(table) }
     }
 
+    /// A container whose nodes can be changed now, to be looked at.
+    pub(crate) fn open_table(&self, dir: DirId) -> NodeResult<&Table> {
+        let table = self.tables.get(&dir).ok_or_else(|| self.gone(dir))?;
+        table.check_open()?;
+        Ok(table)
+    }
+
+    /// A container, to be changed.
     pub(crate) fn table_mut(&mut self, dir: DirId) -> NodeResult<&mut Table> {
-        self.tables.get_mut(&dir).ok_or_else(gone)
+        self.open_table(dir)?;
+        Ok(self.tables.get_mut(&dir).expect("it is there"))
+    }
+
+    /// Why a container is not here.
+    fn gone(&self, dir: DirId) -> NodeError {
+        if dir == ROOT || self.moved.contains_key(&dir) {
+            return NodeError::moving();
+        }
+        NodeError::new(NodeErrorKind::NotFound, "the container was deleted")
+    }
+
+    pub(crate) fn set_state(&mut self, dir: DirId, state: TableState) {
+        if let Some(table) = self.tables.get_mut(&dir) {
+            table.state = state;
+        }
     }
 
     pub(crate) fn node_mut(&mut self, dir: DirId, name: &str) -> NodeResult<&mut Node> {
@@ -137,8 +187,16 @@ impl Namespace {
 
     /// Puts a node in its place; frees what was there.
     pub(crate) fn insert(&mut self, dir: DirId, name: &str, node: Node) -> NodeResult<()> {
+        self.table_mut(dir)?;
+        self.place(dir, name, node);
+        Ok(())
+    }
+
+    /// The same, whatever state the container is in, as long as it is there.
+    pub(crate) fn place(&mut self, dir: DirId, name: &str, node: Node) {
         let size = Self::size(name, &node);
-        let table = self.table_mut(dir)?;
+        let Some(table) = self.tables.get_mut(&dir) else { return };
+        let link = if let Node::Container(_, link) = &node { Some(link.1) } else { None };
         let old = match table.nodes.get_mut(name) {
             Some(place) => Some(std::mem::replace(place, node)),
             None => {
@@ -152,7 +210,9 @@ impl Namespace {
             self.forget(dir, name, &old);
             self.freed.extend(old.into_blocks());
         }
-        Ok(())
+        if let Some(id) = link {
+            self.links.insert(id, (dir, name.into()));
+        }
     }
 
     /// Takes a node out; its blocks stay its own.
@@ -177,9 +237,10 @@ impl Namespace {
         if node.flags().is_leased() {
             self.leases.remove(&(dir, name.into()));
         }
+        if let Node::Container(_, link) = node
+            && self.links.get(&link.1).is_some_and(|(of, at)| *of == dir && **at == *name)
+        {
+            self.links.remove(&link.1);
+        }
     }
-}
-
-fn gone() -> NodeError {
-    NodeError::new(NodeErrorKind::NotFound, "the container was deleted")
 }

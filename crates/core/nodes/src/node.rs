@@ -124,6 +124,14 @@ impl Node {
         }
     }
 
+    /// What a container is.
+    pub fn container(&self) -> Option<DirId> {
+        match self {
+            Self::Container(_, link) => Some(link.1),
+            _ => None,
+        }
+    }
+
     /// Its blocks, in order.
     pub fn blocks(&self) -> Vec<BlockRef> {
         match self {

@@ -38,6 +38,31 @@ pub(crate) struct Arriving {
 }
 
 impl Moving {
+    pub(crate) fn of(node: &Node) -> Self {
+        let body = match node {
+            Node::Small(_, bytes) => Body::Small(bytes.clone()),
+            Node::Large(_, blocks) => Body::Large(blocks.clone()),
+            Node::File(_, file) => Body::File(file.clone()),
+            Node::Container(_, link) => Body::Container(link.0, link.1),
+        };
+        Self { flags: node.flags(), body }
+    }
+
+    /// The node, without its lease and writer.
+    pub(crate) fn into_node(self) -> Node {
+        let mut flags = self.flags;
+        flags.set_leased(false);
+        match self.body {
+            Body::Small(bytes) => Node::Small(flags, bytes),
+            Body::Large(blocks) => Node::Large(flags, blocks),
+            Body::File(mut file) => {
+                file.set_writer(None);
+                Node::File(flags, file)
+            }
+            Body::Container(kind, id) => Node::Container(flags, Box::new((kind, id))),
+        }
+    }
+
     /// The node's type.
     pub fn kind(&self) -> NodeType {
         match &self.body {
@@ -91,15 +116,9 @@ impl Namespace {
     /// Source, first step: the node as it is; nobody changes it until [`Self::commit_move`] or [`Self::abort_move`].
     pub fn begin_move(&mut self, dir: DirId, name: &str) -> NodeResult<Moving> {
         let node = self.movable(dir, name)?;
-        let flags = node.flags();
-        let body = match node {
-            Node::Small(_, bytes) => Body::Small(bytes.clone()),
-            Node::Large(_, blocks) => Body::Large(blocks.clone()),
-            Node::File(_, file) => Body::File(file.clone()),
-            Node::Container(_, link) => Body::Container(link.0, link.1),
-        };
+        let moving = Moving::of(node);
         self.node_mut(dir, name)?.flags_mut().set_moving(true);
-        Ok(Moving { flags, body })
+        Ok(moving)
     }
 
     /// Source, last step: the node is gone from here; its blocks and nodes are the target's.
@@ -117,15 +136,8 @@ impl Namespace {
     /// Target, first step: the place is taken, unseen, until [`Self::settle`].
     pub fn arrive(&mut self, rename: u128, source: u64, dir: DirId, name: &str, moving: Moving) -> NodeResult<()> {
         self.check_arrival(moving.kind(), dir, name)?;
-        let mut flags = moving.flags;
-        // A lease stays behind: the target's clock is another one.
-        flags.set_leased(false);
-        let node = match moving.body {
-            Body::Small(bytes) => Node::Small(flags, bytes),
-            Body::Large(blocks) => Node::Large(flags, blocks),
-            Body::File(file) => Node::File(flags, file),
-            Body::Container(kind, id) => Node::Container(flags, Box::new((kind, id))),
-        };
+        // Lease and writer stay behind: the target's clock is another one.
+        let node = moving.into_node();
         self.check_room(Self::size(name, &node))?;
         self.arriving.insert((dir, name.into()), Arriving { rename, source, node });
         Ok(())
@@ -161,14 +173,14 @@ impl Namespace {
     }
 
     fn movable(&self, dir: DirId, name: &str) -> NodeResult<&Node> {
-        let node = self.table(dir)?.find(name).ok_or_else(|| NodeError::not_found(name))?;
+        let node = self.open_table(dir)?.find(name).ok_or_else(|| NodeError::not_found(name))?;
         check_still(name, node)?;
         Ok(node)
     }
 
     fn check_arrival(&self, kind: NodeType, dir: DirId, name: &str) -> NodeResult<()> {
         check_name(name)?;
-        let table = self.table(dir)?;
+        let table = self.open_table(dir)?;
         table.check_holds(kind)?;
         self.check_free(dir, name)?;
         match table.find(name) {
@@ -195,7 +207,7 @@ impl Namespace {
         true
     }
 
-    /// A container's name is in `parent` now.
+    /// A container's name is in `parent` now. To be told to where it moved when it is not here any more ([`Self::moved_to`]).
     pub fn set_parent(&mut self, id: DirId, parent: DirId) {
         if let Some(table) = self.tables.get_mut(&id) {
             table.parent = parent;

@@ -3,6 +3,16 @@ use std::collections::BTreeMap;
 use crate::node::Node;
 use crate::{DirId, NodeError, NodeErrorKind, NodeResult, NodeType, StorageClass};
 
+/// Who may do what with a container's nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TableState {
+    Open,
+    /// Being copied to another worker: read only.
+    Frozen,
+    /// Between two workers: nobody does anything.
+    Sealed,
+}
+
 /// The nodes of one container, by name, in byte order.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
@@ -10,12 +20,18 @@ pub(crate) struct Table {
     pub class: StorageClass,
     /// The container that it is in.
     pub parent: DirId,
+    pub state: TableState,
     pub nodes: BTreeMap<Box<str>, Node>,
 }
 
 impl Table {
     pub fn new(kind: NodeType, class: StorageClass, parent: DirId) -> Self {
-        Self { kind, class, parent, nodes: BTreeMap::new() }
+        Self { kind, class, parent, state: TableState::Open, nodes: BTreeMap::new() }
+    }
+
+    /// `Moving` while its nodes can't be changed.
+    pub fn check_open(&self) -> NodeResult<()> {
+        if self.state == TableState::Open { Ok(()) } else { Err(NodeError::moving()) }
     }
 
     /// `WrongType` when this container doesn't hold nodes of that type.

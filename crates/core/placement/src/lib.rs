@@ -23,6 +23,7 @@ mod crowded;
 mod dice;
 mod fit;
 mod forest;
+mod form;
 mod garbage;
 mod matching;
 mod neighbours;
@@ -40,6 +41,7 @@ mod snapshot;
 mod sticky;
 
 pub use changes::{Changes, InFlight, Load, changes};
+pub use form::{FormCandidate, FormCosts, FormRoom, form_pays};
 pub use garbage::{Garbage, Replica, Storage, collect, garbage};
 pub use packing::Piece;
 pub use pick::{Candidate, Pick, pick, two_choices};

@@ -87,6 +87,27 @@ pub enum ControlRequest {
     /// A worker waits for a reason to send its next heartbeat before its time: [`ControlReply::Done`] as soon as a window has
     /// closed, it has new orders or the view has changed; [`ControlReply::Unchanged`] when nothing did for 3 s.
     News(WorkerId),
+    /// Where the scheduler of distributed SQL is: [`ControlReply::Scheduler`].
+    Scheduler {
+        /// `host:port` of the asker, when it is the scheduler: known for one lease from now on, so it says so every second.
+        serves: Option<String>,
+    },
+    /// A worker gives up all temporary data and is given no more, or takes part again: [`ControlReply::Done`]. `NotFound` when
+    /// it is not live.
+    Drain {
+        /// The worker.
+        worker: WorkerId,
+        /// From now on; else not any more.
+        draining: bool,
+    },
+    /// The root of the temporary namespace, which another worker has a copy of, is that one's: [`ControlReply::View`].
+    /// `Conflict` when the first has it no more, or the other one is not live.
+    PassRoot {
+        /// Who has it.
+        from: WorkerId,
+        /// Who gets it.
+        to: WorkerId,
+    },
 }
 
 /// A worker as it introduces itself.
@@ -107,6 +128,10 @@ pub struct WorkerInfo {
     /// Its turn among those that joined; the coordinator gives one to a worker that says 0. The first of the live workers has
     /// the root of the temporary namespace.
     pub turn: u64,
+    /// Where it is, as administrators name places: a host or a rack. Temporary nodes may ask for one.
+    pub location: String,
+    /// It gives up its temporary data, and is to be given nothing new.
+    pub draining: bool,
 }
 
 /// Where a worker stands with the coordinator.
@@ -144,6 +169,8 @@ pub struct WorkerReport {
     pub dram: (u64, u64, u64),
     /// Disk tier: capacity, used, kept, in bytes.
     pub disk: (u64, u64, u64),
+    /// Of the DRAM tier, bytes of columns in the table form.
+    pub form_bytes: u64,
     /// Segments held.
     pub segments: u64,
     /// Reads answered since start.
@@ -156,6 +183,21 @@ pub struct WorkerReport {
     pub storage: Vec<(MountId, StorageCounters)>,
     /// What is wrong, in words, as in "disk tier off: input/output error"; empty when all is well.
     pub warnings: Vec<String>,
+    /// How far it is with giving up its temporary data, when it does.
+    pub drain: Option<DrainReport>,
+}
+
+/// What a draining worker still has of temporary data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrainReport {
+    /// Containers.
+    pub containers: u64,
+    /// Bytes of their names and small values, and of blocks.
+    pub bytes: u64,
+    /// Of these, bytes that no other worker has room for now.
+    pub stuck_bytes: u64,
+    /// Nothing is left: stopping it loses nothing.
+    pub done: bool,
 }
 
 /// A worker's share of a mount's bound.
@@ -193,6 +235,19 @@ pub struct ClusterView {
     pub workers: Vec<WorkerInfo>,
     /// How often clients ask for view and routing table; none: as they are set.
     pub poll: Option<Duration>,
+}
+
+impl ClusterView {
+    /// The workers that may be given something new: those that don't drain, or all when all do.
+    pub fn placeable(&self) -> impl Iterator<Item = &WorkerInfo> {
+        let all_drain = self.workers.iter().all(|worker| worker.draining);
+        self.workers.iter().filter(move |worker| all_drain || !worker.draining)
+    }
+
+    /// The worker that has the root of the temporary namespace.
+    pub fn root(&self) -> Option<&WorkerInfo> {
+        self.workers.iter().min_by_key(|worker| (worker.turn, worker.id))
+    }
 }
 
 /// A pin of the administrator: everything below a path is kept in the tiers.
@@ -284,6 +339,8 @@ pub enum ControlReply {
     Routes(RoutesDelta),
     /// To `Placement`.
     Placement(Box<PlacementStatus>),
+    /// To `Scheduler`: the `host:port` of the one that spoke last; none when there is none.
+    Scheduler(Option<String>),
 }
 
 impl ControlReply {

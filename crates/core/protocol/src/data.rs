@@ -1,5 +1,7 @@
-use forebay_types::{Attributes, ErrorKind, Key, MountId, ObjectInfo, ObjectVersion, OperationId, SegmentId};
+use forebay_types::{Attributes, ErrorKind, Key, MountId, ObjectInfo, ObjectVersion, OperationId, PageRun, SegmentId};
 use serde::{Deserialize, Serialize};
+
+use crate::RangeSpec;
 
 /// What is asked of a worker. Every reply is a [`DataReply`] of the variant named here, or [`DataReply::Failed`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -184,6 +186,27 @@ pub enum DataRequest {
     },
     /// How the worker stands, at once, for a reader who has a choice: [`DataReply::Queue`].
     Queue,
+    /// Which of these runs of pages are held whole, in either tier: [`DataReply::Present`], in the same order.
+    Present {
+        /// Segments and pages of them.
+        runs: Vec<(SegmentId, PageRun)>,
+    },
+    /// One column of one row group in the table form: [`DataReply::Read`] with all of it, or [`DataReply::NoCell`]. What is
+    /// asked for often enough is made; nothing waits for it, and nothing is fetched for it.
+    ReadCell {
+        /// Who reads.
+        operation: OperationId,
+        /// The version that the reader has opened.
+        version: ObjectVersion,
+        /// The row group's number in the file.
+        row_group: u32,
+        /// The column's number among the leaves of the file's schema.
+        column: u32,
+        /// As in `Read`.
+        in_place: bool,
+    },
+    /// Shared memory for small calls of a client on the same host: [`DataReply::Done`], with a descriptor when there is any.
+    Ring,
 }
 
 /// What is said to a worker without waiting for an answer.
@@ -209,28 +232,6 @@ pub struct InPlaceCount {
     pub reads: u32,
     /// Bytes.
     pub bytes: u64,
-}
-
-/// Which bytes of an object whose size may not be known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RangeSpec {
-    /// `len` bytes from `start`, fewer at the object's end. `Invalid` when the object ends before `start`.
-    Bounded {
-        /// First byte.
-        start: u64,
-        /// Bytes.
-        len: u64,
-    },
-    /// All from `start`.
-    From {
-        /// First byte.
-        start: u64,
-    },
-    /// The last `len` bytes, fewer when the object is smaller.
-    Suffix {
-        /// Bytes.
-        len: u64,
-    },
 }
 
 /// When a write may happen.
@@ -398,6 +399,13 @@ pub enum DataReply {
     },
     /// To `Queue`; reads under way, all of them.
     Queue(Hint),
+    /// To `Present`.
+    Present(Vec<bool>),
+    /// To `ReadCell`: the worker doesn't have it, read the raw bytes.
+    NoCell {
+        /// How the worker stands.
+        hint: Hint,
+    },
 }
 
 impl DataReply {

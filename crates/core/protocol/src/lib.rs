@@ -4,23 +4,25 @@
 //! coordinator), [`NodeCall`]/[`NodeReply`] (the temporary namespace), the frame header, and the encoding of messages
 //! (postcard). The bytes are specified in `docs/specs/protocol.md`. Never does: sockets, which are `platform/transport`'s.
 
+mod at_hand;
 mod codec;
 mod control;
 mod data;
 mod frame;
 mod nodes;
 mod placement;
+mod range;
 mod routes;
 
+pub use at_hand::{AtHand, Handed};
 pub use codec::{decode, encode};
 pub use control::{
-    BudgetLease, ClusterStatus, ClusterView, ControlReply, ControlRequest, Heartbeat, MountShare, MountStatus, Pin,
+    BudgetLease, ClusterStatus, ClusterView, ControlReply, ControlRequest, DrainReport, Heartbeat, MountShare, MountStatus, Pin,
     TableDefinition, WorkerInfo, WorkerReport, WorkerState,
 };
-pub use data::{
-    DataNotice, DataReply, DataRequest, Held, Hint, InPlaceCount, ListPage, PutCondition, RangeSpec, Span, StorageCounters,
-};
+pub use data::{DataNotice, DataReply, DataRequest, Held, Hint, InPlaceCount, ListPage, PutCondition, Span, StorageCounters};
 pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX, PROTOCOL_VERSION};
 pub use nodes::{NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NodeCall, NodeOp, NodeReply, Raw};
 pub use placement::{Order, OrderEnd, PlacementStatus, SegmentStatus, SegmentUse, WindowReport};
+pub use range::RangeSpec;
 pub use routes::{Route, RouteTable, RoutesDelta};

@@ -6,6 +6,8 @@ use forebay_types::{Error, Result};
 use serde::de::{Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::Span;
+
 /// First byte of a message of the temporary namespace; no [`crate::DataRequest`] begins with it.
 pub const NODE_MESSAGE: u8 = b'n';
 /// Values and pieces up to this many bytes lie in the message, longer ones are its payload.
@@ -203,6 +205,63 @@ pub enum NodeOp<'a> {
     },
     /// A container was renamed somewhere: what clients remember of paths is old: [`NodeReply::Done`].
     Moved,
+    /// Values of several key-values of one container: [`NodeReply::Values`].
+    GetMany {
+        /// Their names.
+        #[serde(borrow)]
+        names: Vec<&'a str>,
+    },
+    /// Puts several values into one container, each by itself: [`NodeReply::Refused`].
+    PutMany {
+        /// Names and values.
+        #[serde(borrow)]
+        values: Vec<(&'a str, Raw<'a>)>,
+    },
+    /// Room for what another worker gives up: [`NodeReply::Room`].
+    Room,
+    /// Makes place for a container that another worker is about to give up, unseen: [`NodeReply::Dir`] with what it will be.
+    TakeOver {
+        /// The worker that gives it up.
+        source: u64,
+        /// The container, as `forebay_nodes::Carton`.
+        #[serde(borrow)]
+        carton: Raw<'a>,
+    },
+    /// Takes nodes, the payload as a list of `forebay_nodes::Packed`, into the container `from` that is coming:
+    /// [`NodeReply::Done`].
+    TakeOverNodes,
+    /// All nodes of the container `from` have come: [`NodeReply::Done`].
+    TakeOverEnd,
+    /// The container that was `from` does not come: [`NodeReply::Done`].
+    TakeOverDrop,
+    /// The container `from` is here now, given up by its source: [`NodeReply::Outcome`], whether its
+    /// name was found, which leads here then.
+    TookOver {
+        /// What it was.
+        old: DirId,
+        /// The container that its name is in.
+        parent: DirId,
+    },
+    /// A container is another one now: its name, if it is here, leads there: [`NodeReply::Outcome`], whether it is here.
+    Relink {
+        /// What it was.
+        old: DirId,
+        /// What it is.
+        new: DirId,
+    },
+    /// Blocks of a worker that nodes here have: [`NodeReply::Blocks`].
+    BlocksOf {
+        /// The worker.
+        worker: u64,
+        /// At most so many; up to 10,000.
+        limit: u32,
+    },
+    /// Blocks have copies on other workers: nodes here have these instead. [`NodeReply::Blocks`] with the old ones of those that
+    /// have; the others were given up meanwhile, or their nodes are on their way. Nobody is to free the old ones but who asks.
+    BlocksMoved {
+        /// Old and new.
+        moved: Vec<(BlockRef, BlockRef)>,
+    },
 }
 
 /// What a worker answers.
@@ -241,6 +300,8 @@ pub enum NodeReply<'a> {
     },
     /// Blocks in order, from the first byte that was asked for on.
     Extents {
+        /// Which file it is, to `Extents` of one: another one under its name has another number. Else 0.
+        serial: u64,
         /// The whole length.
         len: u64,
         /// Bytes of the first block before that.
@@ -259,6 +320,27 @@ pub enum NodeReply<'a> {
     Dir(DirId),
     /// Whether it is committed.
     Outcome(bool),
+    /// Values in the order in which they were asked for. None is one that is to be asked for by itself, for its size.
+    #[serde(borrow)]
+    Values(Vec<Result<Option<Raw<'a>>, NodeError>>),
+    /// Those of several that failed, by their place.
+    Refused(Vec<(u32, NodeError)>),
+    /// Bytes of a value or block where they lie, for a client that has the worker's DRAM tier mapped: in place of `Bytes`.
+    InPlace {
+        /// Keeps them there until the client says that it is done ([`crate::DataNotice::Unpin`]).
+        pin: u64,
+        /// Where in the tier.
+        span: Span,
+    },
+    /// Bytes that there is room for.
+    Room {
+        /// Of names and small values.
+        names: u64,
+        /// Of blocks.
+        blocks: u64,
+        /// Blocks may be of the class `disk`.
+        has_disk: bool,
+    },
 }
 
 /// Bytes that are neither copied nor gone through one by one when a message is read or written.
@@ -301,6 +383,8 @@ impl NodeCall<'_> {
         let inside = match &self.op {
             NodeOp::Put { value } => value.0.len(),
             NodeOp::Append { bytes, .. } | NodeOp::Write { bytes, .. } => bytes.0.len(),
+            NodeOp::GetMany { names } => names.iter().map(|name| name.len() + 2).sum(),
+            NodeOp::PutMany { values } => values.iter().map(|(name, value)| name.len() + value.0.len() + 4).sum(),
             _ => 32,
         };
         let mut bytes = Vec::with_capacity(64 + self.path.len() + inside);
@@ -323,6 +407,9 @@ impl<'a> NodeReply<'a> {
         let inside = match self {
             Self::Bytes(bytes) => bytes.0.len(),
             Self::Listed { entries, .. } => entries.len() * 24,
+            Self::Values(values) => {
+                values.iter().flatten().flatten().map(|value| value.0.len() + 5).sum::<usize>() + values.len()
+            }
             _ => 32,
         };
         write(self, Vec::with_capacity(16 + inside))

@@ -5,8 +5,9 @@ const FLOOR_PART: u64 = 20;
 /// Splits a bound over all in `demands` (bytes a second that each would take were there no bound), in their order.
 ///
 /// Max-min fair: nobody gets more than it asks for while another with less is short. Everyone gets at least a
-/// twentieth of an equal share, asked for or not, and what nobody asks for is spread equally, so that demand that
-/// rises finds room before the next split. The shares add up to the bound exactly. O(n log n).
+/// twentieth of an equal share, asked for or not, so that it can start; what nobody asks for is spread equally over those
+/// who ask for more than that (over all, when nobody does), so that demand that rises finds room before the next split.
+/// The shares add up to the bound exactly. O(n log n).
 ///
 /// ```
 /// use forebay_scheduling::share_bound;
@@ -14,6 +15,7 @@ const FLOOR_PART: u64 = 20;
 /// let shares = share_bound(100, &[("a", 10), ("b", 80), ("c", 500)]);
 /// assert_eq!(shares, [("a", 10), ("b", 45), ("c", 45)]);
 /// assert_eq!(share_bound(100, &[("a", 0), ("b", 0)]), [("a", 50), ("b", 50)]);
+/// assert_eq!(share_bound(120, &[("a", 0), ("b", 20), ("c", 20)]), [("a", 2), ("b", 59), ("c", 59)]);
 /// ```
 pub fn share_bound<Who: Copy + Ord>(bound_bytes_per_sec: u64, demands: &[(Who, u64)]) -> Vec<(Who, u64)> {
     let count = demands.len() as u64;
@@ -39,7 +41,8 @@ pub fn share_bound<Who: Copy + Ord>(bound_bytes_per_sec: u64, demands: &[(Who, u
         shares[*at].1 = wanted[*at];
         left -= wanted[*at];
     }
-    spread(&mut shares, &mut by_demand, left);
+    let mut asking: Vec<usize> = by_demand.iter().copied().filter(|at| demands[*at].1 > floor).collect();
+    spread(&mut shares, if asking.is_empty() { &mut by_demand } else { &mut asking }, left);
     assert_eq!(shares.iter().map(|(_, share)| share).sum::<u64>(), bound_bytes_per_sec, "shares add up to the bound");
     shares
 }

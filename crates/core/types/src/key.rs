@@ -8,7 +8,7 @@ use crate::{Error, Result};
 
 /// The name of an object below its mount, byte for byte: `a//b`, a trailing `/`, spaces, `%` and any UTF-8 are what
 /// they are. Never normalised. At most 1024 bytes, as in S3.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Arc<str>")]
 pub struct Key(Arc<str>);
 

@@ -7,6 +7,7 @@
 //! [`SegmentId`] (what is placed, routed and counted).
 
 mod attributes;
+mod cell;
 mod error;
 mod key;
 mod mount;
@@ -18,9 +19,10 @@ mod version;
 mod worker;
 
 pub use attributes::Attributes;
+pub use cell::Cell;
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use key::Key;
-pub use mount::{Mount, MountId, MountName, MountOptions, Validate};
+pub use mount::{HotForm, Mount, MountId, MountName, MountOptions, Validate};
 pub use pages::{PageRun, PageSet};
 pub use path::ForebayPath;
 pub use segment::{RouteKey, SegmentId, SegmentRange, segment_bytes, segment_count, split_range};

@@ -19,6 +19,18 @@ pub struct MountId(pub u64);
 pub struct MountName(Arc<str>);
 
 impl MountName {
+    const TEMPORARY: &str = "tmp";
+
+    /// The name under which ways in show the temporary namespace; no mount has it, and no text gives it.
+    pub fn temporary() -> Self {
+        Self(Self::TEMPORARY.into())
+    }
+
+    /// Whether this stands for the temporary namespace.
+    pub fn is_temporary(&self) -> bool {
+        self.as_str() == Self::TEMPORARY
+    }
+
     /// The name's text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -41,7 +53,7 @@ impl FromStr for MountName {
                 "{name:?} is not a mount name: use 3 to 63 lower-case letters, digits, '-' and '.', with a letter or digit at both ends"
             )));
         }
-        if name == "tmp" {
+        if name == Self::TEMPORARY {
             return Err(Error::invalid("the name \"tmp\" is reserved for temporary data: choose another".to_string()));
         }
         Ok(Self(name.into()))
@@ -143,6 +155,38 @@ impl fmt::Display for Validate {
     }
 }
 
+/// In which form the tiers keep files that are read again and again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HotForm {
+    /// Popular columns of Parquet files are kept decoded, beside their bytes, where that pays.
+    Table,
+    /// As shared storage has them, and no other.
+    #[default]
+    Raw,
+}
+
+impl FromStr for HotForm {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "table" => Ok(Self::Table),
+            "raw" => Ok(Self::Raw),
+            _ => Err(Error::invalid(format!("{text:?} is no form: write table or raw"))),
+        }
+    }
+}
+
+impl fmt::Display for HotForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Table => "table",
+            Self::Raw => "raw",
+        })
+    }
+}
+
 /// A name in Forebay's namespace bound to a URL of shared storage. Holds no credentials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
@@ -184,4 +228,6 @@ pub struct MountOptions {
     pub eager: bool,
     /// Workers that hold each segment that is in use, at least; 1 when not set, 2 below a pin.
     pub replicas: Option<u32>,
+    /// In which form files that are read again and again are kept.
+    pub hot_form: HotForm,
 }

@@ -29,4 +29,6 @@ pub enum Owner {
     Temporary,
     /// Shards.
     Shard,
+    /// Columns in the table form, made from what the cache holds. In DRAM only: from a disk the raw form scans faster.
+    Form,
 }

@@ -3,8 +3,9 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 use forebay_types::{PAGE_BYTES, Result};
+use parking_lot::Mutex;
 
-use crate::control::{Record, Tier};
+use crate::control::{Record, Spares, Tier};
 use crate::data::{Arena, Disk, SUMS_PER_PAGE, SumGroups};
 use crate::settings::StoreSettings;
 use crate::table::{Table, TierKind};
@@ -24,6 +25,7 @@ pub(crate) struct Core {
     pub arena: Arc<Arena>,
     pub dram: Tier,
     pub dram_sums: SumGroups,
+    pub spares: Mutex<Spares>,
     pub disk: Option<Disk>,
     /// How long a load waits for the disk.
     pub patience: Duration,
@@ -45,6 +47,7 @@ impl Core {
             arena,
             dram,
             dram_sums: SumGroups::new(addresses),
+            spares: Mutex::default(),
             patience,
             closed: AtomicBool::new(false),
             settings,

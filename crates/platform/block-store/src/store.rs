@@ -1,11 +1,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use forebay_types::{PAGE_BYTES, PageRun, Result, SegmentId};
 
 use crate::control::{Direction, Folder, OWNERS, ScrubCursor, ScrubStep, Tier};
 use crate::core::Core;
-use crate::data::{ArenaHandle, Fill, Pinned, ReadPages};
+use crate::data::{ArenaHandle, BlockFill, Fill, Pinned, ReadPages};
 use crate::settings::{SegmentSpec, StoreSettings};
 use crate::table::{PageBits, Segment, TierKind, by_block};
 use crate::threads::Threads;
@@ -28,6 +29,11 @@ impl BlockStore {
         Self::open_with(settings, PATIENCE)
     }
 
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
     fn open_with(settings: StoreSettings, patience: Duration) -> Result<Self> {
         settings.validate()?;
         let folder = Folder::open(&settings.folder)?;
@@ -47,6 +53,16 @@ impl BlockStore {
         let pinned = ReadPages::pin(&self.core, &mut shard, segment, pages)?;
         shard.get(segment).read(pages);
         Some(Pinned::new(pinned))
+    }
+
+    /// All of a segment under a pin, with its length in bytes, if every page is in the DRAM tier.
+    pub fn pin_whole(&self, id: SegmentId) -> Option<(Pinned, u32)> {
+        let mut shard = self.core.table.by_id(id);
+        let segment = shard.find(id)?;
+        let (bytes, pages) = (shard.get(segment).bytes, PageRun::new(0, shard.get(segment).pages()));
+        let pinned = ReadPages::pin(&self.core, &mut shard, segment, pages)?;
+        shard.get(segment).read(pages);
+        Some((Pinned::new(pinned), bytes))
     }
 
     /// Where the pages of a run are.
@@ -79,6 +95,39 @@ impl BlockStore {
     /// pinned or kept, `Invalid` when the pages are none of the segment, `Closed` after [`Self::close`].
     pub fn begin_fill(&self, segment: SegmentSpec, pages: PageRun) -> Result<Fill> {
         Fill::begin(&self.core, segment, pages)
+    }
+
+    /// Begins a block of temporary data that is written where it will lie, in memory of one that was freed when there is any.
+    /// For segments that take all pages of one block; errors as of [`Self::begin_fill`].
+    pub fn begin_block(&self, segment: SegmentSpec) -> Result<BlockFill> {
+        BlockFill::begin(&self.core, segment)
+    }
+
+    /// Whether [`Self::begin_block`] takes such a segment.
+    pub fn takes_block(&self, segment: &SegmentSpec) -> bool {
+        BlockFill::suits(segment)
+    }
+
+    /// Writes a block of temporary data (1 MiB at most) to the disk tier alone. `Retry` when there is no room or the disk fails,
+    /// `Invalid` without a disk tier.
+    pub async fn write_to_disk(&self, segment: SegmentSpec, bytes: Bytes) -> Result<()> {
+        crate::data::write_off_memory(&self.core, segment, bytes).await
+    }
+
+    /// Pages that [`Self::write_to_disk`] has written, verified, in memory of their own; none when they are not there, or the disk
+    /// does not give them.
+    pub async fn read_from_disk(&self, id: SegmentId, pages: PageRun) -> Result<Option<Bytes>> {
+        crate::data::read_off_memory(&self.core, id, pages).await
+    }
+
+    /// Whether there is a disk tier.
+    pub fn has_disk(&self) -> bool {
+        self.core.disk.is_some()
+    }
+
+    /// Gives back the memory of freed temporary blocks that no other one has used for `idle`.
+    pub fn trim_spares(&self, idle: Duration) {
+        self.core.trim_spares(idle);
     }
 
     /// Drops a segment from both tiers, kept or not. Returns the bytes that come back, those under pins when these end. Of a

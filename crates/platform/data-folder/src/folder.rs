@@ -1,8 +1,11 @@
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use forebay_types::{Error, Result, ResultExt};
+
+use crate::FileLock;
 
 /// Layout of the data folder that this version writes, and the newest that it reads.
 const FORMAT: u32 = 1;
@@ -11,8 +14,7 @@ const FORMAT: u32 = 1;
 #[derive(Debug)]
 pub struct DataFolder {
     path: PathBuf,
-    /// Locked until they are closed.
-    _locks: Vec<File>,
+    _locks: Vec<FileLock>,
 }
 
 impl DataFolder {
@@ -44,7 +46,10 @@ impl DataFolder {
             return absolute;
         }
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
-        runtime.join(format!("forebay-{}.sock", std::process::id()))
+        // One process may run several workers, each with a folder of its own.
+        let mut hasher = DefaultHasher::new();
+        absolute.hash(&mut hasher);
+        runtime.join(format!("forebay-{}-{:08x}.sock", std::process::id(), hasher.finish() as u32))
     }
 }
 
@@ -74,24 +79,24 @@ fn check_format(path: &Path) -> Result<()> {
     }
 }
 
-fn lock(path: &Path, role: &str) -> Result<File> {
+fn lock(path: &Path, role: &str) -> Result<FileLock> {
     let shown = path.display();
     let name = path.join(format!("{role}.lock"));
-    let mut file = File::options()
+    let file = File::options()
         .create(true)
         .truncate(false)
         .read(true)
         .write(true)
         .open(&name)
         .context(|| format!("data folder {shown} can't be written: {}", name.display()))?;
-    match file.try_lock() {
-        Ok(()) => {
+    match FileLock::take(file).context(|| format!("data folder {shown} can't be locked"))? {
+        Ok(mut file) => {
             // For the message of who comes second; the lock itself is the file's.
             let written = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
             written.context(|| format!("data folder {shown} can't be written: {}", name.display()))?;
             Ok(file)
         }
-        Err(TryLockError::WouldBlock) => {
+        Err(mut file) => {
             let mut process = String::new();
             // Only decorates the message.
             let _ = file.read_to_string(&mut process);
@@ -100,6 +105,5 @@ fn lock(path: &Path, role: &str) -> Result<File> {
                 "data folder {shown} is in use by the {role} of {process}: stop that one, or choose another folder with --data-dir"
             )))
         }
-        Err(TryLockError::Error(error)) => Err(Error::from(error).context(format!("data folder {shown} can't be locked"))),
     }
 }

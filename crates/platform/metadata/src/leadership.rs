@@ -1,8 +1,8 @@
-use std::fs::File;
 use std::future::pending;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use forebay_data_folder::FileLock;
 use forebay_types::{Error, Result};
 use sqlx::{AnyConnection, AssertSqlSafe, Connection, Row};
 use tokio::sync::{oneshot, watch};
@@ -23,7 +23,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The lock that one coordinator holds.
 pub(crate) enum Leadership {
     /// On a file beside the database; it can't be lost.
-    File { _lock: File },
+    File { _lock: FileLock },
     /// Of a session of PostgreSQL, as long as its connection stands.
     Session(Session),
 }

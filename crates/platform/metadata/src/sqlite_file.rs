@@ -1,8 +1,9 @@
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use forebay_data_folder::FileLock;
 use forebay_types::{Error, Result, ResultExt};
 
 /// Makes the folder and the database's file where they are not there, for this user only, and returns the file's
@@ -27,19 +28,19 @@ pub(crate) fn prepare(path: &Path) -> Result<PathBuf> {
 }
 
 /// The lock that one process holds on a database's file; free again when this is dropped or the process dies.
-pub(crate) fn lock(path: &Path) -> Result<File> {
+pub(crate) fn lock(path: &Path) -> Result<FileLock> {
     let lock_path = path.with_extension("lock");
     let doing = || format!("lock file {}", lock_path.display());
-    let mut file =
+    let file =
         OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&lock_path).context(doing)?;
-    match file.try_lock() {
-        Ok(()) => {
+    match FileLock::take(file).context(doing)? {
+        Ok(mut file) => {
             file.set_len(0).context(doing)?;
             file.rewind().context(doing)?;
             write!(file, "{}", std::process::id()).context(doing)?;
             Ok(file)
         }
-        Err(TryLockError::WouldBlock) => {
+        Err(mut file) => {
             let mut holder = String::new();
             let _ = file.read_to_string(&mut holder);
             Err(Error::invalid(format!(
@@ -48,6 +49,5 @@ pub(crate) fn lock(path: &Path) -> Result<File> {
                 if holder.is_empty() { "unknown" } else { &holder }
             )))
         }
-        Err(TryLockError::Error(error)) => Err(error).context(doing),
     }
 }

@@ -21,8 +21,8 @@ struct State {
 }
 
 impl Calls {
-    /// A tag for a new request, and where its answer will come. Fails when the connection has ended.
-    pub(crate) fn begin(&self) -> Result<(u64, oneshot::Receiver<Result<Answer>>)> {
+    /// A tag for a new request, how many others wait for answers, and where its answer will come. Fails when the connection has ended.
+    pub(crate) fn begin(&self) -> Result<(u64, usize, oneshot::Receiver<Result<Answer>>)> {
         let (sender, receiver) = oneshot::channel();
         let mut state = self.state.lock();
         if let Some(error) = &state.ended {
@@ -31,8 +31,9 @@ impl Calls {
         // Tags count up, so none is used twice while a connection can live.
         state.last_tag += 1;
         let tag = state.last_tag;
+        let others = state.waiting.len();
         state.waiting.insert(tag, sender);
-        Ok((tag, receiver))
+        Ok((tag, others, receiver))
     }
 
     /// Whether anyone waits for this reply still.

@@ -9,7 +9,7 @@ use crate::frame_reader::FrameReader;
 use crate::link::{Hangup, Link, Sink};
 use crate::{Address, Security, handshake, socket, tls};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// For the handshake, TLS's included; the same on both sides.
 pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -110,6 +110,23 @@ impl FrameReader {
         })
     }
 
+    /// The next bytes, as many as `into` has, where they are to lie.
+    pub(crate) async fn payload_into(&mut self, into: &mut [u8]) -> Result<()> {
+        let buffered = into.len().min(self.end - self.start);
+        into[..buffered].copy_from_slice(&self.buffer[self.start..self.start + buffered]);
+        self.start += buffered;
+        let mut done = buffered;
+        while done < into.len() {
+            let outbox = &self.outbox;
+            let received = self.source.receive_into(&mut into[done..], || flush(outbox)).await.map_err(lost)?;
+            if received == 0 {
+                return Err(cut_off());
+            }
+            done += received;
+        }
+        Ok(())
+    }
+
     /// Leaves out the next `len` bytes.
     pub(crate) async fn skip(&mut self, len: u32) -> Result<()> {
         let mut left = len as usize;

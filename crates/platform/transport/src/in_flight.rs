@@ -66,6 +66,7 @@ impl InFlight {
         };
         let tasks: Vec<_> = running.into_values().map(|running| running.task).collect();
         tasks.iter().for_each(JoinHandle::abort);
+        self.changed.notify_waiters();
         tasks
     }
 

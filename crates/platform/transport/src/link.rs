@@ -79,6 +79,18 @@ impl Source {
         }
     }
 
+    /// Receives some bytes of a payload, no descriptors; 0 at the end.
+    pub(crate) async fn receive_into(&mut self, into: &mut [u8], idle: impl Fn()) -> io::Result<usize> {
+        let wanted = into.len().min(RECEIVE_BYTES);
+        match self {
+            Self::Socket(socket) => socket.receive_payload(&mut into[..wanted], idle).await,
+            Self::Tls(stream) => {
+                idle();
+                stream.read(&mut into[..wanted]).await
+            }
+        }
+    }
+
     /// Receives some bytes to the end of `into`, which then holds `len` bytes at most; 0 at the end.
     pub(crate) async fn receive_to(&mut self, into: &mut Vec<u8>, len: usize, idle: impl Fn()) -> io::Result<usize> {
         let wanted = (len - into.len()).min(RECEIVE_BYTES);

@@ -15,9 +15,10 @@ const DIRECT_BATCHES_MAX: usize = 8;
 
 /// The frames that wait to be sent on one connection.
 ///
-/// Who puts a frame in sends it at once, and what others put in meanwhile: no task has to be woken for it. Only when
-/// the socket is full (and always with TLS) the connection's writer task takes over. Never more than one of them
-/// sends: who does has set `State::sending`.
+/// Who puts a frame in sends it at once, and what others put in meanwhile: no task has to be woken for it. Where many come
+/// one after the other they are left to the connection's writer task instead ([`Self::send_soon`]). When the socket is full
+/// (and always with TLS) the writer task takes over too. Never more than one of them sends: who does has set
+/// `State::sending`.
 pub(crate) struct Outbox {
     state: Mutex<State>,
     direct: Option<Arc<Socket>>,
@@ -59,6 +60,12 @@ impl Outbox {
     pub(crate) fn send(&self, frame: OutFrame) {
         self.push(frame);
         self.flush();
+    }
+
+    /// Puts a frame in, to be sent with what comes after it before the writer task has its turn.
+    pub(crate) fn send_soon(&self, frame: OutFrame) {
+        self.push(frame);
+        self.work.notify_one();
     }
 
     /// Bytes of frames that are not through yet.
@@ -120,6 +127,8 @@ impl Outbox {
                 std::mem::take(&mut state.handed_over)
             };
             if batch.is_empty() {
+                // What was put in to be sent together.
+                self.flush();
                 continue;
             }
             loop {

@@ -23,6 +23,11 @@ pub struct TlsSettings {
 }
 
 impl Security {
+    /// Whether connections are neither proved nor encrypted: on loopback only.
+    pub fn is_open(&self) -> bool {
+        self.token().is_none() && self.tls.is_none()
+    }
+
     /// The token, where one is set.
     pub(crate) fn token(&self) -> Option<&str> {
         self.token.as_deref().map(str::trim).filter(|token| !token.is_empty())

@@ -1,6 +1,8 @@
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -21,6 +23,7 @@ use crate::in_flight::InFlight;
 use crate::link::{Hangup, Link, Sink};
 use crate::listener::Accepted;
 use crate::outbox::Outbox;
+use crate::ring::{Answers, MESSAGE_BYTES_MAX, Request, Rings, Seat, Slots};
 use crate::{Peer, Response, Security, ServerLimits, Service, Session, handshake};
 
 /// How long a peer gets to read what was said to it last.
@@ -34,6 +37,7 @@ pub(crate) struct Shared<S> {
     pub(crate) security: Security,
     pub(crate) acceptor: Option<TlsAcceptor>,
     pub(crate) limits: ServerLimits,
+    pub(crate) rings: Arc<Rings>,
 }
 
 /// Serves one connection until it ends or `stop` is set and its running calls are done.
@@ -86,6 +90,8 @@ async fn receive<S: Service>(shared: &Shared<S>, accepted: Accepted) -> Result<(
                 hangup,
                 peer,
                 limits: shared.limits,
+                rings: shared.rings.clone(),
+                seat: OnceLock::new(),
                 closed: AtomicBool::new(false),
             }));
             handshake::welcome(&mut sink, welcome).await?;
@@ -100,6 +106,8 @@ async fn receive<S: Service>(shared: &Shared<S>, accepted: Accepted) -> Result<(
     }
 }
 
+type Call = Pin<Box<dyn Future<Output = Response> + Send>>;
+
 /// A connection that has passed the handshake; dropping it ends it.
 struct Live<S: Session>(Arc<Inner<S>>);
 
@@ -110,6 +118,9 @@ struct Inner<S> {
     hangup: Hangup,
     peer: Peer,
     limits: ServerLimits,
+    rings: Arc<Rings>,
+    /// Its place among the rings, when it has one.
+    seat: OnceLock<Arc<Seat>>,
     closed: AtomicBool,
 }
 
@@ -141,6 +152,7 @@ impl<S: Session> Live<S> {
                 warn!(peer = %inner.peer.address, reason = %error, "connection ended: the peer breaks the protocol");
             }
             None => {
+                inner.leave_ring();
                 inner.in_flight.below(1, usize::MAX).await;
                 inner.outbox.flush();
                 inner.outbox.drained_to(0).await;
@@ -149,6 +161,7 @@ impl<S: Session> Live<S> {
             }
         }
         inner.end();
+        inner.leave_ring();
         inner.in_flight.cancel_all().await;
     }
 }
@@ -156,6 +169,7 @@ impl<S: Session> Live<S> {
 impl<S: Session> Drop for Live<S> {
     fn drop(&mut self) {
         self.0.end();
+        self.0.leave_ring();
         drop(self.0.in_flight.abort_all());
         if !self.0.closed.swap(true, Ordering::AcqRel) {
             self.0.session.closed();
@@ -194,7 +208,22 @@ impl<S: Session> Inner<S> {
                 Err(Error::invalid(format!("request {} is in flight already", header.tag)))
             }
             FrameKind::Request => {
+                let placed = if header.payload_len > 0 { self.session.place(&meta, header.payload_len) } else { None };
+                if let Some(mut place) = placed {
+                    let memory = place.memory();
+                    assert_eq!(memory.len(), header.payload_len as usize, "a place is as large as its payload");
+                    reader.payload_into(memory).await?;
+                    if let Some(frame) = self.reply(header.tag, place.filled()) {
+                        self.outbox.push(frame);
+                    }
+                    return Ok(());
+                }
                 let payload = reader.payload(header.payload_len).await?;
+                if let Some(seat) = self.seat.get()
+                    && meta.len() + payload.len() <= MESSAGE_BYTES_MAX
+                {
+                    seat.came_by_socket();
+                }
                 self.call(header.tag, meta, payload);
                 Ok(())
             }
@@ -214,7 +243,7 @@ impl<S: Session> Inner<S> {
     fn call(self: &Arc<Self>, tag: u64, meta: Bytes, payload: Bytes) {
         let bytes = payload.len();
         let session = self.session.clone();
-        let mut call: Pin<Box<dyn Future<Output = Response> + Send>> = Box::pin(async move { session.call(meta, payload).await });
+        let mut call: Call = Box::pin(async move { session.call(meta, payload).await });
         // A future is to wake whoever polled it last, which will be the task.
         match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(response) => {
@@ -222,22 +251,28 @@ impl<S: Session> Inner<S> {
                     self.outbox.push(frame);
                 }
             }
-            Poll::Pending => {
-                let guard = EndOnPanic(self.clone());
-                self.in_flight.spawn(tag, bytes, async move {
-                    let response = call.await;
-                    let inner = &guard.0;
-                    if inner.in_flight.finish(tag)
-                        && let Some(frame) = inner.reply(tag, response)
-                    {
-                        inner.outbox.send(frame);
-                    }
-                });
-            }
+            Poll::Pending => self.go_on(tag, bytes, call),
         }
     }
 
-    fn reply(&self, tag: u64, mut response: Response) -> Option<OutFrame> {
+    /// Runs the rest of a call in a task.
+    fn go_on(self: &Arc<Self>, tag: u64, bytes: usize, call: Call) {
+        let guard = EndOnPanic(self.clone());
+        self.in_flight.spawn(tag, bytes, async move {
+            let response = call.await;
+            let inner = &guard.0;
+            if inner.in_flight.finish(tag)
+                && let Some(frame) = inner.reply(tag, response)
+            {
+                inner.outbox.send(frame);
+            }
+        });
+    }
+
+    fn reply(self: &Arc<Self>, tag: u64, mut response: Response) -> Option<OutFrame> {
+        if response.opens_ring {
+            response.descriptor = self.open_ring();
+        }
         if !self.peer.unix && response.descriptor.take().is_some() {
             error!(peer = %self.peer.address, "a descriptor can't be sent over TCP and was left out");
         }
@@ -255,6 +290,84 @@ impl<S: Session> Inner<S> {
     fn end(&self) {
         self.outbox.close();
         self.hangup.hang_up();
+    }
+}
+
+impl<S: Session> Inner<S> {
+    /// Makes the connection's ring; the descriptor for the client.
+    fn open_ring(self: &Arc<Self>) -> Option<OwnedFd> {
+        if !(self.peer.unix && self.peer.same_user) || self.seat.get().is_some() {
+            return None;
+        }
+        let (slots, descriptor) = Slots::create()
+            .inspect_err(|error| warn!(peer = %self.peer.address, %error, "no ring for a client of this host"))
+            .ok()?;
+        let this: Weak<Self> = Arc::downgrade(self);
+        let seat = self.rings.seat(slots, this)?;
+        let seated = self.seat.set(seat.clone()).is_ok();
+        if !seated || self.closed.load(Ordering::Acquire) {
+            seat.leave();
+        }
+        seated.then_some(descriptor)
+    }
+
+    fn leave_ring(&self) {
+        if let Some(seat) = self.seat.get() {
+            seat.leave();
+        }
+    }
+}
+
+impl<S: Session> Answers for Inner<S> {
+    fn takes(self: Arc<Self>, seat: &Arc<Seat>) -> bool {
+        let ServerLimits { in_flight, payload_bytes, .. } = self.limits;
+        if self.in_flight.is_below(in_flight, payload_bytes) && self.outbox.bytes() <= payload_bytes {
+            return true;
+        }
+        let seat = Arc::downgrade(seat);
+        // Ends with the connection: its end is that nothing is in flight and nothing waits to be sent.
+        tokio::spawn(async move {
+            self.in_flight.below(in_flight, payload_bytes).await;
+            self.outbox.drained_to(payload_bytes).await;
+            if let Some(seat) = seat.upgrade() {
+                seat.go_on();
+            }
+        });
+        false
+    }
+
+    fn answer(self: Arc<Self>, slots: &Slots, number: u64, request: Request) {
+        let Request { tag, meta, payload } = request;
+        if self.in_flight.contains(tag) {
+            return self.broken(Error::invalid(format!("request {tag} is in flight already")));
+        }
+        let (session, bytes) = (self.session.clone(), payload.len());
+        let mut call: Call = Box::pin(async move { session.call(meta, payload).await });
+        let poll = AssertUnwindSafe(|| call.as_mut().poll(&mut Context::from_waker(Waker::noop())));
+        match catch_unwind(poll) {
+            Ok(Poll::Ready(response)) => {
+                // Each slot is given back once: from then on it may be another call's.
+                if response.descriptor.is_some() || response.opens_ring {
+                    slots.later(number);
+                } else if slots.answer(number, &response.meta, &response.payload) {
+                    return;
+                }
+                if let Some(frame) = self.reply(tag, response) {
+                    self.outbox.send(frame);
+                }
+            }
+            Ok(Poll::Pending) => {
+                self.go_on(tag, bytes, call);
+                slots.later(number);
+            }
+            // A defect, which has been reported. Its caller would wait for ever.
+            Err(_) => self.end(),
+        }
+    }
+
+    fn broken(&self, error: Error) {
+        warn!(peer = %self.peer.address, reason = %error, "connection ended: the peer breaks the protocol");
+        self.end();
     }
 }
 

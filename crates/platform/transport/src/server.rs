@@ -7,6 +7,8 @@ use tokio::task::{JoinHandle, JoinSet};
 use tracing::warn;
 
 use crate::listener::Listener;
+use crate::local::{Door, Opened};
+use crate::ring::Rings;
 use crate::serve::{self, Shared};
 use crate::{Address, Security, ServerLimits, Service, tls};
 
@@ -22,6 +24,8 @@ pub struct Server {
     address: Address,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
+    /// Of a Unix socket.
+    door: Option<Opened>,
 }
 
 impl Server {
@@ -37,9 +41,13 @@ impl Server {
         };
         let address = listener.local_address();
         let stop = watch::Sender::new(false);
-        let shared = Arc::new(Shared { service, security, acceptor, limits });
+        let door = match &address {
+            Address::Unix(path) => Some(Opened::new(path.clone(), Door::of(Arc::clone(&service)))),
+            Address::Tcp(_) => None,
+        };
+        let shared = Arc::new(Shared { service, security, acceptor, limits, rings: Arc::new(Rings::new()) });
         let task = tokio::spawn(accept(listener, shared, stop.subscribe()));
-        Ok(Self { address, stop, task })
+        Ok(Self { address, stop, task, door })
     }
 
     /// Where it listens.
@@ -50,8 +58,14 @@ impl Server {
     /// Takes no more connections and requests, lets running calls finish for up to 5 s, and ends.
     pub async fn shutdown(mut self) {
         self.stop.send_replace(true);
+        let door = self.door.take();
+        let finished = async {
+            if let Some(door) = door {
+                door.finish(SHUTDOWN_TIMEOUT).await;
+            }
+        };
         // Fails only by a defect, which the runtime reports.
-        let _ = (&mut self.task).await;
+        let (_, ()) = tokio::join!(&mut self.task, finished);
     }
 }
 

@@ -2,6 +2,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use forebay_protocol::{AtHand, Handed};
 use forebay_types::Result;
 
 /// What a server offers: makes a [`Session`] for each connection.
@@ -20,11 +21,32 @@ pub trait Session: Send + Sync + 'static {
     /// is dropped when the caller cancels or the connection ends.
     fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> impl Future<Output = Response> + Send;
 
+    /// A place of the service's own for the payload of a request, of so many bytes, so that it is received where it is to lie.
+    /// Must not block. With none the payload comes into a buffer, and the request to [`Self::call`].
+    fn place(self: &Arc<Self>, meta: &Bytes, payload_bytes: u32) -> Option<Box<dyn Place>> {
+        let _ = (meta, payload_bytes);
+        None
+    }
+
     /// Takes a message that has no answer; must not block.
     fn notice(self: &Arc<Self>, meta: Bytes);
 
+    /// Answers a caller of this process what needs no waiting, without a message; none for what does.
+    fn at_hand(&self, _wanted: &AtHand) -> Option<Handed> {
+        None
+    }
+
     /// The connection has ended; called exactly once for every session.
     fn closed(&self) {}
+}
+
+/// Where the payload of one request is received. Dropped before all of it has come when the connection ends.
+pub trait Place: Send {
+    /// Memory for exactly the payload.
+    fn memory(&mut self) -> &mut [u8];
+
+    /// The payload is there: the answer, which must be at hand.
+    fn filled(self: Box<Self>) -> Response;
 }
 
 /// Who is at the other end.
@@ -47,6 +69,9 @@ pub struct Response {
     pub payload: Vec<Bytes>,
     /// Handed over with the frame on Unix sockets, and dropped on others.
     pub descriptor: Option<OwnedFd>,
+    /// The client may call by a ring from now on: the transport makes one, whose descriptor goes with this answer. Only on a
+    /// Unix socket, to a peer of the same user, and when there is room for one; else the answer comes without a descriptor.
+    pub opens_ring: bool,
 }
 
 impl Response {

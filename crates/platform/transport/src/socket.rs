@@ -58,8 +58,7 @@ impl Socket {
         idle: impl Fn(),
     ) -> io::Result<usize> {
         if !self.unix {
-            let wanted = into.len();
-            return self.read(wanted, idle, |fd| Ok((rustix::net::recv(fd, &mut *into, RecvFlags::DONTWAIT)?.1, true))).await;
+            return self.receive_payload(into, idle).await;
         }
         let wanted = into.len();
         self.read(wanted, idle, |fd| {
@@ -77,6 +76,12 @@ impl Socket {
             Ok((received.bytes, descriptors.len() == before))
         })
         .await
+    }
+
+    /// Receives into initialised memory where no descriptors come.
+    pub(crate) async fn receive_payload(&self, into: &mut [u8], idle: impl Fn()) -> io::Result<usize> {
+        let wanted = into.len();
+        self.read(wanted, idle, |fd| Ok((rustix::net::recv(fd, &mut *into, RecvFlags::DONTWAIT)?.1, true))).await
     }
 
     /// Receives into memory that need not be initialised; how many bytes of it are now.

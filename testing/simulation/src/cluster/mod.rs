@@ -1,8 +1,10 @@
 //! The model of a cluster: workers with queues, links that segments are loaded over, clients that poll and pick, time.
 
+mod access;
 mod concurrency;
 mod engine;
 mod events;
+mod lead;
 mod observer;
 mod routing;
 mod settings;

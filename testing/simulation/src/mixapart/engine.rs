@@ -99,9 +99,7 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
             if self.settings.brings_ahead {
                 self.schedule.transfers().into_iter().for_each(|transfer| self.bring(transfer));
             }
-            for (_, assignment) in self.schedule.next_tasks() {
-                self.start(assignment);
-            }
+            self.start_tasks();
         }
         if end < Micros::MAX {
             self.pass(end);
@@ -170,6 +168,17 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
         self.measures.last_arrival = self.now;
         for (job, task) in self.arriving.remove(&range).unwrap_or_default() {
             self.compute(job, task);
+        }
+    }
+
+    /// Fills the slots, which takes several steps where many are free.
+    fn start_tasks(&mut self) {
+        loop {
+            let started = self.schedule.next_tasks();
+            if started.is_empty() {
+                break;
+            }
+            started.into_iter().for_each(|(_, assignment)| self.start(assignment));
         }
     }
 

@@ -32,14 +32,7 @@ pub(super) async fn run(config: &Config, args: &TableSuggestArgs) -> Outcome {
         }
     }
     if reads.is_empty() {
-        let path = &args.path;
-        let what = match args.queries.is_empty() {
-            true => format!("none of {} recent statements reads '{path}'", statements.len()),
-            false => format!("none of the {} statements reads '{path}'", statements.len()),
-        };
-        return Err(
-            Error::not_found(format!("{what}: run queries with `forebay sql`, or give a file of them with --queries")).into()
-        );
+        return Err(Error::not_found(nothing_reads(config, args, statements.len(), unplanned)).into());
     }
     let groups = suggest(&columns, &reads);
     let mut output = Output::new(args.json);
@@ -53,7 +46,9 @@ pub(super) async fn run(config: &Config, args: &TableSuggestArgs) -> Outcome {
     }
     output.line(&format!("{} statements, {} reads of {}", statements.len(), reads.len(), args.path))?;
     if unplanned > 0 {
-        output.line(&format!("{unplanned} statements are about what is no longer there and were left out"))?;
+        output.line(&format!(
+            "{unplanned} statements were left out: what they name is not there, or is a relative path from another folder"
+        ))?;
     }
     output.line("")?;
     let row =
@@ -72,4 +67,24 @@ pub(super) async fn run(config: &Config, args: &TableSuggestArgs) -> Outcome {
     let flags = flags.iter().map(|flag| format!(" {flag}")).collect::<String>();
     output.line(&format!("forebay table convert {} OUT.albis{flags}", args.path))?;
     output.finish()
+}
+
+/// Why there is nothing to propose, and what helps.
+fn nothing_reads(config: &Config, args: &TableSuggestArgs, statements: usize, unplanned: usize) -> String {
+    let path = &args.path;
+    if !args.queries.is_empty() {
+        return format!("none of the {statements} statements reads '{path}': give a file of those that do with --queries");
+    }
+    let remedy = match config.query_history() {
+        true => "run queries with `forebay sql`, or give a file of them with --queries",
+        false => "none are remembered while query-history is false, so give a file of them with --queries",
+    };
+    let from_elsewhere = match unplanned {
+        0 => String::new(),
+        left_out => format!(
+            " ({left_out} of them name tables or files that are not there; if theirs are relative paths, run this in the folder \
+             where the statements ran)"
+        ),
+    };
+    format!("none of {statements} recent statements reads '{path}'{from_elsewhere}: {remedy}")
 }

@@ -6,6 +6,14 @@ use std::time::{Duration, Instant};
 
 use super::run::command;
 
+/// Every port of `up`, wherever there is one.
+const FREE_PORTS: [[&str; 2]; 4] = [
+    ["--coordinator-listen", "127.0.0.1:0"],
+    ["--worker-listen", "127.0.0.1:0"],
+    ["--http", "127.0.0.1:0"],
+    ["--flight", "127.0.0.1:0"],
+];
+
 /// A running role: `up`, `coordinator` or `worker`. Killed when dropped.
 pub struct Role {
     child: Child,
@@ -24,14 +32,8 @@ impl Role {
     /// The same with more flags.
     #[track_caller]
     pub fn up_with(home: &Path, flags: &[&str]) -> Self {
-        let ports = [
-            ["--coordinator-listen", "127.0.0.1:0"],
-            ["--worker-listen", "127.0.0.1:0"],
-            ["--http", "127.0.0.1:0"],
-            ["--flight", "127.0.0.1:0"],
-        ];
         let tiers = ["--dram", "256MiB", "--disk", "512MiB"];
-        Self::start(home, &[&["up"], ports.as_flattened(), &tiers, flags].concat())
+        Self::start(home, &[&["up"], FREE_PORTS.as_flattened(), &tiers, flags].concat())
     }
 
     /// Starts a coordinator.
@@ -56,6 +58,26 @@ impl Role {
         Self::spawn(command)
     }
 
+    /// Starts `up` after a line of shell, which sets what a process inherits.
+    #[track_caller]
+    pub fn up_after(home: &Path, line: &str) -> Self {
+        let plain = command(home);
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &format!("{line} && exec \"$0\" \"$@\"")])
+            .arg(plain.get_program())
+            .arg("up")
+            .args(FREE_PORTS.as_flattened());
+        shell.current_dir(home).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for (name, value) in plain.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        Self::spawn(shell)
+    }
+
     #[track_caller]
     fn spawn(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
@@ -70,14 +92,15 @@ impl Role {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut told = Vec::new();
         let mut up = false;
-        // What is printed in one piece ends with a line that says nothing, or with the addresses of a worker.
+        // What is printed in one piece ends with a line that says nothing, or with the address of a worker or an executor.
         while let Some(Ok(line)) = lines.next() {
             up |= line.contains(" is up");
             let words: Vec<_> = line.split_whitespace().map(str::to_string).collect();
             if let [name, place] = words.as_slice() {
                 told.push((name.clone(), place.clone()));
             }
-            if line.is_empty() || (up && line.starts_with("  worker") && command.get_args().any(|flag| flag == "worker")) {
+            let is_last = |role: &str| line.starts_with(&format!("  {role}")) && command.get_args().any(|flag| flag == role);
+            if line.is_empty() || (up && (is_last("worker") || is_last("executor"))) {
                 break;
             }
         }
@@ -102,6 +125,11 @@ impl Role {
     pub fn place(&self, name: &str) -> String {
         let place = self.told.iter().find(|(told, _)| told == name);
         place.unwrap_or_else(|| panic!("it does not say {name}: {:?}", self.told)).1.clone()
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// What it logged.

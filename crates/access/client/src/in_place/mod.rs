@@ -17,7 +17,7 @@ mod pin;
 mod pin_cache;
 mod session;
 
-pub(crate) use outbox::{Outbox, Rescued};
+pub(crate) use outbox::{Outbox, Rescued, pin_of_node, pin_of_read};
 pub(crate) use pin::Pin;
 pub(crate) use pin_cache::PinCache;
 pub(crate) use session::Session;

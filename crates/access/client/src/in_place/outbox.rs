@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use forebay_protocol::{DataNotice, DataReply, InPlaceCount, decode, encode};
+use forebay_protocol::{DataNotice, DataReply, InPlaceCount, NodeReply, decode, encode};
 use forebay_transport::{Answer, Connection};
 use forebay_types::{ErrorKind, OperationId, Result, SegmentId};
 use futures::future::BoxFuture;
@@ -14,8 +14,31 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
-/// A call to a worker under way.
-type Call = BoxFuture<'static, Result<Answer>>;
+/// A call to a worker under way, and how to tell the pin in its answer.
+type Call = (BoxFuture<'static, Result<Answer>>, PinOf);
+
+/// The pin that an answer's message gives, if any.
+pub(crate) type PinOf = fn(&[u8]) -> Option<u64>;
+
+/// The pin in an answer to a read of an object.
+pub(crate) fn pin_of_read(meta: &[u8]) -> Option<u64> {
+    match decode(meta) {
+        Ok(
+            DataReply::Read { in_place: Some((pin, _)), .. }
+            | DataReply::ReadLatest { in_place: Some((pin, _)), .. }
+            | DataReply::ReadObject { in_place: Some((pin, _)), .. },
+        ) => Some(pin),
+        _ => None,
+    }
+}
+
+/// The pin in an answer about a temporary node.
+pub(crate) fn pin_of_node(meta: &[u8]) -> Option<u64> {
+    match NodeReply::decode(meta) {
+        Ok(NodeReply::InPlace { pin, .. }) => Some(pin),
+        _ => None,
+    }
+}
 
 /// What a client has to tell a worker about its reads in place, gathered into few messages.
 #[derive(Default)]
@@ -128,14 +151,9 @@ impl Outbox {
         }
     }
 
-    async fn bury(&self, call: Call) {
+    async fn bury(&self, (call, pin_of): Call) {
         let Ok(Ok(answer)) = timeout(ORPHAN_DEADLINE, call).await else { return };
-        if let Ok(
-            DataReply::Read { in_place: Some((pin, _)), .. }
-            | DataReply::ReadLatest { in_place: Some((pin, _)), .. }
-            | DataReply::ReadObject { in_place: Some((pin, _)), .. },
-        ) = decode(&answer.meta)
-        {
+        if let Some(pin) = pin_of(&answer.meta) {
             self.unpin(pin);
         }
     }
@@ -150,8 +168,8 @@ pub(crate) struct Rescued {
 }
 
 impl Rescued {
-    pub(crate) fn new(call: impl Future<Output = Result<Answer>> + Send + 'static, outbox: &Arc<Outbox>) -> Self {
-        Self { call: Some(Box::pin(call)), begun: false, outbox: Arc::clone(outbox) }
+    pub(crate) fn new(call: impl Future<Output = Result<Answer>> + Send + 'static, outbox: &Arc<Outbox>, pin_of: PinOf) -> Self {
+        Self { call: Some((Box::pin(call), pin_of)), begun: false, outbox: Arc::clone(outbox) }
     }
 }
 
@@ -161,7 +179,7 @@ impl Future for Rescued {
     fn poll(mut self: Pinned<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.begun = true;
         let call = self.call.as_mut().expect("polled again after it was ready");
-        let answer = std::task::ready!(call.as_mut().poll(context));
+        let answer = std::task::ready!(call.0.as_mut().poll(context));
         self.call = None;
         Poll::Ready(answer)
     }

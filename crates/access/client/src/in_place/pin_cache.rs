@@ -31,6 +31,24 @@ struct Entry {
 }
 
 impl Entry {
+    /// Puts a pin in its place, unless one lies around it; what lies within it goes, into `gone`. Whether it is kept.
+    fn insert(&mut self, pin: &Arc<Pin>, gone: &mut Vec<Arc<Pin>>) -> bool {
+        let range = pin.range();
+        // The last one that starts early enough reaches furthest.
+        while let Some(last) = self.pins.partition_point(|old| old.range().start <= range.start).checked_sub(1)
+            && self.pins[last].range().end >= range.end
+        {
+            if self.pins[last].session().stands() && self.pins[last].range() != range {
+                return false;
+            }
+            gone.push(self.pins.remove(last));
+        }
+        let first = self.pins.partition_point(|old| old.range().start < range.start);
+        let within = self.pins[first..].partition_point(|old| old.range().end <= range.end);
+        gone.extend(self.pins.splice(first..first + within, [Arc::clone(pin)]));
+        true
+    }
+
     /// Takes the pins out that don't pass, into `gone`.
     fn retain(&mut self, gone: &mut Vec<Arc<Pin>>, keep: impl Fn(&Pin) -> bool) {
         gone.extend(self.pins.extract_if(.., |pin| !keep(pin)));
@@ -82,11 +100,7 @@ impl PinCache {
         let now = Instant::now();
         let entry = kept.segments.get_or_insert_mut(pin.segment(), || Entry { pins: Vec::new(), used: now });
         entry.used = now;
-        let covers = |outer: &Range<u32>, inner: &Range<u32>| outer.start <= inner.start && inner.end <= outer.end;
-        entry.retain(&mut gone, |old| old.session().stands() && !covers(pin.range(), old.range()));
-        if !entry.pins.iter().any(|old| covers(old.range(), pin.range())) {
-            let at = entry.pins.partition_point(|old| old.range().start < pin.range().start);
-            entry.pins.insert(at, Arc::clone(pin));
+        if entry.insert(pin, &mut gone) {
             kept.pins += 1;
             pin.session().kept.fetch_add(pin.len(), Ordering::Relaxed);
         }
@@ -119,16 +133,11 @@ impl PinCache {
         drop(kept);
     }
 
-    /// Gives the pins of these segments back.
-    pub(crate) fn forget<'a>(&self, segments: impl IntoIterator<Item = &'a SegmentId>) {
+    /// Gives all pins back.
+    pub(crate) fn clear(&self) {
         let mut gone = Vec::new();
         let mut kept = self.kept.lock();
-        for segment in segments {
-            if let Some(entry) = kept.segments.pop(segment) {
-                kept.gone(&entry.pins);
-                gone.extend(entry.pins);
-            }
-        }
+        while kept.pop(&mut gone) {}
         drop(kept);
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use forebay_protocol::{DataReply, DataRequest, WorkerInfo, decode, encode};
-use forebay_transport::{Address, Connection, Security};
+use forebay_transport::{Address, Answer, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result, WorkerId};
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
@@ -43,7 +43,7 @@ impl Session {
     ) -> Result<Arc<Self>> {
         let late = || Error::retry(format!("worker {}: {} does not answer", worker.id, socket.display()));
         let address = Address::Unix(socket.to_path_buf());
-        let connection = timeout(deadline, Connection::connect(&address, security)).await.map_err(|_| late())??;
+        let connection = timeout(deadline, Connection::nearest(&address, security)).await.map_err(|_| late())??;
         let mapping = match timeout(deadline, attach(&connection)).await.map_err(|_| late())? {
             Ok(mapping) => Some(mapping),
             Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::Invalid) => {
@@ -72,6 +72,21 @@ impl Session {
             kept_max: kept_max(worker.dram_bytes),
             _task: AbortOnDropHandle::new(task),
         }))
+    }
+
+    /// Has small calls go by shared memory from now on, if the worker has any for this.
+    pub(crate) async fn open_ring(&self, deadline: Duration) {
+        let asked = self.connection.call(encode(&DataRequest::Ring), Vec::new());
+        let opened = match timeout(deadline, asked).await {
+            Ok(Ok(Answer { meta, descriptor: Some(descriptor), .. })) if matches!(decode(&meta), Ok(DataReply::Done)) => {
+                self.connection.use_ring(descriptor)
+            }
+            Ok(Ok(_)) | Err(_) => Err(Error::retry("the worker has none")),
+            Ok(Err(error)) => Err(error),
+        };
+        if let Err(error) = opened {
+            debug!(worker = %self.worker, %error, "no ring, small calls go over the unix socket");
+        }
     }
 
     pub(crate) fn worker(&self) -> WorkerId {

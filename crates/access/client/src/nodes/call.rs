@@ -3,26 +3,32 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_nodes::{BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, ROOT, split};
-use forebay_protocol::{NodeCall, NodeOp, NodeReply, WorkerInfo};
-use forebay_types::{ErrorKind, WorkerId};
-use tokio::time::{sleep, timeout};
+use forebay_protocol::{NodeCall, NodeOp, NodeReply, Span, WorkerInfo};
+use forebay_types::{ErrorKind, SegmentId, WorkerId};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::Nodes;
+use crate::in_place::{Pin, Rescued, Session, pin_of_node};
 
 /// Steps along a path over workers, those after something was renamed meanwhile among them.
 const STEPS_MAX: usize = 64;
 /// How often a path may turn out to be old before what it leads to counts as lost.
 const STALE_MAX: usize = 4;
-/// How often the worker with the root is looked for, and the pause between.
-const ROOT_TRIES: usize = 20;
-const ROOT_PAUSE: Duration = Duration::from_millis(50);
+/// How long something that is just moving to another worker is waited for, and the pauses between.
+const MOVING_WITHIN: Duration = Duration::from_secs(30);
+const MOVING_PAUSE: Duration = Duration::from_millis(5);
+const MOVING_PAUSE_MAX: Duration = Duration::from_millis(100);
+
+/// What is asked for with a call that is to be a matter of microseconds, at most.
+const NEAR_READ_MAX: u32 = 16 << 10;
+const NEAR_VALUES_MAX: usize = 64;
 
 /// A worker's answer.
 pub(crate) struct NodeAnswer {
     pub(crate) meta: Bytes,
     pub(crate) payload: Bytes,
-    /// Who gave it.
-    pub(crate) worker: u64,
+    /// Where bytes in place are.
+    session: Option<Arc<Session>>,
 }
 
 impl NodeAnswer {
@@ -33,6 +39,16 @@ impl NodeAnswer {
             Ok(reply) => Ok(reply),
             Err(_) => Err(misfit()),
         }
+    }
+
+    /// Bytes in place. They hold their pin.
+    pub(crate) fn in_place(&self, pin: u64, span: Span) -> NodeResult<Bytes> {
+        let (session, Ok(len)) = (self.session.as_ref().ok_or_else(misfit)?, u32::try_from(span.len)) else {
+            return Err(misfit());
+        };
+        // No read of an object finds this pin, so it needs no segment.
+        let pin = Pin::new(session, pin, span, SegmentId(0), 0..len).map_err(|_| misfit())?;
+        Ok(pin.bytes(0..len))
     }
 
     pub(crate) fn done(&self) -> NodeResult<()> {
@@ -59,11 +75,14 @@ impl Nodes {
     /// Does something with the node of a path, wherever it is.
     pub(crate) async fn call(&self, path: &str, op: &NodeOp<'_>, payload: Option<Bytes>) -> NodeResult<NodeAnswer> {
         let whole = split(path)?;
-        let of_container = matches!(op, NodeOp::List { .. });
+        let of_container = matches!(op, NodeOp::List { .. } | NodeOp::GetMany { .. } | NodeOp::PutMany { .. });
         let paths = &self.core.paths;
         let (mut from, mut rest, mut moves) = paths.start(whole, of_container);
-        let (mut stale, mut rootless, mut remembered) = (0, 0, true);
-        for _ in 0..STEPS_MAX {
+        let (mut stale, mut remembered, mut patience) = (0, true, Patience::new());
+        let mut steps = 0;
+        while steps < STEPS_MAX {
+            steps += 1;
+            let at = if from == ROOT { self.root().map(|root| root.id) } else { None };
             let asked = match self.worker_of(from).await {
                 Ok(worker) => {
                     let call = NodeCall { from, moves, path: rest, op: op.clone() };
@@ -76,6 +95,14 @@ impl Nodes {
                 Err(error) if error.kind == NodeErrorKind::DataLost && from != ROOT && remembered => {
                     paths.forget(from.worker, paths.moves(from.worker));
                     (from, rest, moves, remembered) = (ROOT, whole, 0, false);
+                    continue;
+                }
+                // The root may be with another worker by now.
+                Err(error) if error.kind == NodeErrorKind::DataLost && from == ROOT => {
+                    self.refresh().await;
+                    if self.root().map(|root| root.id) == at || !patience.wait().await {
+                        return Err(error);
+                    }
                     continue;
                 }
                 asked => asked?,
@@ -99,13 +126,13 @@ impl Nodes {
                     paths.forget(from.worker, now);
                     (from, rest, moves) = (ROOT, whole, 0);
                 }
-                Ok(NodeReply::Failed(error)) if error.kind == NodeErrorKind::Retry && from == ROOT && rootless < ROOT_TRIES => {
-                    // The root's worker may be another one by now; it may also be a busy file, which is the caller's business.
-                    if self.root().is_some_and(|root| root.id.0 == answer.worker) {
-                        return Err(error.context(path));
+                Ok(NodeReply::Failed(error)) if error.kind == NodeErrorKind::Moving => {
+                    // The root's worker may be another one by now.
+                    self.refresh().await;
+                    if !patience.wait().await {
+                        return Err(NodeError::new(NodeErrorKind::Retry, error.message).context(path));
                     }
-                    rootless += 1;
-                    sleep(ROOT_PAUSE).await;
+                    steps -= 1;
                 }
                 Ok(NodeReply::Failed(error)) => return Err(error.context(path)),
                 _ => return Ok(answer),
@@ -132,8 +159,24 @@ impl Nodes {
             }
         };
         let deadline = core.settings.read_deadline;
-        match timeout(deadline, link.connection().call(call.encode(), payload.into_iter().collect())).await {
-            Ok(Ok(answer)) => Ok(NodeAnswer { meta: answer.meta, payload: answer.payload, worker: id }),
+        let may_be_in_place = matches!(call.op, NodeOp::Get | NodeOp::BlockRead { .. });
+        let session = link.in_place().filter(|_| may_be_in_place).cloned();
+        let answered = match &session {
+            Some(session) => {
+                let (connection, message) = (link.connection().clone(), call.encode());
+                let asked = async move { connection.call_near(message, Vec::new()).await };
+                timeout(deadline, Rescued::new(asked, session.outbox(), pin_of_node)).await
+            }
+            None => {
+                let (message, payload) = (call.encode(), payload.into_iter().collect());
+                match is_near(&call.op) {
+                    true => timeout(deadline, link.connection().call_near(message, payload)).await,
+                    false => timeout(deadline, link.connection().call(message, payload)).await,
+                }
+            }
+        };
+        match answered {
+            Ok(Ok(answer)) => Ok(NodeAnswer { meta: answer.meta, payload: answer.payload, session }),
             Ok(Err(error)) if error.kind() == ErrorKind::Invalid => Err(NodeError::new(NodeErrorKind::Invalid, error.message())),
             Ok(Err(error)) => {
                 core.view.surprised();
@@ -147,6 +190,13 @@ impl Nodes {
         }
     }
 
+    /// Looks who is there now.
+    pub(crate) async fn refresh(&self) {
+        if let Err(error) = self.core.view.poll().await {
+            tracing::debug!(%error, "view not refreshed");
+        }
+    }
+
     /// Does something with a block, on the worker that has it.
     pub(crate) async fn ask_block(&self, block: BlockRef, start: u32, bytes: u32) -> NodeResult<Bytes> {
         let worker = self.worker_of(DirId { worker: block.worker, number: block.number }).await?;
@@ -154,6 +204,7 @@ impl Nodes {
         let answer = self.ask(&worker, &call, None).await?;
         match answer.reply()? {
             NodeReply::Bytes(_) if answer.payload.len() == bytes as usize => Ok(answer.payload),
+            NodeReply::InPlace { pin, span } if span.len == u64::from(bytes) => answer.in_place(pin, span),
             _ => Err(misfit()),
         }
     }
@@ -161,8 +212,7 @@ impl Nodes {
     /// The worker that has the root, as far as is known.
     pub(crate) fn root(&self) -> Option<Arc<WorkerInfo>> {
         let known = self.core.view.known();
-        let first = known.view.workers.iter().min_by_key(|worker| (worker.turn, worker.id))?.id;
-        known.worker(first).cloned()
+        known.worker(known.view.root()?.id).cloned()
     }
 
     async fn worker_of(&self, dir: DirId) -> NodeResult<Arc<WorkerInfo>> {
@@ -171,9 +221,7 @@ impl Nodes {
                 return Ok(root);
             }
             // It may have just come.
-            if let Err(error) = self.core.view.poll().await {
-                tracing::debug!(%error, "view not refreshed");
-            }
+            self.refresh().await;
             return self
                 .root()
                 .ok_or_else(|| NodeError::new(NodeErrorKind::Retry, "there is no worker that could have /tmp: start one"));
@@ -182,10 +230,40 @@ impl Nodes {
         if let Some(worker) = find() {
             return Ok(worker);
         }
-        if let Err(error) = self.core.view.poll().await {
-            tracing::debug!(%error, "view not refreshed");
-        }
+        self.refresh().await;
         find().ok_or_else(|| lost("", dir.worker))
+    }
+}
+
+/// Whether a call is one that a worker answers in microseconds as a rule. A long message is none, whatever it asks for.
+fn is_near(op: &NodeOp<'_>) -> bool {
+    match op {
+        NodeOp::List { .. } | NodeOp::BlockWrite { .. } => false,
+        NodeOp::Read { bytes, .. } => *bytes <= NEAR_READ_MAX,
+        NodeOp::GetMany { names } => names.len() <= NEAR_VALUES_MAX,
+        _ => true,
+    }
+}
+
+/// Waits for what moves, longer each time, until it has been long enough.
+pub(crate) struct Patience {
+    until: Instant,
+    pause: Duration,
+}
+
+impl Patience {
+    pub(crate) fn new() -> Self {
+        Self { until: Instant::now() + MOVING_WITHIN, pause: MOVING_PAUSE }
+    }
+
+    /// False when it is over.
+    pub(crate) async fn wait(&mut self) -> bool {
+        if Instant::now() >= self.until {
+            return false;
+        }
+        sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(MOVING_PAUSE_MAX);
+        true
     }
 }
 

@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use forebay_nodes::NodeResult;
+use forebay_nodes::{NodeErrorKind, NodeResult};
 use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NodeOp, NodeReply, Raw};
 
 use super::Nodes;
@@ -42,10 +42,18 @@ impl Nodes {
 
     /// Bytes of a file; fewer at its end, `Invalid` behind it.
     pub async fn read(&self, path: &str, offset: u64, bytes: u64) -> NodeResult<Bytes> {
+        match self.read_once(path, offset, bytes).await {
+            // Its blocks may have moved since they were looked up.
+            Err(error) if error.kind == NodeErrorKind::DataLost => self.read_once(path, offset, bytes).await,
+            read => read,
+        }
+    }
+
+    async fn read_once(&self, path: &str, offset: u64, bytes: u64) -> NodeResult<Bytes> {
         if bytes > PIECE_BYTES as u64 {
             let answer = self.call(path, &NodeOp::Extents { offset, bytes }, None).await?;
             return match answer.reply()? {
-                NodeReply::Extents { len, skip, blocks, tail } => {
+                NodeReply::Extents { len, skip, blocks, tail, .. } => {
                     self.gather(bytes.min(len - offset), skip, &blocks, tail.0).await
                 }
                 _ => Err(misfit()),
@@ -54,7 +62,9 @@ impl Nodes {
         let answer = self.call(path, &NodeOp::Read { offset, bytes: bytes as u32 }, None).await?;
         match answer.reply()? {
             NodeReply::Bytes(_) => Ok(answer.payload),
-            NodeReply::Extents { len, skip, blocks, tail } => self.gather(bytes.min(len - offset), skip, &blocks, tail.0).await,
+            NodeReply::Extents { len, skip, blocks, tail, .. } => {
+                self.gather(bytes.min(len - offset), skip, &blocks, tail.0).await
+            }
             _ => Err(misfit()),
         }
     }

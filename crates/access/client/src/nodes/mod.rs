@@ -7,8 +7,11 @@ mod batch;
 mod call;
 mod files;
 mod listing;
+mod many;
 mod paths;
+mod pieces;
 mod read;
+mod snapshot;
 mod values;
 mod write;
 
@@ -23,7 +26,9 @@ use crate::core::Core;
 
 pub use listing::NodeEntry;
 pub(crate) use paths::Paths;
+pub use pieces::NodeBlock;
 pub use read::NodeReader;
+pub use snapshot::NodeSnapshot;
 pub use write::NodeWriter;
 
 /// Temporary nodes of a cluster, by their paths below `/tmp`. Cheap to clone.

@@ -1,4 +1,6 @@
+use std::ops::Range;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -20,16 +22,24 @@ const BAG_BLOCKS_AHEAD: usize = 32;
 /// Places of so many bytes are looked up at once.
 const WINDOW_BYTES: u64 = 1 << 30;
 
-/// Bytes of a file or a bag, in order, read ahead. Implements tokio's `AsyncRead`.
+/// Bytes of a file or a bag, in order, read ahead. A stream of them, and tokio's `AsyncRead`.
 pub struct NodeReader {
     pieces: BoxStream<'static, NodeResult<Bytes>>,
     current: Bytes,
 }
 
 /// A piece of what is read: in a block, or at hand.
-enum Piece {
-    Block(BlockRef, u32, u32),
+pub(super) enum Piece {
+    /// With its first byte in the block, its bytes, and what is known of the file.
+    Block(BlockRef, u32, u32, Option<Spot>),
     Here(Bytes),
+}
+
+/// Which bytes of which file a piece is: a block that moved to another worker meanwhile is found by it.
+pub(super) struct Spot {
+    path: Arc<str>,
+    serial: u64,
+    offset: u64,
 }
 
 impl Nodes {
@@ -97,6 +107,29 @@ impl Nodes {
             .boxed()
     }
 
+    /// A part of a file's or value's bytes, of which it is known where they are.
+    pub(super) fn reader_of(&self, blocks: &[BlockRef], tail: &Bytes, range: Range<u64>) -> NodeResult<NodeReader> {
+        let (mut skip, mut left) = (range.start, range.end - range.start);
+        let mut found = Vec::new();
+        for block in blocks {
+            let len = u64::from(block.len);
+            if skip >= len {
+                skip -= len;
+                continue;
+            }
+            let part = (len - skip).min(left);
+            if part > 0 {
+                found.push(Piece::Block(*block, skip as u32, part as u32, None));
+            }
+            (skip, left) = (0, left - part);
+        }
+        if left > 0 {
+            let end = skip.checked_add(left).filter(|end| *end <= tail.len() as u64).ok_or_else(misfit)?;
+            found.push(Piece::Here(tail.slice(skip as usize..end as usize)));
+        }
+        Ok(NodeReader::new(self.fetch(futures::stream::iter(found).map(Ok), BLOCKS_AHEAD)))
+    }
+
     fn fetch(
         &self,
         pieces: impl Stream<Item = NodeResult<Piece>> + Send + 'static,
@@ -105,17 +138,25 @@ impl Nodes {
         let nodes = self.clone();
         let fetched = pieces.map_ok(move |piece| {
             let nodes = nodes.clone();
-            async move {
-                match piece {
-                    Piece::Here(bytes) => Ok(bytes),
-                    Piece::Block(block, start, bytes) => nodes.ask_block(block, start, bytes).await,
-                }
-            }
+            async move { nodes.piece(piece).await }
         });
         fetched.try_buffered(ahead).boxed()
     }
 
-    async fn places_all(&self, path: &str) -> NodeResult<Vec<Piece>> {
+    /// The bytes of a piece, from wherever they are.
+    pub(super) async fn piece(&self, piece: Piece) -> NodeResult<Bytes> {
+        match piece {
+            Piece::Here(bytes) => Ok(bytes),
+            Piece::Block(block, start, bytes, spot) => match (self.ask_block(block, start, bytes).await, spot) {
+                (Err(lost), Some(spot)) if lost.kind == NodeErrorKind::DataLost => {
+                    self.look_again(block, &spot, bytes, lost).await
+                }
+                (read, _) => read,
+            },
+        }
+    }
+
+    pub(super) async fn places_all(&self, path: &str) -> NodeResult<Vec<Piece>> {
         let mut all = Vec::new();
         let mut from = Some(0);
         while let Some(offset) = from {
@@ -129,13 +170,41 @@ impl Nodes {
     /// Where bytes of a file from `offset` on are, and where to look on.
     async fn places(&self, path: &str, offset: u64) -> NodeResult<(Vec<Piece>, Option<u64>)> {
         let answer = self.call(path, &NodeOp::Extents { offset, bytes: WINDOW_BYTES }, None).await?;
-        let NodeReply::Extents { len, skip, blocks, tail } = answer.reply()? else { return Err(misfit()) };
+        let NodeReply::Extents { serial, len, skip, blocks, tail } = answer.reply()? else { return Err(misfit()) };
         let end = len.min(offset.saturating_add(WINDOW_BYTES));
         let mut pieces = pieces(end - offset - tail.0.len() as u64, skip, &blocks)?;
+        let (path, mut at): (Arc<str>, u64) = (path.into(), offset);
+        for piece in &mut pieces {
+            if let Piece::Block(_, _, bytes, spot) = piece {
+                *spot = Some(Spot { path: Arc::clone(&path), serial, offset: at });
+                at += u64::from(*bytes);
+            }
+        }
         if !tail.0.is_empty() {
             pieces.push(Piece::Here(answer.meta.slice_ref(tail.0)));
         }
         Ok((pieces, (end < len).then_some(end)))
+    }
+
+    /// A piece of a file whose block is not there any more: from where it is now, when it is still that file.
+    async fn look_again(&self, block: BlockRef, spot: &Spot, bytes: u32, lost: NodeError) -> NodeResult<Bytes> {
+        let op = NodeOp::Extents { offset: spot.offset, bytes: bytes.into() };
+        let answer = match self.call(&spot.path, &op, None).await {
+            Err(error) if error.kind == NodeErrorKind::NotFound => return Err(lost),
+            answer => answer?,
+        };
+        let NodeReply::Extents { serial, skip, blocks, tail, .. } = answer.reply()? else { return Err(misfit()) };
+        if serial != spot.serial || blocks.contains(&block) {
+            return Err(lost);
+        }
+        let mut all = BytesMut::with_capacity(bytes as usize);
+        for piece in pieces(u64::from(bytes) - tail.0.len() as u64, skip, &blocks)? {
+            if let Piece::Block(block, start, bytes, _) = piece {
+                all.extend_from_slice(&self.ask_block(block, start, bytes).await?);
+            }
+        }
+        all.extend_from_slice(tail.0);
+        Ok(all.freeze())
     }
 
     /// All bytes of these blocks and the tail, the first `skip` left out.
@@ -158,7 +227,7 @@ fn pieces(bytes: u64, skip: u64, blocks: &[BlockRef]) -> NodeResult<Vec<Piece>> 
     for block in blocks {
         let part = u64::from(block.len).checked_sub(skip).ok_or_else(misfit)?.min(left);
         if part > 0 {
-            pieces.push(Piece::Block(*block, skip as u32, part as u32));
+            pieces.push(Piece::Block(*block, skip as u32, part as u32, None));
         }
         (skip, left) = (0, left - part);
     }
@@ -185,6 +254,17 @@ impl NodeReader {
             all.extend_from_slice(&bytes);
         }
         Ok(all.freeze())
+    }
+}
+
+impl Stream for NodeReader {
+    type Item = NodeResult<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if !self.current.is_empty() {
+            return Poll::Ready(Some(Ok(std::mem::take(&mut self.current))));
+        }
+        self.pieces.poll_next_unpin(cx)
     }
 }
 

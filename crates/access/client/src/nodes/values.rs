@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use forebay_nodes::NodeResult;
+use forebay_nodes::{NodeErrorKind, NodeResult};
 use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NodeOp, NodeReply, Raw};
 
 use super::Nodes;
@@ -23,13 +23,22 @@ impl Nodes {
         Ok(())
     }
 
-    /// A key-value's value. Small ones take one round trip.
+    /// A key-value's value. Small ones take one round trip; so does one of up to 1 MiB beside its worker, where it lies.
     pub async fn get(&self, path: &str) -> NodeResult<Bytes> {
+        match self.get_once(path).await {
+            // Its blocks may have moved since they were looked up.
+            Err(error) if error.kind == NodeErrorKind::DataLost => self.get_once(path).await,
+            got => got,
+        }
+    }
+
+    async fn get_once(&self, path: &str) -> NodeResult<Bytes> {
         let answer = self.call(path, &NodeOp::Get, None).await?;
         match answer.reply()? {
             NodeReply::Bytes(Raw(&[])) => Ok(answer.payload),
             NodeReply::Bytes(Raw(value)) => Ok(answer.meta.slice_ref(value)),
-            NodeReply::Extents { len, skip, blocks, tail } => self.gather(len, skip, &blocks, tail.0).await,
+            NodeReply::InPlace { pin, span } => answer.in_place(pin, span),
+            NodeReply::Extents { len, skip, blocks, tail, .. } => self.gather(len, skip, &blocks, tail.0).await,
             _ => Err(misfit()),
         }
     }

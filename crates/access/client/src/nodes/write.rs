@@ -12,7 +12,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use tokio::io::AsyncWrite;
 
 use super::Nodes;
-use super::call::misfit;
+use super::call::{NodeAnswer, Patience, misfit};
 
 /// Blocks on their way to workers.
 const BLOCKS_AHEAD: usize = 8;
@@ -27,6 +27,7 @@ pub struct NodeWriter {
     nodes: Nodes,
     path: String,
     writer: u64,
+    class: StorageClass,
     buffer: BytesMut,
     /// Gives what is done in the order in which it was begun.
     sending: FuturesOrdered<BoxFuture<'static, NodeResult<BlockRef>>>,
@@ -39,10 +40,12 @@ impl Nodes {
     pub async fn writer(&self, path: &str) -> NodeResult<NodeWriter> {
         let writer = rand::random_range(1..=u64::MAX);
         self.call(path, &NodeOp::OpenWriter { writer }, None).await?.length()?;
+        let class = self.stat(path).await?.map_or(StorageClass::Dram, |stat| stat.class);
         Ok(NodeWriter {
             nodes: self.clone(),
             path: path.to_string(),
             writer,
+            class,
             buffer: BytesMut::new(),
             sending: FuturesOrdered::new(),
             sent: Vec::new(),
@@ -52,17 +55,28 @@ impl Nodes {
 
     /// Puts a value's bytes into blocks.
     pub(super) async fn put_blocks(&self, path: &str, value: Bytes) -> NodeResult<Vec<BlockRef>> {
-        let worker = self.data_worker(path)?;
+        let class = self.class_of_value(path).await?;
         let starts = (0..value.len()).step_by(BLOCK_BYTES as usize);
         let blocks = starts.map(|start| {
             let piece = value.slice(start..value.len().min(start + BLOCK_BYTES as usize));
-            self.clone().send_block(Arc::clone(&worker), piece)
+            self.clone().send_block(path.to_string(), piece, class)
         });
         futures::stream::iter(blocks).buffered(BLOCKS_AHEAD).try_collect().await
     }
 
+    /// Where blocks of a value may lie: as before, or as its container says.
+    async fn class_of_value(&self, path: &str) -> NodeResult<StorageClass> {
+        let container = path.rsplit_once('/').map_or("", |(container, _)| container);
+        for path in [path, container] {
+            if let Some(stat) = self.stat(path).await? {
+                return Ok(stat.class);
+            }
+        }
+        Ok(StorageClass::Dram)
+    }
+
     /// Where new blocks of a node go: beside this process when a worker is there, else spread over all by the path.
-    fn data_worker(&self, path: &str) -> NodeResult<Arc<WorkerInfo>> {
+    pub(super) fn data_worker(&self, path: &str) -> NodeResult<Arc<WorkerInfo>> {
         let known = self.core.view.known();
         let is_beside = |id: &WorkerId| known.worker(*id).is_some_and(|worker| self.core.connections.is_beside(worker));
         let beside: Vec<WorkerId> = known.workers.iter().copied().filter(is_beside).collect();
@@ -73,11 +87,23 @@ impl Nodes {
         worker.ok_or_else(|| NodeError::new(NodeErrorKind::Retry, "there is no worker to write to: start one"))
     }
 
-    async fn send_block(self, worker: Arc<WorkerInfo>, bytes: Bytes) -> NodeResult<BlockRef> {
-        let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class: StorageClass::Dram } };
-        match self.ask(&worker, &call, Some(bytes)).await?.reply()? {
-            NodeReply::Block(block) => Ok(block),
-            _ => Err(misfit()),
+    /// Writes a block of a node to a worker; to another one when that one is being drained or is gone.
+    async fn send_block(self, path: String, bytes: Bytes, class: StorageClass) -> NodeResult<BlockRef> {
+        let mut patience = Patience::new();
+        loop {
+            let worker = self.data_worker(&path)?;
+            let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class } };
+            let error = match self.ask(&worker, &call, Some(bytes.clone())).await.and_then(|answer| block_of(&answer)) {
+                Ok(block) => return Ok(block),
+                Err(error) if matches!(error.kind, NodeErrorKind::Moving | NodeErrorKind::DataLost) => error,
+                Err(error) => return Err(error),
+            };
+            self.refresh().await;
+            let is_there = self.core.view.known().worker(worker.id).is_some();
+            // A worker that is there and can't be reached will not be within the time that anybody waits for.
+            if (error.kind == NodeErrorKind::DataLost && is_there) || !patience.wait().await {
+                return Err(error);
+            }
         }
     }
 }
@@ -88,7 +114,7 @@ impl NodeWriter {
         let mut bytes = bytes;
         while !bytes.is_empty() {
             std::future::poll_fn(|cx| self.poll_room(cx)).await?;
-            bytes = &bytes[self.take_in(bytes)?..];
+            bytes = &bytes[self.take_in(bytes)..];
         }
         Ok(())
     }
@@ -98,7 +124,7 @@ impl NodeWriter {
         while self.buffer.is_empty() && bytes.len() >= BLOCK_BYTES as usize {
             std::future::poll_fn(|cx| self.poll_room(cx)).await?;
             let block = bytes.split_to(BLOCK_BYTES as usize);
-            self.send(block)?;
+            self.send(block);
         }
         self.write(&bytes).await
     }
@@ -115,20 +141,19 @@ impl NodeWriter {
         Ok(self.nodes.stat(&self.path).await?.map_or(0, |stat| stat.bytes))
     }
 
-    fn take_in(&mut self, bytes: &[u8]) -> NodeResult<usize> {
+    fn take_in(&mut self, bytes: &[u8]) -> usize {
         let taken = bytes.len().min(BLOCK_BYTES as usize - self.buffer.len());
         self.buffer.extend_from_slice(&bytes[..taken]);
         if self.buffer.len() == BLOCK_BYTES as usize {
             let block = self.buffer.split().freeze();
-            self.send(block)?;
+            self.send(block);
         }
-        Ok(taken)
+        taken
     }
 
-    fn send(&mut self, block: Bytes) -> NodeResult<()> {
-        let worker = self.nodes.data_worker(&self.path)?;
-        self.sending.push_back(self.nodes.clone().send_block(worker, block).boxed());
-        Ok(())
+    fn send(&mut self, block: Bytes) {
+        let (nodes, path) = (self.nodes.clone(), self.path.clone());
+        self.sending.push_back(nodes.send_block(path, block, self.class).boxed());
     }
 
     /// Ready when another block may be begun.
@@ -140,7 +165,7 @@ impl NodeWriter {
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<NodeResult<()>> {
         if !self.buffer.is_empty() {
             let rest = self.buffer.split().freeze();
-            self.send(rest)?;
+            self.send(rest);
         }
         loop {
             self.poll_progress(cx)?;
@@ -183,7 +208,7 @@ impl AsyncWrite for NodeWriter {
         match self.poll_room(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(error)) => Poll::Ready(Err(io(error))),
-            Poll::Ready(Ok(())) => Poll::Ready(self.take_in(bytes).map_err(io)),
+            Poll::Ready(Ok(())) => Poll::Ready(Ok(self.take_in(bytes))),
         }
     }
 
@@ -193,6 +218,13 @@ impl AsyncWrite for NodeWriter {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         self.poll_flush(cx)
+    }
+}
+
+fn block_of(answer: &NodeAnswer) -> NodeResult<BlockRef> {
+    match answer.reply()? {
+        NodeReply::Block(block) => Ok(block),
+        _ => Err(misfit()),
     }
 }
 

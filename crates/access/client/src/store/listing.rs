@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use forebay_protocol::ListPage;
 use forebay_types::{ForebayPath, Key, Mount, MountName, ObjectInfo};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
@@ -21,7 +23,7 @@ pub(super) fn list<V: Versions>(
             None => {
                 let mut mounts = versions.client().view().mounts.clone();
                 mounts.sort_by(|a, b| a.name.cmp(&b.name));
-                mounts.into_iter().map(|mount| (mount, Key::new("").expect("the empty key is legal"))).collect()
+                mounts.into_iter().map(|mount| (Arc::new(mount), Key::new("").expect("the empty key is legal"))).collect()
             }
         };
         let of_mount = move |(mount, prefix)| of_mount(versions.clone(), mount, prefix, offset.as_ref());
@@ -49,7 +51,7 @@ pub(super) async fn folder<V: Versions>(versions: &V, prefix: Option<&Path>) -> 
 }
 
 /// The mount of a path and the prefix of the keys below it.
-async fn below<V: Versions>(versions: &V, prefix: &Path) -> Result<(Mount, Key)> {
+async fn below<V: Versions>(versions: &V, prefix: &Path) -> Result<(Arc<Mount>, Key)> {
     let error = |error| to_store_error(prefix.as_ref(), error);
     let path = from_store(prefix)?;
     let mount = versions.client().mount(path.mount()).await.map_err(error)?;
@@ -62,7 +64,7 @@ async fn below<V: Versions>(versions: &V, prefix: &Path) -> Result<(Mount, Key)>
 
 fn of_mount<V: Versions>(
     versions: V,
-    mount: Mount,
+    mount: Arc<Mount>,
     prefix: Key,
     offset: Option<&Path>,
 ) -> BoxStream<'static, Result<ObjectMeta>> {
@@ -88,7 +90,7 @@ fn of_mount<V: Versions>(
 
 fn pages<V: Versions>(
     versions: &V,
-    mount: &Mount,
+    mount: &Arc<Mount>,
     prefix: Key,
     folders: bool,
     after: Option<Key>,

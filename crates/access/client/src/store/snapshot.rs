@@ -3,10 +3,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use forebay_types::{ForebayPath, Key, MountId, ObjectInfo, OperationId};
+use object_store::ObjectMeta;
 use object_store::path::Path;
 use parking_lot::RwLock;
 
-use super::paths::from_store;
+use super::paths::{from_store, meta, to_store};
 use super::versioned::{Store, Versions};
 use crate::client::Client;
 
@@ -47,6 +48,16 @@ impl SnapshotStore {
         self.versions.pinned.read().values().cloned().collect()
     }
 
+    /// All that is pinned, as a store shows it.
+    pub fn pinned_meta(&self) -> Vec<ObjectMeta> {
+        let known = self.versions.client.view();
+        let shown = |info: &ObjectInfo| {
+            let mount = known.mounts.iter().find(|mount| mount.id == info.version.mount)?;
+            Some(meta(to_store(&mount.name, info.version.key.as_str())?, info))
+        };
+        self.versions.pinned.read().values().filter_map(shown).collect()
+    }
+
     /// What is pinned at a path.
     pub fn pinned_at(&self, location: &Path) -> Option<ObjectInfo> {
         self.versions.pinned(&from_store(location).ok()?)
@@ -56,7 +67,7 @@ impl SnapshotStore {
 impl Snapshot {
     fn place(&self, path: &ForebayPath) -> Option<(MountId, Key)> {
         let known = self.client.core.view.known();
-        known.mount_named(path.mount()).map(|mount| (mount.id, path.key().clone()))
+        known.mount_named(path.mount().as_str()).map(|mount| (mount.id, path.key().clone()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A whole small cluster in process, over a real S3 server.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
@@ -21,6 +21,8 @@ pub struct Cluster {
     placement: PlacementSettings,
     lease: Duration,
     beat: Duration,
+    /// Of the disk tiers of workers that are started from now on.
+    pub disk_bytes: u64,
 }
 
 impl Cluster {
@@ -58,8 +60,17 @@ impl Cluster {
         let settings = CoordinatorSettings { placement: placement.clone(), lease, ..coordinator(url) };
         let coordinator = Coordinator::start(settings).await.unwrap();
         let address = coordinator.address();
-        let mut cluster =
-            Self { s3, coordinator: Some(coordinator), workers: Vec::new(), address, folder, placement, lease, beat };
+        let mut cluster = Self {
+            s3,
+            coordinator: Some(coordinator),
+            workers: Vec::new(),
+            address,
+            folder,
+            placement,
+            lease,
+            beat,
+            disk_bytes: 0,
+        };
         for _ in 0..workers {
             cluster.add_worker().await;
         }
@@ -83,11 +94,22 @@ impl Cluster {
     /// Starts the worker of a folder, again if it ran before.
     pub async fn start_worker(&mut self, ix: usize) {
         let folder = self.folder.path().join(format!("worker{ix}"));
-        let store = StoreSettings::new(folder.join("tiers"), 256 << 20);
+        let store = StoreSettings::new(folder.join("tiers"), 256 << 20).with_disk(self.disk_bytes);
         let mut settings = WorkerSettings::new(self.address.clone(), local(), store);
         settings.unix_socket = Some(folder.join("worker.sock"));
-        let tuning = Tuning { beat: self.beat, ..Tuning::default() };
-        self.workers.push(Worker::start_with(settings, tuning).await.unwrap());
+        let reclaim_after = Duration::from_millis(500);
+        let tuning = Tuning { beat: self.beat, reclaim_after, ..Tuning::default() };
+        // Tasks of the one before let its folder go a moment after it has stopped.
+        let began = Instant::now();
+        let worker = loop {
+            match Worker::start_with(settings.clone(), tuning.clone()).await {
+                Err(error) if error.message().contains("in use") && began.elapsed() < Duration::from_secs(10) => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                worker => break worker.unwrap(),
+            }
+        };
+        self.workers.push(worker);
     }
 
     /// A client that knows all workers.

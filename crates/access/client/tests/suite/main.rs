@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
 
 mod cluster;
+mod drain;
 mod scripted;
 
+mod beside;
 mod failover;
 mod in_place;
 mod nodes;

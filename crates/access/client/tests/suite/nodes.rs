@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_client::{CreateOptions, NodeErrorKind, NodeType};
+use forebay_client::{Client, CreateOptions, NodeErrorKind, NodeType, StorageClass};
 use forebay_coordinator::CoordinatorSettings;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,13 +21,33 @@ async fn spread(workers: usize) -> Cluster {
     cluster
 }
 
-async fn conforms(workers: usize, in_place: bool) {
-    let cluster = spread(workers).await;
+/// The same with a disk tier each.
+async fn spread_with_disks(workers: usize) -> Cluster {
+    let mut cluster = Cluster::start_quick(0, CoordinatorSettings::LEASE, |_| {}).await;
+    cluster.disk_bytes = 256 << 20;
+    for _ in 0..workers {
+        cluster.add_worker().await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    cluster
+}
+
+/// With a class all nodes are made in it that are asked for in none.
+async fn conforms(cluster: Cluster, in_place: bool, class: Option<&str>) {
     let client = cluster.client(|settings| settings.in_place = in_place).await;
     // A second client remembers paths too, and must not be led astray by what the first one renames.
     let other = cluster.client(|_| {}).await;
+    conforms_with(&client, &other, class).await;
+}
+
+pub async fn conforms_with(client: &Client, other: &Client, class: Option<&str>) {
     for (line, case) in CONFORMANCE.lines().enumerate() {
         let (operation, expected) = case.split_once('\t').unwrap();
+        let mut operation: Value = serde_json::from_str(operation).unwrap();
+        if let (Some(class), None, "create") = (class, operation.get("storage_class"), operation["op"].as_str().unwrap()) {
+            operation["storage_class"] = class.into();
+        }
+        let operation = operation.to_string();
         let asked = if line % 3 == 0 { other.nodes() } else { client.nodes() };
         let mut answer = asked.answer_json(operation.as_bytes()).await;
         let message = answer.as_object_mut().unwrap().remove("message");
@@ -39,19 +59,79 @@ async fn conforms(workers: usize, in_place: bool) {
 
 #[tokio::test]
 async fn one_worker_conforms() {
-    conforms(1, true).await;
+    conforms(spread(1).await, true, None).await;
+}
+
+#[tokio::test]
+async fn workers_conform_with_data_on_disk() {
+    conforms(spread_with_disks(2).await, true, Some("disk")).await;
 }
 
 #[tokio::test]
 async fn three_workers_conform() {
-    conforms(3, false).await;
+    conforms(spread(3).await, false, None).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn large_values_and_files_come_back_as_they_were_put() {
-    let cluster = spread(2).await;
+    large_values_and_files_come_back(&spread(2).await, StorageClass::Dram).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_on_disk_stays_off_memory() {
+    let cluster = spread_with_disks(2).await;
+    large_values_and_files_come_back(&cluster, StorageClass::Disk).await;
     let nodes = cluster.client(|_| {}).await.nodes();
-    nodes.create("/tmp/d", CreateOptions::new(NodeType::Directory)).await.unwrap();
+    let options = CreateOptions { class: Some(StorageClass::Disk), ..CreateOptions::new(NodeType::Directory) };
+    nodes.create("/tmp/d", options).await.unwrap();
+    nodes.create("/tmp/d/f", CreateOptions::new(NodeType::File)).await.unwrap();
+    let used = || {
+        let reports = cluster.workers.iter().map(|worker| worker.report());
+        reports.fold((0, 0), |(dram, disk), report| (dram + report.dram.1, disk + report.disk.1))
+    };
+    // What was deleted gives the disk's room back in the background.
+    let settled = async {
+        while used().1 > 1 << 20 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), settled).await.expect("the disk's room comes back");
+    let (dram, disk) = used();
+    let content = bytes(5, 40 << 20);
+    let mut writer = nodes.writer("/tmp/d/f").await.unwrap();
+    writer.write_all(&content).await.unwrap();
+    writer.finish().await.unwrap();
+    nodes.put("/tmp/d/k", bytes(6, 3 << 20)).await.unwrap();
+    assert!(nodes.reader("/tmp/d/f", 0).await.unwrap().read_all().await.unwrap() == content);
+    for at in [0, 70_000, (40 << 20) - (64 << 10)] {
+        assert!(nodes.read("/tmp/d/f", at, 64 << 10).await.unwrap() == content[at as usize..][..64 << 10]);
+    }
+    let (dram_now, disk_now) = used();
+    assert!(dram_now <= dram, "{dram} -> {dram_now} bytes of memory");
+    assert!(disk_now >= disk + (43 << 20), "{disk} -> {disk_now} bytes of disk");
+    nodes.delete("/tmp/d", true).await.unwrap();
+    let freed = async {
+        while used().1 > disk {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), freed).await.expect("the disk's room comes back");
+}
+
+#[tokio::test]
+async fn without_a_disk_tier_nothing_is_on_disk() {
+    let cluster = spread(1).await;
+    let nodes = cluster.client(|_| {}).await.nodes();
+    let options = CreateOptions { class: Some(StorageClass::Disk), ..CreateOptions::new(NodeType::File) };
+    let refused = nodes.create("/tmp/f", options).await.unwrap_err();
+    assert_eq!(refused.kind, NodeErrorKind::Invalid);
+    assert!(refused.message.contains("disk tier"), "{}", refused.message);
+}
+
+async fn large_values_and_files_come_back(cluster: &Cluster, class: StorageClass) {
+    let nodes = cluster.client(|_| {}).await.nodes();
+    let options = CreateOptions { class: Some(class), ..CreateOptions::new(NodeType::Directory) };
+    nodes.create("/tmp/d", options).await.unwrap();
     for (seed, len) in [4096, 4097, 16 << 10, (16 << 10) + 1, 64 << 10, 1 << 20, (5 << 20) + 3, 33 << 20].into_iter().enumerate()
     {
         let value = Bytes::from(bytes(seed as u64, len));
@@ -89,6 +169,117 @@ async fn large_values_and_files_come_back_as_they_were_put() {
     }
     nodes.delete("/tmp/d", true).await.unwrap();
     assert_eq!(nodes.stat("/tmp/d/f").await.unwrap(), None);
+}
+
+/// Bytes beside their worker are read where they lie, and nobody else's come there as long as someone has them.
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_in_place_stay_what_they_were() {
+    const MIB: usize = 1 << 20;
+    let cluster = spread(1).await;
+    let nodes = cluster.client(|_| {}).await.nodes();
+    let value = |seed: u64| Bytes::from(bytes(seed, MIB));
+    nodes.put("/tmp/k", value(0)).await.unwrap();
+    let first = nodes.get("/tmp/k").await.unwrap();
+    let again = nodes.get("/tmp/k").await.unwrap();
+    assert_eq!(first.as_ptr(), again.as_ptr(), "no copy was made");
+    drop(again);
+    // Memory of the values that are replaced is used again by those that come, but not the one that is held.
+    for seed in 1..50 {
+        nodes.put("/tmp/k", value(seed)).await.unwrap();
+        assert!(nodes.get("/tmp/k").await.unwrap() == value(seed), "{seed}");
+    }
+    assert!(first == value(0));
+    nodes.create("/tmp/f", CreateOptions::new(NodeType::File)).await.unwrap();
+    let mut writer = nodes.writer("/tmp/f").await.unwrap();
+    let mut held = vec![first];
+    for seed in 100..120 {
+        writer.write_bytes(value(seed)).await.unwrap();
+    }
+    writer.finish().await.unwrap();
+    let mut reader = nodes.reader("/tmp/f", 0).await.unwrap();
+    while let Some(piece) = reader.next().await.unwrap() {
+        held.push(piece);
+    }
+    nodes.delete("/tmp/f", false).await.unwrap();
+    for seed in 200..230 {
+        nodes.put("/tmp/k", value(seed)).await.unwrap();
+    }
+    assert!(held[0] == value(0));
+    assert!(held[1..].iter().zip(100..).all(|(piece, seed)| *piece == value(seed)), "deleted, and still read");
+    // A reader that comes late finds nothing, also when the memory has another block by now.
+    let snapshot = nodes.snapshot("/tmp/k").await.unwrap();
+    nodes.put("/tmp/k", value(300)).await.unwrap();
+    let late = snapshot.read(0..MIB as u64).unwrap().read_all().await;
+    assert_eq!(late.unwrap_err().kind, NodeErrorKind::DataLost);
+    drop(held);
+    nodes.delete("/tmp/k", false).await.unwrap();
+    let given_back = async {
+        while cluster.workers[0].report().dram.2 > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), given_back).await.expect("pins are given back");
+}
+
+#[tokio::test]
+async fn many_values_go_in_one_message_or_by_themselves() {
+    let cluster = spread(2).await;
+    let nodes = cluster.client(|_| {}).await.nodes();
+    for at in 0..4 {
+        let table = format!("/tmp/t{at}");
+        nodes.create(&table, CreateOptions::new(NodeType::Table)).await.unwrap();
+        let names: Vec<String> = (0..2500).map(|name| format!("{name:04}")).collect();
+        let value =
+            |at: usize| Bytes::from(bytes(at as u64, [0, 1, 100, 4096, 4097, 70_000][at % 6] * usize::from(at % 100 < 12)));
+        let mut values: Vec<(&str, Bytes)> = names.iter().enumerate().map(|(at, name)| (name.as_str(), value(at))).collect();
+        values[17].0 = "a/b";
+        let put = nodes.put_many(&table, &values).await.unwrap();
+        assert_eq!(put.len(), values.len());
+        for (at, put) in put.into_iter().enumerate() {
+            assert_eq!(put.map_err(|error| error.kind), if at == 17 { Err(NodeErrorKind::Invalid) } else { Ok(()) });
+        }
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        for (at, got) in nodes.get_many(&table, &names).await.unwrap().into_iter().enumerate() {
+            match at {
+                17 => assert_eq!(got.unwrap_err().kind, NodeErrorKind::NotFound),
+                at => assert!(got.unwrap() == values[at].1, "{at}"),
+            }
+        }
+        assert_eq!(nodes.get_many(&table, &[]).await.unwrap(), []);
+    }
+    assert_eq!(nodes.get_many("/tmp/none", &["a"]).await.unwrap_err().kind, NodeErrorKind::NotFound);
+    nodes.put("/tmp/k", "v").await.unwrap();
+    assert_eq!(nodes.put_many("/tmp/k", &[("a", Bytes::new())]).await.unwrap_err().kind, NodeErrorKind::NotContainer);
+}
+
+#[tokio::test]
+async fn a_snapshot_is_of_one_value() {
+    let cluster = spread(2).await;
+    let nodes = cluster.client(|_| {}).await.nodes();
+    for (at, len) in [0, 100, 16 << 10, 70_000, (3 << 20) + 5].into_iter().enumerate() {
+        let (value, path) = (bytes(at as u64, len), "/tmp/k");
+        nodes.put(path, value.clone()).await.unwrap();
+        let (snapshot, again) = (nodes.snapshot(path).await.unwrap(), nodes.snapshot(path).await.unwrap());
+        assert_eq!((snapshot.len(), snapshot.tag()), (len as u64, again.tag()));
+        for (start, end) in [(0, len), (len / 2, len), (len / 3, len / 2), (len, len)] {
+            let read = snapshot.read(start as u64..end as u64).unwrap().read_all().await.unwrap();
+            assert!(read == value[start..end], "{len}: {start}..{end}");
+        }
+        nodes.put(path, "other").await.unwrap();
+        assert_ne!(nodes.snapshot(path).await.unwrap().tag(), snapshot.tag());
+        match snapshot.read(0..len as u64).unwrap().read_all().await {
+            Ok(read) => assert!(read == value, "{len}"),
+            Err(error) => assert_eq!(error.kind, NodeErrorKind::DataLost, "{len}: {error}"),
+        }
+    }
+    nodes.create("/tmp/f", CreateOptions::new(NodeType::File)).await.unwrap();
+    nodes.append("/tmp/f", bytes(1, 3 << 20)).await.unwrap();
+    nodes.append("/tmp/f", "tail").await.unwrap();
+    let snapshot = nodes.snapshot("/tmp/f").await.unwrap();
+    nodes.append("/tmp/f", "more").await.unwrap();
+    let end = snapshot.len();
+    assert_eq!(snapshot.read(end - 4..end).unwrap().read_all().await.unwrap(), "tail");
+    assert_eq!(nodes.snapshot("/tmp").await.err().unwrap().kind, NodeErrorKind::Invalid);
 }
 
 #[tokio::test]

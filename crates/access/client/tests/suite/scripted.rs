@@ -108,6 +108,8 @@ impl Worker {
             dram_bytes: 64 << 20,
             disk_bytes: 0,
             turn: id,
+            location: "host".into(),
+            draining: false,
         };
         Self { shared, info, servers, _folder: folder }
     }
@@ -199,7 +201,7 @@ impl Session for WorkerSession {
                 Ok(answer) => answer,
                 Err(error) => (DataReply::failed(&error), Vec::new(), None),
             };
-            Response { meta: encode(&reply), payload, descriptor }
+            Response { meta: encode(&reply), payload, descriptor, opens_ring: false }
         }
     }
 

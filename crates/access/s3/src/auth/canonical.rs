@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use http::HeaderMap;
 use http::header::HOST;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -24,10 +26,16 @@ impl Canonical<'_> {
     /// `as_sent`: the path as the client wrote it, for clients that encode more or less than S3 does.
     pub(super) fn bytes(&self, as_sent: bool) -> Vec<u8> {
         let path = match as_sent {
-            true => self.path.to_string(),
-            false => reencode(self.path, UNRESERVED_OR_SLASH),
+            true => self.path.into(),
+            false => reencode(self.path, true),
         };
-        let mut out = format!("{}\n{path}\n{}\n", self.method, self.query()).into_bytes();
+        let mut out = Vec::with_capacity(512);
+        for part in [self.method, &path] {
+            out.extend_from_slice(part.as_bytes());
+            out.push(b'\n');
+        }
+        self.query(&mut out);
+        out.push(b'\n');
         for name in self.signed {
             out.extend_from_slice(name.as_bytes());
             out.push(b':');
@@ -50,33 +58,72 @@ impl Canonical<'_> {
         out
     }
 
-    fn query(&self) -> String {
-        if self.query.is_empty() {
-            return String::new();
-        }
+    fn query(&self, out: &mut Vec<u8>) {
         let pairs = self.query.split('&').filter(|pair| !pair.is_empty());
-        let mut pairs: Vec<(String, String)> = pairs
+        let mut pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = pairs
             .map(|pair| {
                 let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-                let encode = |text: &str| reencode(&text.replace('+', "%20"), UNRESERVED);
-                (encode(name), encode(value))
+                (encoded(name), encoded(value))
             })
             .filter(|(name, _)| name != "X-Amz-Signature")
             .collect();
         pairs.sort();
-        pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&")
+        for (at, (name, value)) in pairs.iter().enumerate() {
+            if at > 0 {
+                out.push(b'&');
+            }
+            out.extend_from_slice(name.as_bytes());
+            out.push(b'=');
+            out.extend_from_slice(value.as_bytes());
+        }
     }
 }
 
-fn reencode(text: &str, set: &'static AsciiSet) -> String {
+/// A name or value of the query as S3 encodes it.
+fn encoded(text: &str) -> Cow<'_, str> {
+    match text.contains('+') {
+        true => reencode(&text.replace('+', "%20"), false).into_owned().into(),
+        false => reencode(text, false),
+    }
+}
+
+/// As S3 encodes it; `slash`: it is a path, whose slashes stay.
+fn reencode(text: &str, slash: bool) -> Cow<'_, str> {
+    if is_encoded(text, slash) {
+        return text.into();
+    }
     match percent_decode_str(text).decode_utf8() {
-        Ok(decoded) => utf8_percent_encode(&decoded, set).to_string(),
+        Ok(decoded) => utf8_percent_encode(&decoded, if slash { UNRESERVED_OR_SLASH } else { UNRESERVED }).to_string().into(),
         Err(_) => text.into(),
     }
 }
 
+/// Whether a text is in that form already, as nearly all clients send it: encoding it again would change nothing.
+pub(super) fn is_encoded(text: &str, slash: bool) -> bool {
+    let stays = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') || (slash && byte == b'/');
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    };
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let fine = match byte {
+            b'%' => match (bytes.next().and_then(digit), bytes.next().and_then(digit)) {
+                (Some(high), Some(low)) => !stays(high << 4 | low),
+                _ => false,
+            },
+            byte => stays(byte),
+        };
+        if !fine {
+            return false;
+        }
+    }
+    true
+}
+
 /// Without spaces at the ends, and one where there are several.
-fn squeeze(value: &[u8], out: &mut Vec<u8>) {
+pub(super) fn squeeze(value: &[u8], out: &mut Vec<u8>) {
     let mut space = false;
     for &byte in value.trim_ascii() {
         if byte == b' ' {
@@ -88,5 +135,24 @@ fn squeeze(value: &[u8], out: &mut Vec<u8>) {
             out.push(byte);
             space = false;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_encoded_already_stays() {
+        let letters = ["a", "%", "2", "F", "f", "/", "~", "é", " ", "%2F", "%C3%A9", "%41"];
+        for slash in [true, false] {
+            let set = if slash { UNRESERVED_OR_SLASH } else { UNRESERVED };
+            for n in 0..letters.len().pow(4) {
+                let text: String = (0..4).map(|at| letters[n / letters.len().pow(at) % letters.len()]).collect();
+                let slow = percent_decode_str(&text).decode_utf8().map(|decoded| utf8_percent_encode(&decoded, set).to_string());
+                assert_eq!(reencode(&text, slash), slow.unwrap_or(text.clone()), "{text}");
+            }
+        }
+        assert!(is_encoded("AKID%2F20130524%2Fus-east-1", false) && is_encoded("a/b%20c", true) && !is_encoded("a/b", false));
     }
 }

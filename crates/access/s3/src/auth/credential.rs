@@ -13,7 +13,7 @@ pub(super) struct Signed {
     pub(super) scope: String,
     /// In lower case, in order.
     pub(super) headers: Vec<String>,
-    pub(super) signature: Vec<u8>,
+    pub(super) signature: [u8; 32],
 }
 
 impl Signed {
@@ -66,14 +66,25 @@ pub(super) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
     NaiveDateTime::parse_from_str(text, "%Y%m%dT%H%M%SZ").ok().map(|time| time.and_utc())
 }
 
-pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
+/// Reads 64 hexadecimal digits.
+pub(super) fn unhex(text: &str) -> Option<[u8; 32]> {
+    let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
+    let digit = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
+    let mut bytes = [0; 32];
+    for (byte, two) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = digit(two[0])? << 4 | digit(two[1])?;
     }
-    (0..32).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()).collect()
+    Some(bytes)
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {
+    let mut text = Vec::with_capacity(2 * bytes.len());
+    hex_into(bytes, &mut text);
+    text.into_iter().map(char::from).collect()
+}
+
+/// Appends bytes as hexadecimal digits.
+pub(super) fn hex_into(bytes: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)] as char, DIGITS[usize::from(byte & 15)] as char]).collect()
+    out.extend(bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]));
 }

@@ -15,7 +15,8 @@ const DERIVED_MAX: usize = 1024;
 pub(crate) struct Keys {
     rules: HashMap<String, Arc<AccessRule>>,
     anonymous: Anonymous,
-    derived: RwLock<HashMap<(String, String), hmac::Key>>,
+    /// By credential: `KEY/20240102/us-east-1/s3/aws4_request`.
+    derived: RwLock<HashMap<String, (Arc<AccessRule>, hmac::Key)>>,
 }
 
 /// Who asks.
@@ -62,10 +63,10 @@ impl Keys {
     }
 
     /// The key that signs a day's requests for a region. `scope` is `20240102/us-east-1/s3/aws4_request`.
-    pub(crate) fn signing_key(&self, rule: &AccessRule, scope: &str) -> hmac::Key {
-        let name = (rule.id.clone(), scope.to_string());
-        if let Some(key) = self.derived.read().get(&name) {
-            return key.clone();
+    pub(crate) fn signing_key(&self, rule: &Arc<AccessRule>, scope: &str) -> hmac::Key {
+        let credential = format!("{}/{scope}", rule.id);
+        if let Some((_, key)) = self.derived(&credential) {
+            return key;
         }
         let mut key = hmac::Key::new(hmac::HMAC_SHA256, format!("AWS4{}", rule.secret.text()).as_bytes());
         for part in scope.split('/') {
@@ -75,7 +76,12 @@ impl Keys {
         if derived.len() >= DERIVED_MAX {
             derived.clear();
         }
-        derived.insert(name, key.clone());
+        derived.insert(credential, (Arc::clone(rule), key.clone()));
         key
+    }
+
+    /// The rule and the signing key of a credential that was used before.
+    pub(crate) fn derived(&self, credential: &str) -> Option<(Arc<AccessRule>, hmac::Key)> {
+        self.derived.read().get(credential).cloned()
     }
 }

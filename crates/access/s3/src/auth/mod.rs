@@ -3,7 +3,9 @@
 mod canonical;
 mod credential;
 mod keys;
+mod signer;
 mod verify;
 
 pub(crate) use keys::{Caller, Keys};
+pub(crate) use signer::{Sent, signer};
 pub(crate) use verify::{BodyHash, ChunkSigning, authenticate};

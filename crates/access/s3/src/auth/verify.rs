@@ -12,9 +12,9 @@ use crate::error::{S3Error, S3Result};
 use crate::target::Query;
 
 /// How far a client's clock may be from ours.
-const SKEW: TimeDelta = TimeDelta::minutes(15);
+pub(super) const SKEW: TimeDelta = TimeDelta::minutes(15);
 /// Longest life of a presigned URL.
-const EXPIRES_MAX_SECS: i64 = 7 * 24 * 3600;
+pub(super) const EXPIRES_MAX_SECS: i64 = 7 * 24 * 3600;
 
 /// What the signature says of the body.
 #[derive(Clone, Debug)]

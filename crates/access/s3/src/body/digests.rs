@@ -27,13 +27,13 @@ struct Sent {
 
 enum Sum {
     Md5(Box<Md5>),
-    Crc(crc_fast::Digest, usize),
+    Crc(Box<crc_fast::Digest>, usize),
     Sha(Box<Context>),
 }
 
 impl Sum {
     fn new(name: &str) -> Option<(&'static str, Self)> {
-        let crc = |algorithm, bytes| Self::Crc(crc_fast::Digest::new(algorithm), bytes);
+        let crc = |algorithm, bytes| Self::Crc(Box::new(crc_fast::Digest::new(algorithm)), bytes);
         Some(match name {
             MD5 => (MD5, Self::Md5(Box::default())),
             "x-amz-checksum-crc32" => ("x-amz-checksum-crc32", crc(CrcAlgorithm::Crc32IsoHdlc, 4)),

@@ -12,10 +12,10 @@ use hyper::body::Incoming;
 use ring::digest::{SHA256, digest};
 
 use crate::body::Upload;
-use crate::context::{Answer, Context, Request, document};
+use crate::context::{Answer, Context, Object, Request, document};
 use crate::error::{S3Error, S3Result};
 use crate::forward::{Changing, body_of, collect};
-use crate::objects::is_local;
+use crate::objects::{delete, is_local};
 use crate::target::key_of;
 use crate::xml::{self, Visit, Xml};
 
@@ -27,7 +27,12 @@ const DOCUMENT_BYTES_MAX: u64 = 8 << 20;
 const AT_ONCE: usize = 8;
 
 /// Deletes up to 1,000 objects.
-pub(crate) async fn delete_many(context: &Arc<Context>, request: Request, mount: &Mount, body: Incoming) -> S3Result<Answer> {
+pub(crate) async fn delete_many(
+    context: &Arc<Context>,
+    request: Request,
+    mount: &Arc<Mount>,
+    body: Incoming,
+) -> S3Result<Answer> {
     if mount.options.read_only {
         return Err(S3Error::access_denied().saying("The mount is read-only."));
     }
@@ -49,7 +54,8 @@ pub(crate) async fn delete_many(context: &Arc<Context>, request: Request, mount:
     }
     let paths: Vec<ForebayPath> = good.iter().map(|(key, _)| ForebayPath::new(mount.name.clone(), key.clone())).collect();
     if is_local(mount) {
-        one_by_one(context, paths, &mut done).await;
+        let objects = paths.into_iter().map(|path| Object { mount: mount.clone(), key: path.key().clone() }).collect();
+        one_by_one(context, objects, &mut done).await;
     } else if !good.is_empty() {
         let changing: Vec<Changing> = paths.into_iter().map(|path| Changing::begin(&context.client, path)).collect();
         let storage = context.client.storage(mount).await?;
@@ -60,18 +66,17 @@ pub(crate) async fn delete_many(context: &Arc<Context>, request: Request, mount:
     Ok(document(done.xml()))
 }
 
-async fn one_by_one(context: &Arc<Context>, paths: Vec<ForebayPath>, done: &mut Done) {
-    let deletes = futures::stream::iter(paths).map(|path| async move {
-        let deleted = context.client.delete(&path).await;
-        (path, deleted)
+async fn one_by_one(context: &Arc<Context>, objects: Vec<Object>, done: &mut Done) {
+    let deletes = futures::stream::iter(objects).map(|object| async move {
+        let deleted = delete(context, &object).await;
+        (object.key, deleted)
     });
     let mut deletes = deletes.buffered(AT_ONCE);
-    while let Some((path, deleted)) = deletes.next().await {
-        let key = path.key().as_str().to_string();
+    while let Some((key, deleted)) = deletes.next().await {
+        let key = key.as_str().to_string();
         match deleted {
             Ok(()) => done.deleted.push(Deleted { key, ..Default::default() }),
             Err(error) => {
-                let error = S3Error::from(error);
                 done.failed.push((key, error.code.into(), error.message.clone()));
             }
         }

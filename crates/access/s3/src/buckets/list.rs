@@ -8,6 +8,7 @@ use super::page::{PAGE_MAX, Page, PageRequest, page};
 use crate::context::{Answer, Context, Request, document};
 use crate::error::{S3Error, S3Result};
 use crate::objects::{etag, iso_date};
+use crate::temporary;
 use crate::xml::Xml;
 
 /// What both versions of a listing share.
@@ -39,7 +40,11 @@ impl<'a> Asked<'a> {
 
     async fn page(&self, context: &Context, mount: &Mount, after: Option<String>) -> S3Result<Page> {
         let delimiter = self.delimiter.unwrap_or("");
-        page(&context.client, PageRequest { mount, prefix: self.prefix, delimiter, after, limit: self.limit }).await
+        let request = PageRequest { mount, prefix: self.prefix, delimiter, after, limit: self.limit };
+        match temporary::is_it(mount) {
+            true => temporary::page(context, request).await,
+            false => page(&context.client, request).await,
+        }
     }
 
     fn begin(&self, mount: &Mount) -> Xml {
@@ -62,7 +67,10 @@ impl<'a> Asked<'a> {
             xml.open("Contents");
             xml.text("Key", &show(info.version.key.as_str(), self.encoded));
             xml.text("LastModified", &iso_date(info.modified_ms));
-            xml.text("ETag", &etag(&info.version.tag));
+            // Of temporary data it is known once an object is looked at.
+            if !info.version.tag.as_str().is_empty() {
+                xml.text("ETag", &etag(&info.version.tag));
+            }
             xml.text("Size", &info.version.size.to_string());
             if with_owner {
                 owner(xml);

@@ -16,6 +16,7 @@ use crate::context::{Answer, Context, Request, document, plain};
 use crate::error::{S3Error, S3Result};
 use crate::forward::{body_of, collect};
 use crate::settings::NewBuckets;
+use crate::temporary;
 use crate::xml::{self, Visit, Xml};
 
 /// Longest configuration of a new bucket.
@@ -59,6 +60,9 @@ pub(crate) async fn create(context: &Arc<Context>, request: Request, bucket: &st
 
 /// Removes an empty bucket that was made here, and its mount.
 pub(crate) async fn remove(context: &Arc<Context>, request: &Request, mount: &Mount) -> S3Result<Answer> {
+    if temporary::is_it(mount) {
+        return Err(S3Error::access_denied().saying("The bucket of temporary data is always there."));
+    }
     let here = context.settings.new_buckets.as_ref();
     let Some(place) = here.filter(|place| place.mount(mount.name.clone()).url == mount.url) else {
         let message = format!("A bucket is a mount: remove it with `forebay mount remove {}`.", mount.name);

@@ -17,6 +17,7 @@ use crate::xml::Xml;
 pub(crate) use delete::delete_many;
 pub(crate) use list::{list_v1, list_v2};
 pub(crate) use make::{create, remove};
+pub(crate) use page::{Page, PageRequest};
 
 /// All mounts that the caller sees.
 pub(crate) fn list(context: &Context, request: &Request) -> Answer {
@@ -24,7 +25,8 @@ pub(crate) fn list(context: &Context, request: &Request) -> Answer {
     owner(&mut xml);
     xml.open("Buckets");
     let view = context.client.view();
-    let mut names: Vec<&MountName> = view.mounts.iter().map(|mount| &mount.name).collect();
+    let temporary = (!view.workers.is_empty()).then(MountName::temporary);
+    let mut names: Vec<&MountName> = view.mounts.iter().map(|mount| &mount.name).chain(&temporary).collect();
     names.sort();
     for name in names.into_iter().filter(|name| request.caller.may(name.as_str(), false)) {
         xml.open("Bucket");

@@ -7,22 +7,30 @@ use crate::error::{S3Error, S3Result};
 pub(super) const PAGE_MAX: usize = 1000;
 
 /// What of a bucket to list.
-pub(super) struct PageRequest<'a> {
-    pub(super) mount: &'a Mount,
-    pub(super) prefix: &'a str,
+pub(crate) struct PageRequest<'a> {
+    pub(crate) mount: &'a Mount,
+    pub(crate) prefix: &'a str,
     /// Keys that share what comes before it are shown as one.
-    pub(super) delimiter: &'a str,
-    pub(super) after: Option<String>,
-    pub(super) limit: usize,
+    pub(crate) delimiter: &'a str,
+    pub(crate) after: Option<String>,
+    pub(crate) limit: usize,
 }
 
 /// A page of a listing.
 #[derive(Default)]
-pub(super) struct Page {
-    pub(super) objects: Vec<ObjectInfo>,
-    pub(super) folders: Vec<String>,
+pub(crate) struct Page {
+    pub(crate) objects: Vec<ObjectInfo>,
+    pub(crate) folders: Vec<String>,
     /// The last entry, when more follow it.
-    pub(super) next: Option<String>,
+    pub(crate) next: Option<String>,
+}
+
+impl Page {
+    /// The last entry's key.
+    pub(crate) fn last(&self) -> Option<String> {
+        let object = self.objects.last().map(|info| info.version.key.as_str());
+        object.max(self.folders.last().map(String::as_str)).map(Into::into)
+    }
 }
 
 /// One page, in byte order of objects and folders together.
@@ -66,7 +74,7 @@ pub(super) async fn page(client: &Client, request: PageRequest<'_>) -> S3Result<
                 continue;
             }
             if page.objects.len() + page.folders.len() == request.limit {
-                page.next = last(&page);
+                page.next = page.last();
                 return Ok(page);
             }
             match entry {
@@ -114,11 +122,6 @@ fn grouped(info: ObjectInfo, prefix: &str, delimiter: &str) -> Entry {
 /// Behind every key that starts with `folder`.
 fn behind(folder: &str) -> String {
     format!("{folder}\u{10ffff}")
-}
-
-fn last(page: &Page) -> Option<String> {
-    let object = page.objects.last().map(|info| info.version.key.as_str());
-    object.max(page.folders.last().map(String::as_str)).map(Into::into)
 }
 
 /// A place in the order of keys; one that is longer than a key is cut, where no key lies between.

@@ -12,7 +12,7 @@ pub(super) fn may_be_known(headers: &HeaderMap) -> bool {
 }
 
 /// Checks a read's conditions in the order of RFC 9110, 13.2.2.
-pub(super) fn check(headers: &HeaderMap, info: &ObjectInfo) -> S3Result<()> {
+pub(crate) fn check(headers: &HeaderMap, info: &ObjectInfo) -> S3Result<()> {
     let tag = etag(&info.version.tag);
     check_named(headers, &tag, info, [IF_MATCH, IF_UNMODIFIED_SINCE, IF_NONE_MATCH, IF_MODIFIED_SINCE]).map_err(|failed| {
         match failed {

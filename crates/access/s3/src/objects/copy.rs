@@ -17,6 +17,7 @@ use crate::context::{Answer, Context, Object, Request, document};
 use crate::error::{S3Error, S3Result};
 use crate::forward::{Changing, collect, passed};
 use crate::target::key_of;
+use crate::temporary;
 use crate::xml::{self, Xml};
 
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
@@ -39,8 +40,8 @@ pub(crate) async fn copy(context: &Arc<Context>, request: Request, target: &Obje
         if is_part {
             return Err(S3Error::not_implemented("copying into a part on this kind of mount"));
         }
-        let (info, _) = stat_source(context, &request, &source).await?;
-        let pieces = whole(context, &info, 0..info.version.size);
+        let source = Source::open(context, &request, &source).await?;
+        let pieces = source.read(context, 0..source.info.version.size)?;
         let info = local::write(context, target, pieces, PutCondition::Any).await?;
         return Ok(result("CopyObjectResult", &etag(&info.version.tag), info.modified_ms));
     }
@@ -136,7 +137,7 @@ async fn across(
     storage: &Storage,
     directive: &str,
 ) -> S3Result<Answer> {
-    let (info, attributes) = stat_source(context, request, source).await?;
+    let source = Source::open(context, request, source).await?;
     let is_part = request.target.query.has("uploadId");
     let mut headers = passed(request.headers());
     let of_copies: Vec<HeaderName> =
@@ -148,15 +149,18 @@ async fn across(
         headers.remove(name);
     }
     if !is_part && directive != "REPLACE" {
-        take_over(&mut headers, &attributes);
+        take_over(&mut headers, &source.attributes);
     }
     let bytes = match range::parse(request.header("x-amz-copy-source-range"))?.filter(|_| is_part) {
-        Some(range) => range::resolve(range, info.version.size)?,
-        None => 0..info.version.size,
+        Some(range) => range::resolve(range, source.info.version.size)?,
+        None => 0..source.info.version.size,
     };
     let length = bytes.end - bytes.start;
     headers.insert(CONTENT_LENGTH, length.into());
-    let body = (length > 0).then(|| (whole(context, &info, bytes), length));
+    let body = match length {
+        0 => None,
+        _ => Some((source.read(context, bytes)?, length)),
+    };
     let hash = if body.is_some() { PayloadHash::Unsigned } else { PayloadHash::Empty };
     let (status, headers, text) = send(context, request, target, storage, headers, hash, body).await?;
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
@@ -197,10 +201,36 @@ async fn send(
     answer
 }
 
-async fn stat_source(context: &Context, request: &Request, source: &Object) -> S3Result<(ObjectInfo, Attributes)> {
-    let (info, attributes) = context.client.stat(&source.path(), false).await?;
-    check_source(request.headers(), &info)?;
-    Ok((info, attributes))
+/// What is copied: one version of it.
+struct Source {
+    info: ObjectInfo,
+    attributes: Attributes,
+    temporary: Option<temporary::Opened>,
+}
+
+impl Source {
+    async fn open(context: &Context, request: &Request, object: &Object) -> S3Result<Self> {
+        let source = if temporary::is_it(&object.mount) {
+            let opened = temporary::open(context, object).await?;
+            Self { info: opened.info.clone(), attributes: Attributes::default(), temporary: Some(opened) }
+        } else {
+            let (info, attributes) = context.client.stat(&object.path(), false).await?;
+            Self { info, attributes, temporary: None }
+        };
+        check_source(request.headers(), &source.info)?;
+        Ok(source)
+    }
+
+    fn read(&self, context: &Context, range: std::ops::Range<u64>) -> S3Result<Pieces> {
+        let pieces = match &self.temporary {
+            Some(opened) => opened.read(range)?,
+            None => {
+                let (client, room) = (context.client.clone(), Arc::clone(&context.large_pieces));
+                super::pieces::rest(client, room, context.client.operation(), self.info.version.clone(), range)
+            }
+        };
+        Ok(pieces.map_err(BodyError::from).boxed())
+    }
 }
 
 /// Content type and user metadata go along with the bytes.
@@ -217,12 +247,6 @@ fn take_over(headers: &mut HeaderMap, attributes: &Attributes) {
             headers.insert(name, value);
         }
     }
-}
-
-fn whole(context: &Context, info: &ObjectInfo, range: std::ops::Range<u64>) -> Pieces {
-    let room = Arc::clone(&context.large_pieces);
-    let pieces = super::pieces::rest(context.client.clone(), room, context.client.operation(), info.version.clone(), range);
-    pieces.map_err(BodyError::from).boxed()
 }
 
 fn result(root: &str, etag: &str, modified_ms: i64) -> Answer {

@@ -16,9 +16,11 @@ use super::{etag, http_date, range};
 use crate::auth::Caller;
 use crate::context::{Answer, AnswerBody, Context, Object, Request};
 use crate::error::{S3Error, S3Result};
+use crate::target::Query;
+use crate::temporary;
 
 /// Bytes of an answer that come before its head is sent.
-const FIRST_BYTES: u32 = 1 << 20;
+pub(crate) const FIRST_BYTES: u32 = 1 << 20;
 /// Bytes that an object of which nothing is known is asked for at once: what is larger comes in several requests.
 const UNKNOWN_BYTES: u64 = 16 << 20;
 /// Headers that a signed request may set on its answer.
@@ -38,6 +40,9 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
         return Err(S3Error::invalid_request("Request specific response headers cannot be used for anonymous GET requests."));
     }
     let checksums = request.header("x-amz-checksum-mode").is_some_and(|mode| mode.eq_ignore_ascii_case("enabled"));
+    if temporary::is_it(&object.mount) {
+        return temporary::get(context, request, object).await;
+    }
     if request.target.query.has("partNumber") {
         return part(context, request, object, is_head).await;
     }
@@ -46,7 +51,8 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
         let (info, attributes) = context.client.stat(&object.path(), checksums && wanted.is_none()).await?;
         check(request.headers(), &info)?;
         let range = wanted.map(|wanted| range::resolve(wanted, info.version.size)).transpose()?;
-        let head = Head { request, info: &info, attributes: &attributes, range: range.clone(), checksums };
+        let query = &request.target.query;
+        let head = Head { query, info: &info, attributes: &attributes, range: range.clone(), checksums };
         if is_head {
             return head.answer(AnswerBody::empty());
         }
@@ -80,7 +86,7 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
             AnswerBody::stream(bytes, rest, Some(all.end - all.start))
         }
     };
-    Head { request, info: &info, attributes: &attributes, range, checksums }.answer(body)
+    Head { query: &request.target.query, info: &info, attributes: &attributes, range, checksums }.answer(body)
 }
 
 /// What the worker asks an object for that nothing is known of: as much as is wanted, but not without end.
@@ -102,7 +108,8 @@ async fn part(context: &Arc<Context>, request: &Request, object: &Object, is_hea
     let (info, attributes) = context.client.stat(&object.path(), false).await?;
     check(request.headers(), &info)?;
     let part = part_range(context, request, object, &info).await?;
-    let head = Head { request, info: &info, attributes: &attributes, range: part.range.clone(), checksums: false };
+    let query = &request.target.query;
+    let head = Head { query, info: &info, attributes: &attributes, range: part.range.clone(), checksums: false };
     let body = match (is_head, part.range.clone()) {
         (true, _) => AnswerBody::empty(),
         (false, range) => read_version(context, &info, range.unwrap_or(0..info.version.size)).await?,
@@ -126,16 +133,16 @@ async fn read_version(context: &Arc<Context>, info: &ObjectInfo, range: Range<u6
 }
 
 /// The head of an answer.
-struct Head<'a> {
-    request: &'a Request,
-    info: &'a ObjectInfo,
-    attributes: &'a Attributes,
-    range: Option<Range<u64>>,
-    checksums: bool,
+pub(crate) struct Head<'a> {
+    pub(crate) query: &'a Query,
+    pub(crate) info: &'a ObjectInfo,
+    pub(crate) attributes: &'a Attributes,
+    pub(crate) range: Option<Range<u64>>,
+    pub(crate) checksums: bool,
 }
 
 impl Head<'_> {
-    fn answer(&self, body: AnswerBody) -> S3Result<Answer> {
+    pub(crate) fn answer(&self, body: AnswerBody) -> S3Result<Answer> {
         let size = self.info.version.size;
         let mut headers = HeaderMap::with_capacity(16);
         for (name, value) in &self.attributes.headers {
@@ -156,7 +163,7 @@ impl Head<'_> {
         headers.insert(ETAG, value(&etag(&self.info.version.tag))?);
         headers.insert(LAST_MODIFIED, value(&http_date(self.info.modified_ms))?);
         for (query, name) in OVERRIDES {
-            if let Some(text) = self.request.query(query) {
+            if let Some(text) = self.query.get(query) {
                 headers.insert(name, value(text)?);
             }
         }

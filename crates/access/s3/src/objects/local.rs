@@ -14,6 +14,7 @@ use super::get::value;
 use crate::body::{Pieces, Upload, checksum_of};
 use crate::context::{Answer, Context, Object, Request, plain};
 use crate::error::{S3Error, S3Result};
+use crate::temporary;
 
 /// Writes an object; answered when shared storage has it.
 pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: &Object, body: Incoming) -> S3Result<Answer> {
@@ -37,8 +38,16 @@ pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: 
 
 /// Deletes an object; one that is not there is no error.
 pub(crate) async fn delete_local(context: &Arc<Context>, object: &Object) -> S3Result<Answer> {
-    context.client.delete(&object.path()).await?;
+    delete(context, object).await?;
     Ok(plain(StatusCode::NO_CONTENT))
+}
+
+/// Deletes what there is under a key.
+pub(crate) async fn delete(context: &Context, object: &Object) -> S3Result<()> {
+    match temporary::is_it(&object.mount) {
+        true => temporary::delete(context, object).await,
+        false => Ok(context.client.delete(&object.path()).await?),
+    }
 }
 
 /// Writes what comes, in bounded memory. What ends early leaves nothing.
@@ -48,6 +57,9 @@ pub(super) async fn write(
     mut pieces: Pieces,
     condition: PutCondition,
 ) -> S3Result<ObjectInfo> {
+    if temporary::is_it(&object.mount) {
+        return temporary::write(context, object, pieces, condition).await;
+    }
     let mut writer = context.client.writer(&object.path()).await?;
     while let Some(piece) = pieces.try_next().await.map_err(|_| S3Error::incomplete_body())? {
         writer.write(piece).await?;

@@ -7,15 +7,21 @@ mod get;
 mod local;
 mod parts;
 mod pieces;
-mod range;
+pub(crate) mod range;
+
+use std::time::{Duration, UNIX_EPOCH};
 
 use forebay_types::{Mount, VersionTag};
 
+pub(crate) use conditions::check;
 pub(crate) use copy::copy;
 pub(crate) use drafts::Drafts;
-pub(crate) use get::get;
-pub(crate) use local::{delete_local, put_local};
+pub(crate) use get::{FIRST_BYTES, Head, get};
+pub(crate) use local::{delete, delete_local, put_local};
 pub(crate) use pieces::LARGE_PIECES;
+
+/// The last second of the year 9999.
+const SECS_MAX: i64 = 253_402_300_799;
 
 /// Whether a mount's store does not speak S3, so that S3's ways are made here.
 pub(crate) fn is_local(mount: &Mount) -> bool {
@@ -30,8 +36,9 @@ pub(crate) fn etag(tag: &VersionTag) -> String {
 
 /// A time as HTTP writes it, in whole seconds.
 pub(crate) fn http_date(modified_ms: i64) -> String {
-    let time = chrono::DateTime::from_timestamp(modified_ms.div_euclid(1000), 0).unwrap_or_default();
-    time.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
+    // What the format has no year for is as old as it can say.
+    let secs = modified_ms.div_euclid(1000).clamp(0, SECS_MAX);
+    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(secs.unsigned_abs()))
 }
 
 /// A time as S3's documents write it.

@@ -5,7 +5,7 @@ use forebay_client::RangeSpec;
 use crate::error::{S3Error, S3Result};
 
 /// What a Range header asks for; none for all of it, which several ranges and what can't be read are too, as in S3.
-pub(super) fn parse(header: Option<&str>) -> S3Result<Option<RangeSpec>> {
+pub(crate) fn parse(header: Option<&str>) -> S3Result<Option<RangeSpec>> {
     let Some(ranges) = header.and_then(|text| text.trim().strip_prefix("bytes=")) else { return Ok(None) };
     let Some((first, last)) = ranges.trim().split_once('-') else { return Ok(None) };
     let number = |text: &str| {
@@ -26,7 +26,7 @@ pub(super) fn parse(header: Option<&str>) -> S3Result<Option<RangeSpec>> {
 }
 
 /// The bytes that an object of this size has of a range. `InvalidRange` when it has none.
-pub(super) fn resolve(range: RangeSpec, size: u64) -> S3Result<Range<u64>> {
+pub(crate) fn resolve(range: RangeSpec, size: u64) -> S3Result<Range<u64>> {
     let (start, end) = match range {
         RangeSpec::Bounded { start, len } => (start, start.saturating_add(len).min(size)),
         RangeSpec::From { start } => (start, size),

@@ -9,7 +9,7 @@ from botocore.config import Config
 
 endpoint = sys.argv[1]
 s3 = boto3.client("s3", endpoint_url=endpoint)
-assert [entry["Name"] for entry in s3.list_buckets()["Buckets"]] == ["lake"]
+assert [entry["Name"] for entry in s3.list_buckets()["Buckets"]] == ["lake", "tmp"]
 
 body = bytes(range(253)) * 100_000
 small = TransferConfig(multipart_threshold=5 << 20, multipart_chunksize=5 << 20)

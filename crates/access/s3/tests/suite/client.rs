@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use ring::{digest, hmac};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::cluster::{ID, SECRET};
@@ -178,29 +178,100 @@ pub async fn raw(address: SocketAddr, bytes: &[u8], is_head: bool) -> Option<Ans
     let mut socket = TcpStream::connect(address).await.unwrap();
     // A server that refuses early may close before all is written.
     let _ = socket.write_all(bytes).await;
-    let answer = tokio::time::timeout(Duration::from_secs(20), read(&mut socket, is_head)).await;
-    answer.expect("the server answers or closes")
+    patiently(read(&mut socket, is_head)).await.expect("the server answers or closes")
+}
+
+/// Waits for 20 s of a machine that has time for this process: on one that has none, the pauses between two looks are longer
+/// than they are taken for.
+async fn patiently<T>(what: impl Future<Output = T>) -> Option<T> {
+    tokio::pin!(what);
+    for _ in 0..400 {
+        if let Ok(done) = tokio::time::timeout(Duration::from_millis(50), &mut what).await {
+            return Some(done);
+        }
+    }
+    None
+}
+
+/// A connection that is kept from request to request, and made anew when the server has closed it.
+pub struct Kept {
+    at: SocketAddr,
+    socket: Option<(TcpStream, Taken)>,
+}
+
+impl Kept {
+    pub fn new(at: SocketAddr) -> Self {
+        Self { at, socket: None }
+    }
+
+    /// Sends requests at once, and takes their answers.
+    pub async fn ask(&mut self, asked: Vec<Signed>) -> Vec<Answer> {
+        let text: Vec<u8> =
+            asked.iter().flat_map(|asked| [asked.head(self.at).into_bytes(), asked.body.clone()].concat()).collect();
+        // One that was closed in the meantime is tried again, once.
+        for _ in 0..2 {
+            let (mut socket, mut taken) = match self.socket.take() {
+                Some(kept) => kept,
+                None => (TcpStream::connect(self.at).await.unwrap(), Taken::default()),
+            };
+            let _ = socket.write_all(&text).await;
+            let mut answers = Vec::new();
+            for asked in &asked {
+                let next = patiently(taken.next(&mut socket, asked.method == "HEAD")).await;
+                answers.extend(next.expect("the server answers or closes"));
+            }
+            if answers.len() == asked.len() {
+                if answers.iter().all(|answer| answer.header("connection") != Some("close")) {
+                    self.socket = Some((socket, taken));
+                }
+                return answers;
+            }
+        }
+        panic!("the server closes instead of answering {}", String::from_utf8_lossy(&text));
+    }
 }
 
 pub async fn read(socket: &mut TcpStream, is_head: bool) -> Option<Answer> {
-    let mut all = Vec::new();
-    let (end, length) = loop {
-        if let Some(end) = all.windows(4).position(|four: &[u8]| four == b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(&all[..end]).into_owned();
-            let answer = Answer { status: 0, head, body: Vec::new() };
-            let length: usize = answer.header("content-length").map_or(0, |length| length.parse().unwrap());
-            break (end, if is_head { 0 } else { length });
+    Taken::default().next(socket, is_head).await
+}
+
+/// What came of a connection beyond the answers that were taken.
+#[derive(Default)]
+pub struct Taken(Vec<u8>);
+
+impl Taken {
+    /// The next answer.
+    pub async fn next(&mut self, socket: &mut (impl AsyncRead + Unpin), is_head: bool) -> Option<Answer> {
+        let all = &mut self.0;
+        let (end, length) = loop {
+            if let Some(end) = all.windows(4).position(|four: &[u8]| four == b"\r\n\r\n") {
+                let head = String::from_utf8_lossy(&all[..end]).into_owned();
+                let answer = Answer { status: 0, head, body: Vec::new() };
+                let length: usize = answer.header("content-length").map_or(0, |length| length.parse().unwrap());
+                break (end, if is_head { 0 } else { length });
+            }
+            if socket.read_buf(all).await.ok()? == 0 {
+                return None;
+            }
+        };
+        while all.len() < end + 4 + length {
+            if socket.read_buf(all).await.ok()? == 0 {
+                return None;
+            }
         }
-        if socket.read_buf(&mut all).await.ok()? == 0 {
-            return None;
-        }
-    };
-    while all.len() < end + 4 + length {
-        if socket.read_buf(&mut all).await.ok()? == 0 {
-            return None;
-        }
+        let rest = all.split_off(end + 4 + length);
+        let answer = std::mem::replace(all, rest);
+        let head = String::from_utf8_lossy(&answer[..end]).into_owned();
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        Some(Answer { status, head, body: answer[end + 4..].to_vec() })
     }
-    let head = String::from_utf8_lossy(&all[..end]).into_owned();
-    let status = head.split(' ').nth(1)?.parse().ok()?;
-    Some(Answer { status, head, body: all[end + 4..end + 4 + length].to_vec() })
+}
+
+/// A body without the number that each refusal has of its own.
+pub fn without_ids(body: &[u8]) -> Vec<u8> {
+    let place = |mark: &[u8]| body.windows(mark.len()).position(|at| at == mark);
+    match body.starts_with(b"<?xml").then(|| (place(b"<RequestId>"), place(b"</RequestId>"))) {
+        Some((Some(from), Some(to))) => [&body[..from], &body[to..]].concat(),
+        _ => body.to_vec(),
+    }
 }

@@ -53,6 +53,11 @@ async fn boto3() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn temporary_data_with_boto3() {
+    python("with_temporary_data.py").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn pyarrow() {
     python("with_pyarrow.py").await;
 }

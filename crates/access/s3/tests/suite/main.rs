@@ -14,4 +14,5 @@ mod object_store;
 mod reads;
 mod store;
 mod strangers;
+mod warm;
 mod writes;

@@ -69,7 +69,8 @@ pub(crate) fn when(config: &FileScanConfig, runtime: &RuntimeEnv, joins: &HashMa
     if waiting.is_empty() { When::Now } else { When::After(waiting) }
 }
 
-fn dynamic_filters(predicate: &Arc<dyn PhysicalExpr>) -> Vec<Arc<dyn PhysicalExpr>> {
+/// The filters in a predicate that get their values while the query runs.
+pub(crate) fn dynamic_filters(predicate: &Arc<dyn PhysicalExpr>) -> Vec<Arc<dyn PhysicalExpr>> {
     let mut filters = Vec::new();
     let _ = predicate.apply(|expr| {
         if expr.downcast_ref::<DynamicFilterPhysicalExpr>().is_some() {

@@ -18,6 +18,7 @@ use datafusion::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderO
 use datafusion::parquet::file::metadata::ParquetMetaData;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::simplifier::PhysicalExprSimplifier;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr_adapter::{
@@ -26,6 +27,8 @@ use datafusion::physical_expr_adapter::{
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet};
 use object_store::ObjectMeta;
+
+use crate::hot::Cells;
 
 /// A file's footer, as planning has left it in the cache.
 pub(crate) struct Footer(pub(crate) Arc<ParquetMetaData>);
@@ -40,92 +43,115 @@ impl Footer {
         let footer = cached.file_metadata.as_any().downcast_ref::<CachedParquetMetaData>()?;
         Some(Self(Arc::clone(footer.parquet_metadata())))
     }
+
+    fn has_pages(&self) -> bool {
+        self.0.column_index().is_some() && self.0.offset_index().is_some()
+    }
+}
+
+/// How the engine's own reader will read a file: follows its steps with its own functions, since every byte that differs is
+/// fetched for nothing, and every row that differs is wrong.
+pub(crate) struct Reading {
+    /// The file's columns with the types that the reader gives them.
+    pub(crate) physical: SchemaRef,
+    /// Of the file's columns.
+    pub(crate) predicate: Option<Arc<dyn PhysicalExpr>>,
+    /// Of the file's columns; none for all of them.
+    pub(crate) projection: Option<ProjectionExprs>,
+    /// The row groups (and pages, where the file has a page index) that the predicate leaves over.
+    pub(crate) access: ParquetAccessPlan,
+}
+
+impl Reading {
+    pub(crate) fn of(config: &FileScanConfig, source: &ParquetSource, file: &PartitionedFile, footer: &Footer) -> Result<Self> {
+        let file_name = file.object_meta.location.to_string();
+        let options = &source.table_parquet_options().global;
+        let metadata = &footer.0;
+        let logical = Arc::clone(source.table_schema().file_schema());
+        let reader = ArrowReaderMetadata::try_new(Arc::clone(metadata), ArrowReaderOptions::new())?;
+        let physical = match apply_file_schema_type_coercions(&logical, reader.schema()) {
+            Some(coerced) => Arc::new(coerced),
+            None => Arc::clone(reader.schema()),
+        };
+
+        let literals = literals(source, file, &logical);
+        let adapter = match &config.expr_adapter_factory {
+            Some(factory) => factory.create(Arc::clone(&logical), Arc::clone(&physical))?,
+            None => DefaultPhysicalExprAdapterFactory.create(Arc::clone(&logical), Arc::clone(&physical))?,
+        };
+        let of_file = |expr: Arc<dyn PhysicalExpr>| -> Result<Arc<dyn PhysicalExpr>> {
+            let expr = replace_columns_with_literals(expr, &literals)?;
+            PhysicalExprSimplifier::new(&physical).simplify(adapter.rewrite(expr)?)
+        };
+        let predicate = source.filter().map(of_file).transpose()?;
+        let projection = source.projection().map(|projection| projection.clone().try_map_exprs(of_file)).transpose()?;
+
+        let mut groups = RowGroupAccessPlanFilter::new(ParquetAccessPlan::new_all(metadata.num_row_groups()));
+        if let Some(range) = &file.range {
+            groups.prune_by_range(metadata.row_groups(), range);
+        }
+        let metrics = ParquetFileMetrics::new(0, &file_name, &ExecutionPlanMetricsSet::new());
+        let descriptor = metadata.file_metadata().schema_descr();
+        if let Some(predicate) = &predicate
+            && options.pruning
+        {
+            let pruning = PruningPredicateBuilder::new()
+                .with_file_schema(Arc::clone(&physical))
+                .with_error_counter(&Count::new())
+                .with_max_in_list_size(source.max_in_list_size())
+                .build(Arc::clone(predicate));
+            if let Some(pruning) = pruning {
+                groups.prune_by_statistics(&physical, descriptor, metadata.row_groups(), &pruning, &metrics);
+            }
+        }
+        let mut access = groups.build();
+        if let Some(predicate) = &predicate
+            && options.enable_page_index
+            && footer.has_pages()
+        {
+            let pages = PagePruningAccessPlanFilter::new(predicate, Arc::clone(&physical));
+            if pages.filter_number() > 0 {
+                access = pages.prune_plan_with_page_index(access, &physical, descriptor, metadata, &metrics);
+            }
+        }
+        Ok(Self { physical, predicate, projection, access })
+    }
 }
 
 /// The byte ranges that the reader will ask for, a list a row group: the chunks of the columns that it needs, of the row
-/// groups (and pages, where the file has a page index) that the predicate leaves over. Follows the steps of the engine's
-/// own reader with the engine's own functions, since every byte that differs is fetched for nothing.
+/// groups (and pages) that the predicate leaves over, without those of which decoded columns are read.
 pub(crate) fn row_groups(
     config: &FileScanConfig,
     source: &ParquetSource,
     file: &PartitionedFile,
     footer: &Footer,
+    cells: Option<&Cells>,
 ) -> Result<Vec<Vec<Range<u64>>>> {
-    let file_name = file.object_meta.location.to_string();
-    let options = &source.table_parquet_options().global;
+    let Reading { physical, predicate, projection, access } = Reading::of(config, source, file, footer)?;
     let metadata = &footer.0;
-    let logical = Arc::clone(source.table_schema().file_schema());
-    let reader = ArrowReaderMetadata::try_new(Arc::clone(metadata), ArrowReaderOptions::new())?;
-    let physical = match apply_file_schema_type_coercions(&logical, reader.schema()) {
-        Some(coerced) => Arc::new(coerced),
-        None => Arc::clone(reader.schema()),
-    };
-
-    let literals = literals(source, file, &logical);
-    let adapter = match &config.expr_adapter_factory {
-        Some(factory) => factory.create(Arc::clone(&logical), Arc::clone(&physical))?,
-        None => DefaultPhysicalExprAdapterFactory.create(Arc::clone(&logical), Arc::clone(&physical))?,
-    };
-    let of_file = |expr: Arc<dyn PhysicalExpr>| -> Result<Arc<dyn PhysicalExpr>> {
-        let expr = replace_columns_with_literals(expr, &literals)?;
-        PhysicalExprSimplifier::new(&physical).simplify(adapter.rewrite(expr)?)
-    };
-    let predicate = source.filter().map(of_file).transpose()?;
-
-    let mut groups = RowGroupAccessPlanFilter::new(ParquetAccessPlan::new_all(metadata.num_row_groups()));
-    if let Some(range) = &file.range {
-        groups.prune_by_range(metadata.row_groups(), range);
-    }
-    let metrics = ParquetFileMetrics::new(0, &file_name, &ExecutionPlanMetricsSet::new());
     let descriptor = metadata.file_metadata().schema_descr();
-    if let Some(predicate) = &predicate
-        && options.pruning
-    {
-        let pruning = PruningPredicateBuilder::new()
-            .with_file_schema(Arc::clone(&physical))
-            .with_error_counter(&Count::new())
-            .with_max_in_list_size(source.max_in_list_size())
-            .build(Arc::clone(predicate));
-        if let Some(pruning) = pruning {
-            groups.prune_by_statistics(&physical, descriptor, metadata.row_groups(), &pruning, &metrics);
-        }
-    }
-    let mut access = groups.build();
-    let has_pages = metadata.column_index().is_some() && metadata.offset_index().is_some();
-    if let Some(predicate) = &predicate
-        && options.enable_page_index
-        && has_pages
-    {
-        let pages = PagePruningAccessPlanFilter::new(predicate, Arc::clone(&physical));
-        if pages.filter_number() > 0 {
-            access = pages.prune_plan_with_page_index(access, &physical, descriptor, metadata, &metrics);
-        }
-    }
-
     let mut roots = BTreeSet::new();
-    if options.pushdown_filters
+    if source.table_parquet_options().global.pushdown_filters
         && let Some(predicate) = &predicate
     {
         // Which pages of the other columns follow is known only when these have been read.
         roots.extend(collect_columns(predicate).iter().map(Column::index));
     } else {
-        let all = source.projection().cloned();
-        match all {
-            Some(projection) => {
-                for expr in projection.expr_iter() {
-                    needed(&of_file(expr)?, &physical, &mut roots);
-                }
-            }
+        match projection {
+            Some(projection) => projection.expr_iter().for_each(|expr| needed(&expr, &physical, &mut roots)),
             None => roots.extend(0..physical.fields().len()),
         }
     }
     let leaves: Vec<usize> =
         (0..descriptor.num_columns()).filter(|leaf| roots.contains(&descriptor.get_column_root_idx(*leaf))).collect();
+    let decoded = cells.and_then(|cells| Some((cells, cells.version(&file.object_meta)?)));
+    let is_decoded = |group| decoded.as_ref().is_some_and(|(cells, version)| cells.had(version, group, &leaves));
     Ok(access
         .row_group_indexes()
         .into_iter()
+        .filter(|group| !is_decoded(*group))
         .map(|group| match &access.inner()[group] {
-            RowGroupAccess::Selection(rows) if has_pages => pages(metadata, group, &leaves, rows),
+            RowGroupAccess::Selection(rows) if footer.has_pages() => pages(metadata, group, &leaves, rows),
             _ => chunks(metadata, group, &leaves),
         })
         .collect())

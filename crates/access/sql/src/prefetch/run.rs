@@ -9,6 +9,7 @@ use object_store::path::Path;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
+use crate::hot::Cells;
 use crate::prefetch::dynamic::{When, complete, join_filters, when};
 use crate::prefetch::order::scans;
 use crate::prefetch::scan::{Ranges, config, ranges};
@@ -29,7 +30,13 @@ impl Prefetching {
     ///
     /// Scans whose row groups a join's filter may still spare wait for that filter: the join's build side is read
     /// before them anyway, so the link has work until then, and what is fetched afterwards is what will be read.
-    pub(crate) fn start(plan: &Arc<dyn ExecutionPlan>, context: &Arc<TaskContext>, fetcher: Option<Fetcher>) -> Self {
+    /// What is read decoded is not fetched.
+    pub(crate) fn start(
+        plan: &Arc<dyn ExecutionPlan>,
+        context: &Arc<TaskContext>,
+        fetcher: Option<Fetcher>,
+        cells: Option<&Cells>,
+    ) -> Self {
         let runtime = context.runtime_env();
         let options = Arc::clone(context.session_config().options());
         let joins = join_filters(plan);
@@ -40,13 +47,14 @@ impl Prefetching {
             let Some(config) = config(&scan) else { continue };
             match when(config, &runtime, &joins) {
                 When::Never => {}
-                When::Now => first.extend(once(ranges(&scan, &runtime, &options), &known)),
+                When::Now => first.extend(once(ranges(&scan, &runtime, &options, cells), &known)),
                 When::After(filters) => {
                     let (runtime, options) = (Arc::clone(&runtime), Arc::clone(&options));
                     let (planned, fetcher, known) = (Arc::clone(&planned), fetcher.clone(), Arc::clone(&known));
+                    let cells = cells.cloned();
                     later.spawn(async move {
                         complete(&filters).await;
-                        let left = once(ranges(&scan, &runtime, &options), &known);
+                        let left = once(ranges(&scan, &runtime, &options, cells.as_ref()), &known);
                         planned.fetch_add(bytes(&left), Ordering::Relaxed);
                         let _running = fetcher.map(|fetcher| fetcher(left));
                         // Held until the query ends, which aborts this task.
@@ -64,8 +72,8 @@ impl Prefetching {
     }
 
     /// Bytes of the ranges that were told so far.
-    pub(crate) fn bytes_planned(&self) -> u64 {
-        self.planned.load(Ordering::Relaxed)
+    pub(crate) fn planned(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.planned)
     }
 }
 

@@ -10,11 +10,12 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::ExecutionPlan;
 use object_store::ObjectMeta;
 
+use crate::hot::Cells;
 use crate::prefetch::order::streams;
 use crate::prefetch::parquet::{self, Footer};
 
 /// Byte ranges of files in the order of reading.
-pub(crate) type Ranges = Vec<(ObjectMeta, Vec<Range<u64>>)>;
+pub type Ranges = Vec<(ObjectMeta, Vec<Range<u64>>)>;
 
 /// The configuration of a scan of files.
 pub(crate) fn config(plan: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
@@ -28,7 +29,12 @@ pub(crate) fn parquet_source(config: &FileScanConfig) -> Option<&ParquetSource> 
 
 /// What a scan will read, in order. Nothing for what can't be told: memory, a scan with a limit, a file whose footer is
 /// not known.
-pub(crate) fn ranges(plan: &Arc<dyn ExecutionPlan>, runtime: &RuntimeEnv, options: &ConfigOptions) -> Ranges {
+pub(crate) fn ranges(
+    plan: &Arc<dyn ExecutionPlan>,
+    runtime: &RuntimeEnv,
+    options: &ConfigOptions,
+    cells: Option<&Cells>,
+) -> Ranges {
     let Some(config) = config(plan) else { return Vec::new() };
     if config.limit.is_some() {
         return Vec::new();
@@ -39,7 +45,7 @@ pub(crate) fn ranges(plan: &Arc<dyn ExecutionPlan>, runtime: &RuntimeEnv, option
                 let Some(footer) = Footer::cached(runtime, &file.object_meta) else {
                     return Vec::new();
                 };
-                parquet::row_groups(config, source, file, &footer).unwrap_or_else(|error| {
+                parquet::row_groups(config, source, file, &footer, cells).unwrap_or_else(|error| {
                     tracing::debug!(path = %file.object_meta.location, %error, "no prefetch for a file");
                     Vec::new()
                 })

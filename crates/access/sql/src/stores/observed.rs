@@ -44,7 +44,7 @@ impl Seen {
     }
 
     /// Keeps the version seen first; later sightings don't change what the query reads.
-    fn note(&self, meta: &ObjectMeta) -> ObjectMeta {
+    pub(crate) fn note(&self, meta: &ObjectMeta) -> ObjectMeta {
         self.versions.lock().entry(meta.location.clone()).or_insert_with(|| meta.clone()).clone()
     }
 

@@ -5,7 +5,7 @@ use forebay_client::{Address, Client, ClientSettings, ControlRequest};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_sql::Engine;
 use forebay_testing::{S3Server, S3Settings};
-use forebay_types::{ErrorKind, MountOptions, Validate};
+use forebay_types::{ErrorKind, HotForm, MountOptions, Validate};
 use forebay_worker::{Worker, WorkerSettings};
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
@@ -16,10 +16,10 @@ use crate::tpch::{answers, tables, views};
 const BUCKET: &str = "river";
 
 /// A coordinator, a worker and a client in this process, with `/lake` mounted on a real S3 server.
-struct Cluster {
+pub struct Cluster {
     s3: S3Server,
-    client: Client,
-    _worker: Worker,
+    pub client: Client,
+    worker: Option<Worker>,
     _coordinator: Coordinator,
     _folder: tempfile::TempDir,
 }
@@ -29,7 +29,7 @@ fn local() -> Address {
 }
 
 impl Cluster {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let s3 =
             S3Server::start(S3Settings { buckets: vec![BUCKET.to_string()], anonymous: true, ..Default::default() }).unwrap();
@@ -44,14 +44,35 @@ impl Cluster {
             MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, validate: Validate::Always, ..Default::default() };
         let mount = ControlRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}/pool"), options };
         client.control(mount).await.unwrap();
-        Self { s3, client, _worker: worker, _coordinator: coordinator, _folder: folder }
+        Self { s3, client, worker: Some(worker), _coordinator: coordinator, _folder: folder }
     }
 
-    fn engine(&self) -> Engine {
+    /// The same, with popular columns decoded.
+    pub async fn hot() -> Self {
+        let cluster = Self::start().await;
+        cluster.set_hot_form(HotForm::Table).await;
+        cluster
+    }
+
+    pub fn engine(&self) -> Engine {
         Engine::over_client(self.client.clone(), settings())
     }
 
-    fn put(&self, key: &str, bytes: &[u8]) {
+    pub fn worker(&self) -> &Worker {
+        self.worker.as_ref().unwrap()
+    }
+
+    pub fn kill_worker(&mut self) {
+        self.worker = None;
+    }
+
+    pub async fn set_hot_form(&self, hot_form: HotForm) {
+        let name = "lake".parse().unwrap();
+        let options = MountOptions { hot_form, ..self.client.mount(&name).await.unwrap().options.clone() };
+        self.client.control(ControlRequest::MountSet { name, options }).await.unwrap();
+    }
+
+    pub fn put(&self, key: &str, bytes: &[u8]) {
         self.s3.put(BUCKET, &format!("pool/{key}"), bytes).unwrap();
     }
 }

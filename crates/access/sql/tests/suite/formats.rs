@@ -57,6 +57,13 @@ async fn avro_and_json_arrays_are_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn columns_of_json_come_in_the_order_of_the_file() {
+    let lake = Lake::new();
+    lake.put("order.ndjson", "{\"z\": 1, \"a\": \"x\", \"m\": 2}\n{\"z\": 3, \"a\": \"y\", \"m\": 4}\n").await;
+    assert_eq!(lake.rows("select * from '/lake/order.ndjson' where z = 3").await, "3 y 4");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn globs_folders_and_hidden_files() {
     let lake = Lake::new();
     for (path, from) in [("s/a1.parquet", 1), ("s/a2.parquet", 3), ("s/b.parquet", 5), ("s/deep/a3.parquet", 7)] {

@@ -5,6 +5,7 @@
 mod albis;
 mod cluster;
 mod formats;
+mod hot;
 mod output;
 mod parameters;
 mod prefetch;

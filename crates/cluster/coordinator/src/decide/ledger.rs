@@ -81,6 +81,16 @@ impl Ledger {
         self.mounts.get(&mount).map_or(0, |accounts| accounts.clients)
     }
 
+    /// Bytes a second that this one holds.
+    pub(super) fn held(&self, mount: MountId, holder: Holder) -> u64 {
+        self.mounts.get(&mount).and_then(|accounts| accounts.grants.get(&holder)).map_or(0, |grant| grant.bytes_per_sec)
+    }
+
+    /// Bytes a second of the bound that nobody holds.
+    pub(super) fn room(&self, mount: MountId, bound: u64) -> u64 {
+        bound.saturating_sub(self.mounts.get(&mount).map_or(0, |accounts| accounts.total))
+    }
+
     pub(super) fn holds(&self, mount: MountId, holder: Holder) -> bool {
         self.mounts.get(&mount).is_some_and(|accounts| accounts.grants.contains_key(&holder))
     }

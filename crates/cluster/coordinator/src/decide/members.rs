@@ -95,7 +95,7 @@ impl Members {
         }
     }
 
-    fn live_member(&mut self, id: WorkerId) -> Option<&mut Member> {
+    pub(super) fn live_member(&mut self, id: WorkerId) -> Option<&mut Member> {
         self.by_id.get_mut(&id).filter(|member| member.state == WorkerState::Live)
     }
 }
@@ -105,6 +105,10 @@ impl State {
         check_info(&info)?;
         let id = info.id;
         let before = self.members.by_id.get(&id).filter(|member| member.state == WorkerState::Live);
+        if let Some(before) = before {
+            // It may not have heard yet of what was decided about it.
+            (info.turn, info.draining) = (before.info.turn, before.info.draining);
+        }
         if info.turn == 0 {
             // Above all that this coordinator and those before it gave, whether or not these workers are back by now.
             self.members.turns += 1;
@@ -115,6 +119,7 @@ impl State {
             return Err(Error::retry(format!("worker {id}: the cluster has its limit of {MEMBERS_MAX} workers")));
         }
         self.members.presumed.remove(&id);
+        let drains = info.draining;
         let member = Member {
             info,
             state: WorkerState::Live,
@@ -125,7 +130,10 @@ impl State {
         };
         self.members.by_id.insert(id, member);
         let mut commands = Vec::new();
-        self.placement.joined(now, id);
+        match drains {
+            true => self.placement.gone(now, id),
+            false => self.placement.joined(now, id),
+        }
         if is_new {
             self.view_changed();
             commands.push(Command::Remember(self.members.live_ids()));
@@ -135,7 +143,7 @@ impl State {
         Ok(commands)
     }
 
-    pub(super) fn heartbeat(&mut self, now: Duration, heartbeat: Heartbeat) -> Result<ControlReply, Error> {
+    pub(super) fn heartbeat(&mut self, now: Duration, heartbeat: Heartbeat) -> Result<Vec<Command>, Error> {
         let Heartbeat { worker, have, demand, mut report, window, ended, fresh } = heartbeat;
         let lease = self.lease;
         let member = match self.members.live_member(worker) {
@@ -143,18 +151,24 @@ impl State {
             // Lost, even when no tick has said so yet: what was granted to it is given to others.
             _ => return Err(Error::not_found(format!("worker {worker} has no lease: register again"))),
         };
+        let drains = member.info.draining;
         let is_empty = report.segments == 0 && member.is_first;
         member.is_first = false;
         report.warnings.truncate(WARNINGS_MAX);
         report.warnings.iter_mut().for_each(shorten);
         member.seen = now;
-        member.demand = demand.into_iter().collect();
+        let demand: BTreeMap<_, _> = demand.into_iter().collect();
+        let demand_before = std::mem::replace(&mut member.demand, demand.clone());
         member.report = report;
         if is_empty {
             self.placement.emptied(now, worker);
         }
         self.placement.orders_ended(now, worker, ended);
-        if let Some(window) = window {
+        if let Some(mut window) = window {
+            if drains {
+                // What it still holds is no replica to count on.
+                window.uses.iter_mut().for_each(|entry| entry.held_bytes = 0);
+            }
             self.placement.report(now, worker, window);
         }
         for version in fresh.iter().take(FRESH_MAX) {
@@ -163,11 +177,16 @@ impl State {
                 self.placement.fresh(now, worker, version, eager);
             }
         }
-        let shares = self.grant_shares(now, worker);
+        self.demand_moved(&demand_before, &demand);
+        let (shares, wake) = self.grant_shares(now, worker);
         let view = (have != self.view_version).then(|| self.view());
         let (window, routes) = (self.placement.window(), self.placement.routes_version());
         let orders = self.placement.orders_of(worker);
-        Ok(ControlReply::Beat { view, shares, lease, window, orders, routes })
+        let mut commands = vec![answer(ControlReply::Beat { view, shares, lease, window, orders, routes })];
+        if !wake.is_empty() {
+            commands.push(Command::Tell(wake));
+        }
+        Ok(commands)
     }
 
     pub(super) fn leave(&mut self, now: Duration, worker: WorkerId) -> Result<Vec<Command>, Error> {
@@ -184,9 +203,12 @@ impl State {
 }
 
 fn check_info(info: &WorkerInfo) -> Result<(), Error> {
-    let texts = [Some(&info.address), Some(&info.host.0), info.unix_socket.as_ref()];
+    let texts = [Some(&info.address), Some(&info.host.0), info.unix_socket.as_ref(), Some(&info.location)];
     if texts.into_iter().flatten().any(|text| text.len() > TEXT_BYTES_MAX) {
-        return Err(Error::invalid(format!("worker {}: address, host or socket is longer than {TEXT_BYTES_MAX} bytes", info.id)));
+        return Err(Error::invalid(format!(
+            "worker {}: address, host, socket or location is longer than {TEXT_BYTES_MAX} bytes",
+            info.id
+        )));
     }
     let port = info.address.rsplit_once(':').and_then(|(host, port)| (!host.is_empty()).then(|| port.parse::<u16>().ok())?);
     if port.is_none_or(|port| port == 0) {

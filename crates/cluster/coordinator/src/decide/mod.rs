@@ -2,6 +2,7 @@
 
 mod budget;
 mod catalogue;
+mod drain;
 mod event;
 mod ledger;
 mod lookup;

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forebay_protocol::MountShare;
@@ -16,6 +16,11 @@ pub(super) const BURST_BYTES_MIN: u64 = 64 << 10;
 pub(super) const CLIENTS_PART: u64 = 20;
 /// How old a split may be: with many workers it is too much work for every heartbeat.
 const TARGETS_AGE_MAX: Duration = Duration::from_millis(200);
+/// How old it must be to be made anew because a worker asks for much more or less than before.
+const TARGETS_AGE_MIN: Duration = Duration::from_millis(10);
+/// What matters enough to be put right before the next heartbeats: this part of a bound. No more workers than this can be
+/// so far from their parts.
+const MUCH: u64 = 32;
 
 /// The last split of every bound.
 #[derive(Debug, Default)]
@@ -24,37 +29,77 @@ pub(super) struct Targets {
     /// Live workers then.
     workers: u64,
     made_at: Option<Duration>,
+    /// A worker asks for much more or less than it did at the last split.
+    moved: bool,
+    /// Workers far below their parts, for whom there was no room.
+    short: BTreeSet<WorkerId>,
 }
 
 impl Targets {
     pub(super) fn forget(&mut self) {
         self.made_at = None;
     }
+
+    fn is_due(&self, now: Duration) -> bool {
+        let age_max = if self.moved { TARGETS_AGE_MIN } else { TARGETS_AGE_MAX };
+        self.made_at.is_none_or(|at| now >= at + age_max)
+    }
+
+    fn of(&self, mount: MountId, worker: WorkerId) -> u64 {
+        self.by_mount.get(&mount).and_then(|targets| targets.get(&worker)).copied().unwrap_or(0)
+    }
 }
 
 impl State {
-    /// The worker's shares of all mounts, which hold for a lease.
-    pub(super) fn grant_shares(&mut self, now: Duration, worker: WorkerId) -> Vec<MountShare> {
-        self.split_bounds(now);
+    /// A worker says what each mount with a bound would give it. Such that differs much has the bounds split anew.
+    pub(super) fn demand_moved(&mut self, before: &BTreeMap<MountId, u64>, now: &BTreeMap<MountId, u64>) {
+        let of =
+            |demands: &BTreeMap<MountId, u64>, mount: &Mount, bound: u64| demands.get(&mount.id).copied().unwrap_or(0).min(bound);
+        let moved = self
+            .catalogue
+            .mounts
+            .values()
+            .filter_map(|mount| Some((mount, bound(mount)?)))
+            .any(|(mount, bound)| of(before, mount, bound).abs_diff(of(now, mount, bound)) > bound / MUCH);
+        self.targets.moved |= moved;
+    }
+
+    /// The worker's shares of all mounts, which hold for a lease, and the workers that are to ask for theirs at once: those
+    /// who hold much that is another's, and those for whom there is room now.
+    pub(super) fn grant_shares(&mut self, now: Duration, worker: WorkerId) -> (Vec<MountShare>, Vec<WorkerId>) {
+        let mut wake = self.split_bounds(now);
         let count = self.targets.workers;
         let mut shares = Vec::with_capacity(self.catalogue.mounts.len());
+        let (mut is_short, mut gave_back) = (false, false);
         for mount in self.catalogue.mounts.values() {
             let bytes_per_sec = bound(mount).map(|bound| {
-                let target = self.targets.by_mount.get(&mount.id).and_then(|targets| targets.get(&worker)).copied().unwrap_or(0);
+                let (holder, target) = (Holder::Worker(worker), self.targets.of(mount.id, worker));
+                let before = self.ledger.held(mount.id, holder);
                 let wanted = Wanted {
-                    holder: Holder::Worker(worker),
+                    holder,
                     target: target.max(1),
                     floor: (bound / (20 * count.max(1))).max(1),
                     bound,
                     until: now + self.lease,
                 };
-                self.ledger.grant(mount.id, wanted)
+                let granted = self.ledger.grant(mount.id, wanted);
+                is_short |= granted + bound / MUCH < target;
+                gave_back |= granted + bound / MUCH < before;
+                granted
             });
             // The bursts of all together are the mount's.
             let burst_bytes = (burst(mount) / count.max(1)).max(BURST_BYTES_MIN.min(burst(mount)));
             shares.push(MountShare { mount: mount.id, bytes_per_sec, burst_bytes });
         }
-        shares
+        self.targets.short.remove(&worker);
+        if gave_back {
+            wake.extend(std::mem::take(&mut self.targets.short));
+        }
+        if is_short {
+            self.targets.short.insert(worker);
+        }
+        wake.remove(&worker);
+        (shares, wake.into_iter().collect())
     }
 
     /// What a worker takes between its registration and its first heartbeat: an equal part of each bound.
@@ -82,12 +127,15 @@ impl State {
         }
     }
 
-    /// Splits the bounds anew where the last split is too old.
-    fn split_bounds(&mut self, now: Duration) {
-        if self.targets.made_at.is_some_and(|at| now < at + TARGETS_AGE_MAX) {
-            return;
+    /// Splits the bounds anew where the last split is too old; gives the workers that now hold much too much, or much too
+    /// little where there is room.
+    fn split_bounds(&mut self, now: Duration) -> BTreeSet<WorkerId> {
+        let mut wake = BTreeSet::new();
+        if !self.targets.is_due(now) {
+            return wake;
         }
         self.targets.made_at = Some(now);
+        self.targets.moved = false;
         self.targets.workers = self.members.live().count() as u64;
         self.targets.by_mount.clear();
         for mount in self.catalogue.mounts.values() {
@@ -99,8 +147,17 @@ impl State {
             // Clients that came when there was no worker may hold more than their part until their leases end.
             let clients = self.ledger.clients_bytes_per_sec(mount.id);
             let kept = if clients > 0 { clients.max(bound / CLIENTS_PART).min(bound) } else { 0 };
-            self.targets.by_mount.insert(mount.id, share_bound(bound - kept, &demands).into_iter().collect());
+            let targets: BTreeMap<_, _> = share_bound(bound - kept, &demands).into_iter().collect();
+            let (much, has_room) = (bound / MUCH, self.ledger.room(mount.id, bound) > bound / MUCH);
+            for (worker, target) in &targets {
+                let held = self.ledger.held(mount.id, Holder::Worker(*worker));
+                if held > target + much || (has_room && held + much < *target) {
+                    wake.insert(*worker);
+                }
+            }
+            self.targets.by_mount.insert(mount.id, targets);
         }
+        wake
     }
 }
 

@@ -51,6 +51,8 @@ pub(crate) struct State {
     pub(super) targets: Targets,
     pub(super) placement: Placement,
     pub(super) view_version: u64,
+    /// Where distributed SQL is scheduled, and when that was said.
+    scheduler: Option<(String, Duration)>,
 }
 
 impl State {
@@ -69,6 +71,7 @@ impl State {
             placement,
             // The epoch stands above: a view of this coordinator is newer than all of those before it.
             view_version: (start.epoch << 32) + 1,
+            scheduler: None,
         };
         state.presume_shares();
         (state, restored)
@@ -108,9 +111,8 @@ impl State {
         let reply = match request {
             ControlRequest::Register(info) => return self.register(now, info),
             ControlRequest::Heartbeat(heartbeat) => {
-                let reply = self.heartbeat(now, heartbeat)?;
+                let mut commands = self.heartbeat(now, heartbeat)?;
                 // It may have brought the last report of a window, or an object that everyone will want.
-                let mut commands = vec![answer(reply)];
                 commands.extend(self.plan_when_due(now));
                 return Ok(commands);
             }
@@ -126,9 +128,21 @@ impl State {
             ControlRequest::Placement { limit } => {
                 ControlReply::Placement(Box::new(self.placement_status(limit.clamp(1, SEGMENTS_SHOWN_MAX) as usize)))
             }
+            ControlRequest::Scheduler { serves } => ControlReply::Scheduler(self.scheduler(now, serves)),
+            ControlRequest::Drain { worker, draining } => return self.drain(now, worker, draining),
+            ControlRequest::PassRoot { from, to } => return self.pass_root(from, to),
             change => return self.ask_change(change),
         };
         Ok(vec![answer(reply)])
+    }
+
+    /// Where the scheduler is, as long as it says so.
+    fn scheduler(&mut self, now: Duration, serves: Option<String>) -> Option<String> {
+        if let Some(address) = serves {
+            self.scheduler = Some((address, now));
+        }
+        let told = self.scheduler.as_ref().filter(|(_, since)| now.saturating_sub(*since) <= self.lease);
+        told.map(|(address, _)| address.clone())
     }
 
     fn tick(&mut self, now: Duration) -> Vec<Command> {
@@ -163,7 +177,8 @@ impl State {
 
     /// What the next plan is made of.
     fn problem(&self, now: Duration) -> Problem {
-        let infos = self.members.live().map(|(id, member)| (id, (&member.info, &member.report))).collect();
+        let members = self.members.live().filter(|(_, member)| !member.info.draining);
+        let infos = members.map(|(id, member)| (id, (&member.info, &member.report))).collect();
         let mount = |id| self.catalogue.mounts.get(&id).cloned();
         let pinned =
             |mount, key: &str| self.catalogue.pins.iter().any(|pin| pin.mount == mount && key.starts_with(pin.prefix.as_str()));

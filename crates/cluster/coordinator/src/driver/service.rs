@@ -125,5 +125,8 @@ fn kind(request: &ControlRequest) -> &'static str {
         ControlRequest::Routes { .. } => "routes",
         ControlRequest::Placement { .. } => "placement",
         ControlRequest::News(_) => "news",
+        ControlRequest::Scheduler { .. } => "scheduler",
+        ControlRequest::Drain { .. } => "drain",
+        ControlRequest::PassRoot { .. } => "pass_root",
     }
 }

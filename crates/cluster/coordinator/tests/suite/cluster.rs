@@ -105,6 +105,8 @@ pub fn info(worker: u64) -> WorkerInfo {
         dram_bytes: 1,
         disk_bytes: 2,
         turn: worker,
+        location: "host".into(),
+        draining: false,
     }
 }
 

@@ -3,13 +3,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_nodes::{At, CreateOptions, DirId, NodeError, NodeErrorKind, NodeResult, ROOT, StorageClass, Value};
+use forebay_nodes::{At, CreateOptions, DirId, NodeError, NodeErrorKind, NodeResult, ROOT, Value};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, Raw};
 use forebay_transport::Response;
 use forebay_types::Result;
 
 use super::Nodes;
-use super::values::{reply, with_payload};
+use super::values::reply;
+use crate::in_place::SessionPins;
 use crate::serving::Serving;
 
 /// What a call comes to: an answer, or where it has to go on.
@@ -18,29 +19,28 @@ pub(super) enum Way<'p> {
     Answer(Response),
 }
 
-/// Answers a call about temporary nodes.
-pub(crate) async fn answer(serving: &Arc<Serving>, call: Result<NodeCall<'_>>, payload: Bytes) -> Response {
+/// Answers a call about temporary nodes; in place where `pins` are of a client that has the tier mapped.
+pub(crate) async fn answer(
+    serving: &Arc<Serving>,
+    pins: Option<&SessionPins>,
+    call: Result<NodeCall<'_>>,
+    payload: Bytes,
+) -> Response {
     let answered = match call {
-        Ok(call) => serving.nodes.answer(serving, call, payload).await,
+        Ok(call) => serving.nodes.answer(serving, pins, call, payload).await,
         Err(error) => Err(NodeError::new(NodeErrorKind::Invalid, error.message())),
     };
     answered.unwrap_or_else(|error| reply(&NodeReply::Failed(error)))
 }
 
-/// Blocks are written to memory, and go to disk when that is full. Rather than to do so silently with what was to stay off
-/// memory, it is refused.
-fn check_class(class: Option<StorageClass>) -> NodeResult<()> {
-    match class {
-        Some(StorageClass::Disk) => Err(NodeError::new(
-            NodeErrorKind::Invalid,
-            "workers can't keep temporary data off memory: leave the storage class out, or write dram",
-        )),
-        None | Some(StorageClass::Dram) => Ok(()),
-    }
-}
-
 impl Nodes {
-    async fn answer(&self, serving: &Arc<Serving>, call: NodeCall<'_>, payload: Bytes) -> NodeResult<Response> {
+    async fn answer(
+        &self,
+        serving: &Arc<Serving>,
+        pins: Option<&SessionPins>,
+        call: NodeCall<'_>,
+        payload: Bytes,
+    ) -> NodeResult<Response> {
         let NodeCall { from, moves, path, op } = call;
         let (dir, name) = match self.way(from, moves, path, &op)? {
             Way::Here(dir, name) => (dir, name),
@@ -49,11 +49,11 @@ impl Nodes {
         let done = || reply(&NodeReply::Done);
         let bytes_of = |bytes: Raw<'_>| if payload.is_empty() { Bytes::copy_from_slice(bytes.0) } else { payload.clone() };
         Ok(match op {
-            NodeOp::Get => return self.get(dir, name).await,
+            NodeOp::Get => return self.get(pins, dir, name).await,
             NodeOp::Put { value } => return self.put(serving, dir, name, value.0, payload).await,
             NodeOp::PutBlocks { blocks } => return self.put_value(serving, dir, name, Value::Blocks(blocks.into())),
             NodeOp::Create { kind, enumerable, class } => {
-                check_class(class)?;
+                self.check_class(class)?;
                 self.create(serving, dir, name, CreateOptions { kind, enumerable, class }).await?;
                 done()
             }
@@ -93,11 +93,11 @@ impl Nodes {
                 done()
             }
             NodeOp::BlockWrite { class } => {
-                check_class(Some(class))?;
-                reply(&NodeReply::Block(self.keep_block(&payload).await?))
+                self.check_class(Some(class))?;
+                reply(&NodeReply::Block(self.keep_block(&payload, class).await?))
             }
-            NodeOp::BlockRead { block, start, bytes } => match self.read_block(block, start, bytes).await? {
-                Some(bytes) => with_payload(vec![bytes]),
+            NodeOp::BlockRead { block, start, bytes } => match self.find_block(block, start, bytes).await? {
+                Some(found) => found.answer(pins),
                 None => return Err(super::values::lost("a block")),
             },
             NodeOp::BlockFree { blocks } => {
@@ -105,7 +105,13 @@ impl Nodes {
                 done()
             }
             NodeOp::BlockUnknown { blocks } => reply(&NodeReply::Blocks(self.unknown(blocks))),
-            NodeOp::Adopt { kind, class, parent } => reply(&NodeReply::Dir(self.names.lock().adopt(kind, class, parent)?)),
+            NodeOp::Adopt { kind, class, parent } => {
+                self.check_takes_new()?;
+                reply(&NodeReply::Dir(self.names.lock().adopt(kind, class, parent)?))
+            }
+            NodeOp::RemoveNodes { .. } | NodeOp::Reparent { .. } if let Some(to) = self.moved_to(from) => {
+                return self.pass_on(serving, to, op).await;
+            }
             NodeOp::RemoveNodes { recursive } => {
                 self.remove_nodes(serving, from, recursive).await?;
                 done()
@@ -122,6 +128,25 @@ impl Nodes {
                 done()
             }
             NodeOp::Outcome { rename } => reply(&NodeReply::Outcome(self.is_committed(rename))),
+            NodeOp::GetMany { names } => return self.get_many(dir, &names),
+            NodeOp::PutMany { values } => return self.put_many(serving, dir, &values),
+            NodeOp::Room => self.room(),
+            NodeOp::TakeOver { source, carton } => return self.take_over(source, carton.0),
+            NodeOp::TakeOverNodes => return self.take_over_nodes(from, &payload),
+            NodeOp::TakeOverEnd => {
+                self.names.lock().end_takeover(from)?;
+                done()
+            }
+            NodeOp::TakeOverDrop => {
+                self.names.lock().drop_takeover_of(from);
+                done()
+            }
+            NodeOp::TookOver { old, parent } => {
+                reply(&NodeReply::Outcome(self.took_over(serving, from, old, Some(parent)).await?))
+            }
+            NodeOp::Relink { old, new } => reply(&NodeReply::Outcome(self.names.lock().relink(old, new)?)),
+            NodeOp::BlocksOf { worker, limit } => self.blocks_for(worker, limit),
+            NodeOp::BlocksMoved { moved } => self.blocks_moved(&moved),
             NodeOp::Moved => {
                 self.moves.fetch_add(1, Relaxed);
                 done()
@@ -146,6 +171,15 @@ impl Nodes {
                 | Settle { .. }
                 | Outcome { .. }
                 | Moved
+                | Room
+                | TakeOver { .. }
+                | TakeOverNodes
+                | TakeOverEnd
+                | TakeOverDrop
+                | TookOver { .. }
+                | Relink { .. }
+                | BlocksOf { .. }
+                | BlocksMoved { .. }
         ) {
             return Ok(Way::Here(from, path));
         }
@@ -153,14 +187,17 @@ impl Nodes {
         let names = self.names.lock();
         if !names.has(from) {
             if from == ROOT {
-                return Err(NodeError::new(NodeErrorKind::Retry, "this worker hasn't got /tmp: ask for the workers anew"));
+                return Err(NodeError::new(NodeErrorKind::Moving, "this worker hasn't got /tmp: ask for the workers anew"));
+            }
+            if let Some(dir) = names.moved_to(from) {
+                return Ok(Way::Answer(reply(&NodeReply::Elsewhere { dir, rest: path.len() as u32 })));
             }
             return Ok(Way::Answer(reply(&NodeReply::Stale { moves: known })));
         }
         if from != ROOT && moves != known {
             return Ok(Way::Answer(reply(&NodeReply::Stale { moves: known })));
         }
-        if matches!(op, List { .. }) {
+        if matches!(op, List { .. } | GetMany { .. } | PutMany { .. }) {
             let (dir, rest) = names.container(from, path)?;
             if !names.has(dir) {
                 return Ok(Way::Answer(reply(&NodeReply::Elsewhere { dir, rest: rest.len() as u32 })));

@@ -1,9 +1,9 @@
 use bytes::Bytes;
 use forebay_nodes::{NodeError, NodeErrorKind, NodeResult, ROOT};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, WorkerInfo};
+use forebay_transport::Response;
 use forebay_types::{ErrorKind, WorkerId};
 
-use super::root_of;
 use crate::serving::Serving;
 
 /// What another worker answered.
@@ -13,6 +13,11 @@ pub(super) struct PeerAnswer {
 }
 
 impl PeerAnswer {
+    /// The answer as it came, for who passes it on.
+    pub(super) fn into_response(self) -> Response {
+        Response { payload: vec![self.payload], ..Response::new(self.meta) }
+    }
+
     /// The reply; one that says it failed is the error.
     pub(super) fn reply(&self) -> NodeResult<NodeReply<'_>> {
         match NodeReply::decode(&self.meta) {
@@ -53,7 +58,7 @@ impl Serving {
     fn worker_info(&self, worker: u64) -> Option<WorkerInfo> {
         let view = self.view();
         // 0 stands for whoever has the root.
-        let id = if worker == ROOT.worker { root_of(&view)? } else { WorkerId(worker) };
+        let id = if worker == ROOT.worker { view.root()?.id } else { WorkerId(worker) };
         view.workers.iter().find(|info| info.id == id).cloned()
     }
 }

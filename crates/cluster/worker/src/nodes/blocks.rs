@@ -1,12 +1,16 @@
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_block_store::SegmentSpec;
-use forebay_nodes::{BlockRef, NodeError, NodeErrorKind, NodeResult};
+use forebay_block_store::{BlockFill, Pinned, SegmentSpec};
+use forebay_nodes::{BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, StorageClass};
+use forebay_protocol::{NodeReply, Span};
+use forebay_transport::Response;
 use forebay_types::{BLOCK_BYTES, Error, ErrorKind, Owner, PageRun, SegmentId};
 
+use super::values::{reply, with_payload};
 use super::{Kept, Nodes};
+use crate::in_place::SessionPins;
 
 /// How often, and with what pause, room is asked for before there is none.
 const TRIES: u32 = 20;
@@ -14,6 +18,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// What segments of temporary blocks have above their number; those of the cache are hashes.
 const TEMPORARY: u128 = 0x666f_7265_6261_7974 << 64;
+
+/// Blocks whose numbers have this bit are on disk only. Others have numbers below it.
+const ON_DISK: u64 = 1 << 63;
 
 fn segment(number: u64) -> SegmentId {
     SegmentId(TEMPORARY | u128::from(number))
@@ -23,37 +30,103 @@ fn run(len: u32) -> PageRun {
     PageRun::covering(0..u64::from(len)).expect("a block has bytes")
 }
 
-impl Nodes {
-    /// Puts bytes into blocks of at most 1 MiB, those of each part by themselves. Without room for all of them there are none.
-    pub(super) async fn write_blocks(&self, parts: &[&[u8]]) -> NodeResult<Vec<BlockRef>> {
-        let mut blocks = Vec::new();
-        for chunk in parts.iter().flat_map(|part| part.chunks(BLOCK_BYTES as usize)) {
-            match self.write_block(chunk).await {
-                Ok(block) => blocks.push(block),
-                Err(error) => {
-                    self.free_here(&blocks);
-                    return Err(error);
-                }
-            }
-        }
-        Ok(blocks)
+fn spec(number: u64, len: u32) -> SegmentSpec {
+    SegmentSpec { id: segment(number), bytes: len, owner: Owner::Temporary, keep: true }
+}
+
+/// Bytes of a block.
+pub(super) struct Found {
+    pages: Pages,
+    /// Where they begin in these pages.
+    from: u32,
+    bytes: u32,
+}
+
+/// Pages of a block.
+enum Pages {
+    /// In the DRAM tier, under a pin.
+    InPlace(Pinned),
+    /// Read from disk for this once.
+    Read(Bytes),
+}
+
+impl Found {
+    fn into_bytes(self) -> Bytes {
+        let pages = match self.pages {
+            Pages::InPlace(pages) => pages.into_bytes(),
+            Pages::Read(pages) => pages,
+        };
+        pages.slice(self.from as usize..(self.from + self.bytes) as usize)
     }
 
-    async fn write_block(&self, bytes: &[u8]) -> NodeResult<BlockRef> {
+    /// As an answer: in place for a client that can read there and has not pinned too much, else as payload.
+    pub(super) fn answer(self, pins: Option<&SessionPins>) -> Response {
+        if let (Pages::InPlace(pages), Some(pins)) = (&self.pages, pins) {
+            let span = Span { offset: pages.arena_offset() + u64::from(self.from), len: self.bytes.into() };
+            if let Ok(pin) = pins.add(pages.clone()) {
+                return reply(&NodeReply::InPlace { pin, span });
+            }
+        }
+        with_payload(vec![self.into_bytes()])
+    }
+}
+
+/// Bytes that are counted, no longer when this is dropped.
+pub(super) struct Counted<'a>(&'a AtomicU64, u32);
+
+impl Counted<'_> {
+    /// They stay counted.
+    fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(self.1.into(), Relaxed);
+    }
+}
+
+/// Blocks of something that is not complete yet: they go when it does not come about.
+struct Written<'a> {
+    nodes: &'a Nodes,
+    blocks: Vec<BlockRef>,
+}
+
+impl Drop for Written<'_> {
+    fn drop(&mut self) {
+        self.nodes.free_here(&self.blocks);
+    }
+}
+
+impl Nodes {
+    /// Puts bytes into blocks of at most 1 MiB, those of each part by themselves. Without room for all of them there are none.
+    pub(super) async fn write_blocks(&self, parts: &[&[u8]], class: StorageClass) -> NodeResult<Vec<BlockRef>> {
+        let mut written = Written { nodes: self, blocks: Vec::new() };
+        for chunk in parts.iter().flat_map(|part| part.chunks(BLOCK_BYTES as usize)) {
+            let block = self.write_block(chunk, class).await?;
+            written.blocks.push(block);
+        }
+        Ok(std::mem::take(&mut written.blocks))
+    }
+
+    async fn write_block(&self, bytes: &[u8], class: StorageClass) -> NodeResult<BlockRef> {
         let len = bytes.len() as u32;
-        let number = self.names.lock().number();
+        let on_disk = if class == StorageClass::Disk { ON_DISK } else { 0 };
+        let number = self.names.lock().number() | on_disk;
         let mut tries = 0;
         loop {
-            let before = self.block_bytes.fetch_add(len.into(), Relaxed);
-            let failed = if before + u64::from(len) > self.block_bytes_max {
-                Error::retry(format!("temporary data has its share of the tiers, {} bytes", self.block_bytes_max))
-            } else {
-                match self.fill(number, bytes) {
-                    Ok(()) => return Ok(BlockRef { worker: self.worker, number, len }),
-                    Err(error) => error,
+            let filled = match self.count_in(len) {
+                Ok(room) => {
+                    let filled = match class {
+                        StorageClass::Dram => self.fill(number, bytes),
+                        StorageClass::Disk => self.store.write_to_disk(spec(number, len), Bytes::copy_from_slice(bytes)).await,
+                    };
+                    filled.map(|()| room.keep())
                 }
+                Err(error) => Err(error),
             };
-            self.block_bytes.fetch_sub(len.into(), Relaxed);
+            let Err(failed) = filled else { return Ok(BlockRef { worker: self.worker, number, len }) };
             tries += 1;
             if failed.kind() != ErrorKind::Retry || tries == TRIES {
                 return Err(NodeError::new(
@@ -68,9 +141,45 @@ impl Nodes {
         }
     }
 
+    /// Where blocks of a node may lie.
+    pub(super) fn class_of(&self, dir: DirId, name: &str) -> NodeResult<StorageClass> {
+        Ok(self.names.lock().stat(dir, name)?.map_or(StorageClass::Dram, |stat| stat.class))
+    }
+
+    /// `Invalid` when blocks of this class can't be kept here.
+    pub(super) fn check_class(&self, class: Option<StorageClass>) -> NodeResult<()> {
+        match class {
+            Some(StorageClass::Disk) if !self.store.has_disk() => Err(NodeError::new(
+                NodeErrorKind::Invalid,
+                "this worker has no disk tier: give it one, leave the storage class out, or write dram",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a block is of the class `disk`.
+    pub(super) fn is_on_disk(block: BlockRef) -> bool {
+        block.number & ON_DISK != 0
+    }
+
+    /// Counts a block's bytes; `Retry` when they are more than temporary data may have.
+    pub(super) fn count_in(&self, len: u32) -> Result<Counted<'_>, Error> {
+        let counted = Counted(&self.block_bytes, len);
+        if self.block_bytes.fetch_add(len.into(), Relaxed) + u64::from(len) > self.block_bytes_max {
+            return Err(Error::retry(format!("temporary data has its share of the tiers, {} bytes", self.block_bytes_max)));
+        }
+        Ok(counted)
+    }
+
     fn fill(&self, number: u64, bytes: &[u8]) -> Result<(), Error> {
         let len = bytes.len() as u32;
-        let spec = SegmentSpec { id: segment(number), bytes: len, owner: Owner::Temporary, keep: true };
+        let spec = spec(number, len);
+        if self.store.takes_block(&spec) {
+            let mut fill = self.store.begin_block(spec)?;
+            fill.write(bytes)?;
+            fill.finish();
+            return Ok(());
+        }
         let mut fill = self.store.begin_fill(spec, run(len))?;
         let filled = fill.write(0, bytes).and_then(|()| fill.finish());
         if filled.is_err() {
@@ -79,23 +188,62 @@ impl Nodes {
         filled
     }
 
+    /// A place for a block that is about to be received; none when it is to be written the other way: there is no room now, or
+    /// it is a small one.
+    pub(super) fn place_block(&self, len: u32) -> Option<(u64, BlockFill)> {
+        if !self.store.takes_block(&spec(0, len)) || self.check_takes_new().is_err() {
+            return None;
+        }
+        let number = self.names.lock().number();
+        let room = self.count_in(len).ok()?;
+        let fill = self.store.begin_block(spec(number, len)).ok()?;
+        room.keep();
+        Some((number, fill))
+    }
+
+    /// A block that was received is there: keeps it for a node that will be told of it.
+    pub(super) fn keep_placed(&self, number: u64, len: u32, fill: BlockFill) -> BlockRef {
+        fill.finish();
+        self.kept.lock().insert(number, Kept { len, since: Instant::now() });
+        BlockRef { worker: self.worker, number, len }
+    }
+
+    /// A block did not come.
+    pub(super) fn give_up_placed(&self, len: u32) {
+        self.block_bytes.fetch_sub(len.into(), Relaxed);
+    }
+
     /// Keeps a block for a node that will be told of it.
-    pub(super) async fn keep_block(&self, bytes: &[u8]) -> NodeResult<BlockRef> {
+    pub(super) async fn keep_block(&self, bytes: &[u8], class: StorageClass) -> NodeResult<BlockRef> {
         if bytes.is_empty() || bytes.len() as u64 > BLOCK_BYTES {
             return Err(NodeError::new(NodeErrorKind::Invalid, format!("a block has 1 byte to 1 MiB, not {}", bytes.len())));
         }
-        let block = self.write_block(bytes).await?;
+        self.check_takes_new()?;
+        let block = self.write_block(bytes, class).await?;
         self.kept.lock().insert(block.number, Kept { len: block.len, since: Instant::now() });
         Ok(block)
     }
 
     /// A part of a block of this worker, from where it lies. None when it is not here (any more).
     pub(super) async fn read_block(&self, block: BlockRef, start: u32, bytes: u32) -> NodeResult<Option<Bytes>> {
+        Ok(self.find_block(block, start, bytes).await?.map(Found::into_bytes))
+    }
+
+    /// The same as it lies, under a pin.
+    pub(super) async fn find_block(&self, block: BlockRef, start: u32, bytes: u32) -> NodeResult<Option<Found>> {
         let end = start.checked_add(bytes).filter(|end| *end <= block.len && bytes > 0 && block.worker == self.worker);
         let Some(end) = end else {
             return Err(NodeError::new(NodeErrorKind::Invalid, format!("bytes {start}+{bytes} are none of a block here")));
         };
         let (id, run) = (segment(block.number), PageRun::covering(start.into()..end.into()).expect("not empty"));
+        let from = start - run.bytes().start as u32;
+        if block.number & ON_DISK != 0 {
+            // An error of the disk is a block that is not there.
+            let read = self.store.read_from_disk(id, run).await.inspect_err(|error| {
+                tracing::debug!(block = block.number, %error, "temporary block not read");
+            });
+            return Ok(read.ok().flatten().map(|pages| Found { pages: Pages::Read(pages), from, bytes }));
+        }
         let mut pinned = self.store.pin(id, run);
         if pinned.is_none() {
             // An error of the disk is a block that is not there.
@@ -104,10 +252,7 @@ impl Nodes {
             }
             pinned = self.store.pin(id, run);
         }
-        Ok(pinned.map(|pinned| {
-            let from = start as usize - run.bytes().start as usize;
-            pinned.into_bytes().slice(from..from + bytes as usize)
-        }))
+        Ok(pinned.map(|pages| Found { pages: Pages::InPlace(pages), from, bytes }))
     }
 
     /// A node here has these blocks now.

@@ -16,7 +16,7 @@ impl Nodes {
                 Appended::Done(len) => return Ok(len),
                 Appended::NeedsBlocks { serial, len, tail } => (serial, len, tail),
             };
-            let blocks = self.write_blocks(&[&tail[..], bytes]).await?;
+            let blocks = self.write_blocks(&[&tail[..], bytes], self.class_of(dir, name)?).await?;
             match self.add_blocks(dir, name, (serial, len), &blocks) {
                 Err(error) if error.kind == NodeErrorKind::Retry => {}
                 added => return added,
@@ -35,7 +35,7 @@ impl Nodes {
                 let tail = view.tail.clone();
                 (view, tail)
             };
-            let mut all = self.write_blocks(&[&tail[..]]).await?;
+            let mut all = self.write_blocks(&[&tail[..]], self.class_of(dir, name)?).await?;
             let tails = all.clone();
             all.extend_from_slice(blocks);
             let added = self.names.lock().append_blocks(dir, name, view.serial, view.len, &all);
@@ -85,7 +85,7 @@ impl Nodes {
                 let to = (offset + over.len() as u64).min(start + u64::from(block.len));
                 new[(from - start) as usize..(to - start) as usize]
                     .copy_from_slice(&over[(from - offset) as usize..(to - offset) as usize]);
-                let new = self.write_blocks(&[&new[..]]).await?;
+                let new = self.write_blocks(&[&new[..]], self.class_of(dir, name)?).await?;
                 let (replaced, freed) = {
                     let mut names = self.names.lock();
                     (names.replace_block(dir, name, view.serial, index, (block, new[0])), names.take_freed())
@@ -130,7 +130,7 @@ impl Nodes {
         let view = self.names.lock().view(dir, name, offset, bytes)?;
         let skip = if view.blocks.is_empty() { 0 } else { offset - view.start };
         let tail = forebay_protocol::Raw(&view.tail);
-        Ok(reply(&NodeReply::Extents { len: view.len, skip, blocks: view.blocks, tail }))
+        Ok(reply(&NodeReply::Extents { serial: view.serial, len: view.len, skip, blocks: view.blocks, tail }))
     }
 
     /// A whole block, from wherever it is.

@@ -7,23 +7,35 @@
 mod answer;
 mod ask;
 mod blocks;
+mod drain;
+#[cfg(test)]
+mod drain_steps;
+mod evacuate;
 mod files;
+mod handover;
+mod many;
+mod place;
 mod rename;
+#[cfg(test)]
+mod rename_steps;
 mod sweep;
+mod takeover;
 mod tree;
 mod values;
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use forebay_block_store::BlockStore;
-use forebay_nodes::Namespace;
-use forebay_protocol::ClusterView;
+use forebay_nodes::{BlockRef, DirId, Namespace, NodeError, NodeErrorKind, NodeResult};
+use forebay_protocol::{ClusterView, DrainReport};
 use forebay_types::WorkerId;
 use parking_lot::Mutex;
 
 pub(crate) use answer::answer;
+pub(crate) use drain::drain;
+pub(crate) use place::place;
 pub(crate) use sweep::sweep;
 
 /// How long a writer that says nothing keeps a file to itself.
@@ -45,6 +57,20 @@ pub(crate) struct Nodes {
     /// Blocks that are kept for nodes of other workers, and since when.
     kept: Mutex<HashMap<u64, Kept>>,
     committed: Mutex<(HashSet<u128>, VecDeque<u128>)>,
+    /// Nothing new comes here: others are there for it.
+    draining: AtomicBool,
+    /// It is to give up what is here; and how far it was at the last look.
+    drains: AtomicBool,
+    drain: Mutex<Option<DrainReport>>,
+    /// Epoch and version of the view by which the root was passed on; older ones say that it is here.
+    passed: Mutex<Option<(u64, u64)>>,
+    /// Blocks that have copies elsewhere, and since when; readers that are under way still find them.
+    retired: Mutex<VecDeque<(Instant, BlockRef)>>,
+    reclaim_after: Duration,
+    /// Containers that came from a worker that is gone and whose names have not been found yet: what they were, since when.
+    unlinked: Mutex<HashMap<DirId, (DirId, Instant)>>,
+    /// Containers whose names were with workers that are gone, at the last look.
+    suspects: Mutex<HashSet<DirId>>,
 }
 
 struct Kept {
@@ -54,7 +80,13 @@ struct Kept {
 
 impl Nodes {
     /// Takes up to `share` of the tiers' bytes, names and small values counted in.
-    pub(crate) fn new(worker: WorkerId, store: BlockStore, (dram_bytes, disk_bytes): (u64, u64), share: f64) -> Self {
+    pub(crate) fn new(
+        worker: WorkerId,
+        store: BlockStore,
+        (dram_bytes, disk_bytes): (u64, u64),
+        share: f64,
+        reclaim_after: Duration,
+    ) -> Self {
         let part = |bytes: u64| (bytes as f64 * share) as u64;
         // Numbers go on from a random one, so that none is given by two processes of one worker.
         let first = rand::random::<u64>() >> 2;
@@ -68,13 +100,36 @@ impl Nodes {
             moves: AtomicU64::new(0),
             kept: Mutex::default(),
             committed: Mutex::default(),
+            draining: AtomicBool::new(false),
+            drains: AtomicBool::new(false),
+            drain: Mutex::default(),
+            passed: Mutex::default(),
+            retired: Mutex::default(),
+            reclaim_after,
+            unlinked: Mutex::default(),
+            suspects: Mutex::default(),
         }
     }
 
     /// Takes over a view: the first of the live workers has the root.
     pub(crate) fn follow(&self, view: &ClusterView) {
-        if root_of(view) == Some(WorkerId(self.worker)) {
+        let me = WorkerId(self.worker);
+        let is_placeable = view.placeable().any(|worker| worker.id == me);
+        let drains = view.workers.iter().any(|worker| worker.id == me && worker.draining);
+        // As the only one it goes on with everything, and only says that it can't give anything up.
+        self.draining.store(drains && !is_placeable, Relaxed);
+        self.drains.store(drains, Relaxed);
+        let is_old = self.passed.lock().is_some_and(|(epoch, version)| view.epoch == epoch && view.version < version);
+        if view.root().is_some_and(|root| root.id == me) && !is_old {
             self.names.lock().make_root();
+        }
+    }
+
+    /// `Moving` while other workers are to be given what is new.
+    fn check_takes_new(&self) -> NodeResult<()> {
+        match self.draining.load(Relaxed) {
+            false => Ok(()),
+            true => Err(NodeError::new(NodeErrorKind::Moving, "the worker is being drained: another one takes it")),
         }
     }
 
@@ -87,9 +142,4 @@ impl Nodes {
     fn now(&self) -> Duration {
         self.started.elapsed()
     }
-}
-
-/// The worker that has the root.
-fn root_of(view: &ClusterView) -> Option<WorkerId> {
-    view.workers.iter().min_by_key(|worker| (worker.turn, worker.id)).map(|worker| worker.id)
 }

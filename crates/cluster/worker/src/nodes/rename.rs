@@ -10,6 +10,9 @@ use super::values::reply;
 use super::{COMMITTED_MAX, Nodes};
 use crate::serving::Serving;
 
+/// Workers that a rename is prepared at, one after the other: containers move, and take in.
+const PREPARE_STEPS: usize = 8;
+
 /// What is left of a rename after this worker's own names; whether it is a container's.
 enum Step<'n> {
     Renamed(bool),
@@ -87,7 +90,7 @@ impl Nodes {
     }
 
     /// Has the target's worker take the node in, unseen. Gives that worker; with an error too, when it may have done so.
-    async fn prepare(
+    pub(super) async fn prepare(
         &self,
         serving: &Serving,
         rename: u128,
@@ -100,14 +103,16 @@ impl Nodes {
             Target::Here(dir, name) => (dir, name),
             Target::Into(dir) => (dir, ""),
         };
-        // The second worker is the one that has the nodes of a container of the target's name.
-        for _ in 0..2 {
+        for _ in 0..PREPARE_STEPS {
             let op = NodeOp::Arrive { rename, source: self.worker, name: own, node: Raw(&node) };
             let call = NodeCall { from: dir, moves: 0, path, op };
             let answer = serving.ask_nodes(dir.worker, &call, None).await.map_err(|error| (error, Some(dir.worker)))?;
             match answer.reply().map_err(|error| (error, None))? {
                 NodeReply::Done => return Ok(dir.worker),
-                NodeReply::Elsewhere { dir: next, .. } => (dir, path) = (next, ""),
+                // The container has moved to another worker, or one of the target's name takes it in.
+                NodeReply::Elsewhere { dir: next, rest } => {
+                    (dir, path) = (next, if rest as usize == path.len() { path } else { "" })
+                }
                 _ => return Err((misfit(), None)),
             }
         }
@@ -119,6 +124,9 @@ impl Nodes {
         let moving: Moving = postcard::from_bytes(node)
             .map_err(|error| NodeError::new(NodeErrorKind::Invalid, format!("a node can't be read: {error}")))?;
         let mut names = self.names.lock();
+        if let Some(dir) = names.moved_to(to.0) {
+            return Ok(reply(&NodeReply::Elsewhere { dir, rest: to.1.len() as u32 }));
+        }
         let target = match to.1 {
             "" => Target::Here(to.0, own),
             name => names.target(own, to.0, name)?,
@@ -147,7 +155,7 @@ impl Nodes {
         self.committed.lock().0.contains(&rename)
     }
 
-    fn remember(&self, rename: u128) {
+    pub(super) fn remember(&self, rename: u128) {
         let mut committed = self.committed.lock();
         committed.0.insert(rename);
         committed.1.push_back(rename);
@@ -159,7 +167,7 @@ impl Nodes {
     }
 
     /// A target that doesn't hear it asks by itself: see `sweep`.
-    async fn tell_end(&self, serving: &Serving, worker: u64, rename: u128, committed: bool) {
+    pub(super) async fn tell_end(&self, serving: &Serving, worker: u64, rename: u128, committed: bool) {
         let op = NodeOp::Settle { rename, committed };
         let call = NodeCall { from: forebay_nodes::ROOT, moves: 0, path: "", op };
         if let Err(error) = serving.ask_nodes(worker, &call, None).await {

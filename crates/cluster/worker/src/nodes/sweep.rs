@@ -11,6 +11,8 @@ use crate::serving::Serving;
 const EVERY: Duration = Duration::from_millis(200);
 /// Rounds between two looks at what other workers left here.
 const LOOK_EVERY: u32 = 25;
+/// How long memory of deleted blocks is kept for new ones.
+const SPARES_IDLE: Duration = Duration::from_secs(10);
 /// How long a block may wait for its node to be told of it.
 const BLOCK_PATIENCE: Duration = Duration::from_secs(60);
 /// Blocks asked for at once.
@@ -25,7 +27,10 @@ pub(crate) async fn sweep(serving: Arc<Serving>) {
         let nodes = &serving.nodes;
         nodes.end_leases(&serving).await;
         nodes.end_renames(&serving).await;
+        nodes.end_takeovers(&serving).await;
+        nodes.reclaim();
         if round.is_multiple_of(LOOK_EVERY) {
+            nodes.store.trim_spares(SPARES_IDLE);
             nodes.look_at_kept(&serving).await;
             nodes.drop_orphans(&serving);
         }
@@ -100,7 +105,9 @@ impl Nodes {
         let view = serving.view();
         let is_live = |worker: u64| worker == 0 || view.workers.iter().any(|live| live.id.0 == worker);
         let orphans = self.names.lock().orphans(is_live);
-        for id in orphans {
+        // Not at the first look: the name may have moved, and word of it be on its way.
+        let suspects = std::mem::replace(&mut *self.suspects.lock(), orphans.iter().copied().collect());
+        for id in orphans.into_iter().filter(|id| suspects.contains(id)) {
             tracing::info!(container = ?id, "container lost with the worker that had its name");
             let removed = self.names.lock().remove_nodes(id, true);
             if let Ok(removed) = removed {

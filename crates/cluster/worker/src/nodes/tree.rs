@@ -5,6 +5,8 @@ use forebay_placement::holder;
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, Raw};
 use forebay_transport::Response;
 use forebay_types::{RouteKey, WorkerId};
+use futures::stream::{self, StreamExt};
+use tokio::sync::oneshot;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::Nodes;
@@ -13,6 +15,8 @@ use crate::serving::Serving;
 
 /// Entries of one answer to a listing at most.
 const LISTED_MAX: u32 = 10_000;
+/// Deleted containers that other workers are asked to remove at a time.
+const REMOVALS: usize = 16;
 
 impl Nodes {
     /// Makes a node; a container's nodes come to the worker that the hash of its place says.
@@ -42,7 +46,7 @@ impl Nodes {
     }
 
     fn home_of(&self, serving: &Serving, dir: DirId, name: &str) -> u64 {
-        let workers: Vec<WorkerId> = serving.view().workers.iter().map(|worker| worker.id).collect();
+        let workers: Vec<WorkerId> = serving.view().placeable().map(|worker| worker.id).collect();
         let route = RouteKey(xxh3_64_with_seed(name.as_bytes(), dir.worker ^ dir.number));
         holder(route, &workers).map_or(self.worker, |worker| worker.0)
     }
@@ -69,11 +73,11 @@ impl Nodes {
             match names.get(dir, name) {
                 Ok(Got::Blocks(blocks)) => {
                     let len = blocks.iter().map(|block| u64::from(block.len)).sum();
-                    return Ok(reply(&NodeReply::Extents { len, skip: 0, blocks: blocks.to_vec(), tail: Raw(&[]) }));
+                    return Ok(reply(&NodeReply::Extents { serial: 0, len, skip: 0, blocks: blocks.to_vec(), tail: Raw(&[]) }));
                 }
                 Ok(Got::Inline(value)) => {
                     let len = value.len() as u64;
-                    return Ok(reply(&NodeReply::Extents { len, skip: 0, blocks: Vec::new(), tail: Raw(value) }));
+                    return Ok(reply(&NodeReply::Extents { serial: 0, len, skip: 0, blocks: Vec::new(), tail: Raw(value) }));
                 }
                 Err(error) if error.kind != NodeErrorKind::WrongType => return Err(error),
                 Err(_) => {}
@@ -93,35 +97,41 @@ impl Nodes {
             }
         }
         let removed = self.names.lock().delete(dir, name, recursive)?;
-        self.gone(serving, removed, elsewhere);
+        wait(self.gone(serving, removed, elsewhere)).await;
         Ok(())
     }
 
     /// Deletes a container of this worker, whose name is with another one.
     pub(super) async fn remove_nodes(&self, serving: &Arc<Serving>, id: DirId, recursive: bool) -> NodeResult<()> {
         let removed = self.names.lock().remove_nodes(id, recursive)?;
-        self.gone(serving, removed, None);
+        wait(self.gone(serving, removed, None)).await;
         Ok(())
     }
 
-    pub(super) fn gone(&self, serving: &Arc<Serving>, removed: Removed, but: Option<DirId>) {
+    /// Gives back what was removed here, and has the containers in it go that are elsewhere. Ready when these are gone, or are
+    /// left to be found: a client that knows the way to one must not see its nodes once it was told that they are deleted.
+    pub(super) fn gone(&self, serving: &Arc<Serving>, removed: Removed, but: Option<DirId>) -> Option<oneshot::Receiver<()>> {
         self.free_later(serving, removed.blocks);
         let elsewhere: Vec<_> = removed.elsewhere.into_iter().filter(|id| Some(*id) != but).collect();
-        if !elsewhere.is_empty() {
-            self.remove_elsewhere(serving, elsewhere);
-        }
+        (!elsewhere.is_empty()).then(|| self.remove_elsewhere(serving, elsewhere))
     }
 
-    /// Has containers go whose names are gone. What a worker doesn't hear of now it finds by itself: see `sweep`.
-    fn remove_elsewhere(&self, serving: &Arc<Serving>, ids: Vec<DirId>) {
+    /// Has containers go whose names are gone, also when who waits for it does not. What a worker doesn't hear of now it finds
+    /// by itself: see `sweep`.
+    fn remove_elsewhere(&self, serving: &Arc<Serving>, ids: Vec<DirId>) -> oneshot::Receiver<()> {
         let owner = Arc::clone(serving);
+        let (done, gone) = oneshot::channel();
         serving.later(async move {
-            for id in ids {
+            let remove = async |id| {
                 if let Err(error) = owner.nodes.ask_to_remove(&owner, id, true).await {
                     tracing::debug!(container = ?id, %error, "a deleted container was not removed");
                 }
-            }
+            };
+            stream::iter(ids).for_each_concurrent(REMOVALS, remove).await;
+            // Who deleted them may not wait for it any more.
+            let _ = done.send(());
         });
+        gone
     }
 
     async fn ask_to_remove(&self, serving: &Serving, id: DirId, recursive: bool) -> NodeResult<()> {
@@ -156,4 +166,11 @@ impl Nodes {
 
 pub(super) fn misfit() -> NodeError {
     NodeError::new(NodeErrorKind::Retry, "a worker answered something else: run one version of forebay")
+}
+
+async fn wait(gone: Option<oneshot::Receiver<()>>) {
+    if let Some(gone) = gone {
+        // An error means that the worker stops.
+        let _ = gone.await;
+    }
 }

@@ -2,8 +2,10 @@ use bytes::Bytes;
 use forebay_nodes::{BlockRef, DirId, Got, INLINE_BYTES_MAX, NodeError, NodeErrorKind, NodeResult, Value};
 use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NodeReply, Raw};
 use forebay_transport::Response;
+use futures::future::try_join_all;
 
 use super::Nodes;
+use crate::in_place::SessionPins;
 use crate::serving::Serving;
 
 /// Longer answers are told where the bytes are.
@@ -23,9 +25,14 @@ impl Nodes {
     ) -> NodeResult<Response> {
         let len = if payload.is_empty() { value.len() } else { payload.len() };
         let value = if len > INLINE_BYTES_MAX {
-            self.names.lock().check_put(dir, name)?;
+            let class = self.names.lock().check_put(dir, name)?;
             let bytes = if payload.is_empty() { value } else { &payload[..] };
-            Value::Blocks(self.write_blocks(&[bytes]).await?.into())
+            let blocks = self.write_blocks(&[bytes], class).await?;
+            return self.put_value(serving, dir, name, Value::Blocks(blocks.clone().into())).inspect_err(|error| {
+                if error.kind == NodeErrorKind::Moving {
+                    self.free_here(&blocks);
+                }
+            });
         } else if payload.is_empty() {
             Value::Inline(value.into())
         } else {
@@ -34,7 +41,7 @@ impl Nodes {
         self.put_value(serving, dir, name, value)
     }
 
-    /// Puts a value that is where it is to lie. Its blocks go when it can't be put.
+    /// Puts a value that is where it is to lie. Its blocks go when it can't be put, but for `Moving`: who asked asks again.
     pub(super) fn put_value(&self, serving: &Serving, dir: DirId, name: &str, value: Value) -> NodeResult<Response> {
         let blocks = match &value {
             Value::Inline(_) => Vec::new(),
@@ -52,14 +59,16 @@ impl Nodes {
                 Ok(reply(&NodeReply::Length(len)))
             }
             Err(error) => {
-                self.free_later(serving, blocks);
+                if error.kind != NodeErrorKind::Moving {
+                    self.free_later(serving, blocks);
+                }
                 Err(error)
             }
         }
     }
 
-    /// A key-value's value.
-    pub(super) async fn get(&self, dir: DirId, name: &str) -> NodeResult<Response> {
+    /// A key-value's value; one of a single block in place, where that can be.
+    pub(super) async fn get(&self, pins: Option<&SessionPins>, dir: DirId, name: &str) -> NodeResult<Response> {
         for _ in 0..LOOKS {
             let blocks: Vec<BlockRef> = {
                 let names = self.names.lock();
@@ -71,6 +80,14 @@ impl Nodes {
                     Got::Blocks(blocks) => blocks.to_vec(),
                 }
             };
+            if let ([block], Some(_)) = (&blocks[..], pins)
+                && block.worker == self.worker
+            {
+                match self.find_block(*block, 0, block.len).await? {
+                    Some(found) => return Ok(found.answer(pins)),
+                    None => continue,
+                }
+            }
             let len = blocks.iter().map(|block| u64::from(block.len)).sum();
             if let Some(response) = self.answer_blocks(&blocks, len, 0, len, &[]).await? {
                 return Ok(response);
@@ -90,18 +107,17 @@ impl Nodes {
         tail: &[u8],
     ) -> NodeResult<Option<Response>> {
         if bytes > ANSWER_BYTES_MAX || blocks.iter().any(|block| block.worker != self.worker) {
-            return Ok(Some(reply(&NodeReply::Extents { len, skip, blocks: blocks.to_vec(), tail: Raw(tail) })));
+            return Ok(Some(reply(&NodeReply::Extents { serial: 0, len, skip, blocks: blocks.to_vec(), tail: Raw(tail) })));
         }
-        let mut payload = Vec::with_capacity(blocks.len() + 1);
         let (mut skip, mut left) = (skip, bytes - tail.len() as u64);
-        for block in blocks {
-            let part = (u64::from(block.len) - skip).min(left);
-            match self.read_block(*block, skip as u32, part as u32).await? {
-                Some(bytes) => payload.push(bytes),
-                None => return Ok(None),
-            }
+        let reads = blocks.iter().map(|block| {
+            let (start, part) = (skip, (u64::from(block.len) - skip).min(left));
             (skip, left) = (0, left - part);
-        }
+            self.read_block(*block, start as u32, part as u32)
+        });
+        // Those on disk together.
+        let read = try_join_all(reads).await?;
+        let Some(mut payload) = read.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
         if !tail.is_empty() {
             payload.push(Bytes::copy_from_slice(tail));
         }
@@ -119,5 +135,5 @@ pub(super) fn reply(reply: &NodeReply<'_>) -> Response {
 
 /// The payload is the answer's bytes.
 pub(super) fn with_payload(payload: Vec<Bytes>) -> Response {
-    Response { meta: NodeReply::Bytes(Raw(&[])).encode(), payload, descriptor: None }
+    Response { meta: NodeReply::Bytes(Raw(&[])).encode(), payload, ..Response::default() }
 }

@@ -29,6 +29,19 @@ async fn peers_hear_of_writes_before_the_writer_does() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_was_taken_for_lost_forgets_what_it_knew() {
+    let options = MountOptions { validate: Validate::Immutable, ..Default::default() };
+    let bed = Bed::new(Plan { options, ..Plan::default() }).await;
+    bed.object("a", 100);
+    let client = bed.client().await;
+    let old = client.version("a").await;
+    bed.s3.put("lake", "a", b"new").unwrap();
+    assert_eq!(client.version("a").await, old, "nothing told it of the change");
+    control(&bed.coordinator_address, ControlRequest::Leave(bed.worker().id())).await.unwrap();
+    until("it asks anew", async || client.version("a").await != old).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reads_go_on_without_the_coordinator() {
     let mut bed = Bed::new(Plan::default()).await;
     let data = bed.object("a", MIB);

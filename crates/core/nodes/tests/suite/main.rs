@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
 
 mod conformance;
+mod drain;
 mod model;
 mod moves;
 mod store;

@@ -1,4 +1,4 @@
-//! Bytes that every build of protocol version 3 must write and read, as docs/specs/protocol.md shows them.
+//! Bytes that every build of protocol version 4 must write and read, as docs/specs/protocol.md shows them.
 
 use std::fmt::Debug;
 
@@ -26,7 +26,7 @@ fn a_header() {
         crc: 0xa1b2_c3d4,
     };
     let expected = [
-        0x04, 0x03, 0x02, 0x01, 0x04, 0x03, 0x02, 0x01, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, 1, 1, 3, 0, 0xd4, 0xc3,
+        0x04, 0x03, 0x02, 0x01, 0x04, 0x03, 0x02, 0x01, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, 1, 1, 4, 0, 0xd4, 0xc3,
         0xb2, 0xa1,
     ];
     assert_eq!(header.to_bytes(), expected);
@@ -54,6 +54,7 @@ fn replies() {
     golden(DataReply::Read { in_place: Some((5, Span { offset: 4096, len: 300 })), hint }, "04 01 05 80 20 ac 02 02 81 01");
     golden(DataReply::Queue(hint), "0f 02 81 01");
     golden(DataReply::Copied { runs: vec![(0, 3), (300, 1)] }, "0e 02 00 03 ac 02 01");
+    golden(DataReply::Present(vec![true, false]), "10 02 01 00");
     golden(
         DataReply::Info(ObjectInfo { version: version(), modified_ms: -1 }),
         "02 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01",
@@ -64,7 +65,9 @@ fn replies() {
 fn control() {
     golden(ControlRequest::View { have: 3 }, "03 03");
     golden(ControlRequest::PinAdd { path: "/lake/d/".parse().unwrap() }, "07 04 6c 61 6b 65 02 64 2f");
+    golden(ControlRequest::Scheduler { serves: Some("h:1".into()) }, "11 01 03 68 3a 31");
     golden(ControlReply::Unchanged, "02");
+    golden(ControlReply::Scheduler(None), "0b 00");
     golden(
         ControlReply::Beat {
             view: None,

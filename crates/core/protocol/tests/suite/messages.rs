@@ -36,13 +36,13 @@ fn every_variant_keeps_its_number() {
     fn numbers<T: Serialize>(messages: &[T]) -> Vec<u8> {
         messages.iter().map(|message| encode(message)[0]).collect()
     }
-    assert_eq!(numbers(&samples::requests()), (0..22).collect::<Vec<u8>>());
-    assert_eq!(numbers(&samples::replies()), (0..16).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::requests()), (0..25).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::replies()), (0..18).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::notices()), [0]);
-    assert_eq!(numbers(&samples::control_requests()), (0..17).collect::<Vec<u8>>());
-    assert_eq!(numbers(&samples::control_replies()), (0..11).collect::<Vec<u8>>());
-    assert!(decode::<DataRequest>(&[22]).is_err() && decode::<DataReply>(&[16]).is_err());
-    assert!(decode::<ControlRequest>(&[17]).is_err() && decode::<ControlReply>(&[11]).is_err());
+    assert_eq!(numbers(&samples::control_requests()), (0..18).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::control_replies()), (0..12).collect::<Vec<u8>>());
+    assert!(decode::<DataRequest>(&[25]).is_err() && decode::<DataReply>(&[18]).is_err());
+    assert!(decode::<ControlRequest>(&[18]).is_err() && decode::<ControlReply>(&[12]).is_err());
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use forebay_nodes::{BlockRef, DirId, NodeError, NodeErrorKind, NodeType, ROOT, Stat, StorageClass};
-use forebay_protocol::{DataRequest, NODE_MESSAGE, NodeCall, NodeOp, NodeReply, Raw, decode};
+use forebay_protocol::{DataRequest, NODE_MESSAGE, NodeCall, NodeOp, NodeReply, Raw, Span, decode};
 use forebay_types::ErrorKind;
 use proptest::prelude::*;
 
@@ -38,6 +38,17 @@ fn ops() -> Vec<NodeOp<'static>> {
         NodeOp::Settle { rename: 8, committed: true },
         NodeOp::Outcome { rename: 8 },
         NodeOp::Moved,
+        NodeOp::GetMany { names: vec!["a", "b"] },
+        NodeOp::PutMany { values: vec![("a", value), ("b", Raw(b""))] },
+        NodeOp::Room,
+        NodeOp::TakeOver { source: 3, carton: value },
+        NodeOp::TakeOverNodes,
+        NodeOp::TakeOverEnd,
+        NodeOp::TakeOverDrop,
+        NodeOp::TookOver { old: DIR, parent: ROOT },
+        NodeOp::Relink { old: DIR, new: ROOT },
+        NodeOp::BlocksOf { worker: 3, limit: 10 },
+        NodeOp::BlocksMoved { moved: vec![(BLOCK, BLOCK)] },
     ]
 }
 
@@ -52,11 +63,15 @@ fn replies() -> Vec<NodeReply<'static>> {
         NodeReply::Bytes(Raw(b"v")),
         NodeReply::Stat(Some(stat)),
         NodeReply::Listed { entries: vec![("a", NodeType::KeyValue, 1), ("b", NodeType::Directory, 0)], last: false },
-        NodeReply::Extents { len: 140, skip: 3, blocks: vec![BLOCK], tail: Raw(b"0123456789") },
+        NodeReply::Extents { serial: 1, len: 140, skip: 3, blocks: vec![BLOCK], tail: Raw(b"0123456789") },
         NodeReply::Block(BLOCK),
         NodeReply::Blocks(vec![BLOCK]),
         NodeReply::Dir(DIR),
         NodeReply::Outcome(true),
+        NodeReply::Values(vec![Ok(Some(Raw(b"v"))), Ok(None), Err(NodeError::new(NodeErrorKind::NotFound, "no"))]),
+        NodeReply::Refused(vec![(1, NodeError::new(NodeErrorKind::NoSpace, "no"))]),
+        NodeReply::InPlace { pin: 1, span: Span { offset: 2, len: 3 } },
+        NodeReply::Room { names: 1, blocks: 2, has_disk: true },
     ]
 }
 
@@ -86,10 +101,10 @@ fn what_is_read_is_what_was_written() {
 fn variants_keep_their_numbers() {
     let before = BEFORE.split(' ').count();
     let numbers: Vec<u8> = ops().into_iter().map(|op| call(op).encode()[before]).collect();
-    assert_eq!(numbers, (0..28).collect::<Vec<u8>>());
+    assert_eq!(numbers, (0..39).collect::<Vec<u8>>());
     let numbers: Vec<u8> = replies().iter().map(|reply| reply.encode()[0]).collect();
-    assert_eq!(numbers, (0..13).collect::<Vec<u8>>());
-    assert!(NodeReply::decode(&[13]).is_err());
+    assert_eq!(numbers, (0..17).collect::<Vec<u8>>());
+    assert!(NodeReply::decode(&[17]).is_err());
 }
 
 #[test]
@@ -101,10 +116,14 @@ fn golden_bytes() {
     golden(NodeOp::Create { kind: NodeType::KeyValue, enumerable: true, class: None }, "03 01 01 00");
     golden(NodeOp::List { after: None, limit: 1000 }, "05 00 e8 07");
     golden(NodeOp::Rename { dir: DIR, name: "b", inside: false }, "0d 03 ac 02 01 62 00");
+    golden(NodeOp::GetMany { names: vec!["a", "b"] }, "1c 02 01 61 01 62");
+    golden(NodeOp::PutMany { values: vec![("a", Raw(b"vw"))] }, "1d 01 01 61 02 76 77");
     let golden = |reply: NodeReply<'_>, expected: &str| assert_eq!(hex(&reply.encode()), expected);
     golden(NodeReply::Failed(NodeError::new(NodeErrorKind::DataLost, "no")), "00 07 02 6e 6f");
     golden(NodeReply::Bytes(Raw(b"vw")), "05 02 76 77");
     golden(NodeReply::Listed { entries: vec![("a", NodeType::Bag, 300)], last: true }, "07 01 01 61 04 ac 02 01");
+    let refused = NodeError::new(NodeErrorKind::NotFound, "no");
+    golden(NodeReply::Values(vec![Ok(Some(Raw(b"v"))), Ok(None), Err(refused)]), "0d 03 00 01 01 76 00 00 01 00 02 6e 6f");
 }
 
 #[test]
@@ -123,7 +142,7 @@ fn messages_with_bytes_behind_them_or_cut_short_are_refused() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_a_message_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200), number in 0u8..30) {
+    fn any_bytes_are_a_message_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200), number in 0u8..32) {
         let bytes = [&[NODE_MESSAGE, 3, 3, 0, 1, b'k', number], &bytes[..]].concat();
         if let Some(Ok(call)) = NodeCall::decode(&bytes) {
             let again = call.encode();

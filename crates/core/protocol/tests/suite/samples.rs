@@ -50,6 +50,9 @@ pub fn requests() -> Vec<DataRequest> {
         },
         DataRequest::Copy { segment, start: 1, pages: 1024 },
         DataRequest::Queue,
+        DataRequest::Present { runs: vec![(segment, PageRun::new(3, 300))] },
+        DataRequest::ReadCell { operation: OperationId(9), version: version(), row_group: 3, column: 200, in_place: true },
+        DataRequest::Ring,
     ]
 }
 
@@ -73,6 +76,8 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::ReadObject { info: info(), attributes: attributes(), start: 1, len: 2, in_place: None, hint, hit: true },
         DataReply::Copied { runs: vec![(0, 3), (1000, 24)] },
         DataReply::Queue(hint),
+        DataReply::Present(vec![true, false]),
+        DataReply::NoCell { hint },
     ]
 }
 
@@ -106,6 +111,7 @@ fn mount() -> Mount {
             discover: Some(Duration::from_secs(30)),
             eager: true,
             replicas: Some(2),
+            hot_form: HotForm::Raw,
             ..MountOptions::default()
         },
     }
@@ -120,6 +126,8 @@ fn worker() -> WorkerInfo {
         dram_bytes: 1,
         disk_bytes: 2,
         turn: 1,
+        location: "rack1".into(),
+        draining: true,
     }
 }
 
@@ -205,6 +213,7 @@ pub fn control_requests() -> Vec<ControlRequest> {
         ControlRequest::Routes { have: (2 << 32) + 1 },
         ControlRequest::Placement { limit: 100 },
         ControlRequest::News(WorkerId(1)),
+        ControlRequest::Scheduler { serves: Some("h:1".into()) },
     ]
 }
 
@@ -245,6 +254,7 @@ pub fn control_replies() -> Vec<ControlReply> {
             routes: vec![Route { key: RouteKey(7), holders: vec![(WorkerId(1), 80), (WorkerId(2), 20)] }],
         }),
         ControlReply::Placement(Box::new(placement())),
+        ControlReply::Scheduler(None),
     ]
 }
 

@@ -1,33 +1,33 @@
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 
 use forebay_types::WorkerId;
 
-use super::entries::{Job, Range, RangeIx, Worker};
+use super::entries::{Job, Range, RangeIx};
+use super::fleet::Fleet;
 use super::model::{BlockRange, JobId, ScheduleSettings, TaskId};
 use super::order::Orders;
+use super::steps::STEP_TASKS;
 
 /// Who needs what, who holds what, and what is on its way.
 ///
 /// Told of every event ([`Schedule::submit`], [`Schedule::arrived`], [`Schedule::finished`], ...), it answers
 /// [`Schedule::transfers`] and [`Schedule::next_task`]. A function of the events alone: same in, same out. An event costs
-/// O(log n) for each task that it touches.
+/// O(log n) for each task that it touches; what touches many is done in steps, a bounded one a call.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     pub(super) settings: ScheduleSettings,
-    pub(super) workers: BTreeMap<WorkerId, Worker>,
-    /// Workers by what waits and runs there, in bytes a slot.
-    pub(super) by_load: BTreeSet<(u64, WorkerId)>,
-    /// Workers with a free slot.
-    pub(super) free: BTreeSet<WorkerId>,
-    /// Of these, those beside input of a task that waits.
-    pub(super) free_beside: BTreeSet<WorkerId>,
-    pub(super) slots: u64,
+    pub(super) fleet: Fleet,
     pub(super) jobs: BTreeMap<JobId, Job>,
+    /// Tasks of jobs that are over, to be let go; those with a slot first.
+    pub(super) closing: VecDeque<(JobId, TaskId)>,
     pub(super) orders: Orders,
+    pub(super) step_tasks: usize,
     pub(super) submitted: u64,
     pub(super) ranges: Vec<Range>,
-    range_at: HashMap<BlockRange, RangeIx>,
+    /// Sorted, since a table of hashes takes long when it grows.
+    range_at: BTreeMap<BlockRange, RangeIx>,
     unused: Vec<RangeIx>,
     /// Ranges that are wanted more or less than they are filed by; none between two events.
     rewanted: Vec<RangeIx>,
@@ -40,38 +40,17 @@ impl Schedule {
     pub fn new(settings: ScheduleSettings) -> Self {
         Self {
             settings,
-            workers: BTreeMap::new(),
-            by_load: BTreeSet::new(),
-            free: BTreeSet::new(),
-            free_beside: BTreeSet::new(),
-            slots: 0,
+            fleet: Fleet::default(),
             jobs: BTreeMap::new(),
+            closing: VecDeque::new(),
             orders: Orders::default(),
+            step_tasks: STEP_TASKS,
             submitted: 0,
             ranges: Vec::new(),
-            range_at: HashMap::new(),
+            range_at: BTreeMap::new(),
             unused: Vec::new(),
             rewanted: Vec::new(),
             arriving_bytes: 0,
-        }
-    }
-
-    /// Changes a worker and files it under its new load and its free slots.
-    pub(super) fn with_worker(&mut self, id: WorkerId, change: impl FnOnce(&mut Worker)) {
-        let Some(worker) = self.workers.get_mut(&id) else { return };
-        let before = worker.filed_under();
-        change(worker);
-        let after = worker.filed_under();
-        if before.load != after.load {
-            self.by_load.remove(&(before.load, id));
-            self.by_load.insert((after.load, id));
-        }
-        for (set, was, is) in [(&mut self.free, before.free, after.free), (&mut self.free_beside, before.beside, after.beside)] {
-            match is {
-                _ if was == is => false,
-                true => set.insert(id),
-                false => set.remove(&id),
-            };
         }
     }
 
@@ -82,43 +61,27 @@ impl Schedule {
         self.orders.file(id, job, self.settings.policy);
     }
 
-    /// Files a job that was changed.
-    fn file(&mut self, id: JobId) {
-        self.with_job(id, |_| {});
-    }
-
     pub(super) fn range(&self, key: &BlockRange) -> Option<RangeIx> {
         self.range_at.get(key).copied()
     }
 
     /// The place of a range, a new one when no task has named it yet.
     pub(super) fn range_or_new(&mut self, key: BlockRange) -> RangeIx {
-        if let Some(ix) = self.range(&key) {
-            return ix;
-        }
-        let range = Range {
-            key,
-            bytes: key.len_bytes(),
-            holders: Vec::new(),
-            arriving: None,
-            ahead_of: None,
-            readers: BTreeSet::new(),
-            jobs: BTreeMap::new(),
-            filed: None,
-            users: 0,
+        let place = match self.range_at.entry(key) {
+            Entry::Occupied(known) => return *known.get(),
+            Entry::Vacant(place) => place,
         };
         let ix = match self.unused.pop() {
             Some(ix) => {
-                self.ranges[ix as usize] = range;
+                self.ranges[ix as usize] = Range::new(key);
                 ix
             }
             None => {
-                self.ranges.push(range);
+                self.ranges.push(Range::new(key));
                 (self.ranges.len() - 1) as RangeIx
             }
         };
-        self.range_at.insert(key, ix);
-        ix
+        *place.insert(ix)
     }
 
     /// Forgets a range that no task reads and that is not on its way.
@@ -134,120 +97,103 @@ impl Schedule {
         }
         self.release_ahead(ix);
         for holder in holders {
-            if let Some(worker) = self.workers.get_mut(&holder) {
+            if let Some(worker) = self.fleet.get_mut(holder) {
                 worker.holds.remove(&ix);
             }
         }
         self.unused.push(ix);
     }
 
-    /// A task waits for a slot from now on.
+    /// A task waits for a slot from now on. Its job and what it wants are filed when the event is over.
     pub(super) fn make_pending(&mut self, job_id: JobId, task_id: TaskId) {
-        let job = self.jobs.get_mut(&job_id).expect("the job of a task is there");
-        let inputs = job.tasks[&task_id].inputs.clone();
+        let Self { jobs, ranges, fleet, rewanted, .. } = self;
+        let job = jobs.get_mut(&job_id).expect("the job of a task is there");
+        let task = job.tasks.get_mut(&task_id).expect("a task that is to wait is there");
         job.pending += 1;
-        if inputs.is_empty() {
+        if task.inputs.is_empty() {
             job.anywhere.insert(task_id);
         }
-        for ix in inputs {
-            let range = &mut self.ranges[ix as usize];
+        for at in 0..task.inputs.len() {
+            let ix = task.inputs[at];
+            let range = &mut ranges[ix as usize];
             range.readers.insert((job_id, task_id));
-            *range.jobs.entry(job_id).or_insert(0) += 1;
-            let (bytes, places) = (range.bytes, range.places().collect::<Vec<_>>());
-            if !places.is_empty() {
-                self.jobs.get_mut(&job_id).expect("as above").ready += 1;
+            job.ready += usize::from(!range.is_missing());
+            for worker in range.places() {
+                task.count_near(worker, range.bytes as i64);
             }
-            for worker in places {
-                self.count_near(job_id, task_id, worker, bytes as i64);
-            }
-            self.rewanted.push(ix);
+            rewanted.push(ix);
         }
-        self.file(job_id);
+        for (worker, bytes) in &task.near {
+            fleet.near(*worker, (job_id, task_id), task.bytes, 0, *bytes);
+        }
+        if !task.near.is_empty() {
+            job.near.insert(task_id);
+        }
     }
 
-    /// A task no longer waits: it starts, or its job is over.
+    /// A task no longer waits: it starts, or its job is over. Its job and what it wanted are filed when the event is over.
     pub(super) fn end_pending(&mut self, job_id: JobId, task_id: TaskId) {
-        let job = self.jobs.get_mut(&job_id).expect("the job of a task is there");
+        let Self { jobs, ranges, fleet, rewanted, .. } = self;
+        let job = jobs.get_mut(&job_id).expect("the job of a task is there");
+        let task = job.tasks.get_mut(&task_id).expect("a task that waits is there");
         job.pending -= 1;
-        job.anywhere.remove(&task_id);
-        let inputs = job.tasks[&task_id].inputs.clone();
-        for ix in inputs {
-            let range = &mut self.ranges[ix as usize];
-            let (bytes, places) = (range.bytes, range.places().collect::<Vec<_>>());
+        if task.inputs.is_empty() {
+            job.anywhere.remove(&task_id);
+        }
+        for ix in &task.inputs {
+            let range = &mut ranges[*ix as usize];
             range.readers.remove(&(job_id, task_id));
-            let filed = range.filed;
-            let count = range.jobs.get_mut(&job_id).expect("a reader's job is counted");
-            *count -= 1;
-            let last_of_job = *count == 0;
-            if last_of_job {
-                range.jobs.remove(&job_id);
+            job.ready -= usize::from(!range.is_missing());
+            // What the job reads no more is not among its missing ranges when the others are filed anew.
+            if let Some(wanted) = range.filed
+                && range.reader(job_id).is_none()
+            {
+                job.missing.remove(&(Reverse(wanted), *ix));
             }
-            let job = self.jobs.get_mut(&job_id).expect("as above");
-            if let (true, Some(wanted)) = (last_of_job, filed) {
-                job.missing.remove(&(Reverse(wanted), ix));
-            }
-            if !places.is_empty() {
-                job.ready -= 1;
-            }
-            for worker in places {
-                self.count_near(job_id, task_id, worker, -(bytes as i64));
-            }
-            self.rewanted.push(ix);
+            rewanted.push(*ix);
         }
-        self.file(job_id);
-    }
-
-    /// Adds to what a pending task has at, or on its way to, a worker.
-    fn count_near(&mut self, job_id: JobId, task_id: TaskId, worker_id: WorkerId, bytes: i64) {
-        let Some(job) = self.jobs.get_mut(&job_id) else { return };
-        let Some(task) = job.tasks.get_mut(&task_id) else { return };
-        let at = task.near.iter().position(|(worker, _)| *worker == worker_id);
-        let before = at.map_or(0, |at| task.near[at].1);
-        let after = before.saturating_add_signed(bytes);
-        match at {
-            Some(at) if after == 0 => drop(task.near.swap_remove(at)),
-            Some(at) => task.near[at].1 = after,
-            None => task.near.push((worker_id, after)),
+        if !task.near.is_empty() {
+            job.near.remove(&task_id);
         }
-        let (old, new) = (task.share(before), task.share(after));
-        let is_near = !task.near.is_empty();
-        if is_near != job.near.contains(&task_id) {
-            match is_near {
-                true => job.near.insert(task_id),
-                false => job.near.remove(&task_id),
-            };
-            self.orders.file(job_id, job, self.settings.policy);
+        for (worker, bytes) in std::mem::take(&mut task.near) {
+            fleet.near(worker, (job_id, task_id), task.bytes, bytes, 0);
         }
-        self.with_worker(worker_id, |worker| {
-            worker.waiting_bytes = worker.waiting_bytes.saturating_add_signed(bytes);
-            let tasks = worker.near.entry(job_id).or_default();
-            if before > 0 {
-                tasks.remove(&(Reverse(old), task_id));
-            }
-            if after > 0 {
-                tasks.insert((Reverse(new), task_id));
-            }
-            if tasks.is_empty() {
-                worker.near.remove(&job_id);
-            }
-        });
     }
 
     /// A range has come to be, or is no longer, at a worker or on its way there.
     pub(super) fn count_range(&mut self, ix: RangeIx, worker: WorkerId, is_there: bool) {
-        let bytes = self.ranges[ix as usize].bytes as i64;
-        for (job, task) in self.ranges[ix as usize].readers.clone() {
-            self.count_near(job, task, worker, if is_there { bytes } else { -bytes });
+        let Self { jobs, ranges, fleet, orders, settings, .. } = self;
+        let range = &ranges[ix as usize];
+        let bytes = if is_there { range.bytes as i64 } else { -(range.bytes as i64) };
+        for (job_id, task_id) in &range.readers {
+            let job = jobs.get_mut(job_id).expect("a reader's job is there");
+            let task = job.tasks.get_mut(task_id).expect("a reader is there");
+            let was_near = !task.near.is_empty();
+            let (before, after) = task.count_near(worker, bytes);
+            fleet.near(worker, (*job_id, *task_id), task.bytes, before, after);
+            let is_near = !task.near.is_empty();
+            if is_near != was_near {
+                match is_near {
+                    true => job.near.insert(*task_id),
+                    false => job.near.remove(task_id),
+                };
+                orders.file(*job_id, job, settings.policy);
+            }
         }
     }
 
     /// Whether a range is there at all has changed: what its jobs have ready, and what they miss.
     pub(super) fn count_ready(&mut self, ix: RangeIx, is_there: bool) {
-        for (job, count) in self.ranges[ix as usize].jobs.clone() {
-            let job = self.jobs.get_mut(&job).expect("a reader's job is there");
-            job.ready = if is_there { job.ready + count as usize } else { job.ready - count as usize };
+        for (job, _) in &self.ranges[ix as usize].readers {
+            let job = self.jobs.get_mut(job).expect("a reader's job is there");
+            job.ready = if is_there { job.ready + 1 } else { job.ready - 1 };
         }
         self.refile(ix);
+    }
+
+    /// Files a job that was changed.
+    pub(super) fn file(&mut self, id: JobId) {
+        self.with_job(id, |_| {});
     }
 
     /// Files what tasks of this event want, or no longer want: once a range, however many of them read it.
@@ -267,11 +213,11 @@ impl Schedule {
         if old.is_none() && new.is_none() {
             return;
         }
-        for id in range.jobs.keys() {
-            let job = self.jobs.get_mut(id).expect("a reader's job is there");
+        for id in range.jobs() {
+            let job = self.jobs.get_mut(&id).expect("a reader's job is there");
             old.map(|wanted| job.missing.remove(&(Reverse(wanted), ix)));
             new.map(|wanted| job.missing.insert((Reverse(wanted), ix)));
-            self.orders.file(*id, job, self.settings.policy);
+            self.orders.file(id, job, self.settings.policy);
         }
     }
 

@@ -1,52 +1,25 @@
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::iter::successors;
+use std::ops::Bound;
 
 use forebay_types::WorkerId;
 
-use super::model::{BlockRange, JobId, TaskId};
+use super::model::{BlockRange, JobId, TaskId, TaskSpec};
 use super::order::{Places, Turn};
 
 /// A place in `Schedule::ranges`.
 pub(super) type RangeIx = u32;
 
 #[derive(Clone, Debug)]
-pub(super) struct Worker {
-    pub slots: u32,
-    pub free: u32,
-    pub room_bytes: u64,
-    /// Pending tasks that have input here or arriving here, a job at a time, largest share first.
-    pub near: BTreeMap<JobId, BTreeSet<(Reverse<u32>, TaskId)>>,
-    /// Bytes here or arriving here that pending tasks will read.
-    pub waiting_bytes: u64,
-    pub running_bytes: u64,
-    pub running: BTreeSet<(JobId, TaskId)>,
-    pub holds: BTreeSet<RangeIx>,
-    pub expects: BTreeSet<RangeIx>,
-}
-
-/// By what a worker is found.
-#[derive(Clone, Copy)]
-pub(super) struct FiledUnder {
-    pub load: u64,
-    pub free: bool,
-    pub beside: bool,
-}
-
-impl Worker {
-    pub fn filed_under(&self) -> FiledUnder {
-        FiledUnder { load: self.load(), free: self.free > 0, beside: self.free > 0 && !self.near.is_empty() }
-    }
-
-    pub fn load(&self) -> u64 {
-        (self.waiting_bytes + self.running_bytes) / u64::from(self.slots.max(1))
-    }
-}
-
-#[derive(Clone, Debug)]
 pub(super) struct Job {
+    /// It is over, and its tasks are let go step by step.
+    pub is_closed: bool,
     pub priority: i32,
     pub arrival: u64,
     pub io_rate: u64,
+    /// Tasks that are still to be taken in.
+    pub coming: VecDeque<TaskSpec>,
     pub tasks: BTreeMap<TaskId, Task>,
     pub pending: usize,
     pub running: usize,
@@ -67,6 +40,26 @@ pub(super) struct Job {
 }
 
 impl Job {
+    pub fn new(priority: i32, arrival: u64, io_rate: u64) -> Self {
+        Self {
+            is_closed: false,
+            priority,
+            arrival,
+            io_rate,
+            coming: VecDeque::new(),
+            tasks: BTreeMap::new(),
+            pending: 0,
+            running: 0,
+            anywhere: BTreeSet::new(),
+            near: BTreeSet::new(),
+            missing: BTreeSet::new(),
+            ready: 0,
+            ahead_bytes: 0,
+            passed_over: 0,
+            places: Places::default(),
+        }
+    }
+
     /// Its turn when slots are offered; none when no task of it waits.
     pub fn turn(&self) -> Option<Turn> {
         self.places.waiting
@@ -83,10 +76,23 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// The share of the input, in millionths, that `bytes` of it are.
-    pub fn share(&self, bytes: u64) -> u32 {
-        (u128::from(bytes) * 1_000_000 / u128::from(self.bytes.max(1))) as u32
+    /// So many bytes more, or no longer, at a worker: what it had and has there.
+    pub fn count_near(&mut self, worker: WorkerId, bytes: i64) -> (u64, u64) {
+        let at = self.near.iter().position(|(id, _)| *id == worker);
+        let before = at.map_or(0, |at| self.near[at].1);
+        let after = before.saturating_add_signed(bytes);
+        match at {
+            Some(at) if after == 0 => drop(self.near.swap_remove(at)),
+            Some(at) => self.near[at].1 = after,
+            None => self.near.push((worker, after)),
+        }
+        (before, after)
     }
+}
+
+/// The share of a task's input, in millionths, that `bytes` of it are.
+pub(super) fn share(bytes: u64, of: u64) -> u32 {
+    (u128::from(bytes) * 1_000_000 / u128::from(of.max(1))) as u32
 }
 
 #[derive(Clone, Debug)]
@@ -100,8 +106,6 @@ pub(super) struct Range {
     pub ahead_of: Option<JobId>,
     /// Pending tasks that read it.
     pub readers: BTreeSet<(JobId, TaskId)>,
-    /// How many of them each job has.
-    pub jobs: BTreeMap<JobId, u32>,
     /// How many readers it stands under in its jobs' `missing`, where it stands there.
     pub filed: Option<u32>,
     /// Tasks, pending or running, that read it.
@@ -109,6 +113,19 @@ pub(super) struct Range {
 }
 
 impl Range {
+    pub fn new(key: BlockRange) -> Self {
+        Self {
+            key,
+            bytes: key.len_bytes(),
+            holders: Vec::new(),
+            arriving: None,
+            ahead_of: None,
+            readers: BTreeSet::new(),
+            filed: None,
+            users: 0,
+        }
+    }
+
     pub fn is_missing(&self) -> bool {
         self.holders.is_empty() && self.arriving.is_none()
     }
@@ -117,5 +134,19 @@ impl Range {
     pub fn places(&self) -> impl Iterator<Item = WorkerId> {
         let arriving = self.arriving.filter(|worker| !self.holders.contains(worker));
         self.holders.iter().copied().chain(arriving)
+    }
+
+    /// The first of a job's pending tasks that read it.
+    pub fn reader(&self, job: JobId) -> Option<TaskId> {
+        let (of, task) = self.readers.range((job, TaskId(0))..).next()?;
+        (*of == job).then_some(*task)
+    }
+
+    /// The jobs whose pending tasks read it.
+    pub fn jobs(&self) -> impl Iterator<Item = JobId> {
+        successors(self.readers.first(), |(job, _)| {
+            self.readers.range((Bound::Excluded((*job, TaskId(u64::MAX))), Bound::Unbounded)).next()
+        })
+        .map(|(job, _)| *job)
     }
 }

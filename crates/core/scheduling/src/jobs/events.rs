@@ -1,11 +1,8 @@
-use std::collections::{BTreeMap, BTreeSet};
-
 use forebay_types::WorkerId;
 
 use super::books::Schedule;
-use super::entries::{Job, RangeIx, Task, Worker};
+use super::entries::{Job, RangeIx};
 use super::model::{BlockRange, JobId, ScheduleSettings, TaskId, TaskSpec};
-use super::order::Places;
 
 impl Schedule {
     /// New limits; what is on its way already goes on.
@@ -19,30 +16,12 @@ impl Schedule {
     /// A worker is there, with so many slots for tasks and so many bytes of room for what is brought ahead.
     pub fn worker_joined(&mut self, id: WorkerId, slots: u32, room_bytes: u64) {
         self.worker_lost(id);
-        self.workers.insert(
-            id,
-            Worker {
-                slots,
-                free: slots,
-                room_bytes,
-                near: BTreeMap::new(),
-                waiting_bytes: 0,
-                running_bytes: 0,
-                running: BTreeSet::new(),
-                holds: BTreeSet::new(),
-                expects: BTreeSet::new(),
-            },
-        );
-        self.by_load.insert((0, id));
-        if slots > 0 {
-            self.free.insert(id);
-        }
-        self.slots += u64::from(slots);
+        self.fleet.add(id, slots, room_bytes);
     }
 
     /// A worker is gone with all it held; its tasks wait again.
     pub fn worker_lost(&mut self, id: WorkerId) {
-        let Some(worker) = self.workers.get(&id) else { return };
+        let Some(worker) = self.fleet.get(id) else { return };
         let (running, holds, expects) = (worker.running.clone(), worker.holds.clone(), worker.expects.clone());
         for (job, task) in running {
             self.finished(job, task, false);
@@ -53,58 +32,28 @@ impl Schedule {
         for ix in holds {
             self.end_holding(ix, id);
         }
-        let worker = self.workers.remove(&id).expect("looked up above");
-        self.by_load.remove(&(worker.load(), id));
-        self.free.remove(&id);
-        self.free_beside.remove(&id);
-        self.slots -= u64::from(worker.slots);
+        self.fleet.remove(id);
     }
 
     /// A job of `priority` (the higher goes first) whose tasks read `io_rate` bytes a second. Its tasks follow.
     pub fn submit(&mut self, id: JobId, priority: i32, io_rate: u64) {
+        // One of the same number that is over must be gone.
+        while self.jobs.get(&id).is_some_and(|job| job.is_closed) {
+            self.let_go();
+        }
         self.submitted += 1;
         let arrival = self.submitted;
-        self.jobs.entry(id).or_insert_with(|| Job {
-            priority,
-            arrival,
-            io_rate,
-            tasks: BTreeMap::new(),
-            pending: 0,
-            running: 0,
-            anywhere: BTreeSet::new(),
-            near: BTreeSet::new(),
-            missing: BTreeSet::new(),
-            ready: 0,
-            ahead_bytes: 0,
-            passed_over: 0,
-            places: Places::default(),
-        });
+        self.jobs.entry(id).or_insert_with(|| Job::new(priority, arrival, io_rate));
     }
 
     /// Tasks of a job that can run from now on. A task that is known already is left as it is.
-    pub fn add_tasks(&mut self, job_id: JobId, tasks: Vec<TaskSpec>) {
-        for spec in tasks {
-            let Some(job) = self.jobs.get(&job_id) else { break };
-            if job.tasks.contains_key(&spec.id) {
-                continue;
-            }
-            let mut inputs: Vec<RangeIx> = Vec::with_capacity(spec.inputs.len());
-            for input in spec.inputs {
-                let ix = self.range_or_new(input.range);
-                if !inputs.contains(&ix) {
-                    inputs.push(ix);
-                    self.ranges[ix as usize].users += 1;
-                }
-                for holder in input.holders {
-                    self.hold(ix, holder);
-                }
-            }
-            let bytes = inputs.iter().map(|ix| self.ranges[*ix as usize].bytes).sum();
-            let job = self.jobs.get_mut(&job_id).expect("looked up above");
-            job.tasks.insert(spec.id, Task { inputs, bytes, near: Vec::new(), on: None });
-            self.make_pending(job_id, spec.id);
+    ///
+    /// The first are taken in at once, the others step by step by the calls that follow, so that no call takes long.
+    pub fn add_tasks(&mut self, job: JobId, tasks: Vec<TaskSpec>) {
+        if self.jobs.get(&job).is_some_and(|job| !job.is_closed) {
+            self.with_job(job, |job| job.coming.extend(tasks));
+            self.take_in();
         }
-        self.file_rewanted();
     }
 
     /// A job's priority has changed.
@@ -119,45 +68,41 @@ impl Schedule {
         }
     }
 
-    /// A job is over, done or not. Tasks that still run give their slots back.
+    /// A job is over, done or not. Tasks that still run give their slots back, in a large job step by step.
     pub fn close(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get(&id) else { return };
-        for task in job.tasks.keys().copied().collect::<Vec<_>>() {
-            let running = self.jobs[&id].tasks[&task].on.is_some();
-            if running {
-                self.finished(id, task, true);
-            } else {
-                self.end_pending(id, task);
-                self.drop_task(id, task);
+        let Some(job) = self.jobs.get(&id).filter(|job| !job.is_closed) else { return };
+        if job.tasks.is_empty() {
+            self.with_job(id, |job| job.is_closed = true);
+            self.jobs.remove(&id);
+            return;
+        }
+        // Slots are given back first.
+        for (task, entry) in &job.tasks {
+            match entry.on {
+                Some(_) => self.closing.push_front((id, *task)),
+                None => self.closing.push_back((id, *task)),
             }
         }
-        self.file_rewanted();
-        if let Some(job) = self.jobs.remove(&id) {
-            self.orders.remove(&job);
-        }
+        self.with_job(id, |job| {
+            job.is_closed = true;
+            job.coming.clear();
+        });
+        self.let_go();
     }
 
     /// A task has ended and its slot is free; one that was not done waits again.
     pub fn finished(&mut self, job_id: JobId, task_id: TaskId, done: bool) {
-        let Some(job) = self.jobs.get_mut(&job_id) else { return };
-        let Some(task) = job.tasks.get_mut(&task_id) else { return };
-        let Some(worker_id) = task.on.take() else { return };
-        let (inputs, bytes) = (task.inputs.len(), task.bytes);
-        self.with_job(job_id, |job| {
-            job.running -= 1;
-            job.ready -= inputs;
-        });
-        self.with_worker(worker_id, |worker| {
-            worker.free += 1;
-            worker.running_bytes -= bytes;
-            worker.running.remove(&(job_id, task_id));
-        });
-        if done {
-            self.drop_task(job_id, task_id);
-        } else {
-            self.make_pending(job_id, task_id);
-            self.file_rewanted();
+        let task = self.jobs.get(&job_id).and_then(|job| job.tasks.get(&task_id));
+        if task.is_none_or(|task| task.on.is_none()) {
+            return;
         }
+        self.end_running(job_id, task_id);
+        match done {
+            true => self.drop_task(job_id, task_id),
+            false => self.make_pending(job_id, task_id),
+        }
+        self.file_rewanted();
+        self.file(job_id);
     }
 
     /// A range is in a worker's tier: a transfer has ended, or it was read on demand.
@@ -182,9 +127,10 @@ impl Schedule {
         }
     }
 
-    /// Jobs that are known, with their pending and running tasks.
+    /// Jobs that are known, with the tasks that wait and those that run.
     pub fn jobs(&self) -> impl Iterator<Item = (JobId, usize, usize)> {
-        self.jobs.iter().map(|(id, job)| (*id, job.pending, job.running))
+        let open = self.jobs.iter().filter(|(_, job)| !job.is_closed);
+        open.map(|(id, job)| (*id, job.coming.len() + job.pending, job.running))
     }
 
     /// Bytes on their way from shared storage.
@@ -192,16 +138,8 @@ impl Schedule {
         self.arriving_bytes
     }
 
-    fn drop_task(&mut self, job_id: JobId, task_id: TaskId) {
-        let task = self.jobs.get_mut(&job_id).and_then(|job| job.tasks.remove(&task_id));
-        for ix in task.into_iter().flat_map(|task| task.inputs) {
-            self.ranges[ix as usize].users -= 1;
-            self.forget_unused(ix);
-        }
-    }
-
-    fn hold(&mut self, ix: RangeIx, id: WorkerId) {
-        let Some(worker) = self.workers.get_mut(&id) else { return };
+    pub(super) fn hold(&mut self, ix: RangeIx, id: WorkerId) {
+        let Some(worker) = self.fleet.get_mut(id) else { return };
         if !worker.holds.insert(ix) {
             return;
         }
@@ -227,7 +165,7 @@ impl Schedule {
         }
         range.arriving = None;
         self.arriving_bytes -= range.bytes;
-        if let Some(worker) = self.workers.get_mut(&id) {
+        if let Some(worker) = self.fleet.get_mut(id) {
             worker.expects.remove(&ix);
         }
         self.count_range(ix, id, false);
@@ -238,7 +176,7 @@ impl Schedule {
         let range = &mut self.ranges[ix as usize];
         let Some(at) = range.holders.iter().position(|holder| *holder == id) else { return };
         range.holders.swap_remove(at);
-        if let Some(worker) = self.workers.get_mut(&id) {
+        if let Some(worker) = self.fleet.get_mut(id) {
             worker.holds.remove(&ix);
         }
         self.count_range(ix, id, false);

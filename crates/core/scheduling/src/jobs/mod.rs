@@ -2,13 +2,17 @@
 //!
 //! [`Schedule`] is told what happens and keeps who needs and who holds what (`books.rs`); from that it says which
 //! transfers to start (`transfers.rs`) and which task a free slot gets (`tasks.rs`), both in one order of jobs
-//! (`order.rs`), so that the next job's input is there when its tasks' turn comes.
+//! (`order.rs`), so that the next job's input is there when its tasks' turn comes. Large jobs come and go in
+//! steps (`steps.rs`).
 
 mod books;
 mod entries;
 mod events;
+mod fleet;
+mod hash;
 mod model;
 mod order;
+mod steps;
 mod tasks;
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ pub(super) type Turn = (i64, usize, u64, JobId);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Places {
     pub waiting: Option<Turn>,
+    coming: Option<Turn>,
     anywhere: Option<Turn>,
     cold: Option<Turn>,
     near: Option<Turn>,
@@ -21,7 +22,9 @@ pub(super) struct Places {
 pub(super) struct Orders {
     /// As slots are offered: all of them.
     pub waiting: BTreeSet<Turn>,
-    /// Of these, those with a task that has no input.
+    /// Those with tasks that are still to be taken in.
+    pub coming: BTreeSet<Turn>,
+    /// Those with a task that waits and has no input.
     pub anywhere: BTreeSet<Turn>,
     /// Those that need what nobody has.
     pub cold: BTreeSet<Turn>,
@@ -43,25 +46,23 @@ impl Orders {
         let (slot, missing) = (turn(job.running), !job.missing.is_empty());
         let places = Places {
             waiting: waits.then_some(slot),
+            coming: (!job.coming.is_empty()).then_some(slot),
             anywhere: (!job.anywhere.is_empty()).then_some(slot),
             cold: missing.then_some(slot),
             near: (!job.near.is_empty()).then_some(slot),
             transfers: (waits && (missing || job.ahead_bytes > 0)).then(|| turn(job.ready)),
         };
+        let places = if job.is_closed { Places::default() } else { places };
         let before = std::mem::replace(&mut job.places, places);
         if before != places {
             self.renew(before, places);
         }
     }
 
-    /// Takes a job out of all orders.
-    pub(super) fn remove(&mut self, job: &Job) {
-        self.renew(job.places, Places::default());
-    }
-
     fn renew(&mut self, before: Places, after: Places) {
         for (order, old, new) in [
             (&mut self.waiting, before.waiting, after.waiting),
+            (&mut self.coming, before.coming, after.coming),
             (&mut self.anywhere, before.anywhere, after.anywhere),
             (&mut self.cold, before.cold, after.cold),
             (&mut self.near, before.near, after.near),

@@ -2,6 +2,7 @@ use forebay_types::WorkerId;
 
 use super::books::Schedule;
 use super::model::{Assignment, JobId, Source, TaskId, Transfer};
+use super::steps::STEP_STARTS;
 
 impl Schedule {
     /// The task that a free slot of `worker` gets, which starts with that (MixApart, section 3.1); none when the worker
@@ -12,7 +13,40 @@ impl Schedule {
     /// bandwidth has room; a task whose input is at workers without a free slot; any task whose input nobody has. The
     /// first job in line, once it was passed over too often, takes the slot whatever is near.
     pub fn next_task(&mut self, worker: WorkerId) -> Option<Assignment> {
-        if self.workers.get(&worker).is_none_or(|worker| worker.free == 0) {
+        self.step();
+        self.next_known(worker)
+    }
+
+    /// Tasks for free slots, as [`Self::next_task`] gives them, slot by slot, those first that are beside a task's input.
+    /// As long as it gives any there may be more: no slot stays free while a task waits.
+    pub fn next_tasks(&mut self) -> Vec<(WorkerId, Assignment)> {
+        self.step();
+        let mut started = Vec::new();
+        while started.len() < STEP_STARTS {
+            let worker = self.next_free();
+            match worker.and_then(|worker| Some((worker, self.next_known(worker)?))) {
+                Some(task) => started.push(task),
+                // A job that is over may still have the slot that others wait for.
+                None if worker.is_none() && !self.orders.waiting.is_empty() && self.may_free_slots() => self.let_go(),
+                None => break,
+            }
+        }
+        started
+    }
+
+    /// The free worker to serve next: one beside input of a task that waits, else any.
+    fn next_free(&self) -> Option<WorkerId> {
+        // Tasks of jobs that are over may stand beside it too.
+        let is_beside = |id: &&WorkerId| {
+            let jobs = self.fleet.get(**id).into_iter().flat_map(|worker| worker.near.keys());
+            jobs.into_iter().any(|job| self.jobs[job].turn().is_some())
+        };
+        self.fleet.free_beside.iter().find(is_beside).or(self.fleet.free.first()).copied()
+    }
+
+    /// The next of the tasks that are taken in.
+    fn next_known(&mut self, worker: WorkerId) -> Option<Assignment> {
+        if self.fleet.get(worker).is_none_or(|worker| worker.free == 0) {
             return None;
         }
         let first = self.orders.waiting.first().map(|(.., job)| *job);
@@ -23,17 +57,6 @@ impl Schedule {
         }
         let (job, task) = chosen?;
         Some(self.start(worker, job, task))
-    }
-
-    /// The tasks that all free slots get: as [`Self::next_task`], slot by slot, those first that are beside a task's
-    /// input. No slot stays free while a task waits.
-    pub fn next_tasks(&mut self) -> Vec<(WorkerId, Assignment)> {
-        let mut started = Vec::new();
-        while let Some(worker) = self.free_beside.first().or(self.free.first()).copied() {
-            let Some(assignment) = self.next_task(worker) else { break };
-            started.push((worker, assignment));
-        }
-        started
     }
 
     fn choose(&self, worker: WorkerId) -> Option<(JobId, TaskId)> {
@@ -53,7 +76,8 @@ impl Schedule {
         };
         let has_bandwidth = self.arriving_bytes < self.settings.in_flight_bytes;
         let near = || {
-            let jobs = self.workers[&worker].near.keys().filter_map(|job| self.jobs[job].turn());
+            let near = self.fleet.get(worker).into_iter().flat_map(|worker| worker.near.keys());
+            let jobs = near.filter_map(|job| self.jobs[job].turn());
             let (.., job) = jobs.chain(self.orders.anywhere.first().copied()).min()?;
             self.near_task(worker, job).map(|task| (job, task))
         };
@@ -62,23 +86,22 @@ impl Schedule {
 
     /// The task of a job with the largest share of its input at a worker; one without input is at home anywhere.
     fn near_task(&self, worker: WorkerId, job: JobId) -> Option<TaskId> {
-        let near = self.workers[&worker].near.get(&job).and_then(|tasks| tasks.first());
+        let near = self.fleet.get(worker).and_then(|worker| worker.near.get(&job)?.first());
         near.map(|(_, task)| *task).or_else(|| self.jobs[&job].anywhere.first().copied())
     }
 
     /// The task of a job that reads what is most wanted and nobody has.
     fn cold_task(&self, job: JobId) -> Option<TaskId> {
         let (_, ix) = self.jobs[&job].missing.first()?;
-        let readers = &self.ranges[*ix as usize].readers;
-        readers.range((job, TaskId(0))..).next().map(|(_, task)| *task)
+        self.ranges[*ix as usize].reader(job)
     }
 
     /// A task of a job whose input is at workers without a free slot, preferably at one with the most to do.
     fn far_task(&self, job_id: JobId) -> Option<TaskId> {
         let job = &self.jobs[&job_id];
-        let is_busy = |id: &WorkerId| !self.free.contains(id);
-        let busiest = self.by_load.iter().rev().take(LOOK_MAX).map(|(_, id)| id).filter(|id| is_busy(id));
-        let of_busiest = busiest.filter_map(|id| self.workers[id].near.get(&job_id)?.last()).map(|(_, task)| *task);
+        let is_busy = |id: &WorkerId| !self.fleet.free.contains(id);
+        let busiest = self.fleet.by_load.iter().rev().take(LOOK_MAX).map(|(_, id)| id).filter(|id| is_busy(id));
+        let of_busiest = busiest.filter_map(|id| self.fleet.get(*id)?.near.get(&job_id)?.last()).map(|(_, task)| *task);
         of_busiest
             .chain(job.near.iter().take(LOOK_MAX).copied())
             .find(|task| job.tasks[task].near.iter().all(|(id, _)| is_busy(id)))
@@ -115,7 +138,7 @@ impl Schedule {
             job.ready += inputs.len();
             job.tasks.get_mut(&task_id).expect("it was chosen").on = Some(worker_id);
         });
-        self.with_worker(worker_id, |worker| {
+        self.fleet.with(worker_id, |worker| {
             worker.free -= 1;
             worker.running_bytes += input_bytes;
             worker.running.insert((job_id, task_id));

@@ -4,6 +4,7 @@ use forebay_types::WorkerId;
 
 use super::books::Schedule;
 use super::entries::{Job, RangeIx};
+use super::fleet::Worker;
 use super::model::{JobId, Source, Transfer};
 use super::tasks::LOOK_MAX;
 
@@ -14,6 +15,7 @@ impl Schedule {
     /// less than the settings' bytes are in flight. What is brought for a job and those before it, and is not being
     /// read, stays within the look-ahead, so that a job is never kept waiting by what was brought for a later one.
     pub fn transfers(&mut self) -> Vec<Transfer> {
+        self.step();
         let mut started = Vec::new();
         while self.arriving_bytes < self.settings.in_flight_bytes {
             let Some((job, ix)) = self.next_missing() else { break };
@@ -33,7 +35,7 @@ impl Schedule {
         let range = &mut self.ranges[ix as usize];
         range.arriving = Some(to);
         self.arriving_bytes += range.bytes;
-        if let Some(worker) = self.workers.get_mut(&to) {
+        if let Some(worker) = self.fleet.get_mut(to) {
             worker.expects.insert(ix);
         }
         self.count_range(ix, to, true);
@@ -61,7 +63,7 @@ impl Schedule {
     /// How far ahead of one job to bring its input: what it could read in the look-ahead time with all slots. A job that
     /// computes more than it reads leaves the bandwidth to those behind it.
     fn job_ahead_bytes_max(&self, job: &Job) -> u64 {
-        let rate = job.io_rate.saturating_mul(self.slots.max(1)) as f64;
+        let rate = job.io_rate.saturating_mul(self.fleet.slots.max(1)) as f64;
         ((rate * self.settings.look_ahead_secs) as u64).max(1)
     }
 
@@ -71,19 +73,17 @@ impl Schedule {
     fn destination(&self, job: JobId, ix: RangeIx) -> Option<WorkerId> {
         let range = &self.ranges[ix as usize];
         let has_room = |id: &WorkerId| {
-            self.workers.get(id).is_some_and(|worker| worker.slots > 0 && worker.waiting_bytes + range.bytes <= worker.room_bytes)
+            self.fleet.get(*id).is_some_and(|worker| worker.slots > 0 && worker.waiting_bytes + range.bytes <= worker.room_bytes)
         };
-        let reader = range.readers.range((job, super::TaskId(0))..).next().filter(|(owner, _)| *owner == job);
-        let near = reader.map(|(job, task)| &self.jobs[job].tasks[task].near);
+        let near = range.reader(job).map(|task| &self.jobs[&job].tasks[&task].near);
         let nearest = near.into_iter().flatten().filter(|(id, _)| has_room(id)).max_by_key(|(id, bytes)| (*bytes, *id));
         match nearest {
             Some((id, _)) => Some(*id),
             None => {
-                let idle = self.by_load.iter().map(|(_, id)| *id).filter(has_room).take(LOOK_MAX);
-                idle.min_by_key(|id| {
-                    let worker = &self.workers[id];
-                    worker.near.get(&job).map_or(0, BTreeSet::len) / worker.slots as usize
-                })
+                let idle = self.fleet.by_load.iter().map(|(_, id)| *id).filter(has_room).take(LOOK_MAX);
+                // So many of the job's tasks a slot.
+                let crowd = |worker: &Worker| worker.near.get(&job).map_or(0, BTreeSet::len) / worker.slots as usize;
+                idle.min_by_key(|id| self.fleet.get(*id).map(crowd))
             }
         }
     }

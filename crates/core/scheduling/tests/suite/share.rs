@@ -35,7 +35,8 @@ fn odd_bytes_go_to_the_first_by_name_not_by_place() {
     assert_eq!(share_bound(11, &[(9, 100), (2, 100), (5, 100)]), [(9, 3), (2, 4), (5, 4)]);
 }
 
-/// Byte by byte: each goes to whoever has least of those that are short; when nobody is, the rest is spread.
+/// Byte by byte: each goes to whoever has least of those that are short; when nobody is, the rest is spread
+/// over those who ask for more than the floor.
 fn brute_force(bound: u64, demands: &[(u8, u64)]) -> Vec<(u8, u64)> {
     let count = demands.len() as u64;
     let floor = bound / (count * 20);
@@ -47,7 +48,8 @@ fn brute_force(bound: u64, demands: &[(u8, u64)]) -> Vec<(u8, u64)> {
         shares[at].1 += 1;
         left -= 1;
     }
-    let mut names: Vec<u8> = demands.iter().map(|(who, _)| *who).collect();
+    let asking = |demand: &u64| *demand > floor || demands.iter().all(|(_, demand)| *demand <= floor);
+    let mut names: Vec<u8> = demands.iter().filter(|(_, demand)| asking(demand)).map(|(who, _)| *who).collect();
     names.sort();
     for name in names.iter().cycle().take(left as usize) {
         shares.iter_mut().find(|(who, _)| who == name).expect("same names").1 += 1;

@@ -5,14 +5,14 @@ use forebay_types::{Owner, PAGE_BYTES};
 /// What a tier's pages are counted by. All in pages.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
-    by_owner: [AtomicU64; 3],
+    by_owner: [AtomicU64; 4],
     kept: AtomicU64,
     pinned: AtomicU64,
     /// Blocks of which the tier has any page.
     blocks: AtomicU64,
 }
 
-pub(crate) const OWNERS: [Owner; 3] = [Owner::Cache, Owner::Temporary, Owner::Shard];
+pub(crate) const OWNERS: [Owner; 4] = [Owner::Cache, Owner::Temporary, Owner::Shard, Owner::Form];
 
 impl Account {
     pub fn add(&self, owner: Owner, pages: u32, keep: bool, pinned: bool) {
@@ -83,5 +83,6 @@ fn index(owner: Owner) -> usize {
         Owner::Cache => 0,
         Owner::Temporary => 1,
         Owner::Shard => 2,
+        Owner::Form => 3,
     }
 }

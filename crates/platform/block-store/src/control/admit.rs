@@ -20,6 +20,11 @@ impl Reservation {
         assert!(pages <= self.pages, "{pages} pages of {} promised", self.pages);
         self.pages -= pages;
     }
+
+    /// Adds pages that are counted already.
+    pub fn take_over(&mut self, pages: u64) {
+        self.pages += pages;
+    }
 }
 
 impl Drop for Reservation {
@@ -37,7 +42,8 @@ impl Core {
                 if books.try_reserve(pages) {
                     return Ok(Reservation { core: self.clone(), tier, pages });
                 }
-                if !self.evict_block(tier) {
+                let has_freed = tier == TierKind::Dram && self.give_up_spare();
+                if !has_freed && !self.evict_block(tier) {
                     break;
                 }
             }

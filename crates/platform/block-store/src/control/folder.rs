@@ -2,8 +2,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
+use forebay_data_folder::FileLock;
 use forebay_types::{Error, Result, ResultExt};
-use rustix::fs::FlockOperation;
 
 use super::record::FORMAT_VERSION;
 
@@ -12,7 +12,7 @@ const NAME: &str = "forebay block store";
 /// A folder that this process alone works in, as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Folder {
-    _lock: File,
+    _lock: FileLock,
 }
 
 impl Folder {
@@ -22,16 +22,12 @@ impl Folder {
         let shown = path.display();
         std::fs::create_dir_all(path).context(|| format!("{shown}: the folder of the tiers can't be made"))?;
         let lock = File::options().create(true).write(true).truncate(false).open(path.join("lock"));
-        let lock = lock.context(|| format!("{shown}: the folder of the tiers can't be locked"))?;
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(Error::invalid(format!(
-                    "{shown}: in use by another process: stop that one, or give this one a folder of its own"
-                )));
-            }
-            Err(error) => return Err(Error::from(std::io::Error::from(error)).context(format!("{shown}: flock"))),
-        }
+        let doing = || format!("{shown}: the folder of the tiers can't be locked");
+        let Ok(lock) = FileLock::take(lock.context(doing)?).context(doing)? else {
+            return Err(Error::invalid(format!(
+                "{shown}: in use by another process: stop that one, or give this one a folder of its own"
+            )));
+        };
         check_version(path)?;
         Ok(Self { _lock: lock })
     }

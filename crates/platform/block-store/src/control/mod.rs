@@ -16,6 +16,7 @@ mod record;
 mod recover;
 mod s3_fifo;
 mod scrub;
+mod spare;
 mod tier;
 
 pub(crate) use account::{Account, OWNERS};
@@ -28,6 +29,7 @@ pub(crate) use pin::BlockPin;
 pub(crate) use reclaim::Reclaim;
 pub(crate) use record::Record;
 pub(crate) use scrub::scrub;
+pub(crate) use spare::Spares;
 pub(crate) use tier::Tier;
 
 pub use scrub::{ScrubCursor, ScrubStep};

@@ -1,4 +1,4 @@
-use forebay_types::{PAGES_PER_BLOCK, PageRun};
+use forebay_types::{Owner, PAGES_PER_BLOCK, PageRun};
 
 use super::Record;
 use crate::core::Core;
@@ -13,6 +13,8 @@ pub(crate) struct Reclaim {
     pub runs: Vec<(u64, u64)>,
     /// The whole extent, when it is given up: (address, length).
     pub extent: Option<(u64, u64)>,
+    /// A block of temporary data was freed: its memory is kept for the next one.
+    pub spare: bool,
 }
 
 impl Core {
@@ -61,7 +63,9 @@ impl Core {
             }
             _ => None,
         };
-        (extent.is_some() || !runs.is_empty()).then_some(Reclaim { tier, runs, extent })
+        let whole = extent.is_some_and(|extent| extent.1 == PAGES_PER_BLOCK.into() && runs == [extent]);
+        let spare = whole && tier == TierKind::Dram && entry.dead && entry.owner == Owner::Temporary;
+        (extent.is_some() || !runs.is_empty()).then_some(Reclaim { tier, runs, extent, spare })
     }
 
     /// Drops pages that do not verify, or that the disk does not give. The caller has a pin on their blocks; pages in DRAM
@@ -98,7 +102,12 @@ impl Core {
 
     /// Gives memory, disk space and addresses back. No lock is held.
     pub fn reclaim_now(&self, reclaim: Reclaim) {
-        let Reclaim { tier, runs, extent } = reclaim;
+        let Reclaim { tier, runs, extent, spare } = reclaim;
+        if let Some((start, len)) = extent.filter(|_| spare && !self.is_closed()) {
+            self.dram.release(self.dram_sums.remove(start, len, |group| self.arena.punch_sums(group)));
+            self.keep_spare(start);
+            return;
+        }
         let pages: u64 = runs.into_iter().map(|(start, len)| self.punch(tier, start, len)).sum();
         // Addresses go back before the room does: whoever finds room finds them too.
         if let Some((start, len)) = extent {

@@ -90,6 +90,7 @@ fn owner_code(owner: Owner) -> u8 {
         Owner::Cache => 0,
         Owner::Temporary => 1,
         Owner::Shard => 2,
+        Owner::Form => 3,
     }
 }
 

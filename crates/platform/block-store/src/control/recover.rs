@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
-use forebay_types::{PageRun, SegmentId};
+use forebay_types::{Owner, PageRun, SegmentId};
 
 use super::admit::fingerprint;
 use super::index::{self, Read};
@@ -43,6 +43,10 @@ impl Core {
     fn adopt(&self, mut entry: Segment, listed: &mut Vec<(crate::table::BlockRef, u32)>) {
         let disk = self.disk();
         let (Some(start), len) = (entry.disk.extent, u64::from(entry.pages())) else { return };
+        // Temporary data is gone with the process that knew its numbers.
+        if entry.owner == Owner::Temporary {
+            return;
+        }
         if entry.disk.presence.is_empty() || !disk.tier.addresses.lock().take(start, len) {
             return;
         }

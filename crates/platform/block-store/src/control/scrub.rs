@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use forebay_types::{BLOCK_BYTES, PAGE_BYTES, PageRun, SegmentId};
+use forebay_types::{BLOCK_BYTES, Owner, PAGE_BYTES, PageRun, SegmentId};
 use memmap2::MmapMut;
 use tokio::sync::oneshot;
 
@@ -79,6 +79,10 @@ impl Core {
         let (id, pages) = {
             let mut shard = self.table.of(segment);
             let entry = shard.get(segment);
+            if entry.owner == Owner::Temporary {
+                // Has its checksums on disk only.
+                return Vec::new();
+            }
             let (id, runs) = (entry.id, entry.present(TierKind::Dram, block).runs(block));
             let pin = |run| ReadPages::pin(self, &mut shard, segment, run);
             (id, runs.into_iter().filter_map(pin).collect::<Vec<_>>())

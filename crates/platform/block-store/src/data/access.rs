@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use forebay_types::{PAGE_BYTES, PageRun, PageSet};
+use forebay_types::{Owner, PAGE_BYTES, PageRun, PageSet, SegmentId};
 
+use super::page_sum;
 use crate::core::Core;
 use crate::table::{ClaimKind, SegmentRef, Shard, TierKind, by_block};
 
@@ -16,6 +17,8 @@ pub(crate) struct ReadPages {
     segment: SegmentRef,
     run: PageRun,
     page: u64,
+    /// Of temporary data, whose pages get their checksums on the way to the disk tier.
+    unsummed: Option<SegmentId>,
 }
 
 impl ReadPages {
@@ -26,8 +29,9 @@ impl ReadPages {
             return None;
         }
         let extent = entry.dram.extent.expect("pages that are there have an extent");
+        let unsummed = (entry.owner == Owner::Temporary).then_some(entry.id);
         core.pin_blocks(entry, run);
-        Some(Self { core: core.clone(), segment, run, page: extent + u64::from(run.start) })
+        Some(Self { core: core.clone(), segment, run, page: extent + u64::from(run.start), unsummed })
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -40,8 +44,12 @@ impl ReadPages {
         self.run
     }
 
-    /// The stored checksums, in order.
+    /// The checksums, in order: those stored, or made now of pages that have none.
     pub fn sums(&self) -> Vec<u32> {
+        if let Some(id) = self.unsummed {
+            let pages = self.run.pages().zip(self.bytes().chunks_exact(PAGE_BYTES as usize));
+            return pages.map(|(page, bytes)| page_sum(id, page, bytes)).collect();
+        }
         (self.page..self.page + u64::from(self.run.len)).map(|page| self.core.arena.sum(page).load(Relaxed)).collect()
     }
 }
@@ -122,6 +130,17 @@ impl WritePages {
         self.core.arena.copy_in(self.page, bytes)
     }
 
+    /// Copies bytes to the first pages; the others stay as they are.
+    pub fn copy_part_in(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        assert!(bytes.len() as u64 <= u64::from(self.run.len) * PAGE_BYTES);
+        self.core.arena.copy_in(self.page, bytes)
+    }
+
+    /// Gives the pages their memory.
+    pub fn populate(&self) {
+        self.core.arena.populate(self.page, self.run.len.into());
+    }
+
     pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the pages are not readable, so nobody else makes a view of them, and the claim keeps others from
         // writing or punching them until `self` is dropped; `&mut self` keeps this the only view made here.
@@ -138,6 +157,15 @@ impl WritePages {
         for (page, sum) in (self.page..).zip(sums) {
             self.core.arena.sum(page).store(*sum, Relaxed);
         }
+        self.core.publish(TierKind::Dram, self.segment, self.run);
+        self.done = true;
+        len + fresh
+    }
+
+    /// Makes the pages of temporary data readable, without checksums; otherwise as [`Self::publish`].
+    pub fn publish_unsummed(mut self) -> u64 {
+        let len = u64::from(self.run.len);
+        let fresh = self.core.dram_sums.add(self.page, len);
         self.core.publish(TierKind::Dram, self.segment, self.run);
         self.done = true;
         len + fresh

@@ -59,6 +59,16 @@ impl Arena {
         Ok(ArenaHandle { fd: file.into(), bytes: self.data_pages * PAGE_BYTES })
     }
 
+    /// Has the system give data pages their memory all at once, which is cheaper than a page fault for each. What it can't give
+    /// now comes by page faults, or not.
+    pub fn populate(&self, page: u64, pages: u64) {
+        assert!(page + pages <= self.data_pages);
+        let (offset, len) = ((page * PAGE_BYTES) as usize, (pages * PAGE_BYTES) as usize);
+        if let Err(error) = self.map.advise_range(Advice::PopulateWrite, offset, len) {
+            tracing::debug!(page, pages, %error, "memory of the DRAM tier was not given at once");
+        }
+    }
+
     /// Gives the memory of data pages back.
     pub fn punch(&self, page: u64, pages: u64) {
         assert!(page + pages <= self.data_pages);

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use forebay_types::{Error, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result};
+use forebay_types::{Error, Owner, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result};
 
 use super::{Pinned, ReadPages, SumGroups, WritePages, page_sum};
 use crate::control::Reservation;
@@ -177,12 +177,17 @@ impl Fill {
     fn copy(&mut self, mut pages: WritePages, bytes: &[u8]) -> Result<u32> {
         let run = pages.run();
         let bytes = &bytes[..run.len as usize * PAGE_BYTES as usize];
-        let each = bytes.chunks_exact(PAGE_BYTES as usize);
-        let sums: Vec<u32> = run.pages().zip(each).map(|(page, bytes)| page_sum(self.spec.id, page, bytes)).collect();
         pages.copy_in(bytes).map_err(|error| {
             Error::retry(format!("the system gives the DRAM tier no memory: make the tier smaller ({error})")).with_source(error)
         })?;
-        self.reservation.spend(pages.publish(&sums));
+        let taken = if self.spec.owner == Owner::Temporary {
+            pages.publish_unsummed()
+        } else {
+            let each = bytes.chunks_exact(PAGE_BYTES as usize);
+            let sums: Vec<u32> = run.pages().zip(each).map(|(page, bytes)| page_sum(self.spec.id, page, bytes)).collect();
+            pages.publish(&sums)
+        };
+        self.reservation.spend(taken);
         Ok(run.len)
     }
 

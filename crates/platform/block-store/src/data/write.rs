@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use forebay_types::PageRun;
+use forebay_types::{Owner, PageRun};
 
 use super::{ReadPages, SumGroups};
 use crate::control::{Direction, Record, Reservation};
@@ -107,7 +107,7 @@ impl Core {
 
     /// Sees to an extent on disk and claims pages of it; none when the segment was freed, someone else is at these pages,
     /// or there are no addresses. The block is pinned, so extent and address stay.
-    fn claim_on_disk(&self, segment: SegmentRef, run: PageRun) -> Option<u64> {
+    pub fn claim_on_disk(&self, segment: SegmentRef, run: PageRun) -> Option<u64> {
         loop {
             let mut shard = self.table.of(segment);
             let entry = shard.get(segment);
@@ -142,8 +142,11 @@ fn unwritten_blocks(segment: SegmentRef, entry: &Segment) -> impl Iterator<Item 
     counts.into_iter().filter(|(_, _, count)| *count > 0)
 }
 
-/// The pages of a block that are in DRAM and not on disk.
+/// The pages of a block that are in DRAM, not on disk, and are to be there: a form is made again sooner than read from disk.
 fn unwritten(entry: &Segment, block: u32) -> PageBits {
+    if entry.owner == Owner::Form {
+        return PageBits::default();
+    }
     entry.present(TierKind::Dram, block).without(entry.present(TierKind::Disk, block))
 }
 

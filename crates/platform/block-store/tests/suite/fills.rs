@@ -83,17 +83,20 @@ fn many_fill_one_segment_at_once() {
 fn pages_are_accounted_to_their_owner() {
     let folder = folder();
     let store = with_disk(folder.path(), 16 * MIB, 16 * MIB);
-    for (number, owner) in [Owner::Cache, Owner::Temporary, Owner::Shard].into_iter().enumerate() {
+    for (number, owner) in [Owner::Cache, Owner::Temporary, Owner::Shard, Owner::Form].into_iter().enumerate() {
         let bytes = (number as u32 + 1) * 300_000;
         let spec = forebay_block_store::SegmentSpec { owner, ..spec(number as u64, bytes) };
         fill(&store, &spec, all(&spec)).unwrap();
     }
     wait(store.flush());
     let pages = |bytes: u64| bytes.div_ceil(PAGE as u64) * PAGE as u64;
-    let expected = vec![(Owner::Cache, pages(300_000)), (Owner::Temporary, pages(600_000)), (Owner::Shard, pages(900_000))];
+    let expected = |form| {
+        let others = [(Owner::Cache, pages(300_000)), (Owner::Temporary, pages(600_000)), (Owner::Shard, pages(900_000))];
+        others.into_iter().chain([(Owner::Form, form)]).collect::<Vec<_>>()
+    };
     let usage = store.usage();
-    assert_eq!((&usage.dram.by_owner, &usage.disk.by_owner), (&expected, &expected));
-    assert_eq!(usage.segments, 3);
+    assert_eq!((usage.dram.by_owner, usage.disk.by_owner), (expected(pages(1_200_000)), expected(0)), "forms are in DRAM only");
+    assert_eq!(usage.segments, 4);
     assert_eq!(store.free(id(1)), 2 * pages(600_000));
     assert_eq!(store.usage().dram.by_owner[1], (Owner::Temporary, 0));
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use forebay_metadata::{Metadata, SCHEMA_VERSION, StoredTable};
-use forebay_types::{BitRate, ByteSize, ErrorKind, Key, MountId, MountName, MountOptions, Validate};
+use forebay_types::{BitRate, ByteSize, ErrorKind, HotForm, Key, MountId, MountName, MountOptions, Validate};
 use sqlx::{AssertSqlSafe, Connection, Row};
 
 pub fn name(name: &str) -> MountName {
@@ -36,6 +36,7 @@ pub async fn mounts_are_kept(url: &str) {
         discover: Some(Duration::from_secs(30)),
         eager: true,
         replicas: Some(2),
+        hot_form: HotForm::Table,
     };
     let metadata = Metadata::open(url).await.unwrap();
     assert_eq!(metadata.mounts().await.unwrap(), []);

@@ -15,6 +15,8 @@ use crate::request::Class;
 
 /// How long readers count as held back after one of them had to wait.
 const HELD_BACK: Duration = Duration::from_secs(1);
+/// After so long without a byte that came or is waited for, nobody reads any more.
+const STILL: Duration = Duration::from_millis(100);
 
 /// Shares the bound out among the connections of a mount: demand before prefetch, and in turn within each.
 pub(crate) struct Limiter {
@@ -30,6 +32,7 @@ struct State {
     filled_at: Instant,
     meter: Meter,
     held_back_at: Option<Instant>,
+    read_at: Instant,
     /// Who waits, by class; only the first of all has a timer, the others are woken when their turn comes.
     queues: [VecDeque<(u64, Waker)>; 2],
     next_ticket: u64,
@@ -44,6 +47,7 @@ impl Limiter {
             filled_at: now,
             meter: Meter::default(),
             held_back_at: None,
+            read_at: now,
             queues: [VecDeque::new(), VecDeque::new()],
             next_ticket: 0,
         };
@@ -75,18 +79,23 @@ impl Limiter {
     /// Bytes were read.
     pub(crate) fn read(&self, bytes: u64) {
         let now = Instant::now();
-        self.state.lock().meter.add(now - self.started, bytes);
+        let mut state = self.state.lock();
+        state.read_at = now;
+        state.meter.add(now - self.started, bytes);
     }
 
     /// What would be read in a second were there no bound: what was read in the last one, and, when somebody had to wait,
-    /// what they wait for.
+    /// what they wait for, at least as much again.
     pub(crate) fn demand_bytes_per_sec(&self) -> u64 {
         let now = Instant::now();
+        let outstanding = self.outstanding_bytes.load(Relaxed);
         let mut state = self.state.lock();
+        if outstanding == 0 && now - state.read_at > STILL {
+            return 0;
+        }
         let rate = state.meter.rate(now - self.started);
         let held_back = state.first().is_some() || state.held_back_at.is_some_and(|at| now - at < HELD_BACK);
-        let outstanding = if held_back { self.outstanding_bytes.load(Relaxed) } else { 0 };
-        rate.saturating_add(outstanding)
+        rate.saturating_add(if held_back && outstanding > 0 { outstanding.max(rate) } else { 0 })
     }
 }
 

@@ -4,10 +4,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_transport::{Address, Security, ServerLimits};
 use forebay_types::ErrorKind;
+use tokio::io::AsyncWriteExt;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::desk::{Open, local, open, open_at, pattern, unix, until};
+use crate::raw;
 
 /// Over TCP and over a Unix socket.
 async fn both() -> [(Option<tempfile::TempDir>, Open); 2] {
@@ -74,6 +76,37 @@ async fn a_segment_goes_both_ways() {
         let answer = connection.call(long.clone().into(), vec![]).await.unwrap();
         assert!(answer.meta == long);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn payloads_come_where_the_service_wants_them() {
+    for (_folder, open) in both().await {
+        let connection = open.connect().await;
+        let mut calls = JoinSet::new();
+        for bytes in [1, 100, 16 << 10, 100_000, 3 << 20, (1 << 20) + 7, 5] {
+            let (connection, payload) = (connection.clone(), Bytes::from(pattern(bytes)));
+            calls.spawn(async move {
+                let sum = crc32c::crc32c(&payload).to_le_bytes();
+                assert_eq!(connection.call("place".into(), vec![payload]).await.unwrap().meta, sum.as_slice());
+                connection.call("echo".into(), vec![]).await.unwrap();
+            });
+        }
+        while let Some(call) = calls.join_next().await {
+            call.unwrap();
+        }
+        assert_eq!(open.desk.dropped.load(Ordering::SeqCst), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_place_whose_payload_is_cut_off_is_given_up() {
+    let open = open().await;
+    let Address::Tcp(address) = &open.address else { unreachable!("it listens on TCP") };
+    let mut stream = raw::client(address).await;
+    let frame = raw::frame(raw::REQUEST, 1, b"place", 1 << 20);
+    stream.write_all(&[&frame, &pattern(500_000)[..]].concat()).await.unwrap();
+    drop(stream);
+    until(|| open.desk.dropped.load(Ordering::SeqCst) == 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

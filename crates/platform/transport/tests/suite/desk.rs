@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_transport::{Address, Connection, Listener, Peer, Response, Security, Server, ServerLimits, Service, Session};
+use forebay_transport::{Address, Connection, Listener, Peer, Place, Response, Security, Server, ServerLimits, Service, Session};
 use forebay_types::{Error, Result};
 
 pub struct Desk {
@@ -77,6 +77,30 @@ impl Drop for Running<'_> {
     }
 }
 
+/// Where payloads of "place" come.
+struct DeskPlace {
+    desk: Arc<Desk>,
+    memory: Vec<u8>,
+    filled: bool,
+}
+
+impl Place for DeskPlace {
+    fn memory(&mut self) -> &mut [u8] {
+        &mut self.memory
+    }
+
+    fn filled(mut self: Box<Self>) -> Response {
+        self.filled = true;
+        Response::new(Bytes::from(crc32c::crc32c(&self.memory).to_le_bytes().to_vec()))
+    }
+}
+
+impl Drop for DeskPlace {
+    fn drop(&mut self) {
+        self.desk.dropped.fetch_add(usize::from(!self.filled), Ordering::SeqCst);
+    }
+}
+
 impl Session for DeskSession {
     async fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
         let mut running = Running::new(&self.0);
@@ -84,7 +108,7 @@ impl Session for DeskSession {
         let (what, number) = text.split_once(' ').unwrap_or((&text, "0"));
         let number: u64 = number.parse().unwrap_or(0);
         let response = match what {
-            "echo" => Response { meta, payload: vec![payload], descriptor: None },
+            "echo" => Response { meta, payload: vec![payload], ..Response::default() },
             // Answers after so many milliseconds.
             "sleep" => {
                 tokio::time::sleep(Duration::from_millis(number)).await;
@@ -96,10 +120,27 @@ impl Session for DeskSession {
                 let whole = (number >> 20) as usize;
                 let mut pieces = vec![piece.clone(); whole];
                 pieces.push(piece.slice(..(number as usize) & ((1 << 20) - 1)));
-                Response { meta, payload: pieces, descriptor: None }
+                Response { meta, payload: pieces, ..Response::default() }
+            }
+            // Notes it in a task of its own after so many milliseconds; never answers.
+            "spawn" => {
+                let desk = self.0.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_millis(number)).await;
+                    desk.notices.lock().push("spawned".into());
+                });
+                std::future::pending().await
             }
             "sum" => Response::new(Bytes::from(crc32c::crc32c(&payload).to_le_bytes().to_vec())),
-            "file" => Response { meta, payload: Vec::new(), descriptor: Some(memory(b"what the descriptor holds")) },
+            "file" => Response { meta, descriptor: Some(memory(b"what the descriptor holds")), ..Response::default() },
+            "ring" => Response { meta, opens_ring: true, ..Response::default() },
+            // Keeps who answers busy for so many microseconds.
+            "spin" => {
+                let began = std::time::Instant::now();
+                while began.elapsed() < Duration::from_micros(number) {}
+                Response::new(meta)
+            }
+            "panic at once" => panic!("as asked for"),
             "panic" => {
                 tokio::task::yield_now().await;
                 panic!("as asked for")
@@ -108,6 +149,11 @@ impl Session for DeskSession {
         };
         running.1 = true;
         response
+    }
+
+    fn place(self: &Arc<Self>, meta: &Bytes, payload_bytes: u32) -> Option<Box<dyn Place>> {
+        let memory = vec![0; payload_bytes as usize];
+        (meta == "place").then(|| Box::new(DeskPlace { desk: self.0.clone(), memory, filled: false }) as Box<dyn Place>)
     }
 
     fn notice(self: &Arc<Self>, meta: Bytes) {

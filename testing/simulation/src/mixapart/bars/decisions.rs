@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Instant;
 
+use cpu_time::ThreadTime;
 use forebay_scheduling::{BlockRange, JobId, Policy, Schedule, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer};
 use forebay_types::{PageRun, SegmentId, WorkerId};
 
@@ -11,8 +11,8 @@ const WORKERS: u64 = 10_000;
 const SLOTS: u32 = 2;
 const QUEUED: u64 = 100_000;
 const EVENTS: usize = 20_000;
-/// Runs of the same events; of each event the shortest time counts, so that what else the machine does is left out.
-const RUNS: usize = 5;
+/// Runs of the same events; of each step the shortest CPU time counts, so that what else the machine does is left out.
+const RUNS: usize = 3;
 /// A segment of 64 MB.
 const PAGES: u32 = 15_625;
 /// Segments that tasks of many jobs read.
@@ -154,10 +154,12 @@ impl World {
         Event::Finished { job, task, is_last }
     }
 
-    /// Tells the schedule, and does what it answers; the time of both without what this model does.
-    fn tell(&mut self, event: Event) -> f64 {
+    /// Tells the schedule, and does what it answers; the times of that without what this model does, in milliseconds. The
+    /// first is the event with its answer. The others are of further slots that it freed, which the schedule fills in steps
+    /// so that whatever else happens is heard in between.
+    fn tell(&mut self, event: Event) -> Vec<f64> {
         let schedule = &mut self.schedule;
-        let started = Instant::now();
+        let started = ThreadTime::now();
         match event {
             Event::Submit { job, priority, tasks } => {
                 schedule.submit(job, priority, 3_200_000);
@@ -178,20 +180,29 @@ impl World {
             }
         }
         let transfers = schedule.transfers();
-        let tasks = schedule.next_tasks();
-        let ms = started.elapsed().as_secs_f64() * 1e3;
+        let mut tasks = schedule.next_tasks();
+        let mut steps = vec![ms(started)];
         self.on_the_way.extend(transfers);
-        for (worker, assignment) in tasks {
-            self.queued -= 1;
-            self.running.push((worker, assignment.job, assignment.task));
-            self.on_the_way.extend(assignment.bring.into_iter().filter(|transfer| transfer.from == Source::Storage));
+        while !tasks.is_empty() {
+            for (worker, assignment) in tasks {
+                self.queued -= 1;
+                self.running.push((worker, assignment.job, assignment.task));
+                self.on_the_way.extend(assignment.bring.into_iter().filter(|transfer| transfer.from == Source::Storage));
+            }
+            let started = ThreadTime::now();
+            tasks = self.schedule.next_tasks();
+            steps.push(ms(started));
         }
-        ms
+        steps
     }
 }
 
-/// Milliseconds of each event, with the queue full at every one.
-fn run(policy: Policy, job_tasks: u64) -> Vec<f64> {
+fn ms(since: ThreadTime) -> f64 {
+    since.elapsed().as_secs_f64() * 1e3
+}
+
+/// The steps of each event, with the queue full at every one.
+fn run(policy: Policy, job_tasks: u64) -> Vec<Vec<f64>> {
     let mut world = World::new(policy, job_tasks);
     (0..EVENTS)
         .map(|_| {
@@ -201,17 +212,32 @@ fn run(policy: Policy, job_tasks: u64) -> Vec<f64> {
         .collect()
 }
 
+/// Of each step of each event the shortest time in some runs of the same events.
+fn shortest(policy: Policy, job_tasks: u64) -> Vec<Vec<f64>> {
+    let shorter = |mut times: Vec<Vec<f64>>, run: Vec<Vec<f64>>| {
+        let pairs = times.iter_mut().flatten().zip(run.into_iter().flatten());
+        pairs.for_each(|(time, other)| *time = time.min(other));
+        times
+    };
+    (0..RUNS).map(|_| run(policy, job_tasks)).reduce(shorter).unwrap_or_default()
+}
+
 pub(super) fn bars() -> Vec<MixApartBar> {
     let mut bars = Vec::new();
     for (name, policy) in [("FIFO", Policy::Fifo), ("Fair", Policy::Fair)] {
         for job_tasks in [10, 300, 1_000] {
-            let runs: Vec<Vec<f64>> = (0..RUNS).map(|_| run(policy, job_tasks)).collect();
-            let mut times: Vec<f64> =
-                (0..EVENTS).map(|at| runs.iter().map(|run| run[at]).fold(f64::INFINITY, f64::min)).collect();
+            let events = shortest(policy, job_tasks);
+            let whole = events.iter().map(|steps| steps.iter().sum()).fold(0.0, f64::max);
+            let mut times: Vec<f64> = events.into_iter().flatten().collect();
             times.sort_by(f64::total_cmp);
             let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
-            let detail = format!("p50 {:.4} ms, p99 {:.3} ms, {} events", at(0.5), at(0.99), times.len());
-            let what = format!("{name}, {} jobs of {job_tasks} tasks: slowest event, ms", QUEUED / job_tasks);
+            let detail = format!(
+                "p50 {:.4} ms, p99 {:.3} ms, {EVENTS} events in {} steps, slowest with all its steps {whole:.1} ms",
+                at(0.5),
+                at(0.99),
+                times.len()
+            );
+            let what = format!("{name}, {} jobs of {job_tasks} tasks: slowest, ms", QUEUED / job_tasks);
             bars.push(MixApartBar::at_most(LIMIT_MS, at(1.0), what, detail));
         }
     }

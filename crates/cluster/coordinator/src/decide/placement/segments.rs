@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use forebay_placement::holder;
-use forebay_types::{MountId, ObjectVersion, RouteKey, SegmentId, WorkerId, segment_bytes};
+use forebay_types::{Cell, MountId, ObjectVersion, RouteKey, SegmentId, WorkerId, segment_bytes};
 
 use super::Placement;
 
@@ -45,7 +45,10 @@ pub(super) enum ReplicaState {
 impl Tracked {
     /// Bytes of the segment.
     pub(super) fn bytes(&self) -> u64 {
-        segment_bytes(self.version.size, self.index)
+        match Cell::of_index(self.index) {
+            Some(_) => self.used_bytes(),
+            None => segment_bytes(self.version.size, self.index),
+        }
     }
 
     /// The most that any worker holds of it: what is in use of it.

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use forebay_placement::Usage;
 use forebay_protocol::{SegmentUse, WindowReport};
-use forebay_types::{RouteKey, SegmentId, WorkerId, segment_count};
+use forebay_types::{Cell, RouteKey, SegmentId, WorkerId, segment_count};
 
 use super::Placement;
 use super::round::Round;
@@ -88,7 +88,8 @@ impl Placement {
         let scale = if periods > LONG { 1.0 / periods } else { 1.0 };
         let mut changed = Vec::new();
         for entry in report.uses {
-            if entry.index < segment_count(entry.version.size) && (entry.operations > 0 || entry.held_bytes > 0) {
+            let is_there = entry.index < segment_count(entry.version.size) || Cell::of_index(entry.index).is_some();
+            if is_there && (entry.operations > 0 || entry.held_bytes > 0) {
                 changed.extend(self.count(worker, &entry, scale));
             }
         }

@@ -21,6 +21,28 @@ fn a_worker_that_registers_is_in_the_view_at_once() {
 }
 
 #[test]
+fn a_scheduler_is_known_for_one_lease_after_it_spoke() {
+    let mut state = state();
+    let mut scheduler = |now: f64, serves: Option<&str>| match ask(
+        &mut state,
+        now,
+        ControlRequest::Scheduler { serves: serves.map(str::to_string) },
+    )
+    .1
+    {
+        Some(ControlReply::Scheduler(known)) => known,
+        other => panic!("{other:?}"),
+    };
+    let lease = LEASE.as_secs_f64();
+    assert_eq!(scheduler(0.0, None), None);
+    assert_eq!(scheduler(1.0, Some("h:1")).as_deref(), Some("h:1"));
+    assert_eq!(scheduler(1.0 + lease, None).as_deref(), Some("h:1"));
+    assert_eq!(scheduler(1.1 + lease, None), None);
+    scheduler(20.0, Some("h:1"));
+    assert_eq!(scheduler(20.5, Some("i:2")).as_deref(), Some("i:2"), "the one that spoke last");
+}
+
+#[test]
 fn the_view_is_sent_only_when_it_has_changed() {
     let mut state = state();
     let seen = register(&mut state, 0.0, 1).version;

@@ -3,6 +3,7 @@
 
 mod budgets;
 mod catalogue;
+mod drain;
 mod membership;
 mod placement;
 mod placement_simulation;
@@ -54,6 +55,8 @@ fn info(worker: u64) -> WorkerInfo {
         dram_bytes: 1 << 30,
         disk_bytes: 1 << 40,
         turn: worker,
+        location: "host".into(),
+        draining: false,
     }
 }
 

@@ -65,6 +65,37 @@ fn shares_follow_demand_and_nobody_gets_what_another_still_holds() {
 }
 
 #[test]
+fn those_who_must_give_back_and_those_who_wait_for_it_are_woken() {
+    let mut state = state();
+    for worker in 1..=3 {
+        register(&mut state, 0.0, worker);
+    }
+    for second in 1..=2 {
+        (1..=3).for_each(|worker| _ = beat(&mut state, f64::from(second), worker, 0));
+    }
+    let told = |state: &mut State, now, worker, demand| {
+        let (commands, reply) = ask(state, now, heartbeat(worker, 0, demand));
+        let Some(ControlReply::Beat { shares, .. }) = reply else { panic!("{reply:?} is no beat") };
+        let woken =
+            commands.into_iter().find_map(|command| if let Command::Tell(workers) = command { Some(workers) } else { None });
+        let woken: Vec<u64> = woken.unwrap_or_default().iter().map(|worker| worker.0).collect();
+        (shares[0].bytes_per_sec.unwrap(), woken)
+    };
+    let third = BOUND / 3;
+    let (share, woken) = told(&mut state, 2.5, 2, u64::MAX);
+    assert!(share.abs_diff(third) <= 1, "others hold the rest: {share}");
+    assert_eq!(woken, [1, 3]);
+    assert_eq!(told(&mut state, 2.52, 1, 0), (BOUND / 60, vec![2]));
+    let (share, woken) = told(&mut state, 2.54, 2, u64::MAX);
+    assert!(share.abs_diff(2 * third) < BOUND / 50, "{share}");
+    assert!(woken.is_empty(), "{woken:?}");
+    assert_eq!(told(&mut state, 2.56, 3, 0), (BOUND / 60, vec![2]));
+    assert_eq!(told(&mut state, 2.58, 2, u64::MAX).0, BOUND - 2 * (BOUND / 60));
+    // As it was before, so that nobody has to know.
+    assert!(told(&mut state, 2.9, 1, 0).1.is_empty());
+}
+
+#[test]
 fn the_share_of_a_dead_worker_is_free_when_its_lease_ends() {
     let mut state = state();
     register(&mut state, 0.0, 1);

@@ -5,8 +5,9 @@ use proptest::prelude::*;
 
 use super::super::entries::Job;
 use super::super::model::Policy;
+use super::super::steps::STEP_TASKS;
 use super::super::{JobId, Schedule, ScheduleSettings, TaskId};
-use super::{BYTES, cluster, job, range, task};
+use super::{BYTES, job, range, stepping, task};
 
 #[derive(Clone, Debug)]
 enum Event {
@@ -72,9 +73,9 @@ fn check(schedule: &Schedule) {
             assert_eq!(task.near.iter().copied().collect::<BTreeMap<_, _>>(), near);
             assert_eq!(job.near.contains(task_id), !near.is_empty());
             assert_eq!(job.anywhere.contains(task_id), task.inputs.is_empty());
-            for (id, worker) in &schedule.workers {
+            for (id, worker) in schedule.fleet.iter() {
                 let listed = worker.near.get(job_id).is_some_and(|tasks| tasks.iter().any(|(_, listed)| listed == task_id));
-                assert_eq!(listed, near.contains_key(id));
+                assert_eq!(listed, near.contains_key(&id));
             }
         }
         assert_eq!((job.ready, job.pending, job.running), (ready, pending, running));
@@ -89,27 +90,28 @@ fn check(schedule: &Schedule) {
         arriving += range.arriving.map_or(0, |_| range.bytes);
     }
     assert_eq!(schedule.arriving_bytes, arriving);
-    for (id, worker) in &schedule.workers {
-        assert_eq!(worker.waiting_bytes, waiting.remove(id).unwrap_or_default());
+    for (id, worker) in schedule.fleet.iter() {
+        assert_eq!(worker.waiting_bytes, waiting.remove(&id).unwrap_or_default());
         assert_eq!(worker.free as usize + worker.running.len(), worker.slots as usize);
-        assert_eq!(schedule.free.contains(id), worker.free > 0);
-        assert_eq!(schedule.free_beside.contains(id), worker.free > 0 && !worker.near.is_empty());
-        assert!(schedule.by_load.contains(&(worker.load(), *id)));
+        assert_eq!(schedule.fleet.free.contains(&id), worker.free > 0);
+        assert_eq!(schedule.fleet.free_beside.contains(&id), worker.free > 0 && !worker.near.is_empty());
+        assert!(schedule.fleet.by_load.contains(&(worker.load(), id)));
     }
-    assert_eq!(schedule.by_load.len(), schedule.workers.len());
+    assert_eq!(schedule.fleet.by_load.len(), schedule.fleet.iter().count());
 }
 
 /// The orders of jobs, sorted again from the jobs alone.
 fn check_orders(schedule: &Schedule) {
     let fair = schedule.settings.policy == Policy::Fair;
     let sorted = |takes_part: &dyn Fn(&Job) -> bool, count: &dyn Fn(&Job) -> usize| {
-        let jobs = schedule.jobs.iter().filter(|(_, job)| takes_part(job));
+        let jobs = schedule.jobs.iter().filter(|(_, job)| !job.is_closed && takes_part(job));
         let turn = |(id, job): (&JobId, &Job)| (-i64::from(job.priority), if fair { count(job) } else { 0 }, job.arrival, *id);
         jobs.map(turn).collect::<BTreeSet<_>>()
     };
     let running = |job: &Job| job.running;
     let orders = &schedule.orders;
     assert_eq!(orders.waiting, sorted(&|job| job.pending > 0, &running));
+    assert_eq!(orders.coming, sorted(&|job| !job.coming.is_empty(), &running));
     assert_eq!(orders.anywhere, sorted(&|job| !job.anywhere.is_empty(), &running));
     assert_eq!(orders.cold, sorted(&|job| !job.missing.is_empty(), &running));
     assert_eq!(orders.near, sorted(&|job| !job.near.is_empty(), &running));
@@ -123,7 +125,7 @@ fn arriving(schedule: &Schedule) -> Vec<(u64, WorkerId)> {
 }
 
 fn running(schedule: &Schedule) -> Vec<(JobId, TaskId)> {
-    schedule.workers.values().flat_map(|worker| worker.running.iter().copied()).collect()
+    schedule.fleet.iter().flat_map(|(_, worker)| worker.running.iter().copied()).collect()
 }
 
 /// Applies an event; what it answered, as text.
@@ -137,7 +139,7 @@ fn apply(schedule: &mut Schedule, event: &Event, jobs: &mut u64) -> String {
             *jobs += 1;
         }
         Event::Close(which) => {
-            let ids: Vec<_> = schedule.jobs.keys().copied().collect();
+            let ids: Vec<_> = schedule.jobs().map(|(id, ..)| id).collect();
             at(which, ids.len()).into_iter().for_each(|at| schedule.close(ids[at]));
         }
         Event::Arrive(which) => {
@@ -164,9 +166,16 @@ fn apply(schedule: &mut Schedule, event: &Event, jobs: &mut u64) -> String {
             return format!("{:?}", schedule.next_task(WorkerId(id)));
         }
         Event::WorkAll => {
-            let started = schedule.next_tasks();
-            let waits = schedule.jobs.values().any(|job| job.pending > 0);
-            let free = schedule.workers.values().any(|worker| worker.free > 0);
+            let mut started = Vec::new();
+            loop {
+                let some = schedule.next_tasks();
+                if some.is_empty() {
+                    break;
+                }
+                started.extend(some);
+            }
+            let waits = schedule.jobs().any(|(_, waiting, _)| waiting > 0);
+            let free = schedule.fleet.iter().any(|(_, worker)| worker.free > 0);
             assert!(!(waits && free), "no slot waits while any task waits");
             return format!("{started:?}");
         }
@@ -185,10 +194,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_books_are_what_brute_force_counts(events in prop::collection::vec(event(), 1..60), fair in any::<bool>()) {
+    fn the_books_are_what_brute_force_counts(
+        events in prop::collection::vec(event(), 1..60), fair in any::<bool>(), step in prop_oneof![Just(STEP_TASKS), 1..4usize],
+    ) {
         let policy = if fair { Policy::Fair } else { Policy::Fifo };
         let settings = ScheduleSettings { policy, in_flight_bytes: 3 * BYTES, look_ahead_bytes: 8 * BYTES, ..ScheduleSettings::default() };
-        let (mut schedule, mut again) = (cluster(3, 2, settings), cluster(3, 2, settings));
+        let (mut schedule, mut again) = (stepping(3, settings, step), stepping(3, settings, step));
         let (mut jobs, mut jobs_again) = (0, 0);
         for event in &events {
             let answer = apply(&mut schedule, event, &mut jobs);
@@ -200,11 +211,11 @@ proptest! {
     #[test]
     fn every_task_runs_and_every_range_is_brought(
         jobs in prop::collection::vec((0..3i32, prop::collection::vec(prop::collection::vec(0..30u64, 0..4), 1..8)), 1..6),
-        seed in any::<u64>(), fair in any::<bool>(), workers in 1..5u64,
+        seed in any::<u64>(), fair in any::<bool>(), workers in 1..5u64, step in prop_oneof![Just(STEP_TASKS), 1..4usize],
     ) {
         let policy = if fair { Policy::Fair } else { Policy::Fifo };
         let settings = ScheduleSettings { policy, in_flight_bytes: 2 * BYTES, look_ahead_bytes: 4 * BYTES, ..ScheduleSettings::default() };
-        let mut schedule = cluster(workers, 2, settings);
+        let mut schedule = stepping(workers, settings, step);
         let (mut waiting, mut needed) = (0, BTreeSet::new());
         for (id, (priority, tasks)) in (0..).zip(&jobs) {
             waiting += tasks.len();

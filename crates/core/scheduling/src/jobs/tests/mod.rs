@@ -27,6 +27,13 @@ fn cluster(workers: u64, slots: u32, settings: ScheduleSettings) -> Schedule {
     schedule
 }
 
+/// A cluster that takes in and lets go so many tasks a step.
+fn stepping(workers: u64, settings: ScheduleSettings, step_tasks: usize) -> Schedule {
+    let mut schedule = cluster(workers, 2, settings);
+    schedule.step_tasks = step_tasks;
+    schedule
+}
+
 fn job(schedule: &mut Schedule, id: u64, priority: i32, tasks: Vec<TaskSpec>) {
     schedule.submit(JobId(id), priority, 100 << 20);
     schedule.add_tasks(JobId(id), tasks);

@@ -1,8 +1,9 @@
 use forebay_types::WorkerId;
 
 use super::super::model::{Policy, Source};
+use super::super::steps::{STEP_STARTS, STEP_TASKS};
 use super::super::{JobId, ScheduleSettings, TaskId};
-use super::{BYTES, cluster, job, range, task};
+use super::{BYTES, cluster, job, range, stepping, task};
 
 fn settings() -> ScheduleSettings {
     ScheduleSettings { in_flight_bytes: 4 * BYTES, ..ScheduleSettings::default() }
@@ -135,6 +136,49 @@ fn ten_thousand_workers_and_a_hundred_thousand_tasks() {
         let tasks = (0..1_000).map(|at| task(at, &[id * 1_000 + at], if at % 5 == 0 { &[] } else { &[7] })).collect();
         job(&mut schedule, id, 0, tasks);
     }
-    assert_eq!(schedule.transfers().len(), 1_000);
-    assert_eq!(schedule.next_tasks().len(), 20_000);
+    let (mut brought, mut started) = (0, 0);
+    loop {
+        brought += schedule.transfers().len();
+        let step = schedule.next_tasks().len();
+        assert!(step <= STEP_STARTS, "a call takes no longer because much is to be done");
+        started += step;
+        if step == 0 {
+            break;
+        }
+    }
+    // Some of what nobody has is brought by the tasks themselves.
+    assert!(brought > 0, "{brought}");
+    assert_eq!(started, 20_000);
+}
+
+#[test]
+fn a_large_job_comes_and_goes_in_steps_and_a_later_one_of_high_priority_does_not_wait_for_them() {
+    let mut schedule = cluster(2, 2, settings());
+    job(&mut schedule, 1, 0, (0..10_000).map(|id| task(id, &[id], &[])).collect());
+    assert_eq!(schedule.jobs().collect::<Vec<_>>(), [(JobId(1), 10_000, 0)]);
+    assert!(schedule.jobs[&JobId(1)].coming.len() >= 10_000 - STEP_TASKS);
+    job(&mut schedule, 2, 5, vec![task(0, &[20_000], &[0])]);
+    assert_eq!(schedule.next_task(WorkerId(0)).expect("tasks wait").job, JobId(2));
+    let running = std::iter::from_fn(|| schedule.next_task(WorkerId(1))).count();
+    assert_eq!(running, 2);
+    schedule.close(JobId(1));
+    assert_eq!(schedule.jobs().collect::<Vec<_>>(), [(JobId(2), 0, 1)]);
+    // Its number may be used again, and the slots of the first one are free.
+    job(&mut schedule, 1, 0, vec![task(0, &[1], &[]), task(1, &[2], &[])]);
+    assert_eq!(schedule.jobs().collect::<Vec<_>>(), [(JobId(1), 2, 0), (JobId(2), 0, 1)]);
+    assert_eq!(schedule.next_tasks().len(), 2);
+}
+
+#[test]
+fn tasks_that_end_while_their_job_is_let_go_are_not_those_of_a_later_job_of_its_number() {
+    let mut schedule = stepping(2, settings(), 1);
+    job(&mut schedule, 1, 0, (0..2).map(|id| task(id, &[id], &[0])).collect());
+    let running: Vec<_> = std::iter::from_fn(|| schedule.next_task(WorkerId(0))).collect();
+    assert_eq!(running.len(), 2);
+    schedule.close(JobId(1));
+    running.iter().for_each(|assignment| schedule.finished(JobId(1), assignment.task, true));
+    job(&mut schedule, 1, 0, (0..3).map(|id| task(id, &[10 + id], &[0])).collect());
+    let again: Vec<_> = (0..9).filter_map(|_| schedule.next_task(WorkerId(0))).collect();
+    assert_eq!(again.len(), 2);
+    assert_eq!(schedule.jobs().collect::<Vec<_>>(), [(JobId(1), 1, 2)]);
 }

@@ -1,0 +1,29 @@
+use clap::{Args, Subcommand};
+
+/// `jobs`.
+#[derive(Args)]
+pub(crate) struct JobsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<JobsCommand>,
+    /// One JSON object a job
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// What to do with jobs.
+#[derive(Subcommand)]
+pub(crate) enum JobsCommand {
+    /// End a job
+    Cancel {
+        /// Its id, as `forebay jobs` shows it
+        id: String,
+    },
+}
+
+/// `transfers`.
+#[derive(Args)]
+pub(crate) struct TransfersArgs {
+    /// One JSON object a transfer
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,85 @@
+use forebay_distributed::{Cluster, JobState, SchedulerControl};
+use forebay_types::{Error, format_bytes};
+
+use crate::cli::{JobsArgs, JobsCommand, TransfersArgs};
+use crate::config::Config;
+use crate::exit::Outcome;
+use crate::output::Output;
+
+/// Characters of a statement in the table.
+const SQL_CHARS: usize = 50;
+
+/// Lists jobs, or ends one.
+pub(crate) async fn run(config: &Config, args: JobsArgs) -> Outcome {
+    let control = control(config).await?;
+    if let Some(JobsCommand::Cancel { id }) = args.command {
+        return Ok(control.cancel(&id).await?);
+    }
+    let jobs = control.jobs().await?;
+    let mut output = Output::new(args.json);
+    if args.json {
+        for job in &jobs {
+            output.record(job)?;
+        }
+    } else {
+        let titles = ["job", "state", "priority", "tasks", "running", "read", "of", "passed on", "seconds", "statement"];
+        output.table(&titles, &[2, 3, 4, 5, 6, 7, 8], &jobs.iter().map(row).collect::<Vec<_>>())?;
+    }
+    output.finish()
+}
+
+/// Lists transfers under way.
+pub(crate) async fn transfers(config: &Config, args: TransfersArgs) -> Outcome {
+    let transfers = control(config).await?.transfers().await?;
+    let mut output = Output::new(args.json);
+    if args.json {
+        for transfer in &transfers {
+            output.record(transfer)?;
+        }
+    } else {
+        let row = |transfer: &forebay_distributed::TransferState| {
+            vec![
+                transfer.path.clone(),
+                transfer.start.to_string(),
+                format_bytes(transfer.bytes),
+                transfer.worker.clone(),
+                format!("{:.1}", transfer.seconds),
+            ]
+        };
+        output.table(
+            &["path", "from", "bytes", "worker", "seconds"],
+            &[1, 2, 4],
+            &transfers.iter().map(row).collect::<Vec<_>>(),
+        )?;
+    }
+    output.finish()
+}
+
+async fn control(config: &Config) -> Outcome<SchedulerControl> {
+    let scheduler = match config.scheduler() {
+        Some(scheduler) => scheduler.to_string(),
+        None => super::connect(config).await?.scheduler(None).await?.ok_or_else(|| {
+            let at = config.coordinator_text();
+            Error::retry(format!(
+                "the coordinator at {at} knows of no scheduler: start one with `forebay up --cluster N` or `forebay scheduler`"
+            ))
+        })?,
+    };
+    Ok(Cluster::control(&scheduler, config.security())?)
+}
+
+fn row(job: &JobState) -> Vec<String> {
+    let sql: String = job.sql.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(SQL_CHARS).collect();
+    vec![
+        job.id.clone(),
+        job.state.clone(),
+        job.priority.to_string(),
+        format!("{}/{}", job.tasks_done, job.tasks),
+        job.tasks_running.to_string(),
+        format_bytes(job.bytes_done),
+        format_bytes(job.bytes),
+        format_bytes(job.bytes_passed),
+        format!("{:.1}", job.seconds),
+        sql,
+    ]
+}

@@ -1,0 +1,155 @@
+//! Scheduler and executors in this process.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use forebay_client::{Client, ClientSettings, host_id};
+use forebay_distributed::{Cluster, ClusterSettings, Executor, ExecutorSettings, Policy, Scheduler, SchedulerSettings, Shuffle};
+use forebay_sql::{Engine, EngineSettings};
+use forebay_transport::{Address, Security};
+use forebay_types::{Error, Result, WorkerId};
+
+/// What of distributed SQL runs in this process.
+#[derive(Clone)]
+pub(crate) struct ClusterPart {
+    pub(crate) scheduler: Option<SchedulerPart>,
+    pub(crate) executors: Option<ExecutorPart>,
+}
+
+/// A scheduler.
+#[derive(Clone)]
+pub(crate) struct SchedulerPart {
+    pub(crate) listen: String,
+    pub(crate) advertise: Option<String>,
+    pub(crate) order: Policy,
+    pub(crate) ahead: bool,
+    pub(crate) shuffle: Shuffle,
+}
+
+/// An executor beside each worker of this process; one alone when there is none.
+#[derive(Clone)]
+pub(crate) struct ExecutorPart {
+    /// Not asked for when the scheduler is of the same process; the one that the coordinator knows when not set.
+    pub(crate) scheduler: Option<String>,
+    pub(crate) listen: String,
+    pub(crate) advertise: Option<String>,
+    pub(crate) slots: usize,
+    pub(crate) folder: PathBuf,
+    /// In-place reads of the workers' tiers.
+    pub(crate) in_place: bool,
+}
+
+/// Scheduler and executors, running.
+pub(crate) struct ClusterRunning {
+    executors: Vec<Executor>,
+    scheduler: Option<Scheduler>,
+    scheduler_address: String,
+    security: Security,
+    slots: usize,
+}
+
+impl ClusterRunning {
+    /// Starts the scheduler, then the executors.
+    pub(crate) async fn start(part: ClusterPart, coordinator: &str, security: &Security, workers: &[WorkerId]) -> Result<Self> {
+        let in_place = part.executors.as_ref().is_none_or(|executors| executors.in_place);
+        let connect = || async {
+            let settings = ClientSettings {
+                security: security.clone(),
+                in_place,
+                ..ClientSettings::new(Address::Tcp(coordinator.to_string()))
+            };
+            Client::connect(settings).await
+        };
+        let scheduler = match part.scheduler {
+            Some(part) => {
+                let settings = SchedulerSettings {
+                    listen: part.listen,
+                    advertise: part.advertise,
+                    security: security.clone(),
+                    order: part.order,
+                    ahead: part.ahead,
+                    shuffle: part.shuffle,
+                };
+                Some(Scheduler::start(connect().await?, settings).await?)
+            }
+            None => None,
+        };
+        let own = scheduler.as_ref().map(|scheduler| scheduler.address().to_string());
+        let named = part.executors.as_ref().and_then(|executors| executors.scheduler.clone());
+        let scheduler_address = match own.or(named) {
+            Some(address) => address,
+            None => connect().await?.scheduler(None).await?.ok_or_else(|| {
+                Error::retry(format!(
+                    "the coordinator at {coordinator} knows of no scheduler: start `forebay scheduler`, or name one with --scheduler HOST:PORT"
+                ))
+            })?,
+        };
+        let mut executors = Vec::new();
+        let mut slots = 0;
+        if let Some(part) = part.executors {
+            let beside: Vec<Option<WorkerId>> = match workers.is_empty() {
+                true => vec![worker_of_host(&connect().await?)],
+                false => workers.iter().copied().map(Some).collect(),
+            };
+            for (ix, worker) in beside.into_iter().enumerate() {
+                let settings = ExecutorSettings {
+                    scheduler: scheduler_address.clone(),
+                    security: security.clone(),
+                    listen: if ix == 0 { part.listen.clone() } else { any_port(&part.listen) },
+                    advertise: part.advertise.clone(),
+                    slots: part.slots,
+                    folder: part.folder.join(format!("executor-{}", ix + 1)),
+                    worker,
+                    engine: EngineSettings::default(),
+                };
+                // A client of its own: an executor's connections and pins are those of one machine.
+                executors.push(Executor::start(connect().await?, settings).await?);
+                slots += part.slots;
+            }
+        }
+        Ok(Self { executors, scheduler, scheduler_address, security: security.clone(), slots })
+    }
+
+    /// Where the scheduler of this process listens.
+    pub(crate) fn scheduler(&self) -> Option<SocketAddr> {
+        self.scheduler.as_ref().map(Scheduler::address)
+    }
+
+    /// Where the executors hand results out.
+    pub(crate) fn executors(&self) -> impl Iterator<Item = SocketAddr> {
+        self.executors.iter().map(Executor::address)
+    }
+
+    /// An engine whose queries run here.
+    pub(crate) async fn engine(&self, client: Client) -> Result<Engine> {
+        // Executors that have just been started have not asked for tasks yet.
+        let partitions = (self.slots > 0).then_some((self.slots * 2).max(4));
+        engine(client, &self.scheduler_address, &self.security, 0, partitions).await
+    }
+}
+
+/// An engine whose queries run where this scheduler says.
+pub(crate) async fn engine(
+    client: Client,
+    scheduler: &str,
+    security: &Security,
+    priority: i32,
+    partitions: Option<usize>,
+) -> Result<Engine> {
+    let settings = ClusterSettings { scheduler: scheduler.to_string(), security: security.clone(), priority, partitions };
+    let cluster = Cluster::connect(settings).await?;
+    Ok(Engine::over_cluster(client, EngineSettings::default(), Arc::new(cluster)))
+}
+
+/// The worker of this host; the one with the lowest id when there are several.
+fn worker_of_host(client: &Client) -> Option<WorkerId> {
+    let host = host_id().ok()?;
+    client.view().workers.iter().filter(|worker| worker.host == host).map(|worker| worker.id).min()
+}
+
+/// The same host, at a port that is free.
+pub(crate) fn any_port(listen: &str) -> String {
+    let host = listen.rsplit_once(':').map_or("127.0.0.1", |(host, _)| host);
+    format!("{host}:0")
+}

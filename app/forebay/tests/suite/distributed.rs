@@ -1,0 +1,129 @@
+//! Distributed SQL: `up --cluster`, `sql --priority`, `jobs`, `transfers`, and the roles in processes of their own.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Bucket, Role, csv, forebay, forebay_in};
+
+const SUM: &str = "select count(*) as n, max(square) as m from '/lake/t/*.csv'";
+
+/// Scheduler and executors on free ports.
+const PORTS: [&str; 6] = ["--scheduler-listen", "127.0.0.1:0", "--executor-listen", "127.0.0.1:0", "--slots", "2"];
+
+fn up(home: &std::path::Path) -> Role {
+    Role::up_with(home, &[&["--cluster", "3"], &PORTS[..]].concat())
+}
+
+fn jobs(at: &str) -> Vec<Value> {
+    forebay(at, &["jobs", "--json"]).ok().json()
+}
+
+/// Waits until this is so.
+fn until<T>(what: &str, mut is: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(is) = is() {
+            return is;
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "{what} does not come");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn statements_run_on_all_executors_and_are_listed() {
+    let home = tempfile::tempdir().unwrap();
+    let bucket = Bucket::s3();
+    for part in 0..6 {
+        bucket.put(&format!("t/{part}.csv"), &csv(20_000));
+    }
+    let up = up(home.path());
+    bucket.mount(&up);
+    let at = up.address();
+    let answer = forebay(&at, &["sql", "--csv", "--priority", "5", SUM]).ok().text();
+    assert_eq!(answer, "n,m\n120000,399960001\n");
+    let job = jobs(&at).remove(0);
+    assert_eq!((&job["state"], &job["priority"]), (&"done".into(), &5.into()), "{job}");
+    assert_eq!(job["tasks"], job["tasks_done"], "{job}");
+    assert!(job["tasks_with_input"].as_u64().unwrap() >= 3, "{job}");
+    // The same without the cluster; it is listed no second time.
+    assert_eq!(forebay(&at, &["sql", "--csv", "--scheduler", "off", SUM]).ok().text(), answer);
+    assert_eq!(jobs(&at).len(), 1);
+    let shown = forebay(&at, &["jobs"]).ok().text();
+    assert!(shown.contains("done") && shown.contains("select count(*)"), "{shown}");
+}
+
+#[test]
+fn a_job_is_cancelled_and_a_bound_holds_while_it_runs() {
+    let home = tempfile::tempdir().unwrap();
+    let bucket = Bucket::s3();
+    for part in 0..6 {
+        bucket.put(&format!("t/{part}.csv"), &csv(40_000));
+    }
+    let up = up(home.path());
+    bucket.mount(&up);
+    let at = up.address();
+    forebay(&at, &["mount", "set", "lake", "--bandwidth", "1Mbit"]).ok();
+    let asked = {
+        let at = at.clone();
+        std::thread::spawn(move || forebay(&at, &["sql", "--csv", SUM]))
+    };
+    let running = || jobs(&at).into_iter().find(|job| job["bytes"].as_u64() > Some(0));
+    let job = until("a job", running);
+    assert_eq!(job["state"], "running", "{job}");
+    let transfers = until("a transfer", || {
+        let transfers = forebay(&at, &["transfers", "--json"]).ok().json();
+        (!transfers.is_empty()).then_some(transfers)
+    });
+    assert!(transfers[0]["path"].as_str().unwrap().starts_with("/lake/t/"), "{transfers:?}");
+    forebay(&at, &["jobs", "cancel", job["id"].as_str().unwrap()]).ok();
+    asked.join().unwrap().fails(1, &["ancelled"]);
+    until("the end of the job", || (jobs(&at)[0]["state"] == "failed").then_some(()));
+    forebay(&at, &["jobs", "cancel", "0123"]).fails(1, &["0123", "forebay jobs"]);
+
+    // The next one is stuck too, until the bound is raised.
+    let asked = {
+        let at = at.clone();
+        std::thread::spawn(move || forebay(&at, &["sql", "--csv", SUM]))
+    };
+    until("another job", || (jobs(&at).len() == 2).then_some(()));
+    forebay(&at, &["mount", "set", "lake", "--bandwidth", "1Gbit"]).ok();
+    assert_eq!(asked.join().unwrap().ok().text(), "n,m\n240000,1599920001\n");
+}
+
+#[test]
+fn the_roles_run_in_processes_of_their_own_and_one_may_die() {
+    let home = tempfile::tempdir().unwrap();
+    let bucket = Bucket::s3();
+    for part in 0..4 {
+        bucket.put(&format!("t/{part}.csv"), &csv(20_000));
+    }
+    let up = Role::up(home.path());
+    bucket.mount(&up);
+    let at = up.address();
+    let none = forebay(&at, &["jobs"]);
+    none.fails(1, &["no scheduler", "forebay scheduler"]);
+    let role = |name: &str, folder: &str, more: &[&str]| {
+        let flags = [name, "--coordinator", &at, "--http", "off", "--data-dir", folder];
+        Role::start(home.path(), &[&flags[..], more].concat())
+    };
+    let _scheduler = role("scheduler", "s", &["--scheduler-listen", "127.0.0.1:0"]);
+    until("the scheduler", || (forebay(&at, &["jobs"]).code == 0).then_some(()));
+    let listen = ["--executor-listen", "127.0.0.1:0", "--slots", "1"];
+    let first = role("executor", "e1", &listen);
+    let _second = role("executor", "e2", &listen);
+    assert_eq!(forebay(&at, &["sql", "--csv", SUM]).ok().text(), "n,m\n80000,399960001\n");
+    first.kill();
+    assert_eq!(forebay(&at, &["sql", "--csv", SUM]).ok().text(), "n,m\n80000,399960001\n");
+    assert_eq!(jobs(&at).len(), 2);
+}
+
+#[test]
+fn an_executor_without_a_scheduler_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up(home.path());
+    let flags =
+        ["executor", "--coordinator", &up.address(), "--http", "off", "--executor-listen", "127.0.0.1:0", "--data-dir", "e"];
+    forebay_in(home.path(), &flags).fails(1, &["no scheduler", "forebay scheduler", "--scheduler"]);
+}

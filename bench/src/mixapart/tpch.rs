@@ -1,0 +1,59 @@
+use bytes::Bytes;
+use forebay_distributed::Policy;
+use forebay_sql::Engine;
+use forebay_tpch::{QUERIES, TABLES, prepare};
+use forebay_types::Result;
+
+use super::cluster::{Bed, Run, Shape};
+use crate::figure::{Bar, Figure, median};
+
+/// The 22 queries of TPC-H queued as a batch, cold, on a link where the transfer takes as long as the batch computes.
+pub async fn tpch() -> Result<Vec<Figure>> {
+    const RUNS: usize = 3;
+    let folder = tempfile::tempdir()?;
+    let tables = prepare(folder.path(), 0.2, |_, _| ()).await?;
+    let mut bed = Bed::start(Shape { workers: 4, slots: 2, order: Policy::Fifo, ahead: true }).await?;
+    let mut keys = Vec::new();
+    for table in TABLES {
+        for file in std::fs::read_dir(tables.folder.join(table))? {
+            let file = file?;
+            let key = format!("{table}/{}", file.file_name().to_string_lossy());
+            bed.s3.put(&key, Bytes::from(std::fs::read(file.path())?)).await?;
+            keys.push(key);
+        }
+    }
+    let engine = bed.engine(0, 8).await?;
+    for table in TABLES {
+        let view = format!("create view {table} as select * from '{}/{table}/*.parquet'", crate::rig::mounted());
+        engine.execute(&view).await?.collect().await?;
+    }
+    batch(&bed, &engine).await?;
+    let compute = batch(&bed, &engine).await?.secs;
+    bed.free(&keys).await?;
+    bed.s3.take_counters()?;
+    let both = batch(&bed, &engine).await?.cpu_secs / super::cores();
+    let bytes = bed.s3.take_counters()?.bytes_out;
+    let bound = (bytes as f64 / compute) as u64;
+    bed.bound(Some(bound)).await?;
+    let mut colds = Vec::new();
+    for _ in 0..RUNS {
+        bed.free(&keys).await?;
+        colds.push(batch(&bed, &engine).await?.secs);
+    }
+    bed.stop().await;
+    let floor = format!("floor of transfer and compute {compute:.2} s, CPU of both over the cores {both:.2} s");
+    let what = format!("TPC-H SF0.2, 22 queries as a batch, cold over {:.0} Mbit/s", bound as f64 * 8e-6);
+    Ok(vec![Figure::new(what, median(colds), "s", floor, compute.max(both), Bar::RatioAtMost(1.15))])
+}
+
+/// The 22 queries, all queued at once.
+async fn batch(bed: &Bed, engine: &Engine) -> Result<Run> {
+    bed.measure(async {
+        let queries = QUERIES.iter().map(|sql| async move { engine.execute(sql).await?.collect().await });
+        for answer in futures::future::join_all(queries).await {
+            answer?;
+        }
+        Ok(String::new())
+    })
+    .await
+}

@@ -1,0 +1,125 @@
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use forebay_protocol::{DataReply, DataRequest};
+use forebay_types::{Cell, HotForm, ObjectVersion, OperationId, RouteKey, SegmentId};
+use lru::LruCache;
+use parking_lot::Mutex;
+
+use crate::ask::{ask_bytes, given, misfit};
+use crate::client::Client;
+use crate::core::Core;
+
+/// How long a worker that has no cell is not asked for it again.
+const QUIET: Duration = Duration::from_secs(1);
+/// Cells remembered.
+const KNOWN_MAX: usize = 65_536;
+/// How long a worker may take: what it has is in its memory, and without it the raw bytes are read.
+const DEADLINE: Duration = Duration::from_secs(3);
+
+/// What was last heard of cells: that a worker has it, or when it was said that none has.
+pub(crate) struct KnownCells(Mutex<LruCache<SegmentId, Option<Instant>>>);
+
+impl Default for KnownCells {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::new(NonZeroUsize::new(KNOWN_MAX).expect("not 0"))))
+    }
+}
+
+impl KnownCells {
+    fn is_quiet(&self, cell: SegmentId) -> bool {
+        matches!(self.0.lock().peek(&cell), Some(Some(absent)) if absent.elapsed() < QUIET)
+    }
+
+    fn was_there(&self, cell: SegmentId) -> bool {
+        matches!(self.0.lock().get(&cell), Some(None))
+    }
+
+    fn there(&self, cell: SegmentId) {
+        self.0.lock().put(cell, None);
+    }
+
+    fn absent(&self, cell: SegmentId) {
+        self.0.lock().put(cell, Some(Instant::now()));
+    }
+}
+
+impl Client {
+    /// A column of a row group of a Parquet file in the table form (docs/specs/table.md), in place, if a worker whose tier is
+    /// mapped here holds it. None otherwise, whatever the reason: read the raw bytes then. Asking for what is not there makes
+    /// it popular, and what is popular is made.
+    pub async fn read_cell(&self, operation: OperationId, version: &ObjectVersion, cell: Cell) -> Option<Bytes> {
+        self.core.read_cell(operation, version, cell).await
+    }
+
+    /// Whether a worker had the cell when this client last asked for it: then its raw bytes need not be fetched ahead.
+    pub fn had_cell(&self, version: &ObjectVersion, cell: Cell) -> bool {
+        cell.index().is_some_and(|index| self.core.known_cells.was_there(SegmentId::of(version, index)))
+    }
+
+    /// Whether a version may have cells at all: by its name and its mount's setting.
+    pub fn has_cells(&self, version: &ObjectVersion) -> bool {
+        let table = |mount: &forebay_types::Mount| mount.id == version.mount && mount.options.hot_form == HotForm::Table;
+        version.has_cells() && self.view().mounts.iter().any(table)
+    }
+}
+
+impl Core {
+    async fn read_cell(&self, operation: OperationId, version: &ObjectVersion, cell: Cell) -> Option<Bytes> {
+        let index = cell.index()?;
+        let id = SegmentId::of(version, index);
+        if let Some(pin) = self.pins.find(id, &(0..1)) {
+            let range = pin.range().clone();
+            pin.session().outbox().count(operation, id, pin.len());
+            self.counters.cached(pin.len());
+            return Some(pin.bytes(range));
+        }
+        if self.known_cells.is_quiet(id) {
+            return None;
+        }
+        let asked = self.at_holders(RouteKey::of(version.mount, &version.key, index), 0, None, |link| async move {
+            if link.in_place().is_none() {
+                // Over a network the file's compressed bytes are fewer to send.
+                return Ok(None);
+            }
+            let request = DataRequest::ReadCell {
+                operation,
+                version: version.clone(),
+                row_group: cell.row_group,
+                column: cell.column,
+                in_place: true,
+            };
+            let (reply, payload) = ask_bytes(&link, &request, DEADLINE).await?;
+            match reply {
+                DataReply::Read { in_place, hint } => {
+                    self.heard(link.worker(), hint);
+                    let bytes = in_place.map_or(payload.len() as u64, |(_, span)| span.len);
+                    let range = 0..u32::try_from(bytes).unwrap_or(u32::MAX);
+                    let given = given(&link, in_place, payload, id, range.clone())?;
+                    Ok(Some((given, link, range)))
+                }
+                DataReply::NoCell { hint } => {
+                    self.heard(link.worker(), hint);
+                    Ok(None)
+                }
+                _ => Err(misfit(&link, "read of a cell")),
+            }
+        });
+        match asked.await {
+            Ok(Some((given, link, range))) => {
+                self.known_cells.there(id);
+                Some(self.taken(given, &link, range))
+            }
+            Ok(None) => {
+                self.known_cells.absent(id);
+                None
+            }
+            Err(error) => {
+                tracing::debug!(key = %version.key, error = %error.into_error(), "no cell: the raw bytes are read");
+                self.known_cells.absent(id);
+                None
+            }
+        }
+    }
+}

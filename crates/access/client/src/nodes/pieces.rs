@@ -1,0 +1,103 @@
+use bytes::Bytes;
+use forebay_nodes::{BlockRef, NodeError, NodeErrorKind, NodeResult, ROOT, StorageClass};
+use forebay_protocol::{NodeCall, NodeOp, NodeReply};
+use forebay_types::{ErrorKind, WorkerId};
+use futures::stream::BoxStream;
+use futures::{StreamExt, stream};
+use tokio::time::timeout;
+
+use super::Nodes;
+use super::call::misfit;
+
+/// Files whose places are looked up ahead, and blocks of them on their way.
+const FILES_AHEAD: usize = 16;
+const BLOCKS_AHEAD: usize = 16;
+
+/// A block that a worker keeps for a file: [`Nodes::append_blocks`] makes it part of one. A worker drops blocks that no node
+/// has after a minute.
+#[derive(Debug)]
+pub struct NodeBlock(BlockRef);
+
+impl Nodes {
+    /// Sends 1 byte to 1 MiB, in parts that lie anywhere, to be a block of the file at `path`. The worker `at` has it as long
+    /// as it lives; without one it is a worker beside this process where there is one, else any.
+    ///
+    /// For writers that must not have a thing cut between two blocks: what is one block is read in one piece.
+    pub async fn send_block_of(
+        &self,
+        path: &str,
+        at: Option<WorkerId>,
+        class: StorageClass,
+        parts: Vec<Bytes>,
+    ) -> NodeResult<NodeBlock> {
+        let worker = match at.and_then(|id| self.core.view.known().worker(id).cloned()) {
+            Some(worker) => worker,
+            None => self.data_worker(path)?,
+        };
+        let gone =
+            || NodeError::new(NodeErrorKind::DataLost, format!("{path:?}: worker {}, which was to have it, is gone", worker.id));
+        let core = &self.core;
+        let link = core.connections.link(&worker).await.map_err(|error| {
+            core.view.surprised();
+            tracing::debug!(worker = %worker.id, %error, "worker of temporary nodes not reached");
+            gone()
+        })?;
+        let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class } };
+        let deadline = core.settings.read_deadline;
+        let answer = match timeout(deadline, link.connection().call(call.encode(), parts)).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) if error.kind() == ErrorKind::Invalid => {
+                return Err(NodeError::new(NodeErrorKind::Invalid, error.message()));
+            }
+            Ok(Err(error)) => {
+                core.view.surprised();
+                tracing::debug!(worker = %worker.id, %error, "worker of temporary nodes lost");
+                return Err(gone());
+            }
+            Err(_) => {
+                let secs = deadline.as_secs();
+                return Err(NodeError::new(NodeErrorKind::Retry, format!("worker {} did not answer within {secs} s", worker.id)));
+            }
+        };
+        match NodeReply::decode(&answer.meta) {
+            Ok(NodeReply::Block(block)) => Ok(NodeBlock(block)),
+            Ok(NodeReply::Failed(error)) => Err(error.context(path)),
+            _ => Err(misfit()),
+        }
+    }
+
+    /// Adds blocks to the end of a file, in their order; its new length.
+    pub async fn append_blocks(&self, path: &str, blocks: Vec<NodeBlock>) -> NodeResult<u64> {
+        let blocks = blocks.into_iter().map(|block| block.0).collect();
+        self.call(path, &NodeOp::AppendBlocks { writer: 0, blocks }, None).await?.length()
+    }
+
+    /// Bytes of several files, one after the other, read ahead across their borders: block by block, each with the index of
+    /// its path, as is an error, which is the last item.
+    pub fn read_each(&self, paths: Vec<String>) -> BoxStream<'static, Result<(usize, Bytes), (usize, NodeError)>> {
+        let nodes = self.clone();
+        let places = stream::iter(paths.into_iter().enumerate()).map(move |(ix, path)| {
+            let nodes = nodes.clone();
+            async move { (ix, nodes.places_all(&path).await) }
+        });
+        let nodes = self.clone();
+        let pieces = places.buffered(FILES_AHEAD).flat_map(|(ix, places)| {
+            let pieces = match places {
+                Ok(pieces) => pieces.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
+            };
+            stream::iter(pieces.into_iter().map(move |piece| (ix, piece)))
+        });
+        let fetched = pieces.map(move |(ix, piece)| {
+            let nodes = nodes.clone();
+            async move {
+                let bytes = match piece {
+                    Ok(piece) => nodes.piece(piece).await,
+                    Err(error) => Err(error),
+                };
+                bytes.map(|bytes| (ix, bytes)).map_err(|error| (ix, error))
+            }
+        });
+        fetched.buffered(BLOCKS_AHEAD).boxed()
+    }
+}

@@ -1,0 +1,176 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ballista_core::execution_plans::execute_physical_plan;
+use ballista_core::extension::SessionConfigExt;
+use ballista_core::optimizer::ballista_default_optimizer_rules;
+use datafusion::error::DataFusionError;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::prelude::SessionConfig;
+use datafusion_proto::physical_plan::AsExecutionPlan;
+use datafusion_proto::protobuf::PhysicalPlanNode;
+use forebay_sql::{Distribute, DistributedQuery, DistributedRun, Progress};
+use forebay_transport::Security;
+use forebay_types::{Error, ErrorKind, OperationId, Result};
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::compressed::{Codec, marked};
+use crate::control::SchedulerControl;
+use crate::ports::Ways;
+use crate::settings::{of_cluster, of_process};
+use crate::travel::{self, Ticket};
+
+/// How often a query asks how far it is.
+const LOOK: Duration = Duration::from_millis(250);
+/// Partitions of a plan for each slot: enough tasks for the schedule to choose from.
+const PARTITIONS_A_SLOT: u64 = 2;
+/// Partitions of a plan at least and at most.
+const PARTITIONS: (u64, u64) = (4, 512);
+/// Characters of a statement that a job keeps.
+const SQL_CHARS_MAX: usize = 400;
+
+/// How queries reach a scheduler.
+#[derive(Clone)]
+pub struct ClusterSettings {
+    /// `host:port` of the scheduler.
+    pub scheduler: String,
+    /// Token and TLS of the cluster.
+    pub security: Security,
+    /// Jobs of a higher priority go first.
+    pub priority: i32,
+    /// Partitions that plans are cut into; two a slot of the cluster when not set.
+    pub partitions: Option<usize>,
+}
+
+/// A cluster's scheduler, as a place where an engine's queries run.
+pub struct Cluster {
+    settings: ClusterSettings,
+    control: SchedulerControl,
+    ways: Ways,
+    partitions: usize,
+}
+
+impl Cluster {
+    /// Asks the scheduler how large its cluster is. `Retry` when it does not answer.
+    pub async fn connect(settings: ClusterSettings) -> Result<Self> {
+        let ways = Ways::new(&settings.security)?;
+        let control = SchedulerControl::at(&settings.scheduler, ways.endpoint(&settings.scheduler)?, &ways);
+        let slots = control.cluster().await?.slots;
+        let partitions = (slots * PARTITIONS_A_SLOT).clamp(PARTITIONS.0, PARTITIONS.1);
+        let partitions = settings.partitions.unwrap_or(partitions as usize);
+        Ok(Self { settings, control, ways, partitions })
+    }
+
+    /// Questions to the scheduler at `host:port`.
+    pub fn control(scheduler: &str, security: &Security) -> Result<SchedulerControl> {
+        let ways = Ways::new(security)?;
+        Ok(SchedulerControl::at(scheduler, ways.endpoint(scheduler)?, &ways))
+    }
+}
+
+fn url(scheduler: &str) -> String {
+    format!("http://{scheduler}")
+}
+
+#[async_trait]
+impl Distribute for Cluster {
+    fn prepare(&self, config: SessionConfig) -> SessionStateBuilder {
+        let config = of_process(of_cluster(config.with_target_partitions(self.partitions)), &self.ways);
+        SessionStateBuilder::new()
+            .with_config(config)
+            .with_default_features()
+            .with_optimizer_rules(ballista_default_optimizer_rules())
+    }
+
+    async fn run(&self, query: DistributedQuery) -> Result<Option<DistributedRun>> {
+        let codec = Codec::default();
+        let plan = marked(query.plan).map_err(|error| Error::internal(error.strip_backtrace()))?;
+        if let Err(error) = PhysicalPlanNode::try_from_physical_plan(Arc::clone(&plan), &codec) {
+            tracing::debug!(%error, "a plan can't travel: the query runs here");
+            return Ok(None);
+        }
+        let sql: String = query.sql.chars().take(SQL_CHARS_MAX).collect();
+        let operation = query.operation;
+        let ticket = Ticket { operation, priority: self.settings.priority, sql: sql.clone(), pins: query.pins };
+        let mut config = query.config.with_ballista_job_name(&sql);
+        travel::send(&mut config, Some(&ticket), None)?;
+
+        let progress = Arc::new(Mutex::new(Progress::default()));
+        let watching = AbortOnDropHandle::new(tokio::spawn(watch(self.control.clone(), operation, Arc::clone(&progress))));
+        let mut running = RunningJob { control: self.control.clone(), operation, ended: false, _watching: watching };
+        let (url, schema) = (url(&self.settings.scheduler), plan.schema());
+        let session = format!("{:016x}", operation.0);
+        let ballista = config.ballista_config();
+        let rows = async move {
+            let started = execute_physical_plan::<PhysicalPlanNode>(url, &ballista, plan, &codec, session, config).await;
+            started.map_err(sorted).map(|rows| rows.map_err(sorted))
+        };
+        let rows = futures::stream::once(rows).try_flatten();
+        let rows = rows.chain(futures::stream::poll_fn(move |_| {
+            // Reached when all rows were given out; dropped before that, the job is ended.
+            running.end();
+            std::task::Poll::Ready(None)
+        }));
+        let progress = Arc::new(move || *progress.lock());
+        Ok(Some(DistributedRun { stream: Box::pin(RecordBatchStreamAdapter::new(schema, rows)), progress }))
+    }
+}
+
+/// A job on the cluster; it is cancelled when this is dropped before its end.
+struct RunningJob {
+    control: SchedulerControl,
+    operation: OperationId,
+    ended: bool,
+    _watching: AbortOnDropHandle<()>,
+}
+
+impl RunningJob {
+    fn end(&mut self) {
+        self.ended = true;
+    }
+}
+
+impl Drop for RunningJob {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let (control, id) = (self.control.clone(), format!("{:016x}", self.operation.0));
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            // Short and bounded by the question's deadline.
+            runtime.spawn(async move {
+                if let Err(error) = control.cancel(&id).await {
+                    tracing::debug!(%error, "a job was not cancelled");
+                }
+            });
+        }
+    }
+}
+
+async fn watch(control: SchedulerControl, operation: OperationId, progress: Arc<Mutex<Progress>>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let Ok(jobs) = control.jobs().await else { continue };
+        if let Some(job) = jobs.iter().rev().find(|job| job.operation == operation.0) {
+            *progress.lock() =
+                Progress { bytes_planned: job.bytes, bytes_read: job.bytes_done, tasks: job.tasks, tasks_done: job.tasks_done };
+        }
+    }
+}
+
+/// Gives an error from the cluster, which comes as text, back the kind that tells the caller what to do.
+fn sorted(error: DataFusionError) -> DataFusionError {
+    let text = error.strip_backtrace();
+    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let kind = match () {
+        () if says(&["Precondition", "has another version", "was overwritten"]) => ErrorKind::Conflict,
+        () if says(&["cancelled", "Cancelled"]) => ErrorKind::Closed,
+        () if says(&["GrpcConnectionError", "tcp connect error", "Connection refused", "transport error"]) => ErrorKind::Retry,
+        () => return error,
+    };
+    DataFusionError::External(Box::new(Error::new(kind, text)))
+}

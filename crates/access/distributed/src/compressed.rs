@@ -1,0 +1,151 @@
+//! Scans of compressed text files. The serialised form of a scan has no word for the compression of its files, so that a
+//! scan read back would take compressed bytes for text; a node of our own above the scan carries it.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use ballista_core::serde::BallistaPhysicalExtensionCodec;
+use datafusion::common::internal_err;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion_proto::physical_plan::{
+    AsExecutionPlan, PhysicalExtensionCodec, PhysicalPlanDecodeContext, PhysicalProtoConverterExtension,
+};
+use datafusion_proto::protobuf::PhysicalPlanNode;
+
+/// First bytes of a [`CompressedScan`] as it is written; a byte with the length of the compression's name, the name and the
+/// scan follow. No message of Ballista's own nodes begins so: it would be field 12 with a type that there is not.
+const MARK: &[u8] = b"forebay.compressed.";
+
+/// A plan with its scans of compressed files marked, so that it can be serialised.
+pub(crate) fn marked(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.transform_up(|node| {
+        let scan = node.downcast_ref::<DataSourceExec>().and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
+        Ok(match scan.map(|scan| scan.file_compression_type).filter(FileCompressionType::is_compressed) {
+            Some(compression) => Transformed::yes(Arc::new(CompressedScan { scan: node, compression }) as Arc<dyn ExecutionPlan>),
+            None => Transformed::no(node),
+        })
+    })
+    .data()
+}
+
+/// The plan as it was before [`marked`], to look at its scans.
+pub(crate) fn unmarked(plan: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    let scans = Arc::clone(plan).transform_up(|node| {
+        Ok(match node.downcast_ref::<CompressedScan>() {
+            Some(marked) => Transformed::yes(Arc::clone(&marked.scan)),
+            None => Transformed::no(node),
+        })
+    });
+    scans.data().unwrap_or_else(|error| {
+        tracing::debug!(%error, "a plan's compressed scans are not seen");
+        Arc::clone(plan)
+    })
+}
+
+/// A scan of compressed files. It does nothing of its own, and hides the scan, so that nothing comes between them.
+#[derive(Debug)]
+struct CompressedScan {
+    scan: Arc<dyn ExecutionPlan>,
+    compression: FileCompressionType,
+}
+
+impl CompressedScan {
+    /// Over a scan that has lost its compression on the way.
+    fn over(scan: &Arc<dyn ExecutionPlan>, compression: FileCompressionType) -> Result<Self> {
+        let config = scan.downcast_ref::<DataSourceExec>().and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
+        let Some(config) = config else {
+            return internal_err!("a scan of compressed files is expected, found {}", scan.name());
+        };
+        let config = FileScanConfigBuilder::from(config.clone()).with_file_compression_type(compression).build();
+        Ok(Self { scan: DataSourceExec::from_data_source(config), compression })
+    }
+}
+
+impl DisplayAs for CompressedScan {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: ", self.compression.get_variant())?;
+        self.scan.fmt_as(format, f)
+    }
+}
+
+impl ExecutionPlan for CompressedScan {
+    fn name(&self) -> &str {
+        "CompressedScan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.scan.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        self.scan.apply_expressions(visit)
+    }
+
+    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        self.scan.execute(partition, context)
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        self.scan.metrics()
+    }
+}
+
+/// Ballista's own with the nodes of this file beside.
+#[derive(Debug, Default)]
+pub(crate) struct Codec(BallistaPhysicalExtensionCodec);
+
+impl PhysicalExtensionCodec for Codec {
+    fn try_decode(
+        &self,
+        bytes: &[u8],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        context: &TaskContext,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some((length, rest)) = bytes.strip_prefix(MARK).and_then(<[u8]>::split_first) else {
+            return self.0.try_decode(bytes, inputs, context, converter);
+        };
+        let Some((name, scan)) = rest.split_at_checked(usize::from(*length)) else {
+            return internal_err!("a scan of compressed files came cut off");
+        };
+        let compression = FileCompressionType::from_str(&String::from_utf8_lossy(name))?;
+        let scan = PhysicalPlanNode::try_decode(scan)?;
+        let scan = converter.proto_to_execution_plan(&scan, &PhysicalPlanDecodeContext::new(context, self))?;
+        Ok(Arc::new(CompressedScan::over(&scan, compression)?))
+    }
+
+    fn try_encode(
+        &self,
+        node: Arc<dyn ExecutionPlan>,
+        bytes: &mut Vec<u8>,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<()> {
+        let Some(CompressedScan { scan, compression }) = node.downcast_ref::<CompressedScan>() else {
+            return self.0.try_encode(node, bytes, converter);
+        };
+        let name = compression.get_variant().to_string();
+        bytes.extend_from_slice(MARK);
+        bytes.push(name.len() as u8);
+        bytes.extend_from_slice(name.as_bytes());
+        converter.execution_plan_to_proto(scan, self)?.try_encode(bytes)
+    }
+}

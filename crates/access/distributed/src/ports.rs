@@ -1,0 +1,227 @@
+//! Ballista's ports behind the cluster's token and TLS. Its clients take no connector of ours, but let us change the
+//! endpoint that they go to: they are sent to a socket of this process, in a folder of this user, and from there through a
+//! guarded connection.
+
+use std::collections::HashMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use ballista_core::extension::EndpointOverrideFn;
+use forebay_transport::{Guard, Guarded, Security};
+use forebay_types::{Error, Result};
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
+use tonic::transport::Endpoint;
+use tonic::transport::server::{Connected, TcpIncoming};
+
+/// Connections that shake hands at once, and that wait to be served.
+const HANDSHAKES_MAX: usize = 64;
+/// How long an accept that failed rests.
+const REST: Duration = Duration::from_millis(50);
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A connection to a port.
+pub(crate) enum Port {
+    Open(TcpStream),
+    Guarded(Guarded),
+}
+
+impl Connected for Port {
+    type ConnectInfo = ();
+
+    fn connect_info(&self) -> Self::ConnectInfo {}
+}
+
+impl AsyncRead for Port {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+        match &mut *self {
+            Self::Open(stream) => Pin::new(stream).poll_read(cx, into),
+            Self::Guarded(guarded) => Pin::new(guarded).poll_read(cx, into),
+        }
+    }
+}
+
+impl AsyncWrite for Port {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+        match &mut *self {
+            Self::Open(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Guarded(guarded) => Pin::new(guarded).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        match &mut *self {
+            Self::Open(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Guarded(guarded) => Pin::new(guarded).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        match &mut *self {
+            Self::Open(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Guarded(guarded) => Pin::new(guarded).poll_shutdown(cx),
+        }
+    }
+}
+
+/// The connections that a port lets in, for the service behind it.
+pub(crate) struct Incoming {
+    admitted: mpsc::Receiver<Guarded>,
+    _accepting: AbortOnDropHandle<()>,
+}
+
+impl Incoming {
+    /// Lets in who knows the token, from now on.
+    pub(crate) fn new(listener: TcpListener, security: &Security) -> Result<Self> {
+        let guard = Arc::new(Guard::new(security)?);
+        let (send, admitted) = mpsc::channel(HANDSHAKES_MAX);
+        let accepting = tokio::spawn(async move {
+            let mut shaking = JoinSet::new();
+            loop {
+                while shaking.len() >= HANDSHAKES_MAX || shaking.try_join_next().is_some() {
+                    if shaking.len() >= HANDSHAKES_MAX {
+                        shaking.join_next().await;
+                    }
+                }
+                let Ok((stream, peer)) = listener.accept().await else {
+                    tokio::time::sleep(REST).await;
+                    continue;
+                };
+                let (guard, send) = (Arc::clone(&guard), send.clone());
+                shaking.spawn(async move {
+                    match guard.admit(stream).await {
+                        // Nobody waits for it when the service ends.
+                        Ok(guarded) => drop(send.send(guarded).await),
+                        Err(error) => tracing::info!(%peer, %error, "connection refused"),
+                    }
+                });
+            }
+        });
+        Ok(Self { admitted, _accepting: AbortOnDropHandle::new(accepting) })
+    }
+}
+
+impl Stream for Incoming {
+    type Item = std::io::Result<Guarded>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.admitted.poll_recv(cx).map(|admitted| admitted.map(Ok))
+    }
+}
+
+/// What a service is given: all connections where the cluster is open, those that were let in elsewhere.
+pub(crate) fn incoming(listener: TcpListener, security: &Security) -> Result<BoxStream<'static, std::io::Result<Port>>> {
+    if security.is_open() {
+        return Ok(TcpIncoming::from(listener).with_nodelay(Some(true)).map_ok(Port::Open).boxed());
+    }
+    Ok(Incoming::new(listener, security)?.map_ok(Port::Guarded).boxed())
+}
+
+/// The ways from this process to ports that are guarded.
+#[derive(Clone)]
+pub(crate) struct Ways(Arc<Inner>);
+
+struct Inner {
+    security: Security,
+    /// Of this user alone.
+    folder: PathBuf,
+    runtime: Handle,
+    /// By `host:port`, each a socket here.
+    sockets: Mutex<HashMap<String, PathBuf>>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // What is left there is a few sockets that nobody listens at.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Ways {
+    /// The ways of a process with this token and TLS.
+    pub(crate) fn new(security: &Security) -> Result<Self> {
+        let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        let folder = base.join(format!("forebay-ways-{:016x}", rand::random::<u64>()));
+        if !security.is_open() {
+            std::fs::create_dir(&folder)?;
+            std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700))?;
+        }
+        let (sockets, tasks) = (Mutex::default(), Mutex::default());
+        Ok(Self(Arc::new(Inner { security: security.clone(), folder, runtime: Handle::current(), sockets, tasks })))
+    }
+
+    /// The endpoint of `host:port`, guarded where the cluster is.
+    pub(crate) fn endpoint(&self, host_port: &str) -> Result<Endpoint> {
+        let endpoint = Endpoint::from_shared(format!("http://{host_port}"))
+            .map_err(|error| Error::invalid(format!("{host_port} is no address, write host:port: {error}")))?;
+        self.guarded(endpoint)
+    }
+
+    /// What Ballista asks before it connects; nothing where the cluster is open.
+    pub(crate) fn overrides(&self) -> Option<EndpointOverrideFn> {
+        if self.0.security.is_open() {
+            return None;
+        }
+        let ways = self.clone();
+        Some(Arc::new(move |endpoint| ways.guarded(endpoint).map_err(Into::into)))
+    }
+
+    fn guarded(&self, endpoint: Endpoint) -> Result<Endpoint> {
+        if self.0.security.is_open() {
+            return Ok(endpoint.tcp_nodelay(true));
+        }
+        let target = endpoint.uri().authority().map(ToString::to_string);
+        let target = target.ok_or_else(|| Error::internal(format!("{} names no host", endpoint.uri())))?;
+        let socket = self.socket(&target)?;
+        let endpoint = Endpoint::from_shared(format!("unix:{}", socket.display()))
+            .map_err(|error| Error::internal(format!("{}: {error}", socket.display())))?;
+        Ok(endpoint.connect_timeout(CONNECT_TIMEOUT))
+    }
+
+    /// The socket whose other end is a guarded connection to the target.
+    fn socket(&self, target: &str) -> Result<PathBuf> {
+        let mut sockets = self.0.sockets.lock();
+        if let Some(socket) = sockets.get(target) {
+            return Ok(socket.clone());
+        }
+        let path = self.0.folder.join(sockets.len().to_string());
+        let _runtime = self.0.runtime.enter();
+        let listener = UnixListener::bind(&path)?;
+        let (target_of, security) = (target.to_string(), self.0.security.clone());
+        self.0.tasks.lock().spawn(forward(listener, target_of, security));
+        sockets.insert(target.to_string(), path.clone());
+        Ok(path)
+    }
+}
+
+/// Takes each connection at a socket to the target. Ends with its owner.
+async fn forward(listener: UnixListener, target: String, security: Security) {
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        let Ok((mut near, _)) = listener.accept().await else {
+            tokio::time::sleep(REST).await;
+            continue;
+        };
+        let (target, security) = (target.clone(), security.clone());
+        connections.spawn(async move {
+            match Guarded::connect(&target, &security).await {
+                Ok(mut far) => drop(tokio::io::copy_bidirectional(&mut near, &mut far).await),
+                Err(error) => tracing::warn!(%error, "no way there"),
+            }
+        });
+    }
+}

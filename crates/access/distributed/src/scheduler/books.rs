@@ -1,0 +1,435 @@
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use forebay_scheduling::{BlockRange, IoRates, JobId, Schedule, ScheduleSettings, TaskId, TaskInput, TaskSpec, Transfer};
+use forebay_types::{ObjectVersion, SEGMENT_BYTES, SegmentId, WorkerId};
+
+use crate::control::JobState;
+use crate::executor::worker_of;
+use crate::travel::Ticket;
+
+/// Jobs that are over and still shown.
+const OVER_MAX: usize = 200;
+/// What a task is taken to read a second before one of its kind was seen, in bytes.
+const IO_RATE: u64 = 64 << 20;
+/// The one task of a stage that brings its input together.
+const WHOLE: u32 = u32::MAX;
+
+/// What each partition of a stage reads.
+pub(super) type Inputs = Arc<Vec<Vec<TaskInput>>>;
+
+/// Who needs what, who runs what: the schedule with Ballista's names.
+pub(crate) struct Books {
+    pub(super) schedule: Schedule,
+    pub(super) jobs: HashMap<String, Job>,
+    numbers: HashMap<JobId, String>,
+    next_number: u64,
+    pub(super) executors: HashMap<String, ExecutorEntry>,
+    rates: IoRates,
+    over: VecDeque<JobState>,
+    pub(super) brought_bytes: u64,
+}
+
+/// An executor that asked for tasks.
+pub(super) struct ExecutorEntry {
+    pub(super) worker: WorkerId,
+    pub(super) slots: u32,
+    pub(super) seen: Instant,
+    /// The worker beside it takes transfers.
+    pub(super) has_worker: bool,
+}
+
+/// A job of Ballista's.
+pub(super) struct Job {
+    pub(super) number: JobId,
+    pub(super) ticket: Arc<Ticket>,
+    pub(super) began: Instant,
+    stages: HashMap<usize, Stage>,
+    /// By stage and Ballista's number of the task.
+    running: HashMap<(usize, usize), Running>,
+    /// What its tasks read, by segment.
+    versions: HashMap<SegmentId, (Arc<ObjectVersion>, u32)>,
+    tasks: u64,
+    tasks_done: u64,
+    tasks_local: u64,
+    tasks_with_input: u64,
+    tasks_again: u64,
+    bytes: u64,
+    bytes_done: u64,
+    bytes_passed: u64,
+}
+
+struct Stage {
+    attempt: usize,
+    collapses: bool,
+    kind: String,
+    /// What each partition reads; none while it is being found out.
+    inputs: Option<Inputs>,
+    /// Tasks that the schedule was given and that are not done.
+    offered: HashSet<u32>,
+    /// Tasks that were counted.
+    counted: HashSet<u32>,
+}
+
+/// A task on an executor.
+struct Running {
+    /// Of its stage, which numbers its tasks anew with each.
+    attempt: usize,
+    task: u32,
+    bytes: u64,
+    local_bytes: u64,
+    /// What it reads that nobody had: it is there when the task is done.
+    reads: Vec<BlockRange>,
+    worker: WorkerId,
+}
+
+/// Which task of a stage to run where.
+pub(super) struct Chosen {
+    pub(super) job: String,
+    pub(super) stage: usize,
+    /// None for all partitions that wait.
+    pub(super) partition: Option<usize>,
+    pub(super) places: crate::travel::Places,
+    /// What to bring as the task begins.
+    pub(super) bring: Vec<Transfer>,
+    assignment: forebay_scheduling::Assignment,
+    worker: WorkerId,
+}
+
+/// How a task ended.
+pub(super) struct Ended<'a> {
+    pub(super) job: &'a str,
+    pub(super) stage: usize,
+    pub(super) attempt: usize,
+    pub(super) task: usize,
+    pub(super) done: bool,
+    pub(super) took: Duration,
+    /// What it has for other stages, or as its results.
+    pub(super) bytes_passed: u64,
+}
+
+impl Books {
+    pub(crate) fn new(settings: ScheduleSettings) -> Self {
+        Self {
+            schedule: Schedule::new(settings),
+            jobs: HashMap::new(),
+            numbers: HashMap::new(),
+            next_number: 1,
+            executors: HashMap::new(),
+            rates: IoRates::new(IO_RATE),
+            over: VecDeque::new(),
+            brought_bytes: 0,
+        }
+    }
+
+    /// An executor has asked for tasks. `room` is what may be brought ahead to the worker beside it; none without a worker.
+    pub(super) fn executor_asks(&mut self, id: &str, slots: u32, room: Option<u64>) {
+        let Some(worker) = worker_of(id) else { return };
+        let known = self.executors.get_mut(id);
+        if let Some(entry) = known
+            && entry.slots == slots
+            && entry.has_worker == room.is_some()
+        {
+            entry.seen = Instant::now();
+            return;
+        }
+        // One executor a worker: a second one beside it has taken over from one that died.
+        self.executors.retain(|_, entry| entry.worker != worker);
+        let entry = ExecutorEntry { worker, slots, seen: Instant::now(), has_worker: room.is_some() };
+        self.executors.insert(id.to_string(), entry);
+        self.schedule.worker_joined(worker, slots, room.unwrap_or(0));
+    }
+
+    /// Forgets executors that were silent for so long.
+    pub(super) fn forget_silent(&mut self, silent: Duration) {
+        let gone: Vec<_> =
+            self.executors.iter().filter(|(_, entry)| entry.seen.elapsed() > silent).map(|(id, _)| id.clone()).collect();
+        for id in gone {
+            if let Some(entry) = self.executors.remove(&id) {
+                tracing::warn!(executor = id, worker = %entry.worker, "executor is silent: its tasks wait again");
+                self.schedule.worker_lost(entry.worker);
+            }
+        }
+    }
+
+    /// A job is there. Nothing when it is known.
+    pub(super) fn job_seen(&mut self, id: &str, ticket: impl FnOnce() -> Ticket) {
+        if self.jobs.contains_key(id) {
+            return;
+        }
+        let number = JobId(self.next_number);
+        self.next_number += 1;
+        let ticket = Arc::new(ticket());
+        self.schedule.submit(number, ticket.priority, IO_RATE);
+        self.numbers.insert(number, id.to_string());
+        self.jobs.insert(
+            id.to_string(),
+            Job {
+                number,
+                ticket,
+                began: Instant::now(),
+                stages: HashMap::new(),
+                running: HashMap::new(),
+                versions: HashMap::new(),
+                tasks: 0,
+                tasks_done: 0,
+                tasks_local: 0,
+                tasks_with_input: 0,
+                tasks_again: 0,
+                bytes: 0,
+                bytes_done: 0,
+                bytes_passed: 0,
+            },
+        );
+    }
+
+    /// Whether what a stage's partitions read must be found out first; it is noted that this is done now.
+    pub(super) fn is_new_stage(&mut self, job: &str, stage: usize, attempt: usize) -> bool {
+        self.jobs.get(job).is_some_and(|job| job.stages.get(&stage).is_none_or(|known| known.attempt != attempt))
+    }
+
+    /// A stage can run from now on; `inputs` when what it reads is known already.
+    pub(super) fn stage_begins(
+        &mut self,
+        job: &str,
+        stage: usize,
+        attempt: usize,
+        collapses: bool,
+        kind: String,
+        inputs: Option<Inputs>,
+    ) {
+        let Some(job) = self.jobs.get_mut(job) else { return };
+        let (offered, counted) = match job.stages.remove(&stage) {
+            Some(earlier) => (earlier.offered, earlier.counted),
+            None => Default::default(),
+        };
+        job.stages.insert(stage, Stage { attempt, collapses, kind, inputs, offered, counted });
+    }
+
+    /// What a stage's partitions read was found out.
+    pub(super) fn inputs_known(
+        &mut self,
+        job_id: &str,
+        stage: usize,
+        attempt: usize,
+        inputs: Inputs,
+        versions: impl IntoIterator<Item = (SegmentId, (Arc<ObjectVersion>, u32))>,
+    ) {
+        let Some(job) = self.jobs.get_mut(job_id) else { return };
+        job.versions.extend(versions);
+        let Some(known) = job.stages.get_mut(&stage).filter(|known| known.attempt == attempt) else { return };
+        known.inputs = Some(inputs);
+        let rate = self.rates.estimate(&known.kind);
+        self.schedule.set_io_rate(job.number, rate);
+    }
+
+    /// The partitions of a stage that wait: those that the schedule does not know are given to it.
+    pub(super) fn waiting(&mut self, job_id: &str, stage_id: usize, pending: &[usize]) {
+        let Some(job) = self.jobs.get_mut(job_id) else { return };
+        let Some(stage) = job.stages.get_mut(&stage_id) else { return };
+        let Some(inputs) = stage.inputs.clone() else { return };
+        let tasks: Vec<u32> = match stage.collapses {
+            true if pending.is_empty() => Vec::new(),
+            true => vec![WHOLE],
+            false => pending.iter().map(|partition| *partition as u32).collect(),
+        };
+        let mut specs = Vec::new();
+        for task in tasks {
+            // What waits in Ballista's books does not run, whatever was said of it.
+            let runs = job.running.iter().find(|((of, _), running)| *of == stage_id && running.task == task).map(|(key, _)| *key);
+            if let Some(key) = runs {
+                job.running.remove(&key);
+                job.tasks_again += 1;
+                self.schedule.finished(job.number, task_id(stage_id, task), false);
+            }
+            if !stage.offered.insert(task) {
+                continue;
+            }
+            let inputs = match task {
+                WHOLE => pending.iter().flat_map(|partition| inputs.get(*partition)).flatten().cloned().collect(),
+                partition => inputs.get(partition as usize).cloned().unwrap_or_default(),
+            };
+            if stage.counted.insert(task) {
+                job.tasks += 1;
+                job.bytes += inputs.iter().map(|input: &TaskInput| input.range.len_bytes()).sum::<u64>();
+            }
+            specs.push(TaskSpec { id: task_id(stage_id, task), inputs });
+        }
+        if !specs.is_empty() {
+            self.schedule.add_tasks(job.number, specs);
+        }
+    }
+
+    /// The task that a free slot of an executor gets.
+    pub(super) fn choose(&mut self, executor: &str) -> Option<Chosen> {
+        let worker = self.executors.get(executor)?.worker;
+        let assignment = self.schedule.next_task(worker)?;
+        let job_id = self.numbers.get(&assignment.job)?.clone();
+        let job = &self.jobs[&job_id];
+        let (stage, task) = split(assignment.task);
+        let inputs = job.stages.get(&stage).and_then(|known| known.inputs.clone());
+        let peers: HashMap<BlockRange, WorkerId> = assignment
+            .bring
+            .iter()
+            .filter_map(|transfer| match transfer.from {
+                forebay_scheduling::Source::Peer(peer) => Some((transfer.range, peer)),
+                forebay_scheduling::Source::Storage => None,
+            })
+            .collect();
+        let of_task = inputs.iter().flat_map(|inputs| match task {
+            WHOLE => inputs.iter().flatten().collect::<Vec<_>>(),
+            partition => inputs.get(partition as usize).into_iter().flatten().collect(),
+        });
+        let has_worker = self.executors.get(executor).is_some_and(|entry| entry.has_worker);
+        let places = of_task
+            .filter_map(|input| {
+                let at = peers.get(&input.range).copied().or(has_worker.then_some(worker))?;
+                Some((input.range.segment, input.range.pages, at))
+            })
+            .collect();
+        let from_storage = |transfer: &&Transfer| transfer.from == forebay_scheduling::Source::Storage;
+        let bring = assignment.bring.iter().filter(from_storage).copied().collect();
+        Some(Chosen {
+            job: job_id,
+            stage,
+            partition: (task != WHOLE).then_some(task as usize),
+            places,
+            bring,
+            assignment,
+            worker,
+        })
+    }
+
+    /// The chosen task runs now under Ballista's number.
+    pub(super) fn began(&mut self, chosen: &Chosen, attempt: usize, ballista_task: usize) {
+        let Some(job) = self.jobs.get_mut(&chosen.job) else { return };
+        let (stage, task) = split(chosen.assignment.task);
+        let running = Running {
+            attempt,
+            task,
+            bytes: chosen.assignment.input_bytes,
+            local_bytes: chosen.assignment.local_bytes,
+            reads: chosen.bring.iter().map(|transfer| transfer.range).collect(),
+            worker: chosen.worker,
+        };
+        job.running.insert((stage, ballista_task), running);
+    }
+
+    /// The chosen task does not wait any more in Ballista's books.
+    pub(super) fn not_there(&mut self, chosen: &Chosen) {
+        self.schedule.finished(chosen.assignment.job, chosen.assignment.task, true);
+        for transfer in &chosen.bring {
+            self.schedule.failed(transfer.range, transfer.to);
+        }
+        let (stage, task) = split(chosen.assignment.task);
+        if let Some(stage) = self.jobs.get_mut(&chosen.job).and_then(|job| job.stages.get_mut(&stage)) {
+            stage.offered.remove(&task);
+        }
+    }
+
+    /// An executor says how a task ended.
+    pub(super) fn ended(&mut self, ended: &Ended<'_>) {
+        let Some(job) = self.jobs.get_mut(ended.job) else { return };
+        let key = (ended.stage, ended.task);
+        if job.running.get(&key).is_none_or(|running| running.attempt != ended.attempt) {
+            return;
+        }
+        let Some(running) = job.running.remove(&key) else { return };
+        self.schedule.finished(job.number, task_id(ended.stage, running.task), ended.done);
+        for range in &running.reads {
+            match ended.done {
+                true => self.schedule.arrived(*range, running.worker),
+                false => self.schedule.failed(*range, running.worker),
+            }
+        }
+        if !ended.done {
+            job.tasks_again += 1;
+            return;
+        }
+        job.tasks_done += 1;
+        job.bytes_done += running.bytes;
+        job.bytes_passed += ended.bytes_passed;
+        if running.bytes > 0 {
+            job.tasks_with_input += 1;
+            job.tasks_local += u64::from(running.local_bytes * 2 > running.bytes);
+        }
+        if let Some(stage) = job.stages.get_mut(&ended.stage) {
+            stage.offered.remove(&running.task);
+            self.rates.observe(&stage.kind, running.bytes, ended.took.as_secs_f64());
+        }
+    }
+
+    /// A job is over.
+    pub(super) fn job_over(&mut self, id: &str, state: &str, error: String) {
+        let Some(job) = self.jobs.remove(id) else { return };
+        self.numbers.remove(&job.number);
+        self.schedule.close(job.number);
+        for running in job.running.values() {
+            for range in &running.reads {
+                self.schedule.failed(*range, running.worker);
+            }
+        }
+        if self.over.len() == OVER_MAX {
+            self.over.pop_front();
+        }
+        self.over.push_back(job.shown(id, state, error));
+    }
+
+    /// The version that a range is of, and where the range lies in it: (start, length).
+    pub(super) fn locate(&self, range: &BlockRange) -> Option<(Arc<ObjectVersion>, forebay_types::OperationId, (u64, u32))> {
+        let of_job = |job: &Job| {
+            let (version, index) = job.versions.get(&range.segment)?;
+            let pages = range.pages.bytes();
+            let start = u64::from(*index) * SEGMENT_BYTES + pages.start;
+            let end = (u64::from(*index) * SEGMENT_BYTES + pages.end).min(version.size);
+            Some((Arc::clone(version), job.ticket.operation, (start, u32::try_from(end.checked_sub(start)?).ok()?)))
+        };
+        self.jobs.values().find_map(of_job)
+    }
+
+    /// All jobs as people see them, the oldest first.
+    pub(super) fn shown(&self) -> Vec<JobState> {
+        let running: BTreeMap<_, _> =
+            self.jobs.iter().map(|(id, job)| (job.number, job.shown(id, "running", String::new()))).collect();
+        self.over.iter().cloned().chain(running.into_values()).collect()
+    }
+
+    /// The job of this id, or of this operation.
+    pub(super) fn named(&self, name: &str) -> Option<String> {
+        let operation = u64::from_str_radix(name, 16).ok();
+        let is_it = |(id, job): &(&String, &Job)| id.as_str() == name || operation == Some(job.ticket.operation.0);
+        self.jobs.iter().find(is_it).map(|(id, _)| id.clone())
+    }
+}
+
+impl Job {
+    fn shown(&self, id: &str, state: &str, error: String) -> JobState {
+        JobState {
+            id: id.to_string(),
+            operation: self.ticket.operation.0,
+            state: state.to_string(),
+            error,
+            sql: self.ticket.sql.clone(),
+            priority: self.ticket.priority,
+            tasks: self.tasks,
+            tasks_running: self.running.len() as u64,
+            tasks_done: self.tasks_done,
+            tasks_local: self.tasks_local,
+            tasks_with_input: self.tasks_with_input,
+            tasks_again: self.tasks_again,
+            bytes: self.bytes,
+            bytes_done: self.bytes_done,
+            bytes_passed: self.bytes_passed,
+            seconds: self.began.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+fn task_id(stage: usize, task: u32) -> TaskId {
+    TaskId((stage as u64) << 32 | u64::from(task))
+}
+
+fn split(task: TaskId) -> (usize, u32) {
+    ((task.0 >> 32) as usize, task.0 as u32)
+}

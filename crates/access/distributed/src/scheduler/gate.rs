@@ -1,0 +1,133 @@
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpc;
+use ballista_core::serde::protobuf::{
+    CancelJobParams, CancelJobResult, CleanJobDataParams, CleanJobDataResult, CreateUpdateSessionParams,
+    CreateUpdateSessionResult, ExecuteQueryParams, ExecuteQueryResult, ExecutorStoppedParams, ExecutorStoppedResult,
+    GetJobMetricsParams, GetJobMetricsResult, GetJobStatusParams, GetJobStatusResult, HeartBeatParams, HeartBeatResult,
+    PollWorkParams, PollWorkResult, RegisterExecutorParams, RegisterExecutorResult, RemoveSessionParams, RemoveSessionResult,
+    TaskStatus, UpdateTaskStatusParams, UpdateTaskStatusResult, task_status,
+};
+use ballista_core::serde::scheduler::ExecutorSpecification;
+use ballista_scheduler::scheduler_server::SchedulerServer;
+use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
+use forebay_client::Client;
+use futures::Stream;
+use parking_lot::Mutex;
+use tonic::{Request, Response, Status};
+
+use super::Books;
+use super::books::Ended;
+use crate::executor::worker_of;
+
+pub(super) type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
+
+/// The share of a worker's DRAM tier that may be filled ahead of tasks.
+const ROOM: (u64, u64) = (3, 4);
+
+/// Ballista's scheduler behind our books: what executors say of their tasks is noted before Ballista asks the policy, so
+/// that a slot that has just become free is known to be.
+pub(super) struct Gate {
+    pub(super) inner: Server,
+    pub(super) books: Arc<Mutex<Books>>,
+    pub(super) client: Client,
+}
+
+impl Gate {
+    fn note(&self, asked: &PollWorkParams) {
+        let Some(executor) = &asked.metadata else { return };
+        let specification: Option<ExecutorSpecification> = executor.specification.clone().map(Into::into);
+        let slots = specification.map_or(1, |specification| specification.vcores);
+        let view = self.client.view();
+        let worker = worker_of(&executor.id).and_then(|id| view.workers.iter().find(|worker| worker.id == id));
+        let room = worker.map(|worker| worker.dram_bytes / ROOM.1 * ROOM.0);
+        let mut books = self.books.lock();
+        books.executor_asks(&executor.id, slots, room);
+        for status in &asked.task_status {
+            note_end(&mut books, status);
+        }
+    }
+}
+
+fn note_end(books: &mut Books, status: &TaskStatus) {
+    let (done, bytes_passed) = match &status.status {
+        Some(task_status::Status::Successful(task)) => (true, task.partitions.iter().map(|partition| partition.num_bytes).sum()),
+        Some(task_status::Status::Failed(_)) => (false, 0),
+        _ => return,
+    };
+    let took = Duration::from_millis(status.end_exec_time.saturating_sub(status.start_exec_time));
+    let (stage, attempt) = (status.stage_id as usize, status.stage_attempt_num as usize);
+    books.ended(&Ended { job: &status.job_id, stage, attempt, task: status.task_id as usize, done, took, bytes_passed });
+}
+
+#[tonic::async_trait]
+impl SchedulerGrpc for Gate {
+    type ExecuteQueryPushStream = Pin<Box<dyn Stream<Item = Result<GetJobStatusResult, Status>> + Send>>;
+
+    async fn poll_work(&self, request: Request<PollWorkParams>) -> Result<Response<PollWorkResult>, Status> {
+        self.note(request.get_ref());
+        SchedulerGrpc::poll_work(&self.inner, request).await
+    }
+
+    async fn register_executor(
+        &self,
+        request: Request<RegisterExecutorParams>,
+    ) -> Result<Response<RegisterExecutorResult>, Status> {
+        SchedulerGrpc::register_executor(&self.inner, request).await
+    }
+
+    async fn heart_beat_from_executor(&self, request: Request<HeartBeatParams>) -> Result<Response<HeartBeatResult>, Status> {
+        SchedulerGrpc::heart_beat_from_executor(&self.inner, request).await
+    }
+
+    async fn update_task_status(
+        &self,
+        request: Request<UpdateTaskStatusParams>,
+    ) -> Result<Response<UpdateTaskStatusResult>, Status> {
+        SchedulerGrpc::update_task_status(&self.inner, request).await
+    }
+
+    async fn create_update_session(
+        &self,
+        request: Request<CreateUpdateSessionParams>,
+    ) -> Result<Response<CreateUpdateSessionResult>, Status> {
+        SchedulerGrpc::create_update_session(&self.inner, request).await
+    }
+
+    async fn remove_session(&self, request: Request<RemoveSessionParams>) -> Result<Response<RemoveSessionResult>, Status> {
+        SchedulerGrpc::remove_session(&self.inner, request).await
+    }
+
+    async fn execute_query_push(
+        &self,
+        request: Request<ExecuteQueryParams>,
+    ) -> Result<Response<Self::ExecuteQueryPushStream>, Status> {
+        SchedulerGrpc::execute_query_push(&self.inner, request).await
+    }
+
+    async fn execute_query(&self, request: Request<ExecuteQueryParams>) -> Result<Response<ExecuteQueryResult>, Status> {
+        SchedulerGrpc::execute_query(&self.inner, request).await
+    }
+
+    async fn get_job_status(&self, request: Request<GetJobStatusParams>) -> Result<Response<GetJobStatusResult>, Status> {
+        SchedulerGrpc::get_job_status(&self.inner, request).await
+    }
+
+    async fn get_job_metrics(&self, request: Request<GetJobMetricsParams>) -> Result<Response<GetJobMetricsResult>, Status> {
+        SchedulerGrpc::get_job_metrics(&self.inner, request).await
+    }
+
+    async fn executor_stopped(&self, request: Request<ExecutorStoppedParams>) -> Result<Response<ExecutorStoppedResult>, Status> {
+        SchedulerGrpc::executor_stopped(&self.inner, request).await
+    }
+
+    async fn cancel_job(&self, request: Request<CancelJobParams>) -> Result<Response<CancelJobResult>, Status> {
+        SchedulerGrpc::cancel_job(&self.inner, request).await
+    }
+
+    async fn clean_job_data(&self, request: Request<CleanJobDataParams>) -> Result<Response<CleanJobDataResult>, Status> {
+        SchedulerGrpc::clean_job_data(&self.inner, request).await
+    }
+}

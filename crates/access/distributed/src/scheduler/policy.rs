@@ -1,0 +1,225 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use ballista_core::JobId;
+use ballista_core::serde::protobuf::{AvailableVcores, job_status};
+use ballista_scheduler::cluster::{BoundTask, DistributionPolicy};
+use ballista_scheduler::state::execution_graph::ExecutionGraphBox;
+use ballista_scheduler::state::execution_stage::RunningStage;
+use ballista_scheduler::state::task_manager::JobInfoCache;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::physical_plan::ExecutionPlan;
+use forebay_client::Client;
+use forebay_sql::Engine;
+use forebay_types::{OperationId, WorkerId};
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+
+use super::Books;
+use super::bind::{bind, collapses, pending, take};
+use super::books::Chosen;
+use super::carrier::Carrier;
+use super::inputs;
+use super::shuffles::{Shuffles, is_passed_on};
+use crate::compressed::unmarked;
+use crate::travel::{self, Ticket};
+
+/// What Ballista asks for tasks: it looks what waits, and gives what the schedule says.
+///
+/// In pull mode it is asked at every poll, for one executor, with no lock of Ballista's held; so it may look into the jobs'
+/// graphs one after the other.
+pub(crate) struct Policy {
+    pub(super) books: Arc<Mutex<Books>>,
+    pub(super) carrier: Arc<Carrier>,
+    client: Client,
+    engine: Engine,
+    shuffles: Arc<Shuffles>,
+    /// One at a time: what the schedule gives must be bound before the next is asked for.
+    turn: tokio::sync::Mutex<()>,
+    finding: Mutex<JoinSet<()>>,
+}
+
+impl std::fmt::Debug for Policy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Policy").finish_non_exhaustive()
+    }
+}
+
+impl Policy {
+    pub(super) fn new(
+        books: Arc<Mutex<Books>>,
+        carrier: Arc<Carrier>,
+        client: Client,
+        engine: Engine,
+        shuffles: Arc<Shuffles>,
+    ) -> Self {
+        Self { books, carrier, client, engine, shuffles, turn: tokio::sync::Mutex::new(()), finding: Mutex::default() }
+    }
+
+    /// Tells the schedule what waits in a job.
+    fn look(&self, job: &JobId, graph: &mut ExecutionGraphBox) {
+        let id: &str = job.as_ref();
+        let config = graph.session_config();
+        self.books.lock().job_seen(id, || ticket_of(&config));
+        let mut seen = Vec::new();
+        while let Some(stage) = graph.fetch_running_stage(&seen) {
+            seen.push(stage.stage_id);
+            self.look_at(id, stage);
+        }
+    }
+
+    fn look_at(&self, job: &str, stage: &RunningStage) {
+        let (id, attempt) = (stage.stage_id, stage.stage_attempt_num);
+        let mut books = self.books.lock();
+        if books.is_new_stage(job, id, attempt) {
+            let plan = unmarked(&stage.plan);
+            let reads_files = has_scan(&plan);
+            let nothing = (!reads_files).then(Arc::default);
+            books.stage_begins(job, id, attempt, collapses(&plan), kind(&plan), nothing);
+            if reads_files {
+                self.find_inputs(&books, job, stage, plan);
+                return;
+            }
+        }
+        books.waiting(job, id, &pending(stage));
+    }
+
+    /// Finds out beside the way what a stage reads; its tasks wait for that.
+    fn find_inputs(&self, books: &Books, job: &str, stage: &RunningStage, plan: Arc<dyn ExecutionPlan>) {
+        let Some(ticket) = books.jobs.get(job).map(|job| Arc::clone(&job.ticket)) else { return };
+        let workers: Vec<WorkerId> =
+            books.executors.values().filter(|entry| entry.has_worker).map(|entry| entry.worker).collect();
+        let (engine, client, all) = (self.engine.clone(), self.client.clone(), Arc::clone(&self.books));
+        let (job, id, attempt) = (job.to_string(), stage.stage_id, stage.stage_attempt_num);
+        let carrier = Arc::clone(&self.carrier);
+        let (total, waits) = (stage.pending.total_partitions(), pending(stage));
+        let mut finding = self.finding.lock();
+        while finding.try_join_next().is_some() {}
+        finding.spawn(async move {
+            let found = inputs::of_stage(&engine, &client, &ticket, &plan, &workers).await;
+            let (mut inputs, versions) = found.unwrap_or_else(|error| {
+                tracing::warn!(job, stage = id, %error, "what a stage reads can't be told: its tasks run anywhere");
+                Default::default()
+            });
+            inputs.resize_with(total.max(inputs.len()), Vec::new);
+            {
+                let mut books = all.lock();
+                books.inputs_known(&job, id, attempt, Arc::new(inputs), versions);
+                books.waiting(&job, id, &waits);
+            }
+            carrier.go();
+        });
+    }
+
+    /// Binds a task that the schedule chose; none when it does not wait any more.
+    async fn bind_chosen(
+        &self,
+        chosen: &Chosen,
+        budget: &mut AvailableVcores,
+        jobs: &HashMap<JobId, JobInfoCache>,
+    ) -> Option<BoundTask> {
+        let job = JobId::from(chosen.job.clone());
+        let info = jobs.get(&job)?;
+        let mut graph = info.execution_graph.write().await;
+        let session = graph.session_id().to_string();
+        let links = running_stage(&mut graph, chosen.stage)?.output_links.clone();
+        let class = match is_passed_on(&graph, chosen.stage, &links) {
+            true => self.shuffles.of_job(&chosen.job).await,
+            false => None,
+        };
+        let stage = running_stage(&mut graph, chosen.stage)?;
+        let partitions = take(stage, chosen.partition)?;
+        let mut config = stage.session_config.as_ref().clone();
+        if let Err(error) = travel::send(&mut config, None, Some(&chosen.places)) {
+            tracing::debug!(%error, "a task goes without its places");
+        }
+        travel::send_shuffle(&mut config, class);
+        let bound = bind(stage, &session, &job, budget, partitions, Arc::new(config));
+        self.books.lock().began(chosen, bound.1.stage_attempt_num, bound.1.key.task_id);
+        Some(bound)
+    }
+}
+
+/// The running stage of this number.
+fn running_stage(graph: &mut ExecutionGraphBox, id: usize) -> Option<&mut RunningStage> {
+    let mut others = Vec::new();
+    loop {
+        let found = graph.fetch_running_stage(&others)?.stage_id;
+        if found == id {
+            return graph.fetch_running_stage(&others);
+        }
+        others.push(found);
+    }
+}
+
+#[async_trait]
+impl DistributionPolicy for Policy {
+    async fn bind_tasks(
+        &self,
+        budgets: Vec<&mut AvailableVcores>,
+        running_jobs: Arc<HashMap<JobId, JobInfoCache>>,
+    ) -> datafusion::error::Result<Vec<BoundTask>> {
+        let mut bound = Vec::new();
+        if running_jobs.is_empty() {
+            return Ok(bound);
+        }
+        let _turn = self.turn.lock().await;
+        // In the order of their ids, which is that of their arrival.
+        let mut ids: Vec<_> = running_jobs.keys().collect();
+        ids.sort();
+        for id in ids {
+            let info = &running_jobs[id];
+            if matches!(info.status, Some(job_status::Status::Running(_))) {
+                let mut graph = info.execution_graph.write().await;
+                self.look(id, &mut graph);
+            }
+        }
+        for budget in budgets {
+            while budget.vcores > 0 {
+                let Some(chosen) = self.books.lock().choose(&budget.executor_id) else { break };
+                match self.bind_chosen(&chosen, budget, &running_jobs).await {
+                    Some(task) => {
+                        bound.push(task);
+                        self.carrier.bring(&chosen.bring);
+                    }
+                    None => self.books.lock().not_there(&chosen),
+                }
+            }
+        }
+        self.carrier.go();
+        Ok(bound)
+    }
+
+    fn name(&self) -> &str {
+        "forebay"
+    }
+}
+
+/// What came with a job's plan. One that came without (of a client of Ballista's own) reads what is current.
+fn ticket_of(config: &datafusion::prelude::SessionConfig) -> Ticket {
+    let ticket = travel::ticket(config).unwrap_or_else(|error| {
+        tracing::warn!(%error, "a job without a ticket that can be read");
+        None
+    });
+    ticket.unwrap_or_else(|| Ticket { operation: OperationId(0), priority: 0, sql: String::new(), pins: Vec::new() })
+}
+
+fn has_scan(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.exists(|node| Ok(node.downcast_ref::<DataSourceExec>().is_some())).unwrap_or(false)
+}
+
+/// The kind of a stage, for its I/O rate: its operators and the folder of its first file.
+fn kind(plan: &Arc<dyn ExecutionPlan>) -> String {
+    let mut kind = String::new();
+    let _ = plan.apply(|node| {
+        kind += node.name();
+        kind.push(' ');
+        if let Some(folder) = forebay_sql::scanned_folder(node) {
+            kind += &folder;
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    kind
+}

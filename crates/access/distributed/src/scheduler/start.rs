@@ -1,0 +1,160 @@
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_flight::flight_service_server::FlightServiceServer;
+use ballista_core::config::TaskSchedulingPolicy;
+use ballista_core::optimizer::ballista_default_optimizer_rules;
+use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpcServer;
+use ballista_core::utils::{GrpcServerConfig, create_grpc_server};
+use ballista_scheduler::cluster::BallistaCluster;
+use ballista_scheduler::config::{SchedulerConfig, TaskDistributionPolicy};
+use ballista_scheduler::scheduler_process::create_scheduler;
+use datafusion::error::DataFusionError;
+use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::prelude::SessionConfig;
+use forebay_client::Client;
+use forebay_scheduling::{Policy as Order, ScheduleSettings};
+use forebay_sql::{Engine, EngineSettings};
+use forebay_transport::Security;
+use forebay_types::{Error, OperationId, Result, ResultExt};
+use parking_lot::Mutex;
+use tokio::net::TcpListener;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::Books;
+use super::answers::Answers;
+use super::carrier::Carrier;
+use super::gate::{Gate, Server};
+use super::policy::Policy;
+use super::shuffles::Shuffles;
+use super::watch::{SILENT, watch};
+use crate::compressed::Codec;
+use crate::ports::{Ways, incoming};
+use crate::settings::{MESSAGE_BYTES_MAX, producer};
+use crate::shuffle::Shuffle;
+use crate::travel;
+
+/// How often the coordinator is told where the scheduler is.
+const SAY: Duration = Duration::from_secs(1);
+
+/// How a scheduler runs.
+#[derive(Clone, Debug)]
+pub struct SchedulerSettings {
+    /// `host:port` for clients and executors.
+    pub listen: String,
+    /// The host that others reach it at; that of `listen` when not set.
+    pub advertise: Option<String>,
+    /// Token and TLS of the cluster.
+    pub security: Security,
+    /// The order of jobs.
+    pub order: Order,
+    /// Has the input of tasks brought before they start; off: tasks fetch what they read.
+    pub ahead: bool,
+    /// Where what passes between stages lies.
+    pub shuffle: Shuffle,
+}
+
+/// A running scheduler. Its jobs end with it.
+pub struct Scheduler {
+    address: SocketAddr,
+    _tasks: [AbortOnDropHandle<()>; 4],
+}
+
+impl Scheduler {
+    /// Listens for queries and for executors that ask for tasks.
+    pub async fn start(client: Client, settings: SchedulerSettings) -> Result<Self> {
+        let place = || format!("can't listen at {}; choose another address with --scheduler-listen", settings.listen);
+        let listener = TcpListener::bind(&settings.listen).await.context(place)?;
+        let address = listener.local_addr().context(place)?;
+
+        if settings.advertise.is_none() && address.ip().is_unspecified() {
+            return Err(Error::invalid(format!(
+                "{address} is nowhere that others can reach: say where with --advertise HOST:PORT"
+            )));
+        }
+        let host = settings.advertise.unwrap_or_else(|| address.ip().to_string());
+
+        let ways = Ways::new(&settings.security)?;
+        let books = Books::new(ScheduleSettings { policy: settings.order, ..Default::default() });
+        let books = Arc::new(Mutex::new(books));
+        let carrier = Carrier::new(Arc::clone(&books), client.clone(), settings.ahead);
+        let engine = Engine::over_client(client.clone(), EngineSettings::default());
+        let sessions = engine.clone();
+        let shuffles = Shuffles::new(client.nodes(), settings.shuffle, Arc::clone(&books));
+        let keeping = tokio::spawn(Arc::clone(&shuffles).keep());
+        let policy = Policy::new(Arc::clone(&books), Arc::clone(&carrier), client.clone(), engine, shuffles);
+        let config = SchedulerConfig {
+            scheduling_policy: TaskSchedulingPolicy::PullStaged,
+            task_distribution: TaskDistributionPolicy::Custom(Arc::new(policy)),
+            override_config_producer: Some(producer(&ways)),
+            override_physical_codec: Some(Arc::new(Codec::default())),
+            override_session_builder: Some(Arc::new(move |config| session(&sessions, config))),
+            override_create_grpc_client_endpoint: ways.overrides(),
+            external_host: host.clone(),
+            bind_port: address.port(),
+            grpc_server_max_decoding_message_size: MESSAGE_BYTES_MAX as u32,
+            grpc_server_max_encoding_message_size: MESSAGE_BYTES_MAX as u32,
+            executor_timeout_seconds: SILENT.as_secs(),
+            expire_dead_executor_interval_seconds: 1,
+            no_executors_grace_period_seconds: 60,
+            finished_job_state_clean_up_interval_seconds: 600,
+            ..SchedulerConfig::default()
+        };
+        let failed = |error: ballista_core::error::BallistaError| Error::internal(format!("the scheduler can't start: {error}"));
+        let cluster = BallistaCluster::new_from_config(&config).await.map_err(failed)?;
+        let server: Server = create_scheduler(cluster, Arc::new(config)).await.map_err(failed)?;
+
+        let announced = format!("{host}:{}", address.port());
+        announce(&client, &announced).await;
+        let announcer = client.clone();
+        let announcing = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(SAY).await;
+                announce(&announcer, &announced).await;
+            }
+        });
+        let gate = SchedulerGrpcServer::new(Gate { inner: server.clone(), books: Arc::clone(&books), client })
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX);
+        let answers = Answers { server: server.clone(), books: Arc::clone(&books), carrier: Arc::clone(&carrier) };
+        let services =
+            create_grpc_server(&GrpcServerConfig::default()).add_service(gate).add_service(FlightServiceServer::new(answers));
+        let incoming = incoming(listener, &settings.security)?;
+        let serving = tokio::spawn(async move {
+            if let Err(error) = services.serve_with_incoming(incoming).await {
+                tracing::warn!(%error, "the scheduler no longer listens");
+            }
+        });
+        let watching = tokio::spawn(watch(server, books, carrier));
+        tracing::info!(%address, order = ?settings.order, ahead = settings.ahead, shuffle = ?settings.shuffle, "scheduler listens");
+        Ok(Self { address, _tasks: [serving, watching, announcing, keeping].map(AbortOnDropHandle::new) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// What a plan is read in: its scans ask for the store of their files, though nothing is read here.
+fn session(engine: &Engine, config: SessionConfig) -> datafusion::error::Result<SessionState> {
+    let failed = |error: Error| DataFusionError::External(Box::new(error));
+    let (operation, pins) = match travel::ticket(&config).map_err(failed)? {
+        Some(ticket) => (ticket.operation, ticket.pins),
+        None => (OperationId(0), Vec::new()),
+    };
+    let builder = SessionStateBuilder::new()
+        .with_config(config)
+        .with_default_features()
+        .with_runtime_env(engine.runtime_of(operation, pins).map_err(failed)?)
+        .with_optimizer_rules(ballista_default_optimizer_rules());
+    Ok(builder.build())
+}
+
+/// Tells the coordinator where the scheduler is.
+async fn announce(client: &Client, address: &str) {
+    if let Err(error) = client.scheduler(Some(address.to_string())).await {
+        tracing::debug!(%error, "the coordinator does not know of this scheduler");
+    }
+}

@@ -1,0 +1,40 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use ballista_core::JobId;
+use ballista_core::serde::protobuf::job_status;
+use parking_lot::Mutex;
+
+use super::Books;
+use super::carrier::Carrier;
+use super::gate::Server;
+
+/// How often jobs and executors are looked at.
+const LOOK: Duration = Duration::from_millis(200);
+/// An executor that was silent for so long is lost. A busy one asks every five seconds.
+pub(super) const SILENT: Duration = Duration::from_secs(12);
+
+/// Closes jobs that are over, and forgets executors that are gone, until it is dropped.
+pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc<Carrier>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        books.lock().forget_silent(SILENT);
+        close_over(&server, &books).await;
+        carrier.go();
+    }
+}
+
+/// Closes the jobs that Ballista says are over.
+pub(super) async fn close_over(server: &Server, books: &Mutex<Books>) {
+    let open: Vec<String> = books.lock().jobs.keys().cloned().collect();
+    for id in open {
+        let Ok(status) = server.state.task_manager.get_job_status(&JobId::from(id.clone())).await else { continue };
+        let (state, error) = match status.and_then(|status| status.status) {
+            Some(job_status::Status::Successful(_)) => ("done", String::new()),
+            Some(job_status::Status::Failed(failed)) => ("failed", failed.error),
+            Some(_) => continue,
+            None => ("failed", "the scheduler has forgotten it".to_string()),
+        };
+        books.lock().job_over(&id, state, error);
+    }
+}

@@ -1,0 +1,138 @@
+use std::sync::Arc;
+
+use ballista_core::error::BallistaError;
+use ballista_core::serde::scheduler::PartitionLocation;
+use bytes::Bytes;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::buffer::Buffer;
+use datafusion::arrow::ipc::reader::StreamDecoder;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::physical_plan::metrics::{Count, Time};
+use forebay_client::NodeError;
+use futures::stream::{self, BoxStream};
+use futures::{FutureExt, StreamExt};
+
+use super::Shared;
+use super::place::{MapNumber, StagePlace};
+
+/// Bytes of an output, or why they can't be read, with the index of its location.
+type Piece = std::result::Result<(usize, Bytes), (usize, NodeError)>;
+
+/// What reading counts.
+#[derive(Clone)]
+pub(super) struct Counts {
+    pub(super) time: Time,
+    pub(super) bytes: Count,
+}
+
+/// The rows of outputs in nodes, those of one output in their order. What can't be read is told as what its task must run
+/// again for.
+pub(super) fn rows(
+    shared: &Arc<Shared>,
+    locations: Vec<PartitionLocation>,
+    counts: Counts,
+) -> BoxStream<'static, Result<RecordBatch>> {
+    let locations: Arc<[PartitionLocation]> = locations.into();
+    let read = Read { pieces: pieces(shared, &locations), locations, current: None, left: Buffer::default(), counts };
+    stream::try_unfold(read, |mut read| async move {
+        let time = read.counts.time.clone();
+        let timer = time.timer();
+        let next = read.next().await;
+        timer.done();
+        Ok(next?.map(|batch| (batch, read)))
+    })
+    .boxed()
+}
+
+struct Read {
+    pieces: BoxStream<'static, Piece>,
+    locations: Arc<[PartitionLocation]>,
+    current: Option<(usize, StreamDecoder)>,
+    left: Buffer,
+    counts: Counts,
+}
+
+impl Read {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some((index, decoder)) = &mut self.current
+                && !self.left.is_empty()
+            {
+                match decoder.decode(&mut self.left) {
+                    Ok(None) => {}
+                    Ok(Some(batch)) => return Ok(Some(batch)),
+                    Err(error) => return Err(lost(&self.locations[*index], &error.to_string())),
+                }
+            }
+            match self.pieces.next().await {
+                None => {
+                    self.end()?;
+                    return Ok(None);
+                }
+                Some(Err((index, error))) => return Err(lost(&self.locations[index], &error.to_string())),
+                Some(Ok((index, bytes))) => {
+                    if self.current.as_ref().is_none_or(|(current, _)| *current != index) {
+                        self.end()?;
+                        self.current = Some((index, StreamDecoder::new()));
+                    }
+                    self.counts.bytes.add(bytes.len());
+                    self.left = Buffer::from(bytes);
+                }
+            }
+        }
+    }
+
+    /// The current output is read.
+    fn end(&mut self) -> Result<()> {
+        let Some((index, mut decoder)) = self.current.take() else { return Ok(()) };
+        decoder.finish().map_err(|error| lost(&self.locations[index], &error.to_string()))
+    }
+}
+
+/// Ballista's error for an output that is gone: it runs the task again that wrote it.
+fn lost(location: &PartitionLocation, why: &str) -> DataFusionError {
+    let (executor, part) = (location.executor_meta.id.clone(), &location.partition_id);
+    tracing::info!(job = %part.job_id, stage = part.stage_id, reducer = part.partition_id, why, "an output is lost");
+    BallistaError::FetchFailed(executor, part.stage_id, part.partition_id, why.to_string()).into_datafusion()
+}
+
+/// Small ones together, then the others, read ahead across their borders.
+fn pieces(shared: &Arc<Shared>, locations: &[PartitionLocation]) -> BoxStream<'static, Piece> {
+    let (mut small, mut keys, mut large, mut paths) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut table = String::new();
+    for (index, location) in locations.iter().enumerate() {
+        let Some(number) = MapNumber::of_output(location.file_id) else { continue };
+        let part = &location.partition_id;
+        let place = StagePlace::new(&part.job_id, part.stage_id);
+        if MapNumber::is_small(location.file_id) {
+            small.push(index);
+            keys.push(number.key(part.partition_id));
+            table = place.table();
+        } else {
+            large.push(index);
+            paths.push(format!("{}/{}", place.bag(part.partition_id), number.name()));
+        }
+    }
+    let nodes = shared.nodes.clone();
+    let few = async move {
+        if keys.is_empty() {
+            return Vec::new();
+        }
+        let names: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let values = match nodes.get_many(&table, &names).await {
+            Ok(values) => values,
+            Err(error) => return vec![Err((small[0], error))],
+        };
+        let piece = |(index, value): (usize, std::result::Result<Bytes, NodeError>)| match value {
+            Ok(bytes) => Ok((index, bytes)),
+            Err(error) => Err((index, error)),
+        };
+        small.into_iter().zip(values).map(piece).collect()
+    };
+    let few = few.into_stream().flat_map(stream::iter);
+    let many = shared.nodes.read_each(paths).map(move |piece| match piece {
+        Ok((index, bytes)) => Ok((large[index], bytes)),
+        Err((index, error)) => Err((large[index], error)),
+    });
+    few.chain(many).boxed()
+}

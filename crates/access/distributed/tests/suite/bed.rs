@@ -1,0 +1,194 @@
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::util::pretty::pretty_format_batches;
+use forebay_block_store::StoreSettings;
+use forebay_client::{Address, Client, ClientSettings, ControlRequest, Security, StorageClass};
+use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_distributed::{
+    Cluster, ClusterSettings, Executor, ExecutorSettings, Policy, Scheduler, SchedulerControl, SchedulerSettings, Shuffle,
+};
+use forebay_sql::{Engine, EngineSettings};
+use forebay_testing::{S3Server, S3Settings};
+use forebay_types::{MountOptions, Validate};
+use forebay_worker::{Worker, WorkerSettings};
+use tempfile::TempDir;
+
+pub const BUCKET: &str = "river";
+
+/// A cluster with `/lake` mounted.
+pub struct Bed {
+    pub s3: S3Server,
+    pub client: Client,
+    scheduler: Option<Scheduler>,
+    scheduler_address: SocketAddr,
+    pub executors: Vec<Option<Executor>>,
+    pub workers: Vec<Option<Worker>>,
+    security: Security,
+    _coordinator: Coordinator,
+    folder: TempDir,
+}
+
+fn local() -> Address {
+    Address::Tcp("127.0.0.1:0".to_string())
+}
+
+impl Bed {
+    /// So many workers, each with an executor of two slots beside it.
+    pub async fn start(count: usize) -> Self {
+        Self::with(count, MountOptions::default(), true).await
+    }
+
+    pub async fn with(count: usize, options: MountOptions, ahead: bool) -> Self {
+        Self::secured(count, options, ahead, Security::default()).await
+    }
+
+    pub async fn secured(count: usize, options: MountOptions, ahead: bool, security: Security) -> Self {
+        Self::of(count, options, ahead, security, Shuffle::default()).await
+    }
+
+    /// The same with what passes between stages in temporary nodes.
+    pub async fn shuffling(count: usize, options: MountOptions) -> Self {
+        Self::of(count, options, true, Security::default(), Shuffle::Nodes(StorageClass::Dram)).await
+    }
+
+    async fn of(count: usize, options: MountOptions, ahead: bool, security: Security, shuffle: Shuffle) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let s3 =
+            S3Server::start(S3Settings { buckets: vec![BUCKET.to_string()], anonymous: true, ..Default::default() }).unwrap();
+        let metadata_url = format!("sqlite:{}", folder.path().join("meta.db").display());
+        let mut settings = CoordinatorSettings::new(local(), metadata_url);
+        settings.lease = Duration::from_secs(2);
+        settings.security = security.clone();
+        let coordinator = Coordinator::start(settings).await.unwrap();
+        let mut workers = Vec::new();
+        for ix in 0..count {
+            let place = folder.path().join(format!("worker-{ix}"));
+            let mut settings = WorkerSettings::new(coordinator.address(), local(), StoreSettings::new(&place, 256 << 20));
+            settings.unix_socket = Some(folder.path().join(format!("{ix}.sock")));
+            settings.security = security.clone();
+            workers.push(Some(Worker::start(settings).await.unwrap()));
+        }
+        let client = connect(&coordinator, &security).await;
+        let options = MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, validate: Validate::Always, ..options };
+        let mount = ControlRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}/pool"), options };
+        client.control(mount).await.unwrap();
+        let listen = "127.0.0.1:0".to_string();
+        let order = Policy::Fifo;
+        let settings = SchedulerSettings { listen, advertise: None, security: security.clone(), order, ahead, shuffle };
+        let scheduler = Scheduler::start(connect(&coordinator, &security).await, settings).await.unwrap();
+        let executors = Vec::new();
+        let scheduler_address = scheduler.address();
+        let scheduler = Some(scheduler);
+        let mut bed =
+            Self { s3, client, scheduler, scheduler_address, executors, workers, security, _coordinator: coordinator, folder };
+        for ix in 0..count {
+            let worker = bed.workers[ix].as_ref().map(Worker::id);
+            let settings = ExecutorSettings {
+                scheduler: bed.scheduler_address.to_string(),
+                security: bed.security.clone(),
+                listen: "127.0.0.1:0".to_string(),
+                advertise: None,
+                slots: 2,
+                folder: bed.folder.path().join(format!("executor-{ix}")),
+                worker,
+                engine: EngineSettings::default(),
+            };
+            let client = connect(&bed._coordinator, &bed.security).await;
+            bed.executors.push(Some(Executor::start(client, settings).await.unwrap()));
+        }
+        bed
+    }
+
+    /// An engine of this process.
+    pub fn here(&self) -> Engine {
+        Engine::over_client(self.client.clone(), EngineSettings { target_partitions: Some(2), ..Default::default() })
+    }
+
+    /// An engine whose queries run on the cluster.
+    pub async fn cluster(&self) -> Engine {
+        self.cluster_with(0).await
+    }
+
+    pub async fn cluster_with(&self, priority: i32) -> Engine {
+        let scheduler = self.scheduler_address.to_string();
+        let cluster =
+            Cluster::connect(ClusterSettings { scheduler, security: self.security.clone(), priority, partitions: Some(6) })
+                .await
+                .unwrap();
+        Engine::over_cluster(self.client.clone(), EngineSettings::default(), Arc::new(cluster))
+    }
+
+    pub fn control(&self) -> SchedulerControl {
+        Cluster::control(&self.scheduler_address.to_string(), &self.security).unwrap()
+    }
+
+    /// Where the scheduler listens.
+    pub fn scheduler_at(&self) -> SocketAddr {
+        self.scheduler_address
+    }
+
+    /// The scheduler dies.
+    pub fn without_scheduler(mut self) -> Self {
+        drop(self.scheduler.take());
+        self
+    }
+
+    pub fn put(&self, key: &str, bytes: &[u8]) {
+        self.s3.put(BUCKET, &format!("pool/{key}"), bytes).unwrap();
+    }
+
+    /// The tables of TPC-H below `/lake/tpch`, and their views in these engines.
+    pub async fn tpch(&self, scale: f64, engines: &[&Engine]) {
+        let tables = forebay_tpch::prepare(self.folder.path(), scale, |_, _| {}).await.unwrap();
+        for table in forebay_tpch::TABLES {
+            for file in std::fs::read_dir(tables.folder.join(table)).unwrap() {
+                let file = file.unwrap();
+                let name = file.file_name().into_string().unwrap();
+                self.put(&format!("tpch/{table}/{name}"), &std::fs::read(file.path()).unwrap());
+            }
+        }
+        for engine in engines {
+            for table in forebay_tpch::TABLES {
+                rows(engine, &format!("create view {table} as select * from '/lake/tpch/{table}/*.parquet'")).await;
+            }
+        }
+    }
+}
+
+async fn connect(coordinator: &Coordinator, security: &Security) -> Client {
+    let settings = ClientSettings {
+        view_poll: Duration::from_millis(300),
+        security: security.clone(),
+        ..ClientSettings::new(coordinator.address())
+    };
+    Client::connect(settings).await.unwrap()
+}
+
+/// The rows of a query, sorted: a line each.
+pub async fn rows(engine: &Engine, sql: &str) -> Vec<String> {
+    let mut query = engine.execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {} {error}", error.kind()));
+    lines(&query.collect().await.unwrap_or_else(|error| panic!("{sql}: {} {error}", error.kind())))
+}
+
+pub fn lines(batches: &[RecordBatch]) -> Vec<String> {
+    let table = pretty_format_batches(batches).unwrap().to_string();
+    let mut lines: Vec<String> = table
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .skip(1)
+        .map(|line| line.split('|').map(|cell| rounded(cell.trim())).collect::<Vec<_>>().join(" "))
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// Sums of floating point numbers differ in their last digits with the order of the summands.
+fn rounded(cell: &str) -> String {
+    match cell.parse::<f64>() {
+        Ok(number) if cell.contains('.') => format!("{number:.4}"),
+        _ => cell.to_string(),
+    }
+}

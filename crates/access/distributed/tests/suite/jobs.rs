@@ -1,0 +1,55 @@
+use std::time::{Duration, Instant};
+
+use forebay_client::ControlRequest;
+use forebay_types::{BitRate, ErrorKind, MountOptions};
+
+use crate::bed::{Bed, rows};
+
+fn bound(rate: &str) -> MountOptions {
+    MountOptions { bandwidth: Some(rate.parse::<BitRate>().unwrap()), ..Default::default() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_job_is_seen_and_cancelled() {
+    let bed = Bed::with(2, bound("4Mbit"), true).await;
+    let cluster = bed.cluster().await;
+    bed.tpch(0.05, &[&cluster]).await;
+    let running =
+        tokio::spawn(async move { cluster.execute("select sum(l_quantity) from lineitem").await.unwrap().collect().await });
+    let control = bed.control();
+    let began = Instant::now();
+    let job = loop {
+        let jobs = control.jobs().await.unwrap();
+        if let Some(job) = jobs.into_iter().find(|job| job.bytes > 0) {
+            break job;
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "no job");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert!(job.state == "running" && job.tasks_done < job.tasks, "{job:?}");
+    assert!(job.sql.contains("l_quantity"));
+    let transfers = control.transfers().await.unwrap();
+    assert!(transfers.iter().any(|transfer| transfer.path.starts_with("/lake/tpch/lineitem/")), "{transfers:?}");
+    control.cancel(&job.id).await.unwrap();
+    let error = running.await.unwrap().unwrap_err();
+    assert!(error.to_string().to_lowercase().contains("cancel"), "{} {error}", error.kind());
+    assert_eq!(control.cancel("0123").await.unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_bound_that_is_raised_holds_from_then_on() {
+    let bed = Bed::with(2, bound("2Mbit"), true).await;
+    let cluster = bed.cluster().await;
+    bed.tpch(0.05, &[&cluster]).await;
+    let running = tokio::spawn(async move { rows(&cluster, "select sum(l_quantity), sum(l_orderkey) from lineitem").await });
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(!running.is_finished(), "at 2 Mbit/s it takes longer");
+    let options = MountOptions {
+        endpoint: Some(bed.s3.endpoint()),
+        anonymous: true,
+        validate: forebay_types::Validate::Always,
+        ..bound("1Gbit")
+    };
+    bed.client.control(ControlRequest::MountSet { name: "lake".parse().unwrap(), options }).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(30), running).await.unwrap().unwrap();
+}

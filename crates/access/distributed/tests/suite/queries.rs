@@ -1,0 +1,63 @@
+use crate::bed::{Bed, rows};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn tpch_answers_as_one_process_does() {
+    let bed = Bed::start(3).await;
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    bed.tpch(0.01, &[&here, &cluster]).await;
+    for (ix, sql) in forebay_tpch::QUERIES.iter().enumerate() {
+        let expected = rows(&here, sql).await;
+        assert_eq!(rows(&cluster, sql).await, expected, "query {}", ix + 1);
+    }
+    let jobs = bed.control().jobs().await.unwrap();
+    assert_eq!(jobs.len(), forebay_tpch::QUERIES.len(), "all of them ran on the cluster");
+    assert!(jobs.iter().all(|job| job.state == "done" && job.tasks == job.tasks_done && job.tasks_again == 0), "{jobs:?}");
+    assert!(jobs.iter().all(|job| job.bytes > 0 && job.bytes_done == job.bytes), "{jobs:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_only_this_process_has_runs_here() {
+    let bed = Bed::start(1).await;
+    bed.put("a.csv", b"x\n1\n2\n");
+    let cluster = bed.cluster().await;
+    assert_eq!(rows(&cluster, "select sum(value) from generate_series(1, 10) as t(value)").await, [" 55 "]);
+    rows(&cluster, "copy (select x + 1 as y from '/lake/a.csv') to '/lake/b.parquet'").await;
+    assert!(bed.control().jobs().await.unwrap().is_empty());
+    assert_eq!(rows(&cluster, "select sum(y) from '/lake/b.parquet'").await, [" 5 "]);
+    assert_eq!(bed.control().jobs().await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_byte_is_fetched_twice() {
+    let bed = Bed::start(3).await;
+    let cluster = bed.cluster().await;
+    bed.tpch(0.05, &[&cluster]).await;
+    let sql = "select l_returnflag, sum(l_quantity), avg(l_extendedprice) from lineitem group by l_returnflag";
+    bed.s3.reset_counters();
+    let cold = rows(&cluster, sql).await;
+    let fetched = bed.s3.counters().bytes_out;
+    let job = bed.control().jobs().await.unwrap().pop().unwrap();
+    assert!(fetched < job.bytes + job.bytes / 10 + (1 << 20), "fetched {fetched} for {} bytes of input", job.bytes);
+    assert_eq!(rows(&cluster, sql).await, cold);
+    let again = bed.s3.counters().bytes_out - fetched;
+    assert!(again * 20 < fetched, "a warm run fetched {again} bytes");
+    let warm = bed.control().jobs().await.unwrap().pop().unwrap();
+    assert!(warm.tasks_local > 0, "tasks run where their input is: {warm:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn compressed_text_is_read_as_one_process_does() {
+    let bed = Bed::start(2).await;
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    let values = "select value as id, 'v' || value as name from generate_series(1, 2000) as t(value)";
+    for file in ["x.csv", "x.csv.gz", "x.csv.bz2", "x.csv.xz", "x.csv.zst", "x.ndjson.gz"] {
+        rows(&here, &format!("copy ({values}) to '/lake/{file}'")).await;
+        let jobs = bed.control().jobs().await.unwrap().len();
+        let sql = format!("select count(*), sum(id), max(name) from '/lake/{file}' where id % 7 = 0");
+        assert_eq!(rows(&cluster, &sql).await, rows(&here, &sql).await, "{file}");
+        assert_eq!(bed.control().jobs().await.unwrap().len(), jobs + 1, "{file} is read on the cluster");
+    }
+    // A join, whose scans are in different stages.
+    let sql = "select count(*), sum(a.id) from '/lake/x.csv.gz' a join '/lake/x.ndjson.gz' b on a.name = b.name";
+    assert_eq!(rows(&cluster, sql).await, rows(&here, sql).await);
+}

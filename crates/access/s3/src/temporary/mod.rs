@@ -1,0 +1,60 @@
+//! The bucket `tmp`: files and values of the temporary namespace as objects, its containers as folders.
+//!
+//! It stands for a mount that is not there ([`mount`]), so that requests take the ways that those to mounts without S3 take,
+//! and come here where these would go to shared storage. Nodes have no times: clients are told when the gateway began.
+
+mod list;
+mod read;
+mod write;
+
+use forebay_client::{NodeError, NodeErrorKind};
+use forebay_types::{Mount, MountId, MountName, MountOptions};
+use http::StatusCode;
+
+use crate::context::Object;
+use crate::error::S3Error;
+
+pub(crate) use list::page;
+pub(crate) use read::{Opened, get, open};
+pub(crate) use write::{delete, write};
+
+/// The bucket's name.
+pub(crate) const BUCKET: &str = "tmp";
+
+/// What stands for the mount that the bucket would be.
+pub(crate) fn mount() -> Mount {
+    let options = MountOptions::default();
+    Mount { id: MountId(0), name: MountName::temporary(), url: "tmp:".into(), options }
+}
+
+/// Whether a mount is this bucket.
+pub(crate) fn is_it(mount: &Mount) -> bool {
+    mount.name.is_temporary()
+}
+
+/// An object's path among the nodes; of a folder's marker, whose key ends with a slash, that of the folder.
+fn path_of(object: &Object) -> String {
+    format!("/{BUCKET}/{}", object.key.as_str().trim_end_matches('/'))
+}
+
+/// Whether a key is that of a folder's marker.
+fn is_marker(object: &Object) -> bool {
+    object.key.as_str().ends_with('/')
+}
+
+impl From<NodeError> for S3Error {
+    fn from(error: NodeError) -> Self {
+        let conflict = |message: String| S3Error::new(StatusCode::CONFLICT, "OperationAborted", message);
+        match error.kind {
+            NodeErrorKind::NotFound => Self::no_such_key(),
+            // What is lost does not come back: whoever made it makes it again.
+            NodeErrorKind::DataLost => Self::no_such_key().saying(error.message),
+            NodeErrorKind::Exists | NodeErrorKind::NotEmpty | NodeErrorKind::NotContainer | NodeErrorKind::WrongType => {
+                conflict(error.message)
+            }
+            NodeErrorKind::Invalid => Self::invalid_request(error.message),
+            NodeErrorKind::NoSpace => S3Error::new(StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage", error.message),
+            NodeErrorKind::Retry | NodeErrorKind::Moving => Self::slow_down().saying(error.message),
+        }
+    }
+}

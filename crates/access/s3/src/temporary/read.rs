@@ -1,0 +1,78 @@
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use forebay_client::{NodeErrorKind, NodeSnapshot};
+use forebay_types::{Attributes, Error, ObjectInfo, ObjectVersion, VersionTag};
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use http::Method;
+use http::header::RANGE;
+
+use super::{is_marker, path_of};
+use crate::context::{Answer, AnswerBody, Context, Object, Request};
+use crate::error::{S3Error, S3Result};
+use crate::objects::{Head, check, range};
+
+/// An object that was looked at: all reads of it are of these bytes.
+pub(crate) struct Opened {
+    pub(crate) info: ObjectInfo,
+    snapshot: Option<NodeSnapshot>,
+}
+
+impl Opened {
+    /// A range of its bytes, as they come.
+    pub(crate) fn read(&self, range: Range<u64>) -> S3Result<BoxStream<'static, Result<Bytes, Error>>> {
+        match &self.snapshot {
+            Some(snapshot) => Ok(snapshot.read(range)?.map_err(Error::from).boxed()),
+            None => Ok(futures::stream::empty().boxed()),
+        }
+    }
+}
+
+/// Looks at an object; the marker of a folder that is there is an empty one.
+pub(crate) async fn open(context: &Context, object: &Object) -> S3Result<Opened> {
+    let (nodes, path) = (context.client.nodes(), path_of(object));
+    let snapshot = match is_marker(object) {
+        true => match nodes.stat(&path).await? {
+            Some(stat) if stat.kind.is_container() => None,
+            _ => return Err(S3Error::no_such_key()),
+        },
+        false => match nodes.snapshot(&path).await {
+            Ok(snapshot) => Some(snapshot),
+            // Folders are no objects, and nothing is below one.
+            Err(error) if matches!(error.kind, NodeErrorKind::WrongType | NodeErrorKind::NotContainer) => {
+                return Err(S3Error::no_such_key());
+            }
+            Err(error) => return Err(error.into()),
+        },
+    };
+    let (size, tag) = snapshot.as_ref().map_or((0, 0), |snapshot| (snapshot.len(), snapshot.tag()));
+    let tag = VersionTag::etag(&format!("\"{tag:032x}\""));
+    let version = ObjectVersion { mount: object.mount.id, key: object.key.clone(), tag, size };
+    Ok(Opened { info: ObjectInfo { version, modified_ms: context.begun_ms }, snapshot })
+}
+
+/// Answers GET and HEAD of an object.
+pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Object) -> S3Result<Answer> {
+    if request.target.query.has("partNumber") {
+        return Err(S3Error::not_implemented("part numbers of temporary data"));
+    }
+    let wanted = range::parse(request.header(RANGE.as_str()))?;
+    let opened = open(context, object).await?;
+    check(request.headers(), &opened.info)?;
+    let size = opened.info.version.size;
+    let range = wanted.map(|wanted| range::resolve(wanted, size)).transpose()?;
+    let all = range.clone().unwrap_or(0..size);
+    let body = match request.parts.method == Method::HEAD || all.is_empty() {
+        true => AnswerBody::empty(),
+        false => {
+            // What is lost is to be an answer of its own, not one that breaks off.
+            let mut rest = opened.read(all.clone())?;
+            let first = rest.try_next().await?.unwrap_or_default();
+            AnswerBody::stream(first, rest, Some(all.end - all.start))
+        }
+    };
+    let query = &request.target.query;
+    Head { query, info: &opened.info, attributes: &Attributes::default(), range, checksums: false }.answer(body)
+}

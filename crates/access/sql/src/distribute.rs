@@ -1,0 +1,68 @@
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
+use datafusion::prelude::SessionConfig;
+use forebay_types::{ObjectInfo, OperationId, Result};
+
+use crate::paths::SCHEME;
+use crate::query::Progress;
+
+/// What runs an engine's plans on many machines. The engine plans and pins; this sends the plan where it runs.
+#[async_trait]
+pub trait Distribute: Send + Sync {
+    /// The session that plans for it: its settings and its rules.
+    fn prepare(&self, config: SessionConfig) -> SessionStateBuilder;
+
+    /// Runs a query; none when its plan can't travel, so that it runs here.
+    async fn run(&self, query: DistributedQuery) -> Result<Option<DistributedRun>>;
+}
+
+/// A query for a cluster.
+pub struct DistributedQuery {
+    /// The operation that all of its reads carry, wherever they are made.
+    pub operation: OperationId,
+    /// The statement.
+    pub sql: String,
+    /// What to run.
+    pub plan: Arc<dyn ExecutionPlan>,
+    /// The session's settings.
+    pub config: SessionConfig,
+    /// The version of each object that it reads.
+    pub pins: Vec<ObjectInfo>,
+}
+
+/// A query that runs on a cluster; dropping it ends it there.
+pub struct DistributedRun {
+    /// Its rows.
+    pub stream: SendableRecordBatchStream,
+    /// How far it is.
+    pub progress: Arc<dyn Fn() -> Progress + Send + Sync>,
+}
+
+/// Whether a plan reads files below mounts and nothing that only this process has, and gives rows.
+pub(crate) fn can_travel(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let (mut files, mut others) = (0, 0);
+    let _ = plan.apply(|node| {
+        let stays = ["DataSinkExec", "AnalyzeExec", "ExplainExec"].contains(&node.name());
+        if stays {
+            others += 1;
+        }
+        if node.children().is_empty() {
+            let scan = node.downcast_ref::<DataSourceExec>().and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
+            match scan {
+                Some(scan) if scan.object_store_url.as_str().starts_with(SCHEME) => files += 1,
+                _ if node.downcast_ref::<EmptyExec>().is_some() || node.downcast_ref::<PlaceholderRowExec>().is_some() => {}
+                _ => others += 1,
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    files > 0 && others == 0
+}

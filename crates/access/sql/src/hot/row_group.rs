@@ -1,0 +1,63 @@
+use bytes::Bytes;
+use datafusion::arrow::array::{ArrayRef, RecordBatch};
+use datafusion::arrow::datatypes::Schema;
+use forebay_table::{Projection, Table};
+use forebay_types::{Error, Result};
+
+/// The decoded columns of one row group.
+pub(super) struct RowGroup {
+    columns: Vec<Column>,
+    /// Rows of each batch.
+    batches: Vec<usize>,
+}
+
+struct Column {
+    bytes: Bytes,
+    table: Table,
+    projection: Projection,
+}
+
+impl RowGroup {
+    /// Opens cells that must hold these columns, in this order, of `rows` rows. None when they are of other types: those
+    /// that a reader with other options wants.
+    ///
+    /// # Errors
+    /// `Corrupt` when a cell can't be what was written.
+    pub(super) fn open(cells: Vec<Bytes>, schema: &Schema, rows: usize) -> Result<Option<Self>> {
+        let mut columns = Vec::with_capacity(cells.len());
+        let mut batches: Option<Vec<usize>> = None;
+        for (bytes, field) in cells.into_iter().zip(schema.fields()) {
+            let table = Table::open(&bytes)?;
+            let fits = table.schema().arrow().fields().first().is_some_and(|found| found.data_type() == field.data_type());
+            if !fits || (!field.is_nullable() && table.schema().arrow().field(0).is_nullable()) {
+                return Ok(None);
+            }
+            let cut: Vec<_> = (0..table.row_groups()).map(|at| table.row_group_rows(at)).collect();
+            if cut.iter().sum::<usize>() != rows || batches.as_ref().is_some_and(|known| *known != cut) {
+                return Err(Error::corrupt(format!("a decoded column has {} rows where the file has {rows}", table.rows())));
+            }
+            batches.get_or_insert(cut);
+            let projection = table.schema().projection();
+            columns.push(Column { bytes, table, projection });
+        }
+        Ok(batches.map(|batches| Self { columns, batches }))
+    }
+
+    pub(super) fn batches(&self) -> usize {
+        self.batches.len()
+    }
+
+    /// A batch; it points into the cells.
+    pub(super) fn batch(&self, at: usize, schema: &std::sync::Arc<Schema>) -> Result<RecordBatch> {
+        let arrays = self.columns.iter().map(|column| column.array(at)).collect::<Result<Vec<_>>>()?;
+        RecordBatch::try_new(std::sync::Arc::clone(schema), arrays)
+            .map_err(|error| Error::corrupt(format!("decoded columns: {error}")))
+    }
+}
+
+impl Column {
+    fn array(&self, at: usize) -> Result<ArrayRef> {
+        let chunk = self.table.plan(at, &self.projection)?.read(&self.bytes)?;
+        Ok(chunk.batch()?.column(0).clone())
+    }
+}

@@ -1,0 +1,102 @@
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileScanConfig, FileSource, ParquetSource};
+use datafusion::error::Result;
+use datafusion::parquet::basic::Type;
+use datafusion::physical_expr::projection::Projector;
+use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
+use datafusion::physical_plan::metrics::Count;
+
+use crate::hot::filter::RowFilter;
+use crate::prefetch::{Footer, Reading};
+
+/// What a scan needs of one file: which row groups, which columns, and what becomes of them.
+pub(super) struct FileScan {
+    pub(super) row_groups: Vec<usize>,
+    pub(super) row_groups_in_file: usize,
+    /// The leaves to read, ascending, each with the field that a batch has of it.
+    pub(super) leaves: Vec<usize>,
+    pub(super) stream: SchemaRef,
+    rows: Vec<usize>,
+    filter: Option<RowFilter>,
+    projector: Projector,
+    output: SchemaRef,
+}
+
+impl FileScan {
+    /// None for what decoded columns can't answer: nested columns, none at all, types that depend on options.
+    pub(super) fn of(
+        config: &FileScanConfig,
+        source: &ParquetSource,
+        file: &PartitionedFile,
+        footer: &Footer,
+        near: &HashSet<u64>,
+        dropped: Count,
+    ) -> Result<Option<Self>> {
+        let reading = Reading::of(config, source, file, footer)?;
+        let Some(projection) = reading.projection.clone() else { return Ok(None) };
+        let roots: BTreeSet<usize> =
+            projection.expr_iter().flat_map(|expr| collect_columns(&expr)).map(|column| column.index()).collect();
+        let descriptor = footer.0.file_metadata().schema_descr();
+        let mut leaves = Vec::with_capacity(roots.len());
+        for root in &roots {
+            let of_root = (0..descriptor.num_columns()).filter(|leaf| descriptor.get_column_root_idx(*leaf) == *root);
+            let of_root: Vec<_> = of_root.collect();
+            let nested = reading.physical.fields().get(*root).is_none_or(|field| field.data_type().is_nested());
+            match of_root[..] {
+                [leaf] if !nested && descriptor.column(leaf).physical_type() != Type::INT96 => leaves.push(leaf),
+                _ => return Ok(None),
+            }
+        }
+        if leaves.is_empty() {
+            return Ok(None);
+        }
+        let fields: Vec<Arc<Field>> = roots.iter().map(|root| Arc::clone(&reading.physical.fields()[*root])).collect();
+        let stream = Arc::new(Schema::new_with_metadata(fields, reading.physical.metadata().clone()));
+        let filter = match &reading.predicate {
+            Some(predicate) => RowFilter::of(predicate, near, &roots, &stream, dropped)?,
+            None => None,
+        };
+        let projection = projection.try_map_exprs(|expr| reassign_expr_columns(expr, &stream))?;
+        let projector = projection.make_projector(&stream)?;
+        let table = source.table_schema().table_schema();
+        let output = source.projection().map(|projection| projection.project_schema(table)).transpose()?;
+        let Some(output) = output.map(Arc::new) else { return Ok(None) };
+        let row_groups = reading.access.row_group_indexes();
+        let rows = footer.0.row_groups().iter().map(|group| usize::try_from(group.num_rows()).unwrap_or(0)).collect();
+        Ok(Some(Self {
+            row_groups,
+            row_groups_in_file: footer.0.num_row_groups(),
+            leaves,
+            stream,
+            rows,
+            filter,
+            projector,
+            output,
+        }))
+    }
+
+    /// Rows of a row group.
+    pub(super) fn rows(&self, row_group: usize) -> usize {
+        self.rows.get(row_group).copied().unwrap_or(0)
+    }
+
+    /// What the scan gives for a batch of its columns, as the engine's own reader does it.
+    pub(super) fn output(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        let batch = match &self.filter {
+            Some(filter) => filter.apply(batch)?,
+            None => batch,
+        };
+        let projected = self.projector.project_batch(&batch)?;
+        if self.projector.output_schema() == &self.output {
+            return Ok(projected);
+        }
+        let (_, arrays, rows) = projected.into_parts();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.output), arrays, &options)?)
+    }
+}

@@ -1,0 +1,88 @@
+use std::sync::Arc;
+
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use object_store::ObjectStore;
+
+use crate::prefetch::parquet::{self, Footer};
+use crate::prefetch::scan::{Ranges, config, parquet_source};
+use crate::settings::FOOTER_HINT_BYTES;
+
+/// What each partition of a plan reads of files: of Parquet the chunks of the columns that it needs, of the row groups that
+/// its predicate leaves over. Reads footers that are not known yet. Nothing for what can't be told.
+pub async fn inputs(plan: &Arc<dyn ExecutionPlan>, runtime: &Arc<RuntimeEnv>) -> Vec<Ranges> {
+    let mut scans = Vec::new();
+    walk(plan, 0, &mut scans);
+    let mut partitions: Vec<Ranges> = Vec::new();
+    for (first, scan) in scans {
+        let Some(config) = config(&scan) else { continue };
+        let Ok(store) = runtime.object_store(&config.object_store_url) else { continue };
+        if config.limit.is_some() {
+            continue;
+        }
+        for (ix, group) in config.file_groups.iter().enumerate() {
+            let at = first + ix;
+            if partitions.len() <= at {
+                partitions.resize_with(at + 1, Vec::new);
+            }
+            for file in group.files() {
+                match of_file(config, file, store.as_ref(), runtime).await {
+                    Ok(ranges) if ranges.is_empty() => {}
+                    Ok(ranges) => partitions[at].push((file.object_meta.clone(), ranges)),
+                    Err(error) => tracing::debug!(path = %file.object_meta.location, %error, "a task's input can't be told"),
+                }
+            }
+        }
+    }
+    partitions
+}
+
+/// The folder of the first file that a scan reads; none for what scans no files.
+pub fn scanned_folder(plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
+    let file = config(plan)?.file_groups.iter().flat_map(|group| group.files()).next()?;
+    let path = file.object_meta.location.as_ref();
+    Some(path.rsplit_once('/').map_or("", |(folder, _)| folder).to_string())
+}
+
+async fn of_file(
+    config: &FileScanConfig,
+    file: &datafusion::datasource::listing::PartitionedFile,
+    store: &dyn ObjectStore,
+    runtime: &RuntimeEnv,
+) -> datafusion::error::Result<Vec<std::ops::Range<u64>>> {
+    let Some(source) = parquet_source(config) else {
+        let (start, end) = file.range();
+        return Ok(if start < end { vec![start..end] } else { Vec::new() });
+    };
+    let footer = match Footer::cached(runtime, &file.object_meta) {
+        Some(footer) => footer,
+        None => {
+            let read = DFParquetMetadata::new(store, &file.object_meta)
+                .with_metadata_size_hint(Some(FOOTER_HINT_BYTES))
+                .with_file_metadata_cache(Some(runtime.cache_manager.get_file_metadata_cache()));
+            Footer(read.fetch_metadata().await?)
+        }
+    };
+    let groups = parquet::row_groups(config, source, file, &footer, None)?;
+    Ok(groups.into_iter().flatten().collect())
+}
+
+/// The scans of a plan, each with the plan's partition that is its first one.
+fn walk(plan: &Arc<dyn ExecutionPlan>, first: usize, scans: &mut Vec<(usize, Arc<dyn ExecutionPlan>)>) {
+    let children = plan.children();
+    if children.is_empty() {
+        scans.push((first, Arc::clone(plan)));
+        return;
+    }
+    let is_union = plan.downcast_ref::<UnionExec>().is_some();
+    let mut at = first;
+    for child in children {
+        walk(child, at, scans);
+        if is_union {
+            at += child.output_partitioning().partition_count();
+        }
+    }
+}

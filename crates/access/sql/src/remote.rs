@@ -1,0 +1,35 @@
+use std::sync::Arc;
+
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use forebay_types::{Error, ObjectInfo, OperationId, Result};
+
+use crate::engine::{Backend, Engine};
+use crate::error::from_engine;
+use crate::namespace::QueryNamespace;
+use crate::paths::Namespace;
+use crate::stores::{QueryStores, Seen};
+
+impl Engine {
+    /// What a part of a query runs in that was planned elsewhere: reads carry its operation and get exactly the versions
+    /// that it was planned with. Footers are shared with all other queries of this engine.
+    pub fn runtime_of(&self, operation: OperationId, pins: Vec<ObjectInfo>) -> Result<Arc<RuntimeEnv>> {
+        let Backend::Cluster(client) = &self.inner.backend else {
+            return Err(Error::invalid("only an engine over a cluster runs parts of its queries"));
+        };
+        let view = client.view();
+        let seen = Arc::new(Seen::default());
+        let snapshot = client.snapshot_of(operation, pins);
+        for meta in snapshot.pinned_meta() {
+            seen.note(&meta);
+        }
+        let names = view.mounts.iter().map(|mount| (mount.name.to_string(), Some(mount.url.clone()))).collect();
+        let direct = Arc::clone(&self.inner.direct);
+        let namespace = QueryNamespace { names, named: Arc::new(snapshot), direct, pins: Some(Arc::clone(&seen)) };
+        let namespace: Arc<dyn Namespace> = Arc::new(namespace);
+        RuntimeEnvBuilder::from_runtime_env(self.runtime()?.as_ref())
+            .with_cache_manager(self.inner.caches.of_query(&seen))
+            .with_object_store_registry(Arc::new(QueryStores::new(namespace, seen)))
+            .build_arc()
+            .map_err(from_engine)
+    }
+}

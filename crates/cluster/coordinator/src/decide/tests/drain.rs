@@ -1,0 +1,69 @@
+use forebay_protocol::{ControlReply, ControlRequest};
+use forebay_types::{ErrorKind, WorkerId};
+
+use super::*;
+
+fn drain(state: &mut State, now: f64, worker: u64, draining: bool) -> Option<ControlReply> {
+    ask(state, now, ControlRequest::Drain { worker: WorkerId(worker), draining }).1
+}
+
+fn pass(state: &mut State, now: f64, from: u64, to: u64) -> Option<ControlReply> {
+    ask(state, now, ControlRequest::PassRoot { from: WorkerId(from), to: WorkerId(to) }).1
+}
+
+fn placeable(view: &ClusterView) -> Vec<u64> {
+    view.placeable().map(|worker| worker.id.0).collect()
+}
+
+#[test]
+fn a_draining_worker_is_there_and_is_given_nothing_until_it_resumes() {
+    let mut state = state();
+    let before = [1, 2].map(|worker| register(&mut state, 0.0, worker))[1].version;
+    assert_eq!(drain(&mut state, 0.1, 1, true), Some(ControlReply::Done));
+    let draining = view(&mut state, 0.2);
+    assert!(draining.version > before);
+    assert_eq!((placeable(&draining), draining.workers.len()), (vec![2], 2));
+    // It has not heard of it when it registers again.
+    assert_eq!(placeable(&register(&mut state, 0.3, 1)), [2]);
+    drain(&mut state, 0.4, 2, true);
+    assert_eq!(placeable(&view(&mut state, 0.4)), [1, 2], "when all drain somebody has to");
+    drain(&mut state, 0.5, 1, false);
+    assert_eq!(placeable(&view(&mut state, 0.5)), [1]);
+    assert_eq!(error_of(drain(&mut state, 0.6, 9, true)).kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn a_worker_that_was_drained_and_stopped_comes_back_as_any_other() {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    register(&mut state, 0.0, 2);
+    drain(&mut state, 0.1, 1, true);
+    ask(&mut state, 0.2, ControlRequest::Leave(WorkerId(1)));
+    assert_eq!(placeable(&register(&mut state, 0.3, 1)), [1, 2]);
+    // One that goes on while the coordinator starts anew says it itself.
+    let mut after = restarted(2, &[1, 2]);
+    let mut draining = info(1);
+    draining.draining = true;
+    ask(&mut after, 0.0, ControlRequest::Register(draining));
+    assert_eq!(placeable(&register(&mut after, 0.1, 2)), [2]);
+}
+
+#[test]
+fn the_root_is_passed_once_and_stays_where_it_went() {
+    let mut state = state();
+    (1..=3).for_each(|worker| drop(register(&mut state, 0.0, worker)));
+    let root = |view: ClusterView| view.root().unwrap().id.0;
+    assert_eq!(root(view(&mut state, 0.1)), 1);
+    assert_eq!(error_of(pass(&mut state, 0.2, 2, 3)).kind(), ErrorKind::Conflict, "it is not the second's");
+    assert_eq!(error_of(pass(&mut state, 0.2, 1, 9)).kind(), ErrorKind::NotFound);
+    let Some(ControlReply::View(passed)) = pass(&mut state, 0.3, 1, 3) else { panic!("a view") };
+    assert_eq!(root(passed.clone()), 3);
+    assert_eq!(error_of(pass(&mut state, 0.4, 1, 3)).kind(), ErrorKind::Conflict, "said again by who lost the answer");
+    // Both register with what they knew before.
+    register(&mut state, 0.5, 1);
+    assert_eq!(root(register(&mut state, 0.5, 3)), 3);
+    // And with the next coordinator with what the view said.
+    let mut after = restarted(2, &[1, 2, 3]);
+    passed.workers.into_iter().for_each(|info| drop(ask(&mut after, 0.0, ControlRequest::Register(info))));
+    assert_eq!(root(view(&mut after, 0.1)), 3);
+}

@@ -1,0 +1,72 @@
+use std::time::Duration;
+
+use forebay_placement::FormCosts;
+use parking_lot::Mutex;
+use parquet::basic::Type;
+
+/// Weight of what was measured last.
+const LATEST: f64 = 0.2;
+/// Weight of the guess where what was measured says no.
+const DOUBT: f64 = 0.02;
+
+/// Until something is measured: a core of a server of now.
+const GUESS: FormCosts = FormCosts { tier_bytes_per_sec: 4e9, decode_bytes_per_sec: 1e9 };
+/// Physical types of Parquet: numbers are made several times as fast as strings.
+const TYPES: usize = 8;
+
+/// What reading from the DRAM tier and decoding cost here, measured with each column that is decoded.
+pub(crate) struct Costs(Mutex<Known>);
+
+struct Known {
+    tier_bytes_per_sec: f64,
+    decode_bytes_per_sec: [f64; TYPES],
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        let known =
+            Known { tier_bytes_per_sec: GUESS.tier_bytes_per_sec, decode_bytes_per_sec: [GUESS.decode_bytes_per_sec; TYPES] };
+        Self(Mutex::new(known))
+    }
+}
+
+impl Costs {
+    /// For columns of a physical type.
+    pub(super) fn now(&self, of: Type) -> FormCosts {
+        let known = self.0.lock();
+        FormCosts {
+            tier_bytes_per_sec: known.tier_bytes_per_sec,
+            decode_bytes_per_sec: known.decode_bytes_per_sec[of as usize % TYPES],
+        }
+    }
+
+    /// Nothing was decoded because of what was measured: it counts a little less from now on, or a bad moment would decide
+    /// for good.
+    pub(super) fn doubt(&self, of: Type) {
+        let mut known = self.0.lock();
+        known.tier_bytes_per_sec += (GUESS.tier_bytes_per_sec - known.tier_bytes_per_sec) * DOUBT;
+        let decode = &mut known.decode_bytes_per_sec[of as usize % TYPES];
+        *decode += (GUESS.decode_bytes_per_sec - *decode) * DOUBT;
+    }
+
+    /// Bytes that were read from the tier, and bytes that were made of them, with the time that each took. Gives what the
+    /// making of these cost.
+    pub(super) fn measured(&self, of: Type, read: (usize, Duration), made: (usize, Duration)) -> FormCosts {
+        let mut known = self.0.lock();
+        blend(&mut known.tier_bytes_per_sec, read);
+        blend(&mut known.decode_bytes_per_sec[of as usize % TYPES], made);
+        let own = rate(made).unwrap_or(known.decode_bytes_per_sec[of as usize % TYPES]);
+        FormCosts { tier_bytes_per_sec: known.tier_bytes_per_sec, decode_bytes_per_sec: own }
+    }
+}
+
+fn blend(known: &mut f64, measured: (usize, Duration)) {
+    if let Some(rate) = rate(measured) {
+        *known += (rate - *known) * LATEST;
+    }
+}
+
+/// None where it was over in no time, which says nothing.
+fn rate((bytes, took): (usize, Duration)) -> Option<f64> {
+    (bytes >= 64 << 10 && !took.is_zero()).then(|| bytes as f64 / took.as_secs_f64())
+}

@@ -1,0 +1,229 @@
+use std::collections::{BTreeSet, VecDeque};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use forebay_types::{Cell, ObjectVersion, OperationId, SegmentId};
+use lru::LruCache;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+
+use super::costs::Costs;
+use super::footers::Footers;
+use crate::serving::Serving;
+
+/// Cells that readers have asked for, remembered at most; those asked for longest ago are forgotten first.
+const WISHES_MAX: usize = 128_000;
+/// Cells that stand in line at most; what is asked for beyond that is asked for again.
+const LINE_MAX: usize = 8_192;
+/// Objects whose cells are known, so that they go with them.
+const OBJECTS_MAX: usize = 16_384;
+/// Row groups of which is known what is asked for together.
+const ROW_GROUPS_MAX: usize = 16_384;
+/// What counts half after this time without being asked for.
+const WINDOW: Duration = Duration::from_secs(60);
+/// Operations before a cell is looked at: what was read once may never be read again.
+const OPERATIONS_MIN: f64 = 1.5;
+/// How long a cell that could not be made, or would not have paid, is left alone.
+const PAUSE: Duration = Duration::from_secs(20);
+
+/// What is asked for in the table form, and the line of what is to be made.
+pub(crate) struct Forms {
+    state: Mutex<State>,
+    wake: Notify,
+    pub(super) costs: Costs,
+    pub(super) footers: Footers,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct State {
+    wishes: LruCache<SegmentId, Wish>,
+    line: VecDeque<Job>,
+    /// By the id of the object's first segment.
+    made: LruCache<SegmentId, Vec<SegmentId>>,
+    /// The columns that the last operation has asked for, by the object's first segment and the row group.
+    together: LruCache<(SegmentId, u32), (OperationId, BTreeSet<u32>)>,
+}
+
+struct Wish {
+    last: OperationId,
+    operations: f64,
+    at: Instant,
+    quiet_until: Instant,
+    in_line: bool,
+}
+
+/// A cell to make.
+pub(super) struct Job {
+    pub(super) version: ObjectVersion,
+    pub(super) cell: Cell,
+    pub(super) id: SegmentId,
+    /// The coordinator wants a replica here; told when it is there, or can't be.
+    pub(super) ordered: Option<oneshot::Sender<()>>,
+}
+
+impl Default for Forms {
+    fn default() -> Self {
+        let size = |entries: usize| NonZeroUsize::new(entries).expect("not 0");
+        let state = State {
+            wishes: LruCache::new(size(WISHES_MAX)),
+            line: VecDeque::new(),
+            made: LruCache::new(size(OBJECTS_MAX)),
+            together: LruCache::new(size(ROW_GROUPS_MAX)),
+        };
+        Self {
+            state: Mutex::new(state),
+            wake: Notify::new(),
+            costs: Costs::default(),
+            footers: Footers::default(),
+            task: Mutex::default(),
+        }
+    }
+}
+
+impl Forms {
+    /// Makes what stands in line, one after the other, until [`Self::stop`].
+    pub(crate) fn start(serving: &Arc<Serving>) {
+        let task = tokio::spawn(Arc::clone(serving).make_forms());
+        *serving.forms.task.lock() = Some(task);
+    }
+
+    /// Ends the making of forms.
+    pub(crate) fn stop(&self) {
+        if let Some(task) = self.task.lock().take() {
+            task.abort();
+        }
+    }
+
+    /// An operation has asked for a cell, that is here or not.
+    pub(super) fn asked(&self, operation: OperationId, version: &ObjectVersion, cell: Cell) {
+        let mut state = self.state.lock();
+        let row_group = (SegmentId::of(version, 0), cell.row_group);
+        let (by, columns) = state.together.get_or_insert_mut(row_group, || (operation, BTreeSet::new()));
+        if *by != operation {
+            *by = operation;
+            columns.clear();
+        }
+        columns.insert(cell.column);
+    }
+
+    /// The columns of the cell's row group that the last operation has asked for, this one among them.
+    pub(super) fn together(&self, version: &ObjectVersion, cell: Cell) -> BTreeSet<u32> {
+        let state = self.state.lock();
+        let known = state.together.peek(&(SegmentId::of(version, 0), cell.row_group));
+        let columns = known.map(|(_, columns)| columns).filter(|columns| columns.contains(&cell.column));
+        columns.cloned().unwrap_or_else(|| BTreeSet::from([cell.column]))
+    }
+
+    /// An operation has asked for a cell that is not here.
+    pub(super) fn wish(&self, operation: OperationId, version: &ObjectVersion, cell: Cell, id: SegmentId) {
+        let now = Instant::now();
+        let mut locked = self.state.lock();
+        let state = &mut *locked;
+        let fresh = || Wish { last: operation, operations: 0.0, at: now, quiet_until: now, in_line: false };
+        let is_new = !state.wishes.contains(&id);
+        let room = state.line.len() < LINE_MAX;
+        let wish = state.wishes.get_or_insert_mut(id, fresh);
+        if is_new || wish.last != operation {
+            let windows = now.duration_since(wish.at).as_secs_f64() / WINDOW.as_secs_f64();
+            wish.operations = wish.operations * 0.5f64.powf(windows) + 1.0;
+            (wish.last, wish.at) = (operation, now);
+        }
+        if room && !wish.in_line && wish.operations >= OPERATIONS_MIN && now >= wish.quiet_until {
+            wish.in_line = true;
+            state.line.push_back(Job { version: version.clone(), cell, id, ordered: None });
+            drop(locked);
+            self.wake.notify_one();
+        }
+    }
+
+    /// Makes a cell that the coordinator wants here; ready when it is there, or can't be.
+    pub(crate) async fn order(&self, version: ObjectVersion, cell: Cell, id: SegmentId) {
+        let (done, made) = oneshot::channel();
+        self.state.lock().line.push_back(Job { version, cell, id, ordered: Some(done) });
+        self.wake.notify_one();
+        // An error means that the worker stops.
+        let _ = made.await;
+    }
+
+    pub(super) async fn next(&self) -> Job {
+        loop {
+            if let Some(job) = self.state.lock().line.pop_front() {
+                return job;
+            }
+            self.wake.notified().await;
+        }
+    }
+
+    /// Operations that have asked for a cell lately.
+    pub(super) fn operations(&self, id: SegmentId) -> f64 {
+        self.state.lock().wishes.peek(&id).map_or(0.0, |wish| wish.operations)
+    }
+
+    /// A job has ended.
+    pub(super) fn ended(&self, job: Job, made: bool) {
+        {
+            let mut state = self.state.lock();
+            if let Some(wish) = state.wishes.peek_mut(&job.id) {
+                wish.in_line = false;
+                wish.quiet_until = Instant::now() + if made { Duration::ZERO } else { PAUSE };
+            }
+            if made {
+                let cells = state.made.get_or_insert_mut(SegmentId::of(&job.version, 0), Vec::new);
+                if !cells.contains(&job.id) {
+                    cells.push(job.id);
+                }
+            }
+        }
+        if let Some(ordered) = job.ordered {
+            // The order may have been given up.
+            let _ = ordered.send(());
+        }
+    }
+
+    /// The cells that were made of the object whose first segment this is; they are forgotten here.
+    pub(crate) fn take_cells(&self, first: SegmentId) -> Vec<SegmentId> {
+        self.state.lock().made.pop(&first).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forebay_types::{Key, MountId, VersionTag};
+    use futures::FutureExt;
+
+    #[test]
+    fn columns_of_the_last_operation_belong_together() {
+        let forms = Forms::default();
+        let version = ObjectVersion { mount: MountId(1), key: Key::new("a").unwrap(), tag: VersionTag::etag("\"t\""), size: 9 };
+        let cell = |column| Cell { row_group: 3, column };
+        assert_eq!(forms.together(&version, cell(1)), BTreeSet::from([1]), "nothing is known");
+        for (operation, column) in [(1, 0), (1, 1), (2, 1), (2, 5)] {
+            forms.asked(OperationId(operation), &version, cell(column));
+        }
+        assert_eq!(forms.together(&version, cell(5)), BTreeSet::from([1, 5]));
+        assert_eq!(forms.together(&version, cell(0)), BTreeSet::from([0]), "asked for by another one");
+        assert_eq!(forms.together(&version, Cell { row_group: 4, column: 1 }), BTreeSet::from([1]));
+    }
+
+    #[test]
+    fn what_two_operations_ask_for_stands_in_line_once() {
+        let forms = Forms::default();
+        let tag = VersionTag::etag("\"t\"");
+        let version = ObjectVersion { mount: MountId(1), key: Key::new("a.parquet").unwrap(), tag, size: 9 };
+        let (cell, id) = (Cell { row_group: 0, column: 1 }, SegmentId(7));
+        for _ in 0..3 {
+            forms.wish(OperationId(1), &version, cell, id);
+        }
+        assert!(forms.next().now_or_never().is_none(), "one operation, however often it asks");
+        forms.wish(OperationId(2), &version, cell, id);
+        forms.wish(OperationId(3), &version, cell, id);
+        let job = forms.next().now_or_never().expect("it is popular");
+        assert!(forms.next().now_or_never().is_none(), "once");
+        forms.ended(job, false);
+        forms.wish(OperationId(4), &version, cell, id);
+        assert!(forms.next().now_or_never().is_none(), "left alone for a while");
+    }
+}

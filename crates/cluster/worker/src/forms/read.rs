@@ -1,0 +1,38 @@
+use std::time::Instant;
+
+use forebay_types::{Cell, HotForm, ObjectVersion, PageRun, Result, SegmentId};
+
+use crate::obtain::Obtained;
+use crate::read::{Answer, Reader, answer};
+use crate::serving::Serving;
+
+impl Serving {
+    /// All of a cell if it is in the DRAM tier; else the wish is noted, and what is wished for often enough is made.
+    pub(crate) async fn read_cell(&self, reader: Reader<'_>, version: &ObjectVersion, cell: Cell) -> Result<Option<Answer>> {
+        let began = Instant::now();
+        let door = match self.mounts.find(version.mount) {
+            Some(door) => door,
+            None => self.mount(version.mount).await?,
+        };
+        let Some(index) = cell.index() else { return Ok(None) };
+        if door.mount.options.hot_form != HotForm::Table || !version.has_cells() {
+            return Ok(None);
+        }
+        let id = SegmentId::of(version, index);
+        self.forms.asked(reader.operation, version, cell);
+        let Some((pinned, bytes)) = self.store.pin_whole(id) else {
+            self.forms.wish(reader.operation, version, cell, id);
+            return Ok(None);
+        };
+        let bytes = u64::from(bytes);
+        let run = PageRun::covering(0..bytes).expect("no segment is empty");
+        let mut answer = answer(reader, Obtained::Whole(pinned), run, 0..bytes);
+        answer.hit = true;
+        let took = began.elapsed();
+        self.meters.read(1, bytes, bytes);
+        self.meters.took(took);
+        self.counts.learn(id, version, index);
+        self.counts.read(reader.operation, id, 1, bytes, took);
+        Ok(Some(answer))
+    }
+}

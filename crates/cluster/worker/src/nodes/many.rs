@@ -1,0 +1,68 @@
+use std::sync::Arc;
+
+use forebay_nodes::{DirId, Got, INLINE_BYTES_MAX, NodeError, NodeErrorKind, NodeResult, Value};
+use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NodeReply, Raw};
+use forebay_transport::Response;
+
+use super::Nodes;
+use super::values::reply;
+use crate::serving::Serving;
+
+/// Values of one call at most.
+const VALUES_MAX: usize = 10_000;
+/// Bytes of values in one answer; those beyond are to be asked for by themselves.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
+
+impl Nodes {
+    /// Values of several key-values of a container, as they are at one moment.
+    pub(super) fn get_many(&self, dir: DirId, wanted: &[&str]) -> NodeResult<Response> {
+        check_count(wanted.len())?;
+        let names = self.names.lock();
+        names.kind(dir)?;
+        let mut left = ANSWER_BYTES_MAX;
+        let values = wanted.iter().map(|name| {
+            Ok(match names.get(dir, name)? {
+                Got::Inline(bytes) if bytes.len() <= NODE_MESSAGE_VALUE_MAX.min(left) => {
+                    left -= bytes.len();
+                    Some(Raw(bytes))
+                }
+                Got::Inline(_) | Got::Blocks(_) => None,
+            })
+        });
+        Ok(reply(&NodeReply::Values(values.collect())))
+    }
+
+    /// Puts several values into a container, each by itself.
+    pub(super) fn put_many(&self, serving: &Arc<Serving>, dir: DirId, values: &[(&str, Raw<'_>)]) -> NodeResult<Response> {
+        check_count(values.len())?;
+        let mut refused = Vec::new();
+        let freed = {
+            let mut names = self.names.lock();
+            for (at, (name, value)) in values.iter().enumerate() {
+                let put = match value.0.len() <= INLINE_BYTES_MAX {
+                    true => names.put(dir, name, Value::Inline(value.0.into())).map(drop),
+                    false => {
+                        Err(NodeError::new(NodeErrorKind::Invalid, "the value is too long to be one of many: put it by itself"))
+                    }
+                };
+                if let Err(error) = put {
+                    // Of the container, so that nothing of all was put.
+                    if error.kind == NodeErrorKind::Moving {
+                        return Err(error);
+                    }
+                    refused.push((at as u32, error));
+                }
+            }
+            names.take_freed()
+        };
+        self.free_later(serving, freed);
+        Ok(reply(&NodeReply::Refused(refused)))
+    }
+}
+
+fn check_count(count: usize) -> NodeResult<()> {
+    match count <= VALUES_MAX {
+        true => Ok(()),
+        false => Err(NodeError::new(NodeErrorKind::Invalid, format!("{count} values at once are more than {VALUES_MAX}"))),
+    }
+}

@@ -1,0 +1,199 @@
+//! Renames between two workers of which one is killed after each step. A killed worker says no word to anybody.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_block_store::StoreSettings;
+use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_nodes::{CreateOptions, DirId, Got, NodeErrorKind, NodeType, ROOT, Target, Value};
+use forebay_transport::Address;
+use tempfile::TempDir;
+
+use crate::serving::Serving;
+use crate::{Tuning, Worker, WorkerSettings};
+
+const RENAME: u128 = 77;
+
+/// Two workers: the source has `/tmp` and in it `k`, the target has the nodes of a directory in it.
+struct Pair {
+    source: Option<Worker>,
+    target: Option<Worker>,
+    dir: DirId,
+    name: String,
+    _coordinator: Coordinator,
+    _folder: TempDir,
+}
+
+impl Pair {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let local = || Address::Tcp("127.0.0.1:0".into());
+        let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
+        let lease = Duration::from_secs(2);
+        let settings = CoordinatorSettings { lease, ..CoordinatorSettings::new(local(), url) };
+        let coordinator = Coordinator::start(settings).await.unwrap();
+        let worker = async |name: &str| {
+            let store = StoreSettings::new(folder.path().join(name), 64 << 20);
+            let settings = WorkerSettings::new(coordinator.address(), local(), store);
+            let tuning = Tuning { beat: Duration::from_millis(50), ..Tuning::default() };
+            Worker::start_with(settings, tuning).await.unwrap()
+        };
+        let (source, target) = (worker("source").await, worker("target").await);
+        until("they know each other", || [&source, &target].iter().all(|worker| worker.serving.view().workers.len() == 2)).await;
+        let nodes = &source.serving.nodes;
+        let directory = CreateOptions::new(NodeType::Directory);
+        for number in 0.. {
+            let name = format!("d{number}");
+            nodes.create(&source.serving, ROOT, &name, directory).await.unwrap();
+            let elsewhere = nodes.names.lock().elsewhere(ROOT, &name).unwrap();
+            if let Some(dir) = elsewhere {
+                nodes.put_value(&source.serving, ROOT, "k", value("old")).unwrap();
+                return Self {
+                    source: Some(source),
+                    target: Some(target),
+                    dir,
+                    name,
+                    _coordinator: coordinator,
+                    _folder: folder,
+                };
+            }
+        }
+        unreachable!("some directory comes to the other worker")
+    }
+
+    fn source(&self) -> &Arc<Serving> {
+        &self.source.as_ref().unwrap().serving
+    }
+
+    fn target(&self) -> &Arc<Serving> {
+        &self.target.as_ref().unwrap().serving
+    }
+
+    /// The first step: the target has taken it in, unseen.
+    async fn prepare(&self) -> u64 {
+        let nodes = &self.source().nodes;
+        let moving = nodes.names.lock().begin_move(ROOT, "k").unwrap();
+        let prepared = nodes.prepare(self.source(), RENAME, "k", Target::Here(self.dir, "moved"), &moving).await;
+        let worker = prepared.unwrap_or_else(|(error, _)| panic!("{error}"));
+        assert_eq!(worker, self.target().id.0);
+        worker
+    }
+
+    fn commit(&self) {
+        let nodes = &self.source().nodes;
+        nodes.names.lock().commit_move(ROOT, "k").unwrap();
+        nodes.remember(RENAME);
+    }
+
+    /// The value where it was, and where it was to come.
+    fn at_source(&self) -> Option<Vec<u8>> {
+        value_of(self.source(), ROOT, "k")
+    }
+
+    fn at_target(&self) -> Option<Vec<u8>> {
+        value_of(self.target(), self.dir, "moved")
+    }
+
+    fn put_at_target(&self) -> Result<(), NodeErrorKind> {
+        let put = self.target().nodes.put_value(self.target(), self.dir, "moved", value("new"));
+        put.map(drop).map_err(|error| error.kind)
+    }
+
+    fn put_at_source(&self) -> Result<(), NodeErrorKind> {
+        let put = self.source().nodes.put_value(self.source(), ROOT, "k", value("new"));
+        put.map(drop).map_err(|error| error.kind)
+    }
+}
+
+fn value(text: &str) -> Value {
+    Value::from(Vec::from(text))
+}
+
+fn value_of(serving: &Serving, dir: DirId, name: &str) -> Option<Vec<u8>> {
+    match serving.nodes.names.lock().get(dir, name) {
+        Ok(Got::Inline(bytes)) => Some(bytes.to_vec()),
+        _ => None,
+    }
+}
+
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("not within 10 s: {what}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn source_killed_before_it_commits() {
+    let mut pair = Pair::start().await;
+    pair.prepare().await;
+    assert_eq!(pair.at_source().unwrap(), b"old", "readers still see it");
+    assert_eq!(pair.put_at_source(), Err(NodeErrorKind::Retry));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(pair.at_target(), None, "unseen as long as the source has not said more");
+    assert_eq!(pair.put_at_target(), Err(NodeErrorKind::Retry), "the place is taken");
+    drop(pair.source.take());
+    until("the target has the only one that is left", || pair.at_target().is_some()).await;
+    assert_eq!(pair.at_target().unwrap(), b"old");
+    assert_eq!(pair.put_at_target(), Ok(()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn source_killed_after_it_committed() {
+    let mut pair = Pair::start().await;
+    pair.prepare().await;
+    pair.commit();
+    drop(pair.source.take());
+    until("the target shows it", || pair.at_target().is_some()).await;
+    assert_eq!(pair.at_target().unwrap(), b"old");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn word_of_the_commit_is_lost() {
+    let pair = Pair::start().await;
+    pair.prepare().await;
+    pair.commit();
+    until("the target asks", || pair.at_target().is_some()).await;
+    assert_eq!((pair.at_target().unwrap(), pair.at_source()), (b"old".to_vec(), None), "it is once, at its new place");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn source_gives_up_after_the_target_prepared() {
+    let pair = Pair::start().await;
+    let target = pair.prepare().await;
+    pair.source().nodes.names.lock().abort_move(ROOT, "k");
+    pair.source().nodes.tell_end(pair.source(), target, RENAME, false).await;
+    assert_eq!((pair.at_source().unwrap(), pair.at_target()), (b"old".to_vec(), None));
+    assert_eq!((pair.put_at_source(), pair.put_at_target()), (Ok(()), Ok(())));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn target_killed_before_it_prepares() {
+    let mut pair = Pair::start().await;
+    drop(pair.target.take());
+    // It answers no more when the coordinator has given it up, if not before.
+    until("the source knows that the target is gone", || pair.source().view().workers.len() == 1).await;
+    let to = (pair.dir, "moved");
+    let renamed = pair.source().nodes.rename(pair.source(), (ROOT, "k"), to, false).await.unwrap_err();
+    assert_eq!(renamed.kind, NodeErrorKind::DataLost, "{renamed}");
+    assert_eq!(pair.at_source().unwrap(), b"old");
+    assert_eq!(pair.put_at_source(), Ok(()), "nothing is left of the rename");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn target_killed_after_it_prepared() {
+    let mut pair = Pair::start().await;
+    let target = pair.prepare().await;
+    drop(pair.target.take());
+    pair.commit();
+    // Nobody is there to hear it, and nobody waits for ever.
+    pair.source().nodes.tell_end(pair.source(), target, RENAME, true).await;
+    assert_eq!(pair.at_source(), None, "what the target had is lost with it");
+    until("the source knows that the target is gone", || pair.source().view().workers.len() == 1).await;
+    let serving = Arc::clone(pair.source());
+    serving.nodes.delete(&serving, ROOT, &pair.name, true).await.unwrap();
+    assert_eq!(serving.nodes.names.lock().stat(ROOT, &pair.name).unwrap(), None);
+}

@@ -1,0 +1,39 @@
+use std::collections::{HashMap, HashSet};
+
+use crate::node::Node;
+use crate::{BlockRef, Namespace};
+
+/// Blocks that move to another worker while their nodes stay.
+impl Namespace {
+    /// Up to `limit` blocks of a worker that nodes here have, those of nodes on their way among them. O(nodes).
+    pub fn some_blocks_of(&self, worker: u64, limit: usize) -> Vec<BlockRef> {
+        let nodes = self.tables.values().flat_map(|table| table.nodes.values()).chain(self.arriving.values().map(|it| &it.node));
+        nodes.flat_map(Node::blocks).filter(|block| block.worker == worker).take(limit).collect()
+    }
+
+    /// Puts blocks in the places of others with the same bytes, each at once, and gives those that have one now. Blocks of
+    /// nodes on their way stay as they are. The old ones are the caller's. O(nodes).
+    pub fn replace_blocks(&mut self, moved: &HashMap<BlockRef, BlockRef>) -> HashSet<BlockRef> {
+        let mut replaced = HashSet::new();
+        let coming = &self.coming;
+        let tables = self.tables.iter_mut().filter(|(id, table)| table.check_open().is_ok() && !coming.contains_key(*id));
+        for node in tables.flat_map(|(_, table)| table.nodes.values_mut()).filter(|node| !node.flags().is_moving()) {
+            if replaced.len() == moved.len() {
+                break;
+            }
+            let mut other = |block: BlockRef| match moved.get(&block).filter(|new| new.len == block.len) {
+                Some(new) => {
+                    replaced.insert(block);
+                    *new
+                }
+                None => block,
+            };
+            match node {
+                Node::Large(_, blocks) => blocks.iter_mut().for_each(|block| *block = other(*block)),
+                Node::File(_, file) => file.replace(other),
+                Node::Small(..) | Node::Container(..) => {}
+            }
+        }
+        replaced
+    }
+}

@@ -1,0 +1,118 @@
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use forebay_types::WorkerId;
+
+use super::entries::{RangeIx, share};
+use super::hash::ById;
+use super::model::{JobId, TaskId};
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Worker {
+    pub slots: u32,
+    pub free: u32,
+    pub room_bytes: u64,
+    /// Pending tasks that have input here or arriving here, a job at a time, largest share first.
+    pub near: BTreeMap<JobId, BTreeSet<(Reverse<u32>, TaskId)>>,
+    /// Bytes here or arriving here that pending tasks will read.
+    pub waiting_bytes: u64,
+    pub running_bytes: u64,
+    pub running: BTreeSet<(JobId, TaskId)>,
+    pub holds: BTreeSet<RangeIx>,
+    pub expects: BTreeSet<RangeIx>,
+}
+
+impl Worker {
+    pub fn load(&self) -> u64 {
+        (self.waiting_bytes + self.running_bytes) / u64::from(self.slots.max(1))
+    }
+
+    /// Its load, whether it has a free slot, and whether that one is beside input of a task that waits.
+    fn filed_under(&self) -> (u64, bool, bool) {
+        let is_free = self.free > 0;
+        (self.load(), is_free, is_free && !self.near.is_empty())
+    }
+}
+
+/// The workers, and the orders in which they are found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fleet {
+    workers: ById<WorkerId, Worker>,
+    /// By what waits and runs there, in bytes a slot.
+    pub by_load: BTreeSet<(u64, WorkerId)>,
+    /// Those with a free slot.
+    pub free: BTreeSet<WorkerId>,
+    /// Of these, those beside input of a task that waits.
+    pub free_beside: BTreeSet<WorkerId>,
+    pub slots: u64,
+}
+
+impl Fleet {
+    pub fn get(&self, id: WorkerId) -> Option<&Worker> {
+        self.workers.get(&id)
+    }
+
+    /// To change what it holds and expects, by which it is not filed.
+    pub fn get_mut(&mut self, id: WorkerId) -> Option<&mut Worker> {
+        self.workers.get_mut(&id)
+    }
+
+    #[cfg(test)]
+    pub fn iter(&self) -> impl Iterator<Item = (WorkerId, &Worker)> {
+        let sorted: BTreeMap<_, _> = self.workers.iter().map(|(id, worker)| (*id, worker)).collect();
+        sorted.into_iter()
+    }
+
+    pub fn add(&mut self, id: WorkerId, slots: u32, room_bytes: u64) {
+        self.workers.insert(id, Worker { slots, free: slots, room_bytes, ..Worker::default() });
+        self.by_load.insert((0, id));
+        if slots > 0 {
+            self.free.insert(id);
+        }
+        self.slots += u64::from(slots);
+    }
+
+    pub fn remove(&mut self, id: WorkerId) {
+        let Some(worker) = self.workers.remove(&id) else { return };
+        self.by_load.remove(&(worker.load(), id));
+        self.free.remove(&id);
+        self.free_beside.remove(&id);
+        self.slots -= u64::from(worker.slots);
+    }
+
+    /// Changes a worker and files it under its new load and its free slots.
+    pub fn with(&mut self, id: WorkerId, change: impl FnOnce(&mut Worker)) {
+        let Some(worker) = self.workers.get_mut(&id) else { return };
+        let (load, free, beside) = worker.filed_under();
+        change(worker);
+        let (new_load, is_free, is_beside) = worker.filed_under();
+        if load != new_load {
+            self.by_load.remove(&(load, id));
+            self.by_load.insert((new_load, id));
+        }
+        for (set, was, is) in [(&mut self.free, free, is_free), (&mut self.free_beside, beside, is_beside)] {
+            match is {
+                _ if was == is => false,
+                true => set.insert(id),
+                false => set.remove(&id),
+            };
+        }
+    }
+
+    /// A pending task that reads `bytes` has `after` of them at a worker, or on their way there, where it had `before`.
+    pub fn near(&mut self, id: WorkerId, (job, task): (JobId, TaskId), bytes: u64, before: u64, after: u64) {
+        self.with(id, |worker| {
+            worker.waiting_bytes = worker.waiting_bytes + after - before;
+            let tasks = worker.near.entry(job).or_default();
+            if before > 0 {
+                tasks.remove(&(Reverse(share(before, bytes)), task));
+            }
+            if after > 0 {
+                tasks.insert((Reverse(share(after, bytes)), task));
+            }
+            if tasks.is_empty() {
+                worker.near.remove(&job);
+            }
+        });
+    }
+}

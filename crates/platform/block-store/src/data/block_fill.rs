@@ -1,0 +1,185 @@
+use std::sync::Arc;
+
+use forebay_types::{Error, Owner, PAGES_PER_BLOCK, PageRun, Result};
+
+use super::{SumGroups, WritePages};
+use crate::control::{BlockPin, Reservation};
+use crate::core::Core;
+use crate::settings::SegmentSpec;
+use crate::table::{ClaimKind, SegmentRef};
+
+/// A block of temporary data that is received where it will lie. Dropped before [`Self::finish`], there is no such block.
+pub struct BlockFill {
+    core: Arc<Core>,
+    segment: SegmentRef,
+    spec: SegmentSpec,
+    /// None once it is finished.
+    pages: Option<WritePages>,
+    /// Its pages have no memory yet.
+    fresh: bool,
+    reservation: Reservation,
+    _pin: BlockPin,
+}
+
+impl BlockFill {
+    /// Whether a segment of this length is written so: it takes all pages of one block.
+    pub(crate) fn suits(spec: &SegmentSpec) -> bool {
+        spec.owner == Owner::Temporary && spec.pages() == PAGES_PER_BLOCK
+    }
+
+    pub(crate) fn begin(core: &Arc<Core>, spec: SegmentSpec) -> Result<Self> {
+        let run = PageRun::new(0, PAGES_PER_BLOCK);
+        spec.validate(run)?;
+        assert!(Self::suits(&spec), "a whole block of temporary data");
+        if core.is_closed() {
+            return Err(Error::closed(format!("{}: the store is closed", core.settings.folder.display())));
+        }
+        // One page of sums more for a border of their pages that the block may cross.
+        let sum_pages = SumGroups::pages_of(1023, PAGES_PER_BLOCK.into());
+        let (start, reservation, fresh) = core.make_block(sum_pages)?;
+        let mut shard = core.table.by_id(spec.id);
+        let entered = shard.find_or_add(&spec).and_then(|segment| match shard.get(segment).dram.extent {
+            None => Ok(segment),
+            Some(_) => Err(Error::internal(format!("segment {} is there already", spec.id))),
+        });
+        let segment = match entered {
+            Ok(segment) => segment,
+            Err(error) => {
+                drop(shard);
+                core.arena.punch(start, PAGES_PER_BLOCK.into());
+                core.dram.addresses.lock().release(start, PAGES_PER_BLOCK.into());
+                return Err(error);
+            }
+        };
+        let entry = shard.get(segment);
+        entry.dram.extent = Some(start);
+        core.pin_blocks(entry, run);
+        let pages = WritePages::claim(core, &mut shard, segment, run, ClaimKind::Fill);
+        drop(shard);
+        let (core, pin) = (core.clone(), BlockPin::new(core, segment, run));
+        Ok(Self { core, segment, spec, pages: Some(pages), fresh, reservation, _pin: pin })
+    }
+
+    /// The block's bytes. What they hold before they are written is of no meaning.
+    pub fn memory(&mut self) -> &mut [u8] {
+        let pages = self.pages.as_mut().expect("there until finished");
+        if std::mem::take(&mut self.fresh) {
+            pages.populate();
+        }
+        &mut pages.bytes()[..self.spec.bytes as usize]
+    }
+
+    /// Copies the whole block. `Retry` when the system has no memory left.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        if !self.fresh || bytes.len() != self.spec.bytes as usize {
+            self.memory().copy_from_slice(bytes);
+            return Ok(());
+        }
+        let pages = self.pages.as_mut().expect("there until finished");
+        pages.copy_part_in(bytes).map_err(|error| {
+            Error::retry(format!("the system gives the DRAM tier no memory: make the tier smaller ({error})")).with_source(error)
+        })
+    }
+
+    /// All of it has been written: makes it readable.
+    pub fn finish(mut self) {
+        let mut pages = self.pages.take().expect("there until finished");
+        pages.bytes()[self.spec.bytes as usize..].fill(0);
+        self.reservation.spend(pages.publish_unsummed());
+        self.core.offer(self.segment, 0);
+    }
+}
+
+impl Drop for BlockFill {
+    fn drop(&mut self) {
+        if let Some(pages) = self.pages.take() {
+            drop(pages);
+            self.core.free(self.spec.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_types::{PAGE_BYTES, SegmentId};
+
+    use super::*;
+    use crate::{BlockStore, StoreSettings};
+
+    fn spec(number: u128) -> SegmentSpec {
+        SegmentSpec { id: SegmentId(number), bytes: 1 << 20, owner: Owner::Temporary, keep: true }
+    }
+
+    #[test]
+    fn a_block_given_up_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = BlockStore::open(StoreSettings::new(folder.path(), 8 << 20)).unwrap();
+        let mut fill = store.begin_block(spec(1)).unwrap();
+        fill.memory().fill(7);
+        assert!(store.pin(SegmentId(1), PageRun::new(0, 256)).is_none(), "not readable before it is finished");
+        drop(fill);
+        assert!(store.segments().is_empty());
+        assert_eq!((store.usage().segments, store.usage().dram.used_bytes), (0, 0));
+        assert_eq!(store.resident_bytes().unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn temporary_blocks_verify_when_they_come_back_from_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = BlockStore::open(StoreSettings::new(folder.path(), 4 << 20).with_disk(64 << 20)).unwrap();
+        let run = PageRun::new(0, 256);
+        for number in 1..=16 {
+            let begun = loop {
+                match store.begin_block(spec(number)) {
+                    Ok(fill) => break fill,
+                    // The disk tier has not taken the ones before yet.
+                    Err(_) => tokio::time::sleep(std::time::Duration::from_millis(5)).await,
+                }
+            };
+            let mut fill = begun;
+            fill.memory().fill(number as u8);
+            fill.finish();
+        }
+        store.flush().await;
+        for number in 1..=16 {
+            store.load(SegmentId(number), run).await.unwrap();
+            let pinned = store.pin(SegmentId(number), run).unwrap();
+            assert!(pinned.iter().all(|byte| *byte == number as u8), "block {number}");
+        }
+    }
+
+    #[test]
+    fn memory_of_freed_blocks_is_used_again_and_given_up_for_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = BlockStore::open(StoreSettings::new(folder.path(), 4 << 20)).unwrap();
+        let written = |number| {
+            let mut fill = store.begin_block(spec(number)).unwrap();
+            fill.memory().fill(number as u8);
+            fill.finish();
+            store.pin(SegmentId(number), PageRun::new(0, 256)).unwrap()
+        };
+        let first = written(1);
+        let at = first.arena_offset();
+        store.free(SegmentId(1));
+        let second = written(2);
+        assert_ne!(second.arena_offset(), at, "the first one is being read");
+        assert!(first.iter().all(|byte| *byte == 1));
+        drop(first);
+        let counted = store.usage().dram.used_bytes;
+        // A page of checksums is counted, though nothing is written to it.
+        assert_eq!(counted, store.resident_bytes().unwrap() + PAGE_BYTES);
+        assert_eq!(written(3).arena_offset(), at);
+        store.free(SegmentId(3));
+        store.free(SegmentId(2));
+        drop(second);
+        // Room for something else: all that is kept goes before it is refused.
+        let cached = SegmentSpec { id: SegmentId(9), bytes: 3 << 20, owner: Owner::Cache, keep: false };
+        let mut fill = store.begin_fill(cached, PageRun::new(0, 768)).unwrap();
+        fill.write(0, &vec![9; 3 << 20]).unwrap();
+        fill.finish().unwrap();
+        assert_eq!(store.usage().dram.used_bytes, store.resident_bytes().unwrap());
+        store.free(SegmentId(9));
+        store.trim_spares(std::time::Duration::ZERO);
+        assert_eq!((store.usage().dram.used_bytes, store.resident_bytes().unwrap()), (0, 0));
+    }
+}

@@ -1,0 +1,242 @@
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use forebay_types::{Error, Owner, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
+use tokio::sync::oneshot;
+
+use super::{SumGroups, page_sum};
+use crate::control::{BlockPin, Direction};
+use crate::core::Core;
+use crate::settings::SegmentSpec;
+use crate::table::{SegmentRef, TierKind};
+
+/// Memory that begins with a page, as O_DIRECT wants it.
+struct Aligned {
+    memory: BytesMut,
+}
+
+impl Aligned {
+    fn new(bytes: usize) -> Self {
+        let page = PAGE_BYTES as usize;
+        let mut memory = BytesMut::zeroed(bytes + page);
+        let ahead = memory.as_ptr().align_offset(page);
+        drop(memory.split_to(ahead));
+        memory.truncate(bytes);
+        Self { memory }
+    }
+}
+
+/// A block that was written, and goes again unless whoever asked for it hears of it.
+struct Written(Option<(Arc<Core>, SegmentId)>);
+
+impl Written {
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        if let Some((core, id)) = self.0.take() {
+            core.free(id);
+        }
+    }
+}
+
+/// Writes a block of temporary data to the disk tier, with nothing of it in the DRAM tier. `Retry` when there is no room or the disk
+/// fails, `Invalid` without a disk tier.
+pub(crate) async fn write(core: &Arc<Core>, spec: SegmentSpec, bytes: Bytes) -> Result<()> {
+    assert!(spec.owner == Owner::Temporary && spec.pages() <= PAGES_PER_BLOCK, "a block of temporary data");
+    assert_eq!(bytes.len(), spec.bytes as usize);
+    on_disk(core, move |core| core.write_off_memory(spec, &bytes)).await??.keep();
+    Ok(())
+}
+
+/// Pages of such a block, verified; none when they are not there (any more), or the disk does not give them.
+pub(crate) async fn read(core: &Arc<Core>, id: SegmentId, run: PageRun) -> Result<Option<Bytes>> {
+    on_disk(core, move |core| core.read_off_memory(id, run)).await
+}
+
+/// Does something on the store's own threads.
+async fn on_disk<T: Send + 'static>(core: &Arc<Core>, work: impl FnOnce(&Arc<Core>) -> T + Send + 'static) -> Result<T> {
+    if core.is_closed() {
+        return Err(Error::closed(format!("{}: the store is closed", core.settings.folder.display())));
+    }
+    let Some(disk) = &core.disk else {
+        return Err(Error::invalid("there is no disk tier here: give the worker one"));
+    };
+    let (done, waiting) = oneshot::channel();
+    disk.pool.task(move |core| {
+        // Whoever asked may be gone.
+        let _ = done.send(work(core));
+    });
+    waiting.await.map_err(|_| Error::closed("the store is being closed"))
+}
+
+impl Core {
+    fn write_off_memory(self: &Arc<Self>, spec: SegmentSpec, bytes: &[u8]) -> Result<Written> {
+        let disk = self.disk();
+        let run = PageRun::new(0, spec.pages());
+        spec.validate(run)?;
+        let len = u64::from(run.len);
+        // One page of sums more for a border of their pages that the block may cross.
+        let mut reservation = self.make_room(TierKind::Disk, len + SumGroups::pages_of(1023, len))?;
+        let (segment, pin) = {
+            let mut shard = self.table.by_id(spec.id);
+            let segment = shard.find_or_add(&spec)?;
+            self.pin_blocks(shard.get(segment), run);
+            (segment, BlockPin::new(self, segment, run))
+        };
+        let Some(start) = self.claim_on_disk(segment, run) else {
+            self.free(spec.id);
+            return Err(Error::retry("the disk tier has no addresses left and all of it is kept"));
+        };
+        let mut pages = Aligned::new(run.len as usize * PAGE_BYTES as usize);
+        pages.memory[..bytes.len()].copy_from_slice(bytes);
+        let each = pages.memory.chunks_exact(PAGE_BYTES as usize);
+        let sums: Vec<u32> = run.pages().zip(each).map(|(page, bytes)| page_sum(spec.id, page, bytes)).collect();
+        let fresh = disk.sum_groups.add(start, len);
+        match disk.file.write(start, &pages.memory).and_then(|()| disk.sums.store(start, &sums)) {
+            Ok(()) => {
+                disk.health.succeeded(Direction::Write);
+                reservation.spend(len + fresh);
+                self.publish(TierKind::Disk, segment, run);
+                Ok(Written(Some((self.clone(), spec.id))))
+            }
+            Err(error) => {
+                disk.health.failed(Direction::Write, false, &error);
+                self.punch(TierKind::Disk, start, len);
+                self.unclaim(TierKind::Disk, segment, run);
+                drop(pin);
+                self.free(spec.id);
+                Err(Error::retry(format!("the disk tier does not take a block: {error}")).with_source(error))
+            }
+        }
+    }
+
+    fn read_off_memory(self: &Arc<Self>, id: SegmentId, run: PageRun) -> Option<Bytes> {
+        let disk = self.disk();
+        let (segment, extent, _pin) = {
+            let mut shard = self.table.by_id(id);
+            let segment = shard.find(id)?;
+            let entry = shard.get(segment);
+            if !entry.has(TierKind::Disk, run) {
+                return None;
+            }
+            let extent = entry.disk.extent?;
+            self.pin_blocks(entry, run);
+            (segment, extent, BlockPin::new(self, segment, run))
+        };
+        let start = extent + u64::from(run.start);
+        let mut pages = Aligned::new(run.len as usize * PAGE_BYTES as usize);
+        let read = disk.file.read(start, &mut pages.memory).and_then(|()| disk.sums.load(start, u64::from(run.len)));
+        match read {
+            Ok(sums) => {
+                disk.health.succeeded(Direction::Read);
+                let each = pages.memory.chunks_exact(PAGE_BYTES as usize).zip(sums);
+                let is_good = run.pages().zip(each).all(|(page, (bytes, sum))| page_sum(id, page, bytes) == sum);
+                is_good.then(|| pages.memory.freeze()).or_else(|| self.drop_damaged(segment, id, run))
+            }
+            Err(error) => {
+                disk.health.failed(Direction::Read, false, error);
+                None
+            }
+        }
+    }
+
+    fn drop_damaged(&self, segment: SegmentRef, id: SegmentId, run: PageRun) -> Option<Bytes> {
+        tracing::warn!(segment = %id, pages = run.len, "pages of the disk tier do not verify and are dropped");
+        self.drop_pages(TierKind::Disk, segment, run);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BlockStore, StoreSettings};
+
+    fn spec(number: u128, bytes: u32) -> SegmentSpec {
+        SegmentSpec { id: SegmentId(number), bytes, owner: Owner::Temporary, keep: true }
+    }
+
+    #[tokio::test]
+    async fn blocks_go_to_disk_and_come_back_with_nothing_in_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = BlockStore::open(StoreSettings::new(folder.path(), 2 << 20).with_disk(8 << 20)).unwrap();
+        let before = store.usage().dram.used_bytes;
+        let bytes = |number: u128, len: usize| Bytes::from((0..len).map(|at| (at / 7) as u8 ^ number as u8).collect::<Vec<_>>());
+        for (number, len) in [(1, 1), (2, 4096), (3, 70_001), (4, 1 << 20)] {
+            let all = bytes(number, len);
+            store.write_to_disk(spec(number, len as u32), all.clone()).await.unwrap();
+            let run = PageRun::covering(0..len as u64).unwrap();
+            assert_eq!(store.read_from_disk(SegmentId(number), run).await.unwrap().unwrap()[..len], all);
+        }
+        let part = store.read_from_disk(SegmentId(4), PageRun::new(10, 12)).await.unwrap().unwrap();
+        assert_eq!(part, bytes(4, 1 << 20)[10 << 12..12 << 12]);
+        assert_eq!(store.usage().dram.used_bytes, before);
+        assert_eq!(store.held(SegmentId(4)).disk_bytes, 1 << 20);
+        store.free(SegmentId(4));
+        assert!(store.read_from_disk(SegmentId(4), PageRun::new(10, 12)).await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_tier_refuses_and_has_room_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = BlockStore::open(StoreSettings::new(folder.path(), 2 << 20).with_disk(4 << 20)).unwrap();
+        let block = Bytes::from(vec![7; 1 << 20]);
+        let mut written = 0;
+        while store.write_to_disk(spec(written, 1 << 20), block.clone()).await.is_ok() {
+            written += 1;
+            assert!(written <= 4);
+        }
+        assert!(written >= 3, "{written}");
+        assert_eq!(store.held(SegmentId(written)).bytes, 0, "what is refused leaves nothing");
+        store.free(SegmentId(0));
+        store.flush().await;
+        store.write_to_disk(spec(100, 1 << 20), block.clone()).await.unwrap();
+        drop(store);
+        // Nobody knows the numbers of temporary blocks any more.
+        let store = BlockStore::open(StoreSettings::new(folder.path(), 2 << 20).with_disk(4 << 20)).unwrap();
+        assert_eq!((store.usage().disk.used_bytes, store.segments().len()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_any_more_does_not_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = BlockStore::open(StoreSettings::new(folder.path(), 2 << 20).with_disk(8 << 20)).unwrap();
+        for number in 0..50 {
+            let mut writing = Box::pin(store.write_to_disk(spec(number, 1 << 20), Bytes::from(vec![7; 1 << 20])));
+            let written = polled_once(writing.as_mut()).await;
+            drop(writing);
+            if written.is_some() {
+                // So quick a disk.
+                store.free(SegmentId(number));
+            }
+            store.flush().await;
+        }
+        assert_eq!((store.usage().disk.used_bytes, store.segments().len()), (0, 0));
+    }
+
+    /// Polls once.
+    async fn polled_once<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {
+        std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
+            std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
+            std::task::Poll::Pending => std::task::Poll::Ready(None),
+        })
+        .await
+    }
+
+    #[tokio::test]
+    async fn damage_is_no_data() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = BlockStore::open(StoreSettings::new(folder.path(), 2 << 20).with_disk(4 << 20)).unwrap();
+        store.write_to_disk(spec(1, 1 << 20), Bytes::from(vec![7; 1 << 20])).await.unwrap();
+        store.core().disk().file.write(3, Aligned::new(4096).memory.as_ref()).unwrap();
+        assert!(store.read_from_disk(SegmentId(1), PageRun::new(0, 8)).await.unwrap().is_none());
+        assert!(store.read_from_disk(SegmentId(1), PageRun::new(8, 16)).await.unwrap().is_some());
+        let without = BlockStore::open(StoreSettings::new(folder.path().join("none"), 2 << 20)).unwrap();
+        let refused = without.write_to_disk(spec(1, 1), Bytes::from_static(b"x")).await.unwrap_err();
+        assert_eq!(refused.kind(), forebay_types::ErrorKind::Invalid);
+    }
+}

@@ -1,0 +1,244 @@
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, LazyLock};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use forebay_protocol::{AtHand, Handed, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use forebay_types::{Error, Result};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+
+use crate::framed::CALLS_MAX;
+use crate::{Address, Answer, Peer, Response, Service, Session};
+
+/// What this process serves at Unix sockets, by their paths.
+static DOORS: LazyLock<Mutex<HashMap<PathBuf, Arc<Door>>>> = LazyLock::new(Mutex::default);
+
+/// The way into a server from its own process.
+pub(crate) struct Door {
+    open: Box<dyn Fn() -> Result<Arc<dyn LocalSession>> + Send + Sync>,
+    /// Where the server lives: what its calls spawn must not end with a caller's runtime.
+    runtime: Handle,
+    running: TaskTracker,
+    /// No more calls are taken.
+    stopping: AtomicBool,
+    ended: CancellationToken,
+}
+
+impl Door {
+    pub(crate) fn of<S: Service>(service: Arc<S>) -> Arc<Self> {
+        let open = move || {
+            let peer = Peer { address: "this process".to_string(), unix: true, same_user: true };
+            Ok(Arc::new(Open(Arc::new(service.open(peer)?))) as Arc<dyn LocalSession>)
+        };
+        let running = TaskTracker::new();
+        running.close();
+        let (stopping, ended) = (AtomicBool::new(false), CancellationToken::new());
+        Arc::new(Self { open: Box::new(open), runtime: Handle::current(), running, stopping, ended })
+    }
+
+    pub(crate) fn at(address: &Address) -> Option<Arc<Self>> {
+        match address {
+            Address::Unix(path) => DOORS.lock().get(path).cloned(),
+            Address::Tcp(_) => None,
+        }
+    }
+}
+
+/// A door that is found at its address until this is dropped, which ends all that came through it.
+pub(crate) struct Opened {
+    path: PathBuf,
+    door: Arc<Door>,
+}
+
+impl Opened {
+    pub(crate) fn new(path: PathBuf, door: Arc<Door>) -> Self {
+        DOORS.lock().insert(path.clone(), Arc::clone(&door));
+        Self { path, door }
+    }
+
+    /// Lets nobody in any more, and waits for what runs, so long at most.
+    pub(crate) async fn finish(self, within: Duration) {
+        self.shut();
+        self.door.stopping.store(true, SeqCst);
+        // What still runs then ends with the drop.
+        let _ = tokio::time::timeout(within, self.door.running.wait()).await;
+    }
+
+    fn shut(&self) {
+        let mut doors = DOORS.lock();
+        // Another server may have the path by now.
+        if doors.get(&self.path).is_some_and(|door| Arc::ptr_eq(door, &self.door)) {
+            doors.remove(&self.path);
+        }
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.shut();
+        self.door.ended.cancel();
+    }
+}
+
+/// A connection without a socket: what is at hand is answered in the task of the caller, the rest in one of the server's.
+pub(crate) struct Local {
+    address: Address,
+    door: Arc<Door>,
+    /// None when the connection has ended.
+    session: Mutex<Option<Arc<dyn LocalSession>>>,
+    turns: Semaphore,
+    ended: CancellationToken,
+}
+
+impl Local {
+    pub(crate) fn open(door: Arc<Door>, address: Address) -> Result<Arc<Self>> {
+        let session = Mutex::new(Some((door.open)()?));
+        let ended = door.ended.child_token();
+        let local = Arc::new(Self { address, door, session, turns: Semaphore::new(CALLS_MAX), ended: ended.clone() });
+        // The session ends when the connection does, also while somebody keeps that.
+        let kept = Arc::downgrade(&local);
+        local.door.runtime.spawn(async move {
+            ended.cancelled().await;
+            if let Some(local) = kept.upgrade() {
+                drop(local.session.lock().take());
+            }
+        });
+        Ok(local)
+    }
+
+    pub(crate) async fn call(&self, meta: Bytes, payload: Vec<Bytes>) -> Result<Answer> {
+        let payload_bytes: usize = payload.iter().map(Bytes::len).sum();
+        if meta.len() > META_BYTES_MAX as usize || payload_bytes > PAYLOAD_BYTES_MAX as usize {
+            return Err(Error::invalid(format!(
+                "a request of {} + {payload_bytes} bytes exceeds the limits of {META_BYTES_MAX} + {PAYLOAD_BYTES_MAX} bytes",
+                meta.len()
+            )));
+        }
+        let Ok(_turn) = self.turns.acquire().await else { return Err(self.why_ended()) };
+        let running = self.door.running.token();
+        let session = self.session()?;
+        let mut call = session.call(meta, joined(payload));
+        let response = match self.poll_once(&mut call)? {
+            Poll::Ready(response) => response,
+            Poll::Pending => {
+                // It must go on though its caller does not ask for it: others may wait for what it fetches.
+                // A server that stops waits until the caller has the answer.
+                let task = AbortOnDropHandle::new(self.door.runtime.spawn(async move { (call.await, running) }));
+                let response = tokio::select! {
+                    biased;
+                    response = task => response.ok(),
+                    () = self.ended.cancelled() => None,
+                };
+                let Some((response, _running)) = response else {
+                    // Ended, or failed by a defect, which ends the connection as it does a socket's.
+                    self.ended.cancel();
+                    return Err(self.why_ended());
+                };
+                response
+            }
+        };
+        Ok(Answer { meta: response.meta, payload: of_its_own(&response.payload), descriptor: response.descriptor })
+    }
+
+    /// Takes an answer that is at hand without a task for it.
+    fn poll_once(&self, call: &mut Call) -> Result<Poll<Response>> {
+        let _entered = self.door.runtime.enter();
+        // The future is to wake whoever polls it last, which will be a task.
+        let poll = || call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        catch_unwind(AssertUnwindSafe(poll)).map_err(|_| {
+            self.ended.cancel();
+            self.why_ended()
+        })
+    }
+
+    pub(crate) fn notify(&self, meta: Bytes) -> Result<()> {
+        let session = self.session()?;
+        let _entered = self.door.runtime.enter();
+        session.notice(meta);
+        Ok(())
+    }
+
+    /// What the server answers at once.
+    pub(crate) fn at_hand(&self, wanted: &AtHand) -> Option<Handed> {
+        self.session().ok()?.at_hand(wanted)
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    pub(crate) fn ended(&self) -> &CancellationToken {
+        &self.ended
+    }
+
+    fn session(&self) -> Result<Arc<dyn LocalSession>> {
+        let session = self.session.lock().clone();
+        let takes_more = !self.ended.is_cancelled() && !self.door.stopping.load(SeqCst);
+        session.filter(|_| takes_more).ok_or_else(|| self.why_ended())
+    }
+
+    fn why_ended(&self) -> Error {
+        Error::closed(format!("connection to {} has ended", self.address))
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        self.ended.cancel();
+    }
+}
+
+type Call = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// A [`Session`] of any service; it is told its end when nothing of it runs any more.
+trait LocalSession: Send + Sync {
+    fn call(self: Arc<Self>, meta: Bytes, payload: Bytes) -> Call;
+    fn notice(&self, meta: Bytes);
+    fn at_hand(&self, wanted: &AtHand) -> Option<Handed>;
+}
+
+struct Open<S: Session>(Arc<S>);
+
+impl<S: Session> LocalSession for Open<S> {
+    fn call(self: Arc<Self>, meta: Bytes, payload: Bytes) -> Call {
+        Box::pin(async move { self.0.call(meta, payload).await })
+    }
+
+    fn notice(&self, meta: Bytes) {
+        self.0.notice(meta);
+    }
+
+    fn at_hand(&self, wanted: &AtHand) -> Option<Handed> {
+        self.0.at_hand(wanted)
+    }
+}
+
+impl<S: Session> Drop for Open<S> {
+    fn drop(&mut self) {
+        self.0.closed();
+    }
+}
+
+fn joined(mut pieces: Vec<Bytes>) -> Bytes {
+    match pieces.len() {
+        0 => Bytes::new(),
+        1 => pieces.swap_remove(0),
+        _ => of_its_own(&pieces),
+    }
+}
+
+/// A copy, as a socket makes one: what is answered may lie in memory that the server needs back.
+fn of_its_own(pieces: &[Bytes]) -> Bytes {
+    let mut whole = BytesMut::with_capacity(pieces.iter().map(Bytes::len).sum());
+    pieces.iter().for_each(|piece| whole.extend_from_slice(piece));
+    whole.freeze()
+}

@@ -1,0 +1,144 @@
+//! Connections of a process to itself, which need no socket and keep the same promises.
+
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_transport::{Connection, Security, ServerLimits};
+use forebay_types::ErrorKind;
+
+use crate::desk::{Open, open, open_at, pattern, unix, until};
+
+async fn at_home() -> (tempfile::TempDir, Open, Connection) {
+    let (folder, address) = unix();
+    let open = open_at(&address, Security::default(), ServerLimits::default()).await;
+    let connection = Connection::nearest(&open.address, &Security::default()).await.unwrap();
+    (folder, open, connection)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_answers_descriptors_and_notices_are_the_same() {
+    let (_folder, open, connection) = at_home().await;
+    assert_eq!(open.desk.peers.lock()[0].address, "this process");
+    let data = pattern(300_000);
+    let (a, b) = data.split_at(100_000);
+    let payload = vec![Bytes::copy_from_slice(a), Bytes::copy_from_slice(b)];
+    let answer = connection.call("echo".into(), payload).await.unwrap();
+    assert_eq!((&answer.meta[..], &answer.payload[..]), (&b"echo"[..], &data[..]));
+    assert_eq!(connection.call("give 3000000".into(), vec![]).await.unwrap().payload.len(), 3_000_000);
+    assert!(connection.call("file".into(), vec![]).await.unwrap().descriptor.unwrap().as_raw_fd() > 2);
+    connection.notify("heard".into()).unwrap();
+    assert_eq!(*open.desk.notices.lock(), ["heard"]);
+    let long = connection.call(vec![b'x'; (16 << 20) + 1].into(), vec![]).await;
+    assert_eq!(long.unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_socket_elsewhere_and_tcp_are_connected_to() {
+    let open = open().await;
+    let connection = Connection::nearest(&open.address, &Security::default()).await.unwrap();
+    connection.call("echo".into(), vec![]).await.unwrap();
+    assert_ne!(open.desk.peers.lock()[0].address, "this process");
+    let (_folder, address) = unix();
+    assert!(Connection::nearest(&address, &Security::default()).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_ends_with_its_caller_and_the_session_with_the_connection() {
+    let (_folder, open, connection) = at_home().await;
+    let call = tokio::time::timeout(Duration::from_millis(20), connection.call("sleep 60000".into(), vec![]));
+    assert!(call.await.is_err());
+    until(|| open.desk.dropped.load(Ordering::SeqCst) == 1).await;
+    assert_eq!(open.desk.running.load(Ordering::SeqCst), 0);
+    let clone = connection.clone();
+    drop(connection);
+    clone.call("echo".into(), vec![]).await.unwrap();
+    assert_eq!(open.desk.closed.load(Ordering::SeqCst), 0);
+    drop(clone);
+    until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn close_fails_what_is_in_flight() {
+    let (_folder, open, connection) = at_home().await;
+    let (answer, ()) = tokio::join!(connection.call("sleep 60000".into(), vec![]), async {
+        until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
+        connection.close();
+    });
+    assert_eq!(answer.unwrap_err().kind(), ErrorKind::Closed);
+    connection.closed().await;
+    assert_eq!(connection.call("echo".into(), vec![]).await.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(connection.notify("x".into()).unwrap_err().kind(), ErrorKind::Closed);
+    until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_stops_lets_calls_finish_and_one_that_is_dropped_does_not() {
+    let (_folder, open, connection) = at_home().await;
+    let call = tokio::spawn({
+        let connection = connection.clone();
+        async move { connection.call("sleep 100".into(), vec![]).await }
+    });
+    until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
+    let address = open.address.clone();
+    let (refused, ()) = tokio::join!(
+        async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            connection.call("echo".into(), vec![]).await
+        },
+        open.server.shutdown()
+    );
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Closed);
+    assert!(call.await.unwrap().is_ok());
+    assert!(connection.is_closed());
+    until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
+
+    let again = open_at(&address, Security::default(), ServerLimits::default()).await;
+    let connection = Connection::nearest(&address, &Security::default()).await.unwrap();
+    let (answer, ()) = tokio::join!(connection.call("sleep 60000".into(), vec![]), async {
+        until(|| again.desk.running.load(Ordering::SeqCst) == 1).await;
+        drop(again.server);
+    });
+    assert_eq!(answer.unwrap_err().kind(), ErrorKind::Closed);
+    assert!(Connection::nearest(&address, &Security::default()).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_panics_ends_its_connection() {
+    let (_folder, open, broken) = at_home().await;
+    assert_eq!(broken.call("panic".into(), vec![]).await.unwrap_err().kind(), ErrorKind::Closed);
+    broken.closed().await;
+    until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
+    let broken = Connection::nearest(&open.address, &Security::default()).await.unwrap();
+    assert_eq!(broken.call("unheard of".into(), vec![]).await.unwrap_err().kind(), ErrorKind::Closed);
+    until(|| open.desk.closed.load(Ordering::SeqCst) == 2).await;
+    open.connect().await.call("echo".into(), vec![]).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_goes_on_while_nobody_asks_for_its_answer() {
+    let (_folder, open, connection) = at_home().await;
+    let mut call = Box::pin(connection.call("sleep 50".into(), vec![]));
+    let asked_once = std::future::poll_fn(|context| std::task::Poll::Ready(call.as_mut().poll(context).is_ready()));
+    assert!(!asked_once.await);
+    until(|| open.desk.running.load(Ordering::SeqCst) == 0).await;
+    assert_eq!(open.desk.dropped.load(Ordering::SeqCst), 0);
+    call.await.unwrap();
+}
+
+#[test]
+fn what_a_call_spawns_outlives_the_callers_runtime() {
+    let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (servers, callers) = (runtime(), runtime());
+    let (_folder, open, connection) = servers.block_on(at_home());
+    let calls = Arc::new(connection);
+    callers.spawn({
+        let calls = Arc::clone(&calls);
+        async move { calls.call("spawn 100".into(), vec![]).await }
+    });
+    servers.block_on(until(|| open.desk.running.load(Ordering::SeqCst) == 1));
+    callers.shutdown_background();
+    servers.block_on(until(|| open.desk.notices.lock().contains(&Bytes::from("spawned"))));
+}

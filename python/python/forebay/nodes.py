@@ -1,0 +1,242 @@
+"""Temporary data: what lives between two steps of a job, in the workers' memory and disks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from forebay import _forebay
+from forebay.errors import AlreadyExists, NotFound
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+__all__ = ["AsyncNodes", "Node", "Nodes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of the temporary namespace."""
+
+    #: Its path, as in ``/tmp/job/part``.
+    path: str
+    #: ``file``, ``key-value``, ``table``, ``directory`` or ``bag``.
+    type: str
+    #: Bytes of a file or value; 0 of a container.
+    size: int
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def container(self) -> bool:
+        """Whether it holds nodes."""
+        return self.type in ("table", "directory", "bag")
+
+
+class Nodes:
+    """The temporary namespace: typed nodes by their paths below ``/tmp``; ``Client.nodes`` gives it.
+
+    A *key-value* has one value, replaced as a whole; a *file* is appended to, and read and written over anywhere; a *directory*
+    holds anything, a *table* key-values, and a *bag* files, which can be read as one. Nothing is kept when its worker is lost
+    (:class:`forebay.DataLost`): make it again. ``lease`` has what a job made go away with it.
+    """
+
+    def __init__(self, nodes: _forebay.Nodes) -> None:
+        self._nodes = nodes
+
+    def put(self, path: str, data: Buffer) -> None:
+        """Puts a value: anything with bytes. Readers see the old value or the new one, whole."""
+        self._nodes.put(path, data)
+
+    def get(self, path: str) -> memoryview:
+        """A key-value's value."""
+        return memoryview(self._nodes.get(path))
+
+    def put_arrow(self, path: str, data: Any) -> None:
+        """Puts what Arrow libraries can read (a table, a record batch, a data frame) as one value."""
+        self._nodes.put(path, _to_ipc(data))
+
+    def get_arrow(self, path: str) -> Any:
+        """The ``pyarrow.Table`` that was put with :meth:`put_arrow`; its columns point into the bytes that came."""
+        return _from_ipc(self._nodes.get(path))
+
+    def create(
+        self, path: str, type: str = "file", *, enumerable: bool = True, storage_class: str | None = None, exist_ok: bool = False
+    ) -> None:
+        """Makes an empty node. One that is not ``enumerable`` is in no listing and no bag. With ``exist_ok`` one of that type
+        may be there."""
+        try:
+            self._nodes.create(path, type, enumerable, storage_class)
+        except AlreadyExists:
+            if not exist_ok or self.stat(path).type != type:
+                raise
+
+    def mkdir(self, path: str, type: str = "directory", *, parents: bool = False, exist_ok: bool = False) -> None:
+        """Makes a directory, a table or a bag; with ``parents`` the directories on the way to it."""
+        if parents:
+            for parent in _parents(path):
+                self.create(parent, "directory", exist_ok=True)
+        self.create(path, type, exist_ok=exist_ok)
+
+    def append(self, path: str, data: Buffer) -> int:
+        """Adds bytes to the end of a file; gives its length."""
+        length: int = self._nodes.append(path, data)
+        return length
+
+    def write(self, path: str, offset: int, data: Buffer) -> int:
+        """Writes over bytes of a file, and on at its end; gives its length. Files have no holes."""
+        length: int = self._nodes.write(path, offset, data)
+        return length
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> memoryview:
+        """Bytes of a file; fewer at its end."""
+        return memoryview(self._nodes.read(path, offset, length))
+
+    def bag(self, path: str) -> memoryview:
+        """All files of a bag one after the other, in byte order of their names; those of bags in it where these stand."""
+        return memoryview(self._nodes.bag(path))
+
+    def ls(self, path: str = "/tmp") -> list[Node]:
+        """What is directly in a container, in byte order of names."""
+        return _nodes_of(path, self._nodes.list(path))
+
+    def stat(self, path: str) -> Node:
+        """The node at a path."""
+        return _node_of(path, self._nodes.stat(path))
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a node at a path."""
+        return self._nodes.stat(path) is not None
+
+    def rm(self, path: str, *, recursive: bool = False) -> None:
+        """Deletes a node; a container with all that is in it when ``recursive``, else only an empty one
+        (:class:`forebay.NotEmpty`)."""
+        self._nodes.delete(path, recursive)
+
+    def rename(self, path: str, to: str) -> None:
+        """Renames a node, at once or not at all. A key-value replaces a key-value; a container that is there takes it in."""
+        self._nodes.rename(path, to)
+
+    def lease(self, path: str, seconds: float | None) -> None:
+        """The node goes away, with all that is in it, unless this is called again within ``seconds``; ``None``: it stays."""
+        self._nodes.lease(path, seconds)
+
+
+class AsyncNodes:
+    """As :class:`Nodes`, awaited."""
+
+    def __init__(self, nodes: _forebay.Nodes) -> None:
+        self._nodes = nodes
+
+    async def put(self, path: str, data: Buffer) -> None:
+        """Puts a value: anything with bytes."""
+        await self._nodes.put(path, data, aio=True)
+
+    async def get(self, path: str) -> memoryview:
+        """A key-value's value."""
+        return memoryview(await self._nodes.get(path, aio=True))
+
+    async def put_arrow(self, path: str, data: Any) -> None:
+        """Puts what Arrow libraries can read as one value."""
+        await self._nodes.put(path, _to_ipc(data), aio=True)
+
+    async def get_arrow(self, path: str) -> Any:
+        """The ``pyarrow.Table`` that was put with :meth:`put_arrow`."""
+        return _from_ipc(await self._nodes.get(path, aio=True))
+
+    async def create(
+        self, path: str, type: str = "file", *, enumerable: bool = True, storage_class: str | None = None, exist_ok: bool = False
+    ) -> None:
+        """Makes an empty node."""
+        try:
+            await self._nodes.create(path, type, enumerable, storage_class, aio=True)
+        except AlreadyExists:
+            if not exist_ok or (await self.stat(path)).type != type:
+                raise
+
+    async def mkdir(self, path: str, type: str = "directory", *, parents: bool = False, exist_ok: bool = False) -> None:
+        """Makes a directory, a table or a bag."""
+        if parents:
+            for parent in _parents(path):
+                await self.create(parent, "directory", exist_ok=True)
+        await self.create(path, type, exist_ok=exist_ok)
+
+    async def append(self, path: str, data: Buffer) -> int:
+        """Adds bytes to the end of a file; gives its length."""
+        length: int = await self._nodes.append(path, data, aio=True)
+        return length
+
+    async def write(self, path: str, offset: int, data: Buffer) -> int:
+        """Writes over bytes of a file, and on at its end; gives its length."""
+        length: int = await self._nodes.write(path, offset, data, aio=True)
+        return length
+
+    async def read(self, path: str, offset: int = 0, length: int | None = None) -> memoryview:
+        """Bytes of a file; fewer at its end."""
+        return memoryview(await self._nodes.read(path, offset, length, aio=True))
+
+    async def bag(self, path: str) -> memoryview:
+        """All files of a bag one after the other."""
+        return memoryview(await self._nodes.bag(path, aio=True))
+
+    async def ls(self, path: str = "/tmp") -> list[Node]:
+        """What is directly in a container, in byte order of names."""
+        return _nodes_of(path, await self._nodes.list(path, aio=True))
+
+    async def stat(self, path: str) -> Node:
+        """The node at a path."""
+        return _node_of(path, await self._nodes.stat(path, aio=True))
+
+    async def exists(self, path: str) -> bool:
+        """Whether there is a node at a path."""
+        return await self._nodes.stat(path, aio=True) is not None
+
+    async def rm(self, path: str, *, recursive: bool = False) -> None:
+        """Deletes a node; a container with all that is in it when ``recursive``."""
+        await self._nodes.delete(path, recursive, aio=True)
+
+    async def rename(self, path: str, to: str) -> None:
+        """Renames a node, at once or not at all."""
+        await self._nodes.rename(path, to, aio=True)
+
+    async def lease(self, path: str, seconds: float | None) -> None:
+        """The node goes away unless this is called again within ``seconds``; ``None``: it stays."""
+        await self._nodes.lease(path, seconds, aio=True)
+
+
+def _parents(path: str) -> list[str]:
+    """The paths of the directories that it is in, ``/tmp`` left out, the outermost first."""
+    names = path.split("/")
+    return ["/".join(names[:end]) for end in range(3, len(names))]
+
+
+def _nodes_of(path: str, entries: list[tuple[str, str, int]]) -> list[Node]:
+    return [Node(f"{path}/{name}", type, size) for name, type, size in entries]
+
+
+def _node_of(path: str, stat: tuple[str, int] | None) -> Node:
+    if stat is None:
+        error = NotFound(f"{path}: there is no such node", path)
+        error.filename = path
+        raise error
+    return Node(path, *stat)
+
+
+def _to_ipc(data: Any) -> Any:
+    import pyarrow
+
+    reader = pyarrow.RecordBatchReader.from_stream(data if hasattr(data, "__arrow_c_stream__") else pyarrow.table(data))
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+    return sink.getvalue()
+
+
+def _from_ipc(data: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.ipc.open_stream(pyarrow.py_buffer(data)).read_all()

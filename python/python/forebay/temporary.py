@@ -1,0 +1,151 @@
+"""Temporary data as files, for the fsspec file system: what is below ``/tmp``."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from forebay.errors import Invalid, NotFound
+from forebay.files import BUFFER_BYTES, ObjectReader, ObjectWriter
+from forebay.nodes import Node, Nodes, _parents
+
+if TYPE_CHECKING:
+    from forebay.client import Client
+
+__all__ = ["Temporary", "is_temporary"]
+
+#: Up to so many bytes a file is a key-value, which replaces what is there at once.
+VALUE_BYTES = 32 << 20
+#: Seconds after which what a process that died has left of a file goes.
+DRAFT_SECONDS = 3600.0
+
+
+def is_temporary(path: str) -> bool:
+    """Whether a path is in the temporary namespace."""
+    return path == "/tmp" or path.startswith("/tmp/")
+
+
+class Temporary:
+    """Files and values as files, containers as directories."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @property
+    def _nodes(self) -> Nodes:
+        return self._client.nodes
+
+    def info(self, path: str) -> dict[str, Any]:
+        return _info(self._nodes.stat(path))
+
+    def ls(self, path: str) -> list[dict[str, Any]]:
+        node = self._nodes.stat(path)
+        return [_info(inner) for inner in self._nodes.ls(path)] if node.container else [_info(node)]
+
+    def open(self, path: str, mode: str, block_size: int | None, autocommit: bool) -> ObjectReader | ObjectWriter:
+        if mode.startswith("r"):
+            return ObjectReader(self._nodes._nodes.open(path), block_size or BUFFER_BYTES)
+        if mode.startswith("x") and self._nodes.exists(path):
+            raise FileExistsError(17, os.strerror(17), path)
+        return ObjectWriter(_Draft(self._nodes, path, b"" if not mode.startswith("a") else self._old(path)), path, autocommit=autocommit)
+
+    def _old(self, path: str) -> bytes:
+        opened = self._nodes._nodes.open(path) if self._nodes.exists(path) else None
+        return b"" if opened is None else bytes(opened.read(0, opened.size))
+
+    def version(self, path: str) -> str:
+        """A text that is another one when the bytes are."""
+        version: str = self._nodes._nodes.open(path).version
+        return version
+
+    def read(self, path: str, start: int | None, end: int | None) -> bytes:
+        opened = self._nodes._nodes.open(path)
+        first, last, _ = slice(start, end).indices(opened.size)
+        return bytes(opened.read(first, max(0, last - first)))
+
+    def put(self, path: str, data: Any, creates: bool = False) -> None:
+        with self.open(path, "xb" if creates else "wb", None, True) as file:
+            file.write(data)
+
+    def copy(self, source: str, target: str) -> None:
+        self.put(target, self.read(source, None, None))
+
+    def mkdir(self, path: str, parents: bool) -> None:
+        if path != "/tmp":
+            self._nodes.mkdir(path, parents=parents)
+
+    def makedirs(self, path: str, exist_ok: bool) -> None:
+        if path != "/tmp":
+            self._nodes.mkdir(path, parents=True, exist_ok=exist_ok)
+
+    def remove(self, path: str, recursive: bool) -> None:
+        self._nodes.rm(path, recursive=recursive)
+
+    def move(self, source: str, target: str) -> None:
+        _make_parents(self._nodes, target)
+        self._nodes.rename(source, target)
+
+
+class _Draft:
+    """A file that is being written, which nobody sees before it is finished."""
+
+    def __init__(self, nodes: Nodes, path: str, begin: bytes) -> None:
+        self._nodes = nodes
+        self._path = path
+        self._draft: str | None = None
+        self._gathered = bytearray(begin)
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        self._gathered += view
+        if len(self._gathered) > VALUE_BYTES:
+            self._spill()
+        return len(view)
+
+    def _spill(self) -> None:
+        if self._draft is None:
+            _make_parents(self._nodes, self._path)
+            self._draft = f"{self._path.rpartition('/')[0]}/.draft-{uuid.uuid4().hex}"
+            self._nodes.create(self._draft, enumerable=False)
+            self._nodes.lease(self._draft, DRAFT_SECONDS)
+        self._nodes.append(self._draft, bytes(self._gathered))
+        self._gathered.clear()
+
+    def finish(self) -> None:
+        if self._draft is None:
+            try:
+                self._nodes.put(self._path, self._gathered)
+            except (NotFound, Invalid) as error:
+                if isinstance(error, NotFound):
+                    _make_parents(self._nodes, self._path)
+                else:
+                    self._make_room()
+                self._nodes.put(self._path, self._gathered)
+            return
+        self._spill()
+        self._make_room()
+        self._nodes.lease(self._draft, None)
+        self._nodes.rename(self._draft, self._path)
+
+    def _make_room(self) -> None:
+        """Takes away the file or value that is there; a directory stays, and is in the way."""
+        try:
+            if not self._nodes.stat(self._path).container:
+                self._nodes.rm(self._path)
+        except NotFound:
+            pass
+
+    def discard(self) -> None:
+        draft, self._draft = self._draft, None
+        if draft is not None:
+            self._nodes.rm(draft)
+
+
+def _make_parents(nodes: Nodes, path: str) -> None:
+    for parent in _parents(path):
+        nodes.create(parent, "directory", exist_ok=True)
+
+
+def _info(node: Node) -> dict[str, Any]:
+    return {"name": node.path, "type": "directory" if node.container else "file", "size": node.size, "node": node.type}

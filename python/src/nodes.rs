@@ -1,0 +1,215 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_client::{CreateOptions, NodeResult, NodeSnapshot, NodeType, Nodes as Door};
+use futures::TryStreamExt;
+use pyo3::prelude::*;
+
+use crate::buffer::Buffer;
+use crate::call::run;
+use crate::connection::bytes_of;
+use crate::errors::Failure;
+use crate::live::Lazy;
+use crate::process::InProcess;
+
+/// What a file or value was when it was opened.
+#[pyclass(frozen, module = "forebay._forebay")]
+pub(crate) struct NodeObject {
+    path: String,
+    snapshot: InProcess<Arc<NodeSnapshot>>,
+}
+
+#[pymethods]
+impl NodeObject {
+    #[getter]
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    #[getter]
+    fn size(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.here(py)?.len())
+    }
+
+    /// Another one for other bytes.
+    #[getter]
+    fn version(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("{:032x}", self.here(py)?.tag()))
+    }
+
+    /// Bytes from `start`, cut off at the end.
+    #[pyo3(signature = (start, length, aio=false))]
+    fn read<'py>(&self, py: Python<'py>, start: u64, length: u64, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        let (path, snapshot) = (self.path.clone(), Arc::clone(self.here(py)?));
+        let end = start.saturating_add(length).min(snapshot.len());
+        run(py, aio, async move {
+            let read = async { snapshot.read(start.min(end)..end)?.read_all().await };
+            read.await.map(Buffer::new).map_err(|error| Failure::Node(error, path))
+        })
+    }
+}
+
+impl NodeObject {
+    fn here(&self, py: Python<'_>) -> PyResult<&Arc<NodeSnapshot>> {
+        self.snapshot.get().map_err(|error| Failure::on(&Some(self.path.clone()))(error).raise(py))
+    }
+}
+
+/// What Python sees of a node: name, type, bytes.
+type Entry = (String, &'static str, u64);
+
+/// The temporary namespace of a cluster.
+#[pyclass(frozen, module = "forebay._forebay")]
+pub(crate) struct Nodes {
+    lazy: Arc<Lazy>,
+}
+
+impl Nodes {
+    pub(crate) fn new(lazy: Arc<Lazy>) -> Self {
+        Self { lazy }
+    }
+
+    /// Runs `call` with the namespace and the path that it is about.
+    fn at<'py, T, F>(
+        &self,
+        py: Python<'py>,
+        aio: bool,
+        path: String,
+        call: impl FnOnce(Door, String) -> F + Send + 'static,
+    ) -> PyResult<Bound<'py, PyAny>>
+    where
+        T: for<'any> IntoPyObject<'any> + Send + 'static,
+        F: Future<Output = NodeResult<T>> + Send + 'static,
+    {
+        let lazy = Arc::clone(&self.lazy);
+        run(py, aio, async move {
+            let live = lazy.get().await?;
+            call(live.client.nodes(), path.clone()).await.map_err(|error| Failure::Node(error, path))
+        })
+    }
+}
+
+#[pymethods]
+impl Nodes {
+    #[pyo3(signature = (path, data, aio=false))]
+    fn put<'py>(&self, py: Python<'py>, path: String, data: &Bound<'py, PyAny>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = bytes_of(data)?;
+        self.at(py, aio, path, |nodes, path| async move { nodes.put(&path, bytes).await })
+    }
+
+    #[pyo3(signature = (path, aio=false))]
+    fn get<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, |nodes, path| async move { nodes.get(&path).await.map(Buffer::new) })
+    }
+
+    #[pyo3(signature = (path, kind, enumerable=true, storage_class=None, aio=false))]
+    fn create<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        kind: String,
+        enumerable: bool,
+        storage_class: Option<String>,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, move |nodes, path| async move {
+            let class = storage_class.map(|class| class.parse()).transpose()?;
+            let kind: NodeType = kind.parse()?;
+            nodes.create(&path, CreateOptions { kind, enumerable, class }).await
+        })
+    }
+
+    #[pyo3(signature = (path, data, aio=false))]
+    fn append<'py>(&self, py: Python<'py>, path: String, data: &Bound<'py, PyAny>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = bytes_of(data)?;
+        self.at(py, aio, path, |nodes, path| async move { nodes.append(&path, bytes).await })
+    }
+
+    #[pyo3(signature = (path, offset, data, aio=false))]
+    fn write<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        offset: u64,
+        data: &Bound<'py, PyAny>,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = bytes_of(data)?;
+        self.at(py, aio, path, move |nodes, path| async move { nodes.write(&path, offset, bytes).await })
+    }
+
+    /// Bytes of a file; `length` None: to its end.
+    #[pyo3(signature = (path, offset=0, length=None, aio=false))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        offset: u64,
+        length: Option<u64>,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, move |nodes, path| async move {
+            let bytes = match length {
+                Some(length) => nodes.read(&path, offset, length).await?,
+                None => nodes.reader(&path, offset).await?.read_all().await?,
+            };
+            Ok(Buffer::new(bytes))
+        })
+    }
+
+    /// What a file or value is now, to be read in parts.
+    #[pyo3(signature = (path, aio=false))]
+    fn open<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, |nodes, path| async move {
+            let snapshot = nodes.snapshot(&path).await?;
+            Ok(NodeObject { path, snapshot: InProcess::new(Arc::new(snapshot)) })
+        })
+    }
+
+    /// All files of a bag, one after the other.
+    #[pyo3(signature = (path, aio=false))]
+    fn bag<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, |nodes, path| async move { nodes.bag(&path).await?.read_all().await.map(Buffer::new) })
+    }
+
+    #[pyo3(signature = (path, aio=false))]
+    fn list<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, |nodes, path| async move {
+            let mut entries: Vec<Entry> = Vec::new();
+            let mut pages = std::pin::pin!(nodes.enumerate(&path));
+            while let Some(page) = pages.try_next().await? {
+                entries.extend(page.into_iter().map(|entry| (entry.name, entry.kind.as_str(), entry.bytes)));
+            }
+            Ok(entries)
+        })
+    }
+
+    /// Type and bytes; None where there is no node.
+    #[pyo3(signature = (path, aio=false))]
+    fn stat<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(
+            py,
+            aio,
+            path,
+            |nodes, path| async move { Ok(nodes.stat(&path).await?.map(|stat| (stat.kind.as_str(), stat.bytes))) },
+        )
+    }
+
+    #[pyo3(signature = (path, recursive=false, aio=false))]
+    fn delete<'py>(&self, py: Python<'py>, path: String, recursive: bool, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, move |nodes, path| async move { nodes.delete(&path, recursive).await })
+    }
+
+    #[pyo3(signature = (path, to, aio=false))]
+    fn rename<'py>(&self, py: Python<'py>, path: String, to: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, |nodes, path| async move { nodes.rename(&path, &to).await })
+    }
+
+    /// The node goes away unless this is said again within `seconds`; None: it stays.
+    #[pyo3(signature = (path, seconds, aio=false))]
+    fn lease<'py>(&self, py: Python<'py>, path: String, seconds: Option<f64>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        let ttl = seconds.map(Duration::try_from_secs_f64).transpose();
+        let ttl = ttl.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+        self.at(py, aio, path, move |nodes, path| async move { nodes.lease(&path, ttl).await })
+    }
+}

@@ -1,0 +1,155 @@
+"""Temporary data."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import errno
+import os
+import time
+import uuid
+
+import pyarrow
+import pytest
+
+import forebay
+
+
+@pytest.fixture
+def tmp(fb):
+    """A directory of the test's own."""
+    path = f"/tmp/{uuid.uuid4()}"
+    fb.nodes.mkdir(path)
+    yield path
+    fb.nodes.rm(path, recursive=True)
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096, 4097, 16 << 10, (16 << 10) + 1, 1 << 20, (5 << 20) + 3, (33 << 20) + 1])
+def test_what_is_put_comes_back(fb, tmp, size):
+    data = os.urandom(size)
+    fb.nodes.put(f"{tmp}/value", data)
+    view = fb.nodes.get(f"{tmp}/value")
+    assert isinstance(view, memoryview) and view.readonly and view == data
+    assert fb.nodes.stat(f"{tmp}/value") == forebay.Node(f"{tmp}/value", "key-value", size)
+    fb.nodes.put(f"{tmp}/value", b"other")
+    assert view == data and fb.nodes.get(f"{tmp}/value") == b"other"
+
+
+def test_anything_with_bytes_can_be_put(fb, tmp):
+    numbers = array.array("d", [1.5, -2.5])
+    for data in (bytearray(b"abc"), memoryview(b"abcdef")[::1], numbers, memoryview(os.urandom(100_000))[5:50_000]):
+        fb.nodes.put(f"{tmp}/k", data)
+        assert fb.nodes.get(f"{tmp}/k") == bytes(memoryview(data).cast("B"))
+    with pytest.raises(TypeError):
+        fb.nodes.put(f"{tmp}/k", "text")
+
+
+def test_arrow_tables(fb, tmp):
+    table = pyarrow.table({"n": range(100_000), "word": [f"word-{n % 7}" for n in range(100_000)]})
+    fb.nodes.put_arrow(f"{tmp}/table", table)
+    again = fb.nodes.get_arrow(f"{tmp}/table")
+    assert again.equals(table)
+    fb.nodes.put_arrow(f"{tmp}/batch", table.to_batches()[0].slice(10, 5))
+    assert fb.nodes.get_arrow(f"{tmp}/batch").column("n").to_pylist() == [10, 11, 12, 13, 14]
+
+
+def test_files(fb, tmp):
+    path = f"{tmp}/file"
+    fb.nodes.create(path)
+    pieces = [os.urandom(size) for size in (10, 70_000, 1 << 20, 1)]
+    data = b"".join(pieces)
+    lengths = [fb.nodes.append(path, piece) for piece in pieces]
+    assert lengths[-1] == len(data) and fb.nodes.read(path) == data
+    assert fb.nodes.read(path, 5, 70_000) == data[5:70_005] and fb.nodes.read(path, len(data) - 3, 100) == data[-3:]
+    assert fb.nodes.write(path, 3, b"XYZ") == len(data)
+    assert fb.nodes.read(path, 0, 10) == data[:3] + b"XYZ" + data[6:10]
+    with pytest.raises(forebay.Invalid):
+        fb.nodes.write(path, len(data) + 1, b"a hole")
+
+
+def test_names(fb, tmp):
+    nodes = fb.nodes
+    nodes.mkdir(f"{tmp}/a/b", parents=True)
+    nodes.mkdir(f"{tmp}/a/b", parents=True, exist_ok=True)
+    nodes.mkdir(f"{tmp}/table", "table")
+    nodes.put(f"{tmp}/table/é ~", b"1")
+    nodes.create(f"{tmp}/hidden", enumerable=False)
+    assert [(node.name, node.type, node.container) for node in nodes.ls(tmp)] == [
+        ("a", "directory", True),
+        ("table", "table", True),
+    ]
+    assert nodes.ls(f"{tmp}/table") == [forebay.Node(f"{tmp}/table/é ~", "key-value", 1)]
+    nodes.rename(f"{tmp}/table/é ~", f"{tmp}/a/b")
+    assert nodes.get(f"{tmp}/a/b/é ~") == b"1" and nodes.ls(f"{tmp}/table") == []
+    assert nodes.exists(f"{tmp}/hidden") and not nodes.exists(f"{tmp}/none")
+    assert tmp in [node.path for node in nodes.ls()]
+
+
+def test_a_bag_is_read_as_one(fb, tmp):
+    fb.nodes.mkdir(f"{tmp}/bag", "bag")
+    fb.nodes.mkdir(f"{tmp}/bag/2", "bag")
+    for name in ("3", "1", "2/b", "2/a"):
+        fb.nodes.create(f"{tmp}/bag/{name}")
+        fb.nodes.append(f"{tmp}/bag/{name}", name.encode() * 1000)
+    assert fb.nodes.bag(f"{tmp}/bag") == b"".join(name * 1000 for name in (b"1", b"2/a", b"2/b", b"3"))
+
+
+def test_a_lease_ends(fb, tmp):
+    fb.nodes.mkdir(f"{tmp}/job")
+    fb.nodes.put(f"{tmp}/job/x", b"x")
+    fb.nodes.lease(f"{tmp}/job", 0.3)
+    deadline = time.monotonic() + 20
+    while fb.nodes.exists(f"{tmp}/job"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_errors_are_pythons_own(fb, tmp):
+    nodes = fb.nodes
+    nodes.put(f"{tmp}/k", b"v")
+    nodes.create(f"{tmp}/f")
+    for kind, of, code, call in [
+        (forebay.NotFound, FileNotFoundError, errno.ENOENT, lambda: nodes.get(f"{tmp}/none")),
+        (forebay.NotFound, FileNotFoundError, None, lambda: nodes.stat(f"{tmp}/none")),
+        (forebay.AlreadyExists, FileExistsError, errno.EEXIST, lambda: nodes.create(f"{tmp}/f")),
+        (forebay.NotEmpty, OSError, errno.ENOTEMPTY, lambda: nodes.rm(tmp)),
+        (forebay.NotContainer, NotADirectoryError, errno.ENOTDIR, lambda: nodes.put(f"{tmp}/k/x", b"")),
+        (forebay.Invalid, ValueError, None, lambda: nodes.get(f"{tmp}/f")),
+        (forebay.Invalid, ValueError, None, lambda: nodes.put("/lake/x", b"")),
+        (forebay.Invalid, ValueError, None, lambda: nodes.create(f"{tmp}/x", "folder")),
+    ]:
+        with pytest.raises(kind) as caught:
+            call()
+        error = caught.value
+        assert isinstance(error, of) and error.path and error.path in str(error), error
+        assert code is None or error.errno == code
+    with pytest.raises(forebay.AlreadyExists):
+        nodes.create(f"{tmp}/f", "directory", exist_ok=True)
+
+
+def test_everything_is_awaited(server, tmp):
+    data = os.urandom(1 << 20)
+
+    async def use():
+        async with await forebay.aio.connect(server) as aio:
+            nodes = aio.nodes
+            await nodes.mkdir(f"{tmp}/a/t", "table", parents=True)
+            await asyncio.gather(*(nodes.put(f"{tmp}/a/t/{n:03}", b"%d" % n) for n in range(200)))
+            values = await asyncio.gather(*(nodes.get(f"{tmp}/a/t/{n:03}") for n in range(200)))
+            assert [bytes(value) for value in values] == [b"%d" % n for n in range(200)]
+            assert [node.name for node in await nodes.ls(f"{tmp}/a/t")] == [f"{n:03}" for n in range(200)]
+            await nodes.mkdir(f"{tmp}/bag", "bag")
+            await nodes.create(f"{tmp}/bag/f")
+            assert await nodes.append(f"{tmp}/bag/f", data) == len(data)
+            assert await nodes.write(f"{tmp}/bag/f", 0, b"0") == len(data)
+            assert await nodes.read(f"{tmp}/bag/f", 1) == data[1:] and (await nodes.bag(f"{tmp}/bag"))[1:] == data[1:]
+            await nodes.put_arrow(f"{tmp}/arrow", {"n": [1, 2]})
+            assert (await nodes.get_arrow(f"{tmp}/arrow")).to_pydict() == {"n": [1, 2]}
+            await nodes.rename(f"{tmp}/arrow", f"{tmp}/moved")
+            assert (await nodes.stat(f"{tmp}/moved")).type == "key-value" and not await nodes.exists(f"{tmp}/arrow")
+            await nodes.lease(f"{tmp}/moved", None)
+            await nodes.rm(f"{tmp}/a", recursive=True)
+            with pytest.raises(forebay.NotFound):
+                await nodes.stat(f"{tmp}/a")
+
+    asyncio.run(use())

@@ -1,0 +1,138 @@
+use crate::cluster::engine::{Engine, Pending};
+use crate::cluster::events::Event;
+use crate::cluster::worker::Has;
+use crate::cluster::{Fact, Knowledge, Observer};
+use crate::workload::{Micros, Query};
+
+/// A client that finds its view wrong polls again, but not more often than this.
+const POLL_AGAIN: Micros = 1_000_000;
+
+/// The way of a query: its accesses go to workers, wait, are sent elsewhere, and are answered.
+impl<O: Observer> Engine<'_, O> {
+    /// A query: all of its accesses leave at once, in the order that it names them.
+    pub(super) fn query(&mut self, query: Query) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.pending.push(Pending::default());
+            self.pending.len() as u32 - 1
+        });
+        let client = (query.client % self.clients.len()) as u32;
+        let accesses = query.segments.len();
+        let number = self.asked;
+        self.asked += 1;
+        self.pending[slot as usize] = Pending { number, at: query.at, client, left: accesses, accesses, done: query.at };
+        self.observer.see(self.now, Fact::Asked { query: number, accesses });
+        for segment in query.segments {
+            self.counts[segment as usize] += 1;
+            let worker = self.choose(client, segment);
+            if self.asks(client, segment) {
+                self.clients[client as usize].on_the_way[worker as usize] += 1;
+                let at = self.now + self.cluster.round_trip;
+                self.events.push(at, Event::Asked { query: slot, segment, worker });
+            } else {
+                self.access(slot, segment, worker, 0);
+            }
+        }
+    }
+
+    /// Whether a client asks workers for their queues before it goes to one of them.
+    fn asks(&self, client: u32, segment: u32) -> bool {
+        self.routing.knowledge == Knowledge::Asked && self.clients[client as usize].table.routes[segment as usize].len() > 1
+    }
+
+    /// The worker that a client asks for a segment.
+    fn choose(&mut self, client: u32, segment: u32) -> u32 {
+        let table = self.clients[client as usize].table.clone();
+        let routes = &table.routes[segment as usize];
+        match routes.len() {
+            0 => {
+                // A segment that the table doesn't know may be one that a newer table knows.
+                self.poll_again(client);
+                self.decide.home(segment)
+            }
+            1 => routes[0].0,
+            _ => self.pick(client, routes),
+        }
+    }
+
+    /// An access reaches a worker.
+    pub(super) fn access(&mut self, slot: u32, segment: u32, worker: u32, tries: u32) {
+        let now = self.now;
+        self.advance(worker, now);
+        match self.workers[worker as usize].has[segment as usize] {
+            Has::All => self.accept(slot, segment, worker),
+            Has::Loading(ready) => {
+                // The client asks again when the load should be done; a queue isn't held up by it.
+                self.measures.stalled(now);
+                self.events.push(ready.max(now + 1), Event::Access { query: slot, segment, worker, tries });
+            }
+            Has::Nothing => self.miss(slot, segment, worker, tries),
+        }
+    }
+
+    /// Polls out of turn, unless that was done a moment ago.
+    fn poll_again(&mut self, client: u32) {
+        let poller = &mut self.clients[client as usize];
+        if self.now >= poller.polled_at + POLL_AGAIN {
+            poller.polled_at = self.now;
+            self.events.push(self.now + self.cluster.round_trip, Event::Poll { client, periodic: false });
+        }
+    }
+
+    fn accept(&mut self, slot: u32, segment: u32, worker: u32) {
+        let now = self.now;
+        let query = &mut self.pending[slot as usize];
+        let service = self.cluster.service_at(worker as usize, self.workers[worker as usize].free_at.max(now));
+        let done = self.workers[worker as usize].accept(now, service, query.client);
+        self.clients[query.client as usize].queues[worker as usize].sent();
+        if let Some(in_flight) = &mut self.in_flight {
+            in_flight.add(segment, now, done);
+        }
+        self.observer.see(now, Fact::Accepted { query: query.number, segment, worker, done });
+        self.answered(slot, done);
+    }
+
+    /// One more of a query's accesses will be answered at `done`.
+    fn answered(&mut self, slot: u32, done: Micros) {
+        let query = &mut self.pending[slot as usize];
+        query.done = query.done.max(done);
+        query.left -= 1;
+        if query.left == 0 {
+            self.measures.answered(query.at, query.done, query.accesses);
+            self.observer.see(self.now, Fact::Answered { query: query.number, done: query.done });
+            self.free.push(slot);
+        }
+    }
+
+    /// A worker that isn't to have the segment was asked: the client's view is wrong, or nobody has it yet.
+    fn miss(&mut self, slot: u32, segment: u32, worker: u32, tries: u32) {
+        let now = self.now;
+        let client = self.pending[slot as usize].client;
+        let again = now + self.cluster.round_trip;
+        let holders = &self.holders[segment as usize];
+        if holders.is_empty() {
+            if self.has_room(worker) {
+                self.load(segment, worker);
+                self.access(slot, segment, worker, tries);
+            } else {
+                self.pass_through(slot, segment, worker);
+            }
+            return;
+        }
+        self.measures.misrouted(now);
+        // The client polls sooner, and tries a holder at random where its table doesn't help.
+        let next = holders[self.random.below(holders.len())];
+        self.poll_again(client);
+        self.events.push(again, Event::Access { query: slot, segment, worker: next, tries: tries + 1 });
+    }
+
+    /// A worker without room answers out of shared storage, over the link that loads use.
+    fn pass_through(&mut self, slot: u32, segment: u32, worker: u32) {
+        let now = self.now;
+        let link = &mut self.workers[worker as usize].link_free_at;
+        *link = (*link).max(now) + self.cluster.pass_through;
+        let done = *link;
+        self.measures.passed_through(now);
+        self.observer.see(now, Fact::PassedThrough { query: self.pending[slot as usize].number, segment, worker });
+        self.answered(slot, done);
+    }
+}

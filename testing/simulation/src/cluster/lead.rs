@@ -1,0 +1,130 @@
+use std::rc::Rc;
+
+use crate::cluster::concurrency::Concurrent;
+use crate::cluster::engine::Engine;
+use crate::cluster::events::Event;
+use crate::cluster::routing::Table;
+use crate::cluster::worker::Has;
+use crate::cluster::{Fact, Observer};
+use crate::decide::{Planner, State, Steps};
+
+/// What the coordinator decides, carried out: replicas come and go, and clients poll the table that says where they are.
+impl<O: Observer> Engine<'_, O> {
+    /// What is held before the first query.
+    pub(super) fn start(&mut self) {
+        for (segment, worker) in self.decide.initial(self.known) {
+            self.holders[segment as usize].push(worker);
+            let worker = &mut self.workers[worker as usize];
+            worker.has[segment as usize] = Has::All;
+            worker.replicas += 1;
+            self.measures.replicas += 1;
+        }
+        for segment in 0..self.holders.len() {
+            for &worker in &self.holders[segment] {
+                self.observer.see(0, Fact::Loaded { segment: segment as u32, worker });
+            }
+        }
+        self.renew_table();
+        let table = self.table.clone();
+        self.clients.iter_mut().for_each(|client| client.table = table.clone());
+    }
+
+    pub(super) fn has_room(&self, worker: u32) -> bool {
+        self.cluster.room.is_none_or(|room| self.workers[worker as usize].replicas < room)
+    }
+
+    /// Begins to load unless the worker has the segment, or no room.
+    pub(super) fn load(&mut self, segment: u32, worker: u32) {
+        if self.ending || self.workers[worker as usize].has[segment as usize] != Has::Nothing || !self.has_room(worker) {
+            return;
+        }
+        let ready = self.workers[worker as usize].load(self.now, self.cluster.load, segment);
+        self.holders[segment as usize].push(worker);
+        self.measures.loading(self.now);
+        self.observer.see(self.now, Fact::Loading { segment, worker });
+        self.events.push(ready, Event::Loaded { worker, segment });
+    }
+
+    pub(super) fn loaded(&mut self, worker: u32, segment: u32) {
+        // A replica that was deleted while it was loading, and perhaps begun again, has another end.
+        if self.workers[worker as usize].has[segment as usize] == Has::Loading(self.now) {
+            self.workers[worker as usize].has[segment as usize] = Has::All;
+            self.table_is_old = true;
+            self.observer.see(self.now, Fact::Loaded { segment, worker });
+        }
+    }
+
+    fn delete(&mut self, segment: u32, worker: u32) {
+        self.workers[worker as usize].drop_replica(segment);
+        self.holders[segment as usize].retain(|holder| *holder != worker);
+        self.table_is_old = true;
+        self.measures.deleted(self.now);
+    }
+
+    /// A window ends: counts are handed in, a plan is made, and what it changes is begun.
+    pub(super) fn window(&mut self) {
+        if self.now >= self.cluster.end() {
+            return;
+        }
+        for worker in 0..self.workers.len() as u32 {
+            self.advance(worker, self.now);
+        }
+        let concurrency = self.in_flight.as_mut().map(|in_flight| in_flight.take(self.cluster.window));
+        let counts = std::mem::replace(&mut self.counts, vec![0; self.holders.len()]);
+        let steps = self.decided(&counts, concurrency.as_deref(), Planner::plan);
+        self.carry_out(&steps);
+        for worker in &mut self.workers {
+            (worker.served, worker.served_time) = (0, 0);
+        }
+        self.measures.planned(self.now, steps.planned, self.known);
+    }
+
+    /// What the coordinator decides about things as they are.
+    pub(super) fn decided(
+        &mut self,
+        counts: &[u64],
+        concurrency: Option<&[Concurrent]>,
+        how: impl FnOnce(&mut Planner, &State<'_>) -> Steps,
+    ) -> Steps {
+        let (now, known) = (self.now, self.known);
+        how(self.decide, &State { now, known, counts, concurrency, workers: &self.workers, cluster: self.cluster })
+    }
+
+    pub(super) fn carry_out(&mut self, steps: &Steps) {
+        for &(segment, worker) in &steps.collect {
+            self.delete(segment, worker);
+            self.observer.see(self.now, Fact::Collected { segment, worker });
+        }
+        for &(segment, worker) in &steps.delete {
+            self.delete(segment, worker);
+            self.observer.see(self.now, Fact::Deleted { segment, worker });
+        }
+        for &(segment, worker) in &steps.load {
+            self.load(segment, worker);
+        }
+        self.table_is_old = true;
+    }
+
+    pub(super) fn poll(&mut self, client: u32) {
+        if self.table_is_old {
+            self.renew_table();
+        }
+        let version = self.table.version;
+        let poller = &mut self.clients[client as usize];
+        poller.table = self.table.clone();
+        poller.polled_at = self.now;
+        self.observer.see(self.now, Fact::Polled { client, version });
+    }
+
+    fn renew_table(&mut self) {
+        let version = self.table.version + 1;
+        let routes = self.decide.routes(self.now, &self.workers, &self.holders);
+        for (segment, routes) in routes.iter().enumerate() {
+            for &(worker, _) in routes {
+                self.observer.see(self.now, Fact::Named { version, segment: segment as u32, worker });
+            }
+        }
+        self.table = Rc::new(Table { version, routes });
+        self.table_is_old = false;
+    }
+}
