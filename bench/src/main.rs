@@ -1,6 +1,7 @@
 //! Forebay's benchmarks: one name a benchmark, one line a figure, the peer in the same run.
 
 mod bytes_of;
+mod cluster;
 mod cpu;
 mod engine;
 mod figure;

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Benchmarks of the Python package: a JSON line a figure, with the peer's of the same run and the ratio.
 
-    python bench/bench_python.py [read|table|all]
+    python bench/bench_python.py [read|table|nodes|all]
 
 read    a warm read of 1 MB by another process' worker on this host, against redis-py's get of the same bytes. All bytes are
         summed on both sides in one figure (`consumed`), and only had in another (`read`).
 table   a PyArrow table from a warm Parquet file through fsspec, against the same file on the local disk, in the page cache.
+nodes   put and get of a key-value of 1 MB in the temporary namespace of a worker on this host, against redis-py's set and get,
+        and against put and get of Ray's object store (plasma), where ray is installed.
 
-Needs the package, pyarrow, numpy, redis (PyPI) and redis-server (apt).
+Needs the package, pyarrow, numpy, redis (PyPI) and redis-server (apt); ray (PyPI) for its figures.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -21,8 +24,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pyarrow
@@ -69,37 +73,49 @@ def report(bench: str, what: str, ours: float, peer: float, peer_name: str, bar:
     )
 
 
-def read(fb: forebay.Client, lake: Path, scratch: Path) -> None:
+@contextlib.contextmanager
+def redis_peers(scratch: Path) -> Iterator[dict[str, Any]]:
+    """Two servers and their clients, by what they are called."""
     import redis
 
     server = shutil.which("redis-server")
     if server is None:
         sys.exit("the peer is missing: apt-get install redis-server")
-    data = os.urandom(MB)
-    (lake / "x.bin").write_bytes(data)
     socket = scratch / "redis.sock"
-    process = subprocess.Popen(
-        [server, "--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(scratch)], stdout=subprocess.DEVNULL
-    )
     with socketlib.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    tcp = subprocess.Popen(
-        [server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(scratch)], stdout=subprocess.DEVNULL
-    )
+    ways = {
+        "unix socket": (["--port", "0", "--unixsocket", str(socket)], redis.Redis(unix_socket_path=str(socket))),
+        "tcp": (["--port", str(port), "--bind", "127.0.0.1"], redis.Redis(port=port)),
+    }
+    common = [server, "--save", "", "--dir", str(scratch)]
+    processes = [subprocess.Popen([*common, *way], stdout=subprocess.DEVNULL) for way, _ in ways.values()]
     try:
-        peers = {"redis-py get, unix socket": redis.Redis(unix_socket_path=str(socket)), "redis-py get, tcp": redis.Redis(port=port)}
-        for name, peer in peers.items():
+        for _, peer in ways.values():
             for _ in range(100):
                 try:
-                    peer.set("x", data)
+                    peer.ping()
                     break
                 except redis.ConnectionError:
                     time.sleep(0.05)
+        yield {name: peer for name, (_, peer) in ways.items()}
+    finally:
+        for process in processes:
+            process.terminate()
+
+
+def consume(view: Any) -> int:
+    return int(numpy.frombuffer(view, dtype=numpy.uint64).sum())
+
+
+def read(fb: forebay.Client, lake: Path, scratch: Path) -> None:
+    data = os.urandom(MB)
+    (lake / "x.bin").write_bytes(data)
+    with redis_peers(scratch) as peers:
+        for way, peer in peers.items():
+            name = f"redis-py get, {way}"
+            peer.set("x", data)
             assert fb.read("/lake/x.bin") == data == peer.get("x")
-
-            def consume(view: object) -> int:
-                return int(numpy.frombuffer(view, dtype=numpy.uint64).sum())
-
             ours, theirs = alternated(lambda: fb.read("/lake/x.bin"), lambda peer=peer: peer.get("x"), 7, 50)
             report("read", "1 MB, had", ours, theirs, name, 3)
             ours, theirs = alternated(
@@ -108,9 +124,44 @@ def read(fb: forebay.Client, lake: Path, scratch: Path) -> None:
             report("read", "1 MB, had and summed", ours, theirs, name, 3)
             ours, theirs = alternated(lambda: bytes(fb.read("/lake/x.bin")), lambda peer=peer: peer.get("x"), 7, 50)
             report("read", "1 MB, copied into bytes", ours, theirs, name, 3)
+
+
+def nodes(fb: forebay.Client, scratch: Path) -> None:
+    data = os.urandom(MB)
+    path = "/tmp/x"
+
+    def put() -> None:
+        fb.nodes.put(path, data)
+
+    def get() -> Any:
+        return fb.nodes.get(path)
+
+    with redis_peers(scratch) as peers:
+        for way, peer in peers.items():
+            peer.set("x", data)
+            put()
+            assert get() == data == peer.get("x")
+            ours, theirs = alternated(put, lambda peer=peer: peer.set("x", data), 9, 100)
+            report("nodes", "put of 1 MB", ours, theirs, f"redis-py set, {way}", 3)
+            ours, theirs = alternated(get, lambda peer=peer: peer.get("x"), 9, 100)
+            report("nodes", "get of 1 MB", ours, theirs, f"redis-py get, {way}", 3)
+            ours, theirs = alternated(lambda: consume(get()), lambda peer=peer: consume(peer.get("x")), 9, 100)
+            report("nodes", "get of 1 MB, summed", ours, theirs, f"redis-py get, {way}", 3)
+    try:
+        import ray
+    except ImportError:
+        print("no figures of Ray's object store: pip install ray", file=sys.stderr)
+        return
+    ray.init(num_cpus=1, include_dashboard=False, configure_logging=False, log_to_driver=False, object_store_memory=512 << 20)
+    try:
+        array = numpy.frombuffer(data, dtype=numpy.uint8)
+        held = ray.put(array)
+        ours, theirs = alternated(put, lambda: ray.put(array), 9, 100)
+        report("nodes", "put of 1 MB", ours, theirs, "ray.put of a numpy array (plasma)", 3)
+        ours, theirs = alternated(get, lambda: ray.get(held), 9, 100)
+        report("nodes", "get of 1 MB", ours, theirs, "ray.get (plasma)", 1)
     finally:
-        process.terminate()
-        tcp.terminate()
+        ray.shutdown()
 
 
 def table(fb: forebay.Client, lake: Path) -> None:
@@ -154,6 +205,8 @@ def main() -> None:
                     read(fb, lake, scratch)
                 if which in ("table", "all"):
                     table(fb, lake)
+                if which in ("nodes", "all"):
+                    nodes(fb, scratch)
         finally:
             server.kill()
             server.wait()

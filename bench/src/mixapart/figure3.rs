@@ -1,21 +1,17 @@
-use forebay_distributed::Policy;
 use forebay_types::Result;
 
-use super::cluster::{Bed, Shape};
+use super::bed::Bed;
 use super::cores;
 use super::pages::Work;
 use super::views::{Views, same};
+use crate::cluster::Shape;
 use crate::figure::{Bar, Figure, median};
 
 const RUNS: usize = 3;
 
-fn shape() -> Shape {
-    Shape { workers: 4, slots: 2, order: Policy::Fifo, ahead: true }
-}
-
 /// A cold job against ingesting first, where ingesting takes as long as computing (figure 3a).
 pub async fn cold() -> Result<Vec<Figure>> {
-    let mut bed = Bed::start(shape()).await?;
+    let mut bed = Bed::start(&Shape::default()).await?;
     let views = Views::make(&mut bed, "views", Work::Io).await?;
     let local = views.local(&bed).await?;
     bed.bound(Some((views.bytes as f64 / local.secs) as u64)).await?;
@@ -51,7 +47,7 @@ pub async fn reuse() -> Result<Vec<Figure>> {
     for (what, work, share) in
         [("figure 3b: I/O-intensive, reuse 0.8", Work::Io, 0.8), ("figure 3c: CPU-intensive, reuse 0.5", Work::Cpu, 0.5)]
     {
-        let mut bed = Bed::start(shape()).await?;
+        let mut bed = Bed::start(&Shape::default()).await?;
         let views = Views::make(&mut bed, "views", work).await?;
         let local = views.local(&bed).await?;
         bed.bound(Some((views.bytes as f64 / local.secs * (1.0 - share)) as u64)).await?;
@@ -72,7 +68,8 @@ pub async fn reuse() -> Result<Vec<Figure>> {
 /// The data scheduler on against fetching on demand, at reuse 0.2 to 0.6.
 pub async fn schedule() -> Result<Vec<Figure>> {
     let shares = [0.2, 0.3, 0.4, 0.5, 0.6];
-    let (mut on, mut off) = (Bed::start(shape()).await?, Bed::start(Shape { ahead: false, ..shape() }).await?);
+    let (mut on, mut off) =
+        (Bed::start(&Shape::default()).await?, Bed::start(&Shape { ahead: false, ..Shape::default() }).await?);
     let views = Views::make(&mut on, "views", Work::Io).await?;
     let same_views = Views::make(&mut off, "views", Work::Io).await?;
     let local = views.local(&on).await?;
@@ -97,7 +94,7 @@ pub async fn schedule() -> Result<Vec<Figure>> {
 
 /// Tasks that ran where most of their input was or was arriving, at reuse 0.8; the last wave aside.
 pub async fn locality() -> Result<Vec<Figure>> {
-    let mut bed = Bed::start(shape()).await?;
+    let mut bed = Bed::start(&Shape::default()).await?;
     let views = Views::make(&mut bed, "views", Work::Io).await?;
     let local = views.local(&bed).await?;
     bed.bound(Some((views.bytes as f64 / local.secs * 0.2) as u64)).await?;
@@ -105,7 +102,8 @@ pub async fn locality() -> Result<Vec<Figure>> {
     views.run(&bed).await?;
     let job = bed.last_job().await?;
     bed.stop().await;
-    let last_wave = (shape().workers * shape().slots) as f64;
+    let Shape { workers, slots, .. } = Shape::default();
+    let last_wave = (workers * slots) as f64;
     let (near, all) = (job.tasks_local as f64, job.tasks_with_input as f64);
     let share = near.min(all - last_wave) / (all - last_wave);
     let what = format!("tasks beside their input, reuse 0.8, 4 workers of 2 slots ({near} of {all} with the last wave)");

@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 use forebay_distributed::Policy;
 use forebay_types::{Error, Result};
 
-use super::cluster::{Bed, Shape};
+use super::bed::Bed;
 use super::pages::Work;
 use super::views::Views;
+use crate::cluster::Shape;
 use crate::figure::{Bar, Figure, median};
 use crate::traffic::Traffic;
 
@@ -18,8 +19,8 @@ const LOOK: Duration = Duration::from_millis(10);
 /// A small job beside one that is ten times larger, under Fair, against the small one alone on half the cluster.
 pub async fn fair() -> Result<Vec<Figure>> {
     const RUNS: usize = 3;
-    let shape = Shape { workers: 4, slots: 2, order: Policy::Fair, ahead: true };
-    let mut half = Bed::start(Shape { workers: 2, ..shape }).await?;
+    let shape = Shape { order: Policy::Fair, ..Shape::default() };
+    let mut half = Bed::start(&Shape { workers: 2, ..shape.clone() }).await?;
     let small = Views::make_files(&mut half, "small", Work::Io, 4).await?;
     small.local(&half).await?;
     half.bound(Some(BOUND / 2)).await?;
@@ -30,7 +31,7 @@ pub async fn fair() -> Result<Vec<Figure>> {
     }
     half.stop().await;
 
-    let mut bed = Bed::start(shape).await?;
+    let mut bed = Bed::start(&shape).await?;
     let small = Views::make_files(&mut bed, "small", Work::Io, 4).await?;
     let large = Views::make_files(&mut bed, "large", Work::Io, 40).await?;
     small.local(&bed).await?;
@@ -60,7 +61,7 @@ pub async fn fair() -> Result<Vec<Figure>> {
 
 /// A late job of high priority under FIFO: transfers of the other job that start before its own are all under way.
 pub async fn fifo() -> Result<Vec<Figure>> {
-    let mut bed = Bed::start(Shape { workers: 4, slots: 2, order: Policy::Fifo, ahead: true }).await?;
+    let mut bed = Bed::start(&Shape::default()).await?;
     let late = Views::make_files(&mut bed, "late", Work::Io, 4).await?;
     let early = Views::make_files(&mut bed, "early", Work::Io, 40).await?;
     late.local(&bed).await?;
@@ -104,7 +105,7 @@ pub async fn fifo() -> Result<Vec<Figure>> {
 
 /// How exactly the bound holds while a job runs, over all four workers.
 pub async fn traffic() -> Result<Vec<Figure>> {
-    let mut bed = Bed::start(Shape { workers: 4, slots: 2, order: Policy::Fifo, ahead: true }).await?;
+    let mut bed = Bed::start(&Shape::default()).await?;
     let views = Views::make(&mut bed, "views", Work::Io).await?;
     views.local(&bed).await?;
     bed.bound(Some(BOUND)).await?;

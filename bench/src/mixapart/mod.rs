@@ -1,7 +1,7 @@
 //! MixApart's workload on a cluster of this process: page views of some days, a SQL aggregate over a regular expression,
 //! shared storage behind a link and a bound ("MixApart: Decoupled Analytics for Shared Storage Systems", section 4).
 
-mod cluster;
+mod bed;
 mod figure3;
 mod jobs;
 mod pages;

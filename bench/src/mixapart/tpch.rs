@@ -1,10 +1,10 @@
 use bytes::Bytes;
-use forebay_distributed::Policy;
 use forebay_sql::Engine;
 use forebay_tpch::{QUERIES, TABLES, prepare};
 use forebay_types::Result;
 
-use super::cluster::{Bed, Run, Shape};
+use super::bed::{Bed, Run};
+use crate::cluster::Shape;
 use crate::figure::{Bar, Figure, median};
 
 /// The 22 queries of TPC-H queued as a batch, cold, on a link where the transfer takes as long as the batch computes.
@@ -12,7 +12,7 @@ pub async fn tpch() -> Result<Vec<Figure>> {
     const RUNS: usize = 3;
     let folder = tempfile::tempdir()?;
     let tables = prepare(folder.path(), 0.2, |_, _| ()).await?;
-    let mut bed = Bed::start(Shape { workers: 4, slots: 2, order: Policy::Fifo, ahead: true }).await?;
+    let mut bed = Bed::start(&Shape::default()).await?;
     let mut keys = Vec::new();
     for table in TABLES {
         for file in std::fs::read_dir(tables.folder.join(table))? {

@@ -2,7 +2,7 @@ use forebay_sql::Engine;
 use forebay_types::{Error, Result};
 use tokio::task::JoinHandle;
 
-use super::cluster::{Bed, Run};
+use super::bed::{Bed, Run};
 use super::pages::{FILES, Work, job};
 
 /// A set of page views in the bucket of a cluster.

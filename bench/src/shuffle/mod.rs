@@ -15,6 +15,7 @@ use serde::Serialize;
 use bed::{Bed, Measured};
 use work::Work;
 
+use crate::cluster::Shape;
 use crate::figure::{Bar, Figure, median};
 
 /// Which bars, and how large.
@@ -60,6 +61,24 @@ struct Way {
     shuffle: Shuffle,
     /// Executors have their folders here.
     folder: PathBuf,
+}
+
+impl Way {
+    fn shape(&self, work: &Work, tcp: bool) -> Shape {
+        let shape = Shape::default();
+        // Room for all that passes, in either tier.
+        let bytes = (work.bytes / shape.workers as u64 * 2).max(512 << 20);
+        Shape {
+            slots: work.slots,
+            shuffle: self.shuffle,
+            dram_bytes: bytes,
+            disk_bytes: if self.shuffle == Shuffle::Nodes(StorageClass::Disk) { bytes } else { 0 },
+            temporary_share: Some(0.8),
+            in_place: !tcp,
+            results: Some(self.folder.clone()),
+            ..shape
+        }
+    }
 }
 
 /// A way's figures, as printed.
@@ -110,7 +129,7 @@ async fn one(name: WorkName, arguments: &ShuffleArgs) -> Result<Vec<Figure>> {
     let mut answer: Option<String> = None;
     for _ in 0..arguments.runs.max(1) {
         for (way, all) in ways.iter().zip(&mut measured) {
-            let bed = Bed::start(way.shuffle, &way.folder, &data, &work, arguments.tcp).await?;
+            let bed = Bed::start(&way.shape(&work, arguments.tcp), &data, &work).await?;
             let found = bed.measure(&work).await?;
             bed.stop().await;
             print(&work, way, &found);

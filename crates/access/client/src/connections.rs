@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -85,7 +85,7 @@ impl Connections {
     pub(crate) async fn link(&self, info: &Arc<WorkerInfo>) -> Result<Link> {
         let links = self.links(info);
         if let Some(socket) = self.socket_beside(info) {
-            match links.local.get(|| self.attach(info, Path::new(socket))).await {
+            match links.local.get(|| self.attach(info, socket)).await {
                 Ok(session) => {
                     let connection = session.connection().clone();
                     return Ok(Link { worker: info.id, connection, session: Some(session), _call: None });
@@ -96,7 +96,7 @@ impl Connections {
         let tcp = links.tcp.iter().min_by_key(|tcp| tcp.calls.load(Ordering::Relaxed)).expect("at least one connection");
         tcp.calls.fetch_add(1, Ordering::Relaxed);
         let call = Arc::new(Call(Arc::clone(&tcp.calls)));
-        let connection = tcp.slot.get(|| self.connect(info)).await?;
+        let connection = tcp.slot.get(|| connect(self.settings.clone(), Arc::clone(info))).await?;
         Ok(Link { worker: info.id, connection, session: None, _call: Some(call) })
     }
 
@@ -131,22 +131,23 @@ impl Connections {
         info.unix_socket.as_deref().filter(|_| self.host.as_ref() == Some(&info.host))
     }
 
-    async fn attach(&self, info: &WorkerInfo, socket: &Path) -> Result<Arc<Session>> {
-        let settings = &self.settings;
-        let session =
-            Session::connect(info, socket, &settings.security, settings.connect_timeout, Arc::downgrade(&self.pins)).await?;
-        if settings.ring && session.mapping().is_some() {
-            session.open_ring(settings.connect_timeout).await;
+    fn attach(&self, info: &Arc<WorkerInfo>, socket: &str) -> impl Future<Output = Result<Arc<Session>>> + Send + use<> {
+        let (settings, info) = (self.settings.clone(), Arc::clone(info));
+        let (socket, pins) = (PathBuf::from(socket), Arc::downgrade(&self.pins));
+        async move {
+            let session = Session::connect(&info, &socket, &settings.security, settings.connect_timeout, pins).await?;
+            if settings.ring && session.mapping().is_some() {
+                session.open_ring(settings.connect_timeout).await;
+            }
+            Ok(session)
         }
-        Ok(session)
     }
+}
 
-    async fn connect(&self, info: &WorkerInfo) -> Result<Connection> {
-        let address = Address::Tcp(info.address.clone());
-        let connecting = Connection::connect(&address, &self.settings.security);
-        match timeout(self.settings.connect_timeout, connecting).await {
-            Ok(result) => result.map_err(|error| error.context(format!("worker {} at {}", info.id, info.address))),
-            Err(_) => Err(Error::retry(format!("worker {} at {} does not answer", info.id, info.address))),
-        }
+async fn connect(settings: ClientSettings, info: Arc<WorkerInfo>) -> Result<Connection> {
+    let address = Address::Tcp(info.address.clone());
+    match timeout(settings.connect_timeout, Connection::connect(&address, &settings.security)).await {
+        Ok(result) => result.map_err(|error| error.context(format!("worker {} at {}", info.id, info.address))),
+        Err(_) => Err(Error::retry(format!("worker {} at {} does not answer", info.id, info.address))),
     }
 }

@@ -60,7 +60,8 @@ impl Control {
     }
 
     async fn ask_once(&self, request: &ControlRequest, deadline: Duration) -> Result<ControlReply> {
-        let connection = self.slot.get(|| self.connect()).await?;
+        let connecting = || connect(self.address.clone(), self.security.clone(), self.connect_timeout);
+        let connection = self.slot.get(connecting).await?;
         let answer = timeout(deadline, connection.call(encode(request), Vec::new()))
             .await
             .map_err(|_| Error::retry(format!("coordinator {} did not answer within {} s", self.name(), deadline.as_secs())))??;
@@ -70,21 +71,24 @@ impl Control {
         }
     }
 
-    async fn connect(&self) -> Result<Connection> {
-        match timeout(self.connect_timeout, Connection::connect(&self.address, &self.security)).await {
-            Ok(Ok(connection)) => Ok(connection),
-            Ok(Err(error)) => Err(error.context(format!("coordinator {}", self.name()))),
-            Err(_) => {
-                Err(Error::retry(format!("coordinator {} does not answer: check the address and that it runs", self.name())))
-            }
-        }
-    }
-
     fn name(&self) -> String {
-        match &self.address {
-            Address::Tcp(address) => address.clone(),
-            Address::Unix(path) => path.display().to_string(),
-        }
+        name(&self.address)
+    }
+}
+
+async fn connect(address: Address, security: Security, within: Duration) -> Result<Connection> {
+    let name = || name(&address);
+    match timeout(within, Connection::connect(&address, &security)).await {
+        Ok(Ok(connection)) => Ok(connection),
+        Ok(Err(error)) => Err(error.context(format!("coordinator {}", name()))),
+        Err(_) => Err(Error::retry(format!("coordinator {} does not answer: check the address and that it runs", name()))),
+    }
+}
+
+fn name(address: &Address) -> String {
+    match address {
+        Address::Tcp(address) => address.clone(),
+        Address::Unix(path) => path.display().to_string(),
     }
 }
 

@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a client has read since it connected, by the way the bytes came.
+/// What a client has read since it connected, by the way the bytes came, and written in place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientCounters {
     /// Reads in place that needed no call, under a pin that was kept.
@@ -19,6 +19,8 @@ pub struct ClientCounters {
     pub reads_fallback: u64,
     /// Their bytes.
     pub bytes_fallback: u64,
+    /// Blocks of temporary nodes that this process has written where they lie.
+    pub blocks_written_in_place: u64,
 }
 
 /// The counters as they grow.
@@ -29,6 +31,7 @@ pub(crate) struct Counters {
     in_place: Way,
     socket: Way,
     fallback: Way,
+    written: AtomicU64,
 }
 
 #[derive(Default)]
@@ -71,6 +74,10 @@ impl Counters {
         self.fallback.add(bytes);
     }
 
+    pub(crate) fn written(&self) {
+        self.written.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn snapshot(&self) -> ClientCounters {
         let (reads_in_place, bytes_in_place) = self.in_place.get();
         let (reads_socket, bytes_socket) = self.socket.get();
@@ -86,6 +93,7 @@ impl Counters {
             bytes_socket,
             reads_fallback,
             bytes_fallback,
+            blocks_written_in_place: self.written.load(Ordering::Relaxed),
         }
     }
 }

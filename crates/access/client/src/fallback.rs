@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use tracing::debug;
 
 use crate::control::{Control, unexpected};
+use crate::slot::to_its_end;
 
 /// The last resort: shared storage itself, with this process's own credentials, within a share of the bandwidth bound
 /// that the coordinator leases.
@@ -45,11 +46,10 @@ impl Fallback {
     /// The mount's storage, with a share that holds now.
     pub(crate) async fn storage(&self, mount: &Mount) -> Result<Storage> {
         let door = self.door(mount)?;
-        let mut leased = door.leased.lock().await;
-        if leased.is_none_or(|until| until <= Instant::now()) {
-            *leased = Some(Instant::now() + self.lease(&door).await);
-        }
-        Ok(door.storage.clone())
+        let storage = door.storage.clone();
+        let leased = lease_door(Arc::clone(&self.control), self.client, door);
+        to_its_end(leased).await?;
+        Ok(storage)
     }
 
     /// Storage of a mount that may not be there yet.
@@ -68,26 +68,6 @@ impl Fallback {
                 Ok(door)
             }
         }
-    }
-
-    /// Sets the share; gives how long it holds.
-    async fn lease(&self, door: &Door) -> Duration {
-        let request = ControlRequest::Budget { client: self.client, mount: door.mount.id };
-        let asked = match self.control.ask(&request, LEASE_DEADLINE).await {
-            Ok(ControlReply::Budget(lease)) => Ok(lease),
-            Ok(_) => Err(unexpected("the coordinator", "budget")),
-            Err(error) => Err(error),
-        };
-        let (rate, burst, lasts) = match asked {
-            Ok(lease) => (lease.share.bytes_per_sec, lease.share.burst_bytes, lease.lasts),
-            Err(error) => {
-                let bound = door.mount.options.bandwidth.map(|rate| rate.bytes_per_sec());
-                debug!(mount = %door.mount.name, %error, "no budget to be had, taking a twentieth of the bound");
-                (bound.map(|bound| (bound / SHARE_UNASKED).max(1)), BURST_UNASKED, WITHOUT_LEASE)
-            }
-        };
-        door.storage.set_share(rate, burst);
-        lasts
     }
 
     /// Asks shared storage what no worker could answer. What it says about the object stands alone; all else is told
@@ -122,6 +102,35 @@ impl Fallback {
             answer => answer,
         }
     }
+}
+
+/// Sees to it that the share of a door's mount holds.
+async fn lease_door(control: Arc<Control>, client: u64, door: Arc<Door>) -> Result<()> {
+    let mut leased = door.leased.lock().await;
+    if leased.is_none_or(|until| until <= Instant::now()) {
+        *leased = Some(Instant::now() + lease(&control, client, &door).await);
+    }
+    Ok(())
+}
+
+/// Sets the share; gives how long it holds.
+async fn lease(control: &Control, client: u64, door: &Door) -> Duration {
+    let request = ControlRequest::Budget { client, mount: door.mount.id };
+    let asked = match control.ask(&request, LEASE_DEADLINE).await {
+        Ok(ControlReply::Budget(lease)) => Ok(lease),
+        Ok(_) => Err(unexpected("the coordinator", "budget")),
+        Err(error) => Err(error),
+    };
+    let (rate, burst, lasts) = match asked {
+        Ok(lease) => (lease.share.bytes_per_sec, lease.share.burst_bytes, lease.lasts),
+        Err(error) => {
+            let bound = door.mount.options.bandwidth.map(|rate| rate.bytes_per_sec());
+            debug!(mount = %door.mount.name, %error, "no budget to be had, taking a twentieth of the bound");
+            (bound.map(|bound| (bound / SHARE_UNASKED).max(1)), BURST_UNASKED, WITHOUT_LEASE)
+        }
+    };
+    door.storage.set_share(rate, burst);
+    lasts
 }
 
 /// Exactly `range` of `version`.

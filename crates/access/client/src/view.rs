@@ -12,6 +12,7 @@ use tracing::{debug, info};
 
 use crate::connections::Connections;
 use crate::control::{Control, unexpected};
+use crate::slot::to_its_end;
 
 /// The view with what every read looks up in it.
 pub(crate) struct Known {
@@ -101,8 +102,11 @@ impl ViewKeeper {
     }
 
     /// Asks for the view now, unless someone else just did since this call began.
-    pub(crate) async fn poll(&self) -> Result<()> {
-        let began = Instant::now();
+    pub(crate) async fn poll(self: &Arc<Self>) -> Result<()> {
+        to_its_end(Arc::clone(self).poll_since(Instant::now())).await
+    }
+
+    async fn poll_since(self: Arc<Self>, began: Instant) -> Result<()> {
         let mut polled = self.polled.lock().await;
         if polled.is_some_and(|at| at >= began) {
             return Ok(());
@@ -187,7 +191,7 @@ impl ViewKeeper {
     }
 
     /// The mount of that name; asks the coordinator before it says that there is none.
-    pub(crate) async fn mount(&self, name: &MountName) -> Result<Arc<Mount>> {
+    pub(crate) async fn mount(self: &Arc<Self>, name: &MountName) -> Result<Arc<Mount>> {
         if let Some(mount) = self.known().mount_named(name.as_str()) {
             return Ok(mount.clone());
         }

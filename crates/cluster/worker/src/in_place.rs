@@ -5,8 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use forebay_block_store::{BlockStore, Pinned};
 use parking_lot::Mutex;
 
+use crate::nodes::Placed;
+
 /// Pins of one session at most; beyond that answers are copies.
 const PINS_MAX: usize = 65_536;
+/// Blocks that one session may be writing in place; beyond that they are sent.
+const PLACES_MAX: usize = 64;
 
 /// Reading in place: whether the DRAM tier is handed over, and how much of it clients have pinned.
 pub(crate) struct InPlace {
@@ -26,6 +30,8 @@ pub(crate) struct SessionPins {
 struct Pins {
     next_id: u64,
     held: HashMap<u64, Pinned>,
+    /// Under ids of their own among those of pins.
+    places: HashMap<u64, Placed>,
     closed: bool,
 }
 
@@ -66,23 +72,43 @@ impl SessionPins {
         Ok(id)
     }
 
-    /// The client is done with these; ids that are not known are nothing.
+    /// Keeps a place that the client is to write to and gives its pin; gives it back when there are too many.
+    pub(crate) fn add_place(&self, place: Placed) -> Result<u64, Placed> {
+        let mut pins = self.pins.lock();
+        if pins.closed || pins.places.len() >= PLACES_MAX {
+            return Err(place);
+        }
+        let id = pins.next_id;
+        pins.next_id += 1;
+        pins.places.insert(id, place);
+        Ok(id)
+    }
+
+    /// The client has written to a place.
+    pub(crate) fn take_place(&self, id: u64) -> Option<Placed> {
+        self.pins.lock().places.remove(&id)
+    }
+
+    /// The client is done with these, or gives places up; ids that are not known are nothing.
     pub(crate) fn release(&self, ids: &[u64]) {
-        let released: Vec<Pinned> = {
+        let (released, places): (Vec<Pinned>, Vec<Placed>) = {
             let mut pins = self.pins.lock();
-            ids.iter().filter_map(|id| pins.held.remove(id)).collect()
+            let released = ids.iter().filter_map(|id| pins.held.remove(id)).collect();
+            (released, ids.iter().filter_map(|id| pins.places.remove(id)).collect())
         };
+        drop(places);
         self.give_back(released);
     }
 
     /// The session has ended; a pin that is added from now on is refused.
     pub(crate) fn close(&self) {
-        let released: Vec<Pinned> = {
+        let (released, places) = {
             let mut pins = self.pins.lock();
             pins.closed = true;
-            std::mem::take(&mut pins.held).into_values().collect()
+            (std::mem::take(&mut pins.held), std::mem::take(&mut pins.places))
         };
-        self.give_back(released);
+        drop(places);
+        self.give_back(released.into_values().collect());
     }
 
     fn give_back(&self, released: Vec<Pinned>) {

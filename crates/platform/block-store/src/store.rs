@@ -1,3 +1,4 @@
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -211,6 +212,11 @@ impl BlockStore {
     /// The DRAM tier for another process to read in place: a new read-only descriptor.
     pub fn arena(&self) -> Result<ArenaHandle> {
         self.core.arena.handle()
+    }
+
+    /// A descriptor of the DRAM tier for a process that writes to [`BlockFill`]s of it, and is trusted not to write elsewhere.
+    pub fn writable_arena(&self) -> Result<OwnedFd> {
+        self.core.arena.writable()
     }
 
     /// Waits until all that the disk tier is to get has been written, and synchronised.

@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use forebay_protocol::{FrameKind, META_BYTES_MAX};
 use forebay_types::{Error, Result};
-use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
@@ -17,8 +16,6 @@ use crate::outbox::Outbox;
 use crate::ring::{Asked, Ring};
 use crate::{Address, Answer, Security, dial};
 
-/// Calls in flight on a connection; more wait for their turn. A server takes as many.
-pub(crate) const CALLS_MAX: usize = 1024;
 /// From so many calls in flight on, requests are sent together.
 const TOGETHER_FROM: usize = 4;
 /// Notices that may wait to be sent.
@@ -34,7 +31,6 @@ struct Shared {
     address: Address,
     outbox: Arc<Outbox>,
     calls: Calls,
-    turns: Semaphore,
     ring: OnceLock<Ring>,
     hangup: Hangup,
     ended: CancellationToken,
@@ -52,7 +48,6 @@ impl Framed {
             address,
             outbox,
             calls: Calls::default(),
-            turns: Semaphore::new(CALLS_MAX),
             ring: OnceLock::new(),
             hangup,
             ended: CancellationToken::new(),
@@ -79,12 +74,11 @@ impl Framed {
         Self { shared, tasks: [writing, reading] }
     }
 
-    /// Calls; when `near`, by the ring if there is one and it is for such a call.
+    /// Calls; when `near`, by the ring if there is one and it is for such a call. As many at once as anybody likes: the server
+    /// takes what it can, and the others wait in the outbox. A turn that a call holds here would be held by one that nobody
+    /// goes on with, too.
     pub(crate) async fn call(&self, meta: Bytes, payload: Vec<Bytes>, near: bool) -> Result<Answer> {
         let shared = &self.shared;
-        let Ok(_turn) = shared.turns.acquire().await else {
-            return Err(shared.why_ended());
-        };
         let (tag, others, answer) = shared.calls.begin()?;
         let given_up = GiveUp { shared, tag };
         let asked = match shared.ring.get() {
@@ -170,7 +164,6 @@ impl Shared {
 
     fn end(&self, error: Error) {
         self.calls.end(error);
-        self.turns.close();
         self.outbox.close();
         self.hangup.hang_up();
         self.ended.cancel();

@@ -12,11 +12,9 @@ use forebay_protocol::{AtHand, Handed, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use forebay_types::{Error, Result};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use crate::framed::CALLS_MAX;
 use crate::{Address, Answer, Peer, Response, Service, Session};
 
 /// What this process serves at Unix sockets, by their paths.
@@ -95,7 +93,6 @@ pub(crate) struct Local {
     door: Arc<Door>,
     /// None when the connection has ended.
     session: Mutex<Option<Arc<dyn LocalSession>>>,
-    turns: Semaphore,
     ended: CancellationToken,
 }
 
@@ -103,7 +100,7 @@ impl Local {
     pub(crate) fn open(door: Arc<Door>, address: Address) -> Result<Arc<Self>> {
         let session = Mutex::new(Some((door.open)()?));
         let ended = door.ended.child_token();
-        let local = Arc::new(Self { address, door, session, turns: Semaphore::new(CALLS_MAX), ended: ended.clone() });
+        let local = Arc::new(Self { address, door, session, ended: ended.clone() });
         // The session ends when the connection does, also while somebody keeps that.
         let kept = Arc::downgrade(&local);
         local.door.runtime.spawn(async move {
@@ -123,7 +120,6 @@ impl Local {
                 meta.len()
             )));
         }
-        let Ok(_turn) = self.turns.acquire().await else { return Err(self.why_ended()) };
         let running = self.door.running.token();
         let session = self.session()?;
         let mut call = session.call(meta, joined(payload));

@@ -1,4 +1,4 @@
-//! Reading a worker's DRAM tier where it is.
+//! Reading a worker's DRAM tier where it is, and writing blocks of temporary nodes to it.
 //!
 //! A worker of the same host and user hands over its tier (a memfd sealed against resizing) as a read-only descriptor.
 //! The client maps it whole; an answer then is a pin and the place of the bytes. While the pin stands the worker
@@ -10,14 +10,20 @@
 //! they are. When the connection alone closes while the worker lives on, memory stays mapped but the worker may give the
 //! pages to other data: kept pins are not used from that moment on, and whoever still holds bytes from before must not
 //! rely on them after a reported connection loss. A worker closes such connections only when it goes.
+//!
+//! What is written in place is a block that the worker has made and nobody sees yet; the client writes it by a descriptor
+//! that comes with the first one, and says so. Between the answer that gives the place and the write nothing waits, so a place is never written to after it
+//! was given up.
 
 mod mapping;
 mod outbox;
 mod pin;
 mod pin_cache;
 mod session;
+mod writing;
 
 pub(crate) use outbox::{Outbox, Rescued, pin_of_node, pin_of_read};
 pub(crate) use pin::Pin;
 pub(crate) use pin_cache::PinCache;
 pub(crate) use session::Session;
+pub(crate) use writing::Writing;

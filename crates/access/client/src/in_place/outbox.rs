@@ -35,7 +35,7 @@ pub(crate) fn pin_of_read(meta: &[u8]) -> Option<u64> {
 /// The pin in an answer about a temporary node.
 pub(crate) fn pin_of_node(meta: &[u8]) -> Option<u64> {
     match NodeReply::decode(meta) {
-        Ok(NodeReply::InPlace { pin, .. }) => Some(pin),
+        Ok(NodeReply::InPlace { pin, .. } | NodeReply::Place { pin, .. }) => Some(pin),
         _ => None,
     }
 }

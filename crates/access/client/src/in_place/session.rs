@@ -1,6 +1,6 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use forebay_protocol::{DataReply, DataRequest, WorkerInfo, decode, encode};
@@ -11,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::debug;
 
 use super::mapping::Mapping;
-use super::{Outbox, PinCache};
+use super::{Outbox, PinCache, Writing};
 use crate::slot::Alive;
 
 /// A Unix connection to a worker of this host, with the worker's DRAM tier when it lets this process have it. Lives as
@@ -20,6 +20,8 @@ pub(crate) struct Session {
     worker: WorkerId,
     connection: Connection,
     mapping: Option<Mapping>,
+    /// Since the first block that this process wrote in place.
+    writing: OnceLock<Writing>,
     outbox: Arc<Outbox>,
     /// Bytes under pins that are kept for the next read, and their limit.
     pub(super) kept: AtomicU64,
@@ -67,6 +69,7 @@ impl Session {
             worker: worker.id,
             connection,
             mapping,
+            writing: OnceLock::new(),
             outbox,
             kept: AtomicU64::new(0),
             kept_max: kept_max(worker.dram_bytes),
@@ -99,6 +102,10 @@ impl Session {
 
     pub(crate) fn mapping(&self) -> Option<&Mapping> {
         self.mapping.as_ref()
+    }
+
+    pub(crate) fn writing(&self) -> &OnceLock<Writing> {
+        &self.writing
     }
 
     pub(crate) fn outbox(&self) -> &Arc<Outbox> {

@@ -4,6 +4,7 @@
 //! `write` move bytes of files, bags and large values straight from and to the workers that have them.
 
 mod batch;
+mod beside;
 mod call;
 mod files;
 mod listing;

@@ -14,7 +14,7 @@ impl Nodes {
         let value = value.into();
         if value.len() <= NODE_MESSAGE_VALUE_MAX {
             self.call(path, &NodeOp::Put { value: Raw(&value) }, None).await?.length()?;
-        } else if value.len() <= PUT_BYTES_MAX {
+        } else if value.len() <= PUT_BYTES_MAX && !self.goes_in_place(path, value.len()) {
             self.call(path, &NodeOp::Put { value: Raw(&[]) }, Some(value)).await?.length()?;
         } else {
             let blocks = self.put_blocks(path, value).await?;

@@ -92,6 +92,11 @@ impl Nodes {
         let mut patience = Patience::new();
         loop {
             let worker = self.data_worker(&path)?;
+            if class == StorageClass::Dram
+                && let Some(block) = self.write_beside(&worker, std::slice::from_ref(&bytes)).await
+            {
+                return Ok(block);
+            }
             let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class } };
             let error = match self.ask(&worker, &call, Some(bytes.clone())).await.and_then(|answer| block_of(&answer)) {
                 Ok(block) => return Ok(block),

@@ -221,6 +221,79 @@ async fn bytes_in_place_stay_what_they_were() {
     tokio::time::timeout(Duration::from_secs(5), given_back).await.expect("pins are given back");
 }
 
+/// Blocks beside their worker are written where they lie; those that are given up half way leave nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn blocks_are_written_where_they_lie() {
+    const MIB: usize = 1 << 20;
+    let cluster = spread(1).await;
+    let client = cluster.client(|_| {}).await;
+    let nodes = client.nodes();
+    let written = || client.counters().blocks_written_in_place;
+    nodes.put("/tmp/k", "small").await.unwrap();
+    assert_eq!(written(), 0);
+    for (at, (len, blocks)) in
+        [(MIB, 1), (1_000_000, 1), (MIB / 8 * 7, 0), (MIB / 8 * 7 + 1, 1), (5 * MIB + 3, 5), (33 * MIB, 33)]
+            .into_iter()
+            .enumerate()
+    {
+        let (before, value) = (written(), Bytes::from(bytes(at as u64, len)));
+        nodes.put("/tmp/k", value.clone()).await.unwrap();
+        assert_eq!(written() - before, blocks, "{len}");
+        assert!(nodes.get("/tmp/k").await.unwrap() == value, "{len}");
+    }
+    // From another process' way in the same bytes come.
+    let far = cluster.client(|settings| settings.in_place = false).await.nodes();
+    assert!(far.get("/tmp/k").await.unwrap() == bytes(5, 33 * MIB));
+    nodes.delete("/tmp/k", false).await.unwrap();
+    // As many as a session may have places, and more, none of which its worker goes on to keep.
+    for seed in 0..200 {
+        let put = nodes.put("/tmp/given-up", bytes(seed, 2 * MIB));
+        let polls = seed % 5;
+        futures::pin_mut!(put);
+        for _ in 0..polls {
+            if futures::poll!(put.as_mut()).is_ready() {
+                break;
+            }
+        }
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let before = written();
+    for seed in 0..100 {
+        nodes.put("/tmp/k", bytes(seed, MIB)).await.unwrap();
+    }
+    assert_eq!(written() - before, 100, "there are places for all of them");
+    assert!(nodes.get("/tmp/k").await.unwrap() == bytes(99, MIB));
+}
+
+/// A reader that has begun and is not gone on with, as one of several whose rows are merged, keeps no other one from reading:
+/// not by connections that it is making, nor by calls that it has under way.
+#[tokio::test]
+async fn readers_that_nobody_goes_on_with_hold_nothing_up() {
+    const MIB: usize = 1 << 20;
+    let cluster = spread(1).await;
+    let content = bytes(1, 20 * MIB);
+    {
+        let nodes = cluster.client(|_| {}).await.nodes();
+        nodes.create("/tmp/f", CreateOptions::new(NodeType::File)).await.unwrap();
+        nodes.append("/tmp/f", content.clone()).await.unwrap();
+    }
+    let nodes = cluster.client(|settings| settings.in_place = false).await.nodes();
+    let mut begun = Vec::new();
+    for _ in 0..200 {
+        let mut reader = nodes.reader("/tmp/f", 0).await.unwrap();
+        assert!(futures::poll!(std::pin::pin!(reader.next())).is_pending());
+        begun.push(reader);
+        if begun.len() % 40 == 1 {
+            let mut other = nodes.reader("/tmp/f", 0).await.unwrap();
+            let read = tokio::time::timeout(Duration::from_secs(20), other.read_all()).await;
+            assert!(read.expect("nobody waits for another reader").unwrap() == content);
+        }
+    }
+    for mut reader in begun.into_iter().step_by(50) {
+        assert!(reader.read_all().await.unwrap() == content);
+    }
+}
+
 #[tokio::test]
 async fn many_values_go_in_one_message_or_by_themselves() {
     let cluster = spread(2).await;

@@ -21,6 +21,7 @@ use tonic::{Request, Response, Status};
 use super::Books;
 use super::books::Ended;
 use crate::executor::worker_of;
+use crate::shuffle::each_loss;
 
 pub(super) type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
@@ -66,8 +67,10 @@ fn note_end(books: &mut Books, status: &TaskStatus) {
 impl SchedulerGrpc for Gate {
     type ExecuteQueryPushStream = Pin<Box<dyn Stream<Item = Result<GetJobStatusResult, Status>> + Send>>;
 
-    async fn poll_work(&self, request: Request<PollWorkParams>) -> Result<Response<PollWorkResult>, Status> {
+    async fn poll_work(&self, mut request: Request<PollWorkParams>) -> Result<Response<PollWorkResult>, Status> {
         self.note(request.get_ref());
+        let told = &mut request.get_mut().task_status;
+        *told = std::mem::take(told).into_iter().flat_map(each_loss).collect();
         SchedulerGrpc::poll_work(&self.inner, request).await
     }
 

@@ -13,6 +13,7 @@ use futures::stream::{self, BoxStream};
 use futures::{FutureExt, StreamExt};
 
 use super::Shared;
+use super::losses;
 use super::place::{MapNumber, StagePlace};
 
 /// Bytes of an output, or why they can't be read, with the index of its location.
@@ -33,7 +34,8 @@ pub(super) fn rows(
     counts: Counts,
 ) -> BoxStream<'static, Result<RecordBatch>> {
     let locations: Arc<[PartitionLocation]> = locations.into();
-    let read = Read { pieces: pieces(shared, &locations), locations, current: None, left: Buffer::default(), counts };
+    let (pieces, shared) = (pieces(shared, &locations), Arc::clone(shared));
+    let read = Read { shared, pieces, locations, current: None, left: Buffer::default(), counts };
     stream::try_unfold(read, |mut read| async move {
         let time = read.counts.time.clone();
         let timer = time.timer();
@@ -45,6 +47,7 @@ pub(super) fn rows(
 }
 
 struct Read {
+    shared: Arc<Shared>,
     pieces: BoxStream<'static, Piece>,
     locations: Arc<[PartitionLocation]>,
     current: Option<(usize, StreamDecoder)>,
@@ -61,18 +64,21 @@ impl Read {
                 match decoder.decode(&mut self.left) {
                     Ok(None) => {}
                     Ok(Some(batch)) => return Ok(Some(batch)),
-                    Err(error) => return Err(lost(&self.locations[*index], &error.to_string())),
+                    Err(error) => {
+                        let index = *index;
+                        return Err(lost(&self.shared, &self.locations, index, &error.to_string()).await);
+                    }
                 }
             }
             match self.pieces.next().await {
                 None => {
-                    self.end()?;
+                    self.end().await?;
                     return Ok(None);
                 }
-                Some(Err((index, error))) => return Err(lost(&self.locations[index], &error.to_string())),
+                Some(Err((index, error))) => return Err(lost(&self.shared, &self.locations, index, &error.to_string()).await),
                 Some(Ok((index, bytes))) => {
                     if self.current.as_ref().is_none_or(|(current, _)| *current != index) {
-                        self.end()?;
+                        self.end().await?;
                         self.current = Some((index, StreamDecoder::new()));
                     }
                     self.counts.bytes.add(bytes.len());
@@ -83,17 +89,35 @@ impl Read {
     }
 
     /// The current output is read.
-    fn end(&mut self) -> Result<()> {
+    async fn end(&mut self) -> Result<()> {
         let Some((index, mut decoder)) = self.current.take() else { return Ok(()) };
-        decoder.finish().map_err(|error| lost(&self.locations[index], &error.to_string()))
+        match decoder.finish() {
+            Ok(()) => Ok(()),
+            Err(error) => Err(lost(&self.shared, &self.locations, index, &error.to_string()).await),
+        }
     }
 }
 
-/// Ballista's error for an output that is gone: it runs the task again that wrote it.
-fn lost(location: &PartitionLocation, why: &str) -> DataFusionError {
-    let (executor, part) = (location.executor_meta.id.clone(), &location.partition_id);
-    tracing::info!(job = %part.job_id, stage = part.stage_id, reducer = part.partition_id, why, "an output is lost");
-    BallistaError::FetchFailed(executor, part.stage_id, part.partition_id, why.to_string()).into_datafusion()
+/// Ballista's error for an output that is gone: it runs the tasks again that wrote it. When the container is gone that it was
+/// in, so are the outputs of others.
+async fn lost(shared: &Shared, locations: &[PartitionLocation], index: usize, why: &str) -> DataFusionError {
+    let location = &locations[index];
+    let (gone, part) = (container(location), &location.partition_id);
+    let mut executors = vec![location.executor_meta.id.as_str()];
+    if !matches!(shared.nodes.stat(&gone).await, Ok(Some(_))) {
+        let others = locations.iter().filter(|other| container(other) == gone);
+        executors.extend(others.map(|other| other.executor_meta.id.as_str()));
+    }
+    let executors = losses::together(executors);
+    tracing::info!(job = %part.job_id, stage = part.stage_id, reducer = part.partition_id, why, executors, "an output is lost");
+    BallistaError::FetchFailed(executors, part.stage_id, part.partition_id, why.to_string()).into_datafusion()
+}
+
+/// The bag or table that an output is in.
+fn container(location: &PartitionLocation) -> String {
+    let part = &location.partition_id;
+    let place = StagePlace::new(&part.job_id, part.stage_id);
+    if MapNumber::is_small(location.file_id) { place.table() } else { place.bag(part.partition_id) }
 }
 
 /// Small ones together, then the others, read ahead across their borders.
@@ -102,15 +126,13 @@ fn pieces(shared: &Arc<Shared>, locations: &[PartitionLocation]) -> BoxStream<'s
     let mut table = String::new();
     for (index, location) in locations.iter().enumerate() {
         let Some(number) = MapNumber::of_output(location.file_id) else { continue };
-        let part = &location.partition_id;
-        let place = StagePlace::new(&part.job_id, part.stage_id);
         if MapNumber::is_small(location.file_id) {
             small.push(index);
-            keys.push(number.key(part.partition_id));
-            table = place.table();
+            keys.push(number.key(location.partition_id.partition_id));
+            table = container(location);
         } else {
             large.push(index);
-            paths.push(format!("{}/{}", place.bag(part.partition_id), number.name()));
+            paths.push(format!("{}/{}", container(location), number.name()));
         }
     }
     let nodes = shared.nodes.clone();

@@ -2,11 +2,13 @@
 //!
 //! `engine` is what Ballista asks for a stage; `stage` runs it: `split` sorts rows by their reducers, `outputs` makes them
 //! blocks in nodes, and `spare` files of this executor where there is no room. `read` is the leaf of the stages that read
-//! them, over `fetch`, and `broadcast` keeps what all tasks of an executor read. `place` says where in the namespace.
+//! them, over `fetch`; `losses` says what must be made again, and `broadcast` keeps what all tasks of an executor read.
+//! `place` says where in the namespace.
 
 mod broadcast;
 mod engine;
 mod fetch;
+mod losses;
 mod outputs;
 mod place;
 mod read;
@@ -28,6 +30,7 @@ use parking_lot::Mutex;
 
 use broadcast::Broadcasts;
 pub(crate) use engine::Engine;
+pub(crate) use losses::each as each_loss;
 pub(crate) use place::{ROOT, job_path};
 pub use times::ShuffleTimes;
 pub(crate) use times::Times;

@@ -100,6 +100,8 @@ impl Nodes {
                 Some(found) => found.answer(pins),
                 None => return Err(super::values::lost("a block")),
             },
+            NodeOp::Prepare { bytes, descriptor } => return super::place::prepare(serving, pins, bytes, descriptor),
+            NodeOp::Written { pin } => return super::place::written(pins, pin),
             NodeOp::BlockFree { blocks } => {
                 self.free_here(&blocks);
                 done()
@@ -180,6 +182,8 @@ impl Nodes {
                 | Relink { .. }
                 | BlocksOf { .. }
                 | BlocksMoved { .. }
+                | Prepare { .. }
+                | Written { .. }
         ) {
             return Ok(Way::Here(from, path));
         }

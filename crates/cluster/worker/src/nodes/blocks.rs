@@ -19,6 +19,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// What segments of temporary blocks have above their number; those of the cache are hashes.
 const TEMPORARY: u128 = 0x666f_7265_6261_7974 << 64;
 
+/// Blocks of more bytes than this take a whole block's memory.
+const WHOLE_FROM: u32 = BLOCK_BYTES as u32 / 8 * 7;
+
 /// Blocks whose numbers have this bit are on disk only. Others have numbers below it.
 const ON_DISK: u64 = 1 << 63;
 
@@ -30,8 +33,14 @@ fn run(len: u32) -> PageRun {
     PageRun::covering(0..u64::from(len)).expect("a block has bytes")
 }
 
-fn spec(number: u64, len: u32) -> SegmentSpec {
-    SegmentSpec { id: segment(number), bytes: len, owner: Owner::Temporary, keep: true }
+fn spec(number: u64, bytes: u32) -> SegmentSpec {
+    SegmentSpec { id: segment(number), bytes, owner: Owner::Temporary, keep: true }
+}
+
+/// Bytes of the tier that a block takes: one that is nearly as large as blocks can be has the memory of a whole one, which is
+/// received into, written in place, and used again.
+fn room(number: u64, len: u32) -> u32 {
+    if number & ON_DISK == 0 && len > WHOLE_FROM { BLOCK_BYTES as u32 } else { len }
 }
 
 /// Bytes of a block.
@@ -116,13 +125,13 @@ impl Nodes {
         let number = self.names.lock().number() | on_disk;
         let mut tries = 0;
         loop {
-            let filled = match self.count_in(len) {
-                Ok(room) => {
+            let filled = match self.count_in(room(number, len)) {
+                Ok(counted) => {
                     let filled = match class {
                         StorageClass::Dram => self.fill(number, bytes),
                         StorageClass::Disk => self.store.write_to_disk(spec(number, len), Bytes::copy_from_slice(bytes)).await,
                     };
-                    filled.map(|()| room.keep())
+                    filled.map(|()| counted.keep())
                 }
                 Err(error) => Err(error),
             };
@@ -173,7 +182,7 @@ impl Nodes {
 
     fn fill(&self, number: u64, bytes: &[u8]) -> Result<(), Error> {
         let len = bytes.len() as u32;
-        let spec = spec(number, len);
+        let spec = spec(number, room(number, len));
         if self.store.takes_block(&spec) {
             let mut fill = self.store.begin_block(spec)?;
             fill.write(bytes)?;
@@ -191,13 +200,14 @@ impl Nodes {
     /// A place for a block that is about to be received; none when it is to be written the other way: there is no room now, or
     /// it is a small one.
     pub(super) fn place_block(&self, len: u32) -> Option<(u64, BlockFill)> {
-        if !self.store.takes_block(&spec(0, len)) || self.check_takes_new().is_err() {
+        let bytes = room(0, len);
+        if !self.store.takes_block(&spec(0, bytes)) || self.check_takes_new().is_err() {
             return None;
         }
         let number = self.names.lock().number();
-        let room = self.count_in(len).ok()?;
-        let fill = self.store.begin_block(spec(number, len)).ok()?;
-        room.keep();
+        let counted = self.count_in(bytes).ok()?;
+        let fill = self.store.begin_block(spec(number, bytes)).ok()?;
+        counted.keep();
         Some((number, fill))
     }
 
@@ -210,7 +220,7 @@ impl Nodes {
 
     /// A block did not come.
     pub(super) fn give_up_placed(&self, len: u32) {
-        self.block_bytes.fetch_sub(len.into(), Relaxed);
+        self.block_bytes.fetch_sub(room(0, len).into(), Relaxed);
     }
 
     /// Keeps a block for a node that will be told of it.
@@ -270,7 +280,7 @@ impl Nodes {
             kept.remove(&block.number);
             // Word of it may come twice.
             if self.store.free(segment(block.number)) > 0 {
-                self.block_bytes.fetch_sub(block.len.into(), Relaxed);
+                self.block_bytes.fetch_sub(room(block.number, block.len).into(), Relaxed);
             }
         }
     }

@@ -35,7 +35,7 @@ use parking_lot::Mutex;
 
 pub(crate) use answer::answer;
 pub(crate) use drain::drain;
-pub(crate) use place::place;
+pub(crate) use place::{Placed, place};
 pub(crate) use sweep::sweep;
 
 /// How long a writer that says nothing keeps a file to itself.

@@ -1,15 +1,16 @@
 use std::sync::Arc;
 
 use forebay_block_store::BlockFill;
-use forebay_nodes::StorageClass;
-use forebay_protocol::{NodeCall, NodeOp, NodeReply};
+use forebay_nodes::{BlockRef, NodeError, NodeErrorKind, NodeResult, StorageClass};
+use forebay_protocol::{NodeCall, NodeOp, NodeReply, Span};
 use forebay_transport::{Place, Response};
 
 use super::values::reply;
+use crate::in_place::SessionPins;
 use crate::serving::Serving;
 
-/// Where a block is received: in the tier, with no buffer between.
-struct BlockPlace {
+/// Where a block comes to lie: in the tier, with no buffer between. Dropped before it is kept, there is no such block.
+pub(crate) struct Placed {
     serving: Arc<Serving>,
     number: u64,
     len: u32,
@@ -17,25 +18,58 @@ struct BlockPlace {
     fill: Option<BlockFill>,
 }
 
+impl Placed {
+    fn new(serving: &Arc<Serving>, len: u32) -> Option<Self> {
+        let (number, fill) = serving.nodes.place_block(len)?;
+        Some(Self { serving: Arc::clone(serving), number, len, fill: Some(fill) })
+    }
+
+    /// All of it is there.
+    fn keep(mut self) -> BlockRef {
+        let fill = self.fill.take().expect("kept once");
+        self.serving.nodes.keep_placed(self.number, self.len, fill)
+    }
+}
+
 /// A place for the payload of a call, when it is a block's bytes and there is room for them now.
 pub(crate) fn place(serving: &Arc<Serving>, call: &NodeCall<'_>, payload_bytes: u32) -> Option<Box<dyn Place>> {
     let NodeOp::BlockWrite { class: StorageClass::Dram } = call.op else { return None };
-    let (number, fill) = serving.nodes.place_block(payload_bytes)?;
-    Some(Box::new(BlockPlace { serving: Arc::clone(serving), number, len: payload_bytes, fill: Some(fill) }))
+    Some(Box::new(Placed::new(serving, payload_bytes)?))
 }
 
-impl Place for BlockPlace {
+/// A place for a block that a client writes by a descriptor of the tier.
+pub(super) fn prepare(serving: &Arc<Serving>, pins: Option<&SessionPins>, bytes: u32, descriptor: bool) -> NodeResult<Response> {
+    let none = || NodeError::new(NodeErrorKind::Retry, "no block to write in place now: send it");
+    let pins = pins.ok_or_else(none)?;
+    let descriptor = match descriptor {
+        true => Some(serving.store.writable_arena().map_err(|_| none())?),
+        false => None,
+    };
+    let placed = Placed::new(serving, bytes).ok_or_else(none)?;
+    let offset = placed.fill.as_ref().map_or(0, BlockFill::arena_offset);
+    let pin = pins.add_place(placed).map_err(|_| none())?;
+    Ok(Response { descriptor, ..reply(&NodeReply::Place { pin, span: Span { offset, len: bytes.into() } }) })
+}
+
+/// A client has written the block of a place.
+pub(super) fn written(pins: Option<&SessionPins>, pin: u64) -> NodeResult<Response> {
+    let placed = pins.and_then(|pins| pins.take_place(pin));
+    let placed = placed.ok_or_else(|| NodeError::new(NodeErrorKind::Invalid, format!("{pin} is no place for a block")))?;
+    Ok(reply(&NodeReply::Block(placed.keep())))
+}
+
+impl Place for Placed {
     fn memory(&mut self) -> &mut [u8] {
-        self.fill.as_mut().map_or(&mut [], BlockFill::memory)
+        let len = self.len as usize;
+        self.fill.as_mut().map_or(&mut [], |fill| &mut fill.memory()[..len])
     }
 
-    fn filled(mut self: Box<Self>) -> Response {
-        let fill = self.fill.take().expect("filled once");
-        reply(&NodeReply::Block(self.serving.nodes.keep_placed(self.number, self.len, fill)))
+    fn filled(self: Box<Self>) -> Response {
+        reply(&NodeReply::Block(self.keep()))
     }
 }
 
-impl Drop for BlockPlace {
+impl Drop for Placed {
     fn drop(&mut self) {
         if self.fill.take().is_some() {
             self.serving.nodes.give_up_placed(self.len);

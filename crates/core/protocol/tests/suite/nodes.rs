@@ -49,6 +49,8 @@ fn ops() -> Vec<NodeOp<'static>> {
         NodeOp::Relink { old: DIR, new: ROOT },
         NodeOp::BlocksOf { worker: 3, limit: 10 },
         NodeOp::BlocksMoved { moved: vec![(BLOCK, BLOCK)] },
+        NodeOp::Prepare { bytes: 1 << 20, descriptor: true },
+        NodeOp::Written { pin: 1 },
     ]
 }
 
@@ -72,6 +74,7 @@ fn replies() -> Vec<NodeReply<'static>> {
         NodeReply::Refused(vec![(1, NodeError::new(NodeErrorKind::NoSpace, "no"))]),
         NodeReply::InPlace { pin: 1, span: Span { offset: 2, len: 3 } },
         NodeReply::Room { names: 1, blocks: 2, has_disk: true },
+        NodeReply::Place { pin: 1, span: Span { offset: 2, len: 3 } },
     ]
 }
 
@@ -101,10 +104,10 @@ fn what_is_read_is_what_was_written() {
 fn variants_keep_their_numbers() {
     let before = BEFORE.split(' ').count();
     let numbers: Vec<u8> = ops().into_iter().map(|op| call(op).encode()[before]).collect();
-    assert_eq!(numbers, (0..39).collect::<Vec<u8>>());
+    assert_eq!(numbers, (0..41).collect::<Vec<u8>>());
     let numbers: Vec<u8> = replies().iter().map(|reply| reply.encode()[0]).collect();
-    assert_eq!(numbers, (0..17).collect::<Vec<u8>>());
-    assert!(NodeReply::decode(&[17]).is_err());
+    assert_eq!(numbers, (0..18).collect::<Vec<u8>>());
+    assert!(NodeReply::decode(&[18]).is_err());
 }
 
 #[test]
@@ -118,6 +121,7 @@ fn golden_bytes() {
     golden(NodeOp::Rename { dir: DIR, name: "b", inside: false }, "0d 03 ac 02 01 62 00");
     golden(NodeOp::GetMany { names: vec!["a", "b"] }, "1c 02 01 61 01 62");
     golden(NodeOp::PutMany { values: vec![("a", Raw(b"vw"))] }, "1d 01 01 61 02 76 77");
+    golden(NodeOp::Prepare { bytes: 300, descriptor: true }, "27 ac 02 01");
     let golden = |reply: NodeReply<'_>, expected: &str| assert_eq!(hex(&reply.encode()), expected);
     golden(NodeReply::Failed(NodeError::new(NodeErrorKind::DataLost, "no")), "00 07 02 6e 6f");
     golden(NodeReply::Bytes(Raw(b"vw")), "05 02 76 77");

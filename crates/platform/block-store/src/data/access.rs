@@ -136,6 +136,11 @@ impl WritePages {
         self.core.arena.copy_in(self.page, bytes)
     }
 
+    /// The first of them in the tier.
+    pub fn page(&self) -> u64 {
+        self.page
+    }
+
     /// Gives the pages their memory.
     pub fn populate(&self) {
         self.core.arena.populate(self.page, self.run.len.into());

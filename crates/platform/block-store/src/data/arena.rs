@@ -54,9 +54,18 @@ impl Arena {
 
     /// A descriptor for others, by which the tier can be read but not written.
     pub fn handle(&self) -> Result<ArenaHandle> {
-        let path = format!("/proc/self/fd/{}", self.memfd.as_fd().as_raw_fd());
-        let file = File::open(&path).context(|| "the DRAM tier can't be opened for reading in place")?;
+        let file = File::open(self.path()).context(|| "the DRAM tier can't be opened for reading in place")?;
         Ok(ArenaHandle { fd: file.into(), bytes: self.data_pages * PAGE_BYTES })
+    }
+
+    /// A descriptor for others by which all of the tier can be written.
+    pub fn writable(&self) -> Result<OwnedFd> {
+        let file = File::options().write(true).open(self.path());
+        Ok(file.context(|| "the DRAM tier can't be opened for writing in place")?.into())
+    }
+
+    fn path(&self) -> String {
+        format!("/proc/self/fd/{}", self.memfd.as_fd().as_raw_fd())
     }
 
     /// Has the system give data pages their memory all at once, which is cheaper than a page fault for each. What it can't give

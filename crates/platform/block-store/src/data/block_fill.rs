@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use forebay_types::{Error, Owner, PAGES_PER_BLOCK, PageRun, Result};
+use forebay_types::{Error, Owner, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result};
 
 use super::{SumGroups, WritePages};
 use crate::control::{BlockPin, Reservation};
@@ -69,10 +69,15 @@ impl BlockFill {
         &mut pages.bytes()[..self.spec.bytes as usize]
     }
 
-    /// Copies the whole block. `Retry` when the system has no memory left.
+    /// Where its bytes lie in the DRAM tier, for a process that writes them by the tier's descriptor.
+    pub fn arena_offset(&self) -> u64 {
+        self.pages.as_ref().expect("there until finished").page() * PAGE_BYTES
+    }
+
+    /// Copies bytes to the beginning of the block. `Retry` when the system has no memory left.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        if !self.fresh || bytes.len() != self.spec.bytes as usize {
-            self.memory().copy_from_slice(bytes);
+        if !self.fresh {
+            self.memory()[..bytes.len()].copy_from_slice(bytes);
             return Ok(());
         }
         let pages = self.pages.as_mut().expect("there until finished");
@@ -101,7 +106,7 @@ impl Drop for BlockFill {
 
 #[cfg(test)]
 mod tests {
-    use forebay_types::{PAGE_BYTES, SegmentId};
+    use forebay_types::SegmentId;
 
     use super::*;
     use crate::{BlockStore, StoreSettings};

@@ -79,4 +79,6 @@ fn the_arena_can_be_read_by_others_and_not_written() {
     assert!(found == *content(&spec, run(3, 20)));
     assert!(file.write_at(b"x", pinned.arena_offset()).is_err(), "the descriptor is read-only");
     assert!(file.set_len(0).is_err(), "the arena is sealed");
+    let writable = File::from(store.writable_arena().unwrap());
+    assert!(writable.set_len(0).is_err(), "for writers too");
 }

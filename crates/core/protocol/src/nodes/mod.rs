@@ -1,12 +1,13 @@
-use std::fmt;
+mod raw;
+mod reply;
 
 use bytes::Bytes;
-use forebay_nodes::{BlockRef, DirId, NodeError, NodeType, Stat, StorageClass};
+use forebay_nodes::{BlockRef, DirId, NodeType, StorageClass};
 use forebay_types::{Error, Result};
-use serde::de::{Deserializer, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-use crate::Span;
+pub use raw::Raw;
+pub use reply::NodeReply;
 
 /// First byte of a message of the temporary namespace; no [`crate::DataRequest`] begins with it.
 pub const NODE_MESSAGE: u8 = b'n';
@@ -262,119 +263,19 @@ pub enum NodeOp<'a> {
         /// Old and new.
         moved: Vec<(BlockRef, BlockRef)>,
     },
-}
-
-/// What a worker answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum NodeReply<'a> {
-    /// It failed.
-    Failed(NodeError),
-    /// The path goes on with its last `rest` bytes in a container of another worker.
-    Elsewhere {
-        /// The container.
-        dir: DirId,
-        /// Bytes of the path.
-        rest: u32,
+    /// A place for a block of the class `dram` that the asker writes itself, on a connection that has attached:
+    /// [`NodeReply::Place`].
+    Prepare {
+        /// Its bytes.
+        bytes: u32,
+        /// A descriptor by which the tier is written comes with the answer.
+        descriptor: bool,
     },
-    /// What the client remembers of paths is old: forget it and begin at the root.
-    Stale {
-        /// The number that goes with what is learnt from now on.
-        moves: u64,
-    },
-    /// Done.
-    Done,
-    /// Bytes of a value or file.
-    Length(u64),
-    /// The message's bytes, or the payload.
-    #[serde(borrow)]
-    Bytes(Raw<'a>),
-    /// What a node is; none where there is none.
-    Stat(Option<Stat>),
-    /// Part of a listing.
-    Listed {
-        /// Names, types and bytes.
-        #[serde(borrow)]
-        entries: Vec<(&'a str, NodeType, u64)>,
-        /// There are no more.
-        last: bool,
-    },
-    /// Blocks in order, from the first byte that was asked for on.
-    Extents {
-        /// Which file it is, to `Extents` of one: another one under its name has another number. Else 0.
-        serial: u64,
-        /// The whole length.
-        len: u64,
-        /// Bytes of the first block before that.
-        skip: u64,
-        /// The blocks.
-        blocks: Vec<BlockRef>,
-        /// The bytes after them.
-        #[serde(borrow)]
-        tail: Raw<'a>,
-    },
-    /// A block that was kept.
-    Block(BlockRef),
-    /// Blocks.
-    Blocks(Vec<BlockRef>),
-    /// A container that was made.
-    Dir(DirId),
-    /// Whether it is committed.
-    Outcome(bool),
-    /// Values in the order in which they were asked for. None is one that is to be asked for by itself, for its size.
-    #[serde(borrow)]
-    Values(Vec<Result<Option<Raw<'a>>, NodeError>>),
-    /// Those of several that failed, by their place.
-    Refused(Vec<(u32, NodeError)>),
-    /// Bytes of a value or block where they lie, for a client that has the worker's DRAM tier mapped: in place of `Bytes`.
-    InPlace {
-        /// Keeps them there until the client says that it is done ([`crate::DataNotice::Unpin`]).
+    /// The block of such a place is written: [`NodeReply::Block`].
+    Written {
+        /// The place's pin, which is no longer one.
         pin: u64,
-        /// Where in the tier.
-        span: Span,
     },
-    /// Bytes that there is room for.
-    Room {
-        /// Of names and small values.
-        names: u64,
-        /// Of blocks.
-        blocks: u64,
-        /// Blocks may be of the class `disk`.
-        has_disk: bool,
-    },
-}
-
-/// Bytes that are neither copied nor gone through one by one when a message is read or written.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Raw<'a>(pub &'a [u8]);
-
-impl fmt::Debug for Raw<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes", self.0.len())
-    }
-}
-
-impl Serialize for Raw<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(self.0)
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Borrowed;
-        impl<'de> Visitor<'de> for Borrowed {
-            type Value = Raw<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("bytes")
-            }
-
-            fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Raw<'de>, E> {
-                Ok(Raw(bytes))
-            }
-        }
-        deserializer.deserialize_bytes(Borrowed)
-    }
 }
 
 impl NodeCall<'_> {
@@ -398,26 +299,6 @@ impl<'a> NodeCall<'a> {
     pub fn decode(message: &'a [u8]) -> Option<Result<Self>> {
         let rest = message.strip_prefix(&[NODE_MESSAGE])?;
         Some(read(rest))
-    }
-}
-
-impl<'a> NodeReply<'a> {
-    /// The reply's bytes.
-    pub fn encode(&self) -> Bytes {
-        let inside = match self {
-            Self::Bytes(bytes) => bytes.0.len(),
-            Self::Listed { entries, .. } => entries.len() * 24,
-            Self::Values(values) => {
-                values.iter().flatten().flatten().map(|value| value.0.len() + 5).sum::<usize>() + values.len()
-            }
-            _ => 32,
-        };
-        write(self, Vec::with_capacity(16 + inside))
-    }
-
-    /// The reply in a message. `Invalid` when it can't be read.
-    pub fn decode(message: &'a [u8]) -> Result<Self> {
-        read(message)
     }
 }
 
