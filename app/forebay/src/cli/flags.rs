@@ -99,7 +99,7 @@ pub(crate) struct RoleFlags {
     #[arg(long = "no-data-scheduler", action = clap::ArgAction::SetFalse)]
     #[serde(skip_serializing_if = "is_true")]
     data_scheduler: bool,
-    /// Where what passes between the stages of a job lies: files of executors, or nodes [default: files]
+    /// Where what passes between the stages of a job lies: files of executors, or nodes [default: nodes]
     #[arg(long, value_name = "WHERE", hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     shuffle: Option<String>,

@@ -282,7 +282,7 @@ impl Default for Defaults {
             executor_listen: "127.0.0.1:7421",
             job_order: JobOrder::Fifo,
             data_scheduler: true,
-            shuffle: ShufflePlace::Files,
+            shuffle: ShufflePlace::Nodes,
             shuffle_storage_class: NodeClass::Dram,
             worker_listen: "127.0.0.1:7401",
             http: "127.0.0.1:7480",

@@ -119,6 +119,45 @@ fn the_roles_run_in_processes_of_their_own_and_one_may_die() {
     assert_eq!(jobs(&at).len(), 2);
 }
 
+/// What passes between stages is in nodes when that is set, is gone with its job, and also when the scheduler is killed.
+#[test]
+fn what_passes_between_stages_goes_with_its_job_and_with_its_scheduler() {
+    let home = tempfile::tempdir().unwrap();
+    let bucket = Bucket::s3();
+    for part in 0..6 {
+        bucket.put(&format!("t/{part}.csv"), &csv(40_000));
+    }
+    let up = Role::up(home.path());
+    bucket.mount(&up);
+    let at = up.address();
+    let role = |name: &str, more: &[&str]| {
+        let flags = [name, "--coordinator", &at, "--http", "off", "--data-dir", name];
+        Role::start(home.path(), &[&flags[..], more].concat())
+    };
+    let scheduler = role("scheduler", &["--scheduler-listen", "127.0.0.1:0", "--shuffle", "nodes"]);
+    until("the scheduler", || (forebay(&at, &["jobs"]).code == 0).then_some(()));
+    let _executor = role("executor", &["--executor-listen", "127.0.0.1:0", "--slots", "2"]);
+    let groups = "select square % 7 as g, count(*) as n from '/lake/t/*.csv' group by g order by g";
+    let alone = forebay(&at, &["sql", "--csv", "--scheduler", "off", groups]).ok().text();
+    assert_eq!(forebay(&at, &["sql", "--csv", groups]).ok().text(), alone);
+    let kept = || forebay(&at, &["node", "ls", "/tmp/shuffle"]).ok().text();
+    until("the end of the job's directory", || kept().trim().is_empty().then_some(()));
+
+    // The next one gets stuck.
+    for part in 0..6 {
+        bucket.put(&format!("u/{part}.csv"), &csv(40_000));
+    }
+    forebay(&at, &["mount", "set", "lake", "--bandwidth", "1Mbit"]).ok();
+    let asked = {
+        let (at, stuck) = (at.clone(), groups.replace("/t/*", "/u/*"));
+        std::thread::spawn(move || forebay(&at, &["sql", "--csv", &stuck]))
+    };
+    until("the directory of the second job", || (!kept().trim().is_empty()).then_some(()));
+    scheduler.kill();
+    until("the end of the directory of a job without a scheduler", || kept().trim().is_empty().then_some(()));
+    assert_ne!(asked.join().unwrap().code, 0);
+}
+
 #[test]
 fn an_executor_without_a_scheduler_says_so() {
     let home = tempfile::tempdir().unwrap();

@@ -56,8 +56,19 @@ impl Carrier {
         if !self.ahead {
             return;
         }
-        let transfers = self.books.lock().schedule.transfers();
+        let bandwidth = self.bandwidth();
+        let transfers = {
+            let mut books = self.books.lock();
+            books.schedule.set_bandwidth(bandwidth);
+            books.schedule.transfers()
+        };
         self.bring(&transfers);
+    }
+
+    /// What all mounts give together; none when one of them has no bound.
+    fn bandwidth(&self) -> Option<u64> {
+        let view = self.client.view();
+        view.mounts.iter().map(|mount| mount.options.bandwidth.map(|rate| rate.bytes_per_sec())).sum()
     }
 
     /// Starts these transfers.

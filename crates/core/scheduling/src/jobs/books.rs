@@ -10,6 +10,9 @@ use super::model::{BlockRange, JobId, ScheduleSettings, TaskId};
 use super::order::Orders;
 use super::steps::STEP_TASKS;
 
+/// In flight are that many bytes also where the bandwidth is small: a few requests to shared storage.
+const IN_FLIGHT_BYTES_MIN: u64 = 16 << 20;
+
 /// Who needs what, who holds what, and what is on its way.
 ///
 /// Told of every event ([`Schedule::submit`], [`Schedule::arrived`], [`Schedule::finished`], ...), it answers
@@ -31,15 +34,15 @@ pub struct Schedule {
     unused: Vec<RangeIx>,
     /// Ranges that are wanted more or less than they are filed by; none between two events.
     rewanted: Vec<RangeIx>,
-    /// Bytes on their way from shared storage.
+    /// Bytes on their way from shared storage, and how many there are to be at most.
     pub(super) arriving_bytes: u64,
+    pub(super) arriving_bytes_max: u64,
 }
 
 impl Schedule {
     /// An empty cluster without jobs.
     pub fn new(settings: ScheduleSettings) -> Self {
         Self {
-            settings,
             fleet: Fleet::default(),
             jobs: BTreeMap::new(),
             closing: VecDeque::new(),
@@ -51,7 +54,17 @@ impl Schedule {
             unused: Vec::new(),
             rewanted: Vec::new(),
             arriving_bytes: 0,
+            arriving_bytes_max: settings.in_flight_bytes,
+            settings,
         }
+    }
+
+    /// Shared storage gives so many bytes a second, as far as is known. In flight is then what it gives in half a second: a job
+    /// that comes does not wait longer than that for what was begun before it (MixApart, section 3.2: transfers fill the
+    /// bandwidth, and no more are begun).
+    pub fn set_bandwidth(&mut self, bytes_per_sec: Option<u64>) {
+        let half = bytes_per_sec.map_or(u64::MAX, |bytes| (bytes / 2).max(IN_FLIGHT_BYTES_MIN));
+        self.arriving_bytes_max = half.min(self.settings.in_flight_bytes);
     }
 
     /// Changes a job and files it where it then belongs in the orders.

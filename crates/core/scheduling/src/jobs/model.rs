@@ -63,7 +63,8 @@ pub struct ScheduleSettings {
     pub look_ahead_bytes: u64,
     /// The same as time: not more than what the whole cluster would read of one job in so many seconds.
     pub look_ahead_secs: f64,
-    /// Bytes in flight from shared storage at once: enough to fill the bandwidth bound, and no more.
+    /// Bytes in flight from shared storage at once, at most: enough to fill any link. A bandwidth bound sets a lower limit
+    /// ([`crate::Schedule::set_bandwidth`]).
     pub in_flight_bytes: u64,
     /// How often the first job in line may be passed over by later ones whose input is nearer, before it takes the next slot.
     pub patience: u32,

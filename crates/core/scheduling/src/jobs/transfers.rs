@@ -12,12 +12,12 @@ impl Schedule {
     /// The transfers from shared storage to start now, in order (MixApart, section 3.2); they count as on their way.
     ///
     /// The first job in line whose input is missing goes first, and its most wanted range (over all jobs), as long as
-    /// less than the settings' bytes are in flight. What is brought for a job and those before it, and is not being
+    /// less is in flight than may be. What is brought for a job and those before it, and is not being
     /// read, stays within the look-ahead, so that a job is never kept waiting by what was brought for a later one.
     pub fn transfers(&mut self) -> Vec<Transfer> {
         self.step();
         let mut started = Vec::new();
-        while self.arriving_bytes < self.settings.in_flight_bytes {
+        while self.arriving_bytes < self.arriving_bytes_max {
             let Some((job, ix)) = self.next_missing() else { break };
             let Some(to) = self.destination(job, ix) else { break };
             self.expect(ix, to);
