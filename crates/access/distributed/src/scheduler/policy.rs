@@ -58,6 +58,26 @@ impl Policy {
         Self { books, carrier, client, engine, shuffles, turn: tokio::sync::Mutex::new(()), finding: Mutex::default() }
     }
 
+    /// Looks at all jobs, so that what a new one reads is on its way before an executor asks for a task: busy ones ask when they
+    /// are done with one.
+    pub(super) async fn look_ahead(&self, jobs: &HashMap<JobId, JobInfoCache>) {
+        let _turn = self.turn.lock().await;
+        self.look_at_all(jobs).await;
+    }
+
+    async fn look_at_all(&self, jobs: &HashMap<JobId, JobInfoCache>) {
+        // In the order of their ids, which is that of their arrival.
+        let mut ids: Vec<_> = jobs.keys().collect();
+        ids.sort();
+        for id in ids {
+            let info = &jobs[id];
+            if matches!(info.status, Some(job_status::Status::Running(_))) {
+                let mut graph = info.execution_graph.write().await;
+                self.look(id, &mut graph);
+            }
+        }
+    }
+
     /// Tells the schedule what waits in a job.
     fn look(&self, job: &JobId, graph: &mut ExecutionGraphBox) {
         let id: &str = job.as_ref();
@@ -166,16 +186,7 @@ impl DistributionPolicy for Policy {
             return Ok(bound);
         }
         let _turn = self.turn.lock().await;
-        // In the order of their ids, which is that of their arrival.
-        let mut ids: Vec<_> = running_jobs.keys().collect();
-        ids.sort();
-        for id in ids {
-            let info = &running_jobs[id];
-            if matches!(info.status, Some(job_status::Status::Running(_))) {
-                let mut graph = info.execution_graph.write().await;
-                self.look(id, &mut graph);
-            }
-        }
+        self.look_at_all(&running_jobs).await;
         for budget in budgets {
             while budget.vcores > 0 {
                 let Some(chosen) = self.books.lock().choose(&budget.executor_id) else { break };

@@ -87,10 +87,10 @@ impl Scheduler {
         let sessions = engine.clone();
         let shuffles = Shuffles::new(client.nodes(), settings.shuffle, Arc::clone(&books));
         let keeping = tokio::spawn(Arc::clone(&shuffles).keep());
-        let policy = Policy::new(Arc::clone(&books), Arc::clone(&carrier), client.clone(), engine, shuffles);
+        let policy = Arc::new(Policy::new(Arc::clone(&books), Arc::clone(&carrier), client.clone(), engine, shuffles));
         let config = SchedulerConfig {
             scheduling_policy: TaskSchedulingPolicy::PullStaged,
-            task_distribution: TaskDistributionPolicy::Custom(Arc::new(policy)),
+            task_distribution: TaskDistributionPolicy::Custom(Arc::clone(&policy) as _),
             override_config_producer: Some(producer(&ways)),
             override_physical_codec: Some(Arc::new(Codec::default())),
             override_session_builder: Some(Arc::new(move |config| session(&sessions, config))),
@@ -131,7 +131,7 @@ impl Scheduler {
                 tracing::warn!(%error, "the scheduler no longer listens");
             }
         });
-        let watching = tokio::spawn(watch(server, books, carrier));
+        let watching = tokio::spawn(watch(server, books, carrier, policy));
         tracing::info!(%address, order = ?settings.order, ahead = settings.ahead, shuffle = ?settings.shuffle, "scheduler listens");
         Ok(Self { address, _tasks: [serving, watching, announcing, keeping].map(AbortOnDropHandle::new) })
     }

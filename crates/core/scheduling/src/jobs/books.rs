@@ -59,9 +59,8 @@ impl Schedule {
         }
     }
 
-    /// Shared storage gives so many bytes a second, as far as is known. In flight is then what it gives in half a second: a job
-    /// that comes does not wait longer than that for what was begun before it (MixApart, section 3.2: transfers fill the
-    /// bandwidth, and no more are begun).
+    /// Shared storage gives so many bytes a second, as far as is known. No more is in flight then than it gives in half a second:
+    /// a job that comes has its turn, or its share, from then on.
     pub fn set_bandwidth(&mut self, bytes_per_sec: Option<u64>) {
         let half = bytes_per_sec.map_or(u64::MAX, |bytes| (bytes / 2).max(IN_FLIGHT_BYTES_MIN));
         self.arriving_bytes_max = half.min(self.settings.in_flight_bytes);
