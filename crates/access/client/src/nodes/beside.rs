@@ -1,6 +1,5 @@
 use std::sync::Arc;
 
-use bytes::Bytes;
 use forebay_nodes::{BlockRef, ROOT};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, WorkerInfo};
 use forebay_types::BLOCK_BYTES;
@@ -21,8 +20,10 @@ impl Nodes {
 
     /// Writes a block to where it will lie in the memory of a worker beside this process. None when it is to be sent: the worker
     /// is elsewhere, or has no room right now, or the block is a small one.
-    pub(super) async fn write_beside(&self, worker: &Arc<WorkerInfo>, parts: &[Bytes]) -> Option<BlockRef> {
-        let bytes: usize = parts.iter().map(Bytes::len).sum();
+    ///
+    /// For bytes that lie together: many parts that don't end where pages do cost more so than over the socket.
+    pub(super) async fn write_beside(&self, worker: &Arc<WorkerInfo>, block: &[u8]) -> Option<BlockRef> {
+        let bytes = block.len();
         if !(BYTES_MIN..=BLOCK_BYTES as usize).contains(&bytes) {
             return None;
         }
@@ -46,7 +47,7 @@ impl Nodes {
                 .checked_add(span.len)
                 .is_some_and(|end| session.mapping().is_some_and(|mapping| mapping.holds(&(span.offset..end))));
         let written = match session.writing().get() {
-            Some(writing) if fits => writing.write(span.offset, parts),
+            Some(writing) if fits => writing.write(span.offset, block),
             _ => Err(std::io::ErrorKind::InvalidData.into()),
         };
         if let Err(error) = written {

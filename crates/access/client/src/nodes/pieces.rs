@@ -36,11 +36,6 @@ impl Nodes {
         };
         let gone =
             || NodeError::new(NodeErrorKind::DataLost, format!("{path:?}: worker {}, which was to have it, is gone", worker.id));
-        if class == StorageClass::Dram
-            && let Some(block) = self.write_beside(&worker, &parts).await
-        {
-            return Ok(NodeBlock(block));
-        }
         let core = &self.core;
         let link = core.connections.link(&worker).await.map_err(|error| {
             core.view.surprised();

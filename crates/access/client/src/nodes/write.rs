@@ -93,7 +93,7 @@ impl Nodes {
         loop {
             let worker = self.data_worker(&path)?;
             if class == StorageClass::Dram
-                && let Some(block) = self.write_beside(&worker, std::slice::from_ref(&bytes)).await
+                && let Some(block) = self.write_beside(&worker, &bytes).await
             {
                 return Ok(block);
             }
