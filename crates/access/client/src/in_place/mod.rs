@@ -12,8 +12,8 @@
 //! rely on them after a reported connection loss. A worker closes such connections only when it goes.
 //!
 //! What is written in place is a block that the worker has made and nobody sees yet; the client writes it by a descriptor
-//! that comes with the first one, and says so. Between the answer that gives the place and the write nothing waits, so a place is never written to after it
-//! was given up.
+//! that comes with the first one, and says so. Between the answer that gives the place and the write nothing waits, so a
+//! place is never written to after it was given up.
 
 mod mapping;
 mod outbox;
