@@ -21,6 +21,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::compressed::{Codec, marked};
 use crate::control::SchedulerControl;
 use crate::ports::Ways;
+use crate::scheduler::RUN_AGAIN;
 use crate::settings::{of_cluster, of_process};
 use crate::travel::{self, Ticket};
 
@@ -76,6 +77,9 @@ fn url(scheduler: &str) -> String {
     format!("http://{scheduler}")
 }
 
+/// How often a query is run whose job lost what its stages had read already.
+const TRIES: usize = 4;
+
 #[async_trait]
 impl Distribute for Cluster {
     fn prepare(&self, config: SessionConfig) -> SessionStateBuilder {
@@ -106,8 +110,24 @@ impl Distribute for Cluster {
         let session = format!("{:016x}", operation.0);
         let ballista = config.ballista_config();
         let rows = async move {
-            let started = execute_physical_plan::<PhysicalPlanNode>(url, &ballista, plan, &codec, session, config).await;
-            started.map_err(sorted).map(|rows| rows.map_err(sorted))
+            let mut tries = 1;
+            loop {
+                let (url, plan, session, config) = (url.clone(), Arc::clone(&plan), session.clone(), config.clone());
+                let first = async {
+                    let started = execute_physical_plan::<PhysicalPlanNode>(url, &ballista, plan, &codec, session, config);
+                    let mut rows = Box::pin(started.await?);
+                    // The first rows come when the job is done.
+                    Ok((rows.try_next().await?, rows))
+                };
+                match first.await {
+                    Err(error) if tries < TRIES && DataFusionError::to_string(&error).contains(RUN_AGAIN) => {
+                        tracing::info!(tries, %error, "the query runs again");
+                        tries += 1;
+                    }
+                    Err(error) => return Err(sorted(error)),
+                    Ok((first, rows)) => return Ok(futures::stream::iter(first.map(Ok)).chain(rows.map_err(sorted))),
+                }
+            }
         };
         let rows = futures::stream::once(rows).try_flatten();
         let rows = rows.chain(futures::stream::poll_fn(move |_| {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use forebay_scheduling::{BlockRange, IoRates, JobId, Schedule, ScheduleSettings, TaskId, TaskInput, TaskSpec, Transfer};
 use forebay_types::{ObjectVersion, SEGMENT_BYTES, SegmentId, WorkerId};
 
+use super::attempts::Attempts;
 use crate::control::JobState;
 use crate::executor::worker_of;
 use crate::travel::Ticket;
@@ -29,6 +30,7 @@ pub(crate) struct Books {
     rates: IoRates,
     over: VecDeque<JobState>,
     pub(super) brought_bytes: u64,
+    pub(super) attempts: Attempts,
 }
 
 /// An executor that asked for tasks.
@@ -120,6 +122,7 @@ impl Books {
             rates: IoRates::new(IO_RATE),
             over: VecDeque::new(),
             brought_bytes: 0,
+            attempts: Attempts::default(),
         }
     }
 
@@ -362,6 +365,7 @@ impl Books {
 
     /// A job is over.
     pub(super) fn job_over(&mut self, id: &str, state: &str, error: String) {
+        self.attempts.forget(id);
         let Some(job) = self.jobs.remove(id) else { return };
         self.numbers.remove(&job.number);
         self.schedule.close(job.number);

@@ -70,7 +70,14 @@ impl SchedulerGrpc for Gate {
     async fn poll_work(&self, mut request: Request<PollWorkParams>) -> Result<Response<PollWorkResult>, Status> {
         self.note(request.get_ref());
         let told = &mut request.get_mut().task_status;
-        *told = std::mem::take(told).into_iter().flat_map(each_loss).collect();
+        if !told.is_empty() {
+            let mut books = self.books.lock();
+            let sifted = std::mem::take(told).into_iter().filter_map(|status| match books.jobs.contains_key(&status.job_id) {
+                true => books.attempts.sift(status),
+                false => Some(status),
+            });
+            *told = sifted.flat_map(each_loss).collect();
+        }
         SchedulerGrpc::poll_work(&self.inner, request).await
     }
 

@@ -1,10 +1,11 @@
 //! The scheduler process: Ballista's, with our order of tasks and our transfers.
 //!
-//! `gate` sees what executors say before Ballista does, `policy` is what Ballista asks for tasks, `stage` and `bind` are its
+//! `gate` sees what executors say before Ballista does (`attempts` keeps back what would count twice), `policy` is what Ballista asks for tasks, `stage` and `bind` are its
 //! hands in Ballista's books; `books` is who needs what (over `core/scheduling`), `inputs` finds out what tasks read,
 //! `carrier` has it brought, `shuffles` has a place in temporary nodes for what is between a job's stages, `answers` tells people.
 
 mod answers;
+mod attempts;
 mod bind;
 mod books;
 mod carrier;
@@ -15,5 +16,6 @@ mod shuffles;
 mod start;
 mod watch;
 
+pub(crate) use attempts::RUN_AGAIN;
 pub(crate) use books::Books;
 pub use start::{Scheduler, SchedulerSettings};

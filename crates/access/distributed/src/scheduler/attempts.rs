@@ -1,0 +1,93 @@
+use std::collections::HashMap;
+
+use ballista_core::serde::protobuf::failed_task::FailedReason;
+use ballista_core::serde::protobuf::{ExecutionError, TaskStatus, task_status};
+
+/// Begins the error of a job that has to run again as a whole.
+pub(crate) const RUN_AGAIN: &str = "run it again: what a stage reads was lost when some of its tasks were done";
+
+/// So many attempts of a stage may lose what they read. What is lost after that is not made again by running the stage that it is
+/// from: Ballista remembers outputs that nobody has any more.
+const LOST_MAX: usize = 4;
+
+/// What has been heard of the attempts of running jobs' stages.
+///
+/// A stage that reads what is lost runs again with all its tasks, and Ballista 55 keeps what those that were done had told of
+/// their outputs, so that their rows would come twice. So either an attempt loses what it reads before any of its tasks is
+/// done, and those that are done later don't count, or its job ends and is run again.
+#[derive(Default)]
+pub(super) struct Attempts(HashMap<String, HashMap<(u32, u32), Heard>>);
+
+#[derive(Clone, Copy, PartialEq)]
+enum Heard {
+    Done,
+    Lost,
+}
+
+impl Attempts {
+    /// What Ballista is to hear of what an executor said.
+    pub(super) fn sift(&mut self, status: TaskStatus) -> Option<TaskStatus> {
+        let attempts = self.0.entry(status.job_id.clone()).or_default();
+        let attempt = (status.stage_id, status.stage_attempt_num);
+        match &status.status {
+            Some(task_status::Status::Successful(_)) => {
+                let heard = *attempts.entry(attempt).or_insert(Heard::Done);
+                (heard == Heard::Done).then_some(status)
+            }
+            Some(task_status::Status::Failed(failed))
+                if matches!(failed.failed_reason, Some(FailedReason::FetchPartitionError(_))) =>
+            {
+                let heard = *attempts.entry(attempt).or_insert(Heard::Lost);
+                let lost = attempts.iter().filter(|((stage, _), heard)| *stage == attempt.0 && **heard == Heard::Lost);
+                if heard == Heard::Lost && lost.count() <= LOST_MAX {
+                    return Some(status);
+                }
+                let mut failed = failed.clone();
+                failed.error = format!("{RUN_AGAIN}: {}", failed.error);
+                failed.failed_reason = Some(FailedReason::ExecutionError(ExecutionError {}));
+                Some(TaskStatus { status: Some(task_status::Status::Failed(failed)), ..status })
+            }
+            _ => Some(status),
+        }
+    }
+
+    /// A job is over.
+    pub(super) fn forget(&mut self, job: &str) {
+        self.0.remove(job);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ballista_core::error::BallistaError;
+    use ballista_core::serde::protobuf::{FailedTask, SuccessfulTask};
+
+    use super::*;
+
+    fn told(attempt: u32, status: task_status::Status) -> TaskStatus {
+        TaskStatus { job_id: "j".into(), stage_id: 3, stage_attempt_num: attempt, status: Some(status), ..Default::default() }
+    }
+
+    #[test]
+    fn no_row_of_an_attempt_counts_that_lost_what_it_reads() {
+        let done = |attempt| told(attempt, task_status::Status::Successful(SuccessfulTask::default()));
+        let lost = |attempt| {
+            let error = BallistaError::FetchFailed("e".into(), 1, 0, "gone".into());
+            told(attempt, task_status::Status::Failed(FailedTask::from(error)))
+        };
+        let mut attempts = Attempts::default();
+        assert_eq!(attempts.sift(lost(0)), Some(lost(0)));
+        assert_eq!(attempts.sift(done(0)), None, "too late");
+        assert_eq!(attempts.sift(lost(0)), Some(lost(0)));
+        assert_eq!(attempts.sift(done(1)), Some(done(1)));
+        let Some(task_status::Status::Failed(failed)) = attempts.sift(lost(1)).unwrap().status else { panic!("it failed") };
+        assert!(failed.error.starts_with(RUN_AGAIN) && failed.error.ends_with("gone"), "{}", failed.error);
+        assert!(matches!(failed.failed_reason, Some(FailedReason::ExecutionError(_))), "the job ends");
+        for attempt in 2..5 {
+            assert_eq!(attempts.sift(lost(attempt)), Some(lost(attempt)));
+        }
+        assert_ne!(attempts.sift(lost(5)), Some(lost(5)), "too often");
+        attempts.forget("j");
+        assert_eq!(attempts.sift(lost(1)), Some(lost(1)));
+    }
+}
