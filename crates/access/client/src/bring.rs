@@ -17,16 +17,17 @@ const RUNS_MAX: usize = 20_000;
 /// For who schedules data and tasks together: bytes go to, and are read at, the worker that the schedule names rather than
 /// where the routing table would look for them.
 impl Client {
-    /// Brings ranges of one version, (start, length) within segments, into this worker's tiers, after all demand; gives the
-    /// bytes that it had to fetch. `Retry` when the worker is gone or has no room.
+    /// Brings ranges of one version, (start, length) within segments, into this worker's tiers, after all demand, or `urgent`:
+    /// beside it; gives the bytes that it had to fetch. `Retry` when the worker is gone or has no room.
     pub async fn bring(
         &self,
         operation: OperationId,
         worker: WorkerId,
         version: &ObjectVersion,
         ranges: Vec<(u64, u32)>,
+        urgent: bool,
     ) -> Result<u64> {
-        let request = DataRequest::Prefetch { operation, version: version.clone(), ranges, keep: false };
+        let request = DataRequest::Prefetch { operation, version: version.clone(), ranges, keep: false, urgent };
         let known = self.core.view.known_arc();
         let Some(info) = known.worker(worker) else { return Err(gone(worker)) };
         let link = self.core.connections.link(info).await?;

@@ -195,7 +195,7 @@ impl Core {
         let known = self.view.known_arc();
         let Some(info) = message.worker.and_then(|worker| known.worker(worker)) else { return };
         let (operation, ranges) = (course.operation, message.ranges);
-        let request = DataRequest::Prefetch { operation, version: version.clone(), ranges, keep: false };
+        let request = DataRequest::Prefetch { operation, version: version.clone(), ranges, keep: false, urgent: false };
         let outcome = match self.connections.link(info).await {
             Ok(link) => self.ask_to_fetch(&link, &request).await.map_err(Failure::into_error),
             Err(error) => Err(error),

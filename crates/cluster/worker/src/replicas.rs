@@ -177,7 +177,7 @@ impl Serving {
             }
         }
         let whole = (segment.start, segment.bytes);
-        self.prefetch(&segment.version, &[whole], false).await?;
+        self.prefetch(&segment.version, &[whole], Class::Prefetch, false).await?;
         counter!("forebay_worker_replicas_loaded", "from" => "storage").increment(1);
         Ok(())
     }

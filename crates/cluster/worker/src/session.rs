@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use forebay_protocol::{AtHand, DataNotice, DataReply, DataRequest, Handed, Held, Hint, ListPage, NodeCall, decode, encode};
+use forebay_shared_storage::Class;
 use forebay_transport::{Peer, Place, Response, Service, Session};
 use forebay_types::{Cell, Error, PAGES_PER_SEGMENT, PageRun, Result};
 
@@ -113,8 +114,9 @@ impl WorkerSession {
                 let (objects, folders, next) = (listing.objects, listing.folders, listing.next);
                 reply(DataReply::Listed(ListPage { objects, folders, next }))
             }
-            DataRequest::Prefetch { version, ranges, keep, .. } => {
-                reply(DataReply::Fetched { bytes: serving.prefetch(&version, &ranges, keep).await? })
+            DataRequest::Prefetch { version, ranges, keep, urgent, .. } => {
+                let class = if urgent { Class::Demand } else { Class::Prefetch };
+                reply(DataReply::Fetched { bytes: serving.prefetch(&version, &ranges, class, keep).await? })
             }
             DataRequest::Put { mount, key, condition } => {
                 reply(DataReply::Info(serving.put(mount, &key, condition, payload).await?))

@@ -56,8 +56,8 @@ pub enum DataRequest {
         /// As in `Read`.
         in_place: bool,
     },
-    /// Fetches ranges that a plan is about to read, in this order, after all demand: [`DataReply::Fetched`] when all
-    /// are there. Cancelled by cancelling the call.
+    /// Fetches ranges that a plan is about to read, in this order, after all demand unless it is urgent: [`DataReply::Fetched`]
+    /// when all are there. Cancelled by cancelling the call.
     Prefetch {
         /// The operation that will read.
         operation: OperationId,
@@ -67,6 +67,8 @@ pub enum DataRequest {
         ranges: Vec<(u64, u32)>,
         /// Keeps the segments against eviction, as a pin of the administrator's does.
         keep: bool,
+        /// Takes its turn with demand, as if somebody waited.
+        urgent: bool,
     },
     /// Writes an object whole: [`DataReply::Info`] once shared storage has it. The payload is the object's bytes.
     Put {

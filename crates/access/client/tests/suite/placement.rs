@@ -184,6 +184,7 @@ async fn what_nobody_is_sent_to_leaves_a_full_worker_first() {
                 version: version.clone(),
                 ranges: vec![(0, LEN as u32)],
                 keep: false,
+                urgent: false,
             };
             line.call(forebay_protocol::encode(&request), Vec::new()).await.unwrap();
             let read = forebay_protocol::DataRequest::Read {

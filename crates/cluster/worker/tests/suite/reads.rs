@@ -181,7 +181,7 @@ async fn prefetch_fetches_in_order_once_and_is_cancelled() {
     let version = client.version("a").await;
     let prefetch = |ranges: Vec<(u64, u32)>, keep| {
         let version = version.clone();
-        client.call(DataRequest::Prefetch { operation: OPERATION, version, ranges, keep })
+        client.call(DataRequest::Prefetch { operation: OPERATION, version, ranges, keep, urgent: false })
     };
     let ranges = vec![(0, 1000), (8 * MIB as u64, 2 * MIB as u32), (1000, 5000)];
     let (reply, _) = prefetch(ranges.clone(), false).await.unwrap();
@@ -198,6 +198,27 @@ async fn prefetch_fetches_in_order_once_and_is_cancelled() {
     let cancelled = bed.s3.counters().bytes_out;
     tokio::time::sleep(Duration::from_millis(700)).await;
     assert!(bed.s3.counters().bytes_out - cancelled < MIB as u64, "it went on");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_urgent_prefetch_does_not_wait_for_those_before_it() {
+    let bandwidth = Some(BitRate::from_bytes_per_sec(4 << 20));
+    let bed = Bed::new(Plan { options: MountOptions { bandwidth, ..Default::default() }, ..Plan::default() }).await;
+    bed.object("long", 12 * MIB);
+    bed.object("short", MIB);
+    let client = bed.client().await;
+    let (long, short) = (client.version("long").await, client.version("short").await);
+    let prefetch = |version, bytes: usize, urgent| {
+        let ranges = vec![(0, bytes as u32)];
+        client.call(DataRequest::Prefetch { operation: OPERATION, version, ranges, keep: false, urgent })
+    };
+    let mut before = Box::pin(prefetch(long, 12 * MIB, false));
+    assert!(tokio::time::timeout(Duration::from_millis(200), &mut before).await.is_err());
+    tokio::select! {
+        _ = &mut before => panic!("it waited for three seconds of bytes"),
+        came = prefetch(short, MIB, true) => came.map(|_| ()).unwrap(),
+    }
+    before.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -101,8 +101,9 @@ fn request() -> impl Strategy<Value = DataRequest> {
         (operation.clone(), mount.clone(), key(), range(), any::<bool>()).prop_map(|(operation, mount, key, range, in_place)| {
             DataRequest::ReadLatest { operation, mount, key, range, in_place }
         }),
-        (operation, version(), prop::collection::vec(any::<(u64, u32)>(), 0..20), any::<bool>())
-            .prop_map(|(operation, version, ranges, keep)| DataRequest::Prefetch { operation, version, ranges, keep }),
+        (operation, version(), prop::collection::vec(any::<(u64, u32)>(), 0..20), any::<bool>(), any::<bool>()).prop_map(
+            |(operation, version, ranges, keep, urgent)| DataRequest::Prefetch { operation, version, ranges, keep, urgent },
+        ),
         (mount.clone(), key(), any::<bool>(), prop::option::of(key()), any::<u32>())
             .prop_map(|(mount, prefix, folders, after, limit)| DataRequest::List { mount, prefix, folders, after, limit }),
         (mount, key(), condition).prop_map(|(mount, key, condition)| DataRequest::Put { mount, key, condition }),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use forebay_types::WorkerId;
 
-use super::entries::{Job, Range, RangeIx};
+use super::entries::{Change, Job, Near, Range, RangeIx};
 use super::fleet::Fleet;
 use super::model::{BlockRange, JobId, ScheduleSettings, TaskId};
 use super::order::Orders;
@@ -37,6 +37,8 @@ pub struct Schedule {
     /// Bytes on their way from shared storage, and how many there are to be at most.
     pub(super) arriving_bytes: u64,
     pub(super) arriving_bytes_max: u64,
+    /// Of those on their way the urgent ones, to which the same limit applies.
+    pub(super) urgent_bytes: u64,
 }
 
 impl Schedule {
@@ -54,6 +56,7 @@ impl Schedule {
             unused: Vec::new(),
             rewanted: Vec::new(),
             arriving_bytes: 0,
+            urgent_bytes: 0,
             arriving_bytes_max: settings.in_flight_bytes,
             settings,
         }
@@ -130,13 +133,13 @@ impl Schedule {
             let range = &mut ranges[ix as usize];
             range.readers.insert((job_id, task_id));
             job.ready += usize::from(!range.is_missing());
-            for worker in range.places() {
-                task.count_near(worker, range.bytes as i64);
+            for (worker, change) in range.places() {
+                task.count_near(worker, range.bytes, change);
             }
             rewanted.push(ix);
         }
-        for (worker, bytes) in &task.near {
-            fleet.near(*worker, (job_id, task_id), task.bytes, 0, *bytes);
+        for (worker, near) in &task.near {
+            fleet.near(*worker, (job_id, task_id), task.bytes, Near::default(), *near);
         }
         if !task.near.is_empty() {
             job.near.insert(task_id);
@@ -167,21 +170,20 @@ impl Schedule {
         if !task.near.is_empty() {
             job.near.remove(&task_id);
         }
-        for (worker, bytes) in std::mem::take(&mut task.near) {
-            fleet.near(worker, (job_id, task_id), task.bytes, bytes, 0);
+        for (worker, near) in std::mem::take(&mut task.near) {
+            fleet.near(worker, (job_id, task_id), task.bytes, near, Near::default());
         }
     }
 
-    /// A range has come to be, or is no longer, at a worker or on its way there.
-    pub(super) fn count_range(&mut self, ix: RangeIx, worker: WorkerId, is_there: bool) {
+    /// Something has happened to a range at a worker: the tasks that read it are filed anew there.
+    pub(super) fn count_range(&mut self, ix: RangeIx, worker: WorkerId, change: Change) {
         let Self { jobs, ranges, fleet, orders, settings, .. } = self;
         let range = &ranges[ix as usize];
-        let bytes = if is_there { range.bytes as i64 } else { -(range.bytes as i64) };
         for (job_id, task_id) in &range.readers {
             let job = jobs.get_mut(job_id).expect("a reader's job is there");
             let task = job.tasks.get_mut(task_id).expect("a reader is there");
             let was_near = !task.near.is_empty();
-            let (before, after) = task.count_near(worker, bytes);
+            let (before, after) = task.count_near(worker, range.bytes, change);
             fleet.near(worker, (*job_id, *task_id), task.bytes, before, after);
             let is_near = !task.near.is_empty();
             if is_near != was_near {

@@ -70,19 +70,19 @@ impl Job {
 pub(super) struct Task {
     pub inputs: Vec<RangeIx>,
     pub bytes: u64,
-    /// Bytes of the input at, or on their way to, each worker that has some; of a pending task only.
-    pub near: Vec<(WorkerId, u64)>,
+    /// The input at, or on its way to, each worker that has some; of a pending task only.
+    pub near: Vec<(WorkerId, Near)>,
     pub on: Option<WorkerId>,
 }
 
 impl Task {
-    /// So many bytes more, or no longer, at a worker: what it had and has there.
-    pub fn count_near(&mut self, worker: WorkerId, bytes: i64) -> (u64, u64) {
+    /// More or less of the input at a worker: what it had and has there.
+    pub fn count_near(&mut self, worker: WorkerId, bytes: u64, change: Change) -> (Near, Near) {
         let at = self.near.iter().position(|(id, _)| *id == worker);
-        let before = at.map_or(0, |at| self.near[at].1);
-        let after = before.saturating_add_signed(bytes);
+        let before = at.map_or_else(Near::default, |at| self.near[at].1);
+        let after = change.of(before, bytes as i64);
         match at {
-            Some(at) if after == 0 => drop(self.near.swap_remove(at)),
+            Some(at) if after.bytes == 0 => drop(self.near.swap_remove(at)),
             Some(at) => self.near[at].1 = after,
             None => self.near.push((worker, after)),
         }
@@ -90,8 +90,51 @@ impl Task {
     }
 }
 
+/// What of a task's input a worker has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Near {
+    /// Bytes that are there or on their way there.
+    pub bytes: u64,
+    /// Bytes of these that are on their way.
+    pub arriving: u64,
+}
+
+impl Near {
+    /// The order in which a worker takes its tasks, the smallest first: by the share of `input_bytes` that is here or on its way
+    /// here; of equal ones those first that have to wait for less of it.
+    pub fn rank(self, input_bytes: u64) -> Rank {
+        (Reverse(share(self.bytes, input_bytes)), share(self.arriving, input_bytes))
+    }
+}
+
+pub(super) type Rank = (Reverse<u32>, u32);
+
+/// What happens to a range at a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Expected,
+    NotExpected,
+    /// It was on its way.
+    Arrived,
+    Held,
+    NotHeld,
+}
+
+impl Change {
+    fn of(self, near: Near, bytes: i64) -> Near {
+        let (there, arriving) = match self {
+            Change::Expected => (bytes, bytes),
+            Change::NotExpected => (-bytes, -bytes),
+            Change::Arrived => (0, -bytes),
+            Change::Held => (bytes, 0),
+            Change::NotHeld => (-bytes, 0),
+        };
+        Near { bytes: near.bytes.saturating_add_signed(there), arriving: near.arriving.saturating_add_signed(arriving) }
+    }
+}
+
 /// The share of a task's input, in millionths, that `bytes` of it are.
-pub(super) fn share(bytes: u64, of: u64) -> u32 {
+fn share(bytes: u64, of: u64) -> u32 {
     (u128::from(bytes) * 1_000_000 / u128::from(of.max(1))) as u32
 }
 
@@ -102,6 +145,8 @@ pub(super) struct Range {
     pub holders: Vec<WorkerId>,
     /// To whom it is on its way from shared storage.
     pub arriving: Option<WorkerId>,
+    /// It was urgent when that began.
+    pub urgent: bool,
     /// For which job it was brought ahead; none once a task has started to read it.
     pub ahead_of: Option<JobId>,
     /// Pending tasks that read it.
@@ -119,6 +164,7 @@ impl Range {
             bytes: key.len_bytes(),
             holders: Vec::new(),
             arriving: None,
+            urgent: false,
             ahead_of: None,
             readers: BTreeSet::new(),
             filed: None,
@@ -131,9 +177,10 @@ impl Range {
     }
 
     /// Workers that have it or will.
-    pub fn places(&self) -> impl Iterator<Item = WorkerId> {
+    pub fn places(&self) -> impl Iterator<Item = (WorkerId, Change)> {
         let arriving = self.arriving.filter(|worker| !self.holders.contains(worker));
-        self.holders.iter().copied().chain(arriving)
+        let held = self.holders.iter().map(|worker| (*worker, Change::Held));
+        held.chain(arriving.map(|worker| (worker, Change::Expected)))
     }
 
     /// The first of a job's pending tasks that read it.

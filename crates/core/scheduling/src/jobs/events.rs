@@ -1,7 +1,7 @@
 use forebay_types::WorkerId;
 
 use super::books::Schedule;
-use super::entries::{Job, RangeIx};
+use super::entries::{Change, Job, RangeIx};
 use super::model::{BlockRange, JobId, ScheduleSettings, TaskId, TaskSpec};
 
 impl Schedule {
@@ -148,27 +148,33 @@ impl Schedule {
         let was_missing = range.is_missing();
         range.holders.push(id);
         if was_expected {
-            range.arriving = None;
-            self.arriving_bytes -= range.bytes;
-        } else {
-            self.count_range(ix, id, true);
+            self.no_longer_arriving(ix);
         }
+        self.count_range(ix, id, if was_expected { Change::Arrived } else { Change::Held });
         if was_missing {
             self.count_ready(ix, true);
         }
     }
 
-    fn end_arriving(&mut self, ix: RangeIx, id: WorkerId) {
+    fn no_longer_arriving(&mut self, ix: RangeIx) {
         let range = &mut self.ranges[ix as usize];
+        range.arriving = None;
+        self.arriving_bytes -= range.bytes;
+        if std::mem::take(&mut range.urgent) {
+            self.urgent_bytes -= range.bytes;
+        }
+    }
+
+    fn end_arriving(&mut self, ix: RangeIx, id: WorkerId) {
+        let range = &self.ranges[ix as usize];
         if range.arriving != Some(id) {
             return;
         }
-        range.arriving = None;
-        self.arriving_bytes -= range.bytes;
+        self.no_longer_arriving(ix);
         if let Some(worker) = self.fleet.get_mut(id) {
             worker.expects.remove(&ix);
         }
-        self.count_range(ix, id, false);
+        self.count_range(ix, id, Change::NotExpected);
         self.end_place(ix);
     }
 
@@ -179,7 +185,7 @@ impl Schedule {
         if let Some(worker) = self.fleet.get_mut(id) {
             worker.holds.remove(&ix);
         }
-        self.count_range(ix, id, false);
+        self.count_range(ix, id, Change::NotHeld);
         self.end_place(ix);
     }
 

@@ -1,9 +1,8 @@
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use forebay_types::WorkerId;
 
-use super::entries::{RangeIx, share};
+use super::entries::{Near, RangeIx, Rank};
 use super::hash::ById;
 use super::model::{JobId, TaskId};
 
@@ -12,8 +11,8 @@ pub(super) struct Worker {
     pub slots: u32,
     pub free: u32,
     pub room_bytes: u64,
-    /// Pending tasks that have input here or arriving here, a job at a time, largest share first.
-    pub near: BTreeMap<JobId, BTreeSet<(Reverse<u32>, TaskId)>>,
+    /// Pending tasks that have input here or arriving here, a job at a time, in the order in which they are taken.
+    pub near: BTreeMap<JobId, BTreeSet<(Rank, TaskId)>>,
     /// Bytes here or arriving here that pending tasks will read.
     pub waiting_bytes: u64,
     pub running_bytes: u64,
@@ -99,16 +98,16 @@ impl Fleet {
         }
     }
 
-    /// A pending task that reads `bytes` has `after` of them at a worker, or on their way there, where it had `before`.
-    pub fn near(&mut self, id: WorkerId, (job, task): (JobId, TaskId), bytes: u64, before: u64, after: u64) {
+    /// A pending task that reads `bytes` has `after` at a worker where it had `before`.
+    pub fn near(&mut self, id: WorkerId, (job, task): (JobId, TaskId), bytes: u64, before: Near, after: Near) {
         self.with(id, |worker| {
-            worker.waiting_bytes = worker.waiting_bytes + after - before;
+            worker.waiting_bytes = worker.waiting_bytes + after.bytes - before.bytes;
             let tasks = worker.near.entry(job).or_default();
-            if before > 0 {
-                tasks.remove(&(Reverse(share(before, bytes)), task));
+            if before.bytes > 0 {
+                tasks.remove(&(before.rank(bytes), task));
             }
-            if after > 0 {
-                tasks.insert((Reverse(share(after, bytes)), task));
+            if after.bytes > 0 {
+                tasks.insert((after.rank(bytes), task));
             }
             if tasks.is_empty() {
                 worker.near.remove(&job);

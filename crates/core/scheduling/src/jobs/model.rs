@@ -94,6 +94,8 @@ pub struct Transfer {
     pub from: Source,
     /// To whom.
     pub to: WorkerId,
+    /// It goes before some of what tasks that run are reading: its job has the next turn and no slot yet.
+    pub urgent: bool,
 }
 
 /// A task for a free slot.

@@ -6,6 +6,12 @@ use super::model::{JobId, Policy};
 /// A job's place in an order, the smallest first: by priority, by what Fair counts, by arrival.
 pub(super) type Turn = (i64, usize, u64, JobId);
 
+/// The turn of a job of which Fair counts so many.
+pub(super) fn turn(id: JobId, job: &Job, fair: usize, policy: Policy) -> Turn {
+    let fair = if policy == Policy::Fair { fair } else { 0 };
+    (-i64::from(job.priority), fair, job.arrival, id)
+}
+
 /// A job's turn in each of the orders that it stands in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Places {
@@ -14,7 +20,7 @@ pub(super) struct Places {
     anywhere: Option<Turn>,
     cold: Option<Turn>,
     near: Option<Turn>,
-    transfers: Option<Turn>,
+    pub transfers: Option<Turn>,
 }
 
 /// Jobs with tasks that wait, in the orders in which they are served, so that a decision looks at the first ones only.
@@ -38,10 +44,7 @@ pub(super) struct Orders {
 impl Orders {
     /// Puts a job where it belongs by now.
     pub(super) fn file(&mut self, id: JobId, job: &mut Job, policy: Policy) {
-        let turn = |fair: usize| {
-            let fair = if policy == Policy::Fair { fair } else { 0 };
-            (-i64::from(job.priority), fair, job.arrival, id)
-        };
+        let turn = |fair: usize| turn(id, job, fair, policy);
         let waits = job.pending > 0;
         let (slot, missing) = (turn(job.running), !job.missing.is_empty());
         let places = Places {

@@ -8,7 +8,8 @@ impl Schedule {
     /// The task that a free slot of `worker` gets, which starts with that (MixApart, section 3.1); none when the worker
     /// has no free slot, when no task waits, or when each waits for a free slot beside its input.
     ///
-    /// Jobs are asked in order, and of a job the task with the largest share of its input here or on its way here. When
+    /// Jobs are asked in order, and of a job the task with the largest share of its input here or on its way here, of equal ones
+    /// the one that has to wait for less of it. When
     /// no job has one, something else runs rather than nothing: a task whose input nobody has, if shared storage's
     /// bandwidth has room; a task whose input is at workers without a free slot; any task whose input nobody has. The
     /// first job in line, once it was passed over too often, takes the slot whatever is near.
@@ -84,7 +85,7 @@ impl Schedule {
         near().or_else(|| has_bandwidth.then(cold).flatten()).or_else(far).or_else(cold)
     }
 
-    /// The task of a job with the largest share of its input at a worker; one without input is at home anywhere.
+    /// The task of a job that a worker takes first of those beside it; one without input is at home anywhere.
     fn near_task(&self, worker: WorkerId, job: JobId) -> Option<TaskId> {
         let near = self.fleet.get(worker).and_then(|worker| worker.near.get(&job)?.first());
         near.map(|(_, task)| *task).or_else(|| self.jobs[&job].anywhere.first().copied())
@@ -131,7 +132,7 @@ impl Schedule {
                     Source::Storage
                 }
             };
-            bring.push(Transfer { range: key, from, to: worker_id });
+            bring.push(Transfer { range: key, from, to: worker_id, urgent: false });
         }
         self.with_job(job_id, |job| {
             job.running += 1;

@@ -3,9 +3,10 @@ use std::collections::BTreeSet;
 use forebay_types::WorkerId;
 
 use super::books::Schedule;
-use super::entries::{Job, RangeIx};
+use super::entries::{Change, Job, RangeIx};
 use super::fleet::Worker;
 use super::model::{JobId, Source, Transfer};
+use super::order::{Turn, turn};
 use super::tasks::LOOK_MAX;
 
 impl Schedule {
@@ -13,21 +14,43 @@ impl Schedule {
     ///
     /// The first job in line whose input is missing goes first, and its most wanted range (over all jobs), as long as
     /// less is in flight than may be. What is brought for a job and those before it, and is not being
-    /// read, stays within the look-ahead, so that a job is never kept waiting by what was brought for a later one.
+    /// read, stays within the look-ahead, so that a job is never kept waiting by what was brought for a later one. A job that
+    /// has no slot yet is not kept waiting either by what tasks of jobs behind it are reading: its transfers are urgent, and
+    /// only such count.
     pub fn transfers(&mut self) -> Vec<Transfer> {
         self.step();
         let mut started = Vec::new();
-        while self.arriving_bytes < self.arriving_bytes_max {
-            let Some((job, ix)) = self.next_missing() else { break };
+        let last_running = self.last_running();
+        while let Some((job, ix)) = self.next_missing() {
+            let urgent = self.is_urgent(job, last_running);
+            let in_flight = if urgent { self.urgent_bytes } else { self.arriving_bytes };
+            if in_flight >= self.arriving_bytes_max {
+                break;
+            }
             let Some(to) = self.destination(job, ix) else { break };
             self.expect(ix, to);
             let range = &mut self.ranges[ix as usize];
             range.ahead_of = Some(job);
+            range.urgent = urgent;
             let bytes = range.bytes;
-            started.push(Transfer { range: range.key, from: Source::Storage, to });
+            started.push(Transfer { range: range.key, from: Source::Storage, to, urgent });
+            self.urgent_bytes += if urgent { bytes } else { 0 };
             self.with_job(job, |job| job.ahead_bytes += bytes);
         }
         started
+    }
+
+    /// Whether a job without a slot comes before one that has some.
+    fn is_urgent(&self, job: JobId, last_running: Option<Turn>) -> bool {
+        let job = &self.jobs[&job];
+        let turn = job.places.transfers;
+        job.running == 0 && turn.zip(last_running).is_some_and(|(turn, last)| turn < last)
+    }
+
+    /// The turn for transfers of the last in line of the jobs that have slots.
+    fn last_running(&self) -> Option<Turn> {
+        let running = self.jobs.iter().filter(|(_, job)| job.running > 0 && !job.is_closed);
+        running.map(|(id, job)| turn(*id, job, job.ready, self.settings.policy)).max()
     }
 
     /// A range is on its way from shared storage to a worker.
@@ -38,7 +61,7 @@ impl Schedule {
         if let Some(worker) = self.fleet.get_mut(to) {
             worker.expects.insert(ix);
         }
-        self.count_range(ix, to, true);
+        self.count_range(ix, to, Change::Expected);
         self.count_ready(ix, true);
     }
 
@@ -76,7 +99,7 @@ impl Schedule {
             self.fleet.get(*id).is_some_and(|worker| worker.slots > 0 && worker.waiting_bytes + range.bytes <= worker.room_bytes)
         };
         let near = range.reader(job).map(|task| &self.jobs[&job].tasks[&task].near);
-        let nearest = near.into_iter().flatten().filter(|(id, _)| has_room(id)).max_by_key(|(id, bytes)| (*bytes, *id));
+        let nearest = near.into_iter().flatten().filter(|(id, _)| has_room(id)).max_by_key(|(id, near)| (near.bytes, *id));
         match nearest {
             Some((id, _)) => Some(*id),
             None => {

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use forebay_types::WorkerId;
 use proptest::prelude::*;
 
-use super::super::entries::Job;
+use super::super::entries::{Job, Near};
 use super::super::model::Policy;
 use super::super::steps::STEP_TASKS;
 use super::super::{JobId, Schedule, ScheduleSettings, TaskId};
@@ -48,7 +48,7 @@ fn event() -> impl Strategy<Value = Event> {
 fn check(schedule: &Schedule) {
     let mut readers: BTreeMap<u32, BTreeSet<(JobId, TaskId)>> = BTreeMap::new();
     let mut waiting: BTreeMap<WorkerId, u64> = BTreeMap::new();
-    let (mut arriving, mut users) = (0, BTreeMap::<u32, u32>::new());
+    let (mut arriving, mut urgent, mut users) = (0, 0, BTreeMap::<u32, u32>::new());
     for (job_id, job) in &schedule.jobs {
         let (mut ready, mut pending, mut running) = (0, 0, 0);
         for (task_id, task) in &job.tasks {
@@ -58,14 +58,16 @@ fn check(schedule: &Schedule) {
                 continue;
             }
             pending += 1;
-            let mut near: BTreeMap<WorkerId, u64> = BTreeMap::new();
+            let mut near: BTreeMap<WorkerId, Near> = BTreeMap::new();
             for ix in &task.inputs {
                 readers.entry(*ix).or_default().insert((*job_id, *task_id));
                 let range = &schedule.ranges[*ix as usize];
                 ready += usize::from(!range.is_missing());
                 let places: BTreeSet<_> = range.holders.iter().copied().chain(range.arriving).collect();
                 for place in places {
-                    *near.entry(place).or_default() += range.bytes;
+                    let near = near.entry(place).or_default();
+                    near.bytes += range.bytes;
+                    near.arriving += if range.holders.contains(&place) { 0 } else { range.bytes };
                     *waiting.entry(place).or_default() += range.bytes;
                 }
                 assert_eq!(job.missing.iter().any(|(_, missing)| missing == ix), range.is_missing());
@@ -74,8 +76,8 @@ fn check(schedule: &Schedule) {
             assert_eq!(job.near.contains(task_id), !near.is_empty());
             assert_eq!(job.anywhere.contains(task_id), task.inputs.is_empty());
             for (id, worker) in schedule.fleet.iter() {
-                let listed = worker.near.get(job_id).is_some_and(|tasks| tasks.iter().any(|(_, listed)| listed == task_id));
-                assert_eq!(listed, near.contains_key(&id));
+                let listed = worker.near.get(job_id).into_iter().flatten().find(|(_, listed)| listed == task_id);
+                assert_eq!(listed.map(|(rank, _)| *rank), near.get(&id).map(|near| near.rank(task.bytes)));
             }
         }
         assert_eq!((job.ready, job.pending, job.running), (ready, pending, running));
@@ -88,8 +90,9 @@ fn check(schedule: &Schedule) {
         assert_eq!(range.readers, readers.remove(&ix).unwrap_or_default());
         assert_eq!(range.users, users.remove(&ix).unwrap_or_default());
         arriving += range.arriving.map_or(0, |_| range.bytes);
+        urgent += if range.urgent { range.bytes } else { 0 };
     }
-    assert_eq!(schedule.arriving_bytes, arriving);
+    assert_eq!((schedule.arriving_bytes, schedule.urgent_bytes), (arriving, urgent));
     for (id, worker) in schedule.fleet.iter() {
         assert_eq!(worker.waiting_bytes, waiting.remove(&id).unwrap_or_default());
         assert_eq!(worker.free as usize + worker.running.len(), worker.slots as usize);
@@ -183,7 +186,9 @@ fn apply(schedule: &mut Schedule, event: &Event, jobs: &mut u64) -> String {
             let before = schedule.arriving_bytes;
             let started = schedule.transfers();
             let limit = schedule.settings.in_flight_bytes;
-            assert!(schedule.arriving_bytes <= before.max(limit + BYTES - 1), "transfers keep to the budget");
+            let urgent = started.iter().filter(|transfer| transfer.urgent).count() as u64 * BYTES;
+            assert!(schedule.arriving_bytes - urgent <= before.max(limit + BYTES - 1), "transfers keep to the budget");
+            assert!(schedule.urgent_bytes < limit + BYTES, "and so do urgent ones");
             return format!("{started:?}");
         }
     }

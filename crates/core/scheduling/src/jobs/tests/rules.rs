@@ -26,6 +26,32 @@ fn a_job_of_high_priority_that_comes_late_is_next_in_the_transfer_order() {
 }
 
 #[test]
+fn a_job_that_comes_before_one_with_all_the_slots_does_not_wait_for_what_that_one_reads() {
+    for policy in [Policy::Fifo, Policy::Fair] {
+        let mut schedule = cluster(2, 4, ScheduleSettings { policy, ..settings() });
+        job(&mut schedule, 1, 0, (0..20).map(|id| task(id, &[id], &[])).collect());
+        assert!(schedule.transfers().iter().all(|transfer| !transfer.urgent), "nobody is before it");
+        while let Some(next) = schedule.next_task(WorkerId(0)).or_else(|| schedule.next_task(WorkerId(1))) {
+            assert!(next.bring.iter().all(|transfer| !transfer.urgent));
+        }
+        assert!(schedule.transfers().is_empty(), "its tasks fill the link");
+        job(&mut schedule, 2, 0, (0..20).map(|id| task(id, &[100 + id], &[])).collect());
+        match policy {
+            Policy::Fifo => assert!(schedule.transfers().is_empty(), "it is behind the first one"),
+            Policy::Fair => assert_eq!(segments(&schedule.transfers()), [100, 101, 102, 103], "what may be in flight of it"),
+        }
+        if policy == Policy::Fair {
+            assert!(schedule.transfers().is_empty(), "no more than that");
+            let to = schedule.ranges.iter().find(|of| of.key == range(100)).and_then(|of| of.arriving);
+            schedule.arrived(range(100), to.expect("it is on its way"));
+        }
+        job(&mut schedule, 3, 5, vec![task(0, &[200], &[])]);
+        let late = schedule.transfers();
+        assert!(segments(&late) == [200] && late[0].urgent);
+    }
+}
+
+#[test]
 fn in_flight_is_what_the_bandwidth_gives_in_half_a_second() {
     let mut schedule = cluster(2, 1, ScheduleSettings { in_flight_bytes: 64 * BYTES, ..settings() });
     job(&mut schedule, 1, 0, (0..200).map(|id| task(id, &[id], &[])).collect());
@@ -94,6 +120,21 @@ fn the_task_with_the_largest_share_here_or_on_its_way_here_goes_first() {
     assert_eq!((first.task, first.local_bytes, first.input_bytes), (TaskId(1), 2 * BYTES, 2 * BYTES));
     assert_eq!(segments(&first.bring), [5]);
     assert_eq!(schedule.next_task(WorkerId(1)).expect("tasks wait").task, TaskId(2));
+}
+
+#[test]
+fn what_is_here_is_read_before_what_is_on_its_way() {
+    let mut schedule = cluster(1, 1, settings());
+    job(&mut schedule, 1, 0, vec![task(1, &[1], &[]), task(2, &[2], &[0]), task(3, &[3, 4], &[])]);
+    schedule.transfers();
+    schedule.arrived(range(3), WorkerId(0));
+    let mut order = Vec::new();
+    for _ in 0..3 {
+        let next = schedule.next_task(WorkerId(0)).unwrap();
+        schedule.finished(next.job, next.task, true);
+        order.push(next.task.0);
+    }
+    assert_eq!(order, [2, 3, 1], "all of it, half of it, none of it is here");
 }
 
 #[test]
