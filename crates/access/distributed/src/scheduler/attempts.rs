@@ -1,10 +1,10 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ballista_core::serde::protobuf::failed_task::FailedReason;
 use ballista_core::serde::protobuf::{ExecutionError, TaskStatus, task_status};
 
 /// Begins the error of a job that has to run again as a whole.
-pub(crate) const RUN_AGAIN: &str = "run it again: what a stage reads was lost when some of its tasks were done";
+pub(crate) const RUN_AGAIN: &str = "run it again: what its stages had passed on was lost";
 
 /// So many attempts of a stage may lose what they read. What is lost after that is not made again by running the stage that it is
 /// from: Ballista remembers outputs that nobody has any more.
@@ -14,9 +14,19 @@ const LOST_MAX: usize = 4;
 ///
 /// A stage that reads what is lost runs again with all its tasks, and Ballista 55 keeps what those that were done had told of
 /// their outputs, so that their rows would come twice. So either an attempt loses what it reads before any of its tasks is
-/// done, and those that are done later don't count, or its job ends and is run again.
+/// done, and those that are done later don't count, or its job ends and is run again. So does a job that loses an executor with
+/// outputs of a stage that is done, since Ballista would roll the stages that read these back in the same way.
 #[derive(Default)]
-pub(super) struct Attempts(HashMap<String, HashMap<(u32, u32), Heard>>);
+pub(super) struct Attempts(HashMap<String, Told>);
+
+#[derive(Default)]
+struct Told {
+    /// By stage and attempt.
+    heard: HashMap<(u32, u32), Heard>,
+    /// Which executor has done a task of which stage.
+    done_by: HashSet<(String, u32)>,
+    runs_again: bool,
+}
 
 #[derive(Clone, Copy, PartialEq)]
 enum Heard {
@@ -26,12 +36,15 @@ enum Heard {
 
 impl Attempts {
     /// What Ballista is to hear of what an executor said.
-    pub(super) fn sift(&mut self, status: TaskStatus) -> Option<TaskStatus> {
-        let attempts = self.0.entry(status.job_id.clone()).or_default();
+    pub(super) fn sift(&mut self, executor: &str, status: TaskStatus) -> Option<TaskStatus> {
+        let Told { heard: attempts, done_by, .. } = self.0.entry(status.job_id.clone()).or_default();
         let attempt = (status.stage_id, status.stage_attempt_num);
         match &status.status {
             Some(task_status::Status::Successful(_)) => {
                 let heard = *attempts.entry(attempt).or_insert(Heard::Done);
+                if heard == Heard::Done {
+                    done_by.insert((executor.to_string(), status.stage_id));
+                }
                 (heard == Heard::Done).then_some(status)
             }
             Some(task_status::Status::Failed(failed))
@@ -49,6 +62,19 @@ impl Attempts {
             }
             _ => Some(status),
         }
+    }
+
+    /// An executor is lost. Gives whether a job, of whose stages these still run, has to run again: tasks of running stages are
+    /// simply given to others.
+    pub(super) fn miss(&mut self, job: &str, executor: &str, running: &[usize]) -> bool {
+        let Some(told) = self.0.get_mut(job) else { return false };
+        told.runs_again |= told.done_by.iter().any(|(by, stage)| by == executor && !running.contains(&(*stage as usize)));
+        told.runs_again
+    }
+
+    /// Whether a job has to run again because of an executor that was lost.
+    pub(super) fn runs_again(&self, job: &str) -> bool {
+        self.0.get(job).is_some_and(|told| told.runs_again)
     }
 
     /// A job is over.
@@ -76,18 +102,29 @@ mod tests {
             told(attempt, task_status::Status::Failed(FailedTask::from(error)))
         };
         let mut attempts = Attempts::default();
-        assert_eq!(attempts.sift(lost(0)), Some(lost(0)));
-        assert_eq!(attempts.sift(done(0)), None, "too late");
-        assert_eq!(attempts.sift(lost(0)), Some(lost(0)));
-        assert_eq!(attempts.sift(done(1)), Some(done(1)));
-        let Some(task_status::Status::Failed(failed)) = attempts.sift(lost(1)).unwrap().status else { panic!("it failed") };
+        assert_eq!(attempts.sift("e", lost(0)), Some(lost(0)));
+        assert_eq!(attempts.sift("e", done(0)), None, "too late");
+        assert_eq!(attempts.sift("e", lost(0)), Some(lost(0)));
+        assert_eq!(attempts.sift("e", done(1)), Some(done(1)));
+        let Some(task_status::Status::Failed(failed)) = attempts.sift("e", lost(1)).unwrap().status else { panic!("it failed") };
         assert!(failed.error.starts_with(RUN_AGAIN) && failed.error.ends_with("gone"), "{}", failed.error);
         assert!(matches!(failed.failed_reason, Some(FailedReason::ExecutionError(_))), "the job ends");
         for attempt in 2..5 {
-            assert_eq!(attempts.sift(lost(attempt)), Some(lost(attempt)));
+            assert_eq!(attempts.sift("e", lost(attempt)), Some(lost(attempt)));
         }
-        assert_ne!(attempts.sift(lost(5)), Some(lost(5)), "too often");
+        assert_ne!(attempts.sift("e", lost(5)), Some(lost(5)), "too often");
         attempts.forget("j");
-        assert_eq!(attempts.sift(lost(1)), Some(lost(1)));
+        assert_eq!(attempts.sift("e", lost(1)), Some(lost(1)));
+    }
+    #[test]
+    fn an_executor_is_missed_where_a_stage_that_is_done_has_outputs_of_it() {
+        let mut attempts = Attempts::default();
+        assert!(!attempts.miss("j", "e", &[]));
+        attempts.sift("e", told(0, task_status::Status::Successful(SuccessfulTask::default())));
+        assert!(!attempts.miss("j", "e", &[3]), "its task is given to another one");
+        assert!(!attempts.miss("j", "f", &[4]) && !attempts.miss("k", "e", &[4]) && !attempts.runs_again("j"));
+        assert!(attempts.miss("j", "e", &[4]) && attempts.runs_again("j"));
+        attempts.forget("j");
+        assert!(!attempts.runs_again("j"));
     }
 }

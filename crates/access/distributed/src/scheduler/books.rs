@@ -1,11 +1,12 @@
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forebay_scheduling::{BlockRange, IoRates, JobId, Schedule, ScheduleSettings, TaskId, TaskInput, TaskSpec, Transfer};
+use forebay_scheduling::{BlockRange, IoRates, JobId, Schedule, ScheduleSettings, TaskInput, TaskSpec, Transfer};
 use forebay_types::{ObjectVersion, SEGMENT_BYTES, SegmentId, WorkerId};
 
-use super::attempts::Attempts;
+use super::attempts::{Attempts, RUN_AGAIN};
+use super::job::{Inputs, Job, Running, Stage, WHOLE, split, task_id};
 use crate::control::JobState;
 use crate::executor::worker_of;
 use crate::travel::Ticket;
@@ -14,11 +15,6 @@ use crate::travel::Ticket;
 const OVER_MAX: usize = 200;
 /// What a task is taken to read a second before one of its kind was seen, in bytes.
 const IO_RATE: u64 = 64 << 20;
-/// The one task of a stage that brings its input together.
-const WHOLE: u32 = u32::MAX;
-
-/// What each partition of a stage reads.
-pub(super) type Inputs = Arc<Vec<Vec<TaskInput>>>;
 
 /// Who needs what, who runs what: the schedule with Ballista's names.
 pub(crate) struct Books {
@@ -31,6 +27,8 @@ pub(crate) struct Books {
     over: VecDeque<JobState>,
     pub(super) brought_bytes: u64,
     pub(super) attempts: Attempts,
+    /// Executors in whose place others are.
+    replaced: Vec<String>,
 }
 
 /// An executor that asked for tasks.
@@ -40,50 +38,6 @@ pub(super) struct ExecutorEntry {
     pub(super) seen: Instant,
     /// The worker beside it takes transfers.
     pub(super) has_worker: bool,
-}
-
-/// A job of Ballista's.
-pub(super) struct Job {
-    pub(super) number: JobId,
-    pub(super) ticket: Arc<Ticket>,
-    pub(super) began: Instant,
-    stages: HashMap<usize, Stage>,
-    /// By stage and Ballista's number of the task.
-    running: HashMap<(usize, usize), Running>,
-    /// What its tasks read, by segment.
-    versions: HashMap<SegmentId, (Arc<ObjectVersion>, u32)>,
-    tasks: u64,
-    tasks_done: u64,
-    tasks_local: u64,
-    tasks_with_input: u64,
-    tasks_again: u64,
-    bytes: u64,
-    bytes_done: u64,
-    bytes_passed: u64,
-}
-
-struct Stage {
-    attempt: usize,
-    collapses: bool,
-    kind: String,
-    /// What each partition reads; none while it is being found out.
-    inputs: Option<Inputs>,
-    /// Tasks that the schedule was given and that are not done.
-    offered: HashSet<u32>,
-    /// Tasks that were counted.
-    counted: HashSet<u32>,
-}
-
-/// A task on an executor.
-struct Running {
-    /// Of its stage, which numbers its tasks anew with each.
-    attempt: usize,
-    task: u32,
-    bytes: u64,
-    local_bytes: u64,
-    /// What it reads that nobody had: it is there when the task is done.
-    reads: Vec<BlockRange>,
-    worker: WorkerId,
 }
 
 /// Which task of a stage to run where.
@@ -123,6 +77,7 @@ impl Books {
             over: VecDeque::new(),
             brought_bytes: 0,
             attempts: Attempts::default(),
+            replaced: Vec::new(),
         }
     }
 
@@ -138,22 +93,24 @@ impl Books {
             return;
         }
         // One executor a worker: a second one beside it has taken over from one that died.
-        self.executors.retain(|_, entry| entry.worker != worker);
+        let replaced = self.executors.extract_if(|other, entry| other != id && entry.worker == worker);
+        self.replaced.extend(replaced.map(|(other, _)| other));
         let entry = ExecutorEntry { worker, slots, seen: Instant::now(), has_worker: room.is_some() };
         self.executors.insert(id.to_string(), entry);
         self.schedule.worker_joined(worker, slots, room.unwrap_or(0));
     }
 
-    /// Forgets executors that were silent for so long.
-    pub(super) fn forget_silent(&mut self, silent: Duration) {
+    /// Forgets executors that were silent for so long, and gives the ids of those that are lost since it was last asked.
+    pub(super) fn forget_silent(&mut self, silent: Duration) -> Vec<String> {
         let gone: Vec<_> =
             self.executors.iter().filter(|(_, entry)| entry.seen.elapsed() > silent).map(|(id, _)| id.clone()).collect();
-        for id in gone {
-            if let Some(entry) = self.executors.remove(&id) {
+        for id in &gone {
+            if let Some(entry) = self.executors.remove(id) {
                 tracing::warn!(executor = id, worker = %entry.worker, "executor is silent: its tasks wait again");
                 self.schedule.worker_lost(entry.worker);
             }
         }
+        self.replaced.drain(..).chain(gone).collect()
     }
 
     /// A job is there. Nothing when it is known.
@@ -166,25 +123,7 @@ impl Books {
         let ticket = Arc::new(ticket());
         self.schedule.submit(number, ticket.priority, IO_RATE);
         self.numbers.insert(number, id.to_string());
-        self.jobs.insert(
-            id.to_string(),
-            Job {
-                number,
-                ticket,
-                began: Instant::now(),
-                stages: HashMap::new(),
-                running: HashMap::new(),
-                versions: HashMap::new(),
-                tasks: 0,
-                tasks_done: 0,
-                tasks_local: 0,
-                tasks_with_input: 0,
-                tasks_again: 0,
-                bytes: 0,
-                bytes_done: 0,
-                bytes_passed: 0,
-            },
-        );
+        self.jobs.insert(id.to_string(), Job::new(number, ticket));
     }
 
     /// Whether what a stage's partitions read must be found out first; it is noted that this is done now.
@@ -220,7 +159,10 @@ impl Books {
         versions: impl IntoIterator<Item = (SegmentId, (Arc<ObjectVersion>, u32))>,
     ) {
         let Some(job) = self.jobs.get_mut(job_id) else { return };
-        job.versions.extend(versions);
+        for (segment, (version, index)) in versions {
+            job.mounts.insert(version.mount);
+            job.versions.insert(segment, (version, index));
+        }
         let Some(known) = job.stages.get_mut(&stage).filter(|known| known.attempt == attempt) else { return };
         known.inputs = Some(inputs);
         let rate = self.rates.estimate(&known.kind);
@@ -365,6 +307,7 @@ impl Books {
 
     /// A job is over.
     pub(super) fn job_over(&mut self, id: &str, state: &str, error: String) {
+        let error = if self.attempts.runs_again(id) { RUN_AGAIN.to_string() } else { error };
         self.attempts.forget(id);
         let Some(job) = self.jobs.remove(id) else { return };
         self.numbers.remove(&job.number);
@@ -392,6 +335,11 @@ impl Books {
         self.jobs.values().find_map(of_job)
     }
 
+    /// Whether a job was ended to be run again because an executor was lost.
+    pub(super) fn runs_again(&self, job: &str) -> bool {
+        self.attempts.runs_again(job) || self.over.iter().any(|over| over.id == job && over.error == RUN_AGAIN)
+    }
+
     /// All jobs as people see them, the oldest first.
     pub(super) fn shown(&self) -> Vec<JobState> {
         let running: BTreeMap<_, _> =
@@ -405,35 +353,4 @@ impl Books {
         let is_it = |(id, job): &(&String, &Job)| id.as_str() == name || operation == Some(job.ticket.operation.0);
         self.jobs.iter().find(is_it).map(|(id, _)| id.clone())
     }
-}
-
-impl Job {
-    fn shown(&self, id: &str, state: &str, error: String) -> JobState {
-        JobState {
-            id: id.to_string(),
-            operation: self.ticket.operation.0,
-            state: state.to_string(),
-            error,
-            sql: self.ticket.sql.clone(),
-            priority: self.ticket.priority,
-            tasks: self.tasks,
-            tasks_running: self.running.len() as u64,
-            tasks_done: self.tasks_done,
-            tasks_local: self.tasks_local,
-            tasks_with_input: self.tasks_with_input,
-            tasks_again: self.tasks_again,
-            bytes: self.bytes,
-            bytes_done: self.bytes_done,
-            bytes_passed: self.bytes_passed,
-            seconds: self.began.elapsed().as_secs_f64(),
-        }
-    }
-}
-
-fn task_id(stage: usize, task: u32) -> TaskId {
-    TaskId((stage as u64) << 32 | u64::from(task))
-}
-
-fn split(task: TaskId) -> (usize, u32) {
-    ((task.0 >> 32) as usize, task.0 as u32)
 }

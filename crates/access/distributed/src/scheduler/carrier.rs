@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use forebay_client::Client;
 use forebay_scheduling::{BlockRange, Transfer};
-use forebay_types::{ObjectVersion, OperationId, WorkerId};
+use forebay_types::{Mount, ObjectVersion, OperationId, WorkerId};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -43,6 +43,7 @@ struct Message {
     ranges: Vec<(u64, u32)>,
     blocks: Vec<BlockRange>,
     bytes: u64,
+    urgent: bool,
 }
 
 impl Carrier {
@@ -56,19 +57,21 @@ impl Carrier {
         if !self.ahead {
             return;
         }
-        let bandwidth = self.bandwidth();
         let transfers = {
             let mut books = self.books.lock();
+            let bandwidth = self.bandwidth(&books);
             books.schedule.set_bandwidth(bandwidth);
             books.schedule.transfers()
         };
         self.bring(&transfers);
     }
 
-    /// What all mounts give together; none when one of them has no bound.
-    fn bandwidth(&self) -> Option<u64> {
+    /// What the mounts that jobs read give together; none when one of them has no bound.
+    fn bandwidth(&self, books: &Books) -> Option<u64> {
         let view = self.client.view();
-        view.mounts.iter().map(|mount| mount.options.bandwidth.map(|rate| rate.bytes_per_sec())).sum()
+        let is_read = |mount: &&Mount| books.jobs.values().any(|job| job.mounts.contains(&mount.id));
+        let bounds = view.mounts.iter().filter(is_read).map(|mount| mount.options.bandwidth);
+        bounds.map(|bound| bound.map(|rate| rate.bytes_per_sec())).sum()
     }
 
     /// Starts these transfers.
@@ -88,7 +91,8 @@ impl Carrier {
             self.under_way.lock().insert(number, UnderWay { version, start, bytes, worker, since: Instant::now() });
             // The schedule's bytes in flight bound how many there are.
             tasks.spawn(async move {
-                let brought = client.bring(message.operation, message.worker, &message.version, message.ranges).await;
+                let Message { operation, worker, ref version, urgent, .. } = message;
+                let brought = client.bring(operation, worker, version, message.ranges, urgent).await;
                 if let Err(error) = &brought {
                     tracing::debug!(worker = %message.worker, key = %message.version.key, %error, "not brought");
                     tokio::time::sleep(REST).await;
@@ -118,7 +122,10 @@ impl Carrier {
                 continue;
             };
             let bytes = u64::from(range.1);
-            match messages.iter_mut().rev().find(|message| message.worker == transfer.to && message.version == version) {
+            let goes_along = |message: &&mut Message| {
+                (message.worker, message.urgent) == (transfer.to, transfer.urgent) && message.version == version
+            };
+            match messages.iter_mut().rev().find(goes_along) {
                 Some(message) if message.bytes + bytes <= MESSAGE_BYTES => {
                     message.ranges.push(range);
                     message.blocks.push(transfer.range);
@@ -131,6 +138,7 @@ impl Carrier {
                     ranges: vec![range],
                     blocks: vec![transfer.range],
                     bytes,
+                    urgent: transfer.urgent,
                 }),
             }
         }

@@ -14,12 +14,13 @@ use ballista_core::serde::scheduler::ExecutorSpecification;
 use ballista_scheduler::scheduler_server::SchedulerServer;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use forebay_client::Client;
-use futures::Stream;
+use futures::{Stream, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use tonic::{Request, Response, Status};
 
 use super::Books;
 use super::books::Ended;
+use super::lost::{executor_lost, truthful};
 use crate::executor::worker_of;
 use crate::shuffle::each_loss;
 
@@ -69,11 +70,13 @@ impl SchedulerGrpc for Gate {
 
     async fn poll_work(&self, mut request: Request<PollWorkParams>) -> Result<Response<PollWorkResult>, Status> {
         self.note(request.get_ref());
-        let told = &mut request.get_mut().task_status;
+        let asked = request.get_mut();
+        let told = &mut asked.task_status;
         if !told.is_empty() {
+            let executor = asked.metadata.as_ref().map_or("", |executor| &executor.id);
             let mut books = self.books.lock();
             let sifted = std::mem::take(told).into_iter().filter_map(|status| match books.jobs.contains_key(&status.job_id) {
-                true => books.attempts.sift(status),
+                true => books.attempts.sift(executor, status),
                 false => Some(status),
             });
             *told = sifted.flat_map(each_loss).collect();
@@ -114,7 +117,9 @@ impl SchedulerGrpc for Gate {
         &self,
         request: Request<ExecuteQueryParams>,
     ) -> Result<Response<Self::ExecuteQueryPushStream>, Status> {
-        SchedulerGrpc::execute_query_push(&self.inner, request).await
+        let told = SchedulerGrpc::execute_query_push(&self.inner, request).await?;
+        let books = Arc::clone(&self.books);
+        Ok(told.map(|told| told.map_ok(move |told| truthful(&books, told)).boxed()))
     }
 
     async fn execute_query(&self, request: Request<ExecuteQueryParams>) -> Result<Response<ExecuteQueryResult>, Status> {
@@ -122,7 +127,8 @@ impl SchedulerGrpc for Gate {
     }
 
     async fn get_job_status(&self, request: Request<GetJobStatusParams>) -> Result<Response<GetJobStatusResult>, Status> {
-        SchedulerGrpc::get_job_status(&self.inner, request).await
+        let told = SchedulerGrpc::get_job_status(&self.inner, request).await?;
+        Ok(told.map(|told| truthful(&self.books, told)))
     }
 
     async fn get_job_metrics(&self, request: Request<GetJobMetricsParams>) -> Result<Response<GetJobMetricsResult>, Status> {
@@ -130,6 +136,7 @@ impl SchedulerGrpc for Gate {
     }
 
     async fn executor_stopped(&self, request: Request<ExecutorStoppedParams>) -> Result<Response<ExecutorStoppedResult>, Status> {
+        executor_lost(&self.inner, &self.books, &request.get_ref().executor_id).await;
         SchedulerGrpc::executor_stopped(&self.inner, request).await
     }
 

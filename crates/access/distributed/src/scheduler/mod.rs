@@ -1,8 +1,9 @@
 //! The scheduler process: Ballista's, with our order of tasks and our transfers.
 //!
-//! `gate` sees what executors say before Ballista does (`attempts` keeps back what would count twice), `policy` is what Ballista asks for tasks, `stage` and `bind` are its
-//! hands in Ballista's books; `books` is who needs what (over `core/scheduling`), `inputs` finds out what tasks read,
-//! `carrier` has it brought, `shuffles` has a place in temporary nodes for what is between a job's stages, `answers` tells people.
+//! `gate` sees what executors say before Ballista does (`attempts` keeps back what would count twice), `lost` does what is to be
+//! done when one is lost; `policy` is what Ballista asks for tasks, `bind` its hand in Ballista's books; `books` is who needs what
+//! (over `core/scheduling`), `inputs` finds out what tasks read, `carrier` has it brought, `shuffles` has a place in temporary
+//! nodes for what is between a job's stages, `answers` tells people.
 
 mod answers;
 mod attempts;
@@ -11,6 +12,8 @@ mod books;
 mod carrier;
 mod gate;
 mod inputs;
+mod job;
+mod lost;
 mod policy;
 mod shuffles;
 mod start;

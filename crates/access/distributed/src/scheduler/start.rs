@@ -28,7 +28,7 @@ use super::carrier::Carrier;
 use super::gate::{Gate, Server};
 use super::policy::Policy;
 use super::shuffles::Shuffles;
-use super::watch::{SILENT, watch};
+use super::watch::{MISSED, watch};
 use crate::compressed::Codec;
 use crate::ports::{Ways, incoming};
 use crate::settings::{MESSAGE_BYTES_MAX, producer};
@@ -100,7 +100,7 @@ impl Scheduler {
             grpc_server_max_decoding_message_size: MESSAGE_BYTES_MAX as u32,
             grpc_server_max_encoding_message_size: MESSAGE_BYTES_MAX as u32,
             stage_max_failures: STAGE_AGAIN_MAX,
-            executor_timeout_seconds: SILENT.as_secs(),
+            executor_timeout_seconds: MISSED.as_secs(),
             expire_dead_executor_interval_seconds: 1,
             no_executors_grace_period_seconds: 60,
             finished_job_state_clean_up_interval_seconds: 600,

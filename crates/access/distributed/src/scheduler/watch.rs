@@ -8,18 +8,24 @@ use parking_lot::Mutex;
 use super::Books;
 use super::carrier::Carrier;
 use super::gate::Server;
+use super::lost::executor_lost;
 use super::policy::Policy;
 
 /// How often jobs and executors are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// An executor that was silent for so long is lost. A busy one asks every five seconds.
-pub(super) const SILENT: Duration = Duration::from_secs(12);
+const SILENT: Duration = Duration::from_secs(12);
+/// When Ballista misses it: after what is to be done about it was done here.
+pub(super) const MISSED: Duration = Duration::from_secs(15);
 
 /// Looks at jobs, closes those that are over, and forgets executors that are gone, until it is dropped.
 pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc<Carrier>, policy: Arc<Policy>) {
     loop {
         tokio::time::sleep(LOOK).await;
-        books.lock().forget_silent(SILENT);
+        let lost = books.lock().forget_silent(SILENT);
+        for executor in lost {
+            executor_lost(&server, &books, &executor).await;
+        }
         close_over(&server, &books).await;
         policy.look_ahead(&server.state.task_manager.get_running_job_cache()).await;
         carrier.go();

@@ -14,12 +14,12 @@ fn slow() -> MountOptions {
 
 async fn after(job_tasks: u64, bed: &Bed) {
     let control = bed.control();
-    for _ in 0..600 {
+    for _ in 0..3000 {
         let jobs = control.jobs().await.unwrap();
         if jobs.iter().any(|job| job.state == "running" && job.tasks_done >= job_tasks) {
             return;
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("no job came so far: {:?}", control.jobs().await);
 }
@@ -52,4 +52,29 @@ async fn a_worker_that_dies_costs_its_bytes_only() {
         rows(&here, &format!("create view {table} as select * from '/lake/tpch/{table}/*.parquet'")).await;
     }
     assert_eq!(found, rows(&here, SQL).await);
+}
+
+/// Makes so many rows of a join that the stage with it lasts for some seconds, and tells each row.
+const JOIN: &str = "select count(*), sum(a.l_linenumber), sum(b.l_linenumber) from lineitem a, lineitem b \
+                    where a.l_suppkey = b.l_suppkey";
+
+async fn loses_an_executor(mut bed: Bed, tasks: u64) {
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    bed.tpch(0.05, &[&here, &cluster]).await;
+    let running = tokio::spawn(async move { rows(&cluster, JOIN).await });
+    after(tasks, &bed).await;
+    drop(bed.executors[1].take());
+    let found = tokio::time::timeout(Duration::from_secs(120), running).await.unwrap().unwrap();
+    let jobs = bed.control().jobs().await.unwrap();
+    assert_eq!(found, rows(&here, JOIN).await, "lost after {tasks} tasks: {jobs:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_executor_that_dies_when_stages_are_done_changes_no_answer() {
+    let mut losses = Vec::new();
+    for tasks in [1, 5, 9, 13] {
+        losses.push(loses_an_executor(Bed::shuffling(3, MountOptions::default()).await, tasks));
+        losses.push(loses_an_executor(Bed::with(3, MountOptions::default(), true).await, tasks));
+    }
+    futures::future::join_all(losses).await;
 }

@@ -1,0 +1,113 @@
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use forebay_scheduling::{BlockRange, JobId, TaskId, TaskInput};
+use forebay_types::{MountId, ObjectVersion, SegmentId, WorkerId};
+
+use crate::control::JobState;
+use crate::travel::Ticket;
+
+/// The one task of a stage that brings its input together.
+pub(super) const WHOLE: u32 = u32::MAX;
+
+/// What each partition of a stage reads.
+pub(super) type Inputs = Arc<Vec<Vec<TaskInput>>>;
+
+/// A job of Ballista's.
+pub(super) struct Job {
+    pub(super) number: JobId,
+    pub(super) ticket: Arc<Ticket>,
+    pub(super) began: Instant,
+    pub(super) stages: HashMap<usize, Stage>,
+    /// By stage and Ballista's number of the task.
+    pub(super) running: HashMap<(usize, usize), Running>,
+    /// What its tasks read, by segment.
+    pub(super) versions: HashMap<SegmentId, (Arc<ObjectVersion>, u32)>,
+    /// Where it reads.
+    pub(super) mounts: BTreeSet<MountId>,
+    pub(super) tasks: u64,
+    pub(super) tasks_done: u64,
+    pub(super) tasks_local: u64,
+    pub(super) tasks_with_input: u64,
+    pub(super) tasks_again: u64,
+    pub(super) bytes: u64,
+    pub(super) bytes_done: u64,
+    pub(super) bytes_passed: u64,
+}
+
+pub(super) struct Stage {
+    pub(super) attempt: usize,
+    pub(super) collapses: bool,
+    pub(super) kind: String,
+    /// What each partition reads; none while it is being found out.
+    pub(super) inputs: Option<Inputs>,
+    /// Tasks that the schedule was given and that are not done.
+    pub(super) offered: HashSet<u32>,
+    /// Tasks that were counted.
+    pub(super) counted: HashSet<u32>,
+}
+
+/// A task on an executor.
+pub(super) struct Running {
+    /// Of its stage, which numbers its tasks anew with each.
+    pub(super) attempt: usize,
+    pub(super) task: u32,
+    pub(super) bytes: u64,
+    pub(super) local_bytes: u64,
+    /// What it reads that nobody had: it is there when the task is done.
+    pub(super) reads: Vec<BlockRange>,
+    pub(super) worker: WorkerId,
+}
+
+impl Job {
+    pub(super) fn new(number: JobId, ticket: Arc<Ticket>) -> Self {
+        Self {
+            number,
+            ticket,
+            began: Instant::now(),
+            stages: HashMap::new(),
+            running: HashMap::new(),
+            versions: HashMap::new(),
+            mounts: BTreeSet::new(),
+            tasks: 0,
+            tasks_done: 0,
+            tasks_local: 0,
+            tasks_with_input: 0,
+            tasks_again: 0,
+            bytes: 0,
+            bytes_done: 0,
+            bytes_passed: 0,
+        }
+    }
+
+    /// As people see it.
+    pub(super) fn shown(&self, id: &str, state: &str, error: String) -> JobState {
+        JobState {
+            id: id.to_string(),
+            operation: self.ticket.operation.0,
+            state: state.to_string(),
+            error,
+            sql: self.ticket.sql.clone(),
+            priority: self.ticket.priority,
+            tasks: self.tasks,
+            tasks_running: self.running.len() as u64,
+            tasks_done: self.tasks_done,
+            tasks_local: self.tasks_local,
+            tasks_with_input: self.tasks_with_input,
+            tasks_again: self.tasks_again,
+            bytes: self.bytes,
+            bytes_done: self.bytes_done,
+            bytes_passed: self.bytes_passed,
+            seconds: self.began.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+pub(super) fn task_id(stage: usize, task: u32) -> TaskId {
+    TaskId((stage as u64) << 32 | u64::from(task))
+}
+
+pub(super) fn split(task: TaskId) -> (usize, u32) {
+    ((task.0 >> 32) as usize, task.0 as u32)
+}

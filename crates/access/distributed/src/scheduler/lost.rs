@@ -1,0 +1,34 @@
+use ballista_core::serde::protobuf::{GetJobStatusResult, job_status};
+use parking_lot::Mutex;
+
+use super::Books;
+use super::attempts::RUN_AGAIN;
+use super::gate::Server;
+
+/// Gives the tasks of an executor that is lost to others. Where a stage that is done has outputs of it, the job ends and is to
+/// be run again. Ballista finds nothing left to do when it misses the executor itself.
+pub(super) async fn executor_lost(server: &Server, books: &Mutex<Books>, executor: &str) {
+    for (id, info) in server.state.task_manager.get_running_job_cache().iter() {
+        // No stage gets done between the question and what is done about it.
+        let mut graph = info.execution_graph.write().await;
+        let runs_again = books.lock().attempts.miss(id.as_ref(), executor, &graph.running_stages());
+        let done = match runs_again {
+            true => server.cancel_job(id.clone()).await,
+            false => graph.reset_stages_on_lost_executor(executor).map(|_| ()),
+        };
+        if let Err(error) = done {
+            tracing::warn!(job = %id, executor, %error, "a job may miss what an executor had");
+        }
+    }
+}
+
+/// A job that was ended for it says that it is to be run again.
+pub(super) fn truthful(books: &Mutex<Books>, mut told: GetJobStatusResult) -> GetJobStatusResult {
+    if let Some(status) = &mut told.status
+        && let Some(job_status::Status::Failed(failed)) = &mut status.status
+        && books.lock().runs_again(&status.job_id)
+    {
+        failed.error = RUN_AGAIN.to_string();
+    }
+    told
+}
