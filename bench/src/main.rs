@@ -83,8 +83,10 @@ enum Name {
 enum Mixapart {
     /// A cold job against ingesting first, where ingesting takes as long as computing.
     Cold,
-    /// I/O-intensive at reuse 0.8 and CPU-intensive at reuse 0.5 against all data local.
-    Reuse,
+    /// I/O-intensive at reuse 0.8 against all data local.
+    IoReuse,
+    /// CPU-intensive at reuse 0.5 against all data local.
+    CpuReuse,
     /// The data scheduler on against fetching on demand, at reuse 0.2 to 0.6.
     Schedule,
     /// Tasks that ran where their input was.
@@ -146,7 +148,8 @@ async fn run(arguments: Arguments) -> Result<bool> {
             print(engine::ingest().await?);
         }
         Name::Mixapart(Mixapart::Cold) => print(mixapart::cold().await?),
-        Name::Mixapart(Mixapart::Reuse) => print(mixapart::reuse().await?),
+        Name::Mixapart(Mixapart::IoReuse) => print(mixapart::io_reuse().await?),
+        Name::Mixapart(Mixapart::CpuReuse) => print(mixapart::cpu_reuse().await?),
         Name::Mixapart(Mixapart::Schedule) => print(mixapart::schedule().await?),
         Name::Mixapart(Mixapart::Locality) => print(mixapart::locality().await?),
         Name::Mixapart(Mixapart::Tpch) => print(mixapart::tpch().await?),

@@ -41,28 +41,32 @@ pub async fn cold() -> Result<Vec<Figure>> {
     ])
 }
 
-/// I/O-intensive at reuse 0.8 and CPU-intensive at reuse 0.5, at (1 - reuse) x the scan rate (figures 3b and 3c).
-pub async fn reuse() -> Result<Vec<Figure>> {
-    let mut figures = Vec::new();
-    for (what, work, share) in
-        [("figure 3b: I/O-intensive, reuse 0.8", Work::Io, 0.8), ("figure 3c: CPU-intensive, reuse 0.5", Work::Cpu, 0.5)]
-    {
-        let mut bed = Bed::start(&Shape::default()).await?;
-        let views = Views::make(&mut bed, "views", work).await?;
-        let local = views.local(&bed).await?;
-        bed.bound(Some((views.bytes as f64 / local.secs * (1.0 - share)) as u64)).await?;
-        let (mut with, mut all) = (Vec::new(), Vec::new());
-        for _ in 0..RUNS {
-            all.push(views.run(&bed).await?.secs);
-            bed.free(&views.missing(share)).await?;
-            let run = views.run(&bed).await?;
-            same(&local.answer, &run.answer)?;
-            with.push(run.secs);
-        }
-        bed.stop().await;
-        figures.push(Figure::new(what, median(with), "s", "all data local", median(all), Bar::RatioAtMost(1.1)));
+/// I/O-intensive at reuse 0.8 (figure 3b).
+pub async fn io_reuse() -> Result<Vec<Figure>> {
+    reuse("figure 3b: I/O-intensive, reuse 0.8", Work::Io, 0.8).await
+}
+
+/// CPU-intensive at reuse 0.5 (figure 3c).
+pub async fn cpu_reuse() -> Result<Vec<Figure>> {
+    reuse("figure 3c: CPU-intensive, reuse 0.5", Work::Cpu, 0.5).await
+}
+
+/// With a part of the data missing, at (1 - reuse) x the scan rate.
+async fn reuse(what: &str, work: Work, share: f64) -> Result<Vec<Figure>> {
+    let mut bed = Bed::start(&Shape::default()).await?;
+    let views = Views::make(&mut bed, "views", work).await?;
+    let local = views.local(&bed).await?;
+    bed.bound(Some((views.bytes as f64 / local.secs * (1.0 - share)) as u64)).await?;
+    let (mut with, mut all) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        all.push(views.run(&bed).await?.secs);
+        bed.free(&views.missing(share)).await?;
+        let run = views.run(&bed).await?;
+        same(&local.answer, &run.answer)?;
+        with.push(run.secs);
     }
-    Ok(figures)
+    bed.stop().await;
+    Ok(vec![Figure::new(what, median(with), "s", "all data local", median(all), Bar::RatioAtMost(1.1))])
 }
 
 /// The data scheduler on against fetching on demand, at reuse 0.2 to 0.6.

@@ -8,7 +8,7 @@ mod pages;
 mod tpch;
 mod views;
 
-pub use figure3::{cold, locality, reuse, schedule};
+pub use figure3::{cold, cpu_reuse, io_reuse, locality, schedule};
 pub use jobs::{fair, fifo, traffic};
 pub use tpch::tpch;
 
