@@ -9,6 +9,7 @@ mod call;
 mod files;
 mod listing;
 mod many;
+mod offer;
 mod paths;
 mod pieces;
 mod read;
@@ -26,6 +27,7 @@ use crate::client::Client;
 use crate::core::Core;
 
 pub use listing::NodeEntry;
+pub(crate) use offer::FullWorkers;
 pub(crate) use paths::Paths;
 pub use pieces::NodeBlock;
 pub use read::NodeReader;
@@ -51,8 +53,8 @@ impl Client {
 impl Nodes {
     /// Makes an empty node. `Exists` when the name is taken, unless both are key-values.
     pub async fn create(&self, path: &str, options: CreateOptions) -> NodeResult<()> {
-        let CreateOptions { kind, enumerable, class } = options;
-        self.call(path, &NodeOp::Create { kind, enumerable, class }, None).await?.done()
+        let CreateOptions { kind, enumerable, class, location } = options;
+        self.call(path, &NodeOp::Create { kind, enumerable, class, location }, None).await?.done()
     }
 
     /// What a node is; none when there is none.

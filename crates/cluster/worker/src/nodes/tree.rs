@@ -32,8 +32,8 @@ impl Nodes {
             return created;
         }
         // The nodes' place first: a name is seen only when what it means is there.
-        let class = self.names.lock().check_create(dir, name, options)?;
-        let op = NodeOp::Adopt { kind: options.kind, class, parent: dir };
+        let affinity = self.names.lock().check_create(dir, name, &options)?;
+        let op = NodeOp::Adopt { kind: options.kind, affinity, parent: dir };
         let id = match serving.ask_nodes(worker, &NodeCall { from: dir, moves: 0, path: "", op }, None).await?.reply()? {
             NodeReply::Dir(id) => id,
             _ => return Err(misfit()),
@@ -47,8 +47,7 @@ impl Nodes {
 
     fn home_of(&self, serving: &Serving, dir: DirId, name: &str) -> u64 {
         let workers: Vec<WorkerId> = serving.view().placeable().map(|worker| worker.id).collect();
-        let route = RouteKey(xxh3_64_with_seed(name.as_bytes(), dir.worker ^ dir.number));
-        holder(route, &workers).map_or(self.worker, |worker| worker.0)
+        holder(route(dir, name), &workers).map_or(self.worker, |worker| worker.0)
     }
 
     /// Part of a listing.
@@ -162,6 +161,11 @@ impl Nodes {
         answer.reply()?;
         Ok(answer.payload)
     }
+}
+
+/// By what nodes and their blocks are spread over workers.
+pub(super) fn route(dir: DirId, name: &str) -> RouteKey {
+    RouteKey(xxh3_64_with_seed(name.as_bytes(), dir.worker ^ dir.number))
 }
 
 pub(super) fn misfit() -> NodeError {
