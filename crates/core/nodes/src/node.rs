@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::file::File;
-use crate::{BlockRef, DirId, Location, NodeType, StorageClass, Value};
+use crate::{BlockRef, DirId, Location, NodeType, StorageClass, Value, tag};
 
 /// A node under its name. 24 bytes: there may be many millions.
 #[derive(Clone, Debug)]
@@ -70,6 +70,10 @@ impl Flags {
         if self.bits & Self::DISK == 0 { StorageClass::Dram } else { StorageClass::Disk }
     }
 
+    pub fn set_enumerable(&mut self, enumerable: bool) {
+        self.set(Self::HIDDEN, !enumerable);
+    }
+
     pub fn is_leased(self) -> bool {
         self.bits & Self::LEASED != 0
     }
@@ -126,6 +130,16 @@ impl Node {
             Self::Small(_, bytes) => bytes.len() as u64,
             Self::Large(_, blocks) => blocks.iter().map(|block| u64::from(block.len)).sum(),
             Self::File(_, file) => file.len(),
+            Self::Container(..) => 0,
+        }
+    }
+
+    /// The [`tag`] of a file or value.
+    pub fn tag(&self) -> u128 {
+        match self {
+            Self::Small(_, bytes) => tag(&[], bytes, bytes.len() as u64),
+            Self::Large(_, blocks) => tag(blocks, &[], self.len()),
+            Self::File(_, file) => tag(&self.blocks(), file.tail(), file.len()),
             Self::Container(..) => 0,
         }
     }

@@ -180,7 +180,7 @@ impl Namespace {
         Ok(())
     }
 
-    fn movable(&self, dir: DirId, name: &str) -> NodeResult<&Node> {
+    pub(crate) fn movable(&self, dir: DirId, name: &str) -> NodeResult<&Node> {
         let node = self.open_table(dir)?.find(name).ok_or_else(|| NodeError::not_found(name))?;
         check_still(name, node)?;
         Ok(node)

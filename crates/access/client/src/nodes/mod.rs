@@ -20,7 +20,7 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_nodes::{CreateOptions, NodeResult, Stat, is_inside, split};
+use forebay_nodes::{Condition, CreateOptions, NodeResult, Stat, is_inside, split};
 use forebay_protocol::{NodeOp, NodeReply};
 
 use crate::client::Client;
@@ -100,6 +100,17 @@ impl Nodes {
             };
         }
         self.call(path, &NodeOp::Rename { dir, name, inside }, None).await?.done()
+    }
+
+    /// A file or value takes the place of the one of another name in its container, in one step; listings show it from then on, and
+    /// it has no lease. `Exists` when there is one that the condition is not true of, `NotFound` when there is none and should be.
+    pub async fn replace(&self, path: &str, name: &str, condition: Condition) -> NodeResult<()> {
+        self.call(path, &NodeOp::Replace { name, condition }, None).await?.done()
+    }
+
+    /// Deletes a file or value that a condition is true of, as [`Self::replace`] looks at it.
+    pub async fn delete_if(&self, path: &str, condition: Condition) -> NodeResult<()> {
+        self.call(path, &NodeOp::DeleteIf { condition }, None).await?.done()
     }
 
     /// The node goes away, with all that is in it, unless this is called again within `ttl`. None: it stays.

@@ -74,6 +74,14 @@ impl Nodes {
                 self.delete(serving, dir, name, recursive).await?;
                 done()
             }
+            NodeOp::Replace { name: to, condition } => {
+                self.replace(serving, dir, (name, to), condition)?;
+                done()
+            }
+            NodeOp::DeleteIf { condition } => {
+                self.delete_if(serving, dir, name, condition)?;
+                done()
+            }
             NodeOp::Parent => reply(&NodeReply::Dir(dir)),
             NodeOp::Rename { dir: to, name: to_name, inside } => {
                 self.rename(serving, (dir, name), (to, to_name), inside).await?;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use forebay_nodes::{BlockRef, CreateOptions, DirId, Got, NodeError, NodeErrorKind, NodeResult, NodeType, Removed};
+use forebay_nodes::{BlockRef, Condition, CreateOptions, DirId, Got, NodeError, NodeErrorKind, NodeResult, NodeType, Removed};
 use forebay_placement::holder;
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, Raw};
 use forebay_transport::Response;
@@ -97,6 +97,29 @@ impl Nodes {
         }
         let removed = self.names.lock().delete(dir, name, recursive)?;
         wait(self.gone(serving, removed, elsewhere)).await;
+        Ok(())
+    }
+
+    /// A file or value takes the place of another one.
+    pub(super) fn replace(
+        &self,
+        serving: &Serving,
+        dir: DirId,
+        (name, to): (&str, &str),
+        condition: Condition,
+    ) -> NodeResult<()> {
+        let (replaced, freed) = {
+            let mut names = self.names.lock();
+            (names.replace(dir, name, to, condition), names.take_freed())
+        };
+        self.free_later(serving, freed);
+        replaced
+    }
+
+    /// Deletes a file or value that a condition is true of.
+    pub(super) fn delete_if(&self, serving: &Serving, dir: DirId, name: &str, condition: Condition) -> NodeResult<()> {
+        let removed = self.names.lock().delete_if(dir, name, condition)?;
+        self.free_later(serving, removed.blocks);
         Ok(())
     }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use forebay_nodes::{
-    Appended, At, CreateOptions, Got, Location, Namespace, NodeErrorKind, NodeType, ROOT, StorageClass, Target, Value,
+    Appended, At, BlockRef, Condition, CreateOptions, Got, Location, Namespace, NodeErrorKind, NodeType, ROOT, StorageClass,
+    Target, Value, tag,
 };
 
 use crate::store::{LEASE, NOW, Store};
@@ -138,6 +139,55 @@ fn labels_of_locations_are_short_lines() {
     assert!("any".parse::<Location>().unwrap().is_anywhere());
     assert!(!"any".parse::<Location>().unwrap().is_at("any"));
     assert!("rack 1".parse::<Location>().unwrap().is_at("rack 1"));
+}
+
+#[test]
+fn what_replaces_a_file_or_value_does_so_only_when_the_condition_is_true() {
+    let mut names = root(1);
+    let kind = |names: &Namespace, name: &str| names.stat(ROOT, name).unwrap().map(|stat| stat.kind);
+    let draft = |names: &mut Namespace, bytes: &[u8]| {
+        let hidden = CreateOptions { enumerable: false, ..CreateOptions::new(NodeType::File) };
+        names.create(ROOT, "draft", hidden).unwrap();
+        names.set_lease(ROOT, "draft", Some(NOW)).unwrap();
+        names.append(ROOT, "draft", bytes, 0, NOW, LEASE).unwrap();
+    };
+    let blocks = [BlockRef { worker: 1, number: 7, len: 20_000 }];
+    names.put(ROOT, "k", Value::Blocks(blocks.into())).unwrap();
+    let old = tag(&blocks, &[], 20_000);
+    draft(&mut names, b"new");
+    let mut refused = |to: &str, condition| {
+        let before = (names.nodes(), names.bytes());
+        let error = names.replace(ROOT, "draft", to, condition).unwrap_err();
+        assert_eq!((names.nodes(), names.bytes(), kind(&names, "draft")), (before.0, before.1, Some(NodeType::File)));
+        error.kind
+    };
+    assert_eq!(refused("k", Condition::Absent), NodeErrorKind::Exists);
+    assert_eq!(refused("k", Condition::Tag(old + 1)), NodeErrorKind::Exists);
+    assert_eq!(refused("none", Condition::Tag(old)), NodeErrorKind::NotFound);
+    assert_eq!(refused("draft", Condition::Any), NodeErrorKind::Invalid);
+    assert_eq!(refused("a/b", Condition::Any), NodeErrorKind::Invalid);
+    names.replace(ROOT, "draft", "k", Condition::Tag(old)).unwrap();
+    assert_eq!(names.take_freed(), blocks, "what was there is given back");
+    assert_eq!((kind(&names, "draft"), kind(&names, "k")), (None, Some(NodeType::File)));
+    assert!(names.stat(ROOT, "k").unwrap().unwrap().enumerable, "it is listed from now on");
+    assert_eq!(names.expired(NOW + LEASE), [], "and stays");
+    let new = tag(&[], b"new", 3);
+    assert_eq!(names.delete_if(ROOT, "k", Condition::Tag(old)).unwrap_err().kind, NodeErrorKind::Exists);
+    names.delete_if(ROOT, "k", Condition::Tag(new)).unwrap();
+    assert_eq!(names.delete_if(ROOT, "k", Condition::Tag(new)).unwrap_err().kind, NodeErrorKind::NotFound);
+    draft(&mut names, b"");
+    names.create(ROOT, "d", CreateOptions::new(NodeType::Directory)).unwrap();
+    for condition in [Condition::Any, Condition::Absent] {
+        assert_eq!(names.replace(ROOT, "draft", "d", condition).unwrap_err().kind, NodeErrorKind::WrongType);
+    }
+    assert_eq!(names.replace(ROOT, "draft", "d", Condition::Tag(0)).unwrap_err().kind, NodeErrorKind::NotFound);
+    assert_eq!(names.replace(ROOT, "d", "new", Condition::Any).unwrap_err().kind, NodeErrorKind::WrongType);
+    names.replace(ROOT, "draft", "new", Condition::Absent).unwrap();
+    // Nothing is replaced that is on its way.
+    draft(&mut names, b"");
+    names.begin_move(ROOT, "new").unwrap();
+    assert_eq!(names.replace(ROOT, "draft", "new", Condition::Any).unwrap_err().kind, NodeErrorKind::Retry);
+    assert_eq!(names.replace(ROOT, "new", "other", Condition::Any).unwrap_err().kind, NodeErrorKind::Retry);
 }
 
 #[test]

@@ -2,7 +2,7 @@ mod raw;
 mod reply;
 
 use bytes::Bytes;
-use forebay_nodes::{Affinity, BlockRef, DirId, Location, NodeType, StorageClass};
+use forebay_nodes::{Affinity, BlockRef, Condition, DirId, Location, NodeType, StorageClass};
 use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -277,6 +277,18 @@ pub enum NodeOp<'a> {
     Written {
         /// The place's pin, which is no longer one.
         pin: u64,
+    },
+    /// A file or value takes the place of the one of another name in its container, at once: [`NodeReply::Done`].
+    Replace {
+        /// The other name.
+        name: &'a str,
+        /// What is to be true of what has it now.
+        condition: Condition,
+    },
+    /// Deletes a file or value that a condition is true of: [`NodeReply::Done`].
+    DeleteIf {
+        /// What is to be true of it.
+        condition: Condition,
     },
 }
 

@@ -1,4 +1,6 @@
-use forebay_nodes::{Affinity, BlockRef, DirId, Location, NodeError, NodeErrorKind, NodeType, ROOT, Stat, StorageClass};
+use forebay_nodes::{
+    Affinity, BlockRef, Condition, DirId, Location, NodeError, NodeErrorKind, NodeType, ROOT, Stat, StorageClass,
+};
 use forebay_protocol::{DataRequest, NODE_MESSAGE, NodeCall, NodeOp, NodeReply, Raw, Span, decode, encode};
 use forebay_types::ErrorKind;
 use proptest::prelude::*;
@@ -56,6 +58,8 @@ fn ops() -> Vec<NodeOp<'static>> {
         NodeOp::BlocksMoved { moved: vec![(BLOCK, BLOCK)] },
         NodeOp::Prepare { bytes: 1 << 20, descriptor: true },
         NodeOp::Written { pin: 1 },
+        NodeOp::Replace { name: "b", condition: Condition::Tag(1 << 100) },
+        NodeOp::DeleteIf { condition: Condition::Absent },
     ]
 }
 
@@ -110,7 +114,7 @@ fn what_is_read_is_what_was_written() {
 fn variants_keep_their_numbers() {
     let before = BEFORE.split(' ').count();
     let numbers: Vec<u8> = ops().into_iter().map(|op| call(op).encode()[before]).collect();
-    assert_eq!(numbers, (0..41).collect::<Vec<u8>>());
+    assert_eq!(numbers, (0..43).collect::<Vec<u8>>());
     let numbers: Vec<u8> = replies().iter().map(|reply| reply.encode()[0]).collect();
     assert_eq!(numbers, (0..19).collect::<Vec<u8>>());
     assert!(NodeReply::decode(&[19]).is_err());
@@ -133,6 +137,8 @@ fn golden_bytes() {
     golden(NodeOp::GetMany { names: vec!["a", "b"] }, "1c 02 01 61 01 62");
     golden(NodeOp::PutMany { values: vec![("a", Raw(b"vw"))] }, "1d 01 01 61 02 76 77");
     golden(NodeOp::Prepare { bytes: 300, descriptor: true }, "27 ac 02 01");
+    golden(NodeOp::Replace { name: "b", condition: Condition::Absent }, "29 01 62 01");
+    golden(NodeOp::DeleteIf { condition: Condition::Tag(300) }, "2a 02 ac 02");
     let golden = |reply: NodeReply<'_>, expected: &str| assert_eq!(hex(&reply.encode()), expected);
     golden(NodeReply::Failed(NodeError::new(NodeErrorKind::DataLost, "no")), "00 07 02 6e 6f");
     golden(NodeReply::Bytes(Raw(b"vw")), "05 02 76 77");
