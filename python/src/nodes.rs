@@ -102,7 +102,7 @@ impl Nodes {
         self.at(py, aio, path, |nodes, path| async move { nodes.get(&path).await.map(Buffer::new) })
     }
 
-    #[pyo3(signature = (path, kind, enumerable=true, storage_class=None, aio=false))]
+    #[pyo3(signature = (path, kind, enumerable=true, storage_class=None, location=None, aio=false))]
     fn create<'py>(
         &self,
         py: Python<'py>,
@@ -110,12 +110,14 @@ impl Nodes {
         kind: String,
         enumerable: bool,
         storage_class: Option<String>,
+        location: Option<String>,
         aio: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.at(py, aio, path, move |nodes, path| async move {
             let class = storage_class.map(|class| class.parse()).transpose()?;
             let kind: NodeType = kind.parse()?;
-            nodes.create(&path, CreateOptions { kind, enumerable, class }).await
+            let location = location.map(|location| location.parse()).transpose()?;
+            nodes.create(&path, CreateOptions { kind, enumerable, class, location }).await
         })
     }
 
@@ -184,15 +186,16 @@ impl Nodes {
         })
     }
 
-    /// Type and bytes; None where there is no node.
+    /// Type, bytes, and the location that it asks for; None where there is no node.
     #[pyo3(signature = (path, aio=false))]
     fn stat<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
-        self.at(
-            py,
-            aio,
-            path,
-            |nodes, path| async move { Ok(nodes.stat(&path).await?.map(|stat| (stat.kind.as_str(), stat.bytes))) },
-        )
+        self.at(py, aio, path, |nodes, path| async move {
+            let stat = nodes.stat(&path).await?;
+            Ok(stat.map(|stat| {
+                let location = (!stat.location.is_anywhere()).then(|| stat.location.to_string());
+                (stat.kind.as_str(), stat.bytes, location)
+            }))
+        })
     }
 
     #[pyo3(signature = (path, recursive=false, aio=false))]

@@ -44,6 +44,22 @@ def test_anything_with_bytes_can_be_put(fb, tmp):
         fb.nodes.put(f"{tmp}/k", "text")
 
 
+def test_nodes_ask_for_locations(fb, tmp):
+    nodes = fb.nodes
+    nodes.mkdir(f"{tmp}/there", location="rack1")
+    nodes.create(f"{tmp}/there/file")
+    nodes.create(f"{tmp}/there/other", location="rack2")
+    nodes.create(f"{tmp}/there/free", location="any")
+    data = os.urandom(3 << 20)
+    nodes.append(f"{tmp}/there/file", data)
+    # Nobody is there.
+    assert nodes.read(f"{tmp}/there/file") == data
+    locations = [nodes.stat(f"{tmp}/there/{name}").location for name in ("file", "other", "free")]
+    assert nodes.stat(f"{tmp}/there").location == "rack1" and locations == ["rack1", "rack2", None]
+    with pytest.raises(forebay.Invalid, match="location"):
+        nodes.create(f"{tmp}/none", location="")
+
+
 def test_arrow_tables(fb, tmp):
     table = pyarrow.table({"n": range(100_000), "word": [f"word-{n % 7}" for n in range(100_000)]})
     fb.nodes.put_arrow(f"{tmp}/table", table)

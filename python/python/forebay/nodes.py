@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from forebay import _forebay
@@ -24,6 +24,8 @@ class Node:
     type: str
     #: Bytes of a file or value; 0 of a container.
     size: int
+    #: The location that it asks for, as :meth:`Nodes.stat` says; ``None`` where it asks for none, and in listings.
+    location: str | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -64,22 +66,39 @@ class Nodes:
         return _from_ipc(self._nodes.get(path))
 
     def create(
-        self, path: str, type: str = "file", *, enumerable: bool = True, storage_class: str | None = None, exist_ok: bool = False
+        self,
+        path: str,
+        type: str = "file",
+        *,
+        enumerable: bool = True,
+        storage_class: str | None = None,
+        location: str | None = None,
+        exist_ok: bool = False,
     ) -> None:
         """Makes an empty node. One that is not ``enumerable`` is in no listing and no bag. With ``exist_ok`` one of that type
-        may be there."""
+        may be there. Its bytes go to workers with the label ``location`` as long as these have room; ``"any"`` to all alike, and
+        without one where its container's go."""
         try:
-            self._nodes.create(path, type, enumerable, storage_class)
+            self._nodes.create(path, type, enumerable, storage_class, location)
         except AlreadyExists:
             if not exist_ok or self.stat(path).type != type:
                 raise
 
-    def mkdir(self, path: str, type: str = "directory", *, parents: bool = False, exist_ok: bool = False) -> None:
-        """Makes a directory, a table or a bag; with ``parents`` the directories on the way to it."""
+    def mkdir(
+        self,
+        path: str,
+        type: str = "directory",
+        *,
+        location: str | None = None,
+        parents: bool = False,
+        exist_ok: bool = False,
+    ) -> None:
+        """Makes a directory, a table or a bag; with ``parents`` the directories on the way to it. ``location`` is for what is in
+        it and asks for nothing else, see :meth:`create`."""
         if parents:
             for parent in _parents(path):
                 self.create(parent, "directory", exist_ok=True)
-        self.create(path, type, exist_ok=exist_ok)
+        self.create(path, type, location=location, exist_ok=exist_ok)
 
     def append(self, path: str, data: Buffer) -> int:
         """Adds bytes to the end of a file; gives its length."""
@@ -148,21 +167,36 @@ class AsyncNodes:
         return _from_ipc(await self._nodes.get(path, aio=True))
 
     async def create(
-        self, path: str, type: str = "file", *, enumerable: bool = True, storage_class: str | None = None, exist_ok: bool = False
+        self,
+        path: str,
+        type: str = "file",
+        *,
+        enumerable: bool = True,
+        storage_class: str | None = None,
+        location: str | None = None,
+        exist_ok: bool = False,
     ) -> None:
         """Makes an empty node."""
         try:
-            await self._nodes.create(path, type, enumerable, storage_class, aio=True)
+            await self._nodes.create(path, type, enumerable, storage_class, location, aio=True)
         except AlreadyExists:
             if not exist_ok or (await self.stat(path)).type != type:
                 raise
 
-    async def mkdir(self, path: str, type: str = "directory", *, parents: bool = False, exist_ok: bool = False) -> None:
+    async def mkdir(
+        self,
+        path: str,
+        type: str = "directory",
+        *,
+        location: str | None = None,
+        parents: bool = False,
+        exist_ok: bool = False,
+    ) -> None:
         """Makes a directory, a table or a bag."""
         if parents:
             for parent in _parents(path):
                 await self.create(parent, "directory", exist_ok=True)
-        await self.create(path, type, exist_ok=exist_ok)
+        await self.create(path, type, location=location, exist_ok=exist_ok)
 
     async def append(self, path: str, data: Buffer) -> int:
         """Adds bytes to the end of a file; gives its length."""
@@ -217,7 +251,7 @@ def _nodes_of(path: str, entries: list[tuple[str, str, int]]) -> list[Node]:
     return [Node(f"{path}/{name}", type, size) for name, type, size in entries]
 
 
-def _node_of(path: str, stat: tuple[str, int] | None) -> Node:
+def _node_of(path: str, stat: tuple[str, int, str | None] | None) -> Node:
     if stat is None:
         error = NotFound(f"{path}: there is no such node", path)
         error.filename = path

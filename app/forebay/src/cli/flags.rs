@@ -59,6 +59,10 @@ pub(crate) struct RoleFlags {
     #[arg(long, value_name = "HOST:PORT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     advertise: Option<String>,
+    /// Where the worker is, as temporary nodes may ask for: the label of a host or rack [default: the host's name]
+    #[arg(long, value_name = "LABEL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<String>,
     /// Address of /metrics and /healthz, or off [default: 127.0.0.1:7480]
     #[arg(long, value_name = "HOST:PORT")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -5,8 +5,10 @@ use clap::{Args, Subcommand};
 /// What a program writes.
 const OPERATIONS: &str = "Operations, and what each answers:
   {\"op\":\"create\",\"path\":P,\"type\":\"file|key-value|table|directory|bag\",
-   \"enumerable\":true,\"storage_class\":\"dram\"}              {\"ok\":{\"type\":T}}
-  {\"op\":\"stat\",\"path\":P}                                {\"ok\":{\"type\":T,\"bytes\":N}}, or {\"ok\":null}
+   \"enumerable\":true,\"storage_class\":\"dram\",
+   \"location\":\"LABEL\"}                               {\"ok\":{\"type\":T}}
+  {\"op\":\"stat\",\"path\":P}                                {\"ok\":{\"type\":T,\"bytes\":N}}, or {\"ok\":null};
+                                                    with \"location\" where the node asks for one
   {\"op\":\"list\",\"path\":P}                                {\"ok\":[NAME, ..]}, sorted
   {\"op\":\"put\",\"path\":P,\"data\":D}                        {\"ok\":{\"bytes\":N}}
   {\"op\":\"get\",\"path\":P}                                 {\"ok\":D}
@@ -61,6 +63,10 @@ pub(crate) struct NodeBytesArgs {
     /// A file with the bytes; the standard input without it
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// Label of the workers that its blocks go to as long as they have room, or any; of a new node that is made without it as
+    /// in its container
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) location: Option<String>,
 }
 
 /// `node ls`.
@@ -96,9 +102,13 @@ pub(crate) struct NodeMkdirArgs {
     /// directory, table or bag
     #[arg(long = "type", value_name = "TYPE", default_value = "directory", value_parser = ["directory", "table", "bag"])]
     pub(crate) kind: String,
-    /// Where blocks of its nodes may lie: dram is memory first, disk when that is full; as in its container without it
-    #[arg(long, value_name = "CLASS", value_parser = ["dram"])]
+    /// Where blocks of its nodes may lie: dram is memory first, disk when that is full, disk is disk only; as in its container
+    /// without it
+    #[arg(long, value_name = "CLASS", value_parser = ["dram", "disk"])]
     pub(crate) storage_class: Option<String>,
+    /// Label of the workers that blocks of its nodes go to as long as they have room, or any; as in its container without it
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) location: Option<String>,
     /// It goes away with all that is in it unless this command is repeated in time
     #[arg(long, value_name = "DURATION", value_parser = forebay_types::parse_duration)]
     pub(crate) lease: Option<std::time::Duration>,

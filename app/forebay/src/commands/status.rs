@@ -42,8 +42,8 @@ pub(crate) fn lines(status: &ClusterStatus) -> Vec<String> {
     section(
         &mut lines,
         "worker",
-        &["worker", "address", "state", "dram", "decoded", "disk", "segments", "reads", "served", "from tiers"],
-        &[4, 6, 7, 8, 9],
+        &["worker", "address", "location", "state", "dram", "decoded", "disk", "segments", "reads", "served", "from tiers"],
+        &[5, 7, 8, 9, 10],
         {
             status
                 .workers
@@ -53,6 +53,7 @@ pub(crate) fn lines(status: &ClusterStatus) -> Vec<String> {
                     vec![
                         info.id.to_string(),
                         info.address.clone(),
+                        info.location.clone(),
                         state_name(*state, info.draining, report).to_string(),
                         format!("{} of {}", format_bytes(report.dram.1), format_bytes(report.dram.0)),
                         format_bytes(report.form_bytes),
@@ -135,6 +136,7 @@ struct MountNow<'a> {
 struct WorkerNow<'a> {
     id: String,
     address: &'a str,
+    location: &'a str,
     state: &'static str,
     dram: Tier,
     decoded_bytes: u64,
@@ -170,6 +172,7 @@ impl<'a> Status<'a> {
         let workers = status.workers.iter().map(|(info, state, report)| WorkerNow {
             id: info.id.to_string(),
             address: &info.address,
+            location: &info.location,
             state: state_name(*state, info.draining, report),
             dram: report.dram.into(),
             decoded_bytes: report.form_bytes,

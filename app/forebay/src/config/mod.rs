@@ -122,6 +122,11 @@ impl Config {
         self.settings.advertise.as_deref()
     }
 
+    /// Where the worker is; its host when not said.
+    pub(crate) fn location(&self) -> Option<&str> {
+        self.settings.location.as_ref().map(|label| label.0.as_str())
+    }
+
     /// Token and TLS.
     pub(crate) fn security(&self) -> &Security {
         &self.security

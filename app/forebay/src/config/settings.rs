@@ -106,6 +106,21 @@ impl<'de> Deserialize<'de> for Slots {
     }
 }
 
+/// The label of where a worker is.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Label(pub(crate) String);
+
+impl<'de> Deserialize<'de> for Label {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let location: forebay_client::Location = text.parse().map_err(serde::de::Error::custom)?;
+        if location.is_anywhere() {
+            return Err(serde::de::Error::custom(format!("{text} is no place: name the worker's host or rack")));
+        }
+        Ok(Self(text))
+    }
+}
+
 /// How replicas are planned, or `off`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placing(pub(crate) Option<Policy>);
@@ -207,6 +222,7 @@ pub(crate) struct Settings {
     pub(crate) shuffle_storage_class: NodeClass,
     pub(crate) worker_listen: String,
     pub(crate) advertise: Option<String>,
+    pub(crate) location: Option<Label>,
     pub(crate) http: String,
     pub(crate) s3: String,
     pub(crate) s3_access_key: Option<String>,
@@ -327,6 +343,7 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ("shuffle-storage-class", "storage class of these nodes: dram, or disk to keep them off memory"),
     ("worker-listen", "address that the worker's data plane listens at"),
     ("advertise", "host:port that clients reach the worker at, where it isn't the one it listens at"),
+    ("location", "where the worker is, as temporary nodes may ask for: the label of a host or rack; not set: the host's name"),
     ("http", "address of /metrics and /healthz, or off"),
     ("s3", "address of the S3 gateway, or off; it needs a key, or anonymous access"),
     ("s3-access-key", "id of an access key of the S3 gateway"),

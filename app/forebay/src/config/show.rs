@@ -59,6 +59,7 @@ impl Config {
             "data-scheduler" => Some(settings.data_scheduler.to_string()),
             "worker-listen" => Some(settings.worker_listen.clone()),
             "advertise" => settings.advertise.clone(),
+            "location" => settings.location.as_ref().map(|label| label.0.clone()),
             "http" => Some(settings.http.clone()),
             "s3" => Some(settings.s3.clone()),
             "s3-access-key" => settings.s3_access_key.clone(),

@@ -58,6 +58,7 @@ impl Stage {
                 coordinator: String::new(),
                 listen: "127.0.0.1:0".to_string(),
                 advertise: None,
+                location: None,
                 in_place: true,
                 dram_bytes: args.dram.map_or(room, |size| size.0),
                 disk_bytes: room,

@@ -252,6 +252,7 @@ pub(crate) fn worker_part(config: &Config) -> Outcome<WorkerPart> {
         coordinator: config.coordinator_text().to_string(),
         listen: config.worker_listen()?.to_string(),
         advertise: config.advertise().map(str::to_string),
+        location: config.location().map(str::to_string),
         in_place: config.in_place(),
         dram_bytes: config.dram_bytes(),
         disk_bytes: config.disk_bytes(),

@@ -55,6 +55,8 @@ pub(crate) struct WorkerPart {
     pub(crate) coordinator: String,
     pub(crate) listen: String,
     pub(crate) advertise: Option<String>,
+    /// Where it is; its host when not said.
+    pub(crate) location: Option<String>,
     pub(crate) in_place: bool,
     pub(crate) dram_bytes: u64,
     pub(crate) disk_bytes: u64,
@@ -299,7 +301,7 @@ fn worker_settings(part: WorkerPart, folder: &DataFolder, coordinator: &str, sec
         store: StoreSettings::new(folder.tiers(), part.dram_bytes).with_disk(part.disk_bytes),
         security: security.clone(),
         advertise: part.advertise,
-        location: None,
+        location: part.location,
         serve_bytes_per_sec: part.serve_bytes_per_sec,
         temporary_share: part.temporary_share,
         storage_share: part.storage_share,

@@ -93,6 +93,7 @@ fn settings(config: &Config) -> RunSettings {
             coordinator: String::new(),
             listen: "127.0.0.1:0".to_string(),
             advertise: None,
+            location: None,
             in_place: config.in_place(),
             dram_bytes: config.dram_bytes(),
             disk_bytes: config.disk_bytes(),

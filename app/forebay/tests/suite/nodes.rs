@@ -48,5 +48,17 @@ fn commands_put_list_move_and_delete() {
     run(&["rm", "/tmp/t"], b"").fails(1, &["/tmp/t", "recursively"]);
     run(&["rm", "-r", "/tmp/t", "/tmp/b"], b"").ok();
     run(&["get", "/tmp/t/l"], b"").fails(1, &["/tmp/t/l"]);
+    run(&["mkdir", "/tmp/at", "--location", "rack1", "--storage-class", "disk"], b"").ok();
+    run(&["put", "/tmp/at/k", "--location", "rack2"], b"some bytes").ok();
+    run(&["put", "/tmp/at/k", "--location", "rack2"], b"others").ok();
+    run(&["append", "/tmp/at/f"], b"text").ok();
+    run(&["append", "/tmp/at/free", "--location", "any"], b"text").ok();
+    assert_eq!(run(&["get", "/tmp/at/k"], b"").ok().text(), "others");
+    assert_eq!(run(&["stat", "/tmp/at/k"], b"").ok().text(), "key-value, 6 bytes, at rack2\n");
+    assert_eq!(run(&["stat", "/tmp/at/free"], b"").ok().text(), "file, 4 bytes\n");
+    let stat = run(&["stat", "/tmp/at/f", "--json"], b"").ok().text();
+    assert_eq!(stat, "{\"type\":\"file\",\"bytes\":4,\"location\":\"rack1\"}\n");
+    run(&["mkdir", "/tmp/none", "--location", ""], b"").fails(1, &["location"]);
+    run(&["rm", "-r", "/tmp/at"], b"").ok();
     forebay(&address, &["node", "get", "/lake/x"]).fails(1, &["/tmp"]);
 }

@@ -10,7 +10,7 @@ use crate::control::Control;
 use crate::counters::Counters;
 use crate::fallback::Fallback;
 use crate::in_place::PinCache;
-use crate::nodes::Paths;
+use crate::nodes::{FullWorkers, Paths};
 use crate::patience::Patience;
 use crate::prefetch::Prefetches;
 use crate::queues::Queues;
@@ -33,6 +33,7 @@ pub(crate) struct Core {
     pub(crate) counters: Counters,
     pub(crate) patience: Patience,
     pub(crate) paths: Paths,
+    pub(crate) full_workers: FullWorkers,
     pub(crate) known_cells: KnownCells,
     _tasks: [AbortOnDropHandle<()>; 2],
 }
@@ -63,6 +64,7 @@ impl Core {
             places: Places::default(),
             counters: Counters::default(),
             paths: Paths::default(),
+            full_workers: FullWorkers::new(),
             known_cells: KnownCells::default(),
             _tasks: tasks,
         })

@@ -53,6 +53,9 @@ pub use settings::ClientSettings;
 pub use store::{LiveStore, SnapshotStore, from_store_error, to_store_error};
 pub use writer::Writer;
 
-pub use forebay_nodes::{CreateOptions, NodeError, NodeErrorKind, NodeResult, NodeType, Stat as NodeStat, StorageClass};
+pub use forebay_nodes::{
+    Condition as NodeCondition, CreateOptions, Location, NodeError, NodeErrorKind, NodeResult, NodeType, Stat as NodeStat,
+    StorageClass,
+};
 pub use forebay_protocol::{AtHand, ClusterView, ControlReply, ControlRequest, Handed, Held, ListPage, PutCondition, RangeSpec};
 pub use forebay_transport::{Address, Security};

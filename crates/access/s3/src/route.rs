@@ -126,7 +126,7 @@ async fn object_level(context: &Arc<Context>, request: Request, object: Object, 
             true => context.drafts.abort(&object, &request.target.query),
             false => forward(context, &request, &mount, Some(key), body, Write::None).await,
         },
-        Method::DELETE if !aside && local => objects::delete_local(context, &object).await,
+        Method::DELETE if !aside && local => objects::delete_local(context, &request, &object).await,
         Method::DELETE => forward(context, &request, &mount, Some(key), body, Write::Object).await,
         _ => Err(S3Error::method_not_allowed()),
     }

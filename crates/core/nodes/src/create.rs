@@ -1,10 +1,12 @@
 use crate::file::File;
 use crate::node::{Flags, Node};
 use crate::table::Table;
-use crate::{DirId, Got, Namespace, NodeError, NodeErrorKind, NodeResult, NodeType, StorageClass, Value, check_name};
+use crate::{
+    Affinity, DirId, Got, Location, Namespace, NodeError, NodeErrorKind, NodeResult, NodeType, StorageClass, Value, check_name,
+};
 
 /// How a node is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateOptions {
     /// What it is.
     pub kind: NodeType,
@@ -12,19 +14,21 @@ pub struct CreateOptions {
     pub enumerable: bool,
     /// Where its blocks may lie; as in its container when nothing is said.
     pub class: Option<StorageClass>,
+    /// Which workers they ask for; as in its container when nothing is said.
+    pub location: Option<Location>,
 }
 
 impl CreateOptions {
     /// A node of this type that listings show and that lies where its container says.
     pub fn new(kind: NodeType) -> Self {
-        Self { kind, enumerable: true, class: None }
+        Self { kind, enumerable: true, class: None, location: None }
     }
 }
 
 impl Namespace {
-    /// Whether a node may be made under this name: `Exists`, `WrongType`, `NoSpace`, and its storage class. A key-value may be
-    /// where a key-value is: who comes last wins.
-    pub fn check_create(&self, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<StorageClass> {
+    /// Whether a node may be made under this name: `Exists`, `WrongType`, `NoSpace`, and where its blocks are to lie. A
+    /// key-value may be where a key-value is: who comes last wins.
+    pub fn check_create(&self, dir: DirId, name: &str, options: &CreateOptions) -> NodeResult<Affinity> {
         check_name(name)?;
         let table = self.open_table(dir)?;
         table.check_holds(options.kind)?;
@@ -39,19 +43,22 @@ impl Namespace {
                 self.check_room(name.len() as u64 + 256)?;
             }
         }
-        Ok(options.class.unwrap_or(table.class))
+        Ok(Affinity {
+            class: options.class.unwrap_or(table.affinity.class),
+            location: options.location.clone().unwrap_or_else(|| table.affinity.location.clone()),
+        })
     }
 
     /// Makes an empty node, a container with its nodes here. No block is needed for it.
     pub fn create(&mut self, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<()> {
-        let class = self.check_create(dir, name, options)?;
-        let flags = Flags::new(options.enumerable, class);
+        let affinity = self.check_create(dir, name, &options)?;
+        let flags = Flags::new(options.enumerable, affinity.class, self.label(&affinity.location)?);
         let node = match options.kind {
             NodeType::KeyValue => Node::Small(flags, Box::default()),
             NodeType::File => Node::File(flags, Box::new(File::new(self.number()))),
             kind => {
                 let id = self.allocate();
-                self.tables.insert(id, Table::new(kind, class, dir));
+                self.tables.insert(id, Table::new(kind, affinity, dir));
                 Node::Container(flags, Box::new((kind, id)))
             }
         };
@@ -60,31 +67,32 @@ impl Namespace {
 
     /// Makes the name of a container whose nodes are elsewhere (or were made with [`Self::adopt`]).
     pub fn link(&mut self, dir: DirId, name: &str, options: CreateOptions, id: DirId) -> NodeResult<()> {
-        let class = self.check_create(dir, name, options)?;
-        self.insert(dir, name, Node::Container(Flags::new(options.enumerable, class), Box::new((options.kind, id))))
+        let affinity = self.check_create(dir, name, &options)?;
+        let flags = Flags::new(options.enumerable, affinity.class, self.label(&affinity.location)?);
+        self.insert(dir, name, Node::Container(flags, Box::new((options.kind, id))))
     }
 
     /// Makes a container's nodes be here, while its name is to be made elsewhere.
-    pub fn adopt(&mut self, kind: NodeType, class: StorageClass, parent: DirId) -> NodeResult<DirId> {
+    pub fn adopt(&mut self, kind: NodeType, affinity: Affinity, parent: DirId) -> NodeResult<DirId> {
         self.check_room(256)?;
         let id = self.allocate();
-        self.tables.insert(id, Table::new(kind, class, parent));
+        self.tables.insert(id, Table::new(kind, affinity, parent));
         Ok(id)
     }
 
-    /// Whether a value may be put under this name, and the storage class of its blocks.
-    pub fn check_put(&self, dir: DirId, name: &str) -> NodeResult<StorageClass> {
+    /// Whether a value may be put under this name, and where its blocks are to lie.
+    pub fn check_put(&self, dir: DirId, name: &str) -> NodeResult<Affinity> {
         let table = self.open_table(dir)?;
         match table.find(name) {
             Some(old) => {
                 check_value(name, old)?;
-                Ok(old.flags().class())
+                Ok(self.affinity(old))
             }
             None => {
                 check_name(name)?;
                 self.check_free(dir, name)?;
                 table.check_holds(NodeType::KeyValue)?;
-                Ok(table.class)
+                Ok(table.affinity.clone())
             }
         }
     }
@@ -93,14 +101,17 @@ impl Namespace {
     pub fn put(&mut self, dir: DirId, name: &str, value: Value) -> NodeResult<u64> {
         let len = value.len();
         let old = self.open_table(dir)?.find(name);
+        let exists = old.is_some();
         let (flags, before) = match old {
             Some(old) => {
                 check_value(name, old)?;
                 (old.flags(), old.heap_bytes())
             }
-            None => (Flags::new(true, self.check_put(dir, name)?), 0),
+            None => {
+                let affinity = self.check_put(dir, name)?;
+                (Flags::new(true, affinity.class, self.label(&affinity.location)?), 0)
+            }
         };
-        let exists = old.is_some();
         let node = Node::of_value(flags, value);
         let after = node.heap_bytes();
         self.check_room(if exists { after.saturating_sub(before) } else { Self::size(name, &node) })?;

@@ -33,18 +33,20 @@ pub fn plan_containers(containers: &[(DirId, u64)], havens: &[Haven]) -> Moves<D
     let mut left: Vec<(Haven, u64)> = havens.iter().map(|haven| (*haven, haven.names_left)).collect();
     let mut plan = Moves { moves: Vec::new(), stuck_bytes: 0 };
     for (id, bytes) in order {
-        plan.put(id, bytes, &mut left, |_| true);
+        plan.put(id, bytes, &mut left, |_| true, |_| false);
     }
     plan
 }
 
 /// Where blocks go, in the order in which they are given, up to `in_flight_max` bytes (one block in any case): the rest waits
-/// until these are there. `is_disk` says of a block that it is of the class `disk`.
+/// until these are there. `is_disk` says of a block that it is of the class `disk`, `asks_for` whether its node asks for a worker:
+/// before all others it goes to one of these.
 pub fn plan_blocks(
     blocks: &[BlockRef],
     havens: &[Haven],
     in_flight_max: u64,
     is_disk: impl Fn(BlockRef) -> bool,
+    asks_for: impl Fn(BlockRef, u64) -> bool,
 ) -> Moves<BlockRef> {
     let mut left: Vec<(Haven, u64)> = havens.iter().map(|haven| (*haven, haven.blocks_left)).collect();
     let mut plan = Moves { moves: Vec::new(), stuck_bytes: 0 };
@@ -55,7 +57,8 @@ pub fn plan_blocks(
             break;
         }
         let on_disk = is_disk(*block);
-        if plan.put(*block, bytes, &mut left, |haven| haven.has_disk || !on_disk) {
+        let can = |haven: &Haven| haven.has_disk || !on_disk;
+        if plan.put(*block, bytes, &mut left, can, |worker| asks_for(*block, worker)) {
             in_flight += bytes;
         }
     }
@@ -63,10 +66,18 @@ pub fn plan_blocks(
 }
 
 impl<T> Moves<T> {
-    fn put(&mut self, what: T, bytes: u64, left: &mut [(Haven, u64)], can: impl Fn(&Haven) -> bool) -> bool {
+    fn put(
+        &mut self,
+        what: T,
+        bytes: u64,
+        left: &mut [(Haven, u64)],
+        can: impl Fn(&Haven) -> bool,
+        wants: impl Fn(u64) -> bool,
+    ) -> bool {
         let fits = left.iter_mut().filter(|(haven, room)| *room >= bytes && can(haven));
         // By the worker in the end, so that the order of the havens is of no meaning.
-        let Some((haven, room)) = fits.max_by_key(|(haven, room)| (haven.is_near, *room, haven.worker)) else {
+        let best = |(haven, room): &&mut (Haven, u64)| (wants(haven.worker), haven.is_near, *room, haven.worker);
+        let Some((haven, room)) = fits.max_by_key(best) else {
             self.stuck_bytes += bytes;
             return false;
         };

@@ -1,14 +1,17 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::node::Node;
-use crate::{BlockRef, Namespace};
+use crate::{BlockRef, Location, Namespace};
 
 /// Blocks that move to another worker while their nodes stay.
 impl Namespace {
-    /// Up to `limit` blocks of a worker that nodes here have, those of nodes on their way among them. O(nodes).
-    pub fn some_blocks_of(&self, worker: u64, limit: usize) -> Vec<BlockRef> {
+    /// Up to `limit` blocks of a worker that nodes here have, those of nodes on their way among them, each with where its node
+    /// asks to lie. O(nodes).
+    pub fn some_blocks_of(&self, worker: u64, limit: usize) -> Vec<(BlockRef, Location)> {
         let nodes = self.tables.values().flat_map(|table| table.nodes.values()).chain(self.arriving.values().map(|it| &it.node));
-        nodes.flat_map(Node::blocks).filter(|block| block.worker == worker).take(limit).collect()
+        let blocks = nodes.flat_map(|node| node.blocks().into_iter().map(move |block| (block, node)));
+        let blocks = blocks.filter(|(block, _)| block.worker == worker).take(limit);
+        blocks.map(|(block, node)| (block, self.location(node))).collect()
     }
 
     /// Puts blocks in the places of others with the same bytes, each at once, and gives those that have one now. Blocks of

@@ -75,6 +75,11 @@ impl File {
         self.blocks.iter().map(|(_, block)| *block)
     }
 
+    /// The bytes behind the blocks.
+    pub fn tail(&self) -> &[u8] {
+        &self.tail
+    }
+
     pub fn writer(&self) -> Option<(u64, Duration)> {
         self.writer
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::node::Node;
 use crate::rename::Moving;
 use crate::table::TableState;
-use crate::{DirId, Namespace, NodeError, NodeErrorKind, NodeResult, NodeType, ROOT, StorageClass};
+use crate::{Affinity, DirId, Namespace, NodeError, NodeErrorKind, NodeResult, NodeType, ROOT};
 
 /// A container on its way to another worker, without its nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,8 +15,8 @@ pub struct Carton {
     pub old: DirId,
     /// Its type.
     pub kind: NodeType,
-    /// Where blocks of its nodes may lie.
-    pub class: StorageClass,
+    /// Where blocks of its nodes are to lie.
+    pub affinity: Affinity,
     /// The container that it is in.
     pub parent: DirId,
 }
@@ -57,7 +57,7 @@ impl Namespace {
         if is_busy {
             return Err(NodeError::new(NodeErrorKind::Retry, "a node of the container is being renamed: try again"));
         }
-        let carton = Carton { old: id, kind: table.kind, class: table.class, parent: table.parent };
+        let carton = Carton { old: id, kind: table.kind, affinity: table.affinity.clone(), parent: table.parent };
         self.set_state(id, TableState::Frozen);
         Ok(carton)
     }
@@ -76,7 +76,7 @@ impl Namespace {
             let writer = if let Node::File(_, file) = node { file.writer() } else { None };
             packed.push(Packed {
                 name: name.clone(),
-                node: Moving::of(node),
+                node: Moving::of(node, self.location(node)),
                 lease: until.map(|until| until.saturating_sub(now)),
                 writer: writer.map(|(writer, until)| (writer, until.saturating_sub(now))),
             });

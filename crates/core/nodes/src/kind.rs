@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{NodeError, NodeErrorKind};
+use crate::{Location, NodeError, NodeErrorKind};
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -100,4 +100,13 @@ impl FromStr for StorageClass {
             _ => Err(NodeError::new(NodeErrorKind::Invalid, format!("{text:?} is no storage class: write dram or disk"))),
         }
     }
+}
+
+/// Where a node's blocks are to lie.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Affinity {
+    /// In which tiers.
+    pub class: StorageClass,
+    /// With which workers, as long as one of them has room.
+    pub location: Location,
 }

@@ -1,11 +1,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
+use crate::labels::Labels;
 use crate::node::Node;
 use crate::rename::Arriving;
 use crate::table::{Table, TableState};
 use crate::takeover::Coming;
-use crate::{BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, NodeType, ROOT, Stat, StorageClass};
+use crate::{Affinity, BlockRef, DirId, Location, NodeError, NodeErrorKind, NodeResult, NodeType, ROOT, Stat};
 
 /// Memory of a node beside its name and value: its slots in the tree (half of which may be empty) and what the allocator rounds up.
 const NODE_BYTES: u64 = 96;
@@ -27,6 +28,8 @@ pub struct Namespace {
     pub(crate) moved: HashMap<DirId, DirId>,
     /// The names of containers, wherever their nodes are.
     pub(crate) links: HashMap<DirId, (DirId, Box<str>)>,
+    /// The locations that nodes ask for.
+    pub(crate) labels: Labels,
     /// The next number of a container, file or block.
     next: u64,
     /// Memory of nodes, names and values, about.
@@ -53,6 +56,7 @@ impl Namespace {
             coming: HashMap::new(),
             moved: HashMap::new(),
             links: HashMap::new(),
+            labels: Labels::default(),
             next: first.max(1),
             bytes: 0,
             bytes_max,
@@ -72,7 +76,7 @@ impl Namespace {
             Some(false) => self.drop_takeover(ROOT),
             None => {}
         }
-        self.tables.entry(ROOT).or_insert_with(|| Table::new(NodeType::Directory, StorageClass::Dram, ROOT));
+        self.tables.entry(ROOT).or_insert_with(|| Table::new(NodeType::Directory, Affinity::default(), ROOT));
     }
 
     /// Whether a container's nodes are here.
@@ -108,7 +112,16 @@ impl Namespace {
 
     /// What a node is; none when there is none.
     pub fn stat(&self, dir: DirId, name: &str) -> NodeResult<Option<Stat>> {
-        Ok(self.table(dir)?.find(name).map(Node::stat))
+        Ok(self.table(dir)?.find(name).map(|node| node.stat(self.location(node))))
+    }
+
+    pub(crate) fn location(&self, node: &Node) -> Location {
+        self.labels.location(node.flags().label())
+    }
+
+    /// Where a node's blocks are to lie.
+    pub(crate) fn affinity(&self, node: &Node) -> Affinity {
+        Affinity { class: node.flags().class(), location: self.location(node) }
     }
 
     /// The blocks that nodes have given up since the last call. Nobody finds them by a name any more.

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::file::File;
-use crate::{BlockRef, DirId, NodeType, StorageClass, Value};
+use crate::{BlockRef, DirId, Location, NodeType, StorageClass, Value, tag};
 
 /// A node under its name. 24 bytes: there may be many millions.
 #[derive(Clone, Debug)]
@@ -14,10 +14,15 @@ pub(crate) enum Node {
 
 /// What is set of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Flags(u8);
+pub(crate) struct Flags {
+    bits: u8,
+    /// The number of its location, which is another one in another part of the namespace.
+    #[serde(skip)]
+    label: u16,
+}
 
 /// What a node is and has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stat {
     /// Its type.
     pub kind: NodeType,
@@ -27,12 +32,14 @@ pub struct Stat {
     pub enumerable: bool,
     /// Where its blocks may lie, and those of nodes in it that ask for nothing else.
     pub class: StorageClass,
+    /// Which workers they ask for.
+    pub location: Location,
 }
 
 impl Stat {
     /// What `/tmp` is.
     pub fn of_root() -> Self {
-        Self { kind: NodeType::Directory, bytes: 0, enumerable: true, class: StorageClass::Dram }
+        Self { kind: NodeType::Directory, bytes: 0, enumerable: true, class: StorageClass::Dram, location: Location::default() }
     }
 }
 
@@ -42,20 +49,33 @@ impl Flags {
     const LEASED: u8 = 4;
     const MOVING: u8 = 8;
 
-    pub fn new(enumerable: bool, class: StorageClass) -> Self {
-        Self(if enumerable { 0 } else { Self::HIDDEN } | if class == StorageClass::Disk { Self::DISK } else { 0 })
+    pub fn new(enumerable: bool, class: StorageClass, label: u16) -> Self {
+        let bits = if enumerable { 0 } else { Self::HIDDEN } | if class == StorageClass::Disk { Self::DISK } else { 0 };
+        Self { bits, label }
+    }
+
+    pub fn label(self) -> u16 {
+        self.label
+    }
+
+    pub fn set_label(&mut self, label: u16) {
+        self.label = label;
     }
 
     pub fn is_enumerable(self) -> bool {
-        self.0 & Self::HIDDEN == 0
+        self.bits & Self::HIDDEN == 0
     }
 
     pub fn class(self) -> StorageClass {
-        if self.0 & Self::DISK == 0 { StorageClass::Dram } else { StorageClass::Disk }
+        if self.bits & Self::DISK == 0 { StorageClass::Dram } else { StorageClass::Disk }
+    }
+
+    pub fn set_enumerable(&mut self, enumerable: bool) {
+        self.set(Self::HIDDEN, !enumerable);
     }
 
     pub fn is_leased(self) -> bool {
-        self.0 & Self::LEASED != 0
+        self.bits & Self::LEASED != 0
     }
 
     pub fn set_leased(&mut self, leased: bool) {
@@ -64,7 +84,7 @@ impl Flags {
 
     /// On its way to or from another worker: hidden at the target, and not to be changed at the source.
     pub fn is_moving(self) -> bool {
-        self.0 & Self::MOVING != 0
+        self.bits & Self::MOVING != 0
     }
 
     pub fn set_moving(&mut self, moving: bool) {
@@ -72,7 +92,7 @@ impl Flags {
     }
 
     fn set(&mut self, bit: u8, on: bool) {
-        self.0 = if on { self.0 | bit } else { self.0 & !bit };
+        self.bits = if on { self.bits | bit } else { self.bits & !bit };
     }
 }
 
@@ -114,6 +134,16 @@ impl Node {
         }
     }
 
+    /// The [`tag`] of a file or value.
+    pub fn tag(&self) -> u128 {
+        match self {
+            Self::Small(_, bytes) => tag(&[], bytes, bytes.len() as u64),
+            Self::Large(_, blocks) => tag(blocks, &[], self.len()),
+            Self::File(_, file) => tag(&self.blocks(), file.tail(), file.len()),
+            Self::Container(..) => 0,
+        }
+    }
+
     /// Bytes of memory beside those of its slot and name.
     pub fn heap_bytes(&self) -> u64 {
         match self {
@@ -150,9 +180,9 @@ impl Node {
         }
     }
 
-    pub fn stat(&self) -> Stat {
+    pub fn stat(&self, location: Location) -> Stat {
         let flags = self.flags();
-        Stat { kind: self.kind(), bytes: self.len(), enumerable: flags.is_enumerable(), class: flags.class() }
+        Stat { kind: self.kind(), bytes: self.len(), enumerable: flags.is_enumerable(), class: flags.class(), location }
     }
 }
 

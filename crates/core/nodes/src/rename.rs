@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use crate::create::check_still;
 use crate::file::File;
 use crate::node::{Flags, Node};
-use crate::{BlockRef, DirId, Namespace, NodeError, NodeErrorKind, NodeResult, NodeType, ROOT, check_name};
+use crate::{BlockRef, DirId, Location, Namespace, NodeError, NodeErrorKind, NodeResult, NodeType, ROOT, check_name};
 
 /// Where a rename puts a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,7 @@ pub enum Target<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Moving {
     flags: Flags,
+    location: Location,
     body: Body,
 }
 
@@ -38,20 +39,26 @@ pub(crate) struct Arriving {
 }
 
 impl Moving {
-    pub(crate) fn of(node: &Node) -> Self {
+    pub(crate) fn of(node: &Node, location: Location) -> Self {
         let body = match node {
             Node::Small(_, bytes) => Body::Small(bytes.clone()),
             Node::Large(_, blocks) => Body::Large(blocks.clone()),
             Node::File(_, file) => Body::File(file.clone()),
             Node::Container(_, link) => Body::Container(link.0, link.1),
         };
-        Self { flags: node.flags(), body }
+        Self { flags: node.flags(), location, body }
     }
 
-    /// The node, without its lease and writer.
-    pub(crate) fn into_node(self) -> Node {
+    /// Where its blocks are to lie.
+    pub(crate) fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// The node, without its lease and writer, with the number that its location has where it comes.
+    pub(crate) fn into_node(self, label: u16) -> Node {
         let mut flags = self.flags;
         flags.set_leased(false);
+        flags.set_label(label);
         match self.body {
             Body::Small(bytes) => Node::Small(flags, bytes),
             Body::Large(blocks) => Node::Large(flags, blocks),
@@ -116,7 +123,7 @@ impl Namespace {
     /// Source, first step: the node as it is; nobody changes it until [`Self::commit_move`] or [`Self::abort_move`].
     pub fn begin_move(&mut self, dir: DirId, name: &str) -> NodeResult<Moving> {
         let node = self.movable(dir, name)?;
-        let moving = Moving::of(node);
+        let moving = Moving::of(node, self.location(node));
         self.node_mut(dir, name)?.flags_mut().set_moving(true);
         Ok(moving)
     }
@@ -137,7 +144,8 @@ impl Namespace {
     pub fn arrive(&mut self, rename: u128, source: u64, dir: DirId, name: &str, moving: Moving) -> NodeResult<()> {
         self.check_arrival(moving.kind(), dir, name)?;
         // Lease and writer stay behind: the target's clock is another one.
-        let node = moving.into_node();
+        let label = self.label(moving.location())?;
+        let node = moving.into_node(label);
         self.check_room(Self::size(name, &node))?;
         self.arriving.insert((dir, name.into()), Arriving { rename, source, node });
         Ok(())
@@ -172,7 +180,7 @@ impl Namespace {
         Ok(())
     }
 
-    fn movable(&self, dir: DirId, name: &str) -> NodeResult<&Node> {
+    pub(crate) fn movable(&self, dir: DirId, name: &str) -> NodeResult<&Node> {
         let node = self.open_table(dir)?.find(name).ok_or_else(|| NodeError::not_found(name))?;
         check_still(name, node)?;
         Ok(node)

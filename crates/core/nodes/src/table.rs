@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use crate::node::Node;
-use crate::{DirId, NodeError, NodeErrorKind, NodeResult, NodeType, StorageClass};
+use crate::{Affinity, DirId, NodeError, NodeErrorKind, NodeResult, NodeType};
 
 /// Who may do what with a container's nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) enum TableState {
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub kind: NodeType,
-    pub class: StorageClass,
+    pub affinity: Affinity,
     /// The container that it is in.
     pub parent: DirId,
     pub state: TableState,
@@ -25,8 +25,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub fn new(kind: NodeType, class: StorageClass, parent: DirId) -> Self {
-        Self { kind, class, parent, state: TableState::Open, nodes: BTreeMap::new() }
+    pub fn new(kind: NodeType, affinity: Affinity, parent: DirId) -> Self {
+        Self { kind, affinity, parent, state: TableState::Open, nodes: BTreeMap::new() }
     }
 
     /// `Moving` while its nodes can't be changed.

@@ -20,13 +20,13 @@ impl Namespace {
     /// First step: a place for it, under what it will be. A try before this one is forgotten. The root stays what it is.
     pub fn begin_takeover(&mut self, source: u64, carton: Carton) -> NodeResult<DirId> {
         self.check_room(256)?;
-        let Carton { old, kind, class, parent } = carton;
+        let Carton { old, kind, affinity, parent } = carton;
         self.drop_takeover_of(old);
         if old == ROOT && self.has(ROOT) {
             return Err(NodeError::new(NodeErrorKind::Invalid, "this worker has /tmp already"));
         }
         let id = if old == ROOT { ROOT } else { self.allocate() };
-        self.tables.insert(id, Table { state: TableState::Sealed, ..Table::new(kind, class, parent) });
+        self.tables.insert(id, Table { state: TableState::Sealed, ..Table::new(kind, affinity, parent) });
         self.coming.insert(id, Coming { old, source, parent, is_whole: false });
         Ok(id)
     }
@@ -35,7 +35,8 @@ impl Namespace {
     pub fn unpack(&mut self, id: DirId, packed: Vec<Packed>, now: Duration) -> NodeResult<()> {
         self.check_coming(id)?;
         for Packed { name, node, lease, writer } in packed {
-            let mut node = node.into_node();
+            let label = self.label(node.location())?;
+            let mut node = node.into_node(label);
             self.check_room(Self::size(&name, &node))?;
             if let Node::File(_, file) = &mut node {
                 file.set_writer(writer.map(|(writer, left)| (writer, now + left)));

@@ -3,7 +3,7 @@ use std::io::{Read, Write};
 use forebay_client::{CreateOptions, NodeErrorKind, NodeReader, NodeType, Nodes};
 use forebay_types::ResultExt;
 
-use super::failed;
+use super::{failed, location};
 use crate::cli::NodeBytesArgs;
 use crate::exit::{Failure, Outcome};
 
@@ -14,13 +14,22 @@ const PIECE_BYTES: usize = 1 << 20;
 pub(super) async fn put(nodes: &Nodes, args: NodeBytesArgs) -> Outcome {
     let mut value = Vec::new();
     open(&args)?.read_to_end(&mut value).context(|| name(&args))?;
+    if let Some(location) = location(args.location.as_deref())? {
+        // A value that is there already is replaced at once, unless it is to lie elsewhere.
+        let stat = nodes.stat(&args.path).await.map_err(failed)?;
+        if !stat.is_some_and(|stat| stat.kind == NodeType::KeyValue && stat.location == location) {
+            let options = CreateOptions { location: Some(location), ..CreateOptions::new(NodeType::KeyValue) };
+            nodes.create(&args.path, options).await.map_err(failed)?;
+        }
+    }
     nodes.put(&args.path, value).await.map_err(failed)
 }
 
 /// Adds to the end of a file.
 pub(super) async fn append(nodes: &Nodes, args: NodeBytesArgs) -> Outcome {
     let mut input = open(&args)?;
-    match nodes.create(&args.path, CreateOptions::new(NodeType::File)).await {
+    let options = CreateOptions { location: location(args.location.as_deref())?, ..CreateOptions::new(NodeType::File) };
+    match nodes.create(&args.path, options).await {
         Err(error) if error.kind == NodeErrorKind::Exists => {}
         made => made.map_err(failed)?,
     }

@@ -5,7 +5,7 @@ mod bytes;
 
 use std::io::Write;
 
-use forebay_client::{Client, CreateOptions, NodeEntry, NodeError, NodeErrorKind, NodeType, Nodes};
+use forebay_client::{Client, CreateOptions, Location, NodeEntry, NodeError, NodeErrorKind, NodeType, Nodes};
 use forebay_types::Error;
 use futures::TryStreamExt;
 use serde::Serialize;
@@ -21,6 +21,8 @@ struct Shown<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<&'a str>,
 }
 
 /// Runs a command about temporary nodes.
@@ -46,7 +48,7 @@ async fn ls(nodes: &Nodes, args: NodeLsArgs) -> Outcome {
     while let Some(page) = pages.try_next().await.map_err(failed)? {
         for NodeEntry { name, kind, bytes } in page {
             let line = match (args.json, args.long) {
-                (true, _) => json(&Shown { name: Some(&name), kind: kind.as_str(), bytes })?,
+                (true, _) => json(&Shown { name: Some(&name), kind: kind.as_str(), bytes, location: None })?,
                 (false, true) => format!("{kind:<10} {bytes:>14} {name}"),
                 (false, false) => name,
             };
@@ -66,7 +68,8 @@ async fn rm(nodes: &Nodes, args: NodeRmArgs) -> Outcome {
 async fn mkdir(nodes: &Nodes, args: NodeMkdirArgs) -> Outcome {
     let kind: NodeType = args.kind.parse().map_err(failed)?;
     let class = args.storage_class.map(|class| class.parse()).transpose().map_err(failed)?;
-    match nodes.create(&args.path, CreateOptions { kind, enumerable: true, class }).await {
+    let location = location(args.location.as_deref())?;
+    match nodes.create(&args.path, CreateOptions { kind, enumerable: true, class, location }).await {
         // A lease is renewed by saying it again.
         Err(error) if error.kind == NodeErrorKind::Exists && args.lease.is_some() => {}
         made => made.map_err(failed)?,
@@ -82,8 +85,18 @@ async fn stat(nodes: &Nodes, args: NodeStatArgs) -> Outcome {
     let stat = nodes.stat(path).await.map_err(failed)?;
     let stat = stat.ok_or_else(|| Error::not_found(format!("{path}: there is no such node: see `forebay node ls`")))?;
     let (kind, bytes) = (stat.kind.as_str(), stat.bytes);
-    let line = if args.json { json(&Shown { name: None, kind, bytes })? } else { format!("{kind}, {bytes} bytes") };
+    let location = (!stat.location.is_anywhere()).then(|| stat.location.as_str());
+    let line = match (args.json, location) {
+        (true, _) => json(&Shown { name: None, kind, bytes, location })?,
+        (false, Some(location)) => format!("{kind}, {bytes} bytes, at {location}"),
+        (false, None) => format!("{kind}, {bytes} bytes"),
+    };
     writeln!(std::io::stdout(), "{line}").map_err(Failure::of_stdout)
+}
+
+/// What `--location` says.
+fn location(text: Option<&str>) -> Outcome<Option<Location>> {
+    text.map(|text| text.parse().map_err(failed)).transpose()
 }
 
 fn json(shown: &Shown<'_>) -> Outcome<String> {

@@ -20,6 +20,7 @@ enum Operation {
         #[serde(default = "yes")]
         enumerable: bool,
         storage_class: Option<String>,
+        location: Option<String>,
     },
     Stat {
         path: String,
@@ -113,14 +114,18 @@ impl Nodes {
 
     async fn operate(&self, operation: Operation) -> NodeResult<Value> {
         Ok(match operation {
-            Operation::Create { path, kind, enumerable, storage_class } => {
+            Operation::Create { path, kind, enumerable, storage_class, location } => {
                 let kind = kind.parse()?;
                 let class = storage_class.map(|class| class.parse()).transpose()?;
-                self.create(&path, CreateOptions { kind, enumerable, class }).await?;
+                let location = location.map(|location| location.parse()).transpose()?;
+                self.create(&path, CreateOptions { kind, enumerable, class, location }).await?;
                 json!({ "type": kind.as_str() })
             }
             Operation::Stat { path } => match self.stat(&path).await? {
-                Some(stat) => json!({ "type": stat.kind.as_str(), "bytes": stat.bytes }),
+                Some(stat) if stat.location.is_anywhere() => json!({ "type": stat.kind.as_str(), "bytes": stat.bytes }),
+                Some(stat) => {
+                    json!({ "type": stat.kind.as_str(), "bytes": stat.bytes, "location": stat.location.as_str() })
+                }
                 None => Value::Null,
             },
             Operation::List { path } => {

@@ -9,6 +9,7 @@ mod call;
 mod files;
 mod listing;
 mod many;
+mod offer;
 mod paths;
 mod pieces;
 mod read;
@@ -19,13 +20,14 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_nodes::{CreateOptions, NodeResult, Stat, is_inside, split};
+use forebay_nodes::{Condition, CreateOptions, NodeResult, Stat, is_inside, split};
 use forebay_protocol::{NodeOp, NodeReply};
 
 use crate::client::Client;
 use crate::core::Core;
 
 pub use listing::NodeEntry;
+pub(crate) use offer::FullWorkers;
 pub(crate) use paths::Paths;
 pub use pieces::NodeBlock;
 pub use read::NodeReader;
@@ -51,8 +53,8 @@ impl Client {
 impl Nodes {
     /// Makes an empty node. `Exists` when the name is taken, unless both are key-values.
     pub async fn create(&self, path: &str, options: CreateOptions) -> NodeResult<()> {
-        let CreateOptions { kind, enumerable, class } = options;
-        self.call(path, &NodeOp::Create { kind, enumerable, class }, None).await?.done()
+        let CreateOptions { kind, enumerable, class, location } = options;
+        self.call(path, &NodeOp::Create { kind, enumerable, class, location }, None).await?.done()
     }
 
     /// What a node is; none when there is none.
@@ -98,6 +100,17 @@ impl Nodes {
             };
         }
         self.call(path, &NodeOp::Rename { dir, name, inside }, None).await?.done()
+    }
+
+    /// A file or value takes the place of the one of another name in its container, in one step; listings show it from then on, and
+    /// it has no lease. `Exists` when there is one that the condition is not true of, `NotFound` when there is none and should be.
+    pub async fn replace(&self, path: &str, name: &str, condition: Condition) -> NodeResult<()> {
+        self.call(path, &NodeOp::Replace { name, condition }, None).await?.done()
+    }
+
+    /// Deletes a file or value that a condition is true of, as [`Self::replace`] looks at it.
+    pub async fn delete_if(&self, path: &str, condition: Condition) -> NodeResult<()> {
+        self.call(path, &NodeOp::DeleteIf { condition }, None).await?.done()
     }
 
     /// The node goes away, with all that is in it, unless this is called again within `ttl`. None: it stays.

@@ -1,9 +1,8 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use forebay_nodes::{BlockRef, NodeResult};
+use forebay_nodes::{BlockRef, NodeResult, tag};
 use forebay_protocol::{NodeOp, NodeReply};
-use xxhash_rust::xxh3::Xxh3;
 
 use super::call::misfit;
 use super::{NodeReader, Nodes};
@@ -37,17 +36,9 @@ impl NodeSnapshot {
         self.len == 0
     }
 
-    /// A number that is another one when the bytes are: blocks have numbers that are never given twice.
+    /// A number that is another one when the bytes are: [`NodeCondition::Tag`](crate::NodeCondition) names them by it.
     pub fn tag(&self) -> u128 {
-        let mut hash = Xxh3::new();
-        for block in &self.blocks {
-            hash.update(&block.worker.to_le_bytes());
-            hash.update(&block.number.to_le_bytes());
-            hash.update(&block.len.to_le_bytes());
-        }
-        hash.update(&self.tail);
-        hash.update(&self.len.to_le_bytes());
-        hash.digest128()
+        tag(&self.blocks, &self.tail, self.len)
     }
 
     /// A range of the bytes, which must be within [`Self::len`], read ahead.

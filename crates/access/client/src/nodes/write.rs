@@ -1,11 +1,10 @@
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use forebay_nodes::{BlockRef, NodeError, NodeErrorKind, NodeResult, ROOT, StorageClass};
-use forebay_protocol::{NodeCall, NodeOp, NodeReply, WorkerInfo};
-use forebay_types::{BLOCK_BYTES, Error, RouteKey, WorkerId};
+use forebay_nodes::{Affinity, BlockRef, NodeError, NodeErrorKind, NodeResult, ROOT, StorageClass};
+use forebay_protocol::{NodeCall, NodeOp, NodeReply};
+use forebay_types::{BLOCK_BYTES, Error};
 use futures::future::BoxFuture;
 use futures::stream::FuturesOrdered;
 use futures::{FutureExt, StreamExt, TryStreamExt};
@@ -27,7 +26,7 @@ pub struct NodeWriter {
     nodes: Nodes,
     path: String,
     writer: u64,
-    class: StorageClass,
+    affinity: Affinity,
     buffer: BytesMut,
     /// Gives what is done in the order in which it was begun.
     sending: FuturesOrdered<BoxFuture<'static, NodeResult<BlockRef>>>,
@@ -40,12 +39,12 @@ impl Nodes {
     pub async fn writer(&self, path: &str) -> NodeResult<NodeWriter> {
         let writer = rand::random_range(1..=u64::MAX);
         self.call(path, &NodeOp::OpenWriter { writer }, None).await?.length()?;
-        let class = self.stat(path).await?.map_or(StorageClass::Dram, |stat| stat.class);
+        let affinity = self.affinity_of(&[path]).await?;
         Ok(NodeWriter {
             nodes: self.clone(),
             path: path.to_string(),
             writer,
-            class,
+            affinity,
             buffer: BytesMut::new(),
             sending: FuturesOrdered::new(),
             sent: Vec::new(),
@@ -55,58 +54,65 @@ impl Nodes {
 
     /// Puts a value's bytes into blocks.
     pub(super) async fn put_blocks(&self, path: &str, value: Bytes) -> NodeResult<Vec<BlockRef>> {
-        let class = self.class_of_value(path).await?;
+        // As before, or as its container says.
+        let container = path.rsplit_once('/').map_or("", |(container, _)| container);
+        let affinity = self.affinity_of(&[path, container]).await?;
         let starts = (0..value.len()).step_by(BLOCK_BYTES as usize);
         let blocks = starts.map(|start| {
             let piece = value.slice(start..value.len().min(start + BLOCK_BYTES as usize));
-            self.clone().send_block(path.to_string(), piece, class)
+            self.clone().send_block(path.to_string(), piece, affinity.clone())
         });
         futures::stream::iter(blocks).buffered(BLOCKS_AHEAD).try_collect().await
     }
 
-    /// Where blocks of a value may lie: as before, or as its container says.
-    async fn class_of_value(&self, path: &str) -> NodeResult<StorageClass> {
-        let container = path.rsplit_once('/').map_or("", |(container, _)| container);
-        for path in [path, container] {
+    /// Where blocks are to lie, as the first of these nodes says that is there.
+    async fn affinity_of(&self, paths: &[&str]) -> NodeResult<Affinity> {
+        for path in paths {
             if let Some(stat) = self.stat(path).await? {
-                return Ok(stat.class);
+                return Ok(Affinity { class: stat.class, location: stat.location });
             }
         }
-        Ok(StorageClass::Dram)
+        Ok(Affinity::default())
     }
 
-    /// Where new blocks of a node go: beside this process when a worker is there, else spread over all by the path.
-    pub(super) fn data_worker(&self, path: &str) -> NodeResult<Arc<WorkerInfo>> {
-        let known = self.core.view.known();
-        let is_beside = |id: &WorkerId| known.worker(*id).is_some_and(|worker| self.core.connections.is_beside(worker));
-        let beside: Vec<WorkerId> = known.workers.iter().copied().filter(is_beside).collect();
-        let hash =
-            path.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-        let holder = forebay_placement::holder(RouteKey(hash), if beside.is_empty() { &known.workers } else { &beside });
-        let worker = holder.and_then(|id| known.worker(id)).cloned();
-        worker.ok_or_else(|| NodeError::new(NodeErrorKind::Retry, "there is no worker to write to: start one"))
-    }
-
-    /// Writes a block of a node to a worker; to another one when that one is being drained or is gone.
-    async fn send_block(self, path: String, bytes: Bytes, class: StorageClass) -> NodeResult<BlockRef> {
+    /// Writes a block of a node to the first of the workers that it is offered to that has room and is there.
+    async fn send_block(self, path: String, bytes: Bytes, affinity: Affinity) -> NodeResult<BlockRef> {
+        let class = affinity.class;
         let mut patience = Patience::new();
         loop {
-            let worker = self.data_worker(&path)?;
-            if class == StorageClass::Dram
-                && let Some(block) = self.write_beside(&worker, &bytes).await
-            {
-                return Ok(block);
+            let mut refused = None;
+            for worker in self.data_workers(&path, &affinity)? {
+                if class == StorageClass::Dram
+                    && let Some(block) = self.write_beside(&worker, &bytes).await
+                {
+                    return Ok(block);
+                }
+                let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class } };
+                let error = match self.ask(&worker, &call, Some(bytes.clone())).await.and_then(|answer| block_of(&answer)) {
+                    Ok(block) => return Ok(block),
+                    Err(error) => error,
+                };
+                match error.kind {
+                    NodeErrorKind::NoSpace => self.core.full_workers.note(worker.id),
+                    // It is being drained, or is gone.
+                    NodeErrorKind::Moving | NodeErrorKind::DataLost => self.refresh().await,
+                    _ => return Err(error),
+                }
+                tracing::debug!(worker = %worker.id, %error, "block offered to another worker");
+                // That one has no room says more than that another one is gone.
+                if refused.is_none() || error.kind == NodeErrorKind::NoSpace {
+                    refused = Some((worker.id, error));
+                }
             }
-            let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class } };
-            let error = match self.ask(&worker, &call, Some(bytes.clone())).await.and_then(|answer| block_of(&answer)) {
-                Ok(block) => return Ok(block),
-                Err(error) if matches!(error.kind, NodeErrorKind::Moving | NodeErrorKind::DataLost) => error,
-                Err(error) => return Err(error),
+            let (worker, error) = refused.ok_or_else(misfit)?;
+            let is_there = self.core.view.known().worker(worker).is_some();
+            let is_over = match error.kind {
+                NodeErrorKind::NoSpace => true,
+                // A worker that is there and can't be reached will not be within the time that anybody waits for.
+                NodeErrorKind::DataLost => is_there,
+                _ => false,
             };
-            self.refresh().await;
-            let is_there = self.core.view.known().worker(worker.id).is_some();
-            // A worker that is there and can't be reached will not be within the time that anybody waits for.
-            if (error.kind == NodeErrorKind::DataLost && is_there) || !patience.wait().await {
+            if is_over || !patience.wait().await {
                 return Err(error);
             }
         }
@@ -158,7 +164,7 @@ impl NodeWriter {
 
     fn send(&mut self, block: Bytes) {
         let (nodes, path) = (self.nodes.clone(), self.path.clone());
-        self.sending.push_back(nodes.send_block(path, block, self.class).boxed());
+        self.sending.push_back(nodes.send_block(path, block, self.affinity.clone()).boxed());
     }
 
     /// Ready when another block may be begun.

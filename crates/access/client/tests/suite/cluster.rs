@@ -21,8 +21,11 @@ pub struct Cluster {
     placement: PlacementSettings,
     lease: Duration,
     beat: Duration,
-    /// Of the disk tiers of workers that are started from now on.
+    /// Of the tiers of workers that are started from now on.
+    pub dram_bytes: u64,
     pub disk_bytes: u64,
+    /// Where they are; this host when not said.
+    pub location: Option<String>,
 }
 
 impl Cluster {
@@ -69,7 +72,9 @@ impl Cluster {
             placement,
             lease,
             beat,
+            dram_bytes: 256 << 20,
             disk_bytes: 0,
+            location: None,
         };
         for _ in 0..workers {
             cluster.add_worker().await;
@@ -94,9 +99,10 @@ impl Cluster {
     /// Starts the worker of a folder, again if it ran before.
     pub async fn start_worker(&mut self, ix: usize) {
         let folder = self.folder.path().join(format!("worker{ix}"));
-        let store = StoreSettings::new(folder.join("tiers"), 256 << 20).with_disk(self.disk_bytes);
+        let store = StoreSettings::new(folder.join("tiers"), self.dram_bytes).with_disk(self.disk_bytes);
         let mut settings = WorkerSettings::new(self.address.clone(), local(), store);
         settings.unix_socket = Some(folder.join("worker.sock"));
+        settings.location = self.location.clone();
         let reclaim_after = Duration::from_millis(500);
         let tuning = Tuning { beat: self.beat, reclaim_after, ..Tuning::default() };
         // Tasks of the one before let its folder go a moment after it has stopped.

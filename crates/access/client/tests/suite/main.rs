@@ -10,6 +10,7 @@ mod beside;
 mod failover;
 mod in_place;
 mod nodes;
+mod offers;
 mod placement;
 mod prefetch;
 mod reads;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_client::{Client, CreateOptions, NodeErrorKind, NodeType, StorageClass};
+use forebay_client::{Client, CreateOptions, NodeCondition, NodeErrorKind, NodeType, StorageClass};
 use forebay_coordinator::CoordinatorSettings;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -353,6 +353,40 @@ async fn a_snapshot_is_of_one_value() {
     let end = snapshot.len();
     assert_eq!(snapshot.read(end - 4..end).unwrap().read_all().await.unwrap(), "tail");
     assert_eq!(nodes.snapshot("/tmp").await.err().unwrap().kind, NodeErrorKind::Invalid);
+}
+
+/// Of those who see that nobody was there, and of those who have seen the same bytes, one comes first.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_many_writers_replaces_what_all_have_seen() {
+    let cluster = spread(2).await;
+    let nodes = cluster.client(|_| {}).await.nodes();
+    let far = cluster.client(|settings| settings.in_place = false).await.nodes();
+    nodes.create("/tmp/d", CreateOptions::new(NodeType::Directory)).await.unwrap();
+    for (round, len) in [10, 70_000, 3 << 20].into_iter().enumerate() {
+        let (name, mut condition) = (format!("k{round}"), NodeCondition::Absent);
+        for turn in 0..3u64 {
+            let writers = (0..16u64).map(|writer| {
+                let (nodes, name) = (if writer % 2 == 0 { &nodes } else { &far }, &name);
+                async move {
+                    let draft = format!("/tmp/d/draft{writer}");
+                    nodes.put(&draft, bytes(turn * 100 + writer, len)).await.unwrap();
+                    nodes.replace(&draft, name, condition).await.map(|()| writer)
+                }
+            });
+            let (won, lost): (Vec<_>, Vec<_>) = futures::future::join_all(writers).await.into_iter().partition(Result::is_ok);
+            assert_eq!(won.len(), 1, "{len} bytes, turn {turn}");
+            assert!(lost.into_iter().all(|lost| lost.unwrap_err().kind == NodeErrorKind::Exists));
+            let winner = won.into_iter().flatten().next().unwrap();
+            assert!(nodes.get(&format!("/tmp/d/{name}")).await.unwrap() == bytes(turn * 100 + winner, len));
+            condition = NodeCondition::Tag(nodes.snapshot(&format!("/tmp/d/{name}")).await.unwrap().tag());
+        }
+        let NodeCondition::Tag(tag) = condition else { unreachable!() };
+        let path = format!("/tmp/d/{name}");
+        let deleted = nodes.delete_if(&path, NodeCondition::Tag(tag ^ 1)).await;
+        assert_eq!(deleted.unwrap_err().kind, NodeErrorKind::Exists);
+        nodes.delete_if(&path, condition).await.unwrap();
+        assert_eq!(nodes.stat(&path).await.unwrap(), None);
+    }
 }
 
 #[tokio::test]

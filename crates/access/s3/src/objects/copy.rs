@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_client::PutCondition;
 use forebay_shared_storage::{Forward, PayloadHash, Storage};
 use forebay_types::{Attributes, Mount, ObjectInfo};
 use futures::{StreamExt, TryStreamExt};
@@ -42,7 +41,10 @@ pub(crate) async fn copy(context: &Arc<Context>, request: Request, target: &Obje
         }
         let source = Source::open(context, &request, &source).await?;
         let pieces = source.read(context, 0..source.info.version.size)?;
-        let info = local::write(context, target, pieces, PutCondition::Any).await?;
+        let info = match local::write(context, target, pieces, local::condition(&request)?).await {
+            Ok(info) => info,
+            Err(error) => return Err(local::explain(context, target, error).await),
+        };
         return Ok(result("CopyObjectResult", &etag(&info.version.tag), info.modified_ms));
     }
     let storage = context.client.storage(&target.mount).await?;

@@ -37,15 +37,20 @@ pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: 
 }
 
 /// Deletes an object; one that is not there is no error.
-pub(crate) async fn delete_local(context: &Arc<Context>, object: &Object) -> S3Result<Answer> {
-    delete(context, object).await?;
+pub(crate) async fn delete_local(context: &Arc<Context>, request: &Request, object: &Object) -> S3Result<Answer> {
+    match request.header(IF_MATCH.as_str()) {
+        Some(tag) if temporary::is_it(&object.mount) && tag != "*" => {
+            temporary::delete(context, object, Some(etag_named(tag))).await?;
+        }
+        _ => delete(context, object).await?,
+    }
     Ok(plain(StatusCode::NO_CONTENT))
 }
 
 /// Deletes what there is under a key.
 pub(crate) async fn delete(context: &Context, object: &Object) -> S3Result<()> {
     match temporary::is_it(&object.mount) {
-        true => temporary::delete(context, object).await,
+        true => temporary::delete(context, object, None).await,
         false => Ok(context.client.delete(&object.path()).await?),
     }
 }
@@ -72,17 +77,21 @@ pub(super) fn condition(request: &Request) -> S3Result<PutCondition> {
     match (request.header(IF_MATCH.as_str()), request.header(IF_NONE_MATCH.as_str())) {
         (None, None) => Ok(PutCondition::Any),
         (None, Some("*")) => Ok(PutCondition::Absent),
-        (Some(tag), None) => {
-            let bare = tag.trim_matches('"');
-            let tag = if bare.starts_with('m') { bare.to_string() } else { format!("\"{bare}\"") };
-            Ok(PutCondition::Version(VersionTag::etag(&tag)))
-        }
+        (Some(tag), None) => Ok(PutCondition::Version(etag_named(tag))),
         _ => Err(S3Error::not_implemented("this condition on a write")),
     }
 }
 
+fn etag_named(tag: &str) -> VersionTag {
+    let bare = tag.trim_matches('"');
+    VersionTag::etag(&if bare.starts_with('m') { bare.to_string() } else { format!("\"{bare}\"") })
+}
+
 /// Whether a write that was refused for its version was so because there is none.
 pub(super) async fn explain(context: &Context, object: &Object, error: S3Error) -> S3Error {
+    if temporary::is_it(&object.mount) {
+        return error;
+    }
     match context.client.stat(&object.path(), false).await {
         Err(missing) if missing.kind() == ErrorKind::NotFound && error.status == StatusCode::PRECONDITION_FAILED => {
             S3Error::no_such_key()

@@ -14,6 +14,9 @@ use crate::context::{Answer, AnswerBody, Context, Object, Request};
 use crate::error::{S3Error, S3Result};
 use crate::objects::{Head, check, range};
 
+/// The tag of a folder's marker.
+const FOLDER: u128 = 0;
+
 /// An object that was looked at: all reads of it are of these bytes.
 pub(crate) struct Opened {
     pub(crate) info: ObjectInfo,
@@ -47,10 +50,21 @@ pub(crate) async fn open(context: &Context, object: &Object) -> S3Result<Opened>
             Err(error) => return Err(error.into()),
         },
     };
-    let (size, tag) = snapshot.as_ref().map_or((0, 0), |snapshot| (snapshot.len(), snapshot.tag()));
+    let (size, tag) = snapshot.as_ref().map_or((0, FOLDER), |snapshot| (snapshot.len(), snapshot.tag()));
+    Ok(Opened { info: info(context, object, size, tag), snapshot })
+}
+
+/// What clients are told of an object.
+pub(super) fn info(context: &Context, object: &Object, size: u64, tag: u128) -> ObjectInfo {
     let tag = VersionTag::etag(&format!("\"{tag:032x}\""));
     let version = ObjectVersion { mount: object.mount.id, key: object.key.clone(), tag, size };
-    Ok(Opened { info: ObjectInfo { version, modified_ms: context.begun_ms }, snapshot })
+    ObjectInfo { version, modified_ms: context.begun_ms }
+}
+
+/// The tag that an ETag of a client says; none when it is none of ours.
+pub(super) fn tag_of(etag: &VersionTag) -> Option<u128> {
+    let hex = etag.as_str().trim_matches('"');
+    (hex.len() == 32).then(|| u128::from_str_radix(hex, 16).ok()).flatten()
 }
 
 /// Answers GET and HEAD of an object.

@@ -1,11 +1,12 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use forebay_client::{CreateOptions, NodeErrorKind, NodeResult, NodeType, Nodes, PutCondition};
-use forebay_types::ObjectInfo;
+use forebay_client::{CreateOptions, NodeCondition, NodeErrorKind, NodeResult, NodeType, Nodes, PutCondition};
+use forebay_types::{ObjectInfo, VersionTag};
 use futures::TryStreamExt;
+use http::StatusCode;
 
-use super::read::open;
+use super::read::{info, open, tag_of};
 use super::{is_marker, path_of};
 use crate::body::Pieces;
 use crate::context::{Context, Object};
@@ -16,18 +17,30 @@ const VALUE_BYTES_MAX: usize = 32 << 20;
 /// What a gateway that died has left of an upload goes after this time.
 const DRAFT_LEASE: Duration = Duration::from_secs(3600);
 
-/// Writes an object, and the folders on the way to it. Up to 32 MiB it replaces what was there at once, whole; larger ones take
-/// the place of another object in two steps, between which there is none.
+/// What is written.
+enum Content {
+    Value(Bytes),
+    /// Its beginning, and all that comes.
+    File([Bytes; 2], Pieces),
+}
+
+/// Writes an object, and the folders on the way to it. It replaces what was there at once, whole; with a condition it does so only
+/// if that is true at that moment, and no other writer comes between.
 pub(crate) async fn write(
     context: &Context,
     object: &Object,
     mut pieces: Pieces,
     condition: PutCondition,
 ) -> S3Result<ObjectInfo> {
-    if !matches!(condition, PutCondition::Any) {
-        return Err(S3Error::not_implemented("conditions on writes of temporary data"));
-    }
     let (nodes, path) = (context.client.nodes(), path_of(object));
+    let condition = match allowed(context, object, condition).await {
+        Ok(condition) => condition,
+        Err(error) => {
+            // Taken in all the same: clients that still send when the connection closes lose the answer.
+            while pieces.try_next().await.map_err(|_| S3Error::incomplete_body())?.is_some() {}
+            return Err(error);
+        }
+    };
     let mut first = BytesMut::new();
     let mut next = None;
     while let Some(piece) = pieces.try_next().await.map_err(|_| S3Error::incomplete_body())? {
@@ -37,24 +50,70 @@ pub(crate) async fn write(
         }
         first.extend_from_slice(&piece);
     }
+    let first = first.freeze();
     match (is_marker(object), next) {
-        (true, None) if first.is_empty() => make_folders(&nodes, &format!("{path}/-")).await?,
+        (true, None) if first.is_empty() => make_folder(&nodes, &path, condition).await?,
         (true, _) => return Err(S3Error::invalid_request("A key that ends with / is a folder's, which has no bytes.")),
-        (false, None) => put(&nodes, &path, first.freeze()).await?,
-        (false, Some(next)) => put_large(&nodes, &path, [first.freeze(), next], pieces).await?,
+        (false, None) if condition == NodeCondition::Any && put(&nodes, &path, &first).await? => {}
+        (false, None) => return put_beside(context, object, Content::Value(first), condition).await,
+        (false, Some(next)) => return put_beside(context, object, Content::File([first, next], pieces), condition).await,
     }
     Ok(open(context, object).await?.info)
 }
 
-/// Deletes an object. One that is not there is no error, nor is a folder that something is in.
-pub(crate) async fn delete(context: &Context, object: &Object) -> S3Result<()> {
-    let (nodes, path) = (context.client.nodes(), path_of(object));
-    match nodes.stat(&path).await? {
-        Some(stat) if stat.kind.is_container() == is_marker(object) => match nodes.delete(&path, false).await {
-            Err(error) if !matches!(error.kind, NodeErrorKind::NotFound | NodeErrorKind::NotEmpty) => Err(error.into()),
-            _ => Ok(()),
+/// The condition as nodes have it, unless it is not true already: then nothing is written for it.
+async fn allowed(context: &Context, object: &Object, condition: PutCondition) -> S3Result<NodeCondition> {
+    match condition {
+        PutCondition::Any => Ok(NodeCondition::Any),
+        PutCondition::Absent => match open(context, object).await {
+            Ok(_) => Err(S3Error::precondition_failed()),
+            Err(error) if error.status == StatusCode::NOT_FOUND => Ok(NodeCondition::Absent),
+            Err(error) => Err(error),
         },
+        PutCondition::Version(etag) => match (open(context, object).await?.info.version.tag == etag, tag_of(&etag)) {
+            (true, Some(tag)) => Ok(NodeCondition::Tag(tag)),
+            _ => Err(S3Error::precondition_failed()),
+        },
+    }
+}
+
+/// Deletes an object. One that is not there is no error, nor is a folder that something is in. With an ETag only what has it.
+pub(crate) async fn delete(context: &Context, object: &Object, etag: Option<VersionTag>) -> S3Result<()> {
+    let (nodes, path) = (context.client.nodes(), path_of(object));
+    let Some(stat) = nodes.stat(&path).await? else { return Ok(()) };
+    if stat.kind.is_container() != is_marker(object) {
+        return Ok(());
+    }
+    let deleted = match etag {
+        Some(etag) if is_marker(object) && open(context, object).await?.info.version.tag != etag => {
+            return Err(S3Error::precondition_failed());
+        }
+        Some(etag) if !is_marker(object) => {
+            let tag = tag_of(&etag).ok_or_else(S3Error::precondition_failed)?;
+            nodes.delete_if(&path, NodeCondition::Tag(tag)).await
+        }
+        _ => nodes.delete(&path, false).await,
+    };
+    match deleted {
+        Err(error) if error.kind == NodeErrorKind::Exists => Err(S3Error::precondition_failed()),
+        Err(error) if !matches!(error.kind, NodeErrorKind::NotFound | NodeErrorKind::NotEmpty) => Err(error.into()),
         _ => Ok(()),
+    }
+}
+
+/// Makes a folder, and those on the way to it.
+async fn make_folder(nodes: &Nodes, path: &str, condition: NodeCondition) -> S3Result<()> {
+    match condition {
+        NodeCondition::Any => Ok(make_folders(nodes, &format!("{path}/-")).await?),
+        NodeCondition::Absent => {
+            make_folders(nodes, path).await?;
+            match nodes.create(path, CreateOptions::new(NodeType::Directory)).await {
+                Err(error) if error.kind == NodeErrorKind::Exists => Err(S3Error::precondition_failed()),
+                made => Ok(made?),
+            }
+        }
+        // It is there, as all folders are.
+        NodeCondition::Tag(_) => Ok(()),
     }
 }
 
@@ -70,33 +129,45 @@ async fn make_folders(nodes: &Nodes, path: &str) -> NodeResult<()> {
     Ok(())
 }
 
-async fn put(nodes: &Nodes, path: &str, value: Bytes) -> S3Result<()> {
-    let failed = match nodes.put(path, value.clone()).await {
-        Ok(()) => return Ok(()),
-        Err(error) => error,
+/// Puts a value, unless there is a file.
+async fn put(nodes: &Nodes, path: &str, value: &Bytes) -> S3Result<bool> {
+    let put = match nodes.put(path, value.clone()).await {
+        Err(error) if error.kind == NodeErrorKind::NotFound => {
+            make_folders(nodes, path).await?;
+            nodes.put(path, value.clone()).await
+        }
+        put => put,
     };
-    match failed.kind {
-        NodeErrorKind::NotFound => make_folders(nodes, path).await?,
-        // A large object was there.
-        NodeErrorKind::WrongType => remove_file(nodes, path).await?,
-        _ => return Err(failed.into()),
+    match put {
+        Err(error) if error.kind == NodeErrorKind::WrongType => Ok(false),
+        put => Ok(put.map(|()| true)?),
     }
-    Ok(nodes.put(path, value).await?)
 }
 
-/// Writes a file beside its place, which nobody sees before it is whole.
-async fn put_large(nodes: &Nodes, path: &str, first: [Bytes; 2], rest: Pieces) -> S3Result<()> {
-    make_folders(nodes, path).await?;
-    let folder = path.rsplit_once('/').map_or(path, |(folder, _)| folder);
+/// Writes an object beside its place, where nobody sees it, and has it take that place when it is whole.
+async fn put_beside(context: &Context, object: &Object, content: Content, condition: NodeCondition) -> S3Result<ObjectInfo> {
+    let (nodes, path) = (context.client.nodes(), path_of(object));
+    // With an ETag they are there, or nothing that could have it.
+    if !matches!(condition, NodeCondition::Tag(_)) {
+        make_folders(&nodes, &path).await?;
+    }
+    let (folder, name) = path.rsplit_once('/').unwrap_or((&path, ""));
     let draft = format!("{folder}/.upload-{:032x}", rand::random::<u128>());
     let written = async {
-        nodes.create(&draft, CreateOptions { enumerable: false, ..CreateOptions::new(NodeType::File) }).await?;
+        let kind = if matches!(content, Content::Value(_)) { NodeType::KeyValue } else { NodeType::File };
+        nodes.create(&draft, CreateOptions { enumerable: false, ..CreateOptions::new(kind) }).await?;
         nodes.lease(&draft, Some(DRAFT_LEASE)).await?;
-        fill(nodes, &draft, first, rest).await?;
-        remove_file(nodes, path).await?;
-        nodes.lease(&draft, None).await?;
-        nodes.rename(&draft, path).await?;
-        Ok(())
+        match content {
+            Content::Value(value) => nodes.put(&draft, value).await?,
+            Content::File(first, rest) => fill(&nodes, &draft, first, rest).await?,
+        }
+        // Of these bytes, whoever writes next.
+        let snapshot = nodes.snapshot(&draft).await?;
+        let info = info(context, object, snapshot.len(), snapshot.tag());
+        match nodes.replace(&draft, name, condition).await {
+            Err(error) if error.kind == NodeErrorKind::Exists => Err(S3Error::precondition_failed()),
+            replaced => Ok(replaced.map(|()| info)?),
+        }
     };
     let written = written.await;
     if written.is_err()
@@ -118,15 +189,4 @@ async fn fill(nodes: &Nodes, draft: &str, first: [Bytes; 2], mut rest: Pieces) -
     }
     writer.finish().await?;
     Ok(())
-}
-
-/// Makes room for an object: takes away the one that is there. A folder stays, and is in the way.
-async fn remove_file(nodes: &Nodes, path: &str) -> NodeResult<()> {
-    match nodes.stat(path).await? {
-        Some(stat) if !stat.kind.is_container() => match nodes.delete(path, false).await {
-            Err(error) if error.kind != NodeErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        },
-        _ => Ok(()),
-    }
 }

@@ -99,10 +99,19 @@ deleted = s3.delete_objects(Bucket="tmp", Delete={"Objects": [{"Key": key} for k
 assert len(deleted["Deleted"]) == len(expected) and keys("sorted/") == []
 assert refused(s3.get_object, Key="sorted/b0") == "NoSuchKey"
 
+# Conditions of writes.
+made = s3.put_object(Bucket="tmp", Key="if/x", Body=b"1", IfNoneMatch="*")["ETag"]
+assert refused(s3.put_object, Key="if/x", Body=b"2", IfNoneMatch="*") == "PreconditionFailed"
+replaced = s3.put_object(Bucket="tmp", Key="if/x", Body=b"2", IfMatch=made)["ETag"]
+assert refused(s3.put_object, Key="if/x", Body=b"3", IfMatch=made) == "PreconditionFailed"
+assert refused(s3.put_object, Key="if/none", Body=b"3", IfMatch=made) == "NoSuchKey"
+assert get("if/x") == b"2" and s3.head_object(Bucket="tmp", Key="if/x")["ETag"] == replaced
+s3.delete_object(Bucket="tmp", Key="if/x", IfMatch=replaced)
+assert keys("if/") == []
+
 # What can't be, says so.
 assert refused(s3.put_object, Key="folder/x/y", Body=b"below an object") == "OperationAborted"
 assert refused(s3.put_object, Key="folder", Body=b"a folder is there") == "OperationAborted"
 assert refused(s3.put_object, Key="a//b", Body=b"x") == "InvalidRequest"
-assert refused(s3.put_object, Key="if/absent", Body=b"x", IfNoneMatch="*") == "NotImplemented"
 assert refused(s3.get_object_tagging, Key="folder/x") == "NotImplemented"
 assert refused(s3.delete_bucket) == "AccessDenied"

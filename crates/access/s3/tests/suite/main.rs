@@ -14,5 +14,6 @@ mod object_store;
 mod reads;
 mod store;
 mod strangers;
+mod temporary;
 mod warm;
 mod writes;

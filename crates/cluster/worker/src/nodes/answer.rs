@@ -52,18 +52,18 @@ impl Nodes {
             NodeOp::Get => return self.get(pins, dir, name).await,
             NodeOp::Put { value } => return self.put(serving, dir, name, value.0, payload).await,
             NodeOp::PutBlocks { blocks } => return self.put_value(serving, dir, name, Value::Blocks(blocks.into())),
-            NodeOp::Create { kind, enumerable, class } => {
+            NodeOp::Create { kind, enumerable, class, location } => {
                 self.check_class(class)?;
-                self.create(serving, dir, name, CreateOptions { kind, enumerable, class }).await?;
+                self.create(serving, dir, name, CreateOptions { kind, enumerable, class, location }).await?;
                 done()
             }
             NodeOp::Stat => reply(&NodeReply::Stat(self.names.lock().stat(dir, name)?)),
             NodeOp::List { after, limit } => return self.list(dir, name, after, limit),
             NodeOp::Append { writer, bytes } => {
-                reply(&NodeReply::Length(self.append(dir, name, &bytes_of(bytes), writer).await?))
+                reply(&NodeReply::Length(self.append(serving, dir, name, &bytes_of(bytes), writer).await?))
             }
             NodeOp::AppendBlocks { writer, blocks } => {
-                reply(&NodeReply::Length(self.append_blocks(dir, name, &blocks, writer).await?))
+                reply(&NodeReply::Length(self.append_blocks(serving, dir, name, &blocks, writer).await?))
             }
             NodeOp::Write { writer, offset, bytes } => {
                 reply(&NodeReply::Length(self.write(serving, dir, name, offset, &bytes_of(bytes), writer).await?))
@@ -72,6 +72,14 @@ impl Nodes {
             NodeOp::Extents { offset, bytes } => return self.extents_of(dir, name, offset, bytes),
             NodeOp::Delete { recursive } => {
                 self.delete(serving, dir, name, recursive).await?;
+                done()
+            }
+            NodeOp::Replace { name: to, condition } => {
+                self.replace(serving, dir, (name, to), condition)?;
+                done()
+            }
+            NodeOp::DeleteIf { condition } => {
+                self.delete_if(serving, dir, name, condition)?;
                 done()
             }
             NodeOp::Parent => reply(&NodeReply::Dir(dir)),
@@ -107,9 +115,9 @@ impl Nodes {
                 done()
             }
             NodeOp::BlockUnknown { blocks } => reply(&NodeReply::Blocks(self.unknown(blocks))),
-            NodeOp::Adopt { kind, class, parent } => {
+            NodeOp::Adopt { kind, affinity, parent } => {
                 self.check_takes_new()?;
-                reply(&NodeReply::Dir(self.names.lock().adopt(kind, class, parent)?))
+                reply(&NodeReply::Dir(self.names.lock().adopt(kind, affinity, parent)?))
             }
             NodeOp::RemoveNodes { .. } | NodeOp::Reparent { .. } if let Some(to) = self.moved_to(from) => {
                 return self.pass_on(serving, to, op).await;

@@ -3,14 +3,16 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_block_store::{BlockFill, Pinned, SegmentSpec};
-use forebay_nodes::{BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, StorageClass};
+use forebay_nodes::{Affinity, BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, StorageClass};
 use forebay_protocol::{NodeReply, Span};
 use forebay_transport::Response;
 use forebay_types::{BLOCK_BYTES, Error, ErrorKind, Owner, PageRun, SegmentId};
 
+use super::tree::route;
 use super::values::{reply, with_payload};
 use super::{Kept, Nodes};
 use crate::in_place::SessionPins;
+use crate::serving::Serving;
 
 /// How often, and with what pause, room is asked for before there is none.
 const TRIES: u32 = 20;
@@ -98,28 +100,35 @@ impl Drop for Counted<'_> {
 
 /// Blocks of something that is not complete yet: they go when it does not come about.
 struct Written<'a> {
-    nodes: &'a Nodes,
+    serving: &'a Serving,
     blocks: Vec<BlockRef>,
 }
 
 impl Drop for Written<'_> {
     fn drop(&mut self) {
-        self.nodes.free_here(&self.blocks);
+        self.serving.nodes.free_later(self.serving, std::mem::take(&mut self.blocks));
     }
 }
 
 impl Nodes {
-    /// Puts bytes into blocks of at most 1 MiB, those of each part by themselves. Without room for all of them there are none.
-    pub(super) async fn write_blocks(&self, parts: &[&[u8]], class: StorageClass) -> NodeResult<Vec<BlockRef>> {
-        let mut written = Written { nodes: self, blocks: Vec::new() };
+    /// Puts bytes of a node into blocks of at most 1 MiB, those of each part by themselves, here or where the node asks to lie.
+    /// Without room for all of them there are none.
+    pub(super) async fn write_blocks(
+        &self,
+        serving: &Serving,
+        (dir, name): (DirId, &str),
+        affinity: &Affinity,
+        parts: &[&[u8]],
+    ) -> NodeResult<Vec<BlockRef>> {
+        let mut written = Written { serving, blocks: Vec::new() };
         for chunk in parts.iter().flat_map(|part| part.chunks(BLOCK_BYTES as usize)) {
-            let block = self.write_block(chunk, class).await?;
+            let block = self.offer_block(serving, route(dir, name), chunk, affinity).await?;
             written.blocks.push(block);
         }
         Ok(std::mem::take(&mut written.blocks))
     }
 
-    async fn write_block(&self, bytes: &[u8], class: StorageClass) -> NodeResult<BlockRef> {
+    pub(super) async fn write_block(&self, bytes: &[u8], class: StorageClass) -> NodeResult<BlockRef> {
         let len = bytes.len() as u32;
         let on_disk = if class == StorageClass::Disk { ON_DISK } else { 0 };
         let number = self.names.lock().number() | on_disk;
@@ -150,9 +159,10 @@ impl Nodes {
         }
     }
 
-    /// Where blocks of a node may lie.
-    pub(super) fn class_of(&self, dir: DirId, name: &str) -> NodeResult<StorageClass> {
-        Ok(self.names.lock().stat(dir, name)?.map_or(StorageClass::Dram, |stat| stat.class))
+    /// Where blocks of a node are to lie.
+    pub(super) fn affinity_of(&self, dir: DirId, name: &str) -> NodeResult<Affinity> {
+        let stat = self.names.lock().stat(dir, name)?;
+        Ok(stat.map_or_else(Affinity::default, |stat| Affinity { class: stat.class, location: stat.location }))
     }
 
     /// `Invalid` when blocks of this class can't be kept here.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use forebay_nodes::{BlockRef, Haven, NodeErrorKind, NodeResult, ROOT, StorageClass, plan_blocks};
+use forebay_nodes::{BlockRef, Haven, Location, NodeErrorKind, NodeResult, ROOT, StorageClass, plan_blocks};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply};
 use forebay_transport::Response;
 use futures::stream::{self, StreamExt};
@@ -31,14 +31,22 @@ pub(super) struct Evacuated {
 impl Nodes {
     /// Moves the blocks of this worker that a worker's nodes have to others.
     pub(super) async fn evacuate(&self, serving: &Arc<Serving>, owner: u64, havens: &mut [Haven]) -> NodeResult<Evacuated> {
-        let op = NodeOp::BlocksOf { worker: self.worker, limit: BLOCKS_MAX };
-        let mut blocks = match ask_blocks(serving, owner, op).await {
+        let located = match self.ask_located(serving, owner).await {
             Err(error) if error.kind == NodeErrorKind::DataLost => return Ok(Evacuated::default()),
-            blocks => blocks?,
+            located => located?,
+        };
+        let mut blocks: Vec<BlockRef> = located.iter().map(|(block, _)| *block).collect();
+        let locations: HashMap<BlockRef, Location> =
+            located.into_iter().filter(|(_, location)| !location.is_anywhere()).collect();
+        let view = serving.view();
+        let labels: HashMap<u64, &str> = view.workers.iter().map(|it| (it.id.0, it.location.as_str())).collect();
+        let asks_for = |block: BlockRef, worker: u64| {
+            let label = labels.get(&worker);
+            locations.get(&block).is_some_and(|location| label.is_some_and(|label| location.is_at(label)))
         };
         let mut done = Evacuated { stuck_bytes: 0, is_left: blocks.len() == BLOCKS_MAX as usize };
         while !blocks.is_empty() {
-            let plan = plan_blocks(&blocks, havens, IN_FLIGHT_BYTES, Self::is_on_disk);
+            let plan = plan_blocks(&blocks, havens, IN_FLIGHT_BYTES, Self::is_on_disk, asks_for);
             if plan.moves.is_empty() {
                 done.stuck_bytes = blocks.iter().map(|block| u64::from(block.len)).sum();
                 done.is_left = true;
@@ -68,6 +76,16 @@ impl Nodes {
             done.is_left |= !self.switch(serving, owner, moved).await?;
         }
         Ok(done)
+    }
+
+    /// Blocks of this worker that a worker's nodes have.
+    async fn ask_located(&self, serving: &Serving, owner: u64) -> NodeResult<Vec<(BlockRef, Location)>> {
+        let op = NodeOp::BlocksOf { worker: self.worker, limit: BLOCKS_MAX };
+        let answer = serving.ask_nodes(owner, &NodeCall { from: ROOT, moves: 0, path: "", op }, None).await?;
+        match answer.reply()? {
+            NodeReply::BlocksOf(blocks) => Ok(blocks),
+            _ => Err(misfit()),
+        }
     }
 
     /// Copies a block to another worker; none when its bytes are not there any more.
@@ -101,7 +119,7 @@ impl Nodes {
     /// Blocks of a worker that nodes here have.
     pub(super) fn blocks_for(&self, worker: u64, limit: u32) -> Response {
         let blocks = self.names.lock().some_blocks_of(worker, limit.min(BLOCKS_MAX) as usize);
-        reply(&NodeReply::Blocks(blocks))
+        reply(&NodeReply::BlocksOf(blocks))
     }
 
     /// Nodes here name other blocks.

@@ -9,15 +9,16 @@ use crate::serving::Serving;
 
 impl Nodes {
     /// Adds bytes to the end of a file; its new length.
-    pub(super) async fn append(&self, dir: DirId, name: &str, bytes: &[u8], writer: u64) -> NodeResult<u64> {
+    pub(super) async fn append(&self, serving: &Serving, dir: DirId, name: &str, bytes: &[u8], writer: u64) -> NodeResult<u64> {
         for _ in 0..LOOKS {
             let appended = self.names.lock().append(dir, name, bytes, writer, self.now(), WRITER_LEASE)?;
             let (serial, len, tail) = match appended {
                 Appended::Done(len) => return Ok(len),
                 Appended::NeedsBlocks { serial, len, tail } => (serial, len, tail),
             };
-            let blocks = self.write_blocks(&[&tail[..], bytes], self.class_of(dir, name)?).await?;
-            match self.add_blocks(dir, name, (serial, len), &blocks) {
+            let affinity = self.affinity_of(dir, name)?;
+            let blocks = self.write_blocks(serving, (dir, name), &affinity, &[&tail[..], bytes]).await?;
+            match self.add_blocks(serving, dir, name, (serial, len), &blocks) {
                 Err(error) if error.kind == NodeErrorKind::Retry => {}
                 added => return added,
             }
@@ -26,7 +27,14 @@ impl Nodes {
     }
 
     /// Adds blocks that are where they are to lie to the end of a file; its new length.
-    pub(super) async fn append_blocks(&self, dir: DirId, name: &str, blocks: &[BlockRef], writer: u64) -> NodeResult<u64> {
+    pub(super) async fn append_blocks(
+        &self,
+        serving: &Serving,
+        dir: DirId,
+        name: &str,
+        blocks: &[BlockRef],
+        writer: u64,
+    ) -> NodeResult<u64> {
         for _ in 0..LOOKS {
             let (view, tail) = {
                 let mut names = self.names.lock();
@@ -35,14 +43,15 @@ impl Nodes {
                 let tail = view.tail.clone();
                 (view, tail)
             };
-            let mut all = self.write_blocks(&[&tail[..]], self.class_of(dir, name)?).await?;
+            let affinity = self.affinity_of(dir, name)?;
+            let mut all = self.write_blocks(serving, (dir, name), &affinity, &[&tail[..]]).await?;
             let tails = all.clone();
             all.extend_from_slice(blocks);
             let added = self.names.lock().append_blocks(dir, name, view.serial, view.len, &all);
             match added {
-                Err(error) if error.kind == NodeErrorKind::Retry => self.free_here(&tails),
+                Err(error) if error.kind == NodeErrorKind::Retry => self.free_later(serving, tails),
                 Err(error) => {
-                    self.free_here(&tails);
+                    self.free_later(serving, tails);
                     return Err(error);
                 }
                 Ok(len) => {
@@ -54,9 +63,16 @@ impl Nodes {
         Err(busy(name))
     }
 
-    fn add_blocks(&self, dir: DirId, name: &str, (serial, len): (u64, u64), blocks: &[BlockRef]) -> NodeResult<u64> {
+    fn add_blocks(
+        &self,
+        serving: &Serving,
+        dir: DirId,
+        name: &str,
+        (serial, len): (u64, u64),
+        blocks: &[BlockRef],
+    ) -> NodeResult<u64> {
         let added = self.names.lock().append_blocks(dir, name, serial, len, blocks);
-        added.inspect_err(|_| self.free_here(blocks))
+        added.inspect_err(|_| self.free_later(serving, blocks.to_vec()))
     }
 
     /// Writes over bytes of a file, and on at its end; its new length.
@@ -85,14 +101,15 @@ impl Nodes {
                 let to = (offset + over.len() as u64).min(start + u64::from(block.len));
                 new[(from - start) as usize..(to - start) as usize]
                     .copy_from_slice(&over[(from - offset) as usize..(to - offset) as usize]);
-                let new = self.write_blocks(&[&new[..]], self.class_of(dir, name)?).await?;
+                let affinity = self.affinity_of(dir, name)?;
+                let new = self.write_blocks(serving, (dir, name), &affinity, &[&new[..]]).await?;
                 let (replaced, freed) = {
                     let mut names = self.names.lock();
                     (names.replace_block(dir, name, view.serial, index, (block, new[0])), names.take_freed())
                 };
                 self.free_later(serving, freed);
                 if let Err(error) = replaced {
-                    self.free_here(&new);
+                    self.free_later(serving, new);
                     if error.kind == NodeErrorKind::Retry {
                         continue 'again;
                     }
@@ -105,7 +122,7 @@ impl Nodes {
                 Err(error) if error.kind == NodeErrorKind::Retry => continue,
                 written => written?,
             };
-            return if on.is_empty() { Ok(len) } else { self.append(dir, name, on, writer).await };
+            return if on.is_empty() { Ok(len) } else { self.append(serving, dir, name, on, writer).await };
         }
         Err(busy(name))
     }

@@ -14,6 +14,7 @@ mod evacuate;
 mod files;
 mod handover;
 mod many;
+mod offer;
 mod place;
 mod rename;
 #[cfg(test)]
@@ -28,7 +29,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use forebay_block_store::BlockStore;
-use forebay_nodes::{BlockRef, DirId, Namespace, NodeError, NodeErrorKind, NodeResult};
+use forebay_nodes::{BlockRef, DirId, Full, Namespace, NodeError, NodeErrorKind, NodeResult};
 use forebay_protocol::{ClusterView, DrainReport};
 use forebay_types::WorkerId;
 use parking_lot::Mutex;
@@ -52,6 +53,8 @@ pub(crate) struct Nodes {
     /// Bytes of blocks, and how many there may be.
     block_bytes: AtomicU64,
     block_bytes_max: u64,
+    /// Workers that had no room a moment ago.
+    full: Mutex<Full>,
     /// Renames of containers that this worker has heard of.
     moves: AtomicU64,
     /// Blocks that are kept for nodes of other workers, and since when.
@@ -97,6 +100,7 @@ impl Nodes {
             started: Instant::now(),
             block_bytes: AtomicU64::new(0),
             block_bytes_max: part(dram_bytes + disk_bytes),
+            full: Mutex::default(),
             moves: AtomicU64::new(0),
             kept: Mutex::default(),
             committed: Mutex::default(),

@@ -44,7 +44,7 @@ impl Pair {
         let directory = CreateOptions::new(NodeType::Directory);
         for number in 0.. {
             let name = format!("d{number}");
-            nodes.create(&source.serving, ROOT, &name, directory).await.unwrap();
+            nodes.create(&source.serving, ROOT, &name, directory.clone()).await.unwrap();
             let elsewhere = nodes.names.lock().elsewhere(ROOT, &name).unwrap();
             if let Some(dir) = elsewhere {
                 nodes.put_value(&source.serving, ROOT, "k", value("old")).unwrap();

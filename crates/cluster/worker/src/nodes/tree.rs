@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use forebay_nodes::{BlockRef, CreateOptions, DirId, Got, NodeError, NodeErrorKind, NodeResult, NodeType, Removed};
+use forebay_nodes::{BlockRef, Condition, CreateOptions, DirId, Got, NodeError, NodeErrorKind, NodeResult, NodeType, Removed};
 use forebay_placement::holder;
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, Raw};
 use forebay_transport::Response;
@@ -32,8 +32,8 @@ impl Nodes {
             return created;
         }
         // The nodes' place first: a name is seen only when what it means is there.
-        let class = self.names.lock().check_create(dir, name, options)?;
-        let op = NodeOp::Adopt { kind: options.kind, class, parent: dir };
+        let affinity = self.names.lock().check_create(dir, name, &options)?;
+        let op = NodeOp::Adopt { kind: options.kind, affinity, parent: dir };
         let id = match serving.ask_nodes(worker, &NodeCall { from: dir, moves: 0, path: "", op }, None).await?.reply()? {
             NodeReply::Dir(id) => id,
             _ => return Err(misfit()),
@@ -47,8 +47,7 @@ impl Nodes {
 
     fn home_of(&self, serving: &Serving, dir: DirId, name: &str) -> u64 {
         let workers: Vec<WorkerId> = serving.view().placeable().map(|worker| worker.id).collect();
-        let route = RouteKey(xxh3_64_with_seed(name.as_bytes(), dir.worker ^ dir.number));
-        holder(route, &workers).map_or(self.worker, |worker| worker.0)
+        holder(route(dir, name), &workers).map_or(self.worker, |worker| worker.0)
     }
 
     /// Part of a listing.
@@ -98,6 +97,29 @@ impl Nodes {
         }
         let removed = self.names.lock().delete(dir, name, recursive)?;
         wait(self.gone(serving, removed, elsewhere)).await;
+        Ok(())
+    }
+
+    /// A file or value takes the place of another one.
+    pub(super) fn replace(
+        &self,
+        serving: &Serving,
+        dir: DirId,
+        (name, to): (&str, &str),
+        condition: Condition,
+    ) -> NodeResult<()> {
+        let (replaced, freed) = {
+            let mut names = self.names.lock();
+            (names.replace(dir, name, to, condition), names.take_freed())
+        };
+        self.free_later(serving, freed);
+        replaced
+    }
+
+    /// Deletes a file or value that a condition is true of.
+    pub(super) fn delete_if(&self, serving: &Serving, dir: DirId, name: &str, condition: Condition) -> NodeResult<()> {
+        let removed = self.names.lock().delete_if(dir, name, condition)?;
+        self.free_later(serving, removed.blocks);
         Ok(())
     }
 
@@ -162,6 +184,11 @@ impl Nodes {
         answer.reply()?;
         Ok(answer.payload)
     }
+}
+
+/// By what nodes and their blocks are spread over workers.
+pub(super) fn route(dir: DirId, name: &str) -> RouteKey {
+    RouteKey(xxh3_64_with_seed(name.as_bytes(), dir.worker ^ dir.number))
 }
 
 pub(super) fn misfit() -> NodeError {

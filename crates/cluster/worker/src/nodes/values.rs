@@ -25,12 +25,12 @@ impl Nodes {
     ) -> NodeResult<Response> {
         let len = if payload.is_empty() { value.len() } else { payload.len() };
         let value = if len > INLINE_BYTES_MAX {
-            let class = self.names.lock().check_put(dir, name)?;
+            let affinity = self.names.lock().check_put(dir, name)?;
             let bytes = if payload.is_empty() { value } else { &payload[..] };
-            let blocks = self.write_blocks(&[bytes], class).await?;
+            let blocks = self.write_blocks(serving, (dir, name), &affinity, &[bytes]).await?;
             return self.put_value(serving, dir, name, Value::Blocks(blocks.clone().into())).inspect_err(|error| {
                 if error.kind == NodeErrorKind::Moving {
-                    self.free_here(&blocks);
+                    self.free_later(serving, blocks.clone());
                 }
             });
         } else if payload.is_empty() {

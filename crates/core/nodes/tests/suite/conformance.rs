@@ -28,11 +28,18 @@ fn operate(store: &mut Store, operation: &Value) -> NodeResult<Value> {
         "create" => {
             let kind = operation["type"].as_str().unwrap().parse()?;
             let class = operation["storage_class"].as_str().map(|class| class.parse()).transpose()?;
+            let location = operation["location"].as_str().map(|location| location.parse()).transpose()?;
             let enumerable = operation["enumerable"].as_bool().unwrap_or(true);
-            store.create(path, CreateOptions { kind, enumerable, class })?;
+            store.create(path, CreateOptions { kind, enumerable, class, location })?;
             json!({ "type": kind.as_str() })
         }
-        "stat" => store.stat(path)?.map_or(Value::Null, |stat| json!({ "type": stat.kind.as_str(), "bytes": stat.bytes })),
+        "stat" => store.stat(path)?.map_or(Value::Null, |stat| {
+            let mut shown = json!({ "type": stat.kind.as_str(), "bytes": stat.bytes });
+            if !stat.location.is_anywhere() {
+                shown["location"] = stat.location.as_str().into();
+            }
+            shown
+        }),
         "list" => json!(store.list(path)?),
         "put" => json!({ "bytes": store.put(path, &data()?)? }),
         "get" => shown(store.get(path)?),

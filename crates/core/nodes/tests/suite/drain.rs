@@ -143,7 +143,8 @@ fn the_root_is_taken_over_when_it_is_whole_and_nobody_sees_it_before() {
 fn blocks_change_their_place_under_their_nodes() {
     let mut pair = Pair::new();
     let new = BlockRef { worker: 9, number: 1, len: 10 };
-    assert_eq!(pair.source.some_blocks_of(2, 10), [block(7), block(8)]);
+    let some: Vec<BlockRef> = pair.source.some_blocks_of(2, 10).into_iter().map(|(block, _)| block).collect();
+    assert_eq!(some, [block(7), block(8)]);
     assert_eq!(pair.source.some_blocks_of(2, 1).len(), 1);
     let moved = HashMap::from([(block(7), new), (block(99), new), (block(8), BlockRef { len: 11, ..new })]);
     let replaced = pair.source.replace_blocks(&moved);
@@ -206,11 +207,13 @@ proptest! {
         lens in prop::collection::vec((1u32..60, any::<bool>()), 0..20),
         havens in havens(),
         in_flight_max in 0u64..300,
+        asked in prop::collection::vec((0u64..20, 1u64..5), 0..20),
     ) {
         let blocks: Vec<BlockRef> = lens.iter().enumerate()
             .map(|(at, (len, _))| BlockRef { worker: 9, number: at as u64, len: *len }).collect();
         let on_disk = |block: BlockRef| lens[block.number as usize].1;
-        let plan = plan_blocks(&blocks, &havens, in_flight_max, on_disk);
+        let asks_for = |block: BlockRef, worker: u64| asked.contains(&(block.number, worker));
+        let plan = plan_blocks(&blocks, &havens, in_flight_max, on_disk, asks_for);
         let taken = taken(&plan.moves, |block| block.len.into());
         for haven in &havens {
             prop_assert!(taken.get(&haven.worker).copied().unwrap_or(0) <= haven.blocks_left);
@@ -218,9 +221,10 @@ proptest! {
         for (block, worker) in &plan.moves {
             let haven = havens.iter().find(|haven| haven.worker == *worker).unwrap();
             prop_assert!(haven.has_disk || !on_disk(*block));
-            let near = havens.iter().any(|it| it.is_near && it.blocks_left - taken.get(&it.worker).copied().unwrap_or(0) >= block.len.into()
-                && (it.has_disk || !on_disk(*block)));
-            prop_assert!(haven.is_near || !near, "a near one has room in the end, and had more before");
+            let left = |it: &&Haven| it.blocks_left - taken.get(&it.worker).copied().unwrap_or(0);
+            let mut can = havens.iter().filter(|it| left(it) >= block.len.into() && (it.has_disk || !on_disk(*block)));
+            let better = |it: &Haven| (asks_for(*block, it.worker), it.is_near);
+            prop_assert!(can.all(|it| better(it) <= better(haven)), "a better one has room in the end, and had more before");
         }
         let in_flight: u64 = taken.values().sum();
         prop_assert!(in_flight <= in_flight_max || plan.moves.len() == 1);

@@ -6,4 +6,5 @@ mod conformance;
 mod drain;
 mod model;
 mod moves;
+mod offer;
 mod store;

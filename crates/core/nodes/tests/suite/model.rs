@@ -168,7 +168,7 @@ fn apply(model: &mut Model, step: &Step) -> Result<(), NodeErrorKind> {
 fn run(store: &mut Store, step: &Step) -> Result<(), NodeErrorKind> {
     let done = match step {
         Step::Create(path, kind, enumerable) => {
-            store.create(path, CreateOptions { kind: *kind, enumerable: *enumerable, class: None })
+            store.create(path, CreateOptions { enumerable: *enumerable, ..CreateOptions::new(*kind) })
         }
         Step::Put(path, bytes) => store.put(path, bytes).map(drop),
         Step::Append(path, bytes) => store.append(path, bytes).map(drop),

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use forebay_nodes::{Appended, At, CreateOptions, Got, Namespace, NodeErrorKind, NodeType, ROOT, StorageClass, Target, Value};
+use forebay_nodes::{
+    Appended, At, BlockRef, Condition, CreateOptions, Got, Location, Namespace, NodeErrorKind, NodeType, ROOT, StorageClass,
+    Target, Value, tag,
+};
 
 use crate::store::{LEASE, NOW, Store};
 
@@ -61,7 +64,7 @@ fn nodes_go_when_their_leases_are_over_and_leases_go_with_nodes() {
 fn storage_classes_are_inherited_unless_asked_for() {
     let mut store = Store::new(1 << 20);
     let on_disk = CreateOptions { class: Some(StorageClass::Disk), ..CreateOptions::new(NodeType::Directory) };
-    store.create("/tmp/d", on_disk).unwrap();
+    store.create("/tmp/d", on_disk.clone()).unwrap();
     store.create("/tmp/d/e", CreateOptions::new(NodeType::Directory)).unwrap();
     store.put("/tmp/d/e/k", b"v").unwrap();
     store.create("/tmp/d/m", CreateOptions { class: Some(StorageClass::Dram), ..on_disk }).unwrap();
@@ -70,6 +73,121 @@ fn storage_classes_are_inherited_unless_asked_for() {
         [class("/tmp/d/e"), class("/tmp/d/e/k"), class("/tmp/d/m")],
         [StorageClass::Disk, StorageClass::Disk, StorageClass::Dram]
     );
+}
+
+#[test]
+fn locations_are_inherited_unless_asked_for_and_go_where_the_node_goes() {
+    let (mut here, mut there) = (root(1), root(2));
+    let at =
+        |location: &str| CreateOptions { location: Some(location.parse().unwrap()), ..CreateOptions::new(NodeType::Directory) };
+    let location = |names: &Namespace, dir, name: &str| names.stat(dir, name).unwrap().unwrap().location.to_string();
+    // Numbers that another part gives to other locations.
+    there.create(ROOT, "other", at("rack9")).unwrap();
+    here.create(ROOT, "d", at("rack1")).unwrap();
+    let dir = here.container(ROOT, "d").unwrap().0;
+    here.create(dir, "f", CreateOptions::new(NodeType::File)).unwrap();
+    here.put(dir, "k", Value::from(b"v".to_vec())).unwrap();
+    here.create(dir, "e", at("rack2")).unwrap();
+    here.create(dir, "free", at("any")).unwrap();
+    let all = ["f", "k", "e", "free"].map(|name| location(&here, dir, name));
+    assert_eq!(all, ["rack1", "rack1", "rack2", "any"]);
+    assert_eq!(here.check_put(dir, "new").unwrap().location.as_str(), "rack1");
+    here.rename((dir, "e"), (ROOT, "e")).unwrap();
+    assert_eq!(location(&here, ROOT, "e"), "rack2");
+    let moving = here.begin_move(dir, "f").unwrap();
+    there.arrive(1, 1, ROOT, "f", moving).unwrap();
+    here.commit_move(dir, "f").unwrap();
+    there.settle(1, true);
+    assert_eq!(location(&there, ROOT, "f"), "rack1");
+    // A container that another worker takes over, and what comes into it then.
+    let carton = here.begin_handover(dir).unwrap();
+    let new = there.begin_takeover(1, carton).unwrap();
+    there.unpack(new, here.pack(dir, None, u64::MAX, NOW).unwrap().0, NOW).unwrap();
+    there.end_takeover(new).unwrap();
+    here.commit_handover(dir, new);
+    there.settle_takeover(new, Some(ROOT));
+    there.put(new, "l", Value::from(b"v".to_vec())).unwrap();
+    assert_eq!(["k", "free", "l"].map(|name| location(&there, new, name)), ["rack1", "any", "rack1"]);
+}
+
+#[test]
+fn locations_that_no_node_asks_for_any_more_make_room_for_others() {
+    let mut names = Namespace::new(1, 64 << 20);
+    names.make_root();
+    let at = |number: u32| CreateOptions {
+        location: Some(format!("rack{number}").parse().unwrap()),
+        ..CreateOptions::new(NodeType::KeyValue)
+    };
+    for number in 0..1000 {
+        names.create(ROOT, &number.to_string(), at(number)).unwrap();
+    }
+    assert_eq!(names.create(ROOT, "more", at(1000)).unwrap_err().kind, NodeErrorKind::NoSpace);
+    names.create(ROOT, "known", at(999)).unwrap();
+    names.delete(ROOT, "500", false).unwrap();
+    names.create(ROOT, "more", at(1000)).unwrap();
+    for (name, location) in [("499", "rack499"), ("501", "rack501"), ("more", "rack1000"), ("known", "rack999")] {
+        assert_eq!(names.stat(ROOT, name).unwrap().unwrap().location.as_str(), location);
+    }
+}
+
+#[test]
+fn labels_of_locations_are_short_lines() {
+    let long = "x".repeat(256);
+    for label in ["", "a\nb", &long] {
+        assert_eq!(label.parse::<Location>().unwrap_err().kind, NodeErrorKind::Invalid, "{label:?}");
+    }
+    assert!("any".parse::<Location>().unwrap().is_anywhere());
+    assert!(!"any".parse::<Location>().unwrap().is_at("any"));
+    assert!("rack 1".parse::<Location>().unwrap().is_at("rack 1"));
+}
+
+#[test]
+fn what_replaces_a_file_or_value_does_so_only_when_the_condition_is_true() {
+    let mut names = root(1);
+    let kind = |names: &Namespace, name: &str| names.stat(ROOT, name).unwrap().map(|stat| stat.kind);
+    let draft = |names: &mut Namespace, bytes: &[u8]| {
+        let hidden = CreateOptions { enumerable: false, ..CreateOptions::new(NodeType::File) };
+        names.create(ROOT, "draft", hidden).unwrap();
+        names.set_lease(ROOT, "draft", Some(NOW)).unwrap();
+        names.append(ROOT, "draft", bytes, 0, NOW, LEASE).unwrap();
+    };
+    let blocks = [BlockRef { worker: 1, number: 7, len: 20_000 }];
+    names.put(ROOT, "k", Value::Blocks(blocks.into())).unwrap();
+    let old = tag(&blocks, &[], 20_000);
+    draft(&mut names, b"new");
+    let mut refused = |to: &str, condition| {
+        let before = (names.nodes(), names.bytes());
+        let error = names.replace(ROOT, "draft", to, condition).unwrap_err();
+        assert_eq!((names.nodes(), names.bytes(), kind(&names, "draft")), (before.0, before.1, Some(NodeType::File)));
+        error.kind
+    };
+    assert_eq!(refused("k", Condition::Absent), NodeErrorKind::Exists);
+    assert_eq!(refused("k", Condition::Tag(old + 1)), NodeErrorKind::Exists);
+    assert_eq!(refused("none", Condition::Tag(old)), NodeErrorKind::NotFound);
+    assert_eq!(refused("draft", Condition::Any), NodeErrorKind::Invalid);
+    assert_eq!(refused("a/b", Condition::Any), NodeErrorKind::Invalid);
+    names.replace(ROOT, "draft", "k", Condition::Tag(old)).unwrap();
+    assert_eq!(names.take_freed(), blocks, "what was there is given back");
+    assert_eq!((kind(&names, "draft"), kind(&names, "k")), (None, Some(NodeType::File)));
+    assert!(names.stat(ROOT, "k").unwrap().unwrap().enumerable, "it is listed from now on");
+    assert_eq!(names.expired(NOW + LEASE), [], "and stays");
+    let new = tag(&[], b"new", 3);
+    assert_eq!(names.delete_if(ROOT, "k", Condition::Tag(old)).unwrap_err().kind, NodeErrorKind::Exists);
+    names.delete_if(ROOT, "k", Condition::Tag(new)).unwrap();
+    assert_eq!(names.delete_if(ROOT, "k", Condition::Tag(new)).unwrap_err().kind, NodeErrorKind::NotFound);
+    draft(&mut names, b"");
+    names.create(ROOT, "d", CreateOptions::new(NodeType::Directory)).unwrap();
+    for condition in [Condition::Any, Condition::Absent] {
+        assert_eq!(names.replace(ROOT, "draft", "d", condition).unwrap_err().kind, NodeErrorKind::WrongType);
+    }
+    assert_eq!(names.replace(ROOT, "draft", "d", Condition::Tag(0)).unwrap_err().kind, NodeErrorKind::NotFound);
+    assert_eq!(names.replace(ROOT, "d", "new", Condition::Any).unwrap_err().kind, NodeErrorKind::WrongType);
+    names.replace(ROOT, "draft", "new", Condition::Absent).unwrap();
+    // Nothing is replaced that is on its way.
+    draft(&mut names, b"");
+    names.begin_move(ROOT, "new").unwrap();
+    assert_eq!(names.replace(ROOT, "draft", "new", Condition::Any).unwrap_err().kind, NodeErrorKind::Retry);
+    assert_eq!(names.replace(ROOT, "new", "other", Condition::Any).unwrap_err().kind, NodeErrorKind::Retry);
 }
 
 #[test]
@@ -102,8 +220,8 @@ fn a_rename_between_workers_ends_with_the_node_in_one_place_whoever_dies() {
 fn a_container_of_another_worker_is_followed_there() {
     let (mut here, mut there) = (root(1), Namespace::new(2, 1 << 20));
     let options = CreateOptions::new(NodeType::Directory);
-    let id = there.adopt(NodeType::Directory, StorageClass::Dram, ROOT).unwrap();
-    here.link(ROOT, "d", options, id).unwrap();
+    let id = there.adopt(NodeType::Directory, Default::default(), ROOT).unwrap();
+    here.link(ROOT, "d", options.clone(), id).unwrap();
     assert_eq!(here.walk(ROOT, "d/e/f").unwrap(), At::Elsewhere(id, "e/f"));
     there.create(id, "e", options).unwrap();
     assert!(matches!(there.walk(id, "e/f").unwrap(), At::Here(_, "f")));

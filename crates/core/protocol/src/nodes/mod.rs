@@ -2,7 +2,7 @@ mod raw;
 mod reply;
 
 use bytes::Bytes;
-use forebay_nodes::{BlockRef, DirId, NodeType, StorageClass};
+use forebay_nodes::{Affinity, BlockRef, Condition, DirId, Location, NodeType, StorageClass};
 use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +55,8 @@ pub enum NodeOp<'a> {
         enumerable: bool,
         /// Where its blocks may lie; as in its container without it.
         class: Option<StorageClass>,
+        /// Which workers they ask for; as in its container without it.
+        location: Option<Location>,
     },
     /// What a node is: [`NodeReply::Stat`].
     Stat,
@@ -163,8 +165,8 @@ pub enum NodeOp<'a> {
     Adopt {
         /// What it is.
         kind: NodeType,
-        /// Where blocks of its nodes may lie.
-        class: StorageClass,
+        /// Where blocks of its nodes are to lie.
+        affinity: Affinity,
         /// The container that its name is in.
         parent: DirId,
     },
@@ -250,7 +252,7 @@ pub enum NodeOp<'a> {
         /// What it is.
         new: DirId,
     },
-    /// Blocks of a worker that nodes here have: [`NodeReply::Blocks`].
+    /// Blocks of a worker that nodes here have: [`NodeReply::BlocksOf`].
     BlocksOf {
         /// The worker.
         worker: u64,
@@ -276,6 +278,18 @@ pub enum NodeOp<'a> {
         /// The place's pin, which is no longer one.
         pin: u64,
     },
+    /// A file or value takes the place of the one of another name in its container, at once: [`NodeReply::Done`].
+    Replace {
+        /// The other name.
+        name: &'a str,
+        /// What is to be true of what has it now.
+        condition: Condition,
+    },
+    /// Deletes a file or value that a condition is true of: [`NodeReply::Done`].
+    DeleteIf {
+        /// What is to be true of it.
+        condition: Condition,
+    },
 }
 
 impl NodeCall<'_> {
@@ -284,6 +298,7 @@ impl NodeCall<'_> {
         let inside = match &self.op {
             NodeOp::Put { value } => value.0.len(),
             NodeOp::Append { bytes, .. } | NodeOp::Write { bytes, .. } => bytes.0.len(),
+            NodeOp::Create { location: Some(location), .. } => 32 + location.as_str().len(),
             NodeOp::GetMany { names } => names.iter().map(|name| name.len() + 2).sum(),
             NodeOp::PutMany { values } => values.iter().map(|(name, value)| name.len() + value.0.len() + 4).sum(),
             _ => 32,

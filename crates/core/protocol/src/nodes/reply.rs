@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use forebay_nodes::{BlockRef, DirId, NodeError, NodeType, Stat};
+use forebay_nodes::{BlockRef, DirId, Location, NodeError, NodeType, Stat};
 use forebay_types::Result;
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +90,8 @@ pub enum NodeReply<'a> {
         /// Where in the tier.
         span: Span,
     },
+    /// Blocks, each with where its node asks to lie.
+    BlocksOf(Vec<(BlockRef, Location)>),
 }
 
 impl<'a> NodeReply<'a> {

@@ -1,19 +1,26 @@
-use forebay_nodes::{BlockRef, DirId, NodeError, NodeErrorKind, NodeType, ROOT, Stat, StorageClass};
-use forebay_protocol::{DataRequest, NODE_MESSAGE, NodeCall, NodeOp, NodeReply, Raw, Span, decode};
+use forebay_nodes::{
+    Affinity, BlockRef, Condition, DirId, Location, NodeError, NodeErrorKind, NodeType, ROOT, Stat, StorageClass,
+};
+use forebay_protocol::{DataRequest, NODE_MESSAGE, NodeCall, NodeOp, NodeReply, Raw, Span, decode, encode};
 use forebay_types::ErrorKind;
 use proptest::prelude::*;
 
 const DIR: DirId = DirId { worker: 3, number: 300 };
 const BLOCK: BlockRef = BlockRef { worker: 2, number: 9, len: 130 };
 
+fn rack1() -> Location {
+    "rack1".parse().unwrap()
+}
+
 fn ops() -> Vec<NodeOp<'static>> {
     let value = Raw(b"v");
     let (blocks, class) = (|| vec![BLOCK], StorageClass::Dram);
+    let affinity = Affinity { class, location: rack1() };
     vec![
         NodeOp::Get,
         NodeOp::Put { value },
         NodeOp::PutBlocks { blocks: blocks() },
-        NodeOp::Create { kind: NodeType::Table, enumerable: true, class: Some(StorageClass::Disk) },
+        NodeOp::Create { kind: NodeType::Table, enumerable: true, class: Some(StorageClass::Disk), location: Some(rack1()) },
         NodeOp::Stat,
         NodeOp::List { after: Some("a"), limit: 10_000 },
         NodeOp::Append { writer: 7, bytes: value },
@@ -31,7 +38,7 @@ fn ops() -> Vec<NodeOp<'static>> {
         NodeOp::BlockRead { block: BLOCK, start: 1, bytes: 2 },
         NodeOp::BlockFree { blocks: blocks() },
         NodeOp::BlockUnknown { blocks: blocks() },
-        NodeOp::Adopt { kind: NodeType::Bag, class, parent: ROOT },
+        NodeOp::Adopt { kind: NodeType::Bag, affinity, parent: ROOT },
         NodeOp::RemoveNodes { recursive: false },
         NodeOp::Reparent { parent: DIR },
         NodeOp::Arrive { rename: 1 << 100, source: 3, name: "c", node: value },
@@ -51,11 +58,13 @@ fn ops() -> Vec<NodeOp<'static>> {
         NodeOp::BlocksMoved { moved: vec![(BLOCK, BLOCK)] },
         NodeOp::Prepare { bytes: 1 << 20, descriptor: true },
         NodeOp::Written { pin: 1 },
+        NodeOp::Replace { name: "b", condition: Condition::Tag(1 << 100) },
+        NodeOp::DeleteIf { condition: Condition::Absent },
     ]
 }
 
 fn replies() -> Vec<NodeReply<'static>> {
-    let stat = Stat { kind: NodeType::File, bytes: 5, enumerable: true, class: StorageClass::Dram };
+    let stat = Stat { kind: NodeType::File, bytes: 5, enumerable: true, class: StorageClass::Dram, location: rack1() };
     vec![
         NodeReply::Failed(NodeError::new(NodeErrorKind::NotEmpty, "no")),
         NodeReply::Elsewhere { dir: DIR, rest: 4 },
@@ -75,6 +84,7 @@ fn replies() -> Vec<NodeReply<'static>> {
         NodeReply::InPlace { pin: 1, span: Span { offset: 2, len: 3 } },
         NodeReply::Room { names: 1, blocks: 2, has_disk: true },
         NodeReply::Place { pin: 1, span: Span { offset: 2, len: 3 } },
+        NodeReply::BlocksOf(vec![(BLOCK, rack1()), (BLOCK, Location::default())]),
     ]
 }
 
@@ -104,10 +114,10 @@ fn what_is_read_is_what_was_written() {
 fn variants_keep_their_numbers() {
     let before = BEFORE.split(' ').count();
     let numbers: Vec<u8> = ops().into_iter().map(|op| call(op).encode()[before]).collect();
-    assert_eq!(numbers, (0..41).collect::<Vec<u8>>());
+    assert_eq!(numbers, (0..43).collect::<Vec<u8>>());
     let numbers: Vec<u8> = replies().iter().map(|reply| reply.encode()[0]).collect();
-    assert_eq!(numbers, (0..18).collect::<Vec<u8>>());
-    assert!(NodeReply::decode(&[18]).is_err());
+    assert_eq!(numbers, (0..19).collect::<Vec<u8>>());
+    assert!(NodeReply::decode(&[19]).is_err());
 }
 
 #[test]
@@ -116,15 +126,25 @@ fn golden_bytes() {
     golden(NodeOp::Get, "00");
     golden(NodeOp::Put { value: Raw(b"vw") }, "01 02 76 77");
     golden(NodeOp::PutBlocks { blocks: vec![BLOCK] }, "02 01 02 09 82 01");
-    golden(NodeOp::Create { kind: NodeType::KeyValue, enumerable: true, class: None }, "03 01 01 00");
+    golden(NodeOp::Create { kind: NodeType::KeyValue, enumerable: true, class: None, location: None }, "03 01 01 00 00");
+    let free = NodeOp::Create { kind: NodeType::File, enumerable: false, class: None, location: Some(Location::default()) };
+    golden(free, "03 00 00 00 01 00");
+    let adopt =
+        NodeOp::Adopt { kind: NodeType::Bag, affinity: Affinity { class: StorageClass::Disk, location: rack1() }, parent: ROOT };
+    golden(adopt, "15 04 01 05 72 61 63 6b 31 00 00");
     golden(NodeOp::List { after: None, limit: 1000 }, "05 00 e8 07");
     golden(NodeOp::Rename { dir: DIR, name: "b", inside: false }, "0d 03 ac 02 01 62 00");
     golden(NodeOp::GetMany { names: vec!["a", "b"] }, "1c 02 01 61 01 62");
     golden(NodeOp::PutMany { values: vec![("a", Raw(b"vw"))] }, "1d 01 01 61 02 76 77");
     golden(NodeOp::Prepare { bytes: 300, descriptor: true }, "27 ac 02 01");
+    golden(NodeOp::Replace { name: "b", condition: Condition::Absent }, "29 01 62 01");
+    golden(NodeOp::DeleteIf { condition: Condition::Tag(300) }, "2a 02 ac 02");
     let golden = |reply: NodeReply<'_>, expected: &str| assert_eq!(hex(&reply.encode()), expected);
     golden(NodeReply::Failed(NodeError::new(NodeErrorKind::DataLost, "no")), "00 07 02 6e 6f");
     golden(NodeReply::Bytes(Raw(b"vw")), "05 02 76 77");
+    let stat =
+        Stat { kind: NodeType::Bag, bytes: 300, enumerable: true, class: StorageClass::Disk, location: Location::default() };
+    golden(NodeReply::Stat(Some(stat)), "06 01 04 ac 02 01 01 00");
     golden(NodeReply::Listed { entries: vec![("a", NodeType::Bag, 300)], last: true }, "07 01 01 61 04 ac 02 01");
     let refused = NodeError::new(NodeErrorKind::NotFound, "no");
     golden(NodeReply::Values(vec![Ok(Some(Raw(b"v"))), Ok(None), Err(refused)]), "0d 03 00 01 01 76 00 00 01 00 02 6e 6f");
@@ -134,6 +154,14 @@ fn golden_bytes() {
 fn no_other_request_begins_like_a_call() {
     assert!(decode::<DataRequest>(&[NODE_MESSAGE, 0, 0, 0, 0]).is_err());
     assert!(NodeCall::decode(&[0]).is_none() && NodeCall::decode(&[]).is_none());
+}
+
+#[test]
+fn labels_that_are_none_are_refused() {
+    for label in ["\n".to_string(), "x".repeat(256)] {
+        let bytes = [&[NODE_MESSAGE, 0, 0, 0, 1, b'k', 3, 0, 0, 0, 1][..], &encode(&label)].concat();
+        assert_eq!(NodeCall::decode(&bytes).unwrap().unwrap_err().kind(), ErrorKind::Invalid, "{label:?}");
+    }
 }
 
 #[test]

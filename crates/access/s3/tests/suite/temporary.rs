@@ -1,0 +1,126 @@
+//! Conditional writes of temporary data.
+
+use futures::future::join_all;
+
+use crate::client::{Answer, request};
+use crate::cluster::{Cluster, bytes, gateway_settings};
+
+/// Conditions are looked at when the object is there as a whole: a value with its name, one in blocks, and a file.
+const SIZES: [usize; 3] = [10, 100_000, (32 << 20) + 5];
+
+async fn cluster() -> Cluster {
+    let mut cluster = Cluster::start().await;
+    cluster.serve(gateway_settings()).await;
+    cluster
+}
+
+fn said(answer: &Answer) -> (u16, String) {
+    (answer.status, if answer.status < 300 { String::new() } else { answer.code() })
+}
+
+fn refused(status: u16, code: &str) -> (u16, String) {
+    (status, code.to_string())
+}
+
+/// Puts as many objects at once as there are writers, and gives the answers of the one that did it and of all others.
+async fn race(cluster: &Cluster, key: &str, name: &str, value: &str, size: usize) -> (usize, Answer, Vec<Answer>) {
+    let writers = if size > 1 << 20 { 3 } else { 16 };
+    let put = |writer: usize| request("PUT", key).header(name, value).body(bytes(writer as u64, size)).send(cluster.address());
+    let answers = join_all((0..writers).map(put)).await;
+    let (mut won, lost): (Vec<_>, Vec<_>) = answers.into_iter().enumerate().partition(|(_, answer)| answer.status == 200);
+    assert_eq!(won.len(), 1, "{key}: {:?}", lost.iter().map(|(_, answer)| said(answer)).collect::<Vec<_>>());
+    let (winner, answer) = won.remove(0);
+    (winner, answer, lost.into_iter().map(|(_, answer)| answer).collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_many_writers_makes_an_object_and_one_replaces_it() {
+    let cluster = cluster().await;
+    for size in SIZES {
+        let key = format!("/tmp/made/{size}/x");
+        let (winner, answer, lost) = race(&cluster, &key, "if-none-match", "*", size).await;
+        lost.iter().for_each(|answer| assert_eq!(said(answer), refused(412, "PreconditionFailed"), "{size}"));
+        let got = request("GET", &key).send(cluster.address()).await;
+        assert!(got.body == bytes(winner as u64, size), "{size}");
+        assert_eq!(got.header("etag"), answer.header("etag"), "of what was written");
+        for _ in 0..2 {
+            let etag = request("HEAD", &key).send(cluster.address()).await.header("etag").unwrap().to_string();
+            let (winner, answer, lost) = race(&cluster, &key, "if-match", &etag, size + 1).await;
+            lost.iter().for_each(|answer| assert_eq!(said(answer), refused(412, "PreconditionFailed"), "{size}"));
+            let got = request("GET", &key).send(cluster.address()).await;
+            assert!(got.body == bytes(winner as u64, size + 1), "{size}");
+            assert_eq!(got.header("etag"), answer.header("etag"));
+        }
+    }
+    let listed = request("GET", "/tmp?list-type=2&prefix=made/").send(cluster.address()).await.text();
+    assert_eq!(listed.matches("<Key>").count(), SIZES.len(), "all that were made, and no drafts: {listed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conditions_that_are_not_true_change_nothing() {
+    let cluster = cluster().await;
+    let send = async |method, path: &str, headers: &[(&str, &str)], body: &[u8]| {
+        let request = headers.iter().fold(request(method, path), |request, (name, value)| request.header(name, value));
+        request.body(body).send(cluster.address()).await
+    };
+    let none = "\"00000000000000000000000000000001\"";
+    for path in ["/tmp/no/such/key", "/tmp/no", "/tmp/no/"] {
+        let missing = send("PUT", path, &[("if-match", none)], b"").await;
+        assert_eq!(said(&missing), refused(404, "NoSuchKey"), "{path}");
+    }
+    let folders = send("GET", "/tmp?list-type=2", &[], b"").await.text();
+    assert!(!folders.contains("<Key>") && folders.contains("<KeyCount>0<"), "no folders are made for nothing: {folders}");
+    let tag = send("PUT", "/tmp/a/x", &[], b"first").await.header("etag").unwrap().to_string();
+    for wrong in [none, "\"other\"", "*"] {
+        let put = send("PUT", "/tmp/a/x", &[("if-match", wrong)], b"second").await;
+        assert_eq!(said(&put), refused(412, "PreconditionFailed"), "{wrong}");
+    }
+    for unknown in [vec![("if-none-match", tag.as_str())], vec![("if-match", tag.as_str()), ("if-none-match", "*")]] {
+        assert_eq!(said(&send("PUT", "/tmp/a/x", &unknown, b"second").await), refused(501, "NotImplemented"));
+    }
+    // A folder is no object, and in the way of one.
+    let folder = send("PUT", "/tmp/a", &[("if-none-match", "*")], b"x").await;
+    assert_eq!(said(&folder), refused(409, "OperationAborted"));
+    assert_eq!(said(&send("PUT", "/tmp/a/", &[("if-none-match", "*")], b"").await), refused(412, "PreconditionFailed"));
+    assert_eq!(send("PUT", "/tmp/b/c/", &[("if-none-match", "*")], b"").await.status, 200);
+    // Copies.
+    let source = ("x-amz-copy-source", "/tmp/a/x");
+    let copy = send("PUT", "/tmp/a/x2", &[source, ("if-match", &tag)], b"").await;
+    assert_eq!(said(&copy), refused(404, "NoSuchKey"));
+    assert_eq!(send("PUT", "/tmp/a/x2", &[source, ("if-none-match", "*")], b"").await.status, 200);
+    let copy = send("PUT", "/tmp/a/x2", &[source, ("if-none-match", "*")], b"").await;
+    assert_eq!(said(&copy), refused(412, "PreconditionFailed"));
+    assert_eq!(send("PUT", "/tmp/a/x2", &[source, ("if-match", &tag)], b"").await.status, 200, "the same bytes, the same tag");
+    // Deleting.
+    let deleted = send("DELETE", "/tmp/a/x2", &[("if-match", none)], b"").await;
+    assert_eq!(said(&deleted), refused(412, "PreconditionFailed"));
+    assert_eq!(send("DELETE", "/tmp/a/x2", &[("if-match", &tag)], b"").await.status, 204);
+    assert_eq!(send("DELETE", "/tmp/a/x2", &[("if-match", &tag)], b"").await.status, 204, "it is gone");
+    assert_eq!(send("GET", "/tmp/a/x", &[], b"").await.body, b"first");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_in_parts_have_conditions_too() {
+    let cluster = cluster().await;
+    let key = "/tmp/parts/x";
+    let begin = async || {
+        let begun = request("POST", &format!("{key}?uploads=")).send(cluster.address()).await.text();
+        let id = begun.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0.to_string();
+        let part = request("PUT", &format!("{key}?partNumber=1&uploadId={id}")).body(bytes(1, 50_000));
+        let etag = part.send(cluster.address()).await.header("etag").unwrap().to_string();
+        let parts = format!("<Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part>");
+        (id, format!("<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>"))
+    };
+    let complete = async |name: &str, value: &str| {
+        let (id, parts) = begin().await;
+        request("POST", &format!("{key}?uploadId={id}")).header(name, value).body(parts).send(cluster.address()).await
+    };
+    let wrong = "\"00000000000000000000000000000001\"";
+    assert_eq!(said(&complete("if-match", wrong).await), refused(404, "NoSuchKey"));
+    assert_eq!(complete("if-none-match", "*").await.status, 200);
+    assert_eq!(said(&complete("if-none-match", "*").await), refused(412, "PreconditionFailed"));
+    assert_eq!(said(&complete("if-match", wrong).await), refused(412, "PreconditionFailed"));
+    let head = request("HEAD", key).send(cluster.address()).await;
+    assert_eq!(complete("if-match", head.header("etag").unwrap()).await.status, 200);
+    assert!(request("GET", key).send(cluster.address()).await.body == bytes(1, 50_000));
+}
