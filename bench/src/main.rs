@@ -7,6 +7,7 @@ mod engine;
 mod figure;
 mod heap;
 mod hot_form;
+mod hot_text;
 mod mixapart;
 mod reads;
 mod recorder;
@@ -46,6 +47,8 @@ enum Name {
     Warm,
     /// TPC-H over decoded columns against the same Parquet warm in the tier: median of 7 alternated runs.
     HotForm,
+    /// Aggregates over decoded columns of CSV and JSON against the same lines warm in the tier: median of 5 alternated runs.
+    HotText,
     /// Cold against ingest-then-compute, at the bandwidth where ingesting takes as long as computing.
     Ingest,
     /// Bytes fetched cold against the union of ranges that the engine asks for without Forebay.
@@ -145,6 +148,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
             print(engine::tpch().await?);
             print(engine::warm().await?);
             print(hot_form::hot_form().await?);
+            print(hot_text::hot_text().await?);
             print(engine::ingest().await?);
         }
         Name::Mixapart(Mixapart::Cold) => print(mixapart::cold().await?),
@@ -169,6 +173,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
         Name::Tpch => print(engine::tpch().await?),
         Name::Warm => print(engine::warm().await?),
         Name::HotForm => print(hot_form::hot_form().await?),
+        Name::HotText => print(hot_text::hot_text().await?),
         Name::Ingest => print(engine::ingest().await?),
     }
     Ok(all_met)

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_protocol::{DataReply, DataRequest};
-use forebay_types::{Cell, HotForm, ObjectVersion, OperationId, RouteKey, SegmentId};
+use forebay_types::{Cell, CellSource, HotForm, ObjectVersion, OperationId, SegmentId};
 use lru::LruCache;
 use parking_lot::Mutex;
 
@@ -46,29 +46,28 @@ impl KnownCells {
 }
 
 impl Client {
-    /// A column of a row group of a Parquet file in the table form (docs/specs/table.md), in place, if a worker whose tier is
-    /// mapped here holds it. None otherwise, whatever the reason: read the raw bytes then. Asking for what is not there makes
-    /// it popular, and what is popular is made.
-    pub async fn read_cell(&self, operation: OperationId, version: &ObjectVersion, cell: Cell) -> Option<Bytes> {
-        self.core.read_cell(operation, version, cell).await
+    /// A column of a row group of a Parquet file, or of a chunk of a text file, in the table form (docs/specs/table.md), in
+    /// place, if a worker whose tier is mapped here holds it. None otherwise, whatever the reason: read the raw bytes then.
+    /// Asking for what is not there makes it popular, and what is popular is made.
+    pub async fn read_cell(&self, operation: OperationId, source: &CellSource, cell: Cell) -> Option<Bytes> {
+        self.core.read_cell(operation, source, cell).await
     }
 
     /// Whether a worker had the cell when this client last asked for it: then its raw bytes need not be fetched ahead.
-    pub fn had_cell(&self, version: &ObjectVersion, cell: Cell) -> bool {
-        cell.index().is_some_and(|index| self.core.known_cells.was_there(SegmentId::of(version, index)))
+    pub fn had_cell(&self, source: &CellSource, cell: Cell) -> bool {
+        source.place(cell).is_some_and(|(id, _)| self.core.known_cells.was_there(id))
     }
 
-    /// Whether a version may have cells at all: by its name and its mount's setting.
-    pub fn has_cells(&self, version: &ObjectVersion) -> bool {
+    /// Whether objects of a version's mount may have cells at all.
+    pub fn has_hot_form(&self, version: &ObjectVersion) -> bool {
         let table = |mount: &forebay_types::Mount| mount.id == version.mount && mount.options.hot_form == HotForm::Table;
-        version.has_cells() && self.view().mounts.iter().any(table)
+        self.view().mounts.iter().any(table)
     }
 }
 
 impl Core {
-    async fn read_cell(&self, operation: OperationId, version: &ObjectVersion, cell: Cell) -> Option<Bytes> {
-        let index = cell.index()?;
-        let id = SegmentId::of(version, index);
+    async fn read_cell(&self, operation: OperationId, source: &CellSource, cell: Cell) -> Option<Bytes> {
+        let (id, route) = source.place(cell)?;
         if let Some(pin) = self.pins.find(id, &(0..1)) {
             let range = pin.range().clone();
             pin.session().outbox().count(operation, id, pin.len());
@@ -78,14 +77,15 @@ impl Core {
         if self.known_cells.is_quiet(id) {
             return None;
         }
-        let asked = self.at_holders(RouteKey::of(version.mount, &version.key, index), 0, None, |link| async move {
+        let asked = self.at_holders(route, 0, None, |link| async move {
             if link.in_place().is_none() {
                 // Over a network the file's compressed bytes are fewer to send.
                 return Ok(None);
             }
             let request = DataRequest::ReadCell {
                 operation,
-                version: version.clone(),
+                version: source.version().clone(),
+                form: source.form().cloned(),
                 row_group: cell.row_group,
                 column: cell.column,
                 in_place: true,
@@ -116,7 +116,7 @@ impl Core {
                 None
             }
             Err(error) => {
-                tracing::debug!(key = %version.key, error = %error.into_error(), "no cell: the raw bytes are read");
+                tracing::debug!(key = %source.version().key, error = %error.into_error(), "no cell: the raw bytes are read");
                 self.known_cells.absent(id);
                 None
             }

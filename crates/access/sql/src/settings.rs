@@ -21,7 +21,7 @@ pub struct EngineSettings {
     pub spill_folder: Option<PathBuf>,
     /// What the plan will read is fetched ahead, within the client's window ([`forebay_client::ClientSettings::prefetch_bytes`]).
     pub prefetch: bool,
-    /// Decoded columns of Parquet files are read where workers hold them, if the mount allows it.
+    /// Decoded columns of Parquet, CSV and JSON files are read where workers hold them, if the mount allows it.
     pub hot_form: bool,
     /// How often a query is planned again when an object was overwritten between planning and its first row.
     pub retries_on_conflict: u32,

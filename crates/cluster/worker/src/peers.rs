@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_protocol::{DataReply, DataRequest, WorkerInfo, decode, encode};
 use forebay_transport::{Address, Answer, Connection, Security};
-use forebay_types::{Error, PageRun, Result, SegmentId, WorkerId};
+use forebay_types::{Error, FormId, PageRun, Result, SegmentId, TextForm, WorkerId};
 use parking_lot::Mutex;
 
 /// How long a peer may take to hear of a write.
@@ -73,6 +73,17 @@ impl Peers {
             }
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
             _ => Err(Error::internal("a peer answered a copy with something else")),
+        }
+    }
+
+    /// Asks a peer what a form is.
+    pub(crate) async fn form(&self, peer: &WorkerInfo, form: FormId) -> Result<Option<Arc<TextForm>>> {
+        let call = async { self.line(peer).await?.call(encode(&DataRequest::Form { form }), Vec::new()).await };
+        let answer = tokio::time::timeout(TELL_WITHIN, call).await.map_err(|_| Error::retry("no answer about a form"))??;
+        match decode(&answer.meta)? {
+            DataReply::Form(Some(known)) if known.id() == form && known.check().is_ok() => Ok(Some(known)),
+            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            _ => Ok(None),
         }
     }
 

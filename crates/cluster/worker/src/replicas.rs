@@ -6,7 +6,8 @@ use bytes::Bytes;
 use forebay_protocol::{Order, OrderEnd};
 use forebay_shared_storage::Class;
 use forebay_types::{
-    Cell, Error, ObjectVersion, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, RouteKey, SEGMENT_BYTES, SegmentId, WorkerId,
+    Cell, Error, FormId, ObjectVersion, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, RouteKey, SEGMENT_BYTES, SegmentId,
+    WorkerId,
 };
 use metrics::counter;
 use parking_lot::Mutex;
@@ -95,7 +96,7 @@ impl Serving {
             match order {
                 Order::Hold { version, index, from } => {
                     if let Some(cell) = Cell::of_index(index) {
-                        self.hold_cell(version, index, cell);
+                        self.hold_cell(version, index, cell, from);
                         continue;
                     }
                     let Ok(segment) = Segment::holding(&version, u64::from(index) * SEGMENT_BYTES) else { continue };
@@ -129,7 +130,7 @@ impl Serving {
     }
 
     /// Makes a replica of a cell: from the raw bytes, wherever they are, since that is less to send than the cell.
-    fn hold_cell(self: &Arc<Self>, version: ObjectVersion, index: u32, cell: Cell) {
+    fn hold_cell(self: &Arc<Self>, version: ObjectVersion, index: u32, cell: Cell, from: Vec<WorkerId>) {
         let id = SegmentId::of(&version, index);
         if !self.replicas.begin(id) {
             return;
@@ -141,9 +142,28 @@ impl Serving {
         while tasks.try_join_next().is_some() {}
         let serving = Arc::clone(self);
         tasks.spawn(async move {
+            if let Some((_, form)) = version.form() {
+                serving.learn_form(form, &from).await;
+            }
             serving.forms.order(version, cell, id).await;
             serving.order_ended(id, true);
         });
+    }
+
+    /// Asks those who hold cells of a form what it is, unless readers have said so here.
+    async fn learn_form(&self, form: FormId, from: &[WorkerId]) {
+        for peer in from {
+            if self.forms.known.get(form).is_some() {
+                return;
+            }
+            let view = self.view();
+            let Some(peer) = view.workers.iter().find(|worker| worker.id == *peer) else { continue };
+            match self.peers.form(peer, form).await {
+                Ok(Some(known)) => self.forms.known.put(form, &known),
+                Ok(None) => {}
+                Err(error) => tracing::debug!(worker = %peer.id, %error, "peer did not say what a form is"),
+            }
+        }
     }
 
     fn drop_replica(&self, segment: SegmentId) {

@@ -189,10 +189,10 @@ impl WorkerSession {
                     runs.iter().map(|(segment, run)| is_run(run) && serving.store.state(*segment, *run).missing.is_empty());
                 reply(DataReply::Present(held.collect()))
             }
-            DataRequest::ReadCell { operation, version, row_group, column, in_place } => {
+            DataRequest::ReadCell { operation, version, form, row_group, column, in_place } => {
                 let queued = Queued::new(serving);
                 let cell = Cell { row_group, column };
-                match serving.read_cell(self.reader(operation, in_place), &version, cell).await? {
+                match serving.read_cell(self.reader(operation, in_place), version, form, cell).await? {
                     Some(read) => {
                         let hint = queued.sent(&read).await;
                         with_answer(read, |in_place| DataReply::Read { in_place, hint })
@@ -200,6 +200,7 @@ impl WorkerSession {
                     None => reply(DataReply::NoCell { hint: queued.sent(&Answer::default()).await }),
                 }
             }
+            DataRequest::Form { form } => reply(DataReply::Form(serving.forms.known.get(form))),
             DataRequest::Report => reply(DataReply::Report(Box::new(serving.report()))),
         })
     }

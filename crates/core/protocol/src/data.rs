@@ -1,4 +1,8 @@
-use forebay_types::{Attributes, ErrorKind, Key, MountId, ObjectInfo, ObjectVersion, OperationId, PageRun, SegmentId};
+use std::sync::Arc;
+
+use forebay_types::{
+    Attributes, ErrorKind, FormId, Key, MountId, ObjectInfo, ObjectVersion, OperationId, PageRun, SegmentId, TextForm,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::RangeSpec;
@@ -193,22 +197,31 @@ pub enum DataRequest {
         /// Segments and pages of them.
         runs: Vec<(SegmentId, PageRun)>,
     },
-    /// One column of one row group in the table form: [`DataReply::Read`] with all of it, or [`DataReply::NoCell`]. What is
-    /// asked for often enough is made; nothing waits for it, and nothing is fetched for it.
+    /// One column of one row group of a Parquet file, or of one chunk of a text file, in the table form: [`DataReply::Read`]
+    /// with all of it, or [`DataReply::NoCell`]. What is asked for often enough is made; nothing waits for it, and nothing is
+    /// fetched for it.
     ReadCell {
         /// Who reads.
         operation: OperationId,
         /// The version that the reader has opened.
         version: ObjectVersion,
-        /// The row group's number in the file.
+        /// What the lines of a text file are taken for; none for a Parquet file.
+        form: Option<Arc<TextForm>>,
+        /// The row group's or chunk's number in the file.
         row_group: u32,
-        /// The column's number among the leaves of the file's schema.
+        /// The column's number among the leaves of the file's schema; among the form's columns for text.
         column: u32,
         /// As in `Read`.
         in_place: bool,
     },
     /// Shared memory for small calls of a client on the same host: [`DataReply::Done`], with a descriptor when there is any.
     Ring,
+    /// What a form is that readers have named to this worker, for another one that is to hold a cell of it:
+    /// [`DataReply::Form`].
+    Form {
+        /// Which.
+        form: FormId,
+    },
 }
 
 /// What is said to a worker without waiting for an answer.
@@ -408,6 +421,8 @@ pub enum DataReply {
         /// How the worker stands.
         hint: Hint,
     },
+    /// To `Form`; none where it is not known.
+    Form(Option<Arc<TextForm>>),
 }
 
 impl DataReply {

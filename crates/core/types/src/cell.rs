@@ -1,13 +1,14 @@
 use crate::ObjectVersion;
 
-/// One column of one row group of a Parquet file, in the table form: a segment that is made from the object's bytes and is
-/// on no shared storage. Its id is [`crate::SegmentId::of`] the object's version and [`Cell::index`], so that it belongs to
-/// that version and no other, and is placed, routed, counted and evicted as any segment.
+/// One column of one row group of a Parquet file, or of one chunk of a text file, in the table form: a segment that is made
+/// from the object's bytes and is on no shared storage. Its id is [`crate::SegmentId::of`] the object's version, of text
+/// [in a form](ObjectVersion::in_form), and [`Cell::index`], so that it belongs to that version and no other, and is placed,
+/// routed, counted and evicted as any segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cell {
-    /// The row group's number in the file.
+    /// The row group's number in the file; the chunk's of text.
     pub row_group: u32,
-    /// The column's number among the leaves of the file's schema.
+    /// The column's number among the leaves of the file's schema; of text among its columns.
     pub column: u32,
 }
 
@@ -36,7 +37,7 @@ impl Cell {
 }
 
 impl ObjectVersion {
-    /// Whether the object's name says that it may have cells: those of Parquet files are made.
+    /// Whether the object's name says that it may have cells without a form: those of Parquet files are made.
     pub fn has_cells(&self) -> bool {
         let key = self.key.as_str();
         let ends = |ending: &str| {

@@ -159,7 +159,7 @@ impl fmt::Display for Validate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HotForm {
-    /// Popular columns of Parquet files are kept decoded, beside their bytes, where that pays.
+    /// Popular columns of Parquet, CSV and JSON files are kept decoded, beside their bytes, where that pays.
     Table,
     /// As shared storage has them, and no other.
     #[default]

@@ -2,7 +2,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::datasource::physical_plan::FileSource;
+use datafusion::datasource::physical_plan::{FileScanConfig, FileSource, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
@@ -12,26 +12,22 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 
-use crate::hot::cells::Cells;
-use crate::hot::source::HotSource;
+use crate::hot::cells::{Cells, any_file};
+use crate::hot::source::{HotSource, Of};
+use crate::hot::text_scan::TextScan;
 use crate::paths::SCHEME;
 use crate::prefetch::{config, parquet_source};
 
-/// The same plan, whose scans of Parquet files below mounts look for decoded columns first.
+/// The same plan, whose scans of Parquet and text files below mounts look for decoded columns first.
 pub(crate) fn apply(plan: Arc<dyn ExecutionPlan>, cells: &Cells, runtime: &Arc<RuntimeEnv>) -> Result<Arc<dyn ExecutionPlan>> {
     let near = Arc::new(near(&plan));
     plan.transform_up(|node| {
-        let wrapped = config(&node).and_then(|config| {
-            let source = parquet_source(config)?;
-            let is_mount = config.object_store_url.as_str().starts_with(SCHEME);
-            // With filters inside the reader, the reader does what a scan of decoded columns does not.
-            let filters_inside = source.table_parquet_options().global.pushdown_filters;
-            let plain = source.table_schema().virtual_columns().is_empty() && !filters_inside;
-            if !is_mount || !plain || !cells.may_have(config) {
-                return None;
-            }
-            let mut config = config.clone();
-            config.file_source = Arc::new(HotSource::new(source.clone(), cells.clone(), Arc::clone(runtime), Arc::clone(&near)));
+        let of_mount = config(&node).filter(|config| config.object_store_url.as_str().starts_with(SCHEME));
+        let wrapped = of_mount.and_then(|config| {
+            let config = match parquet_source(config) {
+                Some(source) => of_parquet(config, source, cells, Of::Parquet(Arc::clone(runtime), Arc::clone(&near)))?,
+                None => of_text(config, cells)?,
+            };
             let scan = node.downcast_ref::<DataSourceExec>()?.clone();
             Some(Arc::new(scan.with_data_source(Arc::new(config))) as Arc<dyn ExecutionPlan>)
         });
@@ -41,6 +37,26 @@ pub(crate) fn apply(plan: Arc<dyn ExecutionPlan>, cells: &Cells, runtime: &Arc<R
         })
     })
     .data()
+}
+
+fn of_parquet(config: &FileScanConfig, source: &ParquetSource, cells: &Cells, of: Of) -> Option<FileScanConfig> {
+    // With filters inside the reader, the reader does what a scan of decoded columns does not.
+    let filters_inside = source.table_parquet_options().global.pushdown_filters;
+    let plain = source.table_schema().virtual_columns().is_empty() && !filters_inside;
+    if !plain || !any_file(config, |file| cells.parquet(&file.object_meta).is_some()) {
+        return None;
+    }
+    let mut config = config.clone();
+    config.file_source = Arc::new(HotSource::new(config.file_source, cells.clone(), of));
+    Some(config)
+}
+
+fn of_text(config: &FileScanConfig, cells: &Cells) -> Option<FileScanConfig> {
+    let scan = TextScan::of(config).filter(|scan| scan.may_have(config, cells))?;
+    let mut config = config.clone();
+    config.file_groups = scan.moved(&config.file_groups, cells);
+    config.file_source = Arc::new(HotSource::new(config.file_source, cells.clone(), Of::Text(Arc::new(scan))));
+    Some(config)
 }
 
 /// The filters of joins that look up a scan's rows as they come.

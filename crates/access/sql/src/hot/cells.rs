@@ -1,10 +1,16 @@
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::FileScanConfig;
 use forebay_client::{Client, SnapshotStore};
-use forebay_types::{Cell, ObjectVersion};
+use forebay_types::{Cell, CellSource, ObjectVersion, TextForm};
+use futures::future::join_all;
 use object_store::ObjectMeta;
+
+use crate::hot::row_group::RowGroup;
 
 /// The decoded columns that one query can read: of the versions that it has pinned.
 #[derive(Clone)]
@@ -24,29 +30,60 @@ impl Cells {
         Self { client, snapshot }
     }
 
-    /// The version of a file that the query reads, if columns of it may be decoded.
-    pub(crate) fn version(&self, meta: &ObjectMeta) -> Option<ObjectVersion> {
+    /// The version of a Parquet file that the query reads, if columns of it may be decoded.
+    pub(crate) fn parquet(&self, meta: &ObjectMeta) -> Option<CellSource> {
+        self.version(meta).filter(ObjectVersion::has_cells).map(CellSource::parquet)
+    }
+
+    /// The same of a text file, with what its lines are taken for.
+    pub(crate) fn text(&self, meta: &ObjectMeta, form: &Arc<TextForm>) -> Option<CellSource> {
+        Some(CellSource::text(self.version(meta)?, Arc::clone(form)))
+    }
+
+    fn version(&self, meta: &ObjectMeta) -> Option<ObjectVersion> {
         let version = self.snapshot.pinned_at(&meta.location)?.version;
         let same = meta.e_tag.as_deref().is_none_or(|tag| tag == version.tag.as_str()) && meta.size == version.size;
-        (same && self.client.has_cells(&version)).then_some(version)
+        (same && self.client.has_hot_form(&version)).then_some(version)
     }
 
-    /// Whether any of a scan's files may have decoded columns.
-    pub(super) fn may_have(&self, config: &FileScanConfig) -> bool {
-        config.file_groups.iter().flat_map(|group| group.files()).any(|file| self.version(&file.object_meta).is_some())
+    /// Whether these columns of a row group or chunk were decoded when the engine last looked.
+    pub(crate) fn had(&self, source: &CellSource, part: usize, columns: &[usize]) -> bool {
+        columns.iter().all(|column| cell(part, *column).is_some_and(|cell| self.client.had_cell(source, cell)))
     }
 
-    /// Whether these columns of a row group were decoded when the engine last looked.
-    pub(crate) fn had(&self, version: &ObjectVersion, row_group: usize, columns: &[usize]) -> bool {
-        columns.iter().all(|column| cell(row_group, *column).is_some_and(|cell| self.client.had_cell(version, cell)))
+    /// A row group or chunk whose columns are all decoded, with their bytes; `rows` is how many it must have.
+    pub(super) async fn open(
+        &self,
+        source: &CellSource,
+        part: usize,
+        columns: &[usize],
+        schema: &SchemaRef,
+        rows: Option<usize>,
+    ) -> Option<(RowGroup, usize)> {
+        let cells = columns.iter().map(|column| self.read(source, part, *column));
+        let cells = join_all(cells).await.into_iter().collect::<Option<Vec<Bytes>>>()?;
+        let bytes = cells.iter().map(Bytes::len).sum();
+        match RowGroup::open(cells, schema, rows) {
+            Ok(opened) => opened.map(|opened| (opened, bytes)),
+            Err(error) => {
+                let key = &source.version().key;
+                tracing::warn!(%key, part, %error, "decoded columns can't be read: the raw form is");
+                None
+            }
+        }
     }
 
-    /// A decoded column of a row group, if a worker holds it.
-    pub(super) async fn read(&self, version: &ObjectVersion, row_group: usize, column: usize) -> Option<Bytes> {
-        self.client.read_cell(self.snapshot.operation(), version, cell(row_group, column)?).await
+    /// A decoded column of a row group or chunk, if a worker holds it.
+    async fn read(&self, source: &CellSource, part: usize, column: usize) -> Option<Bytes> {
+        self.client.read_cell(self.snapshot.operation(), source, cell(part, column)?).await
     }
 }
 
-fn cell(row_group: usize, column: usize) -> Option<Cell> {
-    Some(Cell { row_group: u32::try_from(row_group).ok()?, column: u32::try_from(column).ok()? })
+/// Whether any of a scan's files is one of these.
+pub(super) fn any_file(config: &FileScanConfig, mut is: impl FnMut(&PartitionedFile) -> bool) -> bool {
+    config.file_groups.iter().flat_map(|group| group.files()).any(&mut is)
+}
+
+fn cell(part: usize, column: usize) -> Option<Cell> {
+    Some(Cell { row_group: u32::try_from(part).ok()?, column: u32::try_from(column).ok()? })
 }

@@ -1,17 +1,22 @@
-//! Scans of Parquet files that read decoded columns where a worker holds them, and the file's own bytes for the rest.
+//! Scans of Parquet and text files that read decoded columns where a worker holds them, and the file's own bytes for the rest.
 //!
-//! A plan that is about to run gets its Parquet sources wrapped ([`apply`]). A row group is read in the table form when
-//! every column that the scan needs of it is held so, of the version that the query has pinned; else the engine's own
-//! reader reads it. Rows, their order and their types are the same either way.
+//! A plan that is about to run gets its sources wrapped ([`apply`]). A row group of Parquet, or a chunk of text, is read in the
+//! table form when every column that the scan needs of it is held so, of the version that the query has pinned, and for text
+//! made with the query's own schema and options; else the engine's own reader reads it ([`walk`]). Rows, their order and their
+//! types are the same either way.
 
 mod apply;
 mod cells;
 mod filter;
-mod opener;
+mod parquet;
 mod raw;
 mod row_group;
 mod scan;
 mod source;
+mod text_opener;
+mod text_scan;
+mod walk;
 
 pub(crate) use apply::apply;
 pub(crate) use cells::Cells;
+pub(crate) use text_scan::TextScan;

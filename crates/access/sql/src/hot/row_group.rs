@@ -1,10 +1,13 @@
+use std::sync::Arc;
+
 use bytes::Bytes;
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
-use datafusion::arrow::datatypes::Schema;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::error::DataFusionError;
 use forebay_table::{Projection, Table};
 use forebay_types::{Error, Result};
 
-/// The decoded columns of one row group.
+/// The decoded columns of one row group of Parquet, or of one chunk of text.
 pub(super) struct RowGroup {
     columns: Vec<Column>,
     /// Rows of each batch.
@@ -18,12 +21,12 @@ struct Column {
 }
 
 impl RowGroup {
-    /// Opens cells that must hold these columns, in this order, of `rows` rows. None when they are of other types: those
-    /// that a reader with other options wants.
+    /// Opens cells that must hold these columns, in this order, of `rows` rows where that is known. None when they are of
+    /// other types: those that a reader with other options wants.
     ///
     /// # Errors
     /// `Corrupt` when a cell can't be what was written.
-    pub(super) fn open(cells: Vec<Bytes>, schema: &Schema, rows: usize) -> Result<Option<Self>> {
+    pub(super) fn open(cells: Vec<Bytes>, schema: &Schema, rows: Option<usize>) -> Result<Option<Self>> {
         let mut columns = Vec::with_capacity(cells.len());
         let mut batches: Option<Vec<usize>> = None;
         for (bytes, field) in cells.into_iter().zip(schema.fields()) {
@@ -33,8 +36,12 @@ impl RowGroup {
                 return Ok(None);
             }
             let cut: Vec<_> = (0..table.row_groups()).map(|at| table.row_group_rows(at)).collect();
-            if cut.iter().sum::<usize>() != rows || batches.as_ref().is_some_and(|known| *known != cut) {
-                return Err(Error::corrupt(format!("a decoded column has {} rows where the file has {rows}", table.rows())));
+            let fits = rows.is_none_or(|rows| cut.iter().sum::<usize>() == rows);
+            if !fits || batches.as_ref().is_some_and(|known| *known != cut) {
+                return Err(Error::corrupt(format!(
+                    "a decoded column has {} rows, the file or other columns have not",
+                    table.rows()
+                )));
             }
             batches.get_or_insert(cut);
             let projection = table.schema().projection();
@@ -43,15 +50,10 @@ impl RowGroup {
         Ok(batches.map(|batches| Self { columns, batches }))
     }
 
-    pub(super) fn batches(&self) -> usize {
-        self.batches.len()
-    }
-
     /// A batch; it points into the cells.
-    pub(super) fn batch(&self, at: usize, schema: &std::sync::Arc<Schema>) -> Result<RecordBatch> {
+    fn batch(&self, at: usize, schema: &SchemaRef) -> Result<RecordBatch> {
         let arrays = self.columns.iter().map(|column| column.array(at)).collect::<Result<Vec<_>>>()?;
-        RecordBatch::try_new(std::sync::Arc::clone(schema), arrays)
-            .map_err(|error| Error::corrupt(format!("decoded columns: {error}")))
+        RecordBatch::try_new(Arc::clone(schema), arrays).map_err(|error| Error::corrupt(format!("decoded columns: {error}")))
     }
 }
 
@@ -60,4 +62,17 @@ impl Column {
         let chunk = self.table.plan(at, &self.projection)?.read(&self.bytes)?;
         Ok(chunk.batch()?.column(0).clone())
     }
+}
+
+/// The batches of row groups, one after the other, of columns with this schema.
+pub(super) fn batches(
+    run: Vec<RowGroup>,
+    schema: &SchemaRef,
+) -> impl Iterator<Item = datafusion::error::Result<RecordBatch>> + Send + use<> {
+    let schema = Arc::clone(schema);
+    run.into_iter().flat_map(move |row_group| {
+        let schema = Arc::clone(&schema);
+        (0..row_group.batches.len())
+            .map(move |at| row_group.batch(at, &schema).map_err(|error| DataFusionError::External(Box::new(error))))
+    })
 }

@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::collections::HashSet;
 use std::fmt::{self, Formatter};
 use std::sync::Arc;
@@ -15,22 +16,30 @@ use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder}
 use object_store::ObjectStore;
 
 use crate::hot::cells::Cells;
-use crate::hot::opener::{HotOpener, Opener};
 use crate::hot::raw::Raw;
+use crate::hot::text_scan::TextScan;
+use crate::hot::{parquet, text_opener};
 
-/// A Parquet source that reads decoded columns where they are. Made when a plan is ready to run, so that no optimizer sees
-/// it: all that it says of itself is what the Parquet source says.
+/// A source of files that reads decoded columns where they are. Made when a plan is ready to run, so that no optimizer sees
+/// it: all that it says of itself is what the engine's own source says.
 #[derive(Clone)]
 pub(super) struct HotSource {
-    parquet: ParquetSource,
+    own: Arc<dyn FileSource>,
     cells: Cells,
-    runtime: Arc<RuntimeEnv>,
-    near: Arc<HashSet<u64>>,
+    of: Of,
+}
+
+/// What a source reads.
+#[derive(Clone)]
+pub(super) enum Of {
+    /// With the filters of joins that look up the scan's rows as they come.
+    Parquet(Arc<RuntimeEnv>, Arc<HashSet<u64>>),
+    Text(Arc<TextScan>),
 }
 
 impl HotSource {
-    pub(super) fn new(parquet: ParquetSource, cells: Cells, runtime: Arc<RuntimeEnv>, near: Arc<HashSet<u64>>) -> Self {
-        Self { parquet, cells, runtime, near }
+    pub(super) fn new(own: Arc<dyn FileSource>, cells: Cells, of: Of) -> Self {
+        Self { own, cells, of }
     }
 }
 
@@ -41,59 +50,67 @@ impl FileSource for HotSource {
         base_config: &FileScanConfig,
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
-        let raw = Raw::new(self.parquet.create_morselizer(object_store, base_config, partition)?);
-        Ok(Arc::new(HotOpener::new(Opener {
-            raw,
-            config: base_config.clone(),
-            parquet: self.parquet.clone(),
-            cells: self.cells.clone(),
-            runtime: Arc::clone(&self.runtime),
-            near: Arc::clone(&self.near),
-            decoded: MetricBuilder::new(self.metrics()).counter("row_groups_decoded", partition),
-            dropped: MetricBuilder::new(self.metrics()).counter("decoded_rows_dropped", partition),
-        })))
-    }
-
-    fn table_schema(&self) -> &TableSchema {
-        self.parquet.table_schema()
-    }
-
-    fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
-        let sized = self.parquet.with_batch_size(batch_size);
-        match sized.downcast_ref::<ParquetSource>() {
-            Some(parquet) => Arc::new(Self { parquet: parquet.clone(), ..self.clone() }),
-            None => sized,
+        let (own, cells) = (&self.own, self.cells.clone());
+        let counter = |name| MetricBuilder::new(self.metrics()).counter(name, partition);
+        match (&self.of, (own.as_ref() as &dyn Any).downcast_ref::<ParquetSource>()) {
+            (Of::Parquet(runtime, near), Some(parquet)) => Ok(Arc::new(parquet::ParquetOpener::new(parquet::Opener {
+                raw: Raw::new(own.create_morselizer(object_store, base_config, partition)?),
+                config: base_config.clone(),
+                parquet: parquet.clone(),
+                cells,
+                runtime: Arc::clone(runtime),
+                near: Arc::clone(near),
+                decoded: counter("row_groups_decoded"),
+                dropped: counter("decoded_rows_dropped"),
+            }))),
+            (Of::Text(scan), _) => Ok(Arc::new(text_opener::TextOpener::new(text_opener::Opener {
+                raw: own.create_file_opener(object_store, base_config, partition)?,
+                scan: Arc::clone(scan),
+                file_schema: Arc::clone(own.table_schema().file_schema()),
+                cells,
+                has_limit: base_config.limit.is_some(),
+                decoded: counter("chunks_decoded"),
+            }))),
+            _ => own.create_file_opener(object_store, base_config, partition),
         }
     }
 
+    fn table_schema(&self) -> &TableSchema {
+        self.own.table_schema()
+    }
+
+    fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
+        Arc::new(Self { own: self.own.with_batch_size(batch_size), ..self.clone() })
+    }
+
     fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
-        self.parquet.filter()
+        self.own.filter()
     }
 
     fn projection(&self) -> Option<&ProjectionExprs> {
-        self.parquet.projection()
+        self.own.projection()
     }
 
     fn metrics(&self) -> &ExecutionPlanMetricsSet {
-        self.parquet.metrics()
+        self.own.metrics()
     }
 
     fn file_type(&self) -> &str {
-        self.parquet.file_type()
+        self.own.file_type()
     }
 
     fn fmt_extra(&self, t: DisplayFormatType, f: &mut Formatter) -> fmt::Result {
-        self.parquet.fmt_extra(t, f)
+        self.own.fmt_extra(t, f)
     }
 
     fn reorder_files(&self, files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
-        self.parquet.reorder_files(files)
+        self.own.reorder_files(files)
     }
 
     fn apply_expressions(
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        self.parquet.apply_expressions(f)
+        self.own.apply_expressions(f)
     }
 }

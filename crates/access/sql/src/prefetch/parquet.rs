@@ -144,8 +144,8 @@ pub(crate) fn row_groups(
     }
     let leaves: Vec<usize> =
         (0..descriptor.num_columns()).filter(|leaf| roots.contains(&descriptor.get_column_root_idx(*leaf))).collect();
-    let decoded = cells.and_then(|cells| Some((cells, cells.version(&file.object_meta)?)));
-    let is_decoded = |group| decoded.as_ref().is_some_and(|(cells, version)| cells.had(version, group, &leaves));
+    let decoded = cells.and_then(|cells| Some((cells, cells.parquet(&file.object_meta)?)));
+    let is_decoded = |group| decoded.as_ref().is_some_and(|(cells, source)| cells.had(source, group, &leaves));
     Ok(access
         .row_group_indexes()
         .into_iter()

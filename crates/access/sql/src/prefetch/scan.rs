@@ -10,7 +10,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::ExecutionPlan;
 use object_store::ObjectMeta;
 
-use crate::hot::Cells;
+use crate::hot::{Cells, TextScan};
 use crate::prefetch::order::streams;
 use crate::prefetch::parquet::{self, Footer};
 
@@ -39,9 +39,10 @@ pub(crate) fn ranges(
     if config.limit.is_some() {
         return Vec::new();
     }
+    let text = cells.and_then(|cells| Some((cells, TextScan::of(config)?)));
     let parts_of = |file: &PartitionedFile| -> Vec<Vec<Range<u64>>> {
-        match parquet_source(config) {
-            Some(source) => {
+        match (parquet_source(config), &text) {
+            (Some(source), _) => {
                 let Some(footer) = Footer::cached(runtime, &file.object_meta) else {
                     return Vec::new();
                 };
@@ -50,7 +51,8 @@ pub(crate) fn ranges(
                     Vec::new()
                 })
             }
-            None => {
+            (None, Some((cells, scan))) => scan.left(file, cells),
+            (None, None) => {
                 let (start, end) = file.range();
                 if start < end { vec![vec![start..end]] } else { Vec::new() }
             }

@@ -11,7 +11,7 @@ use crate::support::{Lake, rows, settings};
 use crate::tpch::{answers, tables, views};
 
 /// Longer than a client believes that a column is not decoded.
-const QUIET: Duration = Duration::from_millis(1100);
+pub const QUIET: Duration = Duration::from_millis(1100);
 
 /// Row groups that a query has read decoded.
 async fn decoded(engine: &Engine, sql: &str) -> u64 {
@@ -19,7 +19,7 @@ async fn decoded(engine: &Engine, sql: &str) -> u64 {
 }
 
 /// The sum of a count over all scans of a query.
-async fn counted(engine: &Engine, sql: &str, name: &str) -> u64 {
+pub async fn counted(engine: &Engine, sql: &str, name: &str) -> u64 {
     let text = rows(engine, &format!("explain analyze {sql}")).await;
     let counts = text.split(name).skip(1);
     counts.map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u64>().unwrap()).sum()
@@ -27,8 +27,13 @@ async fn counted(engine: &Engine, sql: &str, name: &str) -> u64 {
 
 /// Runs a query until all of its row groups are read decoded.
 async fn heat(engine: &Engine, sql: &str, row_groups: u64) {
+    heat_until(engine, sql, "row_groups_decoded=", row_groups).await;
+}
+
+/// Runs a query until it has counted so many.
+pub async fn heat_until(engine: &Engine, sql: &str, name: &str, least: u64) {
     let began = Instant::now();
-    while decoded(engine, sql).await < row_groups {
+    while counted(engine, sql, name).await < least {
         assert!(began.elapsed() < Duration::from_secs(120), "not decoded: {sql}");
         tokio::time::sleep(Duration::from_millis(300)).await;
     }

@@ -6,6 +6,7 @@ mod albis;
 mod cluster;
 mod formats;
 mod hot;
+mod hot_text;
 mod output;
 mod parameters;
 mod prefetch;

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::costs::Costs;
 use super::footers::Footers;
+use super::known::KnownForms;
 use crate::serving::Serving;
 
 /// Cells that readers have asked for, remembered at most; those asked for longest ago are forgotten first.
@@ -27,6 +28,9 @@ const WINDOW: Duration = Duration::from_secs(60);
 const OPERATIONS_MIN: f64 = 1.5;
 /// How long a cell that could not be made, or would not have paid, is left alone.
 const PAUSE: Duration = Duration::from_secs(20);
+/// The same for one whose bytes are not what they are taken for. They stay so; but it may be due to a column that it was tried
+/// with, and that is not asked for any more.
+const LONG_PAUSE: Duration = Duration::from_secs(600);
 
 /// What is asked for in the table form, and the line of what is to be made.
 pub(crate) struct Forms {
@@ -34,6 +38,7 @@ pub(crate) struct Forms {
     wake: Notify,
     pub(super) costs: Costs,
     pub(super) footers: Footers,
+    pub(crate) known: KnownForms,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -63,6 +68,16 @@ pub(super) struct Job {
     pub(super) ordered: Option<oneshot::Sender<()>>,
 }
 
+/// How a job has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Made,
+    /// It would not pay, or not all that it takes is here.
+    NotNow,
+    /// The bytes are not what they are taken for.
+    Never,
+}
+
 impl Default for Forms {
     fn default() -> Self {
         let size = |entries: usize| NonZeroUsize::new(entries).expect("not 0");
@@ -77,6 +92,7 @@ impl Default for Forms {
             wake: Notify::new(),
             costs: Costs::default(),
             footers: Footers::default(),
+            known: KnownForms::default(),
             task: Mutex::default(),
         }
     }
@@ -156,24 +172,42 @@ impl Forms {
         }
     }
 
-    /// Operations that have asked for a cell lately.
-    pub(super) fn operations(&self, id: SegmentId) -> f64 {
-        self.state.lock().wishes.peek(&id).map_or(0.0, |wish| wish.operations)
+    /// Whether a cell is left alone: it was tried lately, maybe with others.
+    pub(super) fn is_quiet(&self, id: SegmentId) -> bool {
+        self.state.lock().wishes.peek(&id).is_some_and(|wish| Instant::now() < wish.quiet_until)
     }
 
-    /// A job has ended.
-    pub(super) fn ended(&self, job: Job, made: bool) {
+    /// Operations that have asked for a job's cell lately.
+    pub(super) fn operations_of(&self, job: &Job) -> f64 {
+        match job.ordered {
+            Some(_) => f64::INFINITY,
+            None => self.state.lock().wishes.peek(&job.id).map_or(0.0, |wish| wish.operations),
+        }
+    }
+
+    /// A job has ended, and with it these cells, its own among them.
+    pub(super) fn ended(&self, job: Job, outcome: Outcome, cells: &[SegmentId]) {
+        let pause = match outcome {
+            Outcome::Made => Duration::ZERO,
+            Outcome::NotNow => PAUSE,
+            Outcome::Never => LONG_PAUSE,
+        };
         {
             let mut state = self.state.lock();
+            let quiet_until = Instant::now() + pause;
+            for cell in cells {
+                if let Some(wish) = state.wishes.peek_mut(cell) {
+                    let is_made = outcome == Outcome::Made;
+                    wish.quiet_until = if is_made { quiet_until } else { wish.quiet_until.max(quiet_until) };
+                }
+            }
             if let Some(wish) = state.wishes.peek_mut(&job.id) {
                 wish.in_line = false;
-                wish.quiet_until = Instant::now() + if made { Duration::ZERO } else { PAUSE };
             }
-            if made {
-                let cells = state.made.get_or_insert_mut(SegmentId::of(&job.version, 0), Vec::new);
-                if !cells.contains(&job.id) {
-                    cells.push(job.id);
-                }
+            if outcome == Outcome::Made {
+                let object = job.version.form().map_or_else(|| job.version.clone(), |(version, _)| version);
+                let made = state.made.get_or_insert_mut(SegmentId::of(&object, 0), Vec::new);
+                made.extend(cells.iter().filter(|cell| !made.contains(cell)).copied().collect::<Vec<_>>());
             }
         }
         if let Some(ordered) = job.ordered {
@@ -222,7 +256,7 @@ mod tests {
         forms.wish(OperationId(3), &version, cell, id);
         let job = forms.next().now_or_never().expect("it is popular");
         assert!(forms.next().now_or_never().is_none(), "once");
-        forms.ended(job, false);
+        forms.ended(job, Outcome::NotNow, &[id]);
         forms.wish(OperationId(4), &version, cell, id);
         assert!(forms.next().now_or_never().is_none(), "left alone for a while");
     }

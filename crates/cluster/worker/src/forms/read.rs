@@ -1,6 +1,7 @@
+use std::sync::Arc;
 use std::time::Instant;
 
-use forebay_types::{Cell, HotForm, ObjectVersion, PageRun, Result, SegmentId};
+use forebay_types::{Cell, CellSource, HotForm, ObjectVersion, PageRun, Result, TextForm};
 
 use crate::obtain::Obtained;
 use crate::read::{Answer, Reader, answer};
@@ -8,20 +9,35 @@ use crate::serving::Serving;
 
 impl Serving {
     /// All of a cell if it is in the DRAM tier; else the wish is noted, and what is wished for often enough is made.
-    pub(crate) async fn read_cell(&self, reader: Reader<'_>, version: &ObjectVersion, cell: Cell) -> Result<Option<Answer>> {
+    pub(crate) async fn read_cell(
+        &self,
+        reader: Reader<'_>,
+        version: ObjectVersion,
+        form: Option<Arc<TextForm>>,
+        cell: Cell,
+    ) -> Result<Option<Answer>> {
         let began = Instant::now();
         let door = match self.mounts.find(version.mount) {
             Some(door) => door,
             None => self.mount(version.mount).await?,
         };
-        let Some(index) = cell.index() else { return Ok(None) };
-        if door.mount.options.hot_form != HotForm::Table || !version.has_cells() {
+        if door.mount.options.hot_form != HotForm::Table {
             return Ok(None);
         }
-        let id = SegmentId::of(version, index);
-        self.forms.asked(reader.operation, version, cell);
+        let source = match form {
+            Some(form) => {
+                form.check()?;
+                self.forms.known.put(form.id(), &form);
+                CellSource::text(version, form)
+            }
+            None if version.has_cells() => CellSource::parquet(version),
+            None => return Ok(None),
+        };
+        let (Some((id, _)), Some(index)) = (source.place(cell), cell.index()) else { return Ok(None) };
+        let named = source.named();
+        self.forms.asked(reader.operation, named, cell);
         let Some((pinned, bytes)) = self.store.pin_whole(id) else {
-            self.forms.wish(reader.operation, version, cell, id);
+            self.forms.wish(reader.operation, named, cell, id);
             return Ok(None);
         };
         let bytes = u64::from(bytes);
@@ -31,7 +47,7 @@ impl Serving {
         let took = began.elapsed();
         self.meters.read(1, bytes, bytes);
         self.meters.took(took);
-        self.counts.learn(id, version, index);
+        self.counts.learn(id, named, index);
         self.counts.read(reader.operation, id, 1, bytes, took);
         Ok(Some(answer))
     }

@@ -5,7 +5,7 @@ use std::thread;
 use forebay_types::{Error, Result, ResultExt};
 use tokio::sync::oneshot;
 
-use super::decode::{Column, Made, decode};
+use super::cell::Made;
 
 /// Steps down from the priority of those who answer readers.
 const NICE: i32 = 10;
@@ -15,7 +15,7 @@ pub(super) struct Decoder {
     line: mpsc::SyncSender<Work>,
 }
 
-type Work = (Column, oneshot::Sender<Result<Made>>);
+type Work = (Box<dyn FnOnce() -> Result<Made> + Send>, oneshot::Sender<Result<Made>>);
 
 impl Decoder {
     pub(super) fn start() -> Result<Self> {
@@ -25,10 +25,11 @@ impl Decoder {
         Ok(Self { line })
     }
 
-    pub(super) async fn decode(&self, column: Column) -> Result<Made> {
+    /// Has the thread decode something.
+    pub(super) async fn decode(&self, work: impl FnOnce() -> Result<Made> + Send + 'static) -> Result<Made> {
         let gone = || Error::internal("the decoding thread has ended");
         let (done, made) = oneshot::channel();
-        self.line.try_send((column, done)).map_err(|_| gone())?;
+        self.line.try_send((Box::new(work), done)).map_err(|_| gone())?;
         made.await.map_err(|_| gone())?
     }
 }
@@ -38,11 +39,9 @@ fn run(line: &mpsc::Receiver<Work>) {
     if let Err(error) = rustix::process::nice(NICE) {
         tracing::debug!(%error, "decoding at normal priority");
     }
-    while let Ok((column, done)) = line.recv() {
-        let path = (column.row_group, column.column);
+    while let Ok((work, done)) = line.recv() {
         // A damaged file must not end the thread, whatever the library thinks of it.
-        let made = catch_unwind(AssertUnwindSafe(|| decode(&column)))
-            .unwrap_or_else(|_| Err(Error::corrupt(format!("column {} of row group {} can't be decoded", path.1, path.0))));
+        let made = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::corrupt("it can't be decoded")));
         // Who asked may have gone.
         let _ = done.send(made);
     }

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
 use forebay_protocol::{DataReply, DataRequest};
 use forebay_table::Table;
-use forebay_types::{HotForm, MountOptions, ObjectVersion, OperationId};
+use forebay_types::{HotForm, MountOptions, ObjectVersion, OperationId, TextForm};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 
@@ -16,7 +16,7 @@ use crate::bed::{Bed, Client, Plan};
 const ROWS: i64 = 20_000;
 
 /// A mount whose popular columns are decoded.
-fn hot() -> Plan {
+pub fn hot() -> Plan {
     Plan { options: MountOptions { hot_form: HotForm::Table, ..MountOptions::default() }, ..Plan::default() }
 }
 
@@ -33,9 +33,21 @@ fn file(from: i64) -> Vec<u8> {
     bytes
 }
 
+/// Asks for a cell of a Parquet file.
 async fn ask(client: &Client, operation: u64, version: &ObjectVersion, row_group: u32, column: u32) -> Option<Bytes> {
-    let operation = OperationId(operation);
-    let request = DataRequest::ReadCell { operation, version: version.clone(), row_group, column, in_place: false };
+    ask_as(client, operation, version, None, (row_group, column)).await
+}
+
+/// Asks for a cell.
+pub async fn ask_as(
+    client: &Client,
+    operation: u64,
+    version: &ObjectVersion,
+    form: Option<&Arc<TextForm>>,
+    (row_group, column): (u32, u32),
+) -> Option<Bytes> {
+    let (operation, form) = (OperationId(operation), form.cloned());
+    let request = DataRequest::ReadCell { operation, version: version.clone(), form, row_group, column, in_place: false };
     match client.call(request).await.unwrap() {
         (DataReply::Read { in_place: None, .. }, payload) => Some(payload),
         (DataReply::NoCell { .. }, _) => None,
@@ -45,10 +57,25 @@ async fn ask(client: &Client, operation: u64, version: &ObjectVersion, row_group
 
 /// Asks as one operation after the other until it is there; the thread that decodes gives way to all others.
 async fn made(client: &Client, version: &ObjectVersion, row_group: u32, column: u32) -> Bytes {
+    made_as(client, version, None, row_group, &[column]).await.remove(0)
+}
+
+/// The same for columns that are asked for together.
+pub async fn made_as(
+    client: &Client,
+    version: &ObjectVersion,
+    form: Option<&Arc<TextForm>>,
+    row_group: u32,
+    columns: &[u32],
+) -> Vec<Bytes> {
     let began = Instant::now();
     for operation in 100.. {
-        if let Some(cell) = ask(client, operation, version, row_group, column).await {
-            return cell;
+        let mut cells = Vec::new();
+        for column in columns {
+            cells.extend(ask_as(client, operation, version, form, (row_group, *column)).await);
+        }
+        if cells.len() == columns.len() {
+            return cells;
         }
         assert!(began.elapsed() < Duration::from_secs(60), "nothing was decoded");
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -56,11 +83,11 @@ async fn made(client: &Client, version: &ObjectVersion, row_group: u32, column: 
     unreachable!()
 }
 
-async fn warm(client: &Client, version: &ObjectVersion) {
+pub async fn warm(client: &Client, version: &ObjectVersion) {
     assert_eq!(client.read(version, 0, version.size as usize).await.unwrap().len() as u64, version.size);
 }
 
-fn rows(cell: &Bytes) -> Vec<RecordBatch> {
+pub fn rows(cell: &Bytes) -> Vec<RecordBatch> {
     let table = Table::open(cell).unwrap();
     let all = table.schema().projection();
     (0..table.row_groups()).map(|group| table.plan(group, &all).unwrap().read(cell).unwrap().batch().unwrap()).collect()

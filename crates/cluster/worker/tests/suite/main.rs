@@ -11,5 +11,6 @@ mod in_place;
 mod latest;
 mod lists;
 mod reads;
+mod text_cells;
 mod versions;
 mod writes;

@@ -6,7 +6,7 @@ use forebay_protocol::*;
 use forebay_types::*;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::samples::{key, version};
+use crate::samples::{form, key, version};
 
 fn golden<T: Serialize + DeserializeOwned + PartialEq + Debug>(message: T, hex: &str) {
     let bytes: Vec<u8> = hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
@@ -44,6 +44,20 @@ fn requests() {
         DataRequest::List { mount: MountId(7), prefix: key("p/"), folders: false, after: None, limit: 1000 },
         "02 07 02 70 2f 00 00 e8 07",
     );
+    let cell = |form| DataRequest::ReadCell {
+        operation: OperationId(9),
+        version: version(),
+        form,
+        row_group: 3,
+        column: 200,
+        in_place: true,
+    };
+    golden(cell(None), "17 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 00 03 c8 01 01");
+    golden(
+        cell(Some(form().into())),
+        "17 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01 00 01 3b 22 01 5c 00 00 00 02 01 00 03 c8 01 01",
+    );
+    golden(DataRequest::Form { form: FormId(130) }, "19 82 01");
 }
 
 #[test]
@@ -55,6 +69,7 @@ fn replies() {
     golden(DataReply::Queue(hint), "0f 02 81 01");
     golden(DataReply::Copied { runs: vec![(0, 3), (300, 1)] }, "0e 02 00 03 ac 02 01");
     golden(DataReply::Present(vec![true, false]), "10 02 01 00");
+    golden(DataReply::Form(None), "12 00");
     golden(
         DataReply::Info(ObjectInfo { version: version(), modified_ms: -1 }),
         "02 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01",

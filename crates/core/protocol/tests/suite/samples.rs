@@ -17,6 +17,19 @@ pub fn info() -> ObjectInfo {
     ObjectInfo { version: version(), modified_ms: -1 }
 }
 
+pub fn form() -> TextForm {
+    let lines = CsvLines {
+        header: true,
+        delimiter: b';',
+        quote: b'"',
+        escape: Some(b'\\'),
+        comment: None,
+        terminator: None,
+        truncated_rows: false,
+    };
+    TextForm { lines: TextLines::Csv(lines), schema: vec![1, 0] }
+}
+
 pub fn requests() -> Vec<DataRequest> {
     let (mount, operation, segment) = (MountId(7), OperationId(9), SegmentId::of(&version(), 0));
     vec![
@@ -57,8 +70,16 @@ pub fn requests() -> Vec<DataRequest> {
         DataRequest::Copy { segment, start: 1, pages: 1024 },
         DataRequest::Queue,
         DataRequest::Present { runs: vec![(segment, PageRun::new(3, 300))] },
-        DataRequest::ReadCell { operation: OperationId(9), version: version(), row_group: 3, column: 200, in_place: true },
+        DataRequest::ReadCell {
+            operation: OperationId(9),
+            version: version(),
+            form: Some(form().into()),
+            row_group: 3,
+            column: 200,
+            in_place: true,
+        },
         DataRequest::Ring,
+        DataRequest::Form { form: form().id() },
     ]
 }
 
@@ -84,6 +105,7 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Queue(hint),
         DataReply::Present(vec![true, false]),
         DataReply::NoCell { hint },
+        DataReply::Form(Some(form().into())),
     ]
 }
 

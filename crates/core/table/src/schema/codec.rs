@@ -9,6 +9,27 @@ use forebay_types::{Error, Result};
 use super::tree::DEPTH_MAX;
 use crate::metadata::{Decoder, Encoder};
 
+/// A schema's bytes, as a table has them: the same for equal schemas.
+///
+/// # Errors
+/// `Invalid` for types that a table can't hold.
+pub fn schema_to_bytes(schema: &Schema) -> Result<Vec<u8>> {
+    let mut out = Encoder::default();
+    encode_schema(schema, &mut out)?;
+    Ok(out.0)
+}
+
+/// The schema that [`schema_to_bytes`] was given.
+///
+/// # Errors
+/// `Corrupt` for bytes that are none.
+pub fn schema_from_bytes(bytes: &[u8]) -> Result<Schema> {
+    let mut input = Decoder::new(bytes);
+    let schema = decode_schema(&mut input)?;
+    input.end()?;
+    Ok(schema)
+}
+
 pub(crate) fn encode_schema(schema: &Schema, out: &mut Encoder) -> Result<()> {
     encode_fields(schema.fields(), out)?;
     encode_pairs(schema.metadata(), out);

@@ -6,6 +6,7 @@ mod projection;
 mod tree;
 
 pub(crate) use codec::{decode_schema, encode_schema};
+pub use codec::{schema_from_bytes, schema_to_bytes};
 pub use leaf::Leaf;
 pub(crate) use leaf::{Item, Kind};
 pub use projection::Projection;

@@ -102,7 +102,7 @@ async fn another_version_is_refused_by_the_server_in_its_own() {
     stream.write_all(&hello).await.unwrap();
     let answer = to_the_end(stream).await;
     assert_eq!(answer[16..20], [HELLO, 0, 5, 0], "a hello of version 5");
-    assert!(String::from_utf8_lossy(&answer).contains("peer speaks protocol 9, this is 4"));
+    assert!(String::from_utf8_lossy(&answer).contains("peer speaks protocol 9, this is 5"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,12 +1,8 @@
-use std::hint::black_box;
-use std::io::{self, Write};
 use std::sync::Arc;
-use std::time::Duration;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
-use forebay_table::{Options, Writer};
-use forebay_types::{Error, Result, SEGMENT_BYTES};
+use forebay_types::{Error, Result};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::basic::Type;
@@ -14,11 +10,8 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::clock::Clock;
-
-/// Rows of a batch, and of a row group of the cell: what an engine takes at a time, with buffers of its own, so that a batch
-/// in an engine's hands is counted as what it is.
-const BATCH_ROWS: usize = 8192;
+use super::cell::{BATCH_ROWS, Made, cell_writer, finish};
+use super::clock::{Clock, read_time};
 
 /// A column of one row group: where it is, and its bytes in the file.
 pub(super) struct Column {
@@ -27,14 +20,6 @@ pub(super) struct Column {
     pub(super) column: usize,
     pub(super) start: u64,
     pub(super) raw: Bytes,
-}
-
-/// A decoded column, a table of one column by docs/specs/table.md.
-pub(super) struct Made {
-    pub(super) bytes: Vec<u8>,
-    pub(super) took: Duration,
-    /// How long reading so many bytes from the tier took.
-    pub(super) read: (usize, Duration),
 }
 
 /// Bytes of a column once it is decoded, about; strings that repeat may take more.
@@ -55,11 +40,7 @@ pub(super) fn decoded_bytes(chunk: &ColumnChunkMetaData) -> u64 {
 /// `Invalid` for nested columns and types that a table can't hold, or when it is larger than a segment; `Corrupt` when the
 /// bytes can't be what the footer says.
 pub(super) fn decode(column: &Column) -> Result<Made> {
-    let clock = Clock::start();
-    let words = column.raw.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
-    black_box(words.fold(0u64, u64::wrapping_add));
-    let read = (column.raw.len(), clock.elapsed());
-
+    let read = read_time(&column.raw);
     let clock = Clock::start();
     let corrupt = |error: &dyn std::fmt::Display| Error::corrupt(format!("column {}: {error}", column.column));
     let metadata = ArrowReaderMetadata::try_new(Arc::clone(&column.footer), ArrowReaderOptions::new());
@@ -71,7 +52,7 @@ pub(super) fn decode(column: &Column) -> Result<Made> {
         return Err(Error::invalid(format!("column {} is nested: it stays raw", column.column)));
     }
     let schema = with_views(plain.schema());
-    let cell = Arc::new(Schema::new(vec![Field::new("v", schema.field(root).data_type().clone(), field.is_nullable())]));
+    let mut writer = cell_writer(schema.field(root).data_type(), field.is_nullable())?;
     let options = ArrowReaderOptions::new().with_schema(schema);
     let metadata = ArrowReaderMetadata::try_new(Arc::clone(&column.footer), options).map_err(|error| corrupt(&error))?;
     let file = Part { bytes: column.raw.clone(), start: column.start };
@@ -81,8 +62,6 @@ pub(super) fn decode(column: &Column) -> Result<Made> {
         .with_batch_size(BATCH_ROWS)
         .build()
         .map_err(|error| corrupt(&error))?;
-    let options = Options { row_group_rows: BATCH_ROWS, ..Options::default() };
-    let mut writer = Writer::new(Limited(Vec::new()), cell, options)?;
     let mut rows = 0;
     for batch in reader {
         let batch = batch.map_err(|error| corrupt(&error))?;
@@ -93,8 +72,7 @@ pub(super) fn decode(column: &Column) -> Result<Made> {
     if rows != said {
         return Err(corrupt(&format_args!("{rows} rows where the footer says {said}")));
     }
-    let (Limited(bytes), _) = writer.finish()?;
-    Ok(Made { bytes, took: clock.elapsed(), read })
+    Ok(Made { cells: vec![finish(writer)?], took: clock.elapsed(), read })
 }
 
 /// The schema as engines ask for it: strings and binary as views.
@@ -109,23 +87,6 @@ fn with_views(schema: &SchemaRef) -> SchemaRef {
         })
         .collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
-}
-
-/// A vector that does not grow beyond a segment.
-struct Limited(Vec<u8>);
-
-impl Write for Limited {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if (self.0.len() + bytes.len()) as u64 > SEGMENT_BYTES {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "a decoded column larger than a segment"));
-        }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// The part of a file that holds one column's pages.

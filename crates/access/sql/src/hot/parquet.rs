@@ -1,0 +1,100 @@
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::parquet::{ParquetAccessPlan, ParquetRowSelection};
+use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener, FileScanConfig, ParquetSource};
+use datafusion::error::Result;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::physical_plan::metrics::Count;
+use forebay_types::CellSource;
+use futures::stream::{self, StreamExt};
+
+use crate::hot::cells::Cells;
+use crate::hot::raw::Raw;
+use crate::hot::row_group::{self, RowGroup};
+use crate::hot::scan::FileScan;
+use crate::hot::walk::{Batches, LOOK_AHEAD, Parts, walk};
+use crate::prefetch::Footer;
+
+/// Opens a Parquet file: decoded columns for the row groups that have them, the engine's own reader for the others.
+pub(super) struct ParquetOpener(Arc<Opener>);
+
+/// What all files of a scan's partition are opened with.
+pub(super) struct Opener {
+    pub(super) raw: Raw,
+    pub(super) config: FileScanConfig,
+    pub(super) parquet: ParquetSource,
+    pub(super) cells: Cells,
+    pub(super) runtime: Arc<RuntimeEnv>,
+    /// Filters of joins that look up the scan's rows as they come.
+    pub(super) near: Arc<HashSet<u64>>,
+    /// Row groups that were read in the table form, for `EXPLAIN ANALYZE`.
+    pub(super) decoded: Count,
+    /// Rows of theirs that filters made while the query ran have dropped.
+    pub(super) dropped: Count,
+}
+
+impl ParquetOpener {
+    pub(super) fn new(opener: Opener) -> Self {
+        Self(Arc::new(opener))
+    }
+}
+
+impl FileOpener for ParquetOpener {
+    fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
+        let opener = Arc::clone(&self.0);
+        Ok(Box::pin(async move { opener.open(file).await }))
+    }
+}
+
+impl Opener {
+    async fn open(self: Arc<Self>, file: PartitionedFile) -> Result<Batches> {
+        let Some((source, scan)) = self.scan(&file) else { return self.raw.read(file).await };
+        let (row_groups, decoded) = (scan.row_groups.clone(), self.decoded.clone());
+        Ok(walk(RowGroups { opener: self, source, scan: Arc::new(scan), file }, row_groups, decoded))
+    }
+
+    /// How a file is read if any of its columns may be decoded.
+    fn scan(&self, file: &PartitionedFile) -> Option<(CellSource, FileScan)> {
+        // Whoever wants certain rows has asked the engine's reader for them.
+        let plain = !file.extensions.contains::<ParquetAccessPlan>() && !file.extensions.contains::<ParquetRowSelection>();
+        let source = plain.then(|| self.cells.parquet(&file.object_meta))??;
+        let footer = Footer::cached(&self.runtime, &file.object_meta)?;
+        let scan =
+            FileScan::of(&self.config, &self.parquet, file, &footer, &self.near, self.dropped.clone()).unwrap_or_else(|error| {
+                tracing::debug!(path = %file.object_meta.location, %error, "a file is read in its raw form");
+                None
+            });
+        Some((source, scan?))
+    }
+}
+
+/// A file that is being read.
+struct RowGroups {
+    opener: Arc<Opener>,
+    source: CellSource,
+    scan: Arc<FileScan>,
+    file: PartitionedFile,
+}
+
+impl Parts for RowGroups {
+    fn asked_max(&self) -> usize {
+        LOOK_AHEAD
+    }
+
+    async fn decoded(&self, row_group: usize) -> Option<(RowGroup, usize)> {
+        let rows = Some(self.scan.rows(row_group));
+        self.opener.cells.open(&self.source, row_group, &self.scan.leaves, &self.scan.stream, rows).await
+    }
+
+    async fn batches(&self, run: Vec<RowGroup>) -> Result<Batches> {
+        let scan = Arc::clone(&self.scan);
+        let batches = row_group::batches(run, &self.scan.stream).map(move |batch| scan.output(batch?));
+        Ok(stream::iter(batches.filter(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0))).boxed())
+    }
+
+    async fn raw(&self, run: &[usize]) -> Result<Batches> {
+        self.opener.raw.row_groups(&self.file, run, self.scan.row_groups_in_file).await
+    }
+}

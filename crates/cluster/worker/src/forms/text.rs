@@ -1,0 +1,107 @@
+use std::fmt::Display;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_csv::ReaderBuilder as Csv;
+use arrow_json::ReaderBuilder as Json;
+use arrow_schema::{ArrowError, SchemaRef};
+use bytes::Bytes;
+use forebay_table::schema_from_bytes;
+use forebay_types::{CsvLines, Error, Result, TextForm, TextLines};
+
+use super::cell::{BATCH_ROWS, Made, cell_writer, finish};
+use super::clock::{Clock, read_time};
+use super::lines::lines_are_rows;
+
+/// The three bytes that a reader of CSV leaves out at the start of what it reads.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Columns of one chunk: what its lines are taken for, and its rows' bytes in the file.
+pub(super) struct Rows {
+    pub(super) form: Arc<TextForm>,
+    pub(super) schema: SchemaRef,
+    /// Ascending.
+    pub(super) columns: Vec<usize>,
+    /// They are the file's first.
+    pub(super) first: bool,
+    pub(super) raw: Bytes,
+}
+
+/// The schema that a form names.
+///
+/// # Errors
+/// `Corrupt` when it names none, `Invalid` when it does not have these columns, or when they are nested.
+pub(super) fn schema_with(form: &TextForm, columns: &[usize]) -> Result<SchemaRef> {
+    let schema = schema_from_bytes(&form.schema)?;
+    for column in columns {
+        match schema.fields().get(*column) {
+            Some(field) if !field.data_type().is_nested() => {}
+            Some(_) => return Err(Error::invalid(format!("column {column} is nested: it stays raw"))),
+            None => return Err(Error::invalid(format!("there is no column {column}"))),
+        }
+    }
+    Ok(Arc::new(schema))
+}
+
+/// Decodes columns, all in one reading of the lines, as the engine's own readers do.
+///
+/// # Errors
+/// `Corrupt` when the lines can't be what the form says, or values have lines of their own; `Invalid` for types that a table
+/// can't hold.
+pub(super) fn decode(rows: &Rows) -> Result<Made> {
+    let read = read_time(&rows.raw);
+    let clock = Clock::start();
+    let cells = match &rows.form.lines {
+        TextLines::Csv(csv) => write(rows, of_csv(rows, csv)?)?,
+        TextLines::Json => write(rows, of_json(rows)?)?,
+    };
+    Ok(Made { cells, took: clock.elapsed(), read })
+}
+
+fn of_csv<'a>(rows: &'a Rows, csv: &CsvLines) -> Result<impl Iterator<Item = Result<RecordBatch, ArrowError>> + use<'a>> {
+    if !lines_are_rows(&rows.raw, csv) {
+        return Err(corrupt(&"values go on in the next line"));
+    }
+    if !rows.first && rows.raw.starts_with(BYTE_ORDER_MARK) {
+        return Err(corrupt(&"a byte order mark within the file"));
+    }
+    let mut builder = Csv::new(Arc::clone(&rows.schema))
+        .with_header(csv.header && rows.first)
+        .with_delimiter(csv.delimiter)
+        .with_quote(csv.quote)
+        .with_truncated_rows(csv.truncated_rows)
+        .with_projection(rows.columns.clone())
+        .with_batch_size(BATCH_ROWS);
+    if let Some(terminator) = csv.terminator {
+        builder = builder.with_terminator(terminator);
+    }
+    if let Some(escape) = csv.escape {
+        builder = builder.with_escape(escape);
+    }
+    if let Some(comment) = csv.comment {
+        builder = builder.with_comment(comment);
+    }
+    builder.build_buffered(rows.raw.as_ref()).map_err(|error| corrupt(&error))
+}
+
+fn of_json(rows: &Rows) -> Result<impl Iterator<Item = Result<RecordBatch, ArrowError>> + use<'_>> {
+    let schema = rows.schema.project(&rows.columns).map_err(|error| corrupt(&error))?;
+    let builder = Json::new(Arc::new(schema)).with_batch_size(BATCH_ROWS);
+    builder.build(rows.raw.as_ref()).map_err(|error| corrupt(&error))
+}
+
+fn write(rows: &Rows, batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>) -> Result<Vec<Vec<u8>>> {
+    let fields = rows.columns.iter().map(|column| rows.schema.field(*column));
+    let mut writers = fields.map(|field| cell_writer(field.data_type(), field.is_nullable())).collect::<Result<Vec<_>>>()?;
+    for batch in batches {
+        let batch = batch.map_err(|error| corrupt(&error))?;
+        for (at, writer) in writers.iter_mut().enumerate() {
+            writer.push(&batch.project(&[at]).map_err(|error| corrupt(&error))?)?;
+        }
+    }
+    writers.into_iter().map(finish).collect()
+}
+
+fn corrupt(error: &dyn Display) -> Error {
+    Error::corrupt(format!("the lines are not what the form says: {error}"))
+}
