@@ -18,7 +18,7 @@ pub async fn all(requests: usize, rounds: usize) {
             p50(requests, |_| {
                 let path = format!("/tmp/d/{round}-{made}");
                 made += 1;
-                let nodes = &nodes;
+                let (nodes, file) = (&nodes, file.clone());
                 async move { nodes.create(&path, file).await.unwrap() }
             })
             .await,

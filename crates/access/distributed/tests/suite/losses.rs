@@ -71,10 +71,9 @@ async fn loses_an_executor(mut bed: Bed, tasks: u64) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_executor_that_dies_when_stages_are_done_changes_no_answer() {
-    let mut losses = Vec::new();
     for tasks in [1, 5, 9, 13] {
-        losses.push(loses_an_executor(Bed::shuffling(3, MountOptions::default()).await, tasks));
-        losses.push(loses_an_executor(Bed::with(3, MountOptions::default(), true).await, tasks));
+        let in_nodes = loses_an_executor(Bed::shuffling(3, MountOptions::default()).await, tasks);
+        let in_files = loses_an_executor(Bed::with(3, MountOptions::default(), true).await, tasks);
+        futures::future::join(in_nodes, in_files).await;
     }
-    futures::future::join_all(losses).await;
 }
