@@ -77,7 +77,7 @@ async fn tpch_answers_the_same_from_decoded_columns() {
         bytes = now;
     }
     let scan = "select sum(l_quantity), min(l_shipmode), max(l_shipdate) from lineitem";
-    heat_until(&engine, scan, ROW_GROUPS, 1).await;
+    heat(&engine, scan, 1).await;
     let off = Engine::over_client(cluster.client.clone(), EngineSettings { hot_form: false, ..settings() });
     views(&off).await;
     assert_eq!(decoded(&off, scan).await, 0);
