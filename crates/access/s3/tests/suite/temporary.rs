@@ -52,7 +52,7 @@ async fn one_of_many_writers_makes_an_object_and_one_replaces_it() {
             assert_eq!(got.header("etag"), answer.header("etag"));
         }
     }
-    let listed = request("GET", "/tmp?list-type=2&prefix=made/").send(cluster.address()).await.text();
+    let listed = request("GET", "/tmp?list-type=2&prefix=made%2F").send(cluster.address()).await.text();
     assert_eq!(listed.matches("<Key>").count(), SIZES.len(), "all that were made, and no drafts: {listed}");
 }
 
