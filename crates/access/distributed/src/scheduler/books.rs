@@ -27,8 +27,8 @@ pub(crate) struct Books {
     over: VecDeque<JobState>,
     pub(super) brought_bytes: u64,
     pub(super) attempts: Attempts,
-    /// Executors in whose place others are.
-    replaced: Vec<String>,
+    /// Executors in whose place others are, and when they last asked.
+    replaced: HashMap<String, Instant>,
 }
 
 /// An executor that asked for tasks.
@@ -77,7 +77,7 @@ impl Books {
             over: VecDeque::new(),
             brought_bytes: 0,
             attempts: Attempts::default(),
-            replaced: Vec::new(),
+            replaced: HashMap::new(),
         }
     }
 
@@ -94,13 +94,14 @@ impl Books {
         }
         // One executor a worker: a second one beside it has taken over from one that died.
         let replaced = self.executors.extract_if(|other, entry| other != id && entry.worker == worker);
-        self.replaced.extend(replaced.map(|(other, _)| other));
+        self.replaced.extend(replaced.map(|(other, entry)| (other, entry.seen)));
+        self.replaced.remove(id);
         let entry = ExecutorEntry { worker, slots, seen: Instant::now(), has_worker: room.is_some() };
         self.executors.insert(id.to_string(), entry);
         self.schedule.worker_joined(worker, slots, room.unwrap_or(0));
     }
 
-    /// Forgets executors that were silent for so long, and gives the ids of those that are lost since it was last asked.
+    /// Forgets executors that were silent for so long, and gives their ids.
     pub(super) fn forget_silent(&mut self, silent: Duration) -> Vec<String> {
         let gone: Vec<_> =
             self.executors.iter().filter(|(_, entry)| entry.seen.elapsed() > silent).map(|(id, _)| id.clone()).collect();
@@ -110,7 +111,8 @@ impl Books {
                 self.schedule.worker_lost(entry.worker);
             }
         }
-        self.replaced.drain(..).chain(gone).collect()
+        let replaced = self.replaced.extract_if(|_, seen| seen.elapsed() > silent);
+        replaced.map(|(id, _)| id).chain(gone).collect()
     }
 
     /// A job is there. Nothing when it is known.

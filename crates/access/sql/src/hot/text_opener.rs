@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::hot::cells::Cells;
 use crate::hot::row_group::{self, RowGroup};
-use crate::hot::text_scan::{TextScan, chunk_bytes, chunk_range, chunks, file_range};
+use crate::hot::text_scan::{TextScan, chunk_bytes, chunk_range, chunks, file_range, is_whole};
 use crate::hot::walk::{Batches, Parts, walk};
 
 /// Chunks that are asked for before a run of raw ones is read: half a gigabyte.
@@ -74,7 +74,7 @@ impl Chunks {
         if range != (start..end) || range.is_empty() || !takes_ranges() {
             return None;
         }
-        let (opener, file, whole) = (Arc::clone(opener), file.clone(), file.range.is_none());
+        let (opener, file, whole) = (Arc::clone(opener), file.clone(), is_whole(&range, file));
         Some(Self { opener, source, file, range, whole, is_raw_from_here: AtomicBool::new(false) })
     }
 }

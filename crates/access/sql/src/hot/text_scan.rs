@@ -80,7 +80,7 @@ impl TextScan {
         let range = chunk_range(file);
         let mut left: Vec<Range<u64>> = Vec::new();
         for chunk in chunks(&range) {
-            let is_after_raw = file.range.is_none() && !left.is_empty();
+            let is_after_raw = is_whole(&range, file) && !left.is_empty();
             if !is_after_raw && cells.had(&source, chunk, &self.columns) {
                 continue;
             }
@@ -117,6 +117,11 @@ pub(super) fn chunk_range(file: &PartitionedFile) -> Range<u64> {
     let at = |byte: u64| if byte >= size { size } else { byte / TEXT_CHUNK_BYTES * TEXT_CHUNK_BYTES };
     let (start, end) = file.range();
     at(start)..at(end)
+}
+
+/// Whether a range is all of its file, which the engine then reads in one piece.
+pub(super) fn is_whole(range: &Range<u64>, file: &PartitionedFile) -> bool {
+    *range == (0..file.object_meta.size)
 }
 
 /// The chunks of such a range.
