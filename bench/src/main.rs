@@ -6,8 +6,7 @@ mod cpu;
 mod engine;
 mod figure;
 mod heap;
-mod hot_form;
-mod hot_text;
+mod hot;
 mod mixapart;
 mod reads;
 mod recorder;
@@ -147,8 +146,8 @@ async fn run(arguments: Arguments) -> Result<bool> {
             print(engine::amplification().await?);
             print(engine::tpch().await?);
             print(engine::warm().await?);
-            print(hot_form::hot_form().await?);
-            print(hot_text::hot_text().await?);
+            print(hot::hot_form().await?);
+            print(hot::hot_text().await?);
             print(engine::ingest().await?);
         }
         Name::Mixapart(Mixapart::Cold) => print(mixapart::cold().await?),
@@ -172,8 +171,8 @@ async fn run(arguments: Arguments) -> Result<bool> {
         Name::Amplification => print(engine::amplification().await?),
         Name::Tpch => print(engine::tpch().await?),
         Name::Warm => print(engine::warm().await?),
-        Name::HotForm => print(hot_form::hot_form().await?),
-        Name::HotText => print(hot_text::hot_text().await?),
+        Name::HotForm => print(hot::hot_form().await?),
+        Name::HotText => print(hot::hot_text().await?),
         Name::Ingest => print(engine::ingest().await?),
     }
     Ok(all_met)

@@ -3,17 +3,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
-use bytes::Bytes;
-use forebay_client::{CreateOptions, NodeType, Nodes, StorageClass};
+use forebay_client::{CreateOptions, NodeType, StorageClass};
 use futures::stream::{self, StreamExt};
 
 use crate::figure::{at_least, median};
 use crate::rig::Rig;
+use crate::sequential::{BYTES, REQUEST, Sequential, gbytes};
 
-/// Bytes of the file.
-const BYTES: usize = 512 << 20;
-/// Bytes of a request, sequential and random, and requests in flight.
-const SEQUENTIAL: usize = 1 << 20;
+/// Bytes of a random request, and requests in flight.
 const RANDOM: usize = 64 << 10;
 const IN_FLIGHT: usize = 8;
 /// Random requests of a round.
@@ -26,31 +23,17 @@ pub async fn all(rounds: usize) {
     let rig = Rig::with_disk(4 << 30);
     let nodes = rig.nodes(true).await;
     let plain = rig.folder().join("plain");
-    let piece = Bytes::from(vec![7; SEQUENTIAL]);
+    let file = Sequential::new(&nodes);
     let (mut ours, mut theirs) = ([vec![], vec![], vec![]], [vec![], vec![], vec![]]);
     for _ in 0..rounds {
-        theirs[0].push(device(&plain, BYTES / SEQUENTIAL, SEQUENTIAL, true));
+        theirs[0].push(device(&plain, BYTES / REQUEST, REQUEST, true));
         let options = CreateOptions { class: Some(StorageClass::Disk), ..CreateOptions::new(NodeType::File) };
-        nodes.create("/tmp/f", options).await.unwrap();
-        let began = Instant::now();
-        let mut writer = nodes.writer("/tmp/f").await.unwrap();
-        for _ in 0..BYTES / SEQUENTIAL {
-            writer.write_bytes(piece.clone()).await.unwrap();
-        }
-        assert_eq!(writer.finish().await.unwrap(), BYTES as u64);
-        ours[0].push(gbytes(BYTES, began));
-        theirs[1].push(device(&plain, BYTES / SEQUENTIAL, SEQUENTIAL, false));
-        let began = Instant::now();
-        let mut reader = nodes.reader("/tmp/f", 0).await.unwrap();
-        let mut read = 0;
-        while let Some(bytes) = reader.next().await.unwrap() {
-            read += bytes.len();
-        }
-        assert_eq!(read, BYTES);
-        ours[1].push(gbytes(BYTES, began));
+        ours[0].push(file.write(options).await);
+        theirs[1].push(device(&plain, BYTES / REQUEST, REQUEST, false));
+        ours[1].push(file.read(|_| ()).await);
         theirs[2].push(device(&plain, REQUESTS, RANDOM, false));
-        ours[2].push(random(&nodes).await);
-        nodes.delete("/tmp/f", false).await.unwrap();
+        ours[2].push(random(&file).await);
+        file.delete().await;
         std::fs::remove_file(&plain).unwrap();
     }
     let names = ["disk sequential write", "disk sequential read", "disk 64 KB random read, 8 in flight"];
@@ -59,11 +42,9 @@ pub async fn all(rounds: usize) {
     }
 }
 
-async fn random(nodes: &Nodes) -> f64 {
+async fn random(file: &Sequential<'_>) -> f64 {
     let began = Instant::now();
-    let reads = (0..REQUESTS).map(|at| async move {
-        assert_eq!(nodes.read("/tmp/f", place(at, RANDOM) as u64, RANDOM as u64).await.unwrap().len(), RANDOM);
-    });
+    let reads = (0..REQUESTS).map(|at| file.range(place(at, RANDOM), RANDOM));
     stream::iter(reads).buffer_unordered(IN_FLIGHT).for_each(|()| std::future::ready(())).await;
     gbytes(REQUESTS * RANDOM, began)
 }
@@ -90,7 +71,7 @@ fn device(path: &Path, requests: usize, request: usize, writes: bool) -> f64 {
                     if at >= requests {
                         return;
                     }
-                    let offset = if request == SEQUENTIAL { at * request } else { place(at, request) } as u64;
+                    let offset = if request == REQUEST { at * request } else { place(at, request) } as u64;
                     match writes {
                         true => file.write_all_at(bytes, offset).unwrap(),
                         false => file.read_exact_at(bytes, offset).unwrap(),
@@ -100,8 +81,4 @@ fn device(path: &Path, requests: usize, request: usize, writes: bool) -> f64 {
         }
     });
     gbytes(requests * request, began)
-}
-
-fn gbytes(bytes: usize, began: Instant) -> f64 {
-    bytes as f64 / began.elapsed().as_secs_f64() / 1e9
 }

@@ -19,6 +19,7 @@ mod metadata;
 mod redis;
 mod rig;
 mod same_host;
+mod sequential;
 mod serve;
 
 use clap::Parser;

@@ -63,7 +63,7 @@ pub(crate) struct RoleFlags {
     #[arg(long, value_name = "LABEL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<String>,
-    /// Address of /metrics and /healthz, or off [default: 127.0.0.1:7480]
+    /// Address of /metrics and /healthz, or off [default: 127.0.0.1:7480; executor 7481, scheduler 7482, gateway 7483]
     #[arg(long, value_name = "HOST:PORT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     http: Option<String>,

@@ -108,8 +108,12 @@ impl Config {
     }
 
     /// Where `/metrics` and `/healthz` are; none when switched off.
-    pub(crate) fn http(&self) -> Outcome<Option<&str>> {
-        if self.settings.http == "off" { Ok(None) } else { self.listen("http", &self.settings.http).map(Some) }
+    pub(crate) fn http(&self, role_port: u16) -> Outcome<Option<String>> {
+        match self.settings.http.as_str() {
+            "off" => Ok(None),
+            "auto" => Ok(Some(format!("127.0.0.1:{role_port}"))),
+            address => self.listen("http", address).map(|address| Some(address.to_string())),
+        }
     }
 
     /// Where Flight SQL listens; none when switched off.

@@ -3,7 +3,6 @@ use std::sync::Arc;
 use forebay_coordinator::Coordinator;
 use forebay_protocol::{ClusterStatus, PlacementStatus, WorkerState};
 use forebay_types::{Error, Result};
-use forebay_worker::Worker;
 use metrics::{counter, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
@@ -12,21 +11,16 @@ pub(crate) fn install() -> Result<PrometheusHandle> {
     PrometheusBuilder::new().install_recorder().map_err(|error| Error::internal(format!("can't record metrics: {error}")))
 }
 
-/// The process' metrics: what the roles recorded, and what they report when they are asked.
+/// The process' metrics: what the roles recorded, and what the coordinator reports when it is asked.
 pub(crate) struct Metrics {
     pub(crate) handle: PrometheusHandle,
     pub(crate) coordinator: Option<Arc<Coordinator>>,
-    pub(crate) worker: Option<Arc<Worker>>,
 }
 
 impl Metrics {
     /// The text that Prometheus reads.
     pub(crate) fn render(&self) -> String {
         gauge!("forebay_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
-        if let Some(worker) = &self.worker {
-            // The worker records the rest by itself.
-            gauge!("forebay_worker_warnings").set(worker.report().warnings.len() as f64);
-        }
         if let Some(coordinator) = &self.coordinator {
             record_cluster(&coordinator.status());
             record_placement(&coordinator.placement(0));

@@ -21,6 +21,14 @@ use cluster::{ClusterPart, ExecutorPart, SchedulerPart};
 pub(crate) use running::{CoordinatorPart, RunSettings, Running, WorkerPart};
 pub(crate) use signals::Signals;
 
+/// Where metrics are by default: roles that stand beside each other on a machine have ports of their own.
+const HTTP_PORT: u16 = 7480;
+#[cfg(feature = "cluster")]
+const EXECUTOR_HTTP_PORT: u16 = 7481;
+#[cfg(feature = "cluster")]
+const SCHEDULER_HTTP_PORT: u16 = 7482;
+const GATEWAY_HTTP_PORT: u16 = 7483;
+
 /// Runs coordinator, worker and metadata in one process.
 pub(crate) async fn up(config: &Config, args: &UpArgs) -> Outcome {
     #[cfg(feature = "cluster")]
@@ -33,7 +41,7 @@ pub(crate) async fn up(config: &Config, args: &UpArgs) -> Outcome {
     let settings = RunSettings {
         folder: config.data_dir().to_path_buf(),
         security: config.security().clone(),
-        http: config.http()?.map(str::to_string),
+        http: config.http(HTTP_PORT)?,
         flight: config.flight()?.map(str::to_string),
         coordinator: Some(coordinator_part(config)?),
         worker: Some(share(worker_part(config)?, workers)),
@@ -74,7 +82,7 @@ pub(crate) async fn coordinator(config: &Config) -> Outcome {
     let settings = RunSettings {
         folder: config.data_dir().to_path_buf(),
         security: config.security().clone(),
-        http: config.http()?.map(str::to_string),
+        http: config.http(HTTP_PORT)?,
         flight: None,
         coordinator: Some(coordinator_part(config)?),
         worker: None,
@@ -96,7 +104,7 @@ pub(crate) async fn worker(config: &Config) -> Outcome {
     let settings = RunSettings {
         folder: config.data_dir().to_path_buf(),
         security: config.security().clone(),
-        http: config.http()?.map(str::to_string),
+        http: config.http(HTTP_PORT)?,
         flight: None,
         coordinator: None,
         worker: Some(worker_part(config)?),
@@ -120,7 +128,7 @@ pub(crate) async fn gateway(config: &Config) -> Outcome {
     let settings = RunSettings {
         folder: config.data_dir().to_path_buf(),
         security: config.security().clone(),
-        http: None,
+        http: config.http(GATEWAY_HTTP_PORT)?,
         flight: None,
         coordinator: None,
         worker: None,
@@ -137,7 +145,7 @@ pub(crate) async fn gateway(config: &Config) -> Outcome {
 #[cfg(feature = "cluster")]
 pub(crate) async fn scheduler(config: &Config) -> Outcome {
     let part = ClusterPart { executors: None, ..cluster_part(config, 1)? };
-    run(cluster_settings(config, part)?, |running, output| {
+    run(cluster_settings(config, part, SCHEDULER_HTTP_PORT)?, |running, output| {
         let scheduler = running.scheduler_address().unwrap_or_default();
         output.line("")?;
         output.line(&format!(
@@ -151,15 +159,15 @@ pub(crate) async fn scheduler(config: &Config) -> Outcome {
 #[cfg(feature = "cluster")]
 pub(crate) async fn executor(config: &Config) -> Outcome {
     let part = ClusterPart { scheduler: None, ..cluster_part(config, 1)? };
-    run(cluster_settings(config, part)?, |_, _| Ok(())).await
+    run(cluster_settings(config, part, EXECUTOR_HTTP_PORT)?, |_, _| Ok(())).await
 }
 
 #[cfg(feature = "cluster")]
-fn cluster_settings(config: &Config, part: ClusterPart) -> Outcome<RunSettings> {
+fn cluster_settings(config: &Config, part: ClusterPart, http_port: u16) -> Outcome<RunSettings> {
     Ok(RunSettings {
         folder: config.data_dir().to_path_buf(),
         security: config.security().clone(),
-        http: config.http()?.map(str::to_string),
+        http: config.http(http_port)?,
         flight: None,
         coordinator: None,
         worker: None,

@@ -174,7 +174,7 @@ impl Running {
         };
         let http = match (settings.http, handle) {
             (Some(address), Some(handle)) => {
-                let metrics = Metrics { handle, coordinator: coordinator.clone(), worker: worker.clone() };
+                let metrics = Metrics { handle, coordinator: coordinator.clone() };
                 Some(Http::start(&address, metrics).await?)
             }
             _ => None,

@@ -102,13 +102,15 @@ fn metrics_and_health_are_served() {
         text.contains("forebay_worker_storage_requests")
     });
     let text = published.expect("the worker publishes its numbers");
-    for line in [
-        "forebay_worker_tier_capacity_bytes{tier=\"dram\"} 268435456",
-        "forebay_worker_storage_requests{mount=\"lake\",kind=\"get\"} 1",
-        "forebay_coordinator_workers{state=\"live\"} 1",
-        "forebay_coordinator_mounts 1",
+    for (metric, value) in [
+        ("forebay_worker_tier_capacity_bytes{tier=\"dram\",worker=\"", "\"} 268435456"),
+        ("forebay_worker_storage_requests{mount=\"lake\",kind=\"get\",worker=\"", "\"} 1"),
+        ("forebay_worker_warnings{worker=\"", "\"} 0"),
+        ("forebay_coordinator_workers{state=\"live\"}", " 1"),
+        ("forebay_coordinator_mounts", " 1"),
+        ("forebay_coordinator_requests{kind=\"heartbeat\"}", ""),
     ] {
-        assert!(text.contains(line), "no {line} in {text}");
+        assert!(text.lines().any(|line| line.starts_with(metric) && line.ends_with(value)), "no {metric}..{value} in {text}");
     }
 }
 

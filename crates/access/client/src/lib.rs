@@ -46,7 +46,7 @@ pub use client::Client;
 pub use counters::ClientCounters;
 pub use host::host_id;
 pub use load::Loaded;
-pub use nodes::{NodeBlock, NodeEntry, NodeReader, NodeSnapshot, NodeWriter, Nodes};
+pub use nodes::{NodeBlock, NodeEntry, NodeReader, NodeSnapshot, NodeWriter, Nodes, value_tag};
 pub use object::{FirstRead, ObjectRead};
 pub use prefetch::Prefetch;
 pub use settings::ClientSettings;

@@ -101,8 +101,8 @@ impl Membership {
     async fn try_beat(&mut self) -> Result<()> {
         let serving = Arc::clone(&self.serving);
         let report = serving.report();
-        publish(&report, serving.in_place.bytes(), |mount| serving.mounts.find(mount).map(|door| door.mount.name.clone()));
-        publish_nodes(serving.nodes.usage());
+        let name_of = |mount| serving.mounts.find(mount).map(|door| door.mount.name.clone());
+        publish(serving.id, &report, serving.in_place.bytes(), serving.nodes.usage(), name_of);
         let have = serving.view().version;
         let (ended, fresh) = (serving.replicas.ended(), serving.fresh.first());
         let (ended_count, fresh_count) = (ended.len(), fresh.len());

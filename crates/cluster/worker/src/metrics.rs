@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use forebay_protocol::WorkerReport;
-use forebay_types::MountName;
+use forebay_types::{MountId, MountName, WorkerId};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 /// The worker's numbers: those of its report, and the same for whoever scrapes metrics.
@@ -79,22 +79,27 @@ impl Meters {
     }
 }
 
-/// Sets the gauges of temporary nodes: how many, and bytes.
-pub(crate) fn publish_nodes((nodes, bytes): (u64, u64)) {
-    gauge!("forebay_worker_temporary_nodes").set(nodes as f64);
-    gauge!("forebay_worker_temporary_bytes").set(bytes as f64);
-}
-
-/// Sets the gauges to what a report says.
-pub(crate) fn publish(report: &WorkerReport, in_place_bytes: u64, name_of: impl Fn(forebay_types::MountId) -> Option<MountName>) {
+/// Sets the gauges of a worker, one of several in the process maybe, to what its report says; `nodes` are its temporary nodes, and
+/// their bytes.
+pub(crate) fn publish(
+    id: WorkerId,
+    report: &WorkerReport,
+    in_place_bytes: u64,
+    nodes: (u64, u64),
+    name_of: impl Fn(MountId) -> Option<MountName>,
+) {
+    let worker = id.to_string();
     let set = |gauge: Gauge, value: u64| gauge.set(value as f64);
     for (tier, (capacity, used, pinned)) in [("dram", report.dram), ("disk", report.disk)] {
-        set(gauge!("forebay_worker_tier_capacity_bytes", "tier" => tier), capacity);
-        set(gauge!("forebay_worker_tier_used_bytes", "tier" => tier), used);
-        set(gauge!("forebay_worker_tier_pinned_bytes", "tier" => tier), pinned);
+        set(gauge!("forebay_worker_tier_capacity_bytes", "tier" => tier, "worker" => worker.clone()), capacity);
+        set(gauge!("forebay_worker_tier_used_bytes", "tier" => tier, "worker" => worker.clone()), used);
+        set(gauge!("forebay_worker_tier_pinned_bytes", "tier" => tier, "worker" => worker.clone()), pinned);
     }
-    set(gauge!("forebay_worker_segments"), report.segments);
-    set(gauge!("forebay_worker_in_place_pinned_bytes"), in_place_bytes);
+    set(gauge!("forebay_worker_segments", "worker" => worker.clone()), report.segments);
+    set(gauge!("forebay_worker_warnings", "worker" => worker.clone()), report.warnings.len() as u64);
+    set(gauge!("forebay_worker_in_place_pinned_bytes", "worker" => worker.clone()), in_place_bytes);
+    set(gauge!("forebay_worker_temporary_nodes", "worker" => worker.clone()), nodes.0);
+    set(gauge!("forebay_worker_temporary_bytes", "worker" => worker.clone()), nodes.1);
     for (mount, counters) in &report.storage {
         let Some(name) = name_of(*mount) else { continue };
         let requests = [
@@ -106,10 +111,12 @@ pub(crate) fn publish(report: &WorkerReport, in_place_bytes: u64, name_of: impl 
             ("retry", counters.retries),
         ];
         for (kind, count) in requests {
-            counter!("forebay_worker_storage_requests", "mount" => name.to_string(), "kind" => kind).absolute(count);
+            counter!("forebay_worker_storage_requests", "mount" => name.to_string(), "kind" => kind, "worker" => worker.clone())
+                .absolute(count);
         }
         for (direction, bytes) in [("in", counters.bytes_in), ("out", counters.bytes_out)] {
-            counter!("forebay_worker_storage_bytes", "mount" => name.to_string(), "direction" => direction).absolute(bytes);
+            counter!("forebay_worker_storage_bytes", "mount" => name.to_string(), "direction" => direction, "worker" => worker.clone())
+                .absolute(bytes);
         }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) use offer::FullWorkers;
 pub(crate) use paths::Paths;
 pub use pieces::NodeBlock;
 pub use read::NodeReader;
-pub use snapshot::NodeSnapshot;
+pub use snapshot::{NodeSnapshot, value_tag};
 pub use write::NodeWriter;
 
 /// Temporary nodes of a cluster, by their paths below `/tmp`. Cheap to clone.

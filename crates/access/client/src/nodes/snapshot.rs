@@ -1,7 +1,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use forebay_nodes::{BlockRef, NodeResult, tag};
+use forebay_nodes::{BlockRef, INLINE_BYTES_MAX, NodeResult, tag};
 use forebay_protocol::{NodeOp, NodeReply};
 
 use super::call::misfit;
@@ -46,4 +46,10 @@ impl NodeSnapshot {
         assert!(range.start <= range.end && range.end <= self.len, "a range within the bytes");
         self.nodes.reader_of(&self.blocks, &self.tail, range)
     }
+}
+
+/// The [`NodeSnapshot::tag`] that a value will have, whoever puts it: only of values that lie with their metadata, since that of
+/// others says where their bytes lie.
+pub fn value_tag(value: &[u8]) -> Option<u128> {
+    (value.len() <= INLINE_BYTES_MAX).then(|| tag(&[], value, value.len() as u64))
 }

@@ -38,10 +38,6 @@ use crate::travel;
 /// How often the coordinator is told where the scheduler is.
 const SAY: Duration = Duration::from_secs(1);
 
-/// How often a stage is run again because what it reads was lost. A worker that dies can cost it one for each stage that it
-/// reads.
-const STAGE_AGAIN_MAX: usize = 16;
-
 /// How a scheduler runs.
 #[derive(Clone, Debug)]
 pub struct SchedulerSettings {
@@ -99,7 +95,8 @@ impl Scheduler {
             bind_port: address.port(),
             grpc_server_max_decoding_message_size: MESSAGE_BYTES_MAX as u32,
             grpc_server_max_encoding_message_size: MESSAGE_BYTES_MAX as u32,
-            stage_max_failures: STAGE_AGAIN_MAX,
+            // `Attempts` says when it is enough.
+            stage_max_failures: usize::MAX,
             executor_timeout_seconds: MISSED.as_secs(),
             expire_dead_executor_interval_seconds: 1,
             no_executors_grace_period_seconds: 60,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use ballista_core::serde::protobuf::{ShuffleWritePartition, TaskColumnStats};
 use ballista_core::utils;
 use ballista_executor::execution_engine::QueryStageExecutor;
-use datafusion::arrow::array::Array;
+use datafusion::arrow::array::{Array, RecordBatch};
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryConsumer;
@@ -12,7 +12,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, Time};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
-use futures::StreamExt;
+use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
@@ -73,26 +73,17 @@ impl Stage {
         let mut split = Split::new(keys.to_vec(), reducers);
         let held = MemoryConsumer::new("shuffle").with_can_spill(true).register(&context.runtime_env().memory_pool);
         let batch_rows = context.session_config().batch_size();
-        loop {
-            let next = timeout(SETTLE, rows.next()).await;
+        while let Some(batch) = next(&mut rows, &mut outputs, &metrics).await? {
             let timer = metrics.write.timer();
-            match next {
-                Err(_) => outputs.settle_old().await?,
-                Ok(None) => break,
-                Ok(Some(batch)) => {
-                    let batch = batch?;
-                    for (count, column) in nulls.iter_mut().zip(batch.columns()) {
-                        *count += column.logical_null_count() as u64;
-                    }
-                    metrics.rows.add(batch.num_rows());
-                    split.add(batch)?;
-                    // Without memory for more it goes on now.
-                    if held.try_resize(split.bytes()).is_err() || split.is_full() {
-                        give(&mut split, &mut outputs, reducers, batch_rows).await?;
-                        outputs.settle_old().await?;
-                        held.free();
-                    }
-                }
+            for (count, column) in nulls.iter_mut().zip(batch.columns()) {
+                *count += column.logical_null_count() as u64;
+            }
+            split.add(batch)?;
+            // Without memory for more it goes on now.
+            if held.try_resize(split.bytes()).is_err() || split.is_full() {
+                give(&mut split, &mut outputs, reducers, batch_rows).await?;
+                outputs.settle_old().await?;
+                held.free();
             }
             timer.done();
         }
@@ -111,19 +102,10 @@ impl Stage {
         let metrics = self.metrics_of(partition);
         let mut rows = self.plan.execute(partition, context)?;
         let mut outputs = Outputs::new(Arc::clone(&self.writer), self.plan.schema(), &[reducer])?;
-        loop {
-            let next = timeout(SETTLE, rows.next()).await;
+        while let Some(batch) = next(&mut rows, &mut outputs, &metrics).await? {
             let timer = metrics.write.timer();
-            match next {
-                Err(_) => outputs.settle_old().await?,
-                Ok(None) => break,
-                Ok(Some(batch)) => {
-                    let batch = batch?;
-                    metrics.rows.add(batch.num_rows());
-                    outputs.add(0, &batch).await?;
-                    outputs.settle_old().await?;
-                }
-            }
+            outputs.add(0, &batch).await?;
+            outputs.settle_old().await?;
             timer.done();
         }
         let timer = metrics.write.timer();
@@ -131,6 +113,24 @@ impl Stage {
         timer.done();
         metrics.bytes.add(written.iter().map(|place| place.num_bytes as usize).sum());
         Ok(written)
+    }
+}
+
+/// The next rows. While they are long in coming, what was written before goes on to its readers.
+async fn next(
+    rows: &mut (impl Stream<Item = Result<RecordBatch>> + Unpin),
+    outputs: &mut Outputs,
+    metrics: &Metrics,
+) -> Result<Option<RecordBatch>> {
+    loop {
+        if let Ok(batch) = timeout(SETTLE, rows.next()).await {
+            let batch = batch.transpose()?;
+            metrics.rows.add(batch.as_ref().map_or(0, RecordBatch::num_rows));
+            return Ok(batch);
+        }
+        let timer = metrics.write.timer();
+        outputs.settle_old().await?;
+        timer.done();
     }
 }
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use forebay_client::{CreateOptions, NodeCondition, NodeErrorKind, NodeResult, NodeType, Nodes, PutCondition};
+use forebay_client::{CreateOptions, NodeCondition, NodeErrorKind, NodeResult, NodeType, Nodes, PutCondition, value_tag};
 use forebay_types::{ObjectInfo, VersionTag};
 use futures::TryStreamExt;
 use http::StatusCode;
@@ -51,14 +51,23 @@ pub(crate) async fn write(
         first.extend_from_slice(&piece);
     }
     let first = first.freeze();
-    match (is_marker(object), next) {
-        (true, None) if first.is_empty() => make_folder(&nodes, &path, condition).await?,
+    let content = match (is_marker(object), next) {
+        (true, None) if first.is_empty() => {
+            make_folder(&nodes, &path, condition).await?;
+            return Ok(open(context, object).await?.info);
+        }
         (true, _) => return Err(S3Error::invalid_request("A key that ends with / is a folder's, which has no bytes.")),
-        (false, None) if condition == NodeCondition::Any && put(&nodes, &path, &first).await? => {}
-        (false, None) => return put_beside(context, object, Content::Value(first), condition).await,
-        (false, Some(next)) => return put_beside(context, object, Content::File([first, next], pieces), condition).await,
+        (false, None) => Content::Value(first),
+        (false, Some(next)) => Content::File([first, next], pieces),
+    };
+    // What a small value's ETag will be is known, whoever writes next: it goes to its place at once.
+    if let (Content::Value(value), NodeCondition::Any) = (&content, condition)
+        && let Some(tag) = value_tag(value)
+        && put(&nodes, &path, value).await?
+    {
+        return Ok(info(context, object, value.len() as u64, tag));
     }
-    Ok(open(context, object).await?.info)
+    put_beside(context, object, content, condition).await
 }
 
 /// The condition as nodes have it, unless it is not true already: then nothing is written for it.

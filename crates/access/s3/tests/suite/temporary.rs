@@ -1,5 +1,7 @@
 //! Conditional writes of temporary data.
 
+use std::collections::HashSet;
+
 use futures::future::join_all;
 
 use crate::client::{Answer, request};
@@ -54,6 +56,22 @@ async fn one_of_many_writers_makes_an_object_and_one_replaces_it() {
     }
     let listed = request("GET", "/tmp?list-type=2&prefix=made%2F").send(cluster.address()).await.text();
     assert_eq!(listed.matches("<Key>").count(), SIZES.len(), "all that were made, and no drafts: {listed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_writer_is_told_the_etag_of_its_own_bytes() {
+    let cluster = cluster().await;
+    for size in SIZES {
+        let key = format!("/tmp/put/{size}/x");
+        let writers = if size > 1 << 20 { 3 } else { 16 };
+        let put = |writer: usize| request("PUT", &key).body(bytes(writer as u64, size)).send(cluster.address());
+        let answers = join_all((0..writers).map(put)).await;
+        let etags: HashSet<_> = answers.iter().map(|answer| answer.header("etag").unwrap()).collect();
+        assert_eq!(etags.len(), writers, "{size}");
+        let got = request("GET", &key).send(cluster.address()).await;
+        let last = answers.iter().position(|answer| answer.header("etag") == got.header("etag")).expect("it is of one of them");
+        assert!(got.body == bytes(last as u64, size), "{size}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -41,9 +41,9 @@ impl Session for ControlSession {
             Ok(request) => {
                 let kind = kind(&request);
                 let reply = self.answer(request).await.unwrap_or_else(|error| ControlReply::failed(&error));
-                counter!("forebay_control_requests_total", "kind" => kind).increment(1);
+                counter!("forebay_coordinator_requests", "kind" => kind).increment(1);
                 if matches!(reply, ControlReply::Failed { .. }) {
-                    counter!("forebay_control_failures_total", "kind" => kind).increment(1);
+                    counter!("forebay_coordinator_failures", "kind" => kind).increment(1);
                 }
                 reply
             }

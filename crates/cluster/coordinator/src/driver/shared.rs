@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use forebay_protocol::{ClusterStatus, PlacementStatus};
-use metrics::{counter, gauge};
+use metrics::counter;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -48,11 +48,10 @@ impl Shared {
         commands.retain(|command| match command {
             Command::ReportLost(worker, address) => {
                 warn!(%worker, address, "worker lost: its lease ran out");
-                counter!("forebay_worker_leases_expired_total").increment(1);
+                counter!("forebay_coordinator_leases_expired").increment(1);
                 false
             }
             Command::Remember(workers) => {
-                gauge!("forebay_workers_live").set(workers.len() as f64);
                 // The writer keeps the last only, and whoever comes later makes it whole.
                 if let Err(mpsc::error::TrySendError::Full(_)) = self.writer.try_send(Job::Remember(workers.clone())) {
                     warn!(workers = workers.len(), "live workers not written: the database is slow");

@@ -66,7 +66,7 @@ pub(crate) async fn write(metadata: Metadata, shared: Arc<Shared>, mut jobs: mps
             // It was not written, for sure.
             Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound | ErrorKind::Invalid) => {}
             Err(error) => {
-                counter!("forebay_metadata_errors_total").increment(1);
+                counter!("forebay_coordinator_metadata_errors").increment(1);
                 warn!(%error, "metadata not written");
                 uncertain = true;
             }

@@ -1,15 +1,13 @@
-//! Aggregates over text in decoded columns against the same lines warm in the same tier.
+//! Aggregates over decoded columns against the same lines.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use forebay_client::{Client, ControlRequest};
-use forebay_sql::{Engine, EngineSettings};
 use forebay_tpch::Tpch;
-use forebay_types::{Error, HotForm, MountOptions, Result, ResultExt};
+use forebay_types::{Error, Result, ResultExt};
 
-use crate::engine::{data, upload};
-use crate::figure::{Bar, Figure, median};
-use crate::rig::{MOUNT, Rig, RigSettings, mounted};
+use super::{Engines, median_ms};
+use crate::figure::{Bar, Figure};
+use crate::rig::mounted;
 
 /// Alternated runs of each query.
 const RUNS: usize = 5;
@@ -26,42 +24,24 @@ const AGGREGATES: [&str; 3] = [
     "select sum(l_extendedprice * l_discount) from '{}' where l_shipdate >= '1994-01-01' and l_shipdate < '1995-01-01'",
 ];
 
-/// Both engines read the same client, worker and tier; only one looks for decoded columns.
 pub async fn hot_text() -> Result<Vec<Figure>> {
-    let tables = data().await?;
-    let mut rig = Rig::start(RigSettings { dram_bytes: 6 << 30, ..RigSettings::default() }).await?;
-    upload(&mut rig, &tables.folder).await?;
-    let mount = rig.client.mount(&MOUNT.parse()?).await?;
-    let options = MountOptions { hot_form: HotForm::Table, ..mount.options.clone() };
-    rig.client.control(ControlRequest::MountSet { name: mount.name.clone(), options }).await?;
-    let (hot, raw) = (engine(&rig.client, true).await?, engine(&rig.client, false).await?);
+    let engines = Engines::start().await?;
     let mut figures = Vec::new();
     for (kind, name) in FILES {
         let path = format!("{}/text/{name}", mounted());
-        raw.run(&format!("copy (select * from lineitem limit 1500000) to '{path}'")).await.context(|| path.clone())?;
+        let copy = format!("copy (select * from lineitem limit 1500000) to '{path}'");
+        engines.raw.run(&copy).await.context(|| path.clone())?;
         for (at, query) in AGGREGATES.iter().enumerate() {
             let query = query.replace("{}", &path);
-            decode(&hot, &query).await?;
-            let (mut of_hot, mut of_raw) = (Vec::new(), Vec::new());
-            for run in 0..RUNS {
-                // Who goes first has caches as the other left them: in turns.
-                for is_hot in if run % 2 == 0 { [true, false] } else { [false, true] } {
-                    let (tpch, began) = (if is_hot { &hot } else { &raw }, Instant::now());
-                    tpch.run(&query).await.context(|| query.clone())?;
-                    if is_hot { &mut of_hot } else { &mut of_raw }.push(began.elapsed().as_secs_f64() * 1e3);
-                }
-            }
+            decode(&engines.hot, &query).await?;
+            let (of_hot, of_raw) = engines.alternated(&query, RUNS).await?;
+            let (hot, raw) = (median_ms(&of_hot, |it| it.wall), median_ms(&of_raw, |it| it.wall));
             let what = format!("{kind} of 1,500,000 lines, aggregate {}", at + 1);
             let peer = format!("{kind} warm in the tier");
-            figures.push(Figure::new(what, median(of_hot), "ms", peer, median(of_raw), Bar::RatioAtMost(0.5)));
+            figures.push(Figure::new(what, hot, "ms", peer, raw, Bar::RatioAtMost(0.5)));
         }
     }
     Ok(figures)
-}
-
-async fn engine(client: &Client, hot_form: bool) -> Result<Tpch> {
-    let settings = EngineSettings { hot_form, ..EngineSettings::default() };
-    Tpch::new(Engine::over_client(client.clone(), settings), &mounted()).await
 }
 
 /// Runs a query until it reads as many chunks decoded as in the rounds before, and some.

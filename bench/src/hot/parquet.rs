@@ -1,16 +1,13 @@
-//! TPC-H over decoded columns against the same Parquet warm in the same tier.
+//! TPC-H over decoded columns against the same Parquet.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use forebay_client::{Client, ControlReply, ControlRequest};
-use forebay_sql::{Engine, EngineSettings};
-use forebay_tpch::{QUERIES, Tpch, check_answer};
-use forebay_types::{Error, HotForm, MountOptions, Result, ResultExt};
+use forebay_tpch::{QUERIES, check_answer};
+use forebay_types::{Error, Result, ResultExt};
 
-use crate::cpu;
-use crate::engine::{data, upload};
-use crate::figure::{Bar, Figure, median};
-use crate::rig::{MOUNT, Rig, RigSettings, mounted};
+use super::{Engines, median_ms};
+use crate::figure::{Bar, Figure};
 
 /// Alternated runs of each query.
 const RUNS: usize = 7;
@@ -19,32 +16,15 @@ const RUNS: usize = 7;
 const ROUNDS_MAX: usize = 40;
 const ROUNDS_SAME: usize = 5;
 
-/// Both engines read the same client, worker and tier; only one looks for decoded columns.
 pub async fn hot_form() -> Result<Vec<Figure>> {
-    let tables = data().await?;
-    let mut rig = Rig::start(RigSettings { dram_bytes: 6 << 30, ..RigSettings::default() }).await?;
-    upload(&mut rig, &tables.folder).await?;
-    let mount = rig.client.mount(&MOUNT.parse()?).await?;
-    let options = MountOptions { hot_form: HotForm::Table, ..mount.options.clone() };
-    rig.client.control(ControlRequest::MountSet { name: mount.name.clone(), options }).await?;
-    let (hot, raw) = (engine(&rig.client, true).await?, engine(&rig.client, false).await?);
-    let right = decode(&rig.client, &hot).await?;
+    let engines = Engines::start().await?;
+    let right = decode(&engines).await?;
 
     let (mut walls, mut cpus, mut lines) = (Vec::new(), Vec::new(), Vec::new());
     for (at, query) in QUERIES.iter().enumerate() {
-        let name = || format!("query {}", at + 1);
-        let (mut of_hot, mut of_raw) = (Vec::new(), Vec::new());
-        for run in 0..RUNS {
-            // Who goes first has caches as the other left them: in turns.
-            for is_hot in if run % 2 == 0 { [true, false] } else { [false, true] } {
-                let took = timed(if is_hot { &hot } else { &raw }, query).await.context(name)?;
-                if is_hot { &mut of_hot } else { &mut of_raw }.push(took);
-            }
-        }
-        let middle =
-            |taken: &[Taken], of: fn(&Taken) -> Duration| median(taken.iter().map(|it| of(it).as_secs_f64() * 1e3).collect());
-        let (wall_hot, wall_raw) = (middle(&of_hot, |it| it.wall), middle(&of_raw, |it| it.wall));
-        let (cpu_hot, cpu_raw) = (middle(&of_hot, |it| it.cpu), middle(&of_raw, |it| it.cpu));
+        let (of_hot, of_raw) = engines.alternated(query, RUNS).await?;
+        let (wall_hot, wall_raw) = (median_ms(&of_hot, |it| it.wall), median_ms(&of_raw, |it| it.wall));
+        let (cpu_hot, cpu_raw) = (median_ms(&of_hot, |it| it.cpu), median_ms(&of_raw, |it| it.cpu));
         walls.push(wall_raw / wall_hot);
         cpus.push(cpu_raw / cpu_hot);
         let what = format!("TPC-H SF1, query {} ({cpu_hot:.0} ms of CPU against {cpu_raw:.0})", at + 1);
@@ -80,18 +60,13 @@ pub async fn hot_form() -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-async fn engine(client: &Client, hot_form: bool) -> Result<Tpch> {
-    let settings = EngineSettings { hot_form, ..EngineSettings::default() };
-    Tpch::new(Engine::over_client(client.clone(), settings), &mounted()).await
-}
-
 /// Runs all queries until their columns are decoded; gives how many of the last round's answers are right.
-async fn decode(client: &Client, hot: &Tpch) -> Result<f64> {
+async fn decode(engines: &Engines) -> Result<f64> {
     let (mut bytes, mut same) = (0, 0);
     for _ in 0..ROUNDS_MAX {
         let mut right = 0.0;
         for (at, query) in QUERIES.iter().enumerate() {
-            let answer = hot.run(query).await.context(|| format!("query {}", at + 1))?;
+            let answer = engines.hot.run(query).await.context(|| format!("query {}", at + 1))?;
             match check_answer(at + 1, &answer) {
                 Ok(()) => right += 1.0,
                 Err(wrong) => tracing::warn!(query = at + 1, wrong, "answer is not the published one"),
@@ -99,7 +74,7 @@ async fn decode(client: &Client, hot: &Tpch) -> Result<f64> {
         }
         // Decoding goes on behind the queries.
         tokio::time::sleep(Duration::from_secs(3)).await;
-        let now = decoded_bytes(client).await?;
+        let now = decoded_bytes(&engines.rig.client).await?;
         tracing::info!(bytes = now, "decoded");
         same = if now == bytes && now > 0 { same + 1 } else { 0 };
         if same == ROUNDS_SAME {
@@ -115,17 +90,6 @@ async fn decoded_bytes(client: &Client) -> Result<u64> {
         ControlReply::Status(status) => Ok(status.workers.iter().map(|(_, _, report)| report.form_bytes).sum()),
         _ => Err(Error::internal("the coordinator gave no status")),
     }
-}
-
-struct Taken {
-    wall: Duration,
-    cpu: Duration,
-}
-
-async fn timed(tpch: &Tpch, query: &str) -> Result<Taken> {
-    let (began, before) = (Instant::now(), cpu::own()?);
-    tpch.run(query).await?;
-    Ok(Taken { wall: began.elapsed(), cpu: cpu::own()?.saturating_sub(before) })
 }
 
 fn geometric(ratios: &[f64]) -> f64 {

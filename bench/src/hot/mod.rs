@@ -1,0 +1,70 @@
+//! SQL over columns that a worker keeps decoded, against the same files warm in the same tier.
+
+mod parquet;
+mod text;
+
+use std::time::{Duration, Instant};
+
+use forebay_client::{Client, ControlRequest};
+use forebay_sql::{Engine, EngineSettings};
+use forebay_tpch::Tpch;
+use forebay_types::{HotForm, MountOptions, Result, ResultExt};
+
+pub use parquet::hot_form;
+pub use text::hot_text;
+
+use crate::cpu;
+use crate::engine::{data, upload};
+use crate::rig::{MOUNT, Rig, RigSettings, mounted};
+
+/// Two engines that read the same client, worker and tier; only one looks for decoded columns.
+struct Engines {
+    rig: Rig,
+    hot: Tpch,
+    raw: Tpch,
+}
+
+#[derive(Clone, Copy)]
+struct Taken {
+    wall: Duration,
+    cpu: Duration,
+}
+
+impl Engines {
+    /// Over TPC-H at scale factor 1.
+    async fn start() -> Result<Self> {
+        let tables = data().await?;
+        let mut rig = Rig::start(RigSettings { dram_bytes: 6 << 30, ..RigSettings::default() }).await?;
+        upload(&mut rig, &tables.folder).await?;
+        let mount = rig.client.mount(&MOUNT.parse()?).await?;
+        let options = MountOptions { hot_form: HotForm::Table, ..mount.options.clone() };
+        rig.client.control(ControlRequest::MountSet { name: mount.name.clone(), options }).await?;
+        let (hot, raw) = (engine(&rig.client, true).await?, engine(&rig.client, false).await?);
+        Ok(Self { rig, hot, raw })
+    }
+
+    /// What a query takes decoded, and what it takes raw, in so many runs each.
+    async fn alternated(&self, query: &str, runs: usize) -> Result<(Vec<Taken>, Vec<Taken>)> {
+        let (mut of_hot, mut of_raw) = (Vec::new(), Vec::new());
+        for run in 0..runs {
+            // Who goes first has caches as the other left them: in turns.
+            for is_hot in if run % 2 == 0 { [true, false] } else { [false, true] } {
+                let (tpch, taken) = if is_hot { (&self.hot, &mut of_hot) } else { (&self.raw, &mut of_raw) };
+                let (began, before) = (Instant::now(), cpu::own()?);
+                tpch.run(query).await.context(|| query.to_string())?;
+                taken.push(Taken { wall: began.elapsed(), cpu: cpu::own()?.saturating_sub(before) });
+            }
+        }
+        Ok((of_hot, of_raw))
+    }
+}
+
+async fn engine(client: &Client, hot_form: bool) -> Result<Tpch> {
+    let settings = EngineSettings { hot_form, ..EngineSettings::default() };
+    Tpch::new(Engine::over_client(client.clone(), settings), &mounted()).await
+}
+
+/// Milliseconds.
+fn median_ms(taken: &[Taken], of: fn(&Taken) -> Duration) -> f64 {
+    crate::figure::median(taken.iter().map(|it| of(it).as_secs_f64() * 1e3).collect())
+}
