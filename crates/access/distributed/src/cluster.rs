@@ -77,6 +77,9 @@ fn url(scheduler: &str) -> String {
     format!("http://{scheduler}")
 }
 
+/// How often a job that is not known yet is cancelled.
+const CANCEL_TRIES: usize = 20;
+
 /// How often a query is run whose job lost what its stages had read already.
 const TRIES: usize = 4;
 
@@ -161,10 +164,15 @@ impl Drop for RunningJob {
         }
         let (control, id) = (self.control.clone(), format!("{:016x}", self.operation.0));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            // Short and bounded by the question's deadline.
+            // Bounded by the question's deadline and the tries.
             runtime.spawn(async move {
-                if let Err(error) = control.cancel(&id).await {
-                    tracing::debug!(%error, "a job was not cancelled");
+                for _ in 0..CANCEL_TRIES {
+                    match control.cancel(&id).await {
+                        // It is being planned, or over.
+                        Err(error) if error.kind() == ErrorKind::NotFound => tokio::time::sleep(LOOK).await,
+                        Err(error) => return tracing::debug!(%error, "a job was not cancelled"),
+                        Ok(()) => return,
+                    }
                 }
             });
         }

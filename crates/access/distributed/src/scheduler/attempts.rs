@@ -13,9 +13,10 @@ const LOST_MAX: usize = 4;
 /// What has been heard of the attempts of running jobs' stages.
 ///
 /// A stage that reads what is lost runs again with all its tasks, and Ballista 55 keeps what those that were done had told of
-/// their outputs, so that their rows would come twice. So either an attempt loses what it reads before any of its tasks is
-/// done, and those that are done later don't count, or its job ends and is run again. So does a job that loses an executor with
-/// outputs of a stage that is done, since Ballista would roll the stages that read these back in the same way.
+/// their outputs, so that their rows would come twice. So either an attempt loses what it reads before any task of its stage
+/// was done, in this attempt or in an earlier one, and those that are done later don't count, or its job ends and is run again.
+/// So does a job that loses an executor with outputs of a stage that is done, since Ballista would roll the stages that read
+/// these back in the same way, or with results.
 #[derive(Default)]
 pub(super) struct Attempts(HashMap<String, Told>);
 
@@ -50,9 +51,10 @@ impl Attempts {
             Some(task_status::Status::Failed(failed))
                 if matches!(failed.failed_reason, Some(FailedReason::FetchPartitionError(_))) =>
             {
-                let heard = *attempts.entry(attempt).or_insert(Heard::Lost);
-                let lost = attempts.iter().filter(|((stage, _), heard)| *stage == attempt.0 && **heard == Heard::Lost);
-                if heard == Heard::Lost && lost.count() <= LOST_MAX {
+                attempts.entry(attempt).or_insert(Heard::Lost);
+                let so_far = attempts.iter().filter(|((stage, number), _)| *stage == attempt.0 && *number <= attempt.1);
+                // An attempt may be of a few tasks only, the others' outputs being those of the attempts before it.
+                if so_far.clone().all(|(_, heard)| *heard == Heard::Lost) && so_far.count() <= LOST_MAX {
                     return Some(status);
                 }
                 let mut failed = failed.clone();
@@ -64,12 +66,17 @@ impl Attempts {
         }
     }
 
-    /// An executor is lost. Gives whether a job, of whose stages these still run, has to run again: tasks of running stages are
-    /// simply given to others.
-    pub(super) fn miss(&mut self, job: &str, executor: &str, running: &[usize]) -> bool {
+    /// An executor is lost. Gives whether a job has to run again: tasks of the stages that still pass on are simply given to others.
+    pub(super) fn miss(&mut self, job: &str, executor: &str, passing_on: &[usize]) -> bool {
         let Some(told) = self.0.get_mut(job) else { return false };
-        told.runs_again |= told.done_by.iter().any(|(by, stage)| by == executor && !running.contains(&(*stage as usize)));
+        told.runs_again |= told.done_by.iter().any(|(by, stage)| by == executor && !passing_on.contains(&(*stage as usize)));
         told.runs_again
+    }
+
+    /// Whether an attempt of a stage lost what it reads: Ballista runs none of its tasks any more.
+    pub(super) fn is_lost(&self, job: &str, stage: usize, attempt: usize) -> bool {
+        let heard = self.0.get(job).and_then(|told| told.heard.get(&(stage as u32, attempt as u32)));
+        heard == Some(&Heard::Lost)
     }
 
     /// Whether a job has to run again because of an executor that was lost.
@@ -105,17 +112,19 @@ mod tests {
         assert_eq!(attempts.sift("e", lost(0)), Some(lost(0)));
         assert_eq!(attempts.sift("e", done(0)), None, "too late");
         assert_eq!(attempts.sift("e", lost(0)), Some(lost(0)));
+        assert!(attempts.is_lost("j", 3, 0) && !attempts.is_lost("j", 3, 1));
         assert_eq!(attempts.sift("e", done(1)), Some(done(1)));
         let Some(task_status::Status::Failed(failed)) = attempts.sift("e", lost(1)).unwrap().status else { panic!("it failed") };
         assert!(failed.error.starts_with(RUN_AGAIN) && failed.error.ends_with("gone"), "{}", failed.error);
         assert!(matches!(failed.failed_reason, Some(FailedReason::ExecutionError(_))), "the job ends");
-        for attempt in 2..5 {
+        assert_ne!(attempts.sift("e", lost(2)), Some(lost(2)), "outputs of the attempt before it are still read");
+        attempts.forget("j");
+        for attempt in 1..5 {
             assert_eq!(attempts.sift("e", lost(attempt)), Some(lost(attempt)));
         }
         assert_ne!(attempts.sift("e", lost(5)), Some(lost(5)), "too often");
-        attempts.forget("j");
-        assert_eq!(attempts.sift("e", lost(1)), Some(lost(1)));
     }
+
     #[test]
     fn an_executor_is_missed_where_a_stage_that_is_done_has_outputs_of_it() {
         let mut attempts = Attempts::default();

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,8 +27,6 @@ pub(crate) struct Books {
     over: VecDeque<JobState>,
     pub(super) brought_bytes: u64,
     pub(super) attempts: Attempts,
-    /// Executors in whose place others are, and when they last asked.
-    replaced: HashMap<String, Instant>,
 }
 
 /// An executor that asked for tasks.
@@ -36,8 +34,16 @@ pub(super) struct ExecutorEntry {
     pub(super) worker: WorkerId,
     pub(super) slots: u32,
     pub(super) seen: Instant,
-    /// The worker beside it takes transfers.
-    pub(super) has_worker: bool,
+    /// Bytes that may be brought ahead to the worker beside it; none when that takes no transfers.
+    pub(super) room: Option<u64>,
+    /// Tasks that it should have and did not seem to when it last asked: job, stage, attempt and Ballista's number.
+    unheard: HashSet<(JobId, usize, usize, usize)>,
+}
+
+impl ExecutorEntry {
+    pub(super) fn has_worker(&self) -> bool {
+        self.room.is_some()
+    }
 }
 
 /// Which task of a stage to run where.
@@ -51,6 +57,7 @@ pub(super) struct Chosen {
     pub(super) bring: Vec<Transfer>,
     assignment: forebay_scheduling::Assignment,
     worker: WorkerId,
+    executor: String,
 }
 
 /// How a task ended.
@@ -77,42 +84,63 @@ impl Books {
             over: VecDeque::new(),
             brought_bytes: 0,
             attempts: Attempts::default(),
-            replaced: HashMap::new(),
         }
     }
 
     /// An executor has asked for tasks. `room` is what may be brought ahead to the worker beside it; none without a worker.
     pub(super) fn executor_asks(&mut self, id: &str, slots: u32, room: Option<u64>) {
         let Some(worker) = worker_of(id) else { return };
-        let known = self.executors.get_mut(id);
-        if let Some(entry) = known
-            && entry.slots == slots
-            && entry.has_worker == room.is_some()
-        {
-            entry.seen = Instant::now();
-            return;
+        let seen = Instant::now();
+        if let Some(entry) = self.executors.get_mut(id) {
+            entry.seen = seen;
+            if (entry.slots, entry.room) == (slots, room) {
+                return;
+            }
         }
-        // One executor a worker: a second one beside it has taken over from one that died.
-        let replaced = self.executors.extract_if(|other, entry| other != id && entry.worker == worker);
-        self.replaced.extend(replaced.map(|(other, entry)| (other, entry.seen)));
-        self.replaced.remove(id);
-        let entry = ExecutorEntry { worker, slots, seen: Instant::now(), has_worker: room.is_some() };
-        self.executors.insert(id.to_string(), entry);
-        self.schedule.worker_joined(worker, slots, room.unwrap_or(0));
+        self.executors.insert(id.to_string(), ExecutorEntry { worker, slots, seen, room, unheard: HashSet::new() });
+        self.beside_changed(worker);
     }
 
     /// Forgets executors that were silent for so long, and gives their ids.
     pub(super) fn forget_silent(&mut self, silent: Duration) -> Vec<String> {
-        let gone: Vec<_> =
-            self.executors.iter().filter(|(_, entry)| entry.seen.elapsed() > silent).map(|(id, _)| id.clone()).collect();
-        for id in &gone {
-            if let Some(entry) = self.executors.remove(id) {
-                tracing::warn!(executor = id, worker = %entry.worker, "executor is silent: its tasks wait again");
-                self.schedule.worker_lost(entry.worker);
-            }
+        let gone: Vec<_> = self.executors.extract_if(|_, entry| entry.seen.elapsed() > silent).collect();
+        for (id, entry) in &gone {
+            tracing::warn!(executor = id, worker = %entry.worker, "executor is silent: its tasks wait again");
+            self.beside_changed(entry.worker);
         }
-        let replaced = self.replaced.extract_if(|_, seen| seen.elapsed() > silent);
-        replaced.map(|(id, _)| id).chain(gone).collect()
+        gone.into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// Other executors than before are beside a worker: those that were replaced by a new one stay until they are silent.
+    fn beside_changed(&mut self, worker: WorkerId) {
+        let beside = || self.executors.values().filter(|entry| entry.worker == worker);
+        let slots: u32 = beside().map(|entry| entry.slots).sum();
+        let room = beside().filter_map(|entry| entry.room).max();
+        match slots {
+            0 => self.schedule.worker_lost(worker),
+            _ => self.schedule.worker_joined(worker, slots, room.unwrap_or(0)),
+        }
+    }
+
+    /// Whether an executor that asks, and has nothing to do when `is_idle`, should have tasks: what it was told or has told was
+    /// lost with a connection. Twice in a row, since the word of what has just ended may come after the slot is free.
+    pub(super) fn has_lost_tasks(&mut self, id: &str, is_idle: bool) -> bool {
+        let mut unheard = HashSet::new();
+        for (name, job) in self.jobs.iter().filter(|_| is_idle) {
+            let on_it = job.running.iter().filter(|(_, running)| running.executor == id);
+            let counted = on_it.filter(|((stage, _), running)| !self.attempts.is_lost(name, *stage, running.attempt));
+            unheard.extend(counted.map(|((stage, task), running)| (job.number, *stage, running.attempt, *task)));
+        }
+        let Some(entry) = self.executors.get_mut(id) else { return false };
+        let lost = !unheard.is_disjoint(&entry.unheard);
+        entry.unheard = unheard;
+        lost
+    }
+
+    /// Whether an executor has a task, as far as is known here.
+    pub(super) fn runs(&self, job: &str, stage: u32, attempt: u32, task: u32) -> bool {
+        let running = self.jobs.get(job).and_then(|job| job.running.get(&(stage as usize, task as usize)));
+        running.is_some_and(|running| running.attempt == attempt as usize)
     }
 
     /// A job is there. Nothing when it is known.
@@ -228,7 +256,7 @@ impl Books {
             WHOLE => inputs.iter().flatten().collect::<Vec<_>>(),
             partition => inputs.get(partition as usize).into_iter().flatten().collect(),
         });
-        let has_worker = self.executors.get(executor).is_some_and(|entry| entry.has_worker);
+        let has_worker = self.executors.get(executor).is_some_and(|entry| entry.has_worker());
         let places = of_task
             .filter_map(|input| {
                 let at = peers.get(&input.range).copied().or(has_worker.then_some(worker))?;
@@ -245,6 +273,7 @@ impl Books {
             bring,
             assignment,
             worker,
+            executor: executor.to_string(),
         })
     }
 
@@ -259,6 +288,7 @@ impl Books {
             local_bytes: chosen.assignment.local_bytes,
             reads: chosen.bring.iter().map(|transfer| transfer.range).collect(),
             worker: chosen.worker,
+            executor: chosen.executor.clone(),
         };
         job.running.insert((stage, ballista_task), running);
     }
@@ -354,5 +384,62 @@ impl Books {
         let operation = u64::from_str_radix(name, 16).ok();
         let is_it = |(id, job): &(&String, &Job)| id.as_str() == name || operation == Some(job.ticket.operation.0);
         self.jobs.iter().find(is_it).map(|(id, _)| id.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_types::OperationId;
+
+    use super::*;
+
+    const BESIDE: &str = "0000000000000007-0000000000000001";
+    const BESIDE_TOO: &str = "0000000000000007-0000000000000002";
+
+    fn books() -> Books {
+        let mut books = Books::new(ScheduleSettings::default());
+        books.executor_asks(BESIDE, 2, Some(1 << 30));
+        books.job_seen("j", || Ticket { operation: OperationId(1), priority: 0, sql: String::new(), pins: Vec::new() });
+        books.stage_begins("j", 1, 0, false, String::new(), Some(Arc::new(vec![Vec::new(); 4])));
+        books.waiting("j", 1, &[0, 1, 2, 3]);
+        books
+    }
+
+    fn give(books: &mut Books, executor: &str, ballista_task: usize) {
+        let chosen = books.choose(executor).expect("a task waits");
+        books.began(&chosen, 0, ballista_task);
+    }
+
+    #[test]
+    fn an_idle_executor_that_twice_says_nothing_of_a_task_has_lost_it() {
+        let mut books = books();
+        give(&mut books, BESIDE, 0);
+        assert!(books.runs("j", 1, 0, 0) && !books.runs("j", 1, 1, 0) && !books.runs("j", 1, 0, 1));
+        assert!(!books.has_lost_tasks(BESIDE, false), "busy");
+        assert!(!books.has_lost_tasks(BESIDE, true), "word of it may be on its way");
+        assert!(!books.has_lost_tasks(BESIDE, false));
+        assert!(!books.has_lost_tasks(BESIDE, true));
+        assert!(books.has_lost_tasks(BESIDE, true));
+        let ended = Ended { job: "j", stage: 1, attempt: 0, task: 0, done: true, took: Duration::ZERO, bytes_passed: 0 };
+        books.ended(&ended);
+        assert!(!books.has_lost_tasks(BESIDE, true) && !books.runs("j", 1, 0, 0));
+    }
+
+    #[test]
+    fn executors_beside_one_worker_share_it() {
+        let mut books = books();
+        give(&mut books, BESIDE, 0);
+        books.executor_asks(BESIDE_TOO, 2, Some(1 << 30));
+        give(&mut books, BESIDE_TOO, 1);
+        for _ in 0..3 {
+            books.executor_asks(BESIDE, 2, Some(1 << 30));
+            books.executor_asks(BESIDE_TOO, 2, Some(1 << 30));
+        }
+        let job = &books.jobs["j"];
+        assert_eq!(job.running[&(1, 0)].executor, BESIDE);
+        assert_eq!(job.running[&(1, 1)].executor, BESIDE_TOO);
+        assert!(books.forget_silent(Duration::from_secs(60)).is_empty());
+        assert_eq!(books.forget_silent(Duration::ZERO).len(), 2);
+        assert!(books.choose(BESIDE).is_none());
     }
 }

@@ -38,8 +38,9 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    fn note(&self, asked: &PollWorkParams) {
-        let Some(executor) = &asked.metadata else { return };
+    /// Notes what an executor says, and leaves what Ballista is to hear of it. Gives the executor when it lost tasks.
+    fn note(&self, asked: &mut PollWorkParams) -> Option<String> {
+        let executor = asked.metadata.as_ref()?;
         let specification: Option<ExecutorSpecification> = executor.specification.clone().map(Into::into);
         let slots = specification.map_or(1, |specification| specification.vcores);
         let view = self.client.view();
@@ -47,9 +48,15 @@ impl Gate {
         let room = worker.map(|worker| worker.dram_bytes / ROOM.1 * ROOM.0);
         let mut books = self.books.lock();
         books.executor_asks(&executor.id, slots, room);
-        for status in &asked.task_status {
-            note_end(&mut books, status);
-        }
+        let told = std::mem::take(&mut asked.task_status).into_iter().filter_map(|status| {
+            // One that waits again has no say: Ballista lets it be.
+            let counts = books.runs(&status.job_id, status.stage_id, status.stage_attempt_num, status.task_id);
+            note_end(&mut books, &status);
+            if counts { books.attempts.sift(&executor.id, status) } else { Some(status) }
+        });
+        asked.task_status = told.flat_map(each_loss).collect();
+        let is_idle = asked.num_free_vcores >= slots;
+        books.has_lost_tasks(&executor.id, is_idle).then(|| executor.id.clone())
     }
 }
 
@@ -69,19 +76,17 @@ impl SchedulerGrpc for Gate {
     type ExecuteQueryPushStream = Pin<Box<dyn Stream<Item = Result<GetJobStatusResult, Status>> + Send>>;
 
     async fn poll_work(&self, mut request: Request<PollWorkParams>) -> Result<Response<PollWorkResult>, Status> {
-        self.note(request.get_ref());
-        let asked = request.get_mut();
-        let told = &mut asked.task_status;
-        if !told.is_empty() {
-            let executor = asked.metadata.as_ref().map_or("", |executor| &executor.id);
-            let mut books = self.books.lock();
-            let sifted = std::mem::take(told).into_iter().filter_map(|status| match books.jobs.contains_key(&status.job_id) {
-                true => books.attempts.sift(executor, status),
-                false => Some(status),
-            });
-            *told = sifted.flat_map(each_loss).collect();
-        }
-        SchedulerGrpc::poll_work(&self.inner, request).await
+        let lost_tasks = self.note(request.get_mut());
+        let (inner, books) = (self.inner.clone(), Arc::clone(&self.books));
+        // To its end, also when the executor hangs up meanwhile: a task that the schedule gave must be bound, or wait again.
+        let polled = tokio::spawn(async move {
+            if let Some(executor) = lost_tasks {
+                tracing::warn!(executor, "executor has lost tasks: they wait again");
+                executor_lost(&inner, &books, &executor).await;
+            }
+            SchedulerGrpc::poll_work(&inner, request).await
+        });
+        polled.await.map_err(|error| Status::internal(error.to_string()))?
     }
 
     async fn register_executor(

@@ -58,6 +58,7 @@ pub(super) struct Running {
     /// What it reads that nobody had: it is there when the task is done.
     pub(super) reads: Vec<BlockRange>,
     pub(super) worker: WorkerId,
+    pub(super) executor: String,
 }
 
 impl Job {

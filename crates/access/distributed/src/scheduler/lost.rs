@@ -5,13 +5,16 @@ use super::Books;
 use super::attempts::RUN_AGAIN;
 use super::gate::Server;
 
-/// Gives the tasks of an executor that is lost to others. Where a stage that is done has outputs of it, the job ends and is to
-/// be run again. Ballista finds nothing left to do when it misses the executor itself.
+/// Gives the tasks of an executor that is lost to others. Where a stage that is done has outputs of it, or the last one results,
+/// the job ends and is to be run again. Ballista finds nothing left to do when it misses the executor itself.
 pub(super) async fn executor_lost(server: &Server, books: &Mutex<Books>, executor: &str) {
     for (id, info) in server.state.task_manager.get_running_job_cache().iter() {
         // No stage gets done between the question and what is done about it.
         let mut graph = info.execution_graph.write().await;
-        let runs_again = books.lock().attempts.miss(id.as_ref(), executor, &graph.running_stages());
+        let mut passing_on = graph.running_stages();
+        // Ballista never forgets where it was told that results are.
+        passing_on.retain(|id| graph.stages().get(id).is_some_and(|stage| !stage.output_links().is_empty()));
+        let runs_again = books.lock().attempts.miss(id.as_ref(), executor, &passing_on);
         let done = match runs_again {
             true => server.cancel_job(id.clone()).await,
             false => graph.reset_stages_on_lost_executor(executor).map(|_| ()),

@@ -110,7 +110,7 @@ impl Policy {
     fn find_inputs(&self, books: &Books, job: &str, stage: &RunningStage, plan: Arc<dyn ExecutionPlan>) {
         let Some(ticket) = books.jobs.get(job).map(|job| Arc::clone(&job.ticket)) else { return };
         let workers: Vec<WorkerId> =
-            books.executors.values().filter(|entry| entry.has_worker).map(|entry| entry.worker).collect();
+            books.executors.values().filter(|entry| entry.has_worker()).map(|entry| entry.worker).collect();
         let (engine, client, all) = (self.engine.clone(), self.client.clone(), Arc::clone(&self.books));
         let (job, id, attempt) = (job.to_string(), stage.stage_id, stage.stage_attempt_num);
         let carrier = Arc::clone(&self.carrier);
@@ -142,13 +142,15 @@ impl Policy {
     ) -> Option<BoundTask> {
         let job = JobId::from(chosen.job.clone());
         let info = jobs.get(&job)?;
+        let is_passed_on = {
+            let mut graph = info.execution_graph.write().await;
+            let links = running_stage(&mut graph, chosen.stage)?.output_links.clone();
+            is_passed_on(&graph, chosen.stage, &links)
+        };
+        // Not with the graph: it may take seconds.
+        let class = if is_passed_on { self.shuffles.of_job(&chosen.job).await } else { None };
         let mut graph = info.execution_graph.write().await;
         let session = graph.session_id().to_string();
-        let links = running_stage(&mut graph, chosen.stage)?.output_links.clone();
-        let class = match is_passed_on(&graph, chosen.stage, &links) {
-            true => self.shuffles.of_job(&chosen.job).await,
-            false => None,
-        };
         let stage = running_stage(&mut graph, chosen.stage)?;
         let partitions = take(stage, chosen.partition)?;
         let mut config = stage.session_config.as_ref().clone();

@@ -20,16 +20,25 @@ pub(super) const MISSED: Duration = Duration::from_secs(15);
 
 /// Looks at jobs, closes those that are over, and forgets executors that are gone, until it is dropped.
 pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc<Carrier>, policy: Arc<Policy>) {
-    loop {
-        tokio::time::sleep(LOOK).await;
-        let lost = books.lock().forget_silent(SILENT);
-        for executor in lost {
-            executor_lost(&server, &books, &executor).await;
+    let executors = async {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let lost = books.lock().forget_silent(SILENT);
+            for executor in lost {
+                executor_lost(&server, &books, &executor).await;
+            }
         }
-        close_over(&server, &books).await;
-        policy.look_ahead(&server.state.task_manager.get_running_job_cache()).await;
-        carrier.go();
-    }
+    };
+    // Apart, since they may wait for workers: executors must be missed before Ballista does it.
+    let jobs = async {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            close_over(&server, &books).await;
+            policy.look_ahead(&server.state.task_manager.get_running_job_cache()).await;
+            carrier.go();
+        }
+    };
+    tokio::join!(executors, jobs);
 }
 
 /// Closes the jobs that Ballista says are over.

@@ -28,7 +28,7 @@ const SMALL_BYTES: usize = 4 << 10;
 /// Blocks of a task on their way to their worker.
 const SENDING_MAX: usize = 8;
 /// Blocks of a file that are made part of it with one call, and how long the first of them may wait for the others: a worker
-/// drops blocks that are nobody's after a minute.
+/// drops blocks that are nobody's after five minutes.
 const ADDED: usize = 8;
 pub(super) const SETTLE: Duration = Duration::from_secs(15);
 /// Outputs that are finished at a time.
@@ -149,7 +149,6 @@ impl Outputs {
 
     /// Adds rows to the output with this index. Waits when there is much on its way.
     pub(super) async fn add(&mut self, index: usize, batch: &RecordBatch) -> Result<()> {
-        let batch = compact(batch)?;
         let bytes: usize = batch.columns().iter().map(|column| slice_bytes(column.as_ref())).sum();
         let rows = batch.num_rows();
         let mut step = rows.max(1);
@@ -160,7 +159,7 @@ impl Outputs {
         let output = &mut self.outputs[index];
         (output.rows, output.bytes) = (output.rows + rows as u64, output.bytes + bytes as u64);
         for start in (0..rows).step_by(step) {
-            let part = batch.slice(start, step.min(rows - start));
+            let part = compact(&batch.slice(start, step.min(rows - start)))?;
             let output = &mut self.outputs[index];
             output.batches += 1;
             let message: Vec<Bytes> = output.encoder.encode(&part)?.into_iter().filter_map(bytes_of).collect();
@@ -361,7 +360,12 @@ fn bytes_of(buffer: Buffer) -> Option<Bytes> {
 
 /// Bytes of the rows of an array, without those of what it is a part of.
 fn slice_bytes(array: &dyn Array) -> usize {
-    array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
+    let viewed = match array.data_type() {
+        DataType::Utf8View => array.as_string_view().total_buffer_bytes_used(),
+        DataType::BinaryView => array.as_binary_view().total_buffer_bytes_used(),
+        _ => 0,
+    };
+    viewed + array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
 }
 
 /// Columns of views may refer to bytes of many more rows than they have, all of which would be written.
