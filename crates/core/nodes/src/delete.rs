@@ -13,13 +13,11 @@ pub struct Removed {
 
 impl Namespace {
     /// The container of a name that is to be deleted, if it is one and its nodes are elsewhere: they have to go first
-    /// ([`Self::remove_nodes`] there), then the name.
+    /// ([`Self::remove_nodes`] there), then the name. Fails as [`Self::delete`] would of a name that can't be deleted now.
     pub fn elsewhere(&self, dir: DirId, name: &str) -> NodeResult<Option<DirId>> {
-        match self.table(dir)?.find(name) {
-            None => Err(NodeError::not_found(name)),
-            Some(Node::Container(_, link)) if !self.has(link.1) => Ok(Some(link.1)),
-            Some(_) => Ok(None),
-        }
+        let node = self.open_table(dir)?.find(name).ok_or_else(|| NodeError::not_found(name))?;
+        check_still(name, node)?;
+        Ok(node.container().filter(|id| !self.has(*id)))
     }
 
     /// Deletes a node. A container with nodes only when `recursive`, else `NotEmpty`. Of containers in it whose nodes are

@@ -50,6 +50,8 @@ pub struct FileView {
     pub start: u64,
     /// The blocks that have a part of the range.
     pub blocks: Vec<BlockRef>,
+    /// Offset in the file at which its tail begins.
+    pub tail_at: u64,
     /// What of the range is in the tail.
     pub tail: Vec<u8>,
 }
@@ -190,15 +192,24 @@ impl Namespace {
         let at = file.tail_at();
         let tail = if end > at { file.tail[(offset.max(at) - at) as usize..(end - at) as usize].to_vec() } else { Vec::new() };
         let blocks = file.blocks[first..last].iter().map(|(_, block)| *block).collect();
-        Ok(FileView { serial: file.serial, len, first, start, blocks, tail })
+        Ok(FileView { serial: file.serial, len, first, start, blocks, tail_at: at, tail })
     }
 
     /// Writes over what of a range lies in the tail. The range ends at the file's end at the latest. Returns the length.
-    pub fn write_tail(&mut self, dir: DirId, name: &str, offset: u64, bytes: &[u8]) -> NodeResult<u64> {
+    /// `Retry` when it is another file than that of a [`FileView`] with this `serial`, or its tail begins elsewhere than at
+    /// `tail_at`.
+    pub fn write_tail(
+        &mut self,
+        dir: DirId,
+        name: &str,
+        (serial, tail_at): (u64, u64),
+        offset: u64,
+        bytes: &[u8],
+    ) -> NodeResult<u64> {
         let file = self.file_mut(dir, name)?;
         let (at, len) = (file.tail_at(), file.len());
         let end = offset + bytes.len() as u64;
-        if end > len {
+        if file.serial != serial || at != tail_at || end > len {
             return Err(changed(name));
         }
         if end > at {
@@ -254,11 +265,11 @@ impl Namespace {
     }
 }
 
-fn check_offset(name: &str, offset: u64, len: u64) -> NodeResult<()> {
+pub(crate) fn check_offset(name: &str, offset: u64, len: u64) -> NodeResult<()> {
     if offset > len {
         return Err(NodeError::new(
             NodeErrorKind::Invalid,
-            format!("{name:?}: offset {offset} is behind the end of the file, which has {len} bytes"),
+            format!("{name:?}: offset {offset} is behind its end: it has {len} bytes"),
         ));
     }
     Ok(())

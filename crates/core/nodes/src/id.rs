@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// A container's identity: its nodes are with `worker`, wherever its own name is. Never given twice, not by another process
@@ -24,3 +26,6 @@ pub struct BlockRef {
     /// Bytes.
     pub len: u32,
 }
+
+/// How long a block that was written for a node is kept while no node has it. No worker gives one back earlier.
+pub const UNCLAIMED_FOR: Duration = Duration::from_secs(300);

@@ -155,15 +155,18 @@ impl Namespace {
     /// is to be told ([`Self::set_parent`]). Nothing happens when there is no such rename (any more).
     pub fn settle(&mut self, rename: u128, committed: bool) -> Option<(DirId, DirId)> {
         let place = self.arriving.iter().find(|(_, arriving)| arriving.rename == rename).map(|(place, _)| place.clone())?;
-        let arriving = self.arriving.remove(&place)?;
-        let id = match &arriving.node {
-            Node::Container(_, link) => Some(link.1),
-            _ => None,
-        };
-        // The container can have been deleted recursively meanwhile, and the node with it.
-        if !committed || self.insert(place.0, &place.1, arriving.node).is_err() {
+        let node = self.arriving.remove(&place)?.node;
+        if !committed {
+            // Its blocks are those of the node that stays at the source.
             return None;
         }
+        if !self.has(place.0) {
+            // Its container was deleted recursively meanwhile, and it with it: nobody has its blocks any more.
+            self.free(node.into_blocks());
+            return None;
+        }
+        let id = node.container();
+        self.place(place.0, &place.1, node);
         id.map(|id| (id, place.0))
     }
 

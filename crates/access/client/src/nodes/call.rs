@@ -86,7 +86,17 @@ impl Nodes {
             let asked = match self.worker_of(from).await {
                 Ok(worker) => {
                     let call = NodeCall { from, moves, path: rest, op: op.clone() };
-                    self.ask(&worker, &call, payload.clone()).await
+                    match self.reach(&worker, &call, payload.clone()).await {
+                        // It may be done: it is done again only when what it was done to is gone with the worker.
+                        Err((error, true)) if !may_repeat(op) => {
+                            self.refresh().await;
+                            if self.core.view.known().worker(worker.id).is_some() {
+                                return Err(error);
+                            }
+                            Err(error)
+                        }
+                        asked => asked.map_err(|(error, _)| error),
+                    }
                 }
                 Err(error) => Err(error),
             };
@@ -148,6 +158,16 @@ impl Nodes {
         call: &NodeCall<'_>,
         payload: Option<Bytes>,
     ) -> NodeResult<NodeAnswer> {
+        self.reach(worker, call, payload).await.map_err(|(error, _)| error)
+    }
+
+    /// The same. With an error comes whether the worker was lost only after the call was sent: it may be done or not.
+    async fn reach(
+        &self,
+        worker: &Arc<WorkerInfo>,
+        call: &NodeCall<'_>,
+        payload: Option<Bytes>,
+    ) -> Result<NodeAnswer, (NodeError, bool)> {
         let core = &self.core;
         let id = worker.id.0;
         let link = match core.connections.link(worker).await {
@@ -155,7 +175,7 @@ impl Nodes {
             Err(error) => {
                 core.view.surprised();
                 tracing::debug!(worker = %worker.id, %error, "worker of temporary nodes not reached");
-                return Err(lost(call.path, id));
+                return Err((lost(call.path, id), false));
             }
         };
         let deadline = core.settings.read_deadline;
@@ -177,16 +197,18 @@ impl Nodes {
         };
         match answered {
             Ok(Ok(answer)) => Ok(NodeAnswer { meta: answer.meta, payload: answer.payload, session }),
-            Ok(Err(error)) if error.kind() == ErrorKind::Invalid => Err(NodeError::new(NodeErrorKind::Invalid, error.message())),
+            Ok(Err(error)) if error.kind() == ErrorKind::Invalid => {
+                Err((NodeError::new(NodeErrorKind::Invalid, error.message()), false))
+            }
             Ok(Err(error)) => {
                 core.view.surprised();
                 tracing::debug!(worker = %worker.id, %error, "worker of temporary nodes lost");
-                Err(lost(call.path, id))
+                Err((lost(call.path, id), true))
             }
-            Err(_) => Err(NodeError::new(
-                NodeErrorKind::Retry,
-                format!("worker {} did not answer within {} s", worker.id, deadline.as_secs()),
-            )),
+            Err(_) => {
+                let message = format!("worker {} did not answer within {} s", worker.id, deadline.as_secs());
+                Err((NodeError::new(NodeErrorKind::Retry, message), false))
+            }
         }
     }
 
@@ -242,6 +264,50 @@ fn is_near(op: &NodeOp<'_>) -> bool {
         NodeOp::Read { bytes, .. } => *bytes <= NEAR_READ_MAX,
         NodeOp::GetMany { names } => names.len() <= NEAR_VALUES_MAX,
         _ => true,
+    }
+}
+
+/// Whether a call that may be done already comes to the same when it is done again.
+fn may_repeat(op: &NodeOp<'_>) -> bool {
+    use NodeOp::*;
+    match op {
+        // These change nothing.
+        Get | GetMany { .. } | Stat | List { .. } | Read { .. } | Extents { .. } | Parent | BlockRead { .. } => true,
+        // These say what is to be, whatever was.
+        Put { .. } | PutMany { .. } | Lease { .. } | OpenWriter { .. } | CloseWriter { .. } => true,
+        // Of these one would add twice, find its own work in its place, or undo another's. Blocks that are put a second time
+        // are given back with the value that they are put in the place of.
+        PutBlocks { .. }
+        | Create { .. }
+        | Append { .. }
+        | AppendBlocks { .. }
+        | Write { .. }
+        | Delete { .. }
+        | DeleteIf { .. }
+        | Replace { .. }
+        | Rename { .. } => false,
+        // Of blocks, and between workers: not asked along a path.
+        BlockWrite { .. }
+        | BlockFree { .. }
+        | BlockUnknown { .. }
+        | Prepare { .. }
+        | Written { .. }
+        | Adopt { .. }
+        | RemoveNodes { .. }
+        | Reparent { .. }
+        | Arrive { .. }
+        | Settle { .. }
+        | Outcome { .. }
+        | Moved
+        | Room
+        | TakeOver { .. }
+        | TakeOverNodes
+        | TakeOverEnd
+        | TakeOverDrop
+        | TookOver { .. }
+        | Relink { .. }
+        | BlocksOf { .. }
+        | BlocksMoved { .. } => false,
     }
 }
 

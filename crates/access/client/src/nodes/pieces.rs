@@ -1,3 +1,5 @@
+use std::time::Instant;
+
 use bytes::Bytes;
 use forebay_nodes::{BlockRef, NodeError, NodeErrorKind, NodeResult, ROOT, StorageClass};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply};
@@ -8,15 +10,19 @@ use tokio::time::timeout;
 
 use super::Nodes;
 use super::call::misfit;
+use super::write::check_claim;
 
 /// Files whose places are looked up ahead, and blocks of them on their way.
 const FILES_AHEAD: usize = 16;
 const BLOCKS_AHEAD: usize = 16;
 
-/// A block that a worker keeps for a file: [`Nodes::append_blocks`] makes it part of one. A worker drops blocks that no node
-/// has after a minute.
+/// A block that a worker keeps for a file: [`Nodes::append_blocks`] makes it part of one, within 4 minutes. A worker drops
+/// blocks that no node has a minute later.
 #[derive(Debug)]
-pub struct NodeBlock(BlockRef);
+pub struct NodeBlock {
+    block: BlockRef,
+    begun: Instant,
+}
 
 impl Nodes {
     /// Sends 1 byte to 1 MiB, in parts that lie anywhere, to be a block of the file at `path`. The worker `at` has it as long
@@ -30,6 +36,7 @@ impl Nodes {
         class: StorageClass,
         parts: Vec<Bytes>,
     ) -> NodeResult<NodeBlock> {
+        let begun = Instant::now();
         let worker = match at.and_then(|id| self.core.view.known().worker(id).cloned()) {
             Some(worker) => worker,
             None => self.data_worker(path)?,
@@ -60,15 +67,17 @@ impl Nodes {
             }
         };
         match NodeReply::decode(&answer.meta) {
-            Ok(NodeReply::Block(block)) => Ok(NodeBlock(block)),
+            Ok(NodeReply::Block(block)) => Ok(NodeBlock { block, begun }),
             Ok(NodeReply::Failed(error)) => Err(error.context(path)),
             _ => Err(misfit()),
         }
     }
 
-    /// Adds blocks to the end of a file, in their order; its new length.
+    /// Adds blocks to the end of a file, in their order; its new length. `Retry` when they have waited for too long.
     pub async fn append_blocks(&self, path: &str, blocks: Vec<NodeBlock>) -> NodeResult<u64> {
-        let blocks = blocks.into_iter().map(|block| block.0).collect();
+        let oldest = blocks.iter().map(|block| block.begun).min();
+        check_claim(path, oldest, "add them to the file sooner")?;
+        let blocks = blocks.into_iter().map(|block| block.block).collect();
         self.call(path, &NodeOp::AppendBlocks { writer: 0, blocks }, None).await?.length()
     }
 

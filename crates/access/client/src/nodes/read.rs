@@ -35,6 +35,14 @@ pub(super) enum Piece {
     Here(Bytes),
 }
 
+/// Places of a part of a file.
+struct Window {
+    serial: u64,
+    pieces: Vec<Piece>,
+    /// Where to look on.
+    next: Option<u64>,
+}
+
 /// Which bytes of which file a piece is: a block that moved to another worker meanwhile is found by it.
 pub(super) struct Spot {
     path: Arc<str>,
@@ -50,9 +58,9 @@ impl Nodes {
         let windows = futures::stream::try_unfold(Some(first), move |state| {
             let (nodes, path) = (nodes.clone(), path.clone());
             async move {
-                let Some((pieces, next)) = state else { return Ok::<_, NodeError>(None) };
+                let Some(Window { serial, pieces, next }) = state else { return Ok::<_, NodeError>(None) };
                 let next = match next {
-                    Some(offset) => Some(nodes.places(&path, offset).await?),
+                    Some(offset) => Some(nodes.places_on(&path, offset, serial).await?),
                     None => None,
                 };
                 Ok(Some((pieces, next)))
@@ -157,18 +165,27 @@ impl Nodes {
     }
 
     pub(super) async fn places_all(&self, path: &str) -> NodeResult<Vec<Piece>> {
-        let mut all = Vec::new();
-        let mut from = Some(0);
-        while let Some(offset) = from {
-            let (pieces, next) = self.places(path, offset).await?;
-            all.extend(pieces);
-            from = next;
+        let Window { serial, pieces: mut all, mut next } = self.places(path, 0).await?;
+        while let Some(offset) = next {
+            let window = self.places_on(path, offset, serial).await?;
+            all.extend(window.pieces);
+            next = window.next;
         }
         Ok(all)
     }
 
-    /// Where bytes of a file from `offset` on are, and where to look on.
-    async fn places(&self, path: &str, offset: u64) -> NodeResult<(Vec<Piece>, Option<u64>)> {
+    /// Where bytes of a file are further on, of which it is known which one it was before.
+    async fn places_on(&self, path: &str, offset: u64, serial: u64) -> NodeResult<Window> {
+        match self.places(path, offset).await {
+            Ok(window) if window.serial == serial => Ok(window),
+            Err(error) if error.kind != NodeErrorKind::Invalid => Err(error),
+            // It is another one, or does not even reach there.
+            _ => Err(NodeError::new(NodeErrorKind::DataLost, format!("{path}: it was replaced while it was read"))),
+        }
+    }
+
+    /// Where bytes of a file from `offset` on are.
+    async fn places(&self, path: &str, offset: u64) -> NodeResult<Window> {
         let answer = self.call(path, &NodeOp::Extents { offset, bytes: WINDOW_BYTES }, None).await?;
         let NodeReply::Extents { serial, len, skip, blocks, tail } = answer.reply()? else { return Err(misfit()) };
         let end = len.min(offset.saturating_add(WINDOW_BYTES));
@@ -183,14 +200,15 @@ impl Nodes {
         if !tail.0.is_empty() {
             pieces.push(Piece::Here(answer.meta.slice_ref(tail.0)));
         }
-        Ok((pieces, (end < len).then_some(end)))
+        Ok(Window { serial, pieces, next: (end < len).then_some(end) })
     }
 
     /// A piece of a file whose block is not there any more: from where it is now, when it is still that file.
     async fn look_again(&self, block: BlockRef, spot: &Spot, bytes: u32, lost: NodeError) -> NodeResult<Bytes> {
         let op = NodeOp::Extents { offset: spot.offset, bytes: bytes.into() };
         let answer = match self.call(&spot.path, &op, None).await {
-            Err(error) if error.kind == NodeErrorKind::NotFound => return Err(lost),
+            // There is none any more, or a shorter one.
+            Err(error) if matches!(error.kind, NodeErrorKind::NotFound | NodeErrorKind::Invalid) => return Err(lost),
             answer => answer?,
         };
         let NodeReply::Extents { serial, skip, blocks, tail, .. } = answer.reply()? else { return Err(misfit()) };

@@ -1,8 +1,10 @@
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use forebay_nodes::{Affinity, BlockRef, NodeError, NodeErrorKind, NodeResult, ROOT, StorageClass};
+use forebay_nodes::{Affinity, BlockRef, NodeError, NodeErrorKind, NodeResult, ROOT, StorageClass, UNCLAIMED_FOR};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply};
 use forebay_types::{BLOCK_BYTES, Error};
 use futures::future::BoxFuture;
@@ -15,11 +17,16 @@ use super::call::{NodeAnswer, Patience, misfit};
 
 /// Blocks on their way to workers.
 const BLOCKS_AHEAD: usize = 8;
-/// Blocks that are added to the file with one call.
+/// Blocks that are added to the file with one call, and how long the first of them may wait for the others.
 const BLOCKS_ADDED: usize = 8;
+const ADDED_AFTER: Duration = Duration::from_secs(15);
+/// How long a block may take from its beginning on until a node is to have it: well within the time for which its worker keeps
+/// it without one.
+const CLAIMED_WITHIN: Duration = Duration::from_secs(UNCLAIMED_FOR.as_secs() - 60);
 
 /// Adds to the end of a file as its only writer, in blocks that go straight to the worker that will have them. Implements
-/// tokio's `AsyncWrite`; what was written is in the file after a flush or [`Self::finish`].
+/// tokio's `AsyncWrite`; what was written is in the file after a flush or [`Self::finish`]. To be flushed before a pause of
+/// minutes: what was not waits for the next call, and fails it when that comes too late.
 ///
 /// A writer that is dropped leaves what was flushed; another one can take the file over 10 s after its last call.
 pub struct NodeWriter {
@@ -31,7 +38,10 @@ pub struct NodeWriter {
     /// Gives what is done in the order in which it was begun.
     sending: FuturesOrdered<BoxFuture<'static, NodeResult<BlockRef>>>,
     sent: Vec<BlockRef>,
-    adding: Option<BoxFuture<'static, NodeResult<u64>>>,
+    /// Blocks that are being added to the file.
+    adding: Option<(usize, BoxFuture<'static, NodeResult<u64>>)>,
+    /// When each block was begun that is not known to be in the file.
+    begun: VecDeque<Instant>,
 }
 
 impl Nodes {
@@ -49,6 +59,7 @@ impl Nodes {
             sending: FuturesOrdered::new(),
             sent: Vec::new(),
             adding: None,
+            begun: VecDeque::new(),
         })
     }
 
@@ -57,12 +68,15 @@ impl Nodes {
         // As before, or as its container says.
         let container = path.rsplit_once('/').map_or("", |(container, _)| container);
         let affinity = self.affinity_of(&[path, container]).await?;
+        let begun = Instant::now();
         let starts = (0..value.len()).step_by(BLOCK_BYTES as usize);
         let blocks = starts.map(|start| {
             let piece = value.slice(start..value.len().min(start + BLOCK_BYTES as usize));
             self.clone().send_block(path.to_string(), piece, affinity.clone())
         });
-        futures::stream::iter(blocks).buffered(BLOCKS_AHEAD).try_collect().await
+        let blocks: Vec<BlockRef> = futures::stream::iter(blocks).buffered(BLOCKS_AHEAD).try_collect().await?;
+        check_claim(path, Some(begun), "write what takes so long to a file")?;
+        Ok(blocks)
     }
 
     /// Where blocks are to lie, as the first of these nodes says that is there.
@@ -164,6 +178,7 @@ impl NodeWriter {
 
     fn send(&mut self, block: Bytes) {
         let (nodes, path) = (self.nodes.clone(), self.path.clone());
+        self.begun.push_back(Instant::now());
         self.sending.push_back(nodes.send_block(path, block, self.affinity.clone()).boxed());
     }
 
@@ -190,27 +205,36 @@ impl NodeWriter {
 
     /// Goes on with all that is under way. Blocks come into the file in the order in which they were written.
     fn poll_progress(&mut self, cx: &mut Context<'_>) -> NodeResult<()> {
+        // Before anything goes on: nobody may have polled this for long.
+        check_claim(&self.path, self.begun.front().copied(), "flush before long pauses")?;
         while let Poll::Ready(Some(block)) = self.sending.poll_next_unpin(cx) {
             self.sent.push(block?);
         }
-        if let Some(adding) = &mut self.adding
+        if let Some((blocks, adding)) = &mut self.adding
             && let Poll::Ready(added) = adding.poll_unpin(cx)
         {
+            self.begun.drain(..*blocks);
             self.adding = None;
             added?;
         }
-        if self.adding.is_none() && self.sent.len() >= BLOCKS_ADDED {
+        if self.adding.is_none() && (self.sent.len() >= BLOCKS_ADDED || self.has_waited()) {
             self.add();
             return self.poll_progress(cx);
         }
         Ok(())
     }
 
+    /// Whether the first block that is to be added has waited for long. To be asked while none are being added.
+    fn has_waited(&self) -> bool {
+        !self.sent.is_empty() && self.begun.front().is_some_and(|begun| begun.elapsed() >= ADDED_AFTER)
+    }
+
     fn add(&mut self) {
         let (nodes, path, writer) = (self.nodes.clone(), self.path.clone(), self.writer);
         let blocks = std::mem::take(&mut self.sent);
+        let count = blocks.len();
         let added = async move { nodes.call(&path, &NodeOp::AppendBlocks { writer, blocks }, None).await?.length() };
-        self.adding = Some(added.boxed());
+        self.adding = Some((count, added.boxed()));
     }
 }
 
@@ -230,6 +254,18 @@ impl AsyncWrite for NodeWriter {
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         self.poll_flush(cx)
     }
+}
+
+/// `Retry` when blocks of which the oldest was begun then may be given back before a node has them.
+pub(super) fn check_claim(path: &str, oldest: Option<Instant>, remedy: &str) -> NodeResult<()> {
+    if oldest.is_none_or(|begun| begun.elapsed() <= CLAIMED_WITHIN) {
+        return Ok(());
+    }
+    let secs = CLAIMED_WITHIN.as_secs();
+    Err(NodeError::new(
+        NodeErrorKind::Retry,
+        format!("{path}: blocks were written more than {secs} s ago, and may have been given back: {remedy}"),
+    ))
 }
 
 fn block_of(answer: &NodeAnswer) -> NodeResult<BlockRef> {

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_client::{Client, PutCondition};
+use forebay_client::{Client, NodeErrorKind, PutCondition};
+use forebay_nodes::DirId;
 use forebay_types::{ErrorKind, ForebayPath, OperationId, RouteKey};
 
 use crate::scripted::{Coordinator, MOUNT, Mood, Worker, object, until};
@@ -80,6 +81,28 @@ async fn a_worker_lost_under_a_read_is_replaced() {
     first.stop().await;
     assert_eq!(reading.await.unwrap().unwrap(), bytes[1..49_999]);
     assert_eq!(second.reads(), 1);
+}
+
+/// A worker is lost after it was asked about a temporary node: it may have done what it was asked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_may_be_done_is_done_again_only_if_that_comes_to_the_same() {
+    for (reads, times) in [(false, 1), (true, 2)] {
+        let (root, mut other) = (Worker::start(1, &[]).await, Worker::start(2, &[]).await);
+        *root.shared.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
+        let coordinator = Coordinator::start(&[&root, &other]).await;
+        let nodes = coordinator.client(|_| {}).await.nodes();
+        let asking = tokio::spawn(async move {
+            match reads {
+                true => nodes.snapshot("/tmp/d/f").await.map(drop),
+                false => nodes.append("/tmp/d/f", "bytes").await.map(drop),
+            }
+        });
+        until("the other worker is asked", || other.node_calls() == 1).await;
+        other.kill();
+        let lost = asking.await.unwrap().unwrap_err();
+        assert_eq!(lost.kind, NodeErrorKind::DataLost, "{lost}");
+        assert_eq!(root.node_calls(), times, "how often the way to it was asked for");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

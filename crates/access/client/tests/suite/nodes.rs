@@ -355,6 +355,25 @@ async fn a_snapshot_is_of_one_value() {
     assert_eq!(nodes.snapshot("/tmp").await.err().unwrap().kind, NodeErrorKind::Invalid);
 }
 
+#[tokio::test]
+async fn a_value_is_read_from_any_byte_on() {
+    let cluster = spread(2).await;
+    let nodes = cluster.client(|_| {}).await.nodes();
+    for (at, len) in [0, 100, 16 << 10, 70_000, (3 << 20) + 5].into_iter().enumerate() {
+        let (value, path) = (bytes(at as u64, len), "/tmp/k");
+        nodes.put(path, value.clone()).await.unwrap();
+        for offset in [0, len / 3, len.min(1 << 20), len - len.min(1), len] {
+            let read = nodes.reader(path, offset as u64).await.unwrap().read_all().await.unwrap();
+            assert!(read == value[offset..], "{len} bytes from {offset} on");
+            // More than comes with one answer.
+            let read = nodes.read(path, offset as u64, 17 << 20).await.unwrap();
+            assert!(read == value[offset..], "{len} bytes from {offset} on");
+        }
+        let behind = nodes.reader(path, len as u64 + 1).await.err().unwrap();
+        assert_eq!(behind.kind, NodeErrorKind::Invalid, "{len}: {behind}");
+    }
+}
+
 /// Of those who see that nobody was there, and of those who have seen the same bytes, one comes first.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_many_writers_replaces_what_all_have_seen() {

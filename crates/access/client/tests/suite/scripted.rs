@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_client::{Address, Client, ClientSettings, ClusterView, ControlReply, ControlRequest, Security, host_id};
-use forebay_protocol::{DataNotice, DataReply, DataRequest, Hint, RoutesDelta, Span, WorkerInfo, decode, encode};
+use forebay_nodes::DirId;
+use forebay_protocol::{
+    DataNotice, DataReply, DataRequest, Hint, NodeCall, NodeReply, RoutesDelta, Span, WorkerInfo, decode, encode,
+};
 use forebay_transport::{Listener, Peer, Response, Server, ServerLimits, Service, Session};
 use forebay_types::{Error, Key, Mount, MountId, MountOptions, ObjectInfo, ObjectVersion, Result, VersionTag, WorkerId};
 use parking_lot::Mutex;
@@ -41,6 +44,9 @@ pub struct Shared {
     pub mood: Mutex<Mood>,
     /// What answers to reads say of it.
     pub hint: Mutex<Hint>,
+    /// Calls about temporary nodes, and the container that their paths lead to with their last byte; none hangs.
+    pub node_calls: AtomicUsize,
+    pub leads_to: Mutex<Option<DirId>>,
     next_pin: AtomicUsize,
     objects: Vec<(ObjectInfo, Vec<u8>, u64)>,
     tier: OwnedFd,
@@ -83,6 +89,8 @@ impl Worker {
             counted: Mutex::default(),
             mood: Mutex::new(Mood::Well),
             hint: Mutex::default(),
+            node_calls: AtomicUsize::new(0),
+            leads_to: Mutex::default(),
             next_pin: AtomicUsize::new(1),
             objects: placed,
             tier,
@@ -126,6 +134,10 @@ impl Worker {
         self.shared.pins.lock().len()
     }
 
+    pub fn node_calls(&self) -> usize {
+        self.shared.node_calls.load(Ordering::SeqCst)
+    }
+
     pub fn set(&self, mood: Mood) {
         *self.shared.mood.lock() = mood;
     }
@@ -134,6 +146,11 @@ impl Worker {
         for server in self.servers.drain(..) {
             server.shutdown().await;
         }
+    }
+
+    /// Ends without a word, whatever it is doing.
+    pub fn kill(&mut self) {
+        self.servers.clear();
     }
 }
 
@@ -197,6 +214,14 @@ impl Session for WorkerSession {
     fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> impl Future<Output = Response> + Send {
         let session = Arc::clone(self);
         async move {
+            if NodeCall::decode(&meta).is_some() {
+                session.shared.node_calls.fetch_add(1, Ordering::SeqCst);
+                let leads_to = *session.shared.leads_to.lock();
+                return match leads_to {
+                    Some(dir) => Response::new(NodeReply::Elsewhere { dir, rest: 1 }.encode()),
+                    None => std::future::pending().await,
+                };
+            }
             let (reply, payload, descriptor) = match session.answer(decode(&meta).unwrap(), payload).await {
                 Ok(answer) => answer,
                 Err(error) => (DataReply::failed(&error), Vec::new(), None),

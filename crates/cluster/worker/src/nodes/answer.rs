@@ -137,7 +137,7 @@ impl Nodes {
                 self.settle(serving, rename, committed);
                 done()
             }
-            NodeOp::Outcome { rename } => reply(&NodeReply::Outcome(self.is_committed(rename))),
+            NodeOp::Outcome { rename } => reply(&NodeReply::Outcome(self.outcome(rename)?)),
             NodeOp::GetMany { names } => return self.get_many(dir, &names),
             NodeOp::PutMany { values } => return self.put_many(serving, dir, &values),
             NodeOp::Room => self.room(),

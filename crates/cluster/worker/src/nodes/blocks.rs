@@ -1,5 +1,5 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_block_store::{BlockFill, Pinned, SegmentSpec};
@@ -224,7 +224,7 @@ impl Nodes {
     /// A block that was received is there: keeps it for a node that will be told of it.
     pub(super) fn keep_placed(&self, number: u64, len: u32, fill: BlockFill) -> BlockRef {
         fill.finish();
-        self.kept.lock().insert(number, Kept { len, since: Instant::now() });
+        self.kept.lock().insert(number, Kept::new(len));
         BlockRef { worker: self.worker, number, len }
     }
 
@@ -240,7 +240,7 @@ impl Nodes {
         }
         self.check_takes_new()?;
         let block = self.write_block(bytes, class).await?;
-        self.kept.lock().insert(block.number, Kept { len: block.len, since: Instant::now() });
+        self.kept.lock().insert(block.number, Kept::new(block.len));
         Ok(block)
     }
 

@@ -12,18 +12,31 @@ impl Nodes {
     pub(super) async fn append(&self, serving: &Serving, dir: DirId, name: &str, bytes: &[u8], writer: u64) -> NodeResult<u64> {
         for _ in 0..LOOKS {
             let appended = self.names.lock().append(dir, name, bytes, writer, self.now(), WRITER_LEASE)?;
-            let (serial, len, tail) = match appended {
-                Appended::Done(len) => return Ok(len),
-                Appended::NeedsBlocks { serial, len, tail } => (serial, len, tail),
-            };
-            let affinity = self.affinity_of(dir, name)?;
-            let blocks = self.write_blocks(serving, (dir, name), &affinity, &[&tail[..], bytes]).await?;
-            match self.add_blocks(serving, dir, name, (serial, len), &blocks) {
-                Err(error) if error.kind == NodeErrorKind::Retry => {}
-                added => return added,
+            if let Some(len) = self.end_append(serving, (dir, name), bytes, appended).await? {
+                return Ok(len);
             }
         }
         Err(busy(name))
+    }
+
+    /// Puts what does not fit into the tail into blocks; the file's new length. None when the file has changed meanwhile.
+    async fn end_append(
+        &self,
+        serving: &Serving,
+        (dir, name): (DirId, &str),
+        bytes: &[u8],
+        appended: Appended,
+    ) -> NodeResult<Option<u64>> {
+        let (serial, len, tail) = match appended {
+            Appended::Done(len) => return Ok(Some(len)),
+            Appended::NeedsBlocks { serial, len, tail } => (serial, len, tail),
+        };
+        let affinity = self.affinity_of(dir, name)?;
+        let blocks = self.write_blocks(serving, (dir, name), &affinity, &[&tail[..], bytes]).await?;
+        match self.add_blocks(serving, dir, name, (serial, len), &blocks) {
+            Err(error) if error.kind == NodeErrorKind::Retry => Ok(None),
+            added => added.map(Some),
+        }
     }
 
     /// Adds blocks that are where they are to lie to the end of a file; its new length.
@@ -117,12 +130,24 @@ impl Nodes {
                 }
                 (index, start) = (index + 1, start + u64::from(block.len));
             }
-            let written = self.names.lock().write_tail(dir, name, offset, over);
-            match written {
-                Err(error) if error.kind == NodeErrorKind::Retry => continue,
-                written => written?,
+            let appended = {
+                let mut names = self.names.lock();
+                let now = match names.write_tail(dir, name, (view.serial, view.tail_at), offset, over) {
+                    Err(error) if error.kind == NodeErrorKind::Retry => continue,
+                    written => written?,
+                };
+                if on.is_empty() {
+                    return Ok(now);
+                }
+                // What goes on at its end does so only as long as it ends there.
+                if now != len {
+                    continue;
+                }
+                names.append(dir, name, on, writer, self.now(), WRITER_LEASE)?
             };
-            return if on.is_empty() { Ok(len) } else { self.append(serving, dir, name, on, writer).await };
+            if let Some(len) = self.end_append(serving, (dir, name), on, appended).await? {
+                return Ok(len);
+            }
         }
         Err(busy(name))
     }

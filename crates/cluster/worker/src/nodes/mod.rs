@@ -34,6 +34,8 @@ use forebay_protocol::{ClusterView, DrainReport};
 use forebay_types::WorkerId;
 use parking_lot::Mutex;
 
+use rename::Renames;
+
 pub(crate) use answer::answer;
 pub(crate) use drain::drain;
 pub(crate) use place::{Placed, place};
@@ -41,8 +43,6 @@ pub(crate) use sweep::sweep;
 
 /// How long a writer that says nothing keeps a file to itself.
 const WRITER_LEASE: Duration = Duration::from_secs(10);
-/// Renames whose end is remembered for targets that did not hear of it.
-const COMMITTED_MAX: usize = 10_000;
 
 /// Everything of a worker that has to do with temporary nodes.
 pub(crate) struct Nodes {
@@ -59,7 +59,8 @@ pub(crate) struct Nodes {
     moves: AtomicU64,
     /// Blocks that are kept for nodes of other workers, and since when.
     kept: Mutex<HashMap<u64, Kept>>,
-    committed: Mutex<(HashSet<u128>, VecDeque<u128>)>,
+    /// Renames from here to other workers.
+    renames: Mutex<Renames>,
     /// Nothing new comes here: others are there for it.
     draining: AtomicBool,
     /// It is to give up what is here; and how far it was at the last look.
@@ -78,7 +79,16 @@ pub(crate) struct Nodes {
 
 struct Kept {
     len: u32,
+    /// When it came, or was last looked for.
     since: Instant,
+    /// No node had it then.
+    is_missed: bool,
+}
+
+impl Kept {
+    fn new(len: u32) -> Self {
+        Self { len, since: Instant::now(), is_missed: false }
+    }
 }
 
 impl Nodes {
@@ -103,7 +113,7 @@ impl Nodes {
             full: Mutex::default(),
             moves: AtomicU64::new(0),
             kept: Mutex::default(),
-            committed: Mutex::default(),
+            renames: Mutex::new(Renames::new(rand::random())),
             draining: AtomicBool::new(false),
             drains: AtomicBool::new(false),
             drain: Mutex::default(),

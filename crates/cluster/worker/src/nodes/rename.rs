@@ -1,26 +1,79 @@
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use forebay_nodes::{BlockRef, DirId, Moving, NodeError, NodeErrorKind, NodeResult, Target};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, Raw};
 use forebay_transport::Response;
+use tokio::sync::oneshot;
 
+use super::Nodes;
 use super::tree::misfit;
 use super::values::reply;
-use super::{COMMITTED_MAX, Nodes};
 use crate::serving::Serving;
 
 /// Workers that a rename is prepared at, one after the other: containers move, and take in.
 const PREPARE_STEPS: usize = 8;
+/// Renames that are remembered for targets that did not hear that they were committed.
+const COMMITTED_MAX: usize = 10_000;
 
 /// What is left of a rename after this worker's own names; whether it is a container's.
 enum Step<'n> {
     Renamed(bool),
-    Elsewhere(Target<'n>, bool),
+    /// To a container of another worker, under this name; under its own when that is empty.
+    Elsewhere((DirId, &'n str), bool),
+}
+
+/// Renames from this worker to others, by their numbers, for targets that ask how they ended.
+pub(super) struct Renames {
+    /// What numbers of this process begin with.
+    process: u64,
+    under_way: HashSet<u128>,
+    /// The target may not have heard of it; the oldest first.
+    committed: VecDeque<u128>,
+}
+
+impl Renames {
+    pub(super) fn new(process: u64) -> Self {
+        Self { process, under_way: HashSet::new(), committed: VecDeque::new() }
+    }
+
+    /// The number of one that begins.
+    pub(super) fn begin(&mut self) -> u128 {
+        let rename = (u128::from(self.process) << 64) | u128::from(rand::random::<u64>());
+        self.under_way.insert(rename);
+        rename
+    }
+
+    /// It is committed, or was given up.
+    pub(super) fn end(&mut self, rename: u128, committed: bool) {
+        self.under_way.remove(&rename);
+        if committed {
+            self.committed.push_back(rename);
+            if self.committed.len() > COMMITTED_MAX {
+                self.committed.pop_front();
+            }
+        }
+    }
+
+    /// The target has heard how it ended, and does not ask.
+    fn forget(&mut self, rename: u128) {
+        self.committed.retain(|other| *other != rename);
+    }
+
+    /// Whether it is committed yet; none when it was given up. What an earlier process of this worker had is gone, so that the
+    /// target has the only one.
+    pub(super) fn outcome(&self, rename: u128) -> Option<bool> {
+        if (rename >> 64) as u64 != self.process || self.committed.contains(&rename) {
+            return Some(true);
+        }
+        self.under_way.contains(&rename).then_some(false)
+    }
 }
 
 impl Nodes {
-    /// Renames a node: within this worker in one step; to another one prepared there and committed here.
+    /// Renames a node: within this worker in one step; to another one prepared there and committed here. What has begun comes
+    /// to its end also when who asked for it goes away.
     pub(super) async fn rename(
         &self,
         serving: &Arc<Serving>,
@@ -30,36 +83,48 @@ impl Nodes {
     ) -> NodeResult<()> {
         let (step, freed) = self.rename_here(from, to, inside)?;
         self.free_later(serving, freed);
-        let (target, container) = match step {
-            Step::Elsewhere(target, container) => (target, container),
-            Step::Renamed(container) => {
-                if container {
-                    self.moved(serving).await;
-                }
-                return Ok(());
-            }
+        let (elsewhere, container) = match step {
+            Step::Renamed(false) => return Ok(()),
+            Step::Renamed(true) => (None, true),
+            Step::Elsewhere((dir, name), container) => (Some((dir, name.to_string())), container),
         };
-        let moving = self.names.lock().begin_move(from.0, from.1)?;
-        let rename = rand::random();
-        match self.prepare(serving, rename, from.1, target, &moving).await {
-            Ok(worker) => {
-                // From here on the target has it, whatever becomes of this worker or its word.
-                self.names.lock().commit_move(from.0, from.1)?;
-                self.remember(rename);
-                self.tell_end(serving, worker, rename, true).await;
+        let (owner, dir, name) = (Arc::clone(serving), from.0, from.1.to_string());
+        let (done, ended) = oneshot::channel();
+        serving.later(async move {
+            let nodes = &owner.nodes;
+            let renamed = match &elsewhere {
+                Some((to, path)) => nodes.move_out(&owner, (dir, name.as_str()), (*to, path.as_str())).await,
+                None => Ok(()),
+            };
+            if renamed.is_ok() && container {
+                nodes.moved(&owner).await;
             }
-            Err((error, worker)) => {
-                self.names.lock().abort_move(from.0, from.1);
-                if let Some(worker) = worker {
-                    self.tell_end(serving, worker, rename, false).await;
-                }
-                return Err(error);
-            }
+            // Who asked for it may not wait any more.
+            let _ = done.send(renamed);
+        });
+        ended.await.unwrap_or_else(|_| Err(NodeError::new(NodeErrorKind::Retry, "the worker stops: try again")))
+    }
+
+    /// Gives a node up to a container of another worker.
+    async fn move_out(&self, serving: &Serving, (dir, name): (DirId, &str), to: (DirId, &str)) -> NodeResult<()> {
+        let moving = self.names.lock().begin_move(dir, name)?;
+        let rename = self.renames.lock().begin();
+        let (ended, worker) = match self.prepare(serving, rename, name, to, &moving).await {
+            // From here on the target has it, whatever becomes of this worker or its word.
+            Ok(worker) => (self.names.lock().commit_move(dir, name), Some(worker)),
+            Err((error, worker)) => (Err(error), worker),
+        };
+        let committed = ended.is_ok();
+        if !committed {
+            self.names.lock().abort_move(dir, name);
         }
-        if container {
-            self.moved(serving).await;
+        self.renames.lock().end(rename, committed);
+        if let Some(worker) = worker
+            && self.tell_end(serving, worker, rename, committed).await
+        {
+            self.renames.lock().forget(rename);
         }
-        Ok(())
+        ended
     }
 
     /// Renames within this worker, or says where to. With it come the blocks of what was replaced.
@@ -85,24 +150,23 @@ impl Nodes {
                 names.rename(from, to)?;
                 Ok((Step::Renamed(container), names.take_freed()))
             }
-            target => Ok((Step::Elsewhere(target, container), Vec::new())),
+            Target::Here(dir, name) => Ok((Step::Elsewhere((dir, name), container), Vec::new())),
+            Target::Into(dir) => Ok((Step::Elsewhere((dir, ""), container), Vec::new())),
         }
     }
 
-    /// Has the target's worker take the node in, unseen. Gives that worker; with an error too, when it may have done so.
+    /// Has the target's worker take the node in, unseen, under its `own` name when `to` has none. Gives that worker; with an
+    /// error too, when it may have done so.
     pub(super) async fn prepare(
         &self,
         serving: &Serving,
         rename: u128,
         own: &str,
-        target: Target<'_>,
+        to: (DirId, &str),
         moving: &Moving,
     ) -> Result<u64, (NodeError, Option<u64>)> {
         let node = postcard::to_stdvec(moving).expect("nodes are encodable");
-        let (mut dir, mut path) = match target {
-            Target::Here(dir, name) => (dir, name),
-            Target::Into(dir) => (dir, ""),
-        };
+        let (mut dir, mut path) = to;
         for _ in 0..PREPARE_STEPS {
             let op = NodeOp::Arrive { rename, source: self.worker, name: own, node: Raw(&node) };
             let call = NodeCall { from: dir, moves: 0, path, op };
@@ -150,29 +214,21 @@ impl Nodes {
         }
     }
 
-    /// Whether a rename from this worker is committed.
-    pub(super) fn is_committed(&self, rename: u128) -> bool {
-        self.committed.lock().0.contains(&rename)
+    /// Whether a rename from this worker is committed already; `NotFound` when it was given up.
+    pub(super) fn outcome(&self, rename: u128) -> NodeResult<bool> {
+        let outcome = self.renames.lock().outcome(rename);
+        outcome.ok_or_else(|| NodeError::new(NodeErrorKind::NotFound, "the rename was given up"))
     }
 
-    pub(super) fn remember(&self, rename: u128) {
-        let mut committed = self.committed.lock();
-        committed.0.insert(rename);
-        committed.1.push_back(rename);
-        if committed.1.len() > COMMITTED_MAX
-            && let Some(oldest) = committed.1.pop_front()
-        {
-            committed.0.remove(&oldest);
-        }
-    }
-
-    /// A target that doesn't hear it asks by itself: see `sweep`.
-    pub(super) async fn tell_end(&self, serving: &Serving, worker: u64, rename: u128, committed: bool) {
+    /// Tells a target how a rename ended; whether it heard. One that doesn't asks by itself: see `sweep`.
+    pub(super) async fn tell_end(&self, serving: &Serving, worker: u64, rename: u128, committed: bool) -> bool {
         let op = NodeOp::Settle { rename, committed };
         let call = NodeCall { from: forebay_nodes::ROOT, moves: 0, path: "", op };
-        if let Err(error) = serving.ask_nodes(worker, &call, None).await {
+        let told = serving.ask_nodes(worker, &call, None).await.and_then(|answer| answer.reply().map(drop));
+        if let Err(error) = &told {
             tracing::debug!(worker, %error, "a worker did not hear how a rename ended");
         }
+        told.is_ok()
     }
 
     /// A container has another name: what clients remember of paths is old, with every worker, before anybody is told.

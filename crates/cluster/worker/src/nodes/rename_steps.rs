@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use forebay_block_store::StoreSettings;
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
-use forebay_nodes::{CreateOptions, DirId, Got, NodeErrorKind, NodeType, ROOT, Target, Value};
+use forebay_nodes::{CreateOptions, DirId, Got, NodeErrorKind, NodeType, ROOT, StorageClass, Value};
 use forebay_transport::Address;
 use tempfile::TempDir;
 
+use super::rename::Renames;
 use crate::serving::Serving;
 use crate::{Tuning, Worker, WorkerSettings};
-
-const RENAME: u128 = 77;
 
 /// Two workers: the source has `/tmp` and in it `k`, the target has the nodes of a directory in it.
 struct Pair {
@@ -20,6 +19,8 @@ struct Pair {
     target: Option<Worker>,
     dir: DirId,
     name: String,
+    /// The number of the rename that is made step by step.
+    rename: u128,
     _coordinator: Coordinator,
     _folder: TempDir,
 }
@@ -48,11 +49,13 @@ impl Pair {
             let elsewhere = nodes.names.lock().elsewhere(ROOT, &name).unwrap();
             if let Some(dir) = elsewhere {
                 nodes.put_value(&source.serving, ROOT, "k", value("old")).unwrap();
+                let rename = nodes.renames.lock().begin();
                 return Self {
                     source: Some(source),
                     target: Some(target),
                     dir,
                     name,
+                    rename,
                     _coordinator: coordinator,
                     _folder: folder,
                 };
@@ -73,7 +76,7 @@ impl Pair {
     async fn prepare(&self) -> u64 {
         let nodes = &self.source().nodes;
         let moving = nodes.names.lock().begin_move(ROOT, "k").unwrap();
-        let prepared = nodes.prepare(self.source(), RENAME, "k", Target::Here(self.dir, "moved"), &moving).await;
+        let prepared = nodes.prepare(self.source(), self.rename, "k", (self.dir, "moved"), &moving).await;
         let worker = prepared.unwrap_or_else(|(error, _)| panic!("{error}"));
         assert_eq!(worker, self.target().id.0);
         worker
@@ -82,7 +85,13 @@ impl Pair {
     fn commit(&self) {
         let nodes = &self.source().nodes;
         nodes.names.lock().commit_move(ROOT, "k").unwrap();
-        nodes.remember(RENAME);
+        nodes.renames.lock().end(self.rename, true);
+    }
+
+    fn abort(&self) {
+        let nodes = &self.source().nodes;
+        nodes.names.lock().abort_move(ROOT, "k");
+        nodes.renames.lock().end(self.rename, false);
     }
 
     /// The value where it was, and where it was to come.
@@ -164,10 +173,83 @@ async fn word_of_the_commit_is_lost() {
 async fn source_gives_up_after_the_target_prepared() {
     let pair = Pair::start().await;
     let target = pair.prepare().await;
-    pair.source().nodes.names.lock().abort_move(ROOT, "k");
-    pair.source().nodes.tell_end(pair.source(), target, RENAME, false).await;
+    pair.abort();
+    assert!(pair.source().nodes.tell_end(pair.source(), target, pair.rename, false).await);
     assert_eq!((pair.at_source().unwrap(), pair.at_target()), (b"old".to_vec(), None));
     assert_eq!((pair.put_at_source(), pair.put_at_target()), (Ok(()), Ok(())));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn word_that_the_source_gave_up_is_lost() {
+    let pair = Pair::start().await;
+    pair.prepare().await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(pair.put_at_target(), Err(NodeErrorKind::Retry), "the target waits for what is under way");
+    pair.abort();
+    until("the target asks", || pair.put_at_target() == Ok(())).await;
+    assert_eq!((pair.at_source().unwrap(), pair.at_target().unwrap()), (b"old".to_vec(), b"new".to_vec()));
+}
+
+#[test]
+fn what_an_earlier_process_was_to_give_up_is_the_targets() {
+    let (mut before, mut after) = (Renames::new(1), Renames::new(2));
+    let old = before.begin();
+    assert_eq!((before.outcome(old), after.outcome(old)), (Some(false), Some(true)));
+    let new = after.begin();
+    assert_eq!(after.outcome(new), Some(false));
+    after.end(new, true);
+    assert_eq!(after.outcome(new), Some(true));
+    let other = after.begin();
+    after.end(other, false);
+    assert_eq!(after.outcome(other), None, "it was given up");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_asked_goes_away_while_it_is_under_way() {
+    let pair = Pair::start().await;
+    let renaming = pair.source().nodes.rename(pair.source(), (ROOT, "k"), (pair.dir, "moved"), false);
+    // Begun, and dropped by the server as it drops a call whose connection ends.
+    let _ = futures::poll!(Box::pin(renaming));
+    until("it has come", || pair.at_target().is_some()).await;
+    assert_eq!((pair.at_target().unwrap(), pair.at_source()), (b"old".to_vec(), None));
+    assert_eq!(pair.put_at_target(), Ok(()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_container_on_its_way_is_not_deleted() {
+    let pair = Pair::start().await;
+    pair.target().nodes.put_value(pair.target(), pair.dir, "k", value("inside")).unwrap();
+    let nodes = &pair.source().nodes;
+    nodes.names.lock().begin_move(ROOT, &pair.name).unwrap();
+    let refused = nodes.delete(pair.source(), ROOT, &pair.name, true).await.unwrap_err();
+    assert_eq!(refused.kind, NodeErrorKind::Retry, "{refused}");
+    assert_eq!(value_of(pair.target(), pair.dir, "k").unwrap(), b"inside", "nothing was changed");
+    nodes.names.lock().abort_move(ROOT, &pair.name);
+    nodes.delete(pair.source(), ROOT, &pair.name, true).await.unwrap();
+    assert_eq!(value_of(pair.target(), pair.dir, "k"), None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_block_is_given_back_when_no_node_has_it_at_two_looks() {
+    let pair = Pair::start().await;
+    let serving = pair.source();
+    let nodes = &serving.nodes;
+    let block = nodes.keep_block(b"block", StorageClass::Dram).await.unwrap();
+    let look = async || nodes.look_at_kept(serving, Duration::ZERO).await;
+    let is_there = async || nodes.read_block(block, 0, block.len).await.unwrap().is_some();
+    look().await;
+    assert!(is_there().await, "its node may just have been on its way");
+    pair.target().nodes.put_value(pair.target(), pair.dir, "b", Value::Blocks([block].into())).unwrap();
+    for _ in 0..3 {
+        look().await;
+    }
+    assert!(is_there().await, "a node of another worker has it");
+    // Nobody hears that this one goes.
+    pair.target().nodes.names.lock().delete(pair.dir, "b", false).unwrap();
+    look().await;
+    assert!(is_there().await, "a node had it at the look before");
+    look().await;
+    assert!(!is_there().await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -190,7 +272,7 @@ async fn target_killed_after_it_prepared() {
     drop(pair.target.take());
     pair.commit();
     // Nobody is there to hear it, and nobody waits for ever.
-    pair.source().nodes.tell_end(pair.source(), target, RENAME, true).await;
+    pair.source().nodes.tell_end(pair.source(), target, pair.rename, true).await;
     assert_eq!(pair.at_source(), None, "what the target had is lost with it");
     until("the source knows that the target is gone", || pair.source().view().workers.len() == 1).await;
     let serving = Arc::clone(pair.source());

@@ -1,7 +1,8 @@
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forebay_nodes::{BlockRef, NodeErrorKind, ROOT};
+use forebay_nodes::{BlockRef, NodeErrorKind, ROOT, UNCLAIMED_FOR};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply};
 
 use super::Nodes;
@@ -13,8 +14,6 @@ const EVERY: Duration = Duration::from_millis(200);
 const LOOK_EVERY: u32 = 25;
 /// How long memory of deleted blocks is kept for new ones.
 const SPARES_IDLE: Duration = Duration::from_secs(10);
-/// How long a block may wait for its node to be told of it.
-const BLOCK_PATIENCE: Duration = Duration::from_secs(60);
 /// Blocks asked for at once.
 const BLOCKS_MAX: usize = 10_000;
 
@@ -31,7 +30,7 @@ pub(crate) async fn sweep(serving: Arc<Serving>) {
         nodes.reclaim();
         if round.is_multiple_of(LOOK_EVERY) {
             nodes.store.trim_spares(SPARES_IDLE);
-            nodes.look_at_kept(&serving).await;
+            nodes.look_at_kept(&serving, UNCLAIMED_FOR / 2).await;
             nodes.drop_orphans(&serving);
         }
     }
@@ -61,7 +60,9 @@ impl Nodes {
             let asked = serving.ask_nodes(source, &NodeCall { from: ROOT, moves: 0, path: "", op }, None).await;
             match asked.as_ref().map(|answer| answer.reply()) {
                 Ok(Ok(NodeReply::Outcome(true))) => self.settle(serving, rename, true),
-                // Not committed yet, or never: it says so when it ends.
+                // It was given up, and word of that was lost.
+                Ok(Err(error)) if error.kind == NodeErrorKind::NotFound => self.settle(serving, rename, false),
+                // Not committed yet: it says so when it ends.
                 Ok(_) => {}
                 Err(_) if !is_live => self.settle(serving, rename, true),
                 Err(_) => {}
@@ -69,13 +70,16 @@ impl Nodes {
         }
     }
 
-    /// Gives back blocks that were kept for nodes, and that none has: when all workers have said so.
-    async fn look_at_kept(&self, serving: &Serving) {
-        let mut blocks = Vec::new();
-        for (number, kept) in
-            self.kept.lock().iter_mut().filter(|(_, kept)| kept.since.elapsed() > BLOCK_PATIENCE).take(BLOCKS_MAX)
-        {
+    /// Gives back blocks that were kept for nodes, and that none has: when all workers have said so at two looks in a row, each
+    /// `pause` after the one before it, or after the block came. One look is not enough: a node that moves between two workers
+    /// while they are asked one after the other is with neither.
+    pub(super) async fn look_at_kept(&self, serving: &Serving, pause: Duration) {
+        let (mut blocks, mut missed_before) = (Vec::new(), HashSet::new());
+        for (number, kept) in self.kept.lock().iter_mut().filter(|(_, kept)| kept.since.elapsed() >= pause).take(BLOCKS_MAX) {
             kept.since = Instant::now();
+            if std::mem::take(&mut kept.is_missed) {
+                missed_before.insert(*number);
+            }
             blocks.push(BlockRef { worker: self.worker, number: *number, len: kept.len });
         }
         for worker in &serving.view().workers {
@@ -89,7 +93,14 @@ impl Nodes {
                 _ => return,
             }
         }
-        self.free_here(&blocks);
+        let (gone, missed): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|block| missed_before.contains(&block.number));
+        self.free_here(&gone);
+        let mut kept = self.kept.lock();
+        for block in missed {
+            if let Some(kept) = kept.get_mut(&block.number) {
+                kept.is_missed = true;
+            }
+        }
     }
 
     /// Those of the blocks that no node here has.

@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use forebay_nodes::{BlockRef, Condition, CreateOptions, DirId, Got, NodeError, NodeErrorKind, NodeResult, NodeType, Removed};
+use forebay_nodes::{
+    BlockRef, Condition, CreateOptions, DirId, NodeError, NodeErrorKind, NodeResult, NodeType, Removed, ValueView,
+};
 use forebay_placement::holder;
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, Raw};
 use forebay_transport::Response;
@@ -70,13 +72,9 @@ impl Nodes {
         {
             let names = self.names.lock();
             match names.get(dir, name) {
-                Ok(Got::Blocks(blocks)) => {
-                    let len = blocks.iter().map(|block| u64::from(block.len)).sum();
-                    return Ok(reply(&NodeReply::Extents { serial: 0, len, skip: 0, blocks: blocks.to_vec(), tail: Raw(&[]) }));
-                }
-                Ok(Got::Inline(value)) => {
-                    let len = value.len() as u64;
-                    return Ok(reply(&NodeReply::Extents { serial: 0, len, skip: 0, blocks: Vec::new(), tail: Raw(value) }));
+                Ok(value) => {
+                    let ValueView { serial, len, skip, blocks, inline } = value.view(name, offset, bytes)?;
+                    return Ok(reply(&NodeReply::Extents { serial, len, skip, blocks: blocks.to_vec(), tail: Raw(inline) }));
                 }
                 Err(error) if error.kind != NodeErrorKind::WrongType => return Err(error),
                 Err(_) => {}

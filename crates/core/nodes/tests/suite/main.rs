@@ -8,3 +8,4 @@ mod model;
 mod moves;
 mod offer;
 mod store;
+mod value;

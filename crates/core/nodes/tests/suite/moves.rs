@@ -217,6 +217,52 @@ fn a_rename_between_workers_ends_with_the_node_in_one_place_whoever_dies() {
 }
 
 #[test]
+fn what_comes_into_a_container_that_is_gone_gives_its_blocks_back_once() {
+    for committed in [true, false] {
+        let (mut source, mut target) = (root(1), root(2));
+        let blocks = [BlockRef { worker: 1, number: 7, len: 20_000 }];
+        source.put(ROOT, "k", Value::Blocks(blocks.into())).unwrap();
+        target.create(ROOT, "d", CreateOptions::new(NodeType::Directory)).unwrap();
+        let dir = target.container(ROOT, "d").unwrap().0;
+        let moving = source.begin_move(ROOT, "k").unwrap();
+        target.arrive(5, 1, dir, "k", moving).unwrap();
+        target.delete(ROOT, "d", true).unwrap();
+        if committed {
+            source.commit_move(ROOT, "k").unwrap();
+        } else {
+            source.abort_move(ROOT, "k");
+        }
+        assert_eq!(target.settle(5, committed), None);
+        let freed = target.take_freed();
+        assert_eq!(freed.len(), usize::from(committed), "what stays keeps its blocks");
+        assert_eq!(source.take_freed(), []);
+        assert_eq!((source.nodes(), target.nodes()), (u64::from(!committed), 0));
+    }
+}
+
+#[test]
+fn a_tail_is_written_over_only_where_it_was_seen() {
+    let mut names = root(1);
+    let make = |names: &mut Namespace| {
+        names.create(ROOT, "f", CreateOptions::new(NodeType::File)).unwrap();
+        names.append(ROOT, "f", b"0123456789", 0, NOW, LEASE).unwrap();
+        let view = names.view(ROOT, "f", 0, 10).unwrap();
+        (view.serial, view.tail_at)
+    };
+    let seen = make(&mut names);
+    names.append(ROOT, "f", b"more", 0, NOW, LEASE).unwrap();
+    assert_eq!(names.write_tail(ROOT, "f", seen, 1, b"x").unwrap(), 14, "it has grown, and begins where it did");
+    assert_eq!(names.view(ROOT, "f", 0, 3).unwrap().tail, b"0x2");
+    let block = BlockRef { worker: 1, number: 7, len: 14 };
+    names.append_blocks(ROOT, "f", seen.0, 14, &[block]).unwrap();
+    assert_eq!(names.write_tail(ROOT, "f", seen, 1, b"y").unwrap_err().kind, NodeErrorKind::Retry, "it lies in a block by now");
+    names.delete(ROOT, "f", false).unwrap();
+    let again = make(&mut names);
+    assert_eq!(names.write_tail(ROOT, "f", seen, 1, b"y").unwrap_err().kind, NodeErrorKind::Retry, "it is another file");
+    names.write_tail(ROOT, "f", again, 1, b"y").unwrap();
+}
+
+#[test]
 fn a_container_of_another_worker_is_followed_there() {
     let (mut here, mut there) = (root(1), Namespace::new(2, 1 << 20));
     let options = CreateOptions::new(NodeType::Directory);
@@ -229,6 +275,10 @@ fn a_container_of_another_worker_is_followed_there() {
     assert_eq!(here.elsewhere(ROOT, "d").unwrap(), Some(id));
     assert_eq!(there.remove_nodes(id, false).unwrap_err().kind, NodeErrorKind::NotEmpty);
     assert_eq!(there.orphans(|worker| worker != 0), [id], "its name was with a worker that is gone");
+    // Nothing is said to its worker of a name that can't be deleted now.
+    here.begin_move(ROOT, "d").unwrap();
+    assert_eq!(here.elsewhere(ROOT, "d").unwrap_err().kind, NodeErrorKind::Retry);
+    here.abort_move(ROOT, "d");
     there.remove_nodes(id, true).unwrap();
     assert_eq!(here.delete(ROOT, "d", false).unwrap().elsewhere, [id]);
     assert_eq!((here.nodes(), there.nodes()), (0, 0));

@@ -137,7 +137,7 @@ impl Store {
             self.names.replace_block(dir, name, view.serial, index, (old, new))?;
             (index, start) = (index + 1, start + u64::from(old.len));
         }
-        self.names.write_tail(dir, name, offset, over)?;
+        self.names.write_tail(dir, name, (view.serial, view.tail_at), offset, over)?;
         self.free_left();
         if on.is_empty() { Ok(len) } else { self.append(path, on) }
     }

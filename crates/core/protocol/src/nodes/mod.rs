@@ -137,7 +137,7 @@ pub enum NodeOp<'a> {
         /// How long it stays; for ever without it.
         ttl_ms: Option<u64>,
     },
-    /// Keeps the payload as a block of this worker; a node is to have it within a minute: [`NodeReply::Block`].
+    /// Keeps the payload as a block of this worker; a node is to have it within five minutes: [`NodeReply::Block`].
     BlockWrite {
         /// Where it may lie.
         class: StorageClass,

@@ -42,7 +42,7 @@ pub enum NodeReply<'a> {
     },
     /// Blocks in order, from the first byte that was asked for on.
     Extents {
-        /// Which file it is, to `Extents` of one: another one under its name has another number. Else 0.
+        /// Which file or value it is, to `Extents`: another one under its name has another number. Else 0.
         serial: u64,
         /// The whole length.
         len: u64,
