@@ -62,6 +62,7 @@ impl S3Error {
         no_such_key 404 "NoSuchKey" "The specified key does not exist.",
         no_such_upload 404 "NoSuchUpload" "The specified multipart upload does not exist. The upload ID might be invalid, or the multipart upload might have been aborted or completed.",
         not_modified 304 "NotModified" "Not Modified",
+        operation_aborted 409 "OperationAborted" "A conflicting operation is currently in progress against this resource. Please try again.",
         precondition_failed 412 "PreconditionFailed" "At least one of the pre-conditions you specified did not hold",
         request_timeout 400 "RequestTimeout" "Your socket connection to the server was not read from or written to within the timeout period.",
         signature_mismatch 403 "SignatureDoesNotMatch" "The request signature we calculated does not match the signature you provided. Check your key and signing method.",

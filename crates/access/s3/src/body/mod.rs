@@ -40,7 +40,7 @@ impl Fault {
         self.0.lock().take()
     }
 
-    fn set(&self, error: S3Error) -> BodyError {
+    pub(crate) fn set(&self, error: S3Error) -> BodyError {
         let text = error.code.into();
         self.0.lock().get_or_insert(error);
         text

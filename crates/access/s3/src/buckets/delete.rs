@@ -15,7 +15,7 @@ use crate::body::Upload;
 use crate::context::{Answer, Context, Object, Request, document};
 use crate::error::{S3Error, S3Result};
 use crate::forward::{Changing, body_of, collect};
-use crate::objects::{delete, is_local};
+use crate::objects::{NULL_VERSION, delete, delete_not_checked, is_local};
 use crate::target::key_of;
 use crate::xml::{self, Visit, Xml};
 
@@ -52,12 +52,12 @@ pub(crate) async fn delete_many(
             Err(error) => done.failed.push((object.key, error.code.into(), error.message.clone())),
         }
     }
-    let paths: Vec<ForebayPath> = good.iter().map(|(key, _)| ForebayPath::new(mount.name.clone(), key.clone())).collect();
     if is_local(mount) {
-        let objects = paths.into_iter().map(|path| Object { mount: mount.clone(), key: path.key().clone() }).collect();
+        let objects = good.into_iter().map(|(key, wanted)| (Object { mount: mount.clone(), key }, wanted)).collect();
         one_by_one(context, objects, &mut done).await;
     } else if !good.is_empty() {
-        let changing: Vec<Changing> = paths.into_iter().map(|path| Changing::begin(&context.client, path)).collect();
+        let paths = good.iter().map(|(key, _)| ForebayPath::new(mount.name.clone(), key.clone()));
+        let changing: Vec<Changing> = paths.map(|path| Changing::begin(&context.client, path)).collect();
         let storage = context.client.storage(mount).await?;
         let deleted = at_store(&request, &storage, &good, &mut done).await;
         futures::stream::iter(changing).for_each_concurrent(32, Changing::end).await;
@@ -66,9 +66,12 @@ pub(crate) async fn delete_many(
     Ok(document(done.xml()))
 }
 
-async fn one_by_one(context: &Arc<Context>, objects: Vec<Object>, done: &mut Done) {
-    let deletes = futures::stream::iter(objects).map(|object| async move {
-        let deleted = delete(context, &object).await;
+async fn one_by_one(context: &Arc<Context>, objects: Vec<(Object, Wanted)>, done: &mut Done) {
+    let deletes = futures::stream::iter(objects).map(|(object, wanted)| async move {
+        let deleted = match wanted.etag() {
+            Ok(etag) => delete(context, &object, etag).await,
+            Err(error) => Err(error),
+        };
         (object.key, deleted)
     });
     let mut deletes = deletes.buffered(AT_ONCE);
@@ -136,6 +139,22 @@ struct Wanted {
     key: String,
     /// Its version, or what must hold for it.
     conditions: Vec<(&'static str, String)>,
+}
+
+impl Wanted {
+    /// The ETag that it is to have. Other conditions are for stores that know them.
+    fn etag(&self) -> S3Result<Option<&str>> {
+        let mut etag = None;
+        for (name, value) in &self.conditions {
+            match *name {
+                "ETag" => etag = Some(value.trim()),
+                // Objects have this one only.
+                "VersionId" if value.trim() == NULL_VERSION => {}
+                _ => return Err(delete_not_checked()),
+            }
+        }
+        Ok(etag)
+    }
 }
 
 impl Visit for Asked {

@@ -42,7 +42,7 @@ pub(super) async fn page(client: &Client, request: PageRequest<'_>) -> S3Result<
     }
     // What comes before the prefix, or after all keys, is no key to go on from.
     let mut after = match request.after {
-        Some(after) if after.as_str() > request.prefix => Some(cut(after)?),
+        Some(after) if after.as_str() >= request.prefix => Some(cut(after)?),
         _ => None,
     };
     let mut page = Page::default();

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,11 +12,11 @@ use http::header::ETAG;
 use hyper::body::Incoming;
 use parking_lot::Mutex;
 use ring::digest::{Context as Hash, SHA256};
-use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 
 use super::get::value;
 use super::{etag, iso_date, local};
-use crate::body::{BodyError, Pieces, Upload, checksum_of};
+use crate::body::{Fault, Pieces, Upload, checksum_of};
 use crate::context::{Answer, Context, Object, Request, document, plain};
 use crate::error::{S3Error, S3Result};
 use crate::target::Query;
@@ -40,6 +41,8 @@ struct Draft {
     begun_ms: i64,
     used: Instant,
     parts: BTreeMap<u32, Part>,
+    /// Somebody is making the object of it.
+    completing: bool,
 }
 
 #[derive(Clone)]
@@ -61,7 +64,8 @@ impl Drafts {
         }
         let id = format!("{:032x}", rand::random::<u128>());
         let (begun_ms, used) = (chrono::Utc::now().timestamp_millis(), Instant::now());
-        drafts.insert(id.clone(), Draft { object: object.clone(), begun_ms, used, parts: BTreeMap::new() });
+        let draft = Draft { object: object.clone(), begun_ms, used, parts: BTreeMap::new(), completing: false };
+        drafts.insert(id.clone(), draft);
         let mut xml = named("InitiateMultipartUploadResult", object);
         xml.text("UploadId", &id);
         Ok(document(xml.end("InitiateMultipartUploadResult")))
@@ -107,12 +111,26 @@ impl Drafts {
         let text = Upload::begin(request.headers(), request.hash.clone(), body)?.collect(2 << 20).await?;
         let mut named_parts = Named::default();
         xml::read(&text, &mut named_parts)?;
-        let parts = self.with(object, &id, |draft| chosen(&named_parts.parts, &draft.parts))??;
-        let pieces = join(parts);
+        let parts = self.with(object, &id, |draft| {
+            if draft.completing {
+                return Err(S3Error::operation_aborted());
+            }
+            let parts = chosen(&named_parts.parts, &draft.parts)?;
+            draft.completing = true;
+            Ok(parts)
+        })??;
+        let _completing = Completing { drafts: self, id: &id };
+        let fault = Fault::default();
+        let pieces = join(parts, fault.clone());
         let written = local::write(context, object, pieces, local::condition(&request)?).await;
         let info = match written {
             Ok(info) => info,
-            Err(error) => return Err(local::explain(context, object, error).await),
+            Err(error) => {
+                return Err(match fault.take() {
+                    Some(fault) => fault,
+                    None => local::explain(context, object, error).await,
+                });
+            }
         };
         self.0.lock().remove(&id);
         let mut xml = Xml::begin("CompleteMultipartUploadResult", true);
@@ -184,6 +202,21 @@ impl Drafts {
     }
 }
 
+/// A draft that is being completed, by nobody else until this is dropped.
+struct Completing<'a> {
+    drafts: &'a Drafts,
+    id: &'a str,
+}
+
+impl Drop for Completing<'_> {
+    fn drop(&mut self) {
+        // It is not there any more when it was completed.
+        if let Some(draft) = self.drafts.0.lock().get_mut(self.id) {
+            draft.completing = false;
+        }
+    }
+}
+
 fn named(root: &str, object: &Object) -> Xml {
     let mut xml = Xml::begin(root, true);
     xml.text("Bucket", object.mount.name.as_str());
@@ -228,23 +261,28 @@ fn chosen(named: &[(u32, String)], parts: &BTreeMap<u32, Part>) -> S3Result<Vec<
     Ok(chosen)
 }
 
-/// The parts one after the other.
-fn join(parts: Vec<Part>) -> Pieces {
-    let files = futures::stream::iter(parts).then(|part| async move {
-        let mut file = tokio::fs::File::from_std(part.file.try_clone()?);
-        file.rewind().await?;
-        Ok::<_, BodyError>(file)
+/// The parts one after the other. Who else reads them does not move what is read here.
+fn join(parts: Vec<Part>, fault: Fault) -> Pieces {
+    let places = parts.into_iter().flat_map(|part| {
+        let starts = (0..part.bytes).step_by(READ_BYTES);
+        starts.map(move |start| (Arc::clone(&part.file), start, part.bytes.min(start + READ_BYTES as u64)))
     });
-    files
-        .map_ok(|file| {
-            futures::stream::try_unfold(file, |mut file| async move {
-                let mut piece = vec![0; READ_BYTES];
-                let read = file.read(&mut piece).await?;
-                piece.truncate(read);
-                Ok::<_, BodyError>((read > 0).then(|| (Bytes::from(piece), file)))
-            })
+    futures::stream::iter(places)
+        .then(move |(file, start, end)| {
+            let fault = fault.clone();
+            let read = move || -> std::io::Result<Bytes> {
+                let mut piece = vec![0; (end - start) as usize];
+                file.read_exact_at(&mut piece, start)?;
+                Ok(piece.into())
+            };
+            async move {
+                let read = tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(error.into()));
+                read.map_err(|error| {
+                    tracing::warn!(%error, "a part can't be read");
+                    fault.set(S3Error::internal())
+                })
+            }
         })
-        .try_flatten()
         .boxed()
 }
 

@@ -16,6 +16,13 @@ use crate::context::{Answer, Context, Object, Request, plain};
 use crate::error::{S3Error, S3Result};
 use crate::temporary;
 
+/// The version of objects that have no others.
+pub(crate) const NULL_VERSION: &str = "null";
+
+/// Conditions of a delete beside `If-Match`: nothing here can be asked for them.
+const NOT_CHECKED: [&str; 4] =
+    ["if-none-match", "if-unmodified-since", "x-amz-if-match-last-modified-time", "x-amz-if-match-size"];
+
 /// Writes an object; answered when shared storage has it.
 pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: &Object, body: Incoming) -> S3Result<Answer> {
     let condition = condition(&request)?;
@@ -38,21 +45,28 @@ pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: 
 
 /// Deletes an object; one that is not there is no error.
 pub(crate) async fn delete_local(context: &Arc<Context>, request: &Request, object: &Object) -> S3Result<Answer> {
-    match request.header(IF_MATCH.as_str()) {
-        Some(tag) if temporary::is_it(&object.mount) && tag != "*" => {
-            temporary::delete(context, object, Some(etag_named(tag))).await?;
-        }
-        _ => delete(context, object).await?,
+    let headers = request.headers();
+    let other_version = request.query("versionId").is_some_and(|version| version != NULL_VERSION);
+    if other_version || NOT_CHECKED.iter().any(|name| headers.contains_key(*name)) {
+        return Err(delete_not_checked());
     }
+    let tag = headers.get(IF_MATCH).map(|tag| tag.to_str().map_err(|_| S3Error::precondition_failed())).transpose()?;
+    delete(context, object, tag).await?;
     Ok(plain(StatusCode::NO_CONTENT))
 }
 
-/// Deletes what there is under a key.
-pub(crate) async fn delete(context: &Context, object: &Object) -> S3Result<()> {
-    match temporary::is_it(&object.mount) {
-        true => temporary::delete(context, object, None).await,
-        false => Ok(context.client.delete(&object.path()).await?),
+/// Deletes what there is under a key; with an ETag only what has it, which only temporary data can be asked for.
+pub(crate) async fn delete(context: &Context, object: &Object, etag: Option<&str>) -> S3Result<()> {
+    match (temporary::is_it(&object.mount), etag.filter(|tag| *tag != "*")) {
+        (true, tag) => temporary::delete(context, object, tag.map(etag_named)).await,
+        (false, None) => Ok(context.client.delete(&object.path()).await?),
+        (false, Some(_)) => Err(delete_not_checked()),
     }
+}
+
+/// A condition that nobody looks at: nothing is deleted then.
+pub(crate) fn delete_not_checked() -> S3Error {
+    S3Error::not_implemented("this condition on a delete")
 }
 
 /// Writes what comes, in bounded memory. What ends early leaves nothing.

@@ -17,7 +17,7 @@ pub(crate) use conditions::check;
 pub(crate) use copy::copy;
 pub(crate) use drafts::Drafts;
 pub(crate) use get::{FIRST_BYTES, Head, get};
-pub(crate) use local::{delete, delete_local, put_local};
+pub(crate) use local::{NULL_VERSION, delete, delete_local, delete_not_checked, put_local};
 pub(crate) use pieces::LARGE_PIECES;
 
 /// The last second of the year 9999.

@@ -97,7 +97,8 @@ impl Walk {
             },
             _ => "",
         };
-        walk.after = from.to_string();
+        // What begins with the prefix stands behind it, but for the entry of that very name.
+        walk.after = after.filter(|after| *after == prefix).unwrap_or(from).to_string();
         let mut level = Level::new(base.to_string());
         if from.is_empty() {
             // From the prefix on, with the node of that very name.

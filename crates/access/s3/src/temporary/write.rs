@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use forebay_client::{CreateOptions, NodeCondition, NodeErrorKind, NodeResult, NodeType, Nodes, PutCondition, value_tag};
@@ -175,6 +175,8 @@ async fn put_beside(context: &Context, object: &Object, content: Content, condit
         let info = info(context, object, snapshot.len(), snapshot.tag());
         match nodes.replace(&draft, name, condition).await {
             Err(error) if error.kind == NodeErrorKind::Exists => Err(S3Error::precondition_failed()),
+            // Its worker is gone: nobody knows whether it did so before.
+            Err(error) if error.kind == NodeErrorKind::DataLost => Err(S3Error::slow_down()),
             replaced => Ok(replaced.map(|()| info)?),
         }
     };
@@ -190,10 +192,15 @@ async fn put_beside(context: &Context, object: &Object, content: Content, condit
 
 async fn fill(nodes: &Nodes, draft: &str, first: [Bytes; 2], mut rest: Pieces) -> S3Result<()> {
     let mut writer = nodes.writer(draft).await?;
+    let mut renewed = Instant::now();
     for piece in first {
         writer.write_bytes(piece).await?;
     }
     while let Some(piece) = rest.try_next().await.map_err(|_| S3Error::incomplete_body())? {
+        if renewed.elapsed() > DRAFT_LEASE / 4 {
+            nodes.lease(draft, Some(DRAFT_LEASE)).await?;
+            renewed = Instant::now();
+        }
         writer.write_bytes(piece).await?;
     }
     writer.finish().await?;

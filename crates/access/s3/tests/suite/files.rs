@@ -1,5 +1,7 @@
 //! The gateway over a folder: what S3 has and a file system has not is made here.
 
+use futures::future::join_all;
+
 use crate::client::request;
 use crate::cluster::{Cluster, bytes};
 
@@ -63,6 +65,79 @@ async fn uploads_in_parts() {
     let id = begin.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0;
     assert_eq!(request("DELETE", &format!("/nas/gone?uploadId={id}")).send(at).await.status, 204);
     assert!(!request("GET", "/nas?uploads").send(at).await.text().contains(id));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_many_complete_at_once_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::over_files(folder.path()).await;
+    let at = cluster.address();
+    let bodies = [bytes(1, (9 << 20) + 1), bytes(2, 5 << 20), bytes(3, 1000)];
+    for key in ["/nas/m", "/tmp/m"] {
+        let begin = request("POST", &format!("{key}?uploads")).send(at).await.text();
+        let id = begin.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0;
+        let mut parts = String::new();
+        for (number, body) in (1..).zip(&bodies) {
+            let put = request("PUT", &format!("{key}?partNumber={number}&uploadId={id}")).body(body.clone()).send(at).await;
+            let tag = put.header("etag").unwrap();
+            parts.push_str(&format!("<Part><PartNumber>{number}</PartNumber><ETag>{tag}</ETag></Part>"));
+        }
+        let complete = || {
+            let list = format!("<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>");
+            request("POST", &format!("{key}?uploadId={id}")).body(list)
+        };
+        // What fails can be done again.
+        let failed = complete().header("if-match", "\"00000000000000000000000000000001\"").send(at).await;
+        assert_eq!(failed.code(), "NoSuchKey", "{key}: {}", failed.text());
+        let answers = join_all((0..8).map(|_| complete().send(at))).await;
+        for answer in &answers {
+            let told = (answer.status, answer.code());
+            let meanwhile = [(200, ""), (409, "OperationAborted"), (404, "NoSuchUpload")];
+            assert!(meanwhile.contains(&(told.0, told.1.as_str())), "{key}: {}", answer.text());
+        }
+        assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 1, "{key}");
+        assert!(request("GET", key).send(at).await.body == bodies.concat(), "{key}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delete_with_a_condition_that_is_not_looked_at_deletes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::over_files(folder.path()).await;
+    let at = cluster.address();
+    let tag = request("PUT", "/nas/a").body("a").send(at).await.header("etag").unwrap().to_string();
+    let time = "Tue, 14 Nov 2023 22:13:20 GMT";
+    for (name, value) in [
+        ("if-match", tag.as_str()),
+        ("if-match", "\"other\""),
+        ("if-none-match", "*"),
+        ("if-unmodified-since", time),
+        ("x-amz-if-match-last-modified-time", time),
+        ("x-amz-if-match-size", "1"),
+    ] {
+        let refused = request("DELETE", "/nas/a").header(name, value).send(at).await;
+        assert_eq!((refused.status, refused.code().as_str()), (501, "NotImplemented"), "{name}: {value}");
+    }
+    assert_eq!(request("DELETE", "/nas/a?versionId=1").send(at).await.code(), "NotImplemented");
+    for condition in [
+        format!("<ETag>{tag}</ETag>"),
+        "<ETag>*</ETag><Size>1</Size>".into(),
+        "<VersionId>1</VersionId>".into(),
+        format!("<LastModifiedTime>{time}</LastModifiedTime>"),
+        "<Size>1</Size>".into(),
+    ] {
+        let many = format!("<Delete><Object><Key>a</Key>{condition}</Object><Object><Key>b</Key></Object></Delete>");
+        let done = request("POST", "/nas?delete").body(many).send(at).await;
+        assert_eq!(done.status, 200);
+        let done = done.text();
+        assert!(done.contains("<Error><Key>a</Key><Code>NotImplemented</Code>"), "{done}");
+        assert!(done.contains("<Deleted><Key>b</Key></Deleted>"), "others are deleted: {done}");
+    }
+    assert!(folder.path().join("a").exists());
+    for _ in 0..2 {
+        assert_eq!(request("DELETE", "/nas/a").header("if-match", "*").send(at).await.status, 204);
+        assert!(!folder.path().join("a").exists());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,6 +10,7 @@ mod conformance;
 mod files;
 mod fuzz;
 mod https;
+mod listings;
 mod object_store;
 mod reads;
 mod store;

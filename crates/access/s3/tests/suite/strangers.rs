@@ -49,6 +49,10 @@ async fn forgeries_are_refused_without_a_trace() {
     assert_eq!(code(expired), is(403, "AccessDenied"));
     let ever = raw(at, url(&get().presigned(at, TimeDelta::days(30))).as_bytes(), false).await.unwrap();
     assert_eq!(code(ever), is(400, "AuthorizationQueryParametersError"));
+    // Spaces of three bytes each.
+    let spaces = get().presigned(at, TimeDelta::minutes(5)).replacen("X-Amz-Date=", "X-Amz-Date=%E3%80%80%E3%80%80%E3%80%80", 1);
+    let spaced = raw(at, url(&spaces).as_bytes(), false).await.unwrap();
+    assert_eq!(code(spaced), is(400, "AuthorizationQueryParametersError"));
     let mut put = get().presigned(at, TimeDelta::minutes(5));
     put = format!("PUT {put} HTTP/1.1\r\nHost: {at}\r\nContent-Length: 1\r\n\r\nx");
     assert_eq!(code(raw(at, put.as_bytes(), false).await.unwrap()), is(403, "SignatureDoesNotMatch"));
