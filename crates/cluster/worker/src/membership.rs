@@ -5,7 +5,7 @@ use forebay_protocol::{ClusterView, ControlReply, ControlRequest, Heartbeat, Win
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result};
 
-use crate::metrics::{publish, publish_nodes};
+use crate::metrics::publish;
 use crate::serving::Serving;
 use crate::settings::Tuning;
 

@@ -7,7 +7,7 @@ use arrow_json::ReaderBuilder as Json;
 use arrow_schema::{ArrowError, SchemaRef};
 use bytes::Bytes;
 use forebay_table::schema_from_bytes;
-use forebay_types::{CsvLines, Error, Result, TextForm, TextLines};
+use forebay_types::{CsvLines, Error, Result, SEGMENT_BYTES, TextForm, TextLines};
 
 use super::cell::{BATCH_ROWS, Made, cell_writer, finish};
 use super::clock::{Clock, read_time};
@@ -93,8 +93,14 @@ fn of_json(rows: &Rows) -> Result<impl Iterator<Item = Result<RecordBatch, Arrow
 fn write(rows: &Rows, batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>) -> Result<Vec<Vec<u8>>> {
     let fields = rows.columns.iter().map(|column| rows.schema.field(*column));
     let mut writers = fields.map(|field| cell_writer(field.data_type(), field.is_nullable())).collect::<Result<Vec<_>>>()?;
+    let mut decoded = 0;
     for batch in batches {
         let batch = batch.map_err(|error| corrupt(&error))?;
+        // Nulls take the room of values: short lines of many columns would grow without a bound.
+        decoded += batch.get_array_memory_size() as u64;
+        if decoded > SEGMENT_BYTES {
+            return Err(Error::invalid(format!("more than {SEGMENT_BYTES} bytes when they are decoded")));
+        }
         for (at, writer) in writers.iter_mut().enumerate() {
             writer.push(&batch.project(&[at]).map_err(|error| corrupt(&error))?)?;
         }
@@ -104,4 +110,25 @@ fn write(rows: &Rows, batches: impl Iterator<Item = Result<RecordBatch, ArrowErr
 
 fn corrupt(error: &dyn Display) -> Error {
     Error::corrupt(format!("the lines are not what the form says: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{DataType, Field, Schema};
+    use forebay_types::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn many_columns_of_nothing_are_bounded() {
+        let decoded = |columns: usize| {
+            let fields: Vec<_> = (0..columns).map(|at| Field::new(format!("f{at}"), DataType::Int64, true)).collect();
+            let schema = Arc::new(Schema::new(fields));
+            let form = TextForm { lines: TextLines::Json, schema: forebay_table::schema_to_bytes(&schema).expect("a schema") };
+            let raw = Bytes::from(b"{}\n".repeat(200_000));
+            decode(&Rows { form: Arc::new(form), schema, columns: (0..columns).collect(), first: true, raw })
+        };
+        assert_eq!(decoded(2).expect("it fits").cells.len(), 2);
+        assert_eq!(decoded(100).err().expect("200,000 rows of 800 bytes").kind(), ErrorKind::Invalid);
+    }
 }
