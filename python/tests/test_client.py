@@ -89,8 +89,9 @@ def test_mounts(fb, tmp_path):
         with pytest.raises(forebay.Denied) as caught:
             fb.put("/other/x", b"")
         assert isinstance(caught.value, PermissionError) and caught.value.path == "/other/x"
-        changed = fb.mounts.set("other", read_only=False, bandwidth=None)
+        changed = fb.mounts.set("other", read_only=False, bandwidth=None, hot_form="table", eager=True, replicas=1)
         assert (changed.options["bandwidth"], changed.options["discover"]) == (None, "30s")
+        assert (changed.options["hot_form"], changed.options["eager"], changed.options["replicas"]) == ("table", True, 1)
         fb.put("/other/x", b"1")
         assert (tmp_path / "x").read_bytes() == b"1"
         with pytest.raises(TypeError, match="no such option of a mount: bandwith"):
