@@ -1,6 +1,6 @@
 # demo    TPC-H through Forebay and through the alternatives, one table at the end
 # test    all tests, with whatever they need
-# verify  what must hold before a change goes in; reads only
+# verify  what must hold before a change goes in; changes no file of the checkout
 # fix     what a machine can put right
 # bench   the benchmarks, one JSON line a figure
 
@@ -37,8 +37,9 @@ test-deps:
 verify: test-deps
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --all-targets -- -D warnings
-	$(CARGO) clippy $(FAST) $(ENGINE) -p forebay-python -p forebay-bench --all-targets -- -D warnings
+	$(CARGO) clippy $(FAST) $(ENGINE) -p forebay-python -p forebay-bench -p forebay-bench-table -p forebay-tpch --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(FAST) $(ENGINE) --no-deps
 	$(MAKE) test
 
 fix:

@@ -11,8 +11,10 @@ use crate::rig::mounted;
 
 /// Alternated runs of each query.
 const RUNS: usize = 5;
-/// Rounds in which the columns have to be decoded, and how long is waited after each.
-const ROUNDS_MAX: usize = 60;
+/// Rounds in which the columns have to be decoded, those in a row that decode nothing any more (what does not pay yet is looked at
+/// again after twenty seconds), and how long is waited after each.
+const ROUNDS_MAX: usize = 90;
+const ROUNDS_SAME: usize = 12;
 const BETWEEN: Duration = Duration::from_secs(2);
 
 /// A file of 1.5 million lines, of each kind.
@@ -50,7 +52,7 @@ async fn decode(hot: &Tpch, query: &str) -> Result<()> {
     for _ in 0..ROUNDS_MAX {
         let now = decoded(hot, query).await?;
         same = if now == before && now > 0 { same + 1 } else { 0 };
-        if same == 3 {
+        if same == ROUNDS_SAME {
             tracing::info!(query, chunks = now, "decoded");
             return Ok(());
         }

@@ -14,14 +14,4 @@ impl Windows {
     pub fn of(self, time_ms: u64) -> u64 {
         time_ms / self.period_ms
     }
-
-    /// When a window ends and the next one begins.
-    pub fn end_ms(self, window: u64) -> u64 {
-        window.saturating_add(1).saturating_mul(self.period_ms)
-    }
-
-    /// How long it is from `time_ms` to the end of its window; never 0.
-    pub fn left_ms(self, time_ms: u64) -> u64 {
-        self.period_ms - time_ms % self.period_ms
-    }
 }

@@ -41,14 +41,6 @@ impl Store {
         })
     }
 
-    /// Builds layers with so many threads in one pass over the records, and adds them.
-    pub fn add_layers(&self, ids: &[LayerId], threads: usize) -> Result<()> {
-        self.change_layers(|manifest, view| {
-            let mut shards = view.shards.iter().enumerate();
-            shards.try_for_each(|(place, mapped)| self.add_to(mapped, place, ids, threads, manifest))
-        })
-    }
-
     /// Drops layers: at once for questions that begin from here on, then in the folder. Says how long the first took.
     pub fn drop_layers(&self, ids: &[LayerId]) -> Result<Duration> {
         let mut dropped = Duration::ZERO;
