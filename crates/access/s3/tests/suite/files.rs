@@ -138,6 +138,14 @@ async fn a_delete_with_a_condition_that_is_not_looked_at_deletes_nothing() {
         assert_eq!(request("DELETE", "/nas/a").header("if-match", "*").send(at).await.status, 204);
         assert!(!folder.path().join("a").exists());
     }
+    // Objects have one version, which clients that delete all of them name.
+    for key in ["a", "b"] {
+        request("PUT", &format!("/nas/{key}")).body("x").send(at).await;
+    }
+    assert_eq!(request("DELETE", "/nas/a?versionId=null").send(at).await.status, 204);
+    let many = "<Delete><Object><Key>b</Key><VersionId>null</VersionId></Object></Delete>";
+    assert!(request("POST", "/nas?delete").body(many).send(at).await.text().contains("<Deleted><Key>b</Key>"));
+    assert!(!folder.path().join("a").exists() && !folder.path().join("b").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
