@@ -73,6 +73,7 @@ impl SessionPins {
     }
 
     /// Keeps a place that the client is to write to and gives its pin; gives it back when there are too many.
+    #[expect(clippy::result_large_err, reason = "the place itself, to be given up or used otherwise, and not an error")]
     pub(crate) fn add_place(&self, place: Placed) -> Result<u64, Placed> {
         let mut pins = self.pins.lock();
         if pins.closed || pins.places.len() >= PLACES_MAX {

@@ -19,7 +19,7 @@ impl Labels {
         let same = |it: &Option<Location>| it.as_ref() == Some(location);
         let at = self.0.iter().position(same).or_else(|| {
             let free = self.0.iter().position(Option::is_none);
-            let free = free.or_else(|| (self.0.len() < LABELS_MAX).then(|| self.0.len()))?;
+            let free = free.or_else(|| (self.0.len() < LABELS_MAX).then_some(self.0.len()))?;
             self.0.resize(self.0.len().max(free + 1), None);
             self.0[free] = Some(location.clone());
             Some(free)
