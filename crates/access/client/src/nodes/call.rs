@@ -88,13 +88,7 @@ impl Nodes {
                     let call = NodeCall { from, moves, path: rest, op: op.clone() };
                     match self.reach(&worker, &call, payload.clone()).await {
                         // It may be done: it is done again only when what it was done to is gone with the worker.
-                        Err((error, true)) if !may_repeat(op) => {
-                            self.refresh().await;
-                            if self.core.view.known().worker(worker.id).is_some() {
-                                return Err(error);
-                            }
-                            Err(error)
-                        }
+                        Err((error, true)) if !may_repeat(op) && self.is_still_there(worker.id).await => return Err(error),
                         asked => asked.map_err(|(error, _)| error),
                     }
                 }
@@ -212,6 +206,11 @@ impl Nodes {
         }
     }
 
+    async fn is_still_there(&self, worker: WorkerId) -> bool {
+        self.refresh().await;
+        self.core.view.known().worker(worker).is_some()
+    }
+
     /// Looks who is there now.
     pub(crate) async fn refresh(&self) {
         if let Err(error) = self.core.view.poll().await {
@@ -267,47 +266,15 @@ fn is_near(op: &NodeOp<'_>) -> bool {
     }
 }
 
-/// Whether a call that may be done already comes to the same when it is done again.
+/// Whether a call that may be done already comes to the same when it is done again: what changes nothing, and what says what is
+/// to be, whatever was. All else would add twice, find its own work in its place, or undo another's. Blocks that are put a second
+/// time would be given back with the value that they are put in the place of.
 fn may_repeat(op: &NodeOp<'_>) -> bool {
     use NodeOp::*;
     match op {
-        // These change nothing.
-        Get | GetMany { .. } | Stat | List { .. } | Read { .. } | Extents { .. } | Parent | BlockRead { .. } => true,
-        // These say what is to be, whatever was.
+        Get | GetMany { .. } | Stat | List { .. } | Read { .. } | Extents { .. } | Parent => true,
         Put { .. } | PutMany { .. } | Lease { .. } | OpenWriter { .. } | CloseWriter { .. } => true,
-        // Of these one would add twice, find its own work in its place, or undo another's. Blocks that are put a second time
-        // are given back with the value that they are put in the place of.
-        PutBlocks { .. }
-        | Create { .. }
-        | Append { .. }
-        | AppendBlocks { .. }
-        | Write { .. }
-        | Delete { .. }
-        | DeleteIf { .. }
-        | Replace { .. }
-        | Rename { .. } => false,
-        // Of blocks, and between workers: not asked along a path.
-        BlockWrite { .. }
-        | BlockFree { .. }
-        | BlockUnknown { .. }
-        | Prepare { .. }
-        | Written { .. }
-        | Adopt { .. }
-        | RemoveNodes { .. }
-        | Reparent { .. }
-        | Arrive { .. }
-        | Settle { .. }
-        | Outcome { .. }
-        | Moved
-        | Room
-        | TakeOver { .. }
-        | TakeOverNodes
-        | TakeOverEnd
-        | TakeOverDrop
-        | TookOver { .. }
-        | Relink { .. }
-        | BlocksOf { .. }
-        | BlocksMoved { .. } => false,
+        _ => false,
     }
 }
 
