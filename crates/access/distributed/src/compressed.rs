@@ -5,8 +5,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use ballista_core::serde::BallistaPhysicalExtensionCodec;
-use datafusion::common::internal_err;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Statistics, internal_err};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder};
 use datafusion::datasource::source::DataSourceExec;
@@ -14,14 +14,12 @@ use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use datafusion_proto::physical_plan::{
-    AsExecutionPlan, PhysicalExtensionCodec, PhysicalPlanDecodeContext, PhysicalProtoConverterExtension,
-};
-use datafusion_proto::protobuf::PhysicalPlanNode;
+use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 
-/// First bytes of a [`CompressedScan`] as it is written; a byte with the length of the compression's name, the name and the
-/// scan follow. No message of Ballista's own nodes begins so: it would be field 12 with a type that there is not.
+/// First bytes of a [`CompressedScan`] as it is written; a byte with the length of the compression's name and the name
+/// follow. No message of Ballista's own nodes begins so: it would be field 12 with a type that there is not.
 const MARK: &[u8] = b"forebay.compressed.";
 
 /// A plan with its scans of compressed files marked, so that it can be serialised.
@@ -36,21 +34,8 @@ pub(crate) fn marked(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPl
     .data()
 }
 
-/// The plan as it was before [`marked`], to look at its scans.
-pub(crate) fn unmarked(plan: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
-    let scans = Arc::clone(plan).transform_up(|node| {
-        Ok(match node.downcast_ref::<CompressedScan>() {
-            Some(marked) => Transformed::yes(Arc::clone(&marked.scan)),
-            None => Transformed::no(node),
-        })
-    });
-    scans.data().unwrap_or_else(|error| {
-        tracing::debug!(%error, "a plan's compressed scans are not seen");
-        Arc::clone(plan)
-    })
-}
-
-/// A scan of compressed files. It does nothing of its own, and hides the scan, so that nothing comes between them.
+/// Above a scan of compressed files. It does nothing of its own: where the plan is cut into tasks the scan below is seen and
+/// given each task's files, and where it is read back the scan gets its compression again.
 #[derive(Debug)]
 struct CompressedScan {
     scan: Arc<dyn ExecutionPlan>,
@@ -70,9 +55,8 @@ impl CompressedScan {
 }
 
 impl DisplayAs for CompressedScan {
-    fn fmt_as(&self, format: DisplayFormatType, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: ", self.compression.get_variant())?;
-        self.scan.fmt_as(format, f)
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CompressedScan: {}", self.compression.get_variant())
     }
 }
 
@@ -86,18 +70,29 @@ impl ExecutionPlan for CompressedScan {
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
+        vec![&self.scan]
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    /// Nothing is to come between the two.
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
     }
 
     fn apply_expressions(
         &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        self.scan.apply_expressions(visit)
+        Ok(TreeNodeRecursion::Continue)
     }
 
-    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        let [scan] =
+            <[_; 1]>::try_from(children).or_else(|others| internal_err!("one scan is expected, not {}", others.len()))?;
+        Ok(Arc::new(Self { scan, compression: self.compression }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
@@ -106,6 +101,14 @@ impl ExecutionPlan for CompressedScan {
 
     fn metrics(&self) -> Option<MetricsSet> {
         self.scan.metrics()
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    fn statistics_from_inputs(&self, of_scan: &[Arc<Statistics>], _: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        Ok(Arc::clone(&of_scan[0]))
     }
 }
 
@@ -124,13 +127,11 @@ impl PhysicalExtensionCodec for Codec {
         let Some((length, rest)) = bytes.strip_prefix(MARK).and_then(<[u8]>::split_first) else {
             return self.0.try_decode(bytes, inputs, context, converter);
         };
-        let Some((name, scan)) = rest.split_at_checked(usize::from(*length)) else {
+        let (Some(name), [scan]) = (rest.get(..usize::from(*length)), inputs) else {
             return internal_err!("a scan of compressed files came cut off");
         };
         let compression = FileCompressionType::from_str(&String::from_utf8_lossy(name))?;
-        let scan = PhysicalPlanNode::try_decode(scan)?;
-        let scan = converter.proto_to_execution_plan(&scan, &PhysicalPlanDecodeContext::new(context, self))?;
-        Ok(Arc::new(CompressedScan::over(&scan, compression)?))
+        Ok(Arc::new(CompressedScan::over(scan, compression)?))
     }
 
     fn try_encode(
@@ -139,13 +140,13 @@ impl PhysicalExtensionCodec for Codec {
         bytes: &mut Vec<u8>,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<()> {
-        let Some(CompressedScan { scan, compression }) = node.downcast_ref::<CompressedScan>() else {
+        let Some(CompressedScan { compression, .. }) = node.downcast_ref::<CompressedScan>() else {
             return self.0.try_encode(node, bytes, converter);
         };
         let name = compression.get_variant().to_string();
         bytes.extend_from_slice(MARK);
         bytes.push(name.len() as u8);
         bytes.extend_from_slice(name.as_bytes());
-        converter.execution_plan_to_proto(scan, self)?.try_encode(bytes)
+        Ok(())
     }
 }

@@ -23,7 +23,6 @@ use super::books::Chosen;
 use super::carrier::Carrier;
 use super::inputs;
 use super::shuffles::{Shuffles, is_passed_on};
-use crate::compressed::unmarked;
 use crate::travel::{self, Ticket};
 
 /// What Ballista asks for tasks: it looks what waits, and gives what the schedule says.
@@ -94,12 +93,12 @@ impl Policy {
         let (id, attempt) = (stage.stage_id, stage.stage_attempt_num);
         let mut books = self.books.lock();
         if books.is_new_stage(job, id, attempt) {
-            let plan = unmarked(&stage.plan);
-            let reads_files = has_scan(&plan);
+            let plan = &stage.plan;
+            let reads_files = has_scan(plan);
             let nothing = (!reads_files).then(Arc::default);
-            books.stage_begins(job, id, attempt, collapses(&plan), kind(&plan), nothing);
+            books.stage_begins(job, id, attempt, collapses(plan), kind(plan), nothing);
             if reads_files {
-                self.find_inputs(&books, job, stage, plan);
+                self.find_inputs(&books, job, stage, Arc::clone(plan));
                 return;
             }
         }

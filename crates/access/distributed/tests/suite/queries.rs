@@ -57,6 +57,16 @@ async fn compressed_text_is_read_as_one_process_does() {
         assert_eq!(rows(&cluster, &sql).await, rows(&here, &sql).await, "{file}");
         assert_eq!(bed.control().jobs().await.unwrap().len(), jobs + 1, "{file} is read on the cluster");
     }
+    // A table of several files: a task has those that are its own, and what it reads is known.
+    for end in ["csv", "csv.gz", "csv.zst", "ndjson.gz", "parquet"] {
+        for ix in 0..5 {
+            rows(&here, &format!("copy (select id + {ix} as id, name from ({values})) to '/lake/{end}-files/{ix}.{end}'")).await;
+        }
+        let sql = format!("select count(*), sum(id), max(name) from '/lake/{end}-files/' where id % 7 = 0");
+        assert_eq!(rows(&cluster, &sql).await, rows(&here, &sql).await, "files of {end}");
+        let job = bed.control().jobs().await.unwrap().pop().unwrap();
+        assert!(job.tasks_with_input > 1 && job.bytes > 0, "{end}: {job:?}");
+    }
     // A join, whose scans are in different stages.
     let sql = "select count(*), sum(a.id) from '/lake/x.csv.gz' a join '/lake/x.ndjson.gz' b on a.name = b.name";
     assert_eq!(rows(&cluster, sql).await, rows(&here, sql).await);
