@@ -3,12 +3,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use forebay_block_store::BlockStore;
-use forebay_shared_storage::Class;
 use forebay_types::{Error, PAGE_BYTES, PageRun, PageSet, Result, SegmentId};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use crate::flight::{Flight, Landed};
+use crate::gate::Line;
 use crate::metrics::Meters;
 use crate::mounts::MountDoor;
 use crate::obtain::Piece;
@@ -35,7 +35,7 @@ pub(crate) struct Fills {
 pub(crate) struct Wanted {
     pub(crate) door: Arc<MountDoor>,
     pub(crate) segment: Arc<Segment>,
-    pub(crate) class: Class,
+    pub(crate) line: Line,
     /// The segment is kept against eviction.
     pub(crate) keep: bool,
     /// Off when the store can't take it: the bytes go to who waits and nowhere else.
@@ -87,8 +87,8 @@ impl Fills {
                     fresh.push(PageRun::new(at, flight.run.start));
                 }
                 let joined = PageRun::new(at.max(flight.run.start), flight.run.end().min(missing.end()));
-                if wanted.class == Class::Demand && flight.raise() {
-                    wanted.door.gate.raise(flight.id);
+                if wanted.line != Line::Prefetch && flight.raise() {
+                    wanted.door.gate.raise(flight.id, wanted.line);
                 }
                 tickets.push(self.ticket(flight, joined));
                 at = flight.run.end();
@@ -124,7 +124,7 @@ impl Fills {
 
     fn launch(self: &Arc<Self>, flights: &mut Vec<Arc<Flight>>, wanted: &Wanted, run: PageRun, source: Source) -> Ticket {
         let id = self.next_id.fetch_add(1, Relaxed);
-        let flight = Arc::new(Flight::new(id, wanted.segment.id, run, wanted.class));
+        let flight = Arc::new(Flight::new(id, wanted.segment.id, run, wanted.line.class()));
         let at = flights.partition_point(|other| other.run.start < run.start);
         flights.insert(at, Arc::clone(&flight));
         let mut ticket = self.ticket(&flight, run);

@@ -7,6 +7,11 @@ use tokio::sync::oneshot;
 
 /// Requests for data that somebody waits for, at a time and mount: 16 of 4 MiB fill 1 Gbit/s at 30 ms many times over.
 const DEMAND_MAX: usize = 16;
+/// Of a mount with a bound, bytes of long requests under way from which on no further one is let in, at least: two of the
+/// usual length. They share the bound: the more there are, the later ends what was asked for first.
+const DEMAND_BYTES_MIN: u64 = 6 << 20;
+/// Demand from this length on is long. What is shorter goes beside it.
+const LONG_BYTES: u64 = 1 << 20;
 /// Requests for data that will be asked for, at a time and mount.
 const PREFETCH_MAX: usize = 8;
 /// Bytes of prefetch under way from which on nothing more is let in: all of it shares the link, so the more there is, the
@@ -15,29 +20,65 @@ const PREFETCH_BYTES: u64 = 12 << 20;
 /// The same for a mount with a bound: what it gives in a tenth of a second, and this at least.
 const PREFETCH_BYTES_MIN: u64 = 1 << 20;
 
-/// Lets a bounded number of GETs of one mount run at a time: demand first, prefetch in order behind it.
-#[derive(Debug, Default)]
-pub(crate) struct Gate(Mutex<Queues>);
-
-#[derive(Debug)]
-struct Queues {
-    demand_running: usize,
-    prefetch_running: usize,
-    prefetch_bytes: u64,
-    prefetch_bytes_max: u64,
-    demand: VecDeque<Waiter>,
-    prefetch: VecDeque<Waiter>,
+/// Where a request stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// Somebody waits for it who goes before the others.
+    Urgent,
+    /// Somebody waits for it.
+    Demand,
+    /// It will be asked for: after all demand.
+    Prefetch,
 }
 
-impl Default for Queues {
+impl Line {
+    pub(crate) fn class(self) -> Class {
+        match self {
+            Self::Urgent | Self::Demand => Class::Demand,
+            Self::Prefetch => Class::Prefetch,
+        }
+    }
+
+    /// The line of one that somebody waits for.
+    pub(crate) fn of_demand(self) -> Self {
+        if self == Self::Urgent { Self::Urgent } else { Self::Demand }
+    }
+
+    /// What counts of so many bytes where those under way are bounded.
+    fn counted(self, bytes: u64) -> u64 {
+        if self != Self::Prefetch && bytes < LONG_BYTES { 0 } else { bytes }
+    }
+}
+
+/// Lets a bounded number of GETs of one mount run at a time: what is urgent, demand and prefetch, each in its order.
+#[derive(Debug, Default)]
+pub(crate) struct Gate(Mutex<Lanes>);
+
+#[derive(Debug)]
+struct Lanes {
+    urgent: Lane,
+    demand: Lane,
+    prefetch: Lane,
+}
+
+/// Those of one line.
+#[derive(Debug)]
+struct Lane {
+    line: Line,
+    waiting: VecDeque<Waiter>,
+    running: usize,
+    bytes: u64,
+    /// From so many bytes on nothing more that counts is let in.
+    bytes_max: u64,
+}
+
+impl Default for Lanes {
     fn default() -> Self {
+        let lane = |line, bytes_max| Lane { line, waiting: VecDeque::new(), running: 0, bytes: 0, bytes_max };
         Self {
-            demand_running: 0,
-            prefetch_running: 0,
-            prefetch_bytes: 0,
-            prefetch_bytes_max: PREFETCH_BYTES,
-            demand: VecDeque::new(),
-            prefetch: VecDeque::new(),
+            urgent: lane(Line::Urgent, u64::MAX),
+            demand: lane(Line::Demand, u64::MAX),
+            prefetch: lane(Line::Prefetch, PREFETCH_BYTES),
         }
     }
 }
@@ -51,7 +92,7 @@ struct Waiter {
 
 #[derive(Clone, Copy, Debug)]
 struct Admitted {
-    class: Class,
+    line: Line,
     bytes: u64,
 }
 
@@ -65,7 +106,7 @@ pub(crate) struct Permit {
 impl Permit {
     /// Under which class it was let in.
     pub(crate) fn class(&self) -> Class {
-        self.admitted.class
+        self.admitted.line.class()
     }
 }
 
@@ -77,73 +118,82 @@ impl Drop for Permit {
 
 impl Gate {
     /// Waits for a turn to get so many bytes. `id` names the transfer for [`Self::raise`].
-    pub(crate) async fn enter(self: &Arc<Self>, id: u64, class: Class, bytes: u64) -> Permit {
+    pub(crate) async fn enter(self: &Arc<Self>, id: u64, line: Line, bytes: u64) -> Permit {
         let (admit, admitted) = oneshot::channel();
         {
-            let mut queues = self.0.lock();
-            let waiter = Waiter { id, bytes, admit };
-            match class {
-                Class::Demand => queues.demand.push_back(waiter),
-                Class::Prefetch => queues.prefetch.push_back(waiter),
-            }
-            queues.pump();
+            let mut lanes = self.0.lock();
+            lanes.of(line).waiting.push_back(Waiter { id, bytes, admit });
+            lanes.pump();
         }
         let mut turn = Turn { gate: self, admitted };
         let admitted = (&mut turn.admitted).await.expect("the gate drops no waiter that is still there");
         Permit { gate: Arc::clone(self), admitted }
     }
 
-    /// Moves a transfer that waits as prefetch behind the demand that waits; nothing when it runs already.
-    pub(crate) fn raise(&self, id: u64) {
-        let mut queues = self.0.lock();
-        if let Some(at) = queues.prefetch.iter().position(|waiter| waiter.id == id)
-            && let Some(waiter) = queues.prefetch.remove(at)
+    /// Moves a transfer that waits as prefetch behind those that wait in `line`; nothing when it runs already.
+    pub(crate) fn raise(&self, id: u64, line: Line) {
+        let mut lanes = self.0.lock();
+        if let Some(at) = lanes.prefetch.waiting.iter().position(|waiter| waiter.id == id)
+            && let Some(waiter) = lanes.prefetch.waiting.remove(at)
         {
-            queues.demand.push_back(waiter);
-            queues.pump();
+            lanes.of(line).waiting.push_back(waiter);
+            lanes.pump();
         }
     }
 
     /// The mount gives no more than this.
     pub(crate) fn set_bound(&self, bytes_per_sec: Option<u64>) {
-        let bound = bytes_per_sec.map_or(PREFETCH_BYTES, |rate| (rate / 10).clamp(PREFETCH_BYTES_MIN, PREFETCH_BYTES));
-        self.0.lock().prefetch_bytes_max = bound;
+        let mut lanes = self.0.lock();
+        // What it gives in a quarter of a second is on its way, whatever the way to shared storage.
+        let demand = bytes_per_sec.map_or(u64::MAX, |rate| (rate / 4).max(DEMAND_BYTES_MIN));
+        (lanes.urgent.bytes_max, lanes.demand.bytes_max) = (demand, demand);
+        lanes.prefetch.bytes_max =
+            bytes_per_sec.map_or(PREFETCH_BYTES, |rate| (rate / 10).clamp(PREFETCH_BYTES_MIN, PREFETCH_BYTES));
+        lanes.pump();
     }
 
     fn leave(&self, admitted: Admitted) {
-        let mut queues = self.0.lock();
-        match admitted.class {
-            Class::Demand => queues.demand_running -= 1,
-            Class::Prefetch => {
-                queues.prefetch_running -= 1;
-                queues.prefetch_bytes -= admitted.bytes;
-            }
-        }
-        queues.pump();
+        let mut lanes = self.0.lock();
+        let lane = lanes.of(admitted.line);
+        lane.running -= 1;
+        lane.bytes -= admitted.line.counted(admitted.bytes);
+        lanes.pump();
     }
 }
 
-impl Queues {
+impl Lanes {
+    fn of(&mut self, line: Line) -> &mut Lane {
+        match line {
+            Line::Urgent => &mut self.urgent,
+            Line::Demand => &mut self.demand,
+            Line::Prefetch => &mut self.prefetch,
+        }
+    }
+
     fn pump(&mut self) {
-        while self.demand_running < DEMAND_MAX
-            && let Some(waiter) = self.demand.pop_front()
-        {
-            if waiter.admit.send(Admitted { class: Class::Demand, bytes: waiter.bytes }).is_ok() {
-                self.demand_running += 1;
-            }
-        }
+        while self.urgent.running + self.demand.running < DEMAND_MAX && self.urgent.admit(true) {}
+        let may_be_long = self.urgent.waiting.is_empty();
+        while self.urgent.running + self.demand.running < DEMAND_MAX && self.demand.admit(may_be_long) {}
         // Whoever gave up must not hold the prefetch behind it.
-        self.demand.retain(|waiter| !waiter.admit.is_closed());
-        while self.demand.is_empty()
-            && self.prefetch_running < PREFETCH_MAX
-            && self.prefetch_bytes < self.prefetch_bytes_max
-            && let Some(waiter) = self.prefetch.pop_front()
-        {
-            if waiter.admit.send(Admitted { class: Class::Prefetch, bytes: waiter.bytes }).is_ok() {
-                self.prefetch_running += 1;
-                self.prefetch_bytes += waiter.bytes;
-            }
+        self.urgent.waiting.retain(|waiter| !waiter.admit.is_closed());
+        self.demand.waiting.retain(|waiter| !waiter.admit.is_closed());
+        let no_demand = self.urgent.waiting.is_empty() && self.demand.waiting.is_empty();
+        while no_demand && self.prefetch.running < PREFETCH_MAX && self.prefetch.admit(true) {}
+    }
+}
+
+impl Lane {
+    /// Lets the first in that may be; false when there is none.
+    fn admit(&mut self, may_be_long: bool) -> bool {
+        let line = self.line;
+        let has_room = may_be_long && self.bytes < self.bytes_max;
+        let first = self.waiting.iter().position(|waiter| has_room || line.counted(waiter.bytes) == 0);
+        let Some(waiter) = first.and_then(|at| self.waiting.remove(at)) else { return false };
+        if waiter.admit.send(Admitted { line, bytes: waiter.bytes }).is_ok() {
+            self.running += 1;
+            self.bytes += line.counted(waiter.bytes);
         }
+        true
     }
 }
 
@@ -169,18 +219,18 @@ mod tests {
     use super::*;
     use futures::FutureExt;
 
-    fn try_enter(gate: &Arc<Gate>, id: u64, class: Class, bytes: u64) -> Option<Permit> {
-        gate.enter(id, class, bytes).now_or_never()
+    fn try_enter(gate: &Arc<Gate>, id: u64, line: Line, bytes: u64) -> Option<Permit> {
+        gate.enter(id, line, bytes).now_or_never()
     }
 
     #[test]
     fn demand_goes_first_and_is_bounded() {
         let gate = Arc::new(Gate::default());
-        let mut running: Vec<_> = (0..DEMAND_MAX as u64).map(|id| try_enter(&gate, id, Class::Demand, 1).unwrap()).collect();
-        let _early = try_enter(&gate, 100, Class::Prefetch, 1).expect("no demand waits yet");
-        let mut demand = Box::pin(gate.enter(101, Class::Demand, 1));
+        let mut running: Vec<_> = (0..DEMAND_MAX as u64).map(|id| try_enter(&gate, id, Line::Demand, 1).unwrap()).collect();
+        let _early = try_enter(&gate, 100, Line::Prefetch, 1).expect("no demand waits yet");
+        let mut demand = Box::pin(gate.enter(101, Line::Demand, 1));
         assert!((&mut demand).now_or_never().is_none(), "one demand too many");
-        let mut late = Box::pin(gate.enter(102, Class::Prefetch, 1));
+        let mut late = Box::pin(gate.enter(102, Line::Prefetch, 1));
         assert!((&mut late).now_or_never().is_none(), "prefetch passed waiting demand");
         running.pop();
         assert!((&mut demand).now_or_never().is_some());
@@ -190,26 +240,47 @@ mod tests {
     #[test]
     fn prefetch_is_bounded_by_requests_and_bytes() {
         let gate = Arc::new(Gate::default());
-        let small: Vec<_> = (0..20).map_while(|id| try_enter(&gate, id, Class::Prefetch, 1)).collect();
+        let small: Vec<_> = (0..20).map_while(|id| try_enter(&gate, id, Line::Prefetch, 1)).collect();
         assert_eq!(small.len(), PREFETCH_MAX);
         drop(small);
-        let large: Vec<_> = (0..20).map_while(|id| try_enter(&gate, id, Class::Prefetch, 4 << 20)).collect();
+        let large: Vec<_> = (0..20).map_while(|id| try_enter(&gate, id, Line::Prefetch, 4 << 20)).collect();
         assert_eq!(large.len(), 3);
         drop(large);
         gate.set_bound(Some(50_000_000));
-        let large: Vec<_> = (0..20).map_while(|id| try_enter(&gate, id, Class::Prefetch, 4 << 20)).collect();
+        let large: Vec<_> = (0..20).map_while(|id| try_enter(&gate, id, Line::Prefetch, 4 << 20)).collect();
         assert_eq!(large.len(), 2, "400 Mbit/s are full with two");
         drop(large);
-        assert!(try_enter(&gate, 30, Class::Prefetch, 64 << 20).is_some(), "a large one alone goes through");
+        assert!(try_enter(&gate, 30, Line::Prefetch, 64 << 20).is_some(), "a large one alone goes through");
+    }
+
+    #[test]
+    fn of_a_bounded_mount_what_was_asked_for_first_ends_first() {
+        let gate = Arc::new(Gate::default());
+        gate.set_bound(Some(12_000_000));
+        let mut running: Vec<_> = (0..20).map_while(|id| try_enter(&gate, id, Line::Demand, 4 << 20)).collect();
+        assert_eq!(running.len(), 2);
+        assert!(try_enter(&gate, 30, Line::Demand, 64 << 10).is_some(), "a short one goes beside");
+        let mut second = Box::pin(gate.enter(31, Line::Demand, 4 << 20));
+        assert!((&mut second).now_or_never().is_none());
+        let urgent: Vec<_> = (40..60).map_while(|id| try_enter(&gate, id, Line::Urgent, 4 << 20)).collect();
+        assert_eq!(urgent.len(), 2, "before those that run, and bounded too");
+        let mut late = Box::pin(gate.enter(61, Line::Urgent, 4 << 20));
+        assert!((&mut late).now_or_never().is_none());
+        running.pop();
+        assert!((&mut second).now_or_never().is_none(), "what is urgent goes first");
+        drop(urgent);
+        assert!((&mut late).now_or_never().is_some() && (&mut second).now_or_never().is_some());
+        gate.set_bound(None);
+        assert!(try_enter(&gate, 70, Line::Demand, 4 << 20).is_some());
     }
 
     #[test]
     fn raised_prefetch_overtakes() {
         let gate = Arc::new(Gate::default());
-        let running: Vec<_> = (0..20).map_while(|id| try_enter(&gate, id, Class::Prefetch, 1)).collect();
-        let mut waiting = Box::pin(gate.enter(50, Class::Prefetch, 1));
+        let running: Vec<_> = (0..20).map_while(|id| try_enter(&gate, id, Line::Prefetch, 1)).collect();
+        let mut waiting = Box::pin(gate.enter(50, Line::Prefetch, 1));
         assert!((&mut waiting).now_or_never().is_none());
-        gate.raise(50);
+        gate.raise(50, Line::Demand);
         assert_eq!((&mut waiting).now_or_never().unwrap().class(), Class::Demand);
         drop(running);
     }
@@ -217,17 +288,17 @@ mod tests {
     #[test]
     fn who_gives_up_leaves_no_turn_behind() {
         let gate = Arc::new(Gate::default());
-        let mut running: Vec<_> = (0..DEMAND_MAX as u64).map(|id| try_enter(&gate, id, Class::Demand, 1).unwrap()).collect();
-        let mut granted = Box::pin(gate.enter(50, Class::Demand, 1));
-        let mut gone = Box::pin(gate.enter(51, Class::Demand, 1));
+        let mut running: Vec<_> = (0..DEMAND_MAX as u64).map(|id| try_enter(&gate, id, Line::Demand, 1).unwrap()).collect();
+        let mut granted = Box::pin(gate.enter(50, Line::Demand, 1));
+        let mut gone = Box::pin(gate.enter(51, Line::Demand, 1));
         assert!((&mut granted).now_or_never().is_none() && (&mut gone).now_or_never().is_none());
-        let mut prefetch = Box::pin(gate.enter(52, Class::Prefetch, 1));
+        let mut prefetch = Box::pin(gate.enter(52, Line::Prefetch, 1));
         assert!((&mut prefetch).now_or_never().is_none());
         drop(gone);
         running.pop();
         drop(granted);
         assert!((&mut prefetch).now_or_never().is_some(), "no demand waits any more");
-        running.push(try_enter(&gate, 60, Class::Demand, 1).expect("the turn that nobody took is free again"));
-        assert!(try_enter(&gate, 61, Class::Demand, 1).is_none());
+        running.push(try_enter(&gate, 60, Line::Demand, 1).expect("the turn that nobody took is free again"));
+        assert!(try_enter(&gate, 61, Line::Demand, 1).is_none());
     }
 }

@@ -7,6 +7,7 @@ use forebay_shared_storage::{Class, Get, GetRange};
 use forebay_types::{ErrorKind, Key, MountId, ObjectInfo, PAGE_BYTES, Result, SEGMENT_BYTES, Validate};
 
 use crate::fill::Ticket;
+use crate::gate::Line;
 use crate::mounts::MountDoor;
 use crate::read::{Answer, Reader};
 use crate::segment::Segment;
@@ -109,7 +110,7 @@ impl Serving {
     ) -> Result<ObjectInfo> {
         let asked = Instant::now();
         let storage = door.storage()?;
-        let permit = door.gate.enter(u64::MAX, Class::Demand, 0).await;
+        let permit = door.gate.enter(u64::MAX, Line::Demand, 0).await;
         let body = match storage.get(Get { key, range, if_match: None, class: Class::Demand }).await {
             Ok(body) => body,
             // The object ends before the range: the reader is told its size, and whether that is an error.
@@ -123,7 +124,7 @@ impl Serving {
             && let Some(run) = segment.pages_within(body.range.clone())
         {
             let skip = segment.start + run.bytes().start - body.range.start;
-            let wanted = self.wanted(door, segment, Class::Demand, false);
+            let wanted = self.wanted(door, segment, Line::Demand, false);
             *ticket = self.fills.adopt(&wanted, run, Source::Open { body, skip, permit });
         }
         Ok(info)

@@ -1,10 +1,10 @@
-use forebay_shared_storage::Class;
 use forebay_types::{Error, ObjectVersion, PageRun, Result, SegmentId, split_range};
 use futures::FutureExt;
 use futures::future::join_all;
 use futures::stream::{FuturesUnordered, StreamExt};
 
 use crate::fill::Ticket;
+use crate::gate::Line;
 use crate::mounts::MountDoor;
 use crate::obtain::Missed;
 use crate::segment::Segment;
@@ -14,15 +14,15 @@ use crate::serving::Serving;
 const FLIGHTS_MAX: usize = 24;
 
 impl Serving {
-    /// Fetches ranges of one version in this order, in the turn of `class`, and gives the bytes that had to be fetched. Dropping
+    /// Fetches ranges of one version in this order, in this line of the mount's requests, and gives the bytes that had to be fetched. Dropping
     /// the future gives up what nobody else waits for.
-    pub(crate) async fn prefetch(&self, version: &ObjectVersion, ranges: &[(u64, u32)], class: Class, keep: bool) -> Result<u64> {
+    pub(crate) async fn prefetch(&self, version: &ObjectVersion, ranges: &[(u64, u32)], line: Line, keep: bool) -> Result<u64> {
         let door = self.mount(version.mount).await?;
         let mut line = FuturesUnordered::new();
         let mut fetched_bytes = 0;
         for (segment, run) in runs(version, ranges)? {
             let (id, bytes) = (segment.id, segment.bytes_of(run));
-            let wanted = self.wanted(&door, segment, class, keep);
+            let wanted = self.wanted(&door, segment, line, keep);
             if wanted.keep {
                 self.store.set_keep(id, true);
             }

@@ -3,9 +3,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_protocol::Span;
-use forebay_shared_storage::Class;
 use forebay_types::{Error, ObjectVersion, OperationId, PageRun, Result, SEGMENT_BYTES};
 
+use crate::gate::Line;
 use crate::obtain::{Missed, Obtained};
 use crate::segment::Segment;
 use crate::serving::Serving;
@@ -54,7 +54,7 @@ impl Serving {
         let (mut answer, missed) = match self.store.pin(id, run) {
             Some(pinned) => (answer(reader, Obtained::Whole(pinned), run, range.clone()), Missed::default()),
             None => {
-                let wanted = self.wanted(&door, segment, Class::Demand, false);
+                let wanted = self.wanted(&door, segment, Line::Demand, false);
                 if self.is_wide(run) {
                     let (payload, missed) = self.obtain_wide(&wanted, run, range.clone()).await?;
                     (Answer { payload, ..Answer::default() }, missed)

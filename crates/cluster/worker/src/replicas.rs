@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_protocol::{Order, OrderEnd};
-use forebay_shared_storage::Class;
 use forebay_types::{
     Cell, Error, FormId, ObjectVersion, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, RouteKey, SEGMENT_BYTES, SegmentId,
     WorkerId,
@@ -14,6 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use crate::gate::Line;
 use crate::obtain::parts;
 use crate::segment::{Segment, SegmentName};
 use crate::serving::Serving;
@@ -197,7 +197,7 @@ impl Serving {
             }
         }
         let whole = (segment.start, segment.bytes);
-        self.prefetch(&segment.version, &[whole], Class::Prefetch, false).await?;
+        self.prefetch(&segment.version, &[whole], Line::Prefetch, false).await?;
         counter!("forebay_worker_replicas_loaded", "from" => "storage").increment(1);
         Ok(())
     }
@@ -226,7 +226,7 @@ impl Serving {
                 // In small parts: what readers fetch at this moment is left to them, and no more than that.
                 let missing = self.store.state(segment.id, run).missing;
                 for missing in missing.into_iter().flat_map(|run| parts(run, PAGES_PER_BLOCK)) {
-                    let wanted = self.wanted(&door, segment.clone(), Class::Prefetch, false);
+                    let wanted = self.wanted(&door, segment.clone(), Line::Prefetch, false);
                     let ticket = self.fills.adopt(&wanted, missing, Source::Memory(cut(segment, run, missing, &pages)));
                     if let Some(ticket) = ticket {
                         ticket.wait().await?;

@@ -6,7 +6,6 @@ use arc_swap::ArcSwap;
 use forebay_block_store::BlockStore;
 use forebay_placement::holder;
 use forebay_protocol::{ClusterView, RouteTable, WorkerInfo, WorkerReport};
-use forebay_shared_storage::Class;
 use forebay_transport::Security;
 use forebay_types::{Error, MountId, Owner, Result, RouteKey, WorkerId};
 use parking_lot::Mutex;
@@ -21,6 +20,7 @@ use crate::fill::{Fills, Wanted};
 use crate::forms::Forms;
 use crate::fresh::Fresh;
 use crate::garbage::Garbage;
+use crate::gate::Line;
 use crate::in_place::InPlace;
 use crate::listings::Listings;
 use crate::metrics::Meters;
@@ -165,9 +165,9 @@ impl Serving {
     }
 
     /// What a fetch of `segment` has to know.
-    pub(crate) fn wanted(&self, door: &Arc<MountDoor>, segment: Segment, class: Class, keep: bool) -> Wanted {
+    pub(crate) fn wanted(&self, door: &Arc<MountDoor>, segment: Segment, line: Line, keep: bool) -> Wanted {
         let keep = keep || self.pins.keep(segment.version.mount, &segment.version.key);
-        Wanted { door: Arc::clone(door), segment: Arc::new(segment), class, keep, cache: true }
+        Wanted { door: Arc::clone(door), segment: Arc::new(segment), line, keep, cache: true }
     }
 
     /// Tells whether reads of a route come here, by the view and the routing table of now.

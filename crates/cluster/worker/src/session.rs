@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use forebay_protocol::{AtHand, DataNotice, DataReply, DataRequest, Handed, Held, Hint, ListPage, NodeCall, decode, encode};
-use forebay_shared_storage::Class;
 use forebay_transport::{Peer, Place, Response, Service, Session};
 use forebay_types::{Cell, Error, PAGES_PER_SEGMENT, PageRun, Result};
 
+use crate::gate::Line;
 use crate::in_place::SessionPins;
 use crate::nodes;
 use crate::object::WantedObject;
@@ -115,8 +115,8 @@ impl WorkerSession {
                 reply(DataReply::Listed(ListPage { objects, folders, next }))
             }
             DataRequest::Prefetch { version, ranges, keep, urgent, .. } => {
-                let class = if urgent { Class::Demand } else { Class::Prefetch };
-                reply(DataReply::Fetched { bytes: serving.prefetch(&version, &ranges, class, keep).await? })
+                let line = if urgent { Line::Urgent } else { Line::Prefetch };
+                reply(DataReply::Fetched { bytes: serving.prefetch(&version, &ranges, line, keep).await? })
             }
             DataRequest::Put { mount, key, condition } => {
                 reply(DataReply::Info(serving.put(mount, &key, condition, payload).await?))

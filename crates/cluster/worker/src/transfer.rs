@@ -55,7 +55,9 @@ async fn carry(fills: &Fills, flight: &Flight, wanted: &Wanted, source: Source) 
         Source::Memory(bytes) => (Incoming::Memory(bytes), 0, None),
         Source::Open { body, skip, permit } => (Incoming::Body(check(segment, body)?), skip, Some(permit)),
         Source::Fetch => {
-            let permit = wanted.door.gate.enter(flight.id, flight.class(), needed).await;
+            // Somebody may wait for it by now.
+            let line = if flight.class() == Class::Demand { wanted.line.of_demand() } else { wanted.line };
+            let permit = wanted.door.gate.enter(flight.id, line, needed).await;
             if flight.class() == Class::Prefetch {
                 match Sink::fill(fills, wanted, flight.run) {
                     Some(sink) => reserved = Some(sink),

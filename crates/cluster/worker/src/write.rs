@@ -2,10 +2,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_protocol::PutCondition;
-use forebay_shared_storage::{Class, Condition};
+use forebay_shared_storage::Condition;
 use forebay_types::{Key, MountId, ObjectInfo, Result, RouteKey, SEGMENT_BYTES};
 
 use crate::changes::Write;
+use crate::gate::Line;
 use crate::mounts::MountDoor;
 use crate::segment::Segment;
 use crate::serving::Serving;
@@ -62,7 +63,7 @@ impl Serving {
         let Ok(segment) = Segment::holding(version, 0) else { return };
         let Some(run) = segment.pages_within(0..version.size) else { return };
         // As prefetch: room is not made for it at the cost of a reader's, and nobody needs it passed through.
-        let wanted = self.wanted(door, segment, Class::Prefetch, false);
+        let wanted = self.wanted(door, segment, Line::Prefetch, false);
         let ticket = self.fills.adopt(&wanted, run, Source::Memory(payload));
         if let Some(ticket) = ticket {
             ticket.let_go();

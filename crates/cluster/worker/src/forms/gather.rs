@@ -3,9 +3,9 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use forebay_placement::rank;
-use forebay_shared_storage::Class;
 use forebay_types::{Error, ObjectVersion, PageRun, Result, RouteKey, SegmentRange, WorkerId, split_range};
 
+use crate::gate::Line;
 use crate::mounts::MountDoor;
 use crate::segment::Segment;
 use crate::serving::Serving;
@@ -31,7 +31,7 @@ impl Serving {
         let bytes = u64::from(part.start)..u64::from(part.start) + u64::from(part.len);
         let Some(run) = PageRun::covering(bytes.clone()) else { return Ok(Vec::new()) };
         if self.store.state(segment.id, run).missing.is_empty() {
-            let wanted = self.wanted(door, segment, Class::Prefetch, false);
+            let wanted = self.wanted(door, segment, Line::Prefetch, false);
             let (obtained, _) = self.obtain(&wanted, run).await?;
             return Ok(obtained.slices(run, bytes));
         }
