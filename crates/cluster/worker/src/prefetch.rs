@@ -18,7 +18,7 @@ impl Serving {
     /// the future gives up what nobody else waits for.
     pub(crate) async fn prefetch(&self, version: &ObjectVersion, ranges: &[(u64, u32)], line: Line, keep: bool) -> Result<u64> {
         let door = self.mount(version.mount).await?;
-        let mut line = FuturesUnordered::new();
+        let mut coming = FuturesUnordered::new();
         let mut fetched_bytes = 0;
         for (segment, run) in runs(version, ranges)? {
             let (id, bytes) = (segment.id, segment.bytes_of(run));
@@ -30,22 +30,22 @@ impl Serving {
             // What is on its way already is counted where it was asked for first.
             let fresh = joined.tickets.iter().filter(|ticket| ticket.first).map(|ticket| ticket.run);
             fetched_bytes += Missed(fresh.collect()).bytes_of(&bytes);
-            line.extend(joined.tickets.into_iter().map(|ticket| self.arrive(&door, version, id, ticket)));
+            coming.extend(joined.tickets.into_iter().map(|ticket| self.arrive(&door, version, id, ticket)));
             if !keep {
                 // What is on disk is wanted in DRAM soon; where that fails the reader fetches it.
                 join_all(joined.disk.iter().map(|run| self.store.load(id, *run))).await;
             }
             // What has arrived is let go of soon, so that it doesn't stand in the way of what follows.
-            while let Some(Some(arrived)) = line.next().now_or_never() {
+            while let Some(Some(arrived)) = coming.next().now_or_never() {
                 arrived?;
             }
-            while line.len() > FLIGHTS_MAX
-                && let Some(arrived) = line.next().await
+            while coming.len() > FLIGHTS_MAX
+                && let Some(arrived) = coming.next().await
             {
                 arrived?;
             }
         }
-        while let Some(arrived) = line.next().await {
+        while let Some(arrived) = coming.next().await {
             arrived?;
         }
         Ok(fetched_bytes)
