@@ -2,17 +2,22 @@ use forebay_types::Result;
 
 use super::bed::Bed;
 use super::cores;
-use super::pages::Work;
+use super::pages::{FILES, FILES_FEW, Work};
 use super::views::{Views, same};
 use crate::cluster::Shape;
 use crate::figure::{Bar, Figure, median};
 
 const RUNS: usize = 3;
 
+/// With room for all of the large set.
+fn roomy() -> Shape {
+    Shape { dram_bytes: 2 << 30, ..Shape::default() }
+}
+
 /// A cold job against ingesting first, where ingesting takes as long as computing (figure 3a).
 pub async fn cold() -> Result<Vec<Figure>> {
-    let mut bed = Bed::start(&Shape::default()).await?;
-    let views = Views::make(&mut bed, "views", Work::Io).await?;
+    let mut bed = Bed::start(&roomy()).await?;
+    let views = Views::make(&mut bed, "views", Work::Io, FILES).await?;
     let local = views.local(&bed).await?;
     bed.bound(Some((views.bytes as f64 / local.secs) as u64)).await?;
     let (mut colds, mut ingests, mut transfers) = (Vec::new(), Vec::new(), Vec::new());
@@ -53,8 +58,8 @@ pub async fn cpu_reuse() -> Result<Vec<Figure>> {
 
 /// With a part of the data missing, at (1 - reuse) x the scan rate.
 async fn reuse(what: &str, work: Work, share: f64) -> Result<Vec<Figure>> {
-    let mut bed = Bed::start(&Shape::default()).await?;
-    let views = Views::make(&mut bed, "views", work).await?;
+    let mut bed = Bed::start(&roomy()).await?;
+    let views = Views::make(&mut bed, "views", work, FILES).await?;
     let local = views.local(&bed).await?;
     bed.bound(Some((views.bytes as f64 / local.secs * (1.0 - share)) as u64)).await?;
     let (mut with, mut all) = (Vec::new(), Vec::new());
@@ -74,8 +79,8 @@ pub async fn schedule() -> Result<Vec<Figure>> {
     let shares = [0.2, 0.3, 0.4, 0.5, 0.6];
     let (mut on, mut off) =
         (Bed::start(&Shape::default()).await?, Bed::start(&Shape { ahead: false, ..Shape::default() }).await?);
-    let views = Views::make(&mut on, "views", Work::Io).await?;
-    let same_views = Views::make(&mut off, "views", Work::Io).await?;
+    let views = Views::make(&mut on, "views", Work::Io, FILES_FEW).await?;
+    let same_views = Views::make(&mut off, "views", Work::Io, FILES_FEW).await?;
     let local = views.local(&on).await?;
     same(&local.answer, &same_views.local(&off).await?.answer)?;
     let mut figures = Vec::new();
@@ -99,7 +104,7 @@ pub async fn schedule() -> Result<Vec<Figure>> {
 /// Tasks that ran where most of their input was or was arriving, at reuse 0.8; the last wave aside.
 pub async fn locality() -> Result<Vec<Figure>> {
     let mut bed = Bed::start(&Shape::default()).await?;
-    let views = Views::make(&mut bed, "views", Work::Io).await?;
+    let views = Views::make(&mut bed, "views", Work::Io, FILES_FEW).await?;
     let local = views.local(&bed).await?;
     bed.bound(Some((views.bytes as f64 / local.secs * 0.2) as u64)).await?;
     bed.free(&views.missing(0.8)).await?;

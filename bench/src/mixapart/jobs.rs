@@ -5,7 +5,7 @@ use forebay_distributed::Policy;
 use forebay_types::{Error, Result};
 
 use super::bed::Bed;
-use super::pages::Work;
+use super::pages::{FILES_FEW, Work};
 use super::views::Views;
 use crate::cluster::Shape;
 use crate::figure::{Bar, Figure, median};
@@ -21,7 +21,7 @@ pub async fn fair() -> Result<Vec<Figure>> {
     const RUNS: usize = 3;
     let shape = Shape { order: Policy::Fair, ..Shape::default() };
     let mut half = Bed::start(&Shape { workers: 2, ..shape.clone() }).await?;
-    let small = Views::make_files(&mut half, "small", Work::Io, 4).await?;
+    let small = Views::make(&mut half, "small", Work::Io, 4).await?;
     small.local(&half).await?;
     half.bound(Some(BOUND / 2)).await?;
     let mut alone = Vec::new();
@@ -32,8 +32,8 @@ pub async fn fair() -> Result<Vec<Figure>> {
     half.stop().await;
 
     let mut bed = Bed::start(&shape).await?;
-    let small = Views::make_files(&mut bed, "small", Work::Io, 4).await?;
-    let large = Views::make_files(&mut bed, "large", Work::Io, 40).await?;
+    let small = Views::make(&mut bed, "small", Work::Io, 4).await?;
+    let large = Views::make(&mut bed, "large", Work::Io, 40).await?;
     small.local(&bed).await?;
     bed.bound(Some(BOUND)).await?;
     let mut beside = Vec::new();
@@ -62,8 +62,8 @@ pub async fn fair() -> Result<Vec<Figure>> {
 /// A late job of high priority under FIFO: transfers of the other job that start before its own are all under way.
 pub async fn fifo() -> Result<Vec<Figure>> {
     let mut bed = Bed::start(&Shape::default()).await?;
-    let late = Views::make_files(&mut bed, "late", Work::Io, 4).await?;
-    let early = Views::make_files(&mut bed, "early", Work::Io, 40).await?;
+    let late = Views::make(&mut bed, "late", Work::Io, 4).await?;
+    let early = Views::make(&mut bed, "early", Work::Io, 40).await?;
     late.local(&bed).await?;
     bed.bound(Some(BOUND)).await?;
     bed.free(&late.keys).await?;
@@ -109,7 +109,7 @@ pub async fn fifo() -> Result<Vec<Figure>> {
 /// How exactly the bound holds while a job runs, over all four workers.
 pub async fn traffic() -> Result<Vec<Figure>> {
     let mut bed = Bed::start(&Shape::default()).await?;
-    let views = Views::make(&mut bed, "views", Work::Io).await?;
+    let views = Views::make(&mut bed, "views", Work::Io, FILES_FEW).await?;
     views.local(&bed).await?;
     bed.bound(Some(BOUND)).await?;
     bed.free(&views.keys).await?;

@@ -8,8 +8,10 @@ use forebay_types::Result;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// Files of a set: eight a day, of twelve days.
-pub const FILES: usize = 96;
+/// Files of a set: one an hour, of twelve days.
+pub const FILES: usize = 288;
+/// Of a smaller set: eight a day.
+pub const FILES_FEW: usize = 96;
 /// Lines of a file.
 const LINES: usize = 300_000;
 
@@ -26,7 +28,7 @@ impl Work {
     /// The name of a set's file.
     pub fn key(self, set: &str, ix: usize) -> String {
         let end = if self == Work::Cpu { ".gz" } else { "" };
-        format!("{set}/part-{ix:02}.csv{end}")
+        format!("{set}/part-{ix:03}.csv{end}")
     }
 
     /// A file of a set.

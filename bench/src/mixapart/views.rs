@@ -1,9 +1,11 @@
 use forebay_sql::Engine;
 use forebay_types::{Error, Result};
+use futures::stream::{self, StreamExt};
 use tokio::task::JoinHandle;
 
 use super::bed::{Bed, Run};
-use super::pages::{FILES, Work, job};
+use super::cores;
+use super::pages::{Work, job};
 
 /// A set of page views in the bucket of a cluster.
 pub struct Views {
@@ -14,15 +16,13 @@ pub struct Views {
 }
 
 impl Views {
-    /// All files of a set.
-    pub async fn make(bed: &mut Bed, set: &str, work: Work) -> Result<Self> {
-        Self::make_files(bed, set, work, FILES).await
-    }
-
-    pub async fn make_files(bed: &mut Bed, set: &str, work: Work, files: usize) -> Result<Self> {
+    /// Makes the files of a set, of as many as there are cores at once.
+    pub async fn make(bed: &mut Bed, set: &str, work: Work, files: usize) -> Result<Self> {
+        let made = (0..files).map(|ix| tokio::task::spawn_blocking(move || work.file(ix as u64)));
+        let mut made = stream::iter(made).buffered(cores() as usize);
         let (mut keys, mut bytes) = (Vec::new(), 0);
-        for ix in 0..files {
-            let (key, data) = (work.key(set, ix), work.file(ix as u64)?);
+        while let Some(file) = made.next().await {
+            let (key, data) = (work.key(set, keys.len()), file.map_err(|error| Error::internal(error.to_string()))??);
             bytes += data.len() as u64;
             bed.s3.put(&key, data).await?;
             keys.push(key);

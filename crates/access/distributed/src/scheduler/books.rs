@@ -1,14 +1,14 @@
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use forebay_scheduling::{BlockRange, IoRates, JobId, Schedule, ScheduleSettings, TaskInput, TaskSpec, Transfer};
 use forebay_types::{ObjectVersion, SEGMENT_BYTES, SegmentId, WorkerId};
 
 use super::attempts::{Attempts, RUN_AGAIN};
+use super::executors::ExecutorEntry;
 use super::job::{Inputs, Job, Running, Stage, WHOLE, split, task_id};
 use crate::control::JobState;
-use crate::executor::worker_of;
 use crate::travel::Ticket;
 
 /// Jobs that are over and still shown.
@@ -27,23 +27,6 @@ pub(crate) struct Books {
     over: VecDeque<JobState>,
     pub(super) brought_bytes: u64,
     pub(super) attempts: Attempts,
-}
-
-/// An executor that asked for tasks.
-pub(super) struct ExecutorEntry {
-    pub(super) worker: WorkerId,
-    pub(super) slots: u32,
-    pub(super) seen: Instant,
-    /// Bytes that may be brought ahead to the worker beside it; none when that takes no transfers.
-    pub(super) room: Option<u64>,
-    /// Tasks that it should have and did not seem to when it last asked: job, stage, attempt and Ballista's number.
-    unheard: HashSet<(JobId, usize, usize, usize)>,
-}
-
-impl ExecutorEntry {
-    pub(super) fn has_worker(&self) -> bool {
-        self.room.is_some()
-    }
 }
 
 /// Which task of a stage to run where.
@@ -85,56 +68,6 @@ impl Books {
             brought_bytes: 0,
             attempts: Attempts::default(),
         }
-    }
-
-    /// An executor has asked for tasks. `room` is what may be brought ahead to the worker beside it; none without a worker.
-    pub(super) fn executor_asks(&mut self, id: &str, slots: u32, room: Option<u64>) {
-        let Some(worker) = worker_of(id) else { return };
-        let seen = Instant::now();
-        if let Some(entry) = self.executors.get_mut(id) {
-            entry.seen = seen;
-            if (entry.slots, entry.room) == (slots, room) {
-                return;
-            }
-        }
-        self.executors.insert(id.to_string(), ExecutorEntry { worker, slots, seen, room, unheard: HashSet::new() });
-        self.beside_changed(worker);
-    }
-
-    /// Forgets executors that were silent for so long, and gives their ids.
-    pub(super) fn forget_silent(&mut self, silent: Duration) -> Vec<String> {
-        let gone: Vec<_> = self.executors.extract_if(|_, entry| entry.seen.elapsed() > silent).collect();
-        for (id, entry) in &gone {
-            tracing::warn!(executor = id, worker = %entry.worker, "executor is silent: its tasks wait again");
-            self.beside_changed(entry.worker);
-        }
-        gone.into_iter().map(|(id, _)| id).collect()
-    }
-
-    /// Other executors than before are beside a worker: those that were replaced by a new one stay until they are silent.
-    fn beside_changed(&mut self, worker: WorkerId) {
-        let beside = || self.executors.values().filter(|entry| entry.worker == worker);
-        let slots: u32 = beside().map(|entry| entry.slots).sum();
-        let room = beside().filter_map(|entry| entry.room).max();
-        match slots {
-            0 => self.schedule.worker_lost(worker),
-            _ => self.schedule.worker_joined(worker, slots, room.unwrap_or(0)),
-        }
-    }
-
-    /// Whether an executor that asks, and has nothing to do when `is_idle`, should have tasks: what it was told or has told was
-    /// lost with a connection. Twice in a row, since the word of what has just ended may come after the slot is free.
-    pub(super) fn has_lost_tasks(&mut self, id: &str, is_idle: bool) -> bool {
-        let mut unheard = HashSet::new();
-        for (name, job) in self.jobs.iter().filter(|_| is_idle) {
-            let on_it = job.running.iter().filter(|(_, running)| running.executor == id);
-            let counted = on_it.filter(|((stage, _), running)| !self.attempts.is_lost(name, *stage, running.attempt));
-            unheard.extend(counted.map(|((stage, task), running)| (job.number, *stage, running.attempt, *task)));
-        }
-        let Some(entry) = self.executors.get_mut(id) else { return false };
-        let lost = !unheard.is_disjoint(&entry.unheard);
-        entry.unheard = unheard;
-        lost
     }
 
     /// Whether an executor has a task, as far as is known here.
@@ -384,62 +317,5 @@ impl Books {
         let operation = u64::from_str_radix(name, 16).ok();
         let is_it = |(id, job): &(&String, &Job)| id.as_str() == name || operation == Some(job.ticket.operation.0);
         self.jobs.iter().find(is_it).map(|(id, _)| id.clone())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use forebay_types::OperationId;
-
-    use super::*;
-
-    const BESIDE: &str = "0000000000000007-0000000000000001";
-    const BESIDE_TOO: &str = "0000000000000007-0000000000000002";
-
-    fn books() -> Books {
-        let mut books = Books::new(ScheduleSettings::default());
-        books.executor_asks(BESIDE, 2, Some(1 << 30));
-        books.job_seen("j", || Ticket { operation: OperationId(1), priority: 0, sql: String::new(), pins: Vec::new() });
-        books.stage_begins("j", 1, 0, false, String::new(), Some(Arc::new(vec![Vec::new(); 4])));
-        books.waiting("j", 1, &[0, 1, 2, 3]);
-        books
-    }
-
-    fn give(books: &mut Books, executor: &str, ballista_task: usize) {
-        let chosen = books.choose(executor).expect("a task waits");
-        books.began(&chosen, 0, ballista_task);
-    }
-
-    #[test]
-    fn an_idle_executor_that_twice_says_nothing_of_a_task_has_lost_it() {
-        let mut books = books();
-        give(&mut books, BESIDE, 0);
-        assert!(books.runs("j", 1, 0, 0) && !books.runs("j", 1, 1, 0) && !books.runs("j", 1, 0, 1));
-        assert!(!books.has_lost_tasks(BESIDE, false), "busy");
-        assert!(!books.has_lost_tasks(BESIDE, true), "word of it may be on its way");
-        assert!(!books.has_lost_tasks(BESIDE, false));
-        assert!(!books.has_lost_tasks(BESIDE, true));
-        assert!(books.has_lost_tasks(BESIDE, true));
-        let ended = Ended { job: "j", stage: 1, attempt: 0, task: 0, done: true, took: Duration::ZERO, bytes_passed: 0 };
-        books.ended(&ended);
-        assert!(!books.has_lost_tasks(BESIDE, true) && !books.runs("j", 1, 0, 0));
-    }
-
-    #[test]
-    fn executors_beside_one_worker_share_it() {
-        let mut books = books();
-        give(&mut books, BESIDE, 0);
-        books.executor_asks(BESIDE_TOO, 2, Some(1 << 30));
-        give(&mut books, BESIDE_TOO, 1);
-        for _ in 0..3 {
-            books.executor_asks(BESIDE, 2, Some(1 << 30));
-            books.executor_asks(BESIDE_TOO, 2, Some(1 << 30));
-        }
-        let job = &books.jobs["j"];
-        assert_eq!(job.running[&(1, 0)].executor, BESIDE);
-        assert_eq!(job.running[&(1, 1)].executor, BESIDE_TOO);
-        assert!(books.forget_silent(Duration::from_secs(60)).is_empty());
-        assert_eq!(books.forget_silent(Duration::ZERO).len(), 2);
-        assert!(books.choose(BESIDE).is_none());
     }
 }

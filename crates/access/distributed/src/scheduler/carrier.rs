@@ -93,9 +93,12 @@ impl Carrier {
             tasks.spawn(async move {
                 let Message { operation, worker, ref version, urgent, .. } = message;
                 let brought = client.bring(operation, worker, version, message.ranges, urgent).await;
-                if let Err(error) = &brought {
-                    tracing::debug!(worker = %message.worker, key = %message.version.key, %error, "not brought");
-                    tokio::time::sleep(REST).await;
+                match &brought {
+                    Ok(bytes) => tracing::debug!(%worker, key = %version.key, bytes, urgent, "brought"),
+                    Err(error) => {
+                        tracing::debug!(%worker, key = %version.key, %error, "not brought");
+                        tokio::time::sleep(REST).await;
+                    }
                 }
                 let Some(carrier) = carrier.upgrade() else { return };
                 carrier.under_way.lock().remove(&number);

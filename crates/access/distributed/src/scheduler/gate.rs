@@ -20,6 +20,7 @@ use tonic::{Request, Response, Status};
 
 use super::Books;
 use super::books::Ended;
+use super::executors::Told;
 use super::lost::{executor_lost, truthful};
 use crate::executor::worker_of;
 use crate::shuffle::each_loss;
@@ -55,9 +56,15 @@ impl Gate {
             if counts { books.attempts.sift(&executor.id, status) } else { Some(status) }
         });
         asked.task_status = told.flat_map(each_loss).collect();
+        books.told(&executor.id, asked.task_status.iter().map(told_of).collect());
         let is_idle = asked.num_free_vcores >= slots;
         books.has_lost_tasks(&executor.id, is_idle).then(|| executor.id.clone())
     }
+}
+
+fn told_of(status: &TaskStatus) -> Told {
+    let (stage, attempt) = (status.stage_id as usize, status.stage_attempt_num as usize);
+    Told { job: status.job_id.clone(), stage, attempt, task: status.task_id as usize }
 }
 
 fn note_end(books: &mut Books, status: &TaskStatus) {

@@ -1,12 +1,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use ballista_core::JobId;
-use ballista_core::serde::protobuf::{AvailableVcores, job_status};
+use ballista_core::serde::protobuf::{AvailableVcores, job_status, task_status};
 use ballista_scheduler::cluster::{BoundTask, DistributionPolicy};
 use ballista_scheduler::state::execution_graph::ExecutionGraphBox;
-use ballista_scheduler::state::execution_stage::RunningStage;
+use ballista_scheduler::state::execution_stage::{ExecutionStage, RunningStage};
 use ballista_scheduler::state::task_manager::JobInfoCache;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source::DataSourceExec;
@@ -21,9 +22,13 @@ use super::Books;
 use super::bind::{bind, collapses, pending, take};
 use super::books::Chosen;
 use super::carrier::Carrier;
+use super::executors::Told;
 use super::inputs;
 use super::shuffles::{Shuffles, is_passed_on};
 use crate::travel::{self, Ticket};
+
+/// Longer than this nobody waits for Ballista to take in what it is told: it has much to do then.
+const SETTLED: Duration = Duration::from_millis(100);
 
 /// What Ballista asks for tasks: it looks what waits, and gives what the schedule says.
 ///
@@ -132,6 +137,19 @@ impl Policy {
         });
     }
 
+    /// Waits until Ballista has taken in what an executor told with this question. It does that beside the way, and until then
+    /// the stage that can run next is not there: the slot would go to another job, or stay free till the next question.
+    async fn settle(&self, executor: &str, jobs: &HashMap<JobId, JobInfoCache>) {
+        let told = self.books.lock().take_told(executor);
+        let until = Instant::now() + SETTLED;
+        for task in told {
+            let Some(info) = jobs.get(&JobId::from(task.job.as_str())) else { continue };
+            while still_runs(&*info.execution_graph.read().await, &task) && Instant::now() < until {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+    }
+
     /// Binds a task that the schedule chose; none when it does not wait any more.
     async fn bind_chosen(
         &self,
@@ -159,8 +177,16 @@ impl Policy {
         travel::send_shuffle(&mut config, class);
         let bound = bind(stage, &session, &job, budget, partitions, Arc::new(config));
         self.books.lock().began(chosen, bound.1.stage_attempt_num, bound.1.key.task_id);
+        tracing::debug!(%job, stage = chosen.stage, task = bound.1.key.task_id, executor = budget.executor_id, "task begins");
         Some(bound)
     }
+}
+
+/// Whether Ballista still takes a task for one that runs.
+fn still_runs(graph: &ExecutionGraphBox, told: &Told) -> bool {
+    let Some(ExecutionStage::Running(stage)) = graph.stages().get(&told.stage) else { return false };
+    let info = stage.task_infos.get(told.task).filter(|_| stage.stage_attempt_num == told.attempt);
+    info.is_some_and(|info| matches!(info.task_status, task_status::Status::Running(_)))
 }
 
 /// The running stage of this number.
@@ -185,6 +211,9 @@ impl DistributionPolicy for Policy {
         let mut bound = Vec::new();
         if running_jobs.is_empty() {
             return Ok(bound);
+        }
+        for budget in &budgets {
+            self.settle(&budget.executor_id, &running_jobs).await;
         }
         let _turn = self.turn.lock().await;
         self.look_at_all(&running_jobs).await;
