@@ -51,7 +51,7 @@ async fn carry(fills: &Fills, flight: &Flight, wanted: &Wanted, source: Source) 
     };
     // Bytes that nobody waits for are not worth a request when there is no room for them.
     let mut reserved = None;
-    let (mut bytes, mut skip, _permit) = match source {
+    let (mut bytes, mut skip, mut permit) = match source {
         Source::Memory(bytes) => (Incoming::Memory(bytes), 0, None),
         Source::Open { body, skip, permit } => (Incoming::Body(check(segment, body)?), skip, Some(permit)),
         Source::Fetch => {
@@ -91,6 +91,9 @@ async fn carry(fills: &Fills, flight: &Flight, wanted: &Wanted, source: Source) 
             return Ok(Landed::Gone);
         }
         received += chunk.len() as u64;
+        if let Some(permit) = &mut permit {
+            permit.arrived(chunk.len() as u64);
+        }
         let pages = if matches!(sink, Sink::Store(_)) { received / PAGE_BYTES } else { 0 };
         flight.arrived(received, pages as u32);
     }
