@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// Smallest burst: below this, reads would be too small to be worth their calls.
 const BURST_MIN: u64 = 64 << 10;
+/// Largest part of a read that is waited for: more saves no work.
+const PORTION_MAX: u64 = 256 << 10;
 /// Nanoseconds of a second: tokens are kept in bytes times this, so that no fraction is lost at any rate.
 const SCALE: u128 = 1_000_000_000;
 
@@ -64,10 +66,10 @@ impl Bucket {
         }
     }
 
-    /// What a reader should wait for before it reads: two milliseconds' worth, so that reads are neither tiny nor
+    /// What a reader should wait for before it reads: five milliseconds' worth, so that reads are neither tiny nor
     /// bunched.
     pub(crate) fn portion(&self) -> u64 {
-        (self.rate / 500).clamp(4 << 10, BURST_MIN)
+        (self.rate / 200).clamp(4 << 10, PORTION_MAX).min(self.capacity)
     }
 }
 
