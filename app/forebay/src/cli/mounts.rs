@@ -78,7 +78,7 @@ pub(crate) struct MountFlags {
     /// Bound on the traffic from this storage, all workers and clients together, as in 1Gbit; or none
     #[arg(long, value_name = "RATE", value_parser = given::<BitRate>)]
     pub(crate) bandwidth: Option<Given<BitRate>>,
-    /// What may be taken at once above the bound, as in 1MiB; or none
+    /// What may be taken at once above the bound, as in 1MiB; or none [default: 20 ms of the bound, 1MiB at least]
     #[arg(long, value_name = "SIZE", value_parser = given::<ByteSize>)]
     pub(crate) burst: Option<Given<ByteSize>>,
     /// How often the mount is listed for new and changed objects, as in 30s; or none

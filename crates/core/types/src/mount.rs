@@ -220,7 +220,7 @@ pub struct MountOptions {
     pub validate: Validate,
     /// Bound on the traffic from this storage, over all workers and clients together; none when not set.
     pub bandwidth: Option<BitRate>,
-    /// What may be taken at once above the bound; 1 MiB when not set.
+    /// What may be taken at once above the bound; what it gives in 20 ms, at least 1 MiB, when not set.
     pub burst: Option<ByteSize>,
     /// How often the mount is listed for new and changed objects; never when not set.
     pub discover: Option<Duration>,
@@ -230,4 +230,17 @@ pub struct MountOptions {
     pub replicas: Option<u32>,
     /// In which form files that are read again and again are kept.
     pub hot_form: HotForm,
+}
+
+/// Least burst of a mount that does not say, in bytes.
+const BURST_BYTES_MIN: u64 = 1 << 20;
+/// Part of a second's bytes that is the burst of a mount that does not say: what a busy machine wakes late for is not lost.
+const BURST_PART: u64 = 50;
+
+impl MountOptions {
+    /// What may be taken at once above the bound, in bytes.
+    pub fn burst_bytes(&self) -> u64 {
+        let of_bound = || self.bandwidth.map_or(0, |bound| bound.bytes_per_sec() / BURST_PART).max(BURST_BYTES_MIN);
+        self.burst.map_or_else(of_bound, |burst| burst.0)
+    }
 }

@@ -19,9 +19,6 @@ use crate::retry::RetryPolicy;
 use crate::s3::S3;
 use crate::upload::Upload;
 
-/// Burst of a bound that says nothing of it.
-const BURST_BYTES: u64 = 1 << 20;
-
 /// How patient a [`Storage`] is.
 #[derive(Clone, Debug)]
 pub struct StorageSettings {
@@ -90,8 +87,8 @@ impl Storage {
     ///
     /// `Invalid` for a URL or an endpoint that is none, `Denied` for a profile that isn't there.
     pub fn open(mount: &Mount, settings: StorageSettings) -> Result<Self> {
-        let burst = mount.options.burst.map_or(BURST_BYTES, |burst| burst.0);
-        let limiter = Limiter::new(mount.options.bandwidth.map(|bound| bound.bytes_per_sec()), burst);
+        let bound = mount.options.bandwidth.map(|bound| bound.bytes_per_sec());
+        let limiter = Limiter::new(bound, mount.options.burst_bytes());
         let tally = Arc::new(Tally::default());
         let policy = RetryPolicy { retries_max: settings.max_retries, deadline: settings.deadline };
         let common = |https| {

@@ -5,7 +5,7 @@ use forebay_types::{Error, MountId};
 
 use super::State;
 use super::ledger::{Holder, Wanted};
-use super::shares::{BURST_BYTES_MIN, CLIENTS_PART, bound, burst};
+use super::shares::{BURST_BYTES_MIN, CLIENTS_PART, bound};
 
 /// How long a client's share holds.
 const LEASE: Duration = Duration::from_secs(10);
@@ -22,9 +22,9 @@ impl State {
     pub(super) fn budget(&mut self, now: Duration, client: u64, mount: MountId) -> Result<BudgetLease, Error> {
         self.ledger.expire(now);
         let mount = self.mount_by_id(mount)?;
-        let (id, burst_bytes) = (mount.id, burst(mount).min(BURST_BYTES_MIN));
+        let (id, burst_bytes) = (mount.id, mount.options.burst_bytes().min(BURST_BYTES_MIN));
         let Some(bound) = bound(mount) else {
-            let share = MountShare { mount: id, bytes_per_sec: None, burst_bytes: burst(mount) };
+            let share = MountShare { mount: id, bytes_per_sec: None, burst_bytes: mount.options.burst_bytes() };
             return Ok(BudgetLease { share, lasts: LEASE });
         };
         let holder = Holder::Client(client);

@@ -8,8 +8,6 @@ use forebay_types::{Mount, MountId, WorkerId};
 use super::State;
 use super::ledger::{Holder, Wanted};
 
-/// Bytes that may be taken at once where the mount does not say.
-const BURST_BYTES: u64 = 1 << 20;
 /// Least burst of one holder: a few packets.
 pub(super) const BURST_BYTES_MIN: u64 = 64 << 10;
 /// This part of the bound is kept for clients while one of them has a budget.
@@ -88,7 +86,8 @@ impl State {
                 granted
             });
             // The bursts of all together are the mount's.
-            let burst_bytes = (burst(mount) / count.max(1)).max(BURST_BYTES_MIN.min(burst(mount)));
+            let burst = mount.options.burst_bytes();
+            let burst_bytes = (burst / count.max(1)).max(BURST_BYTES_MIN.min(burst));
             shares.push(MountShare { mount: mount.id, bytes_per_sec, burst_bytes });
         }
         self.targets.short.remove(&worker);
@@ -164,9 +163,4 @@ impl State {
 /// The mount's bound in bytes a second.
 pub(super) fn bound(mount: &Mount) -> Option<u64> {
     mount.options.bandwidth.map(|bound| bound.bytes_per_sec())
-}
-
-/// The mount's burst in bytes.
-pub(super) fn burst(mount: &Mount) -> u64 {
-    mount.options.burst.map_or(BURST_BYTES, |burst| burst.0)
 }

@@ -67,9 +67,9 @@ impl Bucket {
     }
 
     /// What a reader should wait for before it reads: five milliseconds' worth, so that reads are neither tiny nor
-    /// bunched.
+    /// bunched; of the capacity a quarter, so that nothing is lost while a reader wakes late.
     pub(crate) fn portion(&self) -> u64 {
-        (self.rate / 200).clamp(4 << 10, PORTION_MAX).min(self.capacity)
+        (self.rate / 200).min(self.capacity / 4).clamp(4 << 10, PORTION_MAX)
     }
 }
 
