@@ -1,8 +1,9 @@
+use std::any::Any;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::physical_plan::{CsvSource, FileScanConfig};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::physical_plan::ExecutionPlan;
@@ -46,6 +47,12 @@ pub struct DistributedRun {
     pub progress: Arc<dyn Fn() -> Progress + Send + Sync>,
 }
 
+/// Whether the serialised form of a scan says all of how its files are read: it has no word for the end of a line.
+fn is_told_whole(scan: &FileScanConfig) -> bool {
+    let csv = (scan.file_source().as_ref() as &dyn Any).downcast_ref::<CsvSource>();
+    csv.is_none_or(|csv| csv.terminator().is_none())
+}
+
 /// Whether a plan reads files below mounts and nothing that only this process has, and gives rows.
 pub(crate) fn can_travel(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let (mut files, mut others) = (0, 0);
@@ -57,7 +64,7 @@ pub(crate) fn can_travel(plan: &Arc<dyn ExecutionPlan>) -> bool {
         if node.children().is_empty() {
             let scan = node.downcast_ref::<DataSourceExec>().and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
             match scan {
-                Some(scan) if scan.object_store_url.as_str().starts_with(SCHEME) => files += 1,
+                Some(scan) if scan.object_store_url.as_str().starts_with(SCHEME) && is_told_whole(scan) => files += 1,
                 _ if node.downcast_ref::<EmptyExec>().is_some() || node.downcast_ref::<PlaceholderRowExec>().is_some() => {}
                 _ => others += 1,
             }

@@ -22,6 +22,13 @@ async fn what_only_this_process_has_runs_here() {
     let cluster = bed.cluster().await;
     assert_eq!(rows(&cluster, "select sum(value) from generate_series(1, 10) as t(value)").await, [" 55 "]);
     rows(&cluster, "copy (select x + 1 as y from '/lake/a.csv') to '/lake/b.parquet'").await;
+    // What the serialised form of a scan has no word for.
+    bed.put("c.json", b"[{\"x\": 1}, {\"x\": 2}]");
+    assert_eq!(rows(&cluster, "select sum(x) from '/lake/c.json'").await, [" 3 "]);
+    bed.put("d.csv", b"x;1;2;4;");
+    let options = "'format.has_header' 'true', 'format.terminator' ';'";
+    rows(&cluster, &format!("create external table d (x bigint) stored as csv location '/lake/d.csv' options ({options})")).await;
+    assert_eq!(rows(&cluster, "select sum(x) from d").await, [" 7 "]);
     assert!(bed.control().jobs().await.unwrap().is_empty());
     assert_eq!(rows(&cluster, "select sum(y) from '/lake/b.parquet'").await, [" 5 "]);
     assert_eq!(bed.control().jobs().await.unwrap().len(), 1);

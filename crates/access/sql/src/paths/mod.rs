@@ -2,6 +2,7 @@
 
 mod arrow;
 mod format;
+mod json_array;
 mod listing;
 mod location;
 mod pattern;

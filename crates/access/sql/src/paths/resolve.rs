@@ -14,6 +14,7 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use crate::error::from_engine;
 use crate::paths::arrow;
 use crate::paths::format::{Compression, Format, Kind};
+use crate::paths::json_array::in_one_piece;
 use crate::paths::listing::{Listing, external, list};
 use crate::paths::location::{Location, Namespace};
 use crate::paths::table::{FileRule, PathTable};
@@ -183,10 +184,11 @@ fn build(
     listing: Listing,
     has_pattern: bool,
     rule: FileRule,
-    options: ListingOptions,
+    mut options: ListingOptions,
     schema: SchemaRef,
     declared: Option<&Declared>,
 ) -> Result<Arc<dyn TableProvider>> {
+    options.format = in_one_piece(options.format);
     let location = listing.location;
     let text = match has_pattern || location.is_folder() {
         true => location.text.clone(),

@@ -54,6 +54,12 @@ async fn avro_and_json_arrays_are_read() {
 
     lake.put("array.json", " \n[{\"id\": 1, \"name\": \"a\"}, {\"id\": 2, \"name\": \"b\"}]").await;
     assert_eq!(lake.rows("select name from '/lake/array.json' order by id").await, "a\nb");
+
+    // So long that a file of lines would be read in parts.
+    let rows: Vec<_> = (0..400_000).map(|id| format!("{{\"id\": {id}, \"name\": \"name-{id}\"}}")).collect();
+    lake.put("long.json", format!("[{}]", rows.join(", "))).await;
+    let sql = "select count(*), sum(id), max(name) from '/lake/long.json'";
+    assert_eq!(lake.rows(sql).await, "400000 79999800000 name-99999");
 }
 
 #[tokio::test(flavor = "multi_thread")]
