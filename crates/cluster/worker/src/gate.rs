@@ -1,5 +1,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use forebay_shared_storage::Class;
 use parking_lot::Mutex;
@@ -12,6 +13,8 @@ const DEMAND_MAX: usize = 16;
 const DEMAND_BYTES_MIN: u64 = 1 << 20;
 /// Demand from this length on is long. What is shorter goes beside it.
 const LONG_BYTES: u64 = 1 << 20;
+/// After so long without a byte a request no longer keeps others waiting: its object may be throttled, or its server away.
+const STALLED: Duration = Duration::from_secs(1);
 /// Requests for data that will be asked for, at a time and mount.
 const PREFETCH_MAX: usize = 8;
 /// Bytes of prefetch still to come from which on nothing more is let in: all of it shares the link, so the more there is, the
@@ -110,6 +113,18 @@ impl Permit {
     /// Under which class it was let in.
     pub(crate) fn class(&self) -> Class {
         self.line.class()
+    }
+
+    /// Waits for an answer or for more of it. Where nothing comes for long, others no longer wait for what is to come.
+    pub(crate) async fn during<T>(&mut self, wait: impl Future<Output = T>) -> T {
+        let mut wait = std::pin::pin!(wait);
+        match tokio::time::timeout(STALLED, &mut wait).await {
+            Ok(value) => value,
+            Err(_) => {
+                self.arrived(self.left);
+                wait.await
+            }
+        }
     }
 
     /// So many bytes have come: the next request may begin before the last one ends.
@@ -294,6 +309,19 @@ mod tests {
         let _second = (&mut second).now_or_never().expect("the first has not ended, and little of it is to come");
         gate.set_bound(None);
         assert!(try_enter(&gate, 70, Line::Demand, 4 << 20).is_some());
+    }
+
+    #[tokio::test]
+    async fn who_gets_nothing_keeps_nobody_waiting() {
+        let gate = Arc::new(Gate::default());
+        gate.set_bound(Some(8 << 20));
+        let mut stalled = try_enter(&gate, 1, Line::Demand, 4 << 20).unwrap();
+        assert!(try_enter(&gate, 2, Line::Demand, 4 << 20).is_none());
+        let second = tokio::time::timeout(10 * STALLED, gate.enter(3, Line::Demand, 4 << 20));
+        tokio::select! {
+            entered = second => assert!(entered.is_ok()),
+            () = stalled.during(std::future::pending()) => unreachable!("it never ends"),
+        }
     }
 
     #[test]

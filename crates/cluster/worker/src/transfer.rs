@@ -57,7 +57,7 @@ async fn carry(fills: &Fills, flight: &Flight, wanted: &Wanted, source: Source) 
         Source::Fetch => {
             // Somebody may wait for it by now.
             let line = if flight.class() == Class::Demand { wanted.line.of_demand() } else { wanted.line };
-            let permit = wanted.door.gate.enter(flight.id, line, needed).await;
+            let mut permit = wanted.door.gate.enter(flight.id, line, needed).await;
             if flight.class() == Class::Prefetch {
                 match Sink::fill(fills, wanted, flight.run) {
                     Some(sink) => reserved = Some(sink),
@@ -66,7 +66,8 @@ async fn carry(fills: &Fills, flight: &Flight, wanted: &Wanted, source: Source) 
             }
             let range = GetRange::Bounded(segment.object_bytes_of(flight.run));
             let get = Get { key: &segment.version.key, range, if_match: Some(&segment.version.tag), class: permit.class() };
-            let body = wanted.door.storage()?.get(get).await?;
+            let storage = wanted.door.storage()?;
+            let body = permit.during(storage.get(get)).await?;
             (Incoming::Body(check(segment, body)?), 0, Some(permit))
         }
     };
@@ -77,7 +78,11 @@ async fn carry(fills: &Fills, flight: &Flight, wanted: &Wanted, source: Source) 
     };
     let mut received = 0;
     while received < needed {
-        let Some(chunk) = bytes.next().await else { break };
+        let next = match &mut permit {
+            Some(permit) => permit.during(bytes.next()).await,
+            None => bytes.next().await,
+        };
+        let Some(chunk) = next else { break };
         let mut chunk = chunk?;
         let dropped = skip.min(chunk.len() as u64);
         skip -= dropped;
