@@ -47,10 +47,12 @@ pub struct DistributedRun {
     pub progress: Arc<dyn Fn() -> Progress + Send + Sync>,
 }
 
-/// Whether the serialised form of a scan says all of how its files are read: it has no word for the end of a line.
+/// Whether the serialised form of a scan says all of how its files are read: it has no word for the end of a line, and takes
+/// Arrow streams for files.
 fn is_told_whole(scan: &FileScanConfig) -> bool {
-    let csv = (scan.file_source().as_ref() as &dyn Any).downcast_ref::<CsvSource>();
-    csv.is_none_or(|csv| csv.terminator().is_none())
+    let source = scan.file_source();
+    let csv = (source.as_ref() as &dyn Any).downcast_ref::<CsvSource>();
+    csv.is_none_or(|csv| csv.terminator().is_none()) && source.file_type() != "arrow_stream"
 }
 
 /// Whether a plan reads files below mounts and nothing that only this process has, and gives rows.

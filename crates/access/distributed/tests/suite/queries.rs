@@ -1,3 +1,8 @@
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use datafusion::arrow::ipc::writer::StreamWriter;
+
 use crate::bed::{Bed, rows};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -29,6 +34,12 @@ async fn what_only_this_process_has_runs_here() {
     let options = "'format.has_header' 'true', 'format.terminator' ';'";
     rows(&cluster, &format!("create external table d (x bigint) stored as csv location '/lake/d.csv' options ({options})")).await;
     assert_eq!(rows(&cluster, "select sum(x) from d").await, [" 7 "]);
+    let column = Arc::new(Int64Array::from(vec![1, 2, 5])) as ArrayRef;
+    let batch = RecordBatch::try_from_iter([("x", column)]).unwrap();
+    let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    stream.write(&batch).unwrap();
+    bed.put("e.arrow", &stream.into_inner().unwrap());
+    assert_eq!(rows(&cluster, "select sum(x) from '/lake/e.arrow'").await, [" 8 "]);
     assert!(bed.control().jobs().await.unwrap().is_empty());
     assert_eq!(rows(&cluster, "select sum(y) from '/lake/b.parquet'").await, [" 5 "]);
     assert_eq!(bed.control().jobs().await.unwrap().len(), 1);
