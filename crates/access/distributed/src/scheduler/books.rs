@@ -76,9 +76,9 @@ impl Books {
         running.is_some_and(|running| running.attempt == attempt as usize)
     }
 
-    /// A job is there. Nothing when it is known.
+    /// A job is there. Nothing when it is known, or was: who says so may have looked before it was over.
     pub(super) fn job_seen(&mut self, id: &str, ticket: impl FnOnce() -> Ticket) {
-        if self.jobs.contains_key(id) {
+        if self.jobs.contains_key(id) || self.over.iter().any(|over| over.id == id) {
             return;
         }
         let number = JobId(self.next_number);

@@ -145,6 +145,14 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_is_over_does_not_begin_again() {
+        let mut books = books();
+        books.job_over("j", "done", String::new());
+        books.job_seen("j", || unreachable!("it is known"));
+        assert_eq!(books.shown().len(), 1);
+    }
+
+    #[test]
     fn executors_beside_one_worker_share_it() {
         let mut books = books();
         give(&mut books, BESIDE, 0);

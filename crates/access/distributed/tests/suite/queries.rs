@@ -15,7 +15,7 @@ async fn tpch_answers_as_one_process_does() {
         assert_eq!(rows(&cluster, sql).await, expected, "query {}", ix + 1);
     }
     let jobs = bed.control().jobs().await.unwrap();
-    assert_eq!(jobs.len(), forebay_tpch::QUERIES.len(), "all of them ran on the cluster");
+    assert_eq!(jobs.len(), forebay_tpch::QUERIES.len(), "all of them ran on the cluster: {jobs:?}");
     assert!(jobs.iter().all(|job| job.state == "done" && job.tasks == job.tasks_done && job.tasks_again == 0), "{jobs:?}");
     assert!(jobs.iter().all(|job| job.bytes > 0 && job.bytes_done == job.bytes), "{jobs:?}");
 }

@@ -53,7 +53,7 @@ async fn tpch_answers_as_one_process_does() {
         assert_eq!(rows(&cluster, sql).await, rows(&here, sql).await, "query {}", ix + 1);
     }
     let jobs = bed.control().jobs().await.unwrap();
-    assert_eq!(jobs.len(), forebay_tpch::QUERIES.len(), "all of them ran on the cluster");
+    assert_eq!(jobs.len(), forebay_tpch::QUERIES.len(), "all of them ran on the cluster: {jobs:?}");
     assert!(jobs.iter().all(|job| job.state == "done" && job.tasks_again == 0), "{jobs:?}");
     until_gone(&bed, "is done").await;
     assert!(bed.client.nodes().stat("/tmp/shuffle").await.unwrap().is_some(), "something was in nodes");
