@@ -1,5 +1,7 @@
 //! A whole cluster in one process: coordinator, workers, scheduler, executors, over a real S3 server.
 
+#![allow(clippy::unwrap_used, reason = "a test that meets an error has failed")]
+
 mod bed;
 mod jobs;
 mod losses;

@@ -55,7 +55,7 @@ async fn of_file(
 ) -> datafusion::error::Result<Vec<std::ops::Range<u64>>> {
     let Some(source) = parquet_source(config) else {
         let (start, end) = file.range();
-        return Ok(if start < end { vec![start..end] } else { Vec::new() });
+        return Ok((start < end).then_some(start..end).into_iter().collect());
     };
     let footer = match Footer::cached(runtime, &file.object_meta) {
         Some(footer) => footer,
