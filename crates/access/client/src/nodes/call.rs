@@ -271,11 +271,8 @@ fn is_near(op: &NodeOp<'_>) -> bool {
 /// time would be given back with the value that they are put in the place of.
 fn may_repeat(op: &NodeOp<'_>) -> bool {
     use NodeOp::*;
-    match op {
-        Get | GetMany { .. } | Stat | List { .. } | Read { .. } | Extents { .. } | Parent => true,
-        Put { .. } | PutMany { .. } | Lease { .. } | OpenWriter { .. } | CloseWriter { .. } => true,
-        _ => false,
-    }
+    let reads = matches!(op, Get | GetMany { .. } | Stat | List { .. } | Read { .. } | Extents { .. } | Parent);
+    reads || matches!(op, Put { .. } | PutMany { .. } | Lease { .. } | OpenWriter { .. } | CloseWriter { .. })
 }
 
 /// Waits for what moves, longer each time, until it has been long enough.
