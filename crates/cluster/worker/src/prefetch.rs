@@ -14,8 +14,8 @@ use crate::serving::Serving;
 const FLIGHTS_MAX: usize = 24;
 
 impl Serving {
-    /// Fetches ranges of one version in this order, in this line of the mount's requests, and gives the bytes that had to be fetched. Dropping
-    /// the future gives up what nobody else waits for.
+    /// Fetches ranges of one version in this order, in this line of the mount's requests, and gives the bytes that had to be
+    /// fetched. Dropping the future gives up what nobody else waits for.
     pub(crate) async fn prefetch(&self, version: &ObjectVersion, ranges: &[(u64, u32)], line: Line, keep: bool) -> Result<u64> {
         let door = self.mount(version.mount).await?;
         let mut coming = FuturesUnordered::new();

@@ -91,7 +91,7 @@ impl Books {
     /// An executor has told Ballista of these tasks.
     pub(super) fn told(&mut self, id: &str, told: Vec<Told>) {
         if let Some(entry) = self.executors.get_mut(id) {
-            entry.told.extend(told);
+            entry.told = told;
         }
     }
 
