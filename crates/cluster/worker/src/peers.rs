@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest, WorkerInfo, decode, encode};
+use forebay_protocol::{DataReply, DataRequest, PeerRequest, WorkerInfo, decode, encode};
 use forebay_transport::{Address, Answer, Connection, Security};
 use forebay_types::{Error, FormId, PageRun, Result, SegmentId, TextForm, WorkerId};
 use parking_lot::Mutex;
@@ -60,8 +60,8 @@ impl Peers {
 
     /// Asks a peer for those pages of a segment that it holds: their runs, and the pages.
     pub(crate) async fn copy(&self, peer: &WorkerInfo, segment: SegmentId, part: PageRun) -> Result<(Vec<PageRun>, Bytes)> {
-        let request = DataRequest::Copy { segment, start: part.start, pages: part.len };
-        let call = async { self.line(peer).await?.call(encode(&request), Vec::new()).await };
+        let request = PeerRequest::Copy { segment, start: part.start, pages: part.len };
+        let call = async { self.line(peer).await?.call(request.encode(), Vec::new()).await };
         let answer = tokio::time::timeout(COPY_WITHIN, call).await.map_err(|_| Error::retry("no answer to a copy"))??;
         match decode(&answer.meta)? {
             DataReply::Copied { runs } => {
@@ -78,7 +78,7 @@ impl Peers {
 
     /// Asks a peer what a form is.
     pub(crate) async fn form(&self, peer: &WorkerInfo, form: FormId) -> Result<Option<Arc<TextForm>>> {
-        let call = async { self.line(peer).await?.call(encode(&DataRequest::Form { form }), Vec::new()).await };
+        let call = async { self.line(peer).await?.call(PeerRequest::Form { form }.encode(), Vec::new()).await };
         let answer = tokio::time::timeout(TELL_WITHIN, call).await.map_err(|_| Error::retry("no answer about a form"))??;
         match decode(&answer.meta)? {
             DataReply::Form(Some(known)) if known.id() == form && known.check().is_ok() => Ok(Some(known)),

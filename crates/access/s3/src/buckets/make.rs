@@ -3,7 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_client::ControlRequest;
+use forebay_client::AdminRequest;
 use forebay_shared_storage::{Forward, Forwarded, PayloadHash, Storage};
 use forebay_types::{ErrorKind, ForebayPath, Key, Mount, MountId, MountName, MountOptions};
 use http::header::{CONTENT_LENGTH, LOCATION};
@@ -44,7 +44,7 @@ pub(crate) async fn create(context: &Arc<Context>, request: Request, bucket: &st
     let mount = place.mount(name);
     let storage = context.client.open_storage(&mount)?;
     make(&storage, &mount, place, &context.settings.region, &request).await?;
-    let add = ControlRequest::MountAdd { name: mount.name.clone(), url: mount.url.clone(), options: mount.options.clone() };
+    let add = AdminRequest::MountAdd { name: mount.name.clone(), url: mount.url.clone(), options: mount.options.clone() };
     if let Err(error) = context.client.control(add).await {
         unmake(&storage, &mount, place).await;
         return Err(match error.kind() {
@@ -85,7 +85,7 @@ pub(crate) async fn remove(context: &Arc<Context>, request: &Request, mount: &Mo
     } else {
         unmake(&storage, mount, place).await;
     }
-    context.client.control(ControlRequest::MountRemove { name: mount.name.clone() }).await?;
+    context.client.control(AdminRequest::MountRemove { name: mount.name.clone() }).await?;
     Ok(plain(StatusCode::NO_CONTENT))
 }
 

@@ -182,7 +182,15 @@ impl State {
         let view = (have != self.view_version).then(|| self.view());
         let (window, routes) = (self.placement.window(), self.placement.routes_version());
         let orders = self.placement.orders_of(worker);
-        let mut commands = vec![answer(ControlReply::Beat { view, shares, lease, window, orders, routes })];
+        let mut commands = vec![answer(ControlReply::Beat {
+            view,
+            shares,
+            lease,
+            window,
+            orders,
+            routes,
+            credentials: self.credentials_version,
+        })];
         if !wake.is_empty() {
             commands.push(Command::Tell(wake));
         }

@@ -11,6 +11,7 @@ mod in_place;
 mod latest;
 mod lists;
 mod reads;
+mod rights;
 mod text_cells;
 mod versions;
 mod writes;

@@ -1,4 +1,4 @@
-//! Bytes that every build of protocol version 5 must write and read, as docs/specs/protocol.md shows them.
+//! Bytes that every build of protocol version 6 must write and read, as docs/specs/protocol.md shows them.
 
 use std::fmt::Debug;
 
@@ -26,7 +26,7 @@ fn a_header() {
         crc: 0xa1b2_c3d4,
     };
     let expected = [
-        0x04, 0x03, 0x02, 0x01, 0x04, 0x03, 0x02, 0x01, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, 1, 1, 5, 0, 0xd4, 0xc3,
+        0x04, 0x03, 0x02, 0x01, 0x04, 0x03, 0x02, 0x01, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, 1, 1, 6, 0, 0xd4, 0xc3,
         0xb2, 0xa1,
     ];
     assert_eq!(header.to_bytes(), expected);
@@ -52,12 +52,12 @@ fn requests() {
         column: 200,
         in_place: true,
     };
-    golden(cell(None), "17 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 00 03 c8 01 01");
+    golden(cell(None), "16 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 00 03 c8 01 01");
     golden(
         cell(Some(form().into())),
-        "17 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01 00 01 3b 22 01 5c 00 00 00 02 01 00 03 c8 01 01",
+        "16 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01 00 01 3b 22 01 5c 00 00 00 02 01 00 03 c8 01 01",
     );
-    golden(DataRequest::Form { form: FormId(130) }, "19 82 01");
+    assert_eq!(&PeerRequest::Form { form: FormId(130) }.encode()[..], [b'p', 1, 0x82, 1]);
 }
 
 #[test]
@@ -78,9 +78,18 @@ fn replies() {
 
 #[test]
 fn control() {
-    golden(ControlRequest::View { have: 3 }, "03 03");
-    golden(ControlRequest::PinAdd { path: "/lake/d/".parse().unwrap() }, "07 04 6c 61 6b 65 02 64 2f");
-    golden(ControlRequest::Scheduler { serves: Some("h:1".into()) }, "11 01 03 68 3a 31");
+    golden(ControlCall::from(ControlRequest::View { have: 3 }), "00 00 03");
+    golden(ControlCall::from(AdminRequest::PinAdd { path: "/lake/d/".parse().unwrap() }), "01 03 04 6c 61 6b 65 02 64 2f");
+    golden(ControlCall::from(MemberRequest::Scheduler { serves: "h:1".into() }), "02 05 03 68 3a 31");
+    golden(Grant::everywhere(Role::Write), "01 00 00");
+    golden(
+        Grant {
+            role: Role::Read,
+            scope: Scope::Only { mounts: vec!["lake".parse().unwrap()], temporary: true },
+            expires: Some(300),
+        },
+        "00 01 01 04 6c 61 6b 65 01 01 ac 02",
+    );
     golden(ControlReply::Unchanged, "02");
     golden(ControlReply::Scheduler(None), "0b 00");
     golden(
@@ -91,8 +100,9 @@ fn control() {
             window: 3,
             orders: vec![Order::Drop { segment: SegmentId(130) }],
             routes: 4,
+            credentials: 5,
         },
-        "03 00 00 05 c0 84 3d 03 01 01 82 01 04",
+        "03 00 00 05 c0 84 3d 03 01 01 82 01 04 05",
     );
     let route = Route { key: RouteKey(7), holders: vec![(WorkerId(1), 80), (WorkerId(2), 20)] };
     golden(ControlReply::Routes(RoutesDelta { version: 9, base: 8, routes: vec![route] }), "09 09 08 01 07 02 01 50 02 14");
