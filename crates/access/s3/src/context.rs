@@ -6,7 +6,7 @@ use std::task::{Context as TaskContext, Poll};
 
 use bytes::Bytes;
 use forebay_client::Client;
-use forebay_types::{ErrorKind, ForebayPath, Key, Mount, MountName};
+use forebay_types::{ErrorKind, Mount, MountName};
 use futures::stream::BoxStream;
 use http::request::Parts;
 use http::{HeaderMap, Response, StatusCode};
@@ -104,19 +104,6 @@ impl Request {
 
     pub(crate) fn query(&self, name: &str) -> Option<&str> {
         self.target.query.get(name)
-    }
-}
-
-/// An object of a mount.
-#[derive(Clone)]
-pub(crate) struct Object {
-    pub(crate) mount: Arc<Mount>,
-    pub(crate) key: Key,
-}
-
-impl Object {
-    pub(crate) fn path(&self) -> ForebayPath {
-        ForebayPath::new(self.mount.name.clone(), self.key.clone())
     }
 }
 

@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_client::Client;
-use forebay_shared_storage::{Forward, ForwardBody, Forwarded, PayloadHash, Place};
-use forebay_types::{Error, ForebayPath, Key, Mount};
-use futures::{StreamExt, TryStreamExt};
+use forebay_shared_storage::{Forwarded, PayloadHash, Place};
+use forebay_types::{ForebayPath, Key, Mount};
+use futures::StreamExt;
 use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE, SERVER, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
@@ -12,6 +12,8 @@ use hyper::body::Incoming;
 use crate::body::Upload;
 use crate::context::{Answer, AnswerBody, Context, Request};
 use crate::error::{S3Error, S3Result};
+use crate::rights::{MayRead, MayWrite, Writable};
+use crate::store::{self, Reading, Sending, collect};
 use crate::temporary;
 use crate::xml;
 
@@ -40,16 +42,50 @@ const NOT_PASSED: [&str; 6] = [
     "x-amz-security-token",
     "x-amz-trailer",
 ];
-/// Longest document that is written with other names.
-const DOCUMENT_BYTES_MAX: usize = 16 << 20;
 
-/// What a request changes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Write {
-    /// Nothing that anybody has cached.
-    None,
-    /// The object that it names.
-    Object,
+/// What is passed on, and who said that it may be.
+#[derive(Clone)]
+pub(crate) enum Passing<'a> {
+    /// Something is read, of the bucket or of an object.
+    Read(Reading, &'a MayRead, Option<Key>),
+    /// The bucket's configuration is changed.
+    Configure(&'a MayWrite),
+    /// An upload to an object is, of which nobody has anything cached.
+    Upload(&'a Writable),
+    /// The object is.
+    Object(&'a Writable),
+}
+
+impl Passing<'_> {
+    fn mount(&self) -> &Mount {
+        match self {
+            Self::Read(_, may, _) => may.mount(),
+            Self::Configure(may) => may.mount(),
+            Self::Upload(object) | Self::Object(object) => object.mount(),
+        }
+    }
+
+    fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Read(_, _, key) => key.as_ref(),
+            Self::Configure(_) => None,
+            Self::Upload(object) | Self::Object(object) => Some(&object.key),
+        }
+    }
+
+    async fn send(self, context: &Context, method: Method, sending: Sending) -> S3Result<Forwarded> {
+        match self {
+            Self::Read(reading, may, _) => store::read(context, may, reading, sending).await,
+            Self::Configure(may) => store::write(context, may, method, sending).await,
+            Self::Upload(object) => store::write(context, object.may_write(), method, sending).await,
+            Self::Object(object) => {
+                let changing = Changing::begin(&context.client, object.path());
+                let forwarded = store::write(context, object.may_write(), method, sending).await;
+                changing.end().await;
+                forwarded
+            }
+        }
+    }
 }
 
 /// Tells the workers that an object is another one now, however the request ends.
@@ -88,17 +124,12 @@ async fn tell(client: &Client, path: &ForebayPath) {
 }
 
 /// Passes a request on to the mount's store and its answer back, with this side's names in it.
-pub(crate) async fn forward(
-    context: &Arc<Context>,
-    request: &Request,
-    mount: &Mount,
-    key: Option<Key>,
-    body: Incoming,
-    write: Write,
-) -> S3Result<Answer> {
-    if temporary::is_it(mount) {
+pub(crate) async fn forward(context: &Arc<Context>, request: &Request, passing: Passing<'_>, body: Incoming) -> S3Result<Answer> {
+    let mount = passing.mount().clone();
+    if temporary::is_it(&mount) {
         return Err(S3Error::not_implemented("this is for objects of shared storage, not for temporary data"));
     }
+    let place = store::place(&context.client.storage(&mount).await?)?;
     let mut headers = passed(request.headers());
     let has_body = matches!(request.parts.method, Method::PUT | Method::POST);
     let upload = if has_body { Some(Upload::begin(request.headers(), request.hash.clone(), body)?) } else { None };
@@ -107,39 +138,14 @@ pub(crate) async fn forward(
         None => (PayloadHash::Empty, None),
         Some(upload) => outgoing(upload, &mut headers),
     };
-    let forwarded = send(context, mount, key.clone(), request, headers, hash, body, write).await;
+    let query = query(request, &place, passing.key().is_none());
+    let sending = Sending { key: passing.key().cloned(), query, headers, hash, body };
+    let forwarded = passing.send(context, request.parts.method.clone(), sending).await;
     if let Some(error) = fault.and_then(|fault| fault.take()) {
         return Err(error);
     }
-    let (forwarded, place) = forwarded?;
-    let names = Names { request, mount, place };
-    names.answer(forwarded).await
-}
-
-#[allow(clippy::too_many_arguments)]
-async fn send(
-    context: &Arc<Context>,
-    mount: &Mount,
-    key: Option<Key>,
-    request: &Request,
-    headers: HeaderMap,
-    hash: PayloadHash,
-    body: Option<(crate::body::Pieces, u64)>,
-    write: Write,
-) -> S3Result<(Forwarded, Place)> {
-    let storage = context.client.storage(mount).await?;
-    let place = storage.s3().ok_or_else(|| S3Error::not_implemented("this mount's shared storage does not speak S3"))?;
-    let query = query(request, &place, key.is_none());
-    let changing = match (write, &key) {
-        (Write::Object, Some(key)) => Some(Changing::begin(&context.client, ForebayPath::new(mount.name.clone(), key.clone()))),
-        _ => None,
-    };
-    let forward = Forward { method: request.parts.method.clone(), key, query, headers, hash, body };
-    let forwarded = storage.forward(forward).await;
-    if let Some(changing) = changing {
-        changing.end().await;
-    }
-    Ok((forwarded?, place))
+    let names = Names { request, mount: &mount, place };
+    names.answer(forwarded?).await
 }
 
 /// The headers that a store is to see.
@@ -195,8 +201,7 @@ pub(crate) fn outgoing(upload: Upload, headers: &mut HeaderMap) -> (PayloadHash,
 
 /// The query without what was the caller's signature, with the store's keys in it.
 fn query(request: &Request, place: &Place, bucket_level: bool) -> Vec<(String, String)> {
-    let mut query: Vec<(String, String)> = request.target.query.0.clone();
-    query.retain(|(name, _)| !name.starts_with("X-Amz-") && name != "x-id");
+    let mut query: Vec<(String, String)> = request.target.query.of_the_request().cloned().collect();
     if bucket_level && !place.prefix.is_empty() {
         let lists = ["uploads", "versions"].iter().any(|name| query.iter().any(|(given, _)| given == name));
         let keys = ["prefix", "key-marker"];
@@ -273,17 +278,6 @@ impl Names<'_> {
 fn is_plain_denial(document: &[u8]) -> bool {
     let text = String::from_utf8_lossy(document);
     ["AccessDenied", "InvalidObjectState"].iter().any(|code| text.contains(&format!("<Code>{code}</Code>")))
-}
-
-pub(crate) async fn collect(stream: ForwardBody) -> S3Result<Bytes> {
-    let all = stream.try_fold(Vec::new(), |mut all, piece| async move {
-        all.extend_from_slice(&piece);
-        if all.len() > DOCUMENT_BYTES_MAX {
-            return Err(Error::internal("shared storage answers with a document that does not end"));
-        }
-        Ok(all)
-    });
-    Ok(all.await?.into())
 }
 
 /// Bytes that are there already, as a body that is passed on.

@@ -10,6 +10,7 @@ use forebay_types::MountName;
 use http::header::HeaderName;
 use http::{HeaderValue, StatusCode};
 
+use crate::auth::Right;
 use crate::context::{Answer, Context, Request, document, plain};
 use crate::objects::iso_date;
 use crate::xml::Xml;
@@ -28,7 +29,7 @@ pub(crate) fn list(context: &Context, request: &Request) -> Answer {
     let temporary = (!view.workers.is_empty()).then(MountName::temporary);
     let mut names: Vec<&MountName> = view.mounts.iter().map(|mount| &mount.name).chain(&temporary).collect();
     names.sort();
-    for name in names.into_iter().filter(|name| request.caller.may(name.as_str(), false)) {
+    for name in names.into_iter().filter(|name| request.caller.may(name.as_str(), Right::Read)) {
         xml.open("Bucket");
         xml.text("Name", name.as_str());
         // Mounts don't know when they were made; clients want some time.

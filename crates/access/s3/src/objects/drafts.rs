@@ -17,8 +17,9 @@ use tokio::io::AsyncWriteExt;
 use super::get::value;
 use super::{etag, iso_date, local};
 use crate::body::{Fault, Pieces, Upload, checksum_of};
-use crate::context::{Answer, Context, Object, Request, document, plain};
+use crate::context::{Answer, Context, Request, document, plain};
 use crate::error::{S3Error, S3Result};
+use crate::rights::{Object, Writable};
 use crate::target::Query;
 use crate::xml::{self, Visit, Xml};
 
@@ -54,7 +55,7 @@ struct Part {
 }
 
 impl Drafts {
-    pub(crate) fn begin(&self, object: &Object) -> S3Result<Answer> {
+    pub(crate) fn begin(&self, object: &Writable) -> S3Result<Answer> {
         let mut drafts = self.0.lock();
         if drafts.len() >= UPLOADS_MAX {
             drafts.retain(|_, draft| draft.used.elapsed() < FORGOTTEN);
@@ -64,7 +65,7 @@ impl Drafts {
         }
         let id = format!("{:032x}", rand::random::<u128>());
         let (begun_ms, used) = (chrono::Utc::now().timestamp_millis(), Instant::now());
-        let draft = Draft { object: object.clone(), begun_ms, used, parts: BTreeMap::new(), completing: false };
+        let draft = Draft { object: Object::clone(object), begun_ms, used, parts: BTreeMap::new(), completing: false };
         drafts.insert(id.clone(), draft);
         let mut xml = named("InitiateMultipartUploadResult", object);
         xml.text("UploadId", &id);
@@ -73,13 +74,13 @@ impl Drafts {
 
     fn with<T>(&self, object: &Object, id: &str, look: impl FnOnce(&mut Draft) -> T) -> S3Result<T> {
         let mut drafts = self.0.lock();
-        let of = |draft: &&mut Draft| draft.object.mount.id == object.mount.id && draft.object.key == object.key;
+        let of = |draft: &&mut Draft| draft.object.mount().id == object.mount().id && draft.object.key == object.key;
         let draft = drafts.get_mut(id).filter(of).ok_or_else(S3Error::no_such_upload)?;
         draft.used = Instant::now();
         Ok(look(draft))
     }
 
-    pub(crate) async fn put_part(&self, object: &Object, request: Request, body: Incoming) -> S3Result<Answer> {
+    pub(crate) async fn put_part(&self, object: &Writable, request: Request, body: Incoming) -> S3Result<Answer> {
         let number: u32 = request.query("partNumber").unwrap_or("").parse().unwrap_or(0);
         if !(1..=10_000).contains(&number) {
             return Err(S3Error::invalid_argument("Part number must be an integer between 1 and 10000, inclusive"));
@@ -103,7 +104,7 @@ impl Drafts {
     pub(crate) async fn complete(
         &self,
         context: &Arc<Context>,
-        object: &Object,
+        object: &Writable,
         request: Request,
         body: Incoming,
     ) -> S3Result<Answer> {
@@ -135,14 +136,14 @@ impl Drafts {
         self.0.lock().remove(&id);
         let mut xml = Xml::begin("CompleteMultipartUploadResult", true);
         let host = request.header("host").unwrap_or("localhost");
-        xml.text("Location", &format!("http://{host}/{}/{}", object.mount.name, object.key));
-        xml.text("Bucket", object.mount.name.as_str());
+        xml.text("Location", &format!("http://{host}/{}/{}", object.mount().name, object.key));
+        xml.text("Bucket", object.mount().name.as_str());
         xml.text("Key", object.key.as_str());
         xml.text("ETag", &etag(&info.version.tag));
         Ok(document(xml.end("CompleteMultipartUploadResult")))
     }
 
-    pub(crate) fn abort(&self, object: &Object, query: &Query) -> S3Result<Answer> {
+    pub(crate) fn abort(&self, object: &Writable, query: &Query) -> S3Result<Answer> {
         let id = query.get("uploadId").unwrap_or("");
         self.with(object, id, |_| ())?;
         self.0.lock().remove(id);
@@ -181,7 +182,7 @@ impl Drafts {
         let drafts = self.0.lock();
         let mut shown: Vec<_> = drafts
             .iter()
-            .filter(|(_, draft)| draft.object.mount.id == mount.id && draft.object.key.as_str().starts_with(prefix))
+            .filter(|(_, draft)| draft.object.mount().id == mount.id && draft.object.key.as_str().starts_with(prefix))
             .collect();
         shown.sort_by(|(_, a), (_, b)| (&a.object.key, a.begun_ms).cmp(&(&b.object.key, b.begun_ms)));
         let mut xml = Xml::begin("ListMultipartUploadsResult", true);
@@ -219,7 +220,7 @@ impl Drop for Completing<'_> {
 
 fn named(root: &str, object: &Object) -> Xml {
     let mut xml = Xml::begin(root, true);
-    xml.text("Bucket", object.mount.name.as_str());
+    xml.text("Bucket", object.mount().name.as_str());
     xml.text("Key", object.key.as_str());
     xml
 }
