@@ -216,10 +216,11 @@ async fn at_bucket(
 }
 
 fn as_said(status: StatusCode, text: &Bytes, bucket: &str) -> Answer {
-    let mut answer = document(xml::rewrite(text, |name, text| match name {
-        "Resource" => format!("/{bucket}"),
+    let renamed = xml::rewrite(text, |path, text| match path {
+        [_, name] if name == "Resource" => format!("/{bucket}"),
         _ => text,
-    }));
+    });
+    let mut answer = document(renamed.unwrap_or_default());
     *answer.status_mut() = status;
     answer
 }

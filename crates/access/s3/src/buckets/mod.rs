@@ -16,6 +16,7 @@ use crate::objects::iso_date;
 use crate::xml::Xml;
 
 pub(crate) use delete::delete_many;
+pub(crate) use keys::show;
 pub(crate) use list::{list_v1, list_v2};
 pub(crate) use make::{create, remove};
 pub(crate) use page::{Page, PageRequest};

@@ -14,7 +14,8 @@ use super::{etag, is_local, iso_date, local, range};
 use crate::body::{BodyError, Pieces};
 use crate::context::{Answer, Context, Request, document};
 use crate::error::{S3Error, S3Result};
-use crate::forward::{Changing, passed};
+use crate::forward::Changing;
+use crate::headers::passed;
 use crate::rights::{MayRead, Object, Writable};
 use crate::store::{self, Sending, collect};
 use crate::target::key_of;
@@ -60,7 +61,7 @@ fn source_of(request: &Request) -> S3Result<(String, String, Option<String>)> {
     let invalid = || S3Error::invalid_argument("Copy Source must mention the source bucket and key: sourcebucket/sourcekey");
     let text = request.header(SOURCE.as_str()).ok_or_else(invalid)?;
     let (path, version) = match text.split_once("?versionId=") {
-        Some((path, version)) => (path, Some(version.to_string())),
+        Some((path, version)) => (path, Some(percent_decode_str(version).decode_utf8().map_err(|_| invalid())?.into_owned())),
         None => (text, None),
     };
     // As in a form: `+` is a space.
@@ -99,9 +100,9 @@ async fn within(
     let full = format!("{}{}", place.prefix, source.key);
     let mut text = format!("{}/{}", place.bucket, utf8_percent_encode(&full, KEPT));
     if let Some(version) = version {
-        text.push_str(&format!("?versionId={version}"));
+        text.push_str(&format!("?versionId={}", utf8_percent_encode(&version, KEPT)));
     }
-    let mut headers = passed(request.headers());
+    let mut headers = passed(request.headers(), None);
     headers.insert(SOURCE, HeaderValue::from_str(&text).map_err(|_| S3Error::invalid_uri())?);
     headers.insert(CONTENT_LENGTH, 0.into());
     let (status, headers, text) = send(context, request, target, headers, PayloadHash::Empty, None).await?;
@@ -114,12 +115,13 @@ async fn within(
     }
     let mut answer = document(match status.is_success() {
         true => text,
-        false => xml::rewrite(&text, |name, text| match name {
-            "BucketName" if text == place.bucket => source.mount().name.as_str().into(),
-            "Key" => text.strip_prefix(&place.prefix).unwrap_or(&text).into(),
-            "Resource" => request.parts.uri.path().into(),
+        false => xml::rewrite(&text, |path, text| match path.last().map(String::as_str) {
+            Some("BucketName") if text == place.bucket => source.mount().name.as_str().into(),
+            Some("Key") => text.strip_prefix(&place.prefix).unwrap_or_default().into(),
+            Some("Resource") => request.parts.uri.path().into(),
             _ => text,
-        }),
+        })
+        .unwrap_or_default(),
     });
     *answer.status_mut() = status;
     for (name, value) in &headers {
@@ -140,7 +142,7 @@ async fn across(
 ) -> S3Result<Answer> {
     let source = Source::open(context, request, source).await?;
     let is_part = request.target.query.has("uploadId");
-    let mut headers = passed(request.headers());
+    let mut headers = passed(request.headers(), None);
     let of_copies: Vec<HeaderName> =
         headers.keys().filter(|name| name.as_str().starts_with("x-amz-copy-source")).cloned().collect();
     for name in of_copies

@@ -13,6 +13,7 @@ mod fuzz;
 mod https;
 mod listings;
 mod object_store;
+mod parts;
 mod reads;
 mod rights;
 mod store;
