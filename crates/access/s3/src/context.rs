@@ -15,6 +15,7 @@ use metrics::Counter;
 use tokio::sync::Semaphore;
 
 use crate::auth::{BodyHash, Caller, Keys};
+use crate::body::Room;
 use crate::connection::Turn;
 use crate::date::Date;
 use crate::error::{S3Error, S3Result};
@@ -32,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) settings: GatewaySettings,
     /// Large pieces of answers that may be under way at once.
     pub(crate) large_pieces: Arc<Semaphore>,
+    /// For what is held of uploads.
+    pub(crate) room: Room,
     pub(crate) drafts: Drafts,
     pub(crate) meters: Meters,
     /// When the gateway began, in milliseconds since the Unix epoch.
@@ -48,6 +51,7 @@ impl Context {
         Arc::new(Self {
             client,
             keys: Keys::new(&settings.keys, settings.anonymous),
+            room: Room::new(settings.upload_bytes_max),
             settings,
             large_pieces: Arc::new(Semaphore::new(crate::objects::LARGE_PIECES)),
             drafts: Drafts::default(),

@@ -8,7 +8,9 @@
 mod capacity;
 mod file_lock;
 mod folder;
+mod private;
 
 pub use capacity::{default_disk_bytes, default_dram_bytes};
 pub use file_lock::FileLock;
 pub use folder::DataFolder;
+pub use private::{check_private_file, make_private_folder};

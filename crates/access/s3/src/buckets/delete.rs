@@ -30,7 +30,7 @@ const AT_ONCE: usize = 8;
 /// Deletes up to 1,000 objects.
 pub(crate) async fn delete_many(context: &Arc<Context>, request: Request, may: &MayWrite, body: Incoming) -> S3Result<Answer> {
     let text = Upload::begin(request.headers(), request.hash.clone(), body)?.checked(request.headers())?;
-    let text = text.collect(DOCUMENT_BYTES_MAX).await?;
+    let text = text.collect(&context.room, DOCUMENT_BYTES_MAX).await?;
     let mut asked = Asked::default();
     xml::read(&text, &mut asked)?;
     if asked.objects.is_empty() || asked.objects.len() > OBJECTS_MAX {

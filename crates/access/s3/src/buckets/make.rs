@@ -35,7 +35,7 @@ pub(crate) async fn create(context: &Arc<Context>, request: Request, bucket: &st
         return Err(S3Error::new(StatusCode::BAD_REQUEST, "InvalidBucketName", "The specified bucket is not valid."));
     };
     let upload = Upload::begin(request.headers(), request.hash.clone(), body)?.checked(request.headers())?;
-    location_is_here(context, &upload.collect(DOCUMENT_BYTES_MAX).await?)?;
+    location_is_here(context, &upload.collect(&context.room, DOCUMENT_BYTES_MAX).await?)?;
     let Some(place) = context.settings.new_buckets.as_ref() else {
         return Err(
             S3Error::access_denied().saying(format!("A bucket is a mount: make it with `forebay mount add {bucket} URL`."))
@@ -67,7 +67,7 @@ pub(crate) async fn remove(context: &Arc<Context>, request: &Request, may: &MayW
     }
     let here = context.settings.new_buckets.as_ref();
     let Some(place) = here.filter(|place| place.mount(mount.name.clone()).url == mount.url) else {
-        let message = format!("A bucket is a mount: remove it with `forebay mount remove {}`.", mount.name);
+        let message = format!("A bucket is a mount: remove it with `forebay mount rm {}`.", mount.name);
         return Err(S3Error::access_denied().saying(message));
     };
     let making = MayMake::of(&request.caller)?;

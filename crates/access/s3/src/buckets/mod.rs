@@ -33,8 +33,8 @@ pub(crate) fn list(context: &Context, request: &Request) -> Answer {
     for name in names.into_iter().filter(|name| request.caller.may(name.as_str(), Right::Read)) {
         xml.open("Bucket");
         xml.text("Name", name.as_str());
-        // Mounts don't know when they were made; clients want some time.
-        xml.text("CreationDate", &iso_date(0));
+        // Mounts don't know when they were made; clients want some time, and one that could be true.
+        xml.text("CreationDate", &iso_date(context.begun_ms));
         xml.close("Bucket");
     }
     xml.close("Buckets");

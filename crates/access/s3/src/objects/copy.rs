@@ -43,8 +43,9 @@ pub(crate) async fn copy(context: &Arc<Context>, request: Request, target: &Writ
             return Err(S3Error::not_implemented("copying into a part on this kind of mount"));
         }
         let source = Source::open(context, &request, &source).await?;
-        let pieces = source.read(context, 0..source.info.version.size)?;
-        let info = match local::write(context, target, pieces, local::condition(&request)?).await {
+        let bytes = source.info.version.size;
+        let pieces = source.read(context, 0..bytes)?;
+        let info = match local::write(context, target, pieces, bytes, local::condition(&request)?).await {
             Ok(info) => info,
             Err(error) => return Err(local::explain(context, target, error).await),
         };

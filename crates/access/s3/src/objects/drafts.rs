@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
+use std::ops::Bound;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -109,7 +110,7 @@ impl Drafts {
         body: Incoming,
     ) -> S3Result<Answer> {
         let id = request.query("uploadId").unwrap_or("").to_string();
-        let text = Upload::begin(request.headers(), request.hash.clone(), body)?.collect(2 << 20).await?;
+        let text = Upload::begin(request.headers(), request.hash.clone(), body)?.collect(&context.room, 2 << 20).await?;
         let mut named_parts = Named::default();
         xml::read(&text, &mut named_parts)?;
         let parts = self.with(object, &id, |draft| {
@@ -121,9 +122,9 @@ impl Drafts {
             Ok(parts)
         })??;
         let _completing = Completing { drafts: self, id: &id };
-        let fault = Fault::default();
+        let (fault, bytes) = (Fault::default(), parts.iter().map(|part| part.bytes).sum());
         let pieces = join(parts, fault.clone());
-        let written = local::write(context, object, pieces, local::condition(&request)?).await;
+        let written = local::write(context, object, pieces, bytes, local::condition(&request)?).await;
         let info = match written {
             Ok(info) => info,
             Err(error) => {
@@ -155,9 +156,9 @@ impl Drafts {
         let after: u32 = query.get("part-number-marker").and_then(|text| text.parse().ok()).unwrap_or(0);
         let limit: usize = query.get("max-parts").and_then(|text| text.parse().ok()).unwrap_or(1000).min(1000);
         let (parts, more) = self.with(object, id, |draft| {
-            let parts: Vec<_> = draft.parts.range(after + 1..).take(limit).map(|(n, part)| (*n, part.clone())).collect();
+            let parts: Vec<_> = draft.parts.range(behind(after)).take(limit).map(|(n, part)| (*n, part.clone())).collect();
             let last = parts.last().map_or(after, |(number, _)| *number);
-            let more = draft.parts.range(last + 1..).next().is_some();
+            let more = draft.parts.range(behind(last)).next().is_some();
             (parts, more)
         })?;
         let mut xml = named("ListPartsResult", object);
@@ -201,6 +202,11 @@ impl Drafts {
         }
         Ok(document(xml.end("ListMultipartUploadsResult")))
     }
+}
+
+/// The numbers that come after one.
+fn behind(number: u32) -> (Bound<u32>, Bound<u32>) {
+    (Bound::Excluded(number), Bound::Unbounded)
 }
 
 /// A draft that is being completed, by nobody else until this is dropped.

@@ -29,7 +29,7 @@ pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: 
     let condition = condition(&request)?;
     let upload = Upload::begin(request.headers(), request.hash.clone(), body)?.checked(request.headers())?;
     let (fault, trailer) = (upload.fault.clone(), upload.trailer.clone());
-    let info = match write(context, object, upload.pieces, condition).await {
+    let info = match write(context, object, upload.pieces, upload.bytes, condition).await {
         Ok(info) => info,
         Err(error) => {
             return Err(match fault.take() {
@@ -71,16 +71,17 @@ pub(crate) fn delete_not_checked() -> S3Error {
     S3Error::not_implemented("this condition on a delete")
 }
 
-/// Writes what comes, in bounded memory. What ends early leaves nothing.
+/// Writes `bytes` that come, in bounded memory. What ends early leaves nothing.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(super) async fn write(
     context: &Context,
     object: &Writable,
     mut pieces: Pieces,
+    bytes: u64,
     condition: PutCondition,
 ) -> S3Result<ObjectInfo> {
     if temporary::is_it(object.mount()) {
-        return temporary::write(context, object, pieces, condition).await;
+        return temporary::write(context, object, pieces, bytes, condition).await;
     }
     let mut writer = context.client.writer(&object.path()).await?;
     while let Some(piece) = pieces.try_next().await.map_err(|_| S3Error::incomplete_body())? {

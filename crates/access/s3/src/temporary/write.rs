@@ -35,6 +35,7 @@ pub(crate) async fn write(
     context: &Context,
     object: &Writable,
     mut pieces: Pieces,
+    bytes: u64,
     condition: PutCondition,
 ) -> S3Result<ObjectInfo> {
     let (nodes, path) = (context.client.nodes(), path_of(object));
@@ -46,6 +47,7 @@ pub(crate) async fn write(
             return Err(error);
         }
     };
+    let _held = context.room.take(bytes.min(VALUE_BYTES_MAX as u64)).await?;
     let mut first = BytesMut::new();
     let mut next = None;
     while let Some(piece) = pieces.try_next().await.map_err(|_| S3Error::incomplete_body())? {
