@@ -10,8 +10,10 @@ mod capacity;
 mod file_lock;
 mod folder;
 mod owner;
+mod private;
 
 pub use capacity::{default_disk_bytes, default_dram_bytes};
 pub use file_lock::FileLock;
 pub use folder::DataFolder;
 pub use owner::{Announced, owner_secret, owner_secret_in, owner_secret_of, state_folder};
+pub use private::{check_private_file, make_private_folder};

@@ -42,7 +42,7 @@ impl State {
     fn ask_mount_add(&self, name: MountName, url: String, options: MountOptions) -> Result<Vec<Command>, Error> {
         if let Ok(taken) = self.mount_by_name(&name) {
             return Err(Error::conflict(format!(
-                "mount {name} exists already, for {}: choose another name, or remove it first with `forebay mount remove {name}`",
+                "mount {name} exists already, for {}: choose another name, or remove it first with `forebay mount rm {name}`",
                 taken.url
             )));
         }
