@@ -67,6 +67,14 @@ pub(crate) struct RoleFlags {
     #[arg(long, value_name = "HOST:PORT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     http: Option<String>,
+    /// Answer /metrics to who shows no token as well
+    #[arg(long)]
+    #[serde(skip_serializing_if = "is_false")]
+    metrics_anonymous: bool,
+    /// File with what the cluster's processes on several machines know each other by; else $FOREBAY_CLUSTER_SECRET
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster_secret_file: Option<PathBuf>,
     /// Address of the S3 gateway, or off [default: 127.0.0.1:7490, once there is an access key]
     #[arg(long, value_name = "HOST:PORT")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -168,6 +176,10 @@ pub(crate) struct RoleFlags {
 
 /// A flag that is not set must not override the configuration.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 fn is_true(value: &bool) -> bool {
     *value
 }

@@ -6,6 +6,7 @@ use forebay_types::{Grant, MountName, Role, Scope, TokenInfo};
 use serde::Serialize;
 
 use crate::cli::{TokenAddArgs, TokenCommand};
+use crate::config::scope_of;
 use crate::exit::Outcome;
 use crate::output::Output;
 
@@ -53,7 +54,8 @@ async fn add(client: &Client, args: TokenAddArgs) -> Outcome {
         _ => Role::Read,
     };
     let expires = args.expires.map(|after| unix_now().saturating_add(after.as_secs()));
-    let grant = Grant { role, scope: scope(&args.mounts)?, expires };
+    let scope = if args.mounts.is_empty() { Scope::All } else { scope_of(&args.mounts)? };
+    let grant = Grant { role, scope, expires };
     // The secret is made here: the coordinator gets what proofs of it are checked against, and never the secret.
     let secret = random_secret()?;
     let keys = Credential::owner(&secret)?.keys();
@@ -67,18 +69,6 @@ async fn add(client: &Client, args: TokenAddArgs) -> Outcome {
         output.finish()?;
     }
     Ok(())
-}
-
-fn scope(mounts: &[String]) -> Outcome<Scope> {
-    if mounts.is_empty() {
-        return Ok(Scope::All);
-    }
-    let temporary = MountName::temporary();
-    let (tmp, named): (Vec<_>, Vec<_>) = mounts.iter().partition(|mount| *mount == temporary.as_str());
-    let mut mounts = named.into_iter().map(|mount| mount.parse()).collect::<forebay_types::Result<Vec<MountName>>>()?;
-    mounts.sort();
-    mounts.dedup();
-    Ok(Scope::Only { mounts, temporary: !tmp.is_empty() })
 }
 
 async fn ask(client: &Client, request: AdminRequest) -> Outcome<Vec<TokenInfo>> {

@@ -2,10 +2,11 @@ use figment::Figment;
 use figment::providers::{Format, Toml};
 use forebay_data_folder::check_private_file;
 use forebay_s3::{AccessRule, Anonymous, GatewaySettings, NewBuckets, Secret, TlsFiles};
-use forebay_types::MountName;
+use forebay_types::{Grant, Role, Scope};
 use serde::Deserialize;
 
 use super::Config;
+use super::security::scope_of;
 use crate::exit::{Failure, Outcome};
 
 /// A file with access keys.
@@ -21,7 +22,7 @@ struct KeysFile {
 struct KeyEntry {
     id: String,
     secret: String,
-    mounts: Option<Vec<MountName>>,
+    mounts: Option<Vec<String>>,
     #[serde(default)]
     read_only: bool,
 }
@@ -75,12 +76,16 @@ impl Config {
                     "{place}: {field} is not as it must be: write [[key]] with id, secret, and perhaps mounts and read-only"
                 ))
             })?;
-            keys.extend(entries.key.into_iter().map(|entry| AccessRule {
-                id: entry.id,
-                secret: Secret::new(entry.secret),
-                mounts: entry.mounts,
-                read_only: entry.read_only,
-            }));
+            for entry in entries.key {
+                let role = if entry.read_only { Role::Read } else { Role::Write };
+                let scope = match entry.mounts {
+                    None => Scope::All,
+                    Some(mounts) => scope_of(&mounts)?,
+                };
+                let grant = Grant { role, scope, expires: None };
+                grant.check().map_err(|error| Failure::Usage(format!("{place}: key {}: {}", entry.id, error.message())))?;
+                keys.push(AccessRule { id: entry.id, secret: Secret::new(entry.secret), grant });
+            }
         }
         if keys.iter().any(|key| key.id.is_empty() || key.id.contains('/')) {
             return Err(Failure::Usage("an access key's id is some text without a slash".to_string()));

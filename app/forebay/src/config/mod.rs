@@ -15,6 +15,7 @@ use forebay_coordinator::PlacementSettings;
 use forebay_transport::{Address, Security};
 
 use crate::exit::{Failure, Outcome};
+pub(crate) use security::scope_of;
 use settings::Settings;
 
 /// The effective configuration, validated.

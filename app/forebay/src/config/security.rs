@@ -7,6 +7,8 @@ use figment::value::magic::RelativePathBuf;
 use forebay_data_folder::{owner_secret, owner_secret_of};
 use forebay_transport::{Admission, Credential, Security, TlsSettings, random_secret};
 
+use forebay_types::{MountName, Scope};
+
 use super::settings::Settings;
 use crate::exit::{Failure, Outcome};
 
@@ -42,6 +44,16 @@ pub(super) fn of_member(settings: &Settings, data_dir: &Path) -> Outcome<Securit
     };
     let admits = Arc::new(Admission::of([&shows]));
     Ok(Security { shows: Some(shows), admits, tls: tls(settings)? })
+}
+
+/// The mounts of these names; `tmp` stands for temporary data.
+pub(crate) fn scope_of(mounts: &[String]) -> Outcome<Scope> {
+    let temporary = MountName::temporary();
+    let (tmp, named): (Vec<_>, Vec<_>) = mounts.iter().partition(|mount| *mount == temporary.as_str());
+    let mut mounts = named.into_iter().map(|mount| mount.parse()).collect::<forebay_types::Result<Vec<MountName>>>()?;
+    mounts.sort();
+    mounts.dedup();
+    Ok(Scope::Only { mounts, temporary: !tmp.is_empty() })
 }
 
 /// Whether the cluster's secret is in the configuration.

@@ -1,6 +1,6 @@
 use forebay_client::{Client, ClientSettings};
 use forebay_sql::{Engine, EngineSettings};
-use forebay_transport::Address;
+use forebay_transport::{Address, Security};
 use forebay_types::{Error, ErrorKind};
 
 use crate::commands;
@@ -26,9 +26,11 @@ impl Backend {
             })?;
             return Ok(Self { engine: engine(config, client, priority).await?, embedded: None });
         }
-        let running = Running::start(settings(config)).await?;
+        // Nobody else is to come in.
+        let security = Security::default();
+        let running = Running::start(settings(config, security.clone())).await?;
         let client = Client::connect(ClientSettings {
-            security: config.security().clone(),
+            security,
             in_place: config.in_place(),
             ..ClientSettings::new(Address::Tcp(running.coordinator_address().to_string()))
         })
@@ -77,11 +79,12 @@ async fn engine(config: &Config, client: Client, _priority: i32) -> Outcome<Engi
 }
 
 /// Everything on loopback, at ports that nobody else needs to know.
-fn settings(config: &Config) -> RunSettings {
+fn settings(config: &Config, security: Security) -> RunSettings {
     RunSettings {
         folder: config.data_dir().to_path_buf(),
-        security: config.security().clone(),
+        security,
         http: None,
+        metrics_anonymous: false,
         flight: None,
         coordinator: Some(CoordinatorPart {
             listen: "127.0.0.1:0".to_string(),

@@ -18,7 +18,7 @@ fn file_then_variables_then_flags() {
         home.path(),
         &["config", "--json", "--tls-ca", "ca.pem"],
         |command| {
-            command.env("FOREBAY_COORDINATOR", "127.0.0.1:2").env("FOREBAY_TOKEN", "12345");
+            command.env("FOREBAY_COORDINATOR", "127.0.0.1:2").env("FOREBAY_TOKEN", "1234567890123456");
             command.env("FOREBAY_QUERY_HISTORY", "false").env("FOREBAY_DATA_SCHEDULER", "no");
         },
         b"",
@@ -101,10 +101,16 @@ fn values_without_sense_are_errors_that_name_their_source() {
 }
 
 #[test]
-fn beyond_this_machine_a_token_is_needed() {
+fn beyond_this_machine_a_secret_is_needed() {
     let home = tempfile::tempdir().unwrap();
     for flag in ["--coordinator-listen", "--worker-listen", "--http", "--flight"] {
-        forebay_in(home.path(), &["up", flag, "0.0.0.0:0"]).fails(2, &[flag, "0.0.0.0:0", "FOREBAY_TOKEN"]);
+        forebay_in(home.path(), &["up", flag, "0.0.0.0:0"]).fails(2, &[flag, "0.0.0.0:0", "FOREBAY_CLUSTER_SECRET"]);
+    }
+    for (variable, key) in [("FOREBAY_TOKEN", "token"), ("FOREBAY_CLUSTER_SECRET", "cluster-secret")] {
+        let change = |command: &mut std::process::Command| {
+            command.env(variable, "can be guessed");
+        };
+        forebay_with(home.path(), &["up"], change, b"").fails(2, &[key, "16 or more", "forebay token add"]);
     }
     forebay_in(home.path(), &["up", "--worker-listen", "nonsense"]).fails(2, &["--worker-listen", "HOST:PORT"]);
 }

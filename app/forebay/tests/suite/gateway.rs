@@ -50,7 +50,7 @@ fn what_was_acknowledged_is_in_the_store_though_the_gateway_is_killed_right_afte
 #[test]
 fn requests_are_counted() {
     let home = tempfile::tempdir().unwrap();
-    let up = Role::up_with(home.path(), &["--s3", "127.0.0.1:0", "--s3-anonymous", "write"]);
+    let up = Role::up_with(home.path(), &["--s3", "127.0.0.1:0", "--s3-anonymous", "write", "--metrics-anonymous"]);
     let bucket = Bucket::folder();
     bucket.mount(&up);
     assert!(ask(&up, "PUT /lake/a", b"hello").starts_with("HTTP/1.1 200"));

@@ -96,6 +96,14 @@ fn metrics_and_health_are_served() {
     let metrics = up.place("metrics");
     let host = metrics.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap();
     assert!(get(host, "/healthz").ends_with("ok\n"));
+    assert!(ask(host, "/metrics", "").starts_with("HTTP/1.1 401"));
+    assert!(ask(host, "/metrics", "Authorization: Bearer a guess of somebody\r\n").starts_with("HTTP/1.1 401"));
+    let secret = fs::read_to_string(home.path().join("forebay-data/owner.secret")).unwrap();
+    let get = |host: &str, path: &str| {
+        let answer = ask(host, path, &format!("Authorization: Bearer {}\r\n", secret.trim()));
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        answer
+    };
     // Workers publish once a second.
     let published = (0..50).map(|_| get(host, "/metrics")).find(|text| {
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -115,30 +123,101 @@ fn metrics_and_health_are_served() {
 }
 
 #[test]
-fn a_token_is_asked_of_everyone() {
+fn a_token_is_asked_of_everyone_who_is_not_the_owner() {
     let home = tempfile::tempdir().unwrap();
-    fs::write(home.path().join("token"), "secret-of-the-cluster\n").unwrap();
+    fs::write(home.path().join("token"), "a-secret-of-the-administrator\n").unwrap();
     let up = Role::up_with(home.path(), &["--token-file", "token"]);
     let at = up.address();
-    let asked = |token: Option<&str>| {
+    let asked = |token: Option<&str>, arguments: &[&str]| {
         let change = |command: &mut std::process::Command| {
             token.map(|token| command.env("FOREBAY_TOKEN", token));
+            // Of a user to whom nothing is announced.
+            command.env("XDG_RUNTIME_DIR", "/none");
         };
-        forebay_with(home.path(), &["status", "--coordinator", &at], change, b"")
+        let elsewhere = tempfile::tempdir().unwrap();
+        forebay_with(elsewhere.path(), &[arguments, &["--coordinator", &at]].concat(), change, b"")
     };
-    asked(Some("secret-of-the-cluster")).ok();
-    for wrong in [None, Some("guess")] {
-        let ran = asked(wrong).fails(1, &["token"]);
-        assert!(!ran.stderr.contains("secret-of-the-cluster"));
+    let admin = Some("a-secret-of-the-administrator");
+    asked(admin, &["status"]).ok();
+    for wrong in [None, Some("a guess of somebody"), Some("fb.etl.1.a-guess-of-somebody")] {
+        let ran = asked(wrong, &["status"]).fails(1, &["oken"]);
+        assert!(!ran.stderr.contains("a-secret-of") && !ran.stderr.contains("a-guess"), "{}", ran.stderr);
     }
-    assert!(!up.log().contains("secret-of-the-cluster"));
+    // What an administrator makes.
+    let token = asked(admin, &["token", "add", "etl", "--read", "--expires", "30d"]).ok().text().trim().to_string();
+    assert!(token.starts_with("fb.etl.1."), "{token}");
+    asked(Some(&token), &["status"]).ok();
+    asked(Some(&token), &["mount", "add", "lake", "file:///none"]).fails(1, &["token etl.1 may not administer", "--admin"]);
+    asked(Some(&token), &["token", "ls"]).fails(1, &["may not administer"]);
+    let second = asked(admin, &["token", "add", "etl", "--read", "--json"]).ok().json();
+    assert_eq!((second[0]["id"].as_str(), second[0]["role"].as_str()), (Some("etl.2"), Some("read")));
+    asked(admin, &["token", "add", "etl", "--write"]).fails(1, &["two tokens etl", "token rm etl.1"]);
+    let listed = asked(admin, &["token", "ls", "--json"]).ok().json();
+    assert_eq!(listed.iter().map(|token| token["id"].as_str().unwrap()).collect::<Vec<_>>(), ["etl.1", "etl.2"]);
+    assert!(listed[0]["expires"].is_string() && listed[1]["expires"].is_null() && listed[0]["token"].is_null());
+    asked(admin, &["token", "rm", "etl.1"]).ok();
+    asked(Some(&token), &["status"]).fails(1, &["none of this cluster"]);
+    asked(second[0]["token"].as_str(), &["status"]).ok();
+    for secret in ["a-secret-of-the-administrator", token.rsplit('.').next().unwrap()] {
+        assert!(!up.log().contains(secret));
+    }
+}
+
+#[test]
+fn commands_of_the_same_user_need_no_token_from_any_folder() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up(home.path());
+    forebay(&up.address(), &["status"]).ok();
+    let secret = home.path().join("forebay-data/owner.secret");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&secret).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    // Also after a kill and a start, by a file that was there.
+    let before = fs::read(&secret).unwrap();
+    up.kill();
+    let up = Role::up(home.path());
+    forebay(&up.address(), &["status"]).ok();
+    assert_eq!(fs::read(&secret).unwrap(), before);
+}
+
+#[test]
+fn processes_of_a_cluster_know_each_other_by_its_secret_and_by_nothing_else() {
+    let (home, away) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let secret = "a secret of the cluster's processes";
+    for folder in [&home, &away] {
+        fs::write(folder.path().join("cluster"), secret).unwrap();
+        fs::write(folder.path().join("other"), "a secret of another cluster").unwrap();
+    }
+    let listen = ["--coordinator-listen", "127.0.0.1:0", "--http", "off"];
+    let coordinator = Role::start(home.path(), &[&["coordinator", "--cluster-secret-file", "cluster"], &listen[..]].concat());
+    let worker = |file: &str| {
+        let place = ["worker", "--worker-listen", "127.0.0.1:0", "--http", "off", "--dram", "256MiB", "--disk", "512MiB"];
+        [&place[..], &["--coordinator", &coordinator.address(), "--cluster-secret-file", file]].concat().join(" ")
+    };
+    let arguments = |line: &str| line.split(' ').map(str::to_string).collect::<Vec<_>>();
+    let good = arguments(&worker("cluster"));
+    let _worker = Role::start(away.path(), &good.iter().map(String::as_str).collect::<Vec<_>>());
+    let bad = arguments(&worker("other"));
+    forebay_in(home.path(), &bad.iter().map(String::as_str).collect::<Vec<_>>()).fails(1, &["does not know the secret"]);
+    let status = forebay(&coordinator.address(), &["status", "--json"]).ok().json();
+    assert_eq!(status[0]["workers"].as_array().unwrap().len(), 1);
+    // The cluster's secret is no administrator's.
+    let as_member = |command: &mut std::process::Command| {
+        command.env("FOREBAY_TOKEN", secret).env("XDG_RUNTIME_DIR", "/none");
+    };
+    let asked = ["status", "--coordinator", &coordinator.address()];
+    forebay_with(away.path(), &asked, as_member, b"").fails(1, &["none of this cluster"]);
 }
 
 fn get(host: &str, path: &str) -> String {
+    let answer = ask(host, path, "");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    answer
+}
+
+fn ask(host: &str, path: &str, headers: &str) -> String {
     let mut stream = TcpStream::connect(host).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Connection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     answer
 }

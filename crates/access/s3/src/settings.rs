@@ -2,7 +2,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use forebay_types::MountName;
+use forebay_types::{Grant, MountName, Role, Scope};
 
 /// How the gateway listens, and whom it lets in. Start from [`GatewaySettings::new`].
 #[derive(Clone, Debug)]
@@ -77,16 +77,24 @@ pub struct AccessRule {
     pub id: String,
     /// Its secret.
     pub secret: Secret,
-    /// The mounts that it sees; all when not set.
-    pub mounts: Option<Vec<MountName>>,
-    /// It may not write.
-    pub read_only: bool,
+    /// What it lets its holder do.
+    pub grant: Grant,
 }
 
 impl AccessRule {
-    /// A key that may do everything.
+    /// A key that may read and write everywhere.
     pub fn new(id: impl Into<String>, secret: impl AsRef<str>) -> Self {
-        Self { id: id.into(), secret: Secret::new(secret), mounts: None, read_only: false }
+        Self { id: id.into(), secret: Secret::new(secret), grant: Grant::everywhere(Role::Write) }
+    }
+
+    /// The same key, which may not write.
+    pub fn read_only(self) -> Self {
+        Self { grant: Grant { role: Role::Read, ..self.grant }, ..self }
+    }
+
+    /// The same key for these mounts only.
+    pub fn only(self, mounts: Vec<MountName>) -> Self {
+        Self { grant: Grant { scope: Scope::Only { mounts, temporary: false }, ..self.grant }, ..self }
     }
 }
 

@@ -72,19 +72,27 @@ pub fn decide(who: &Who, need: &Need, now: u64, name_of: impl Fn(MountId) -> Opt
         Who::Owner => true,
         // A process of the cluster serves everybody's data; whom it serves is what others decide.
         Who::Member => need.action != Action::Administer,
-        Who::Holder(_) | Who::Key { .. } => {
+        Who::Holder(_) => {
             let Some(grant) = who.grant() else { return Err(refusal(who, need)) };
-            if grant.expires.is_some_and(|expires| now >= expires) {
+            if has_expired(grant, now) {
                 return Err(Error::denied(format!("{who} has expired: ask an administrator for another one")));
             }
-            grants(grant, need, name_of)
+            grants(grant, need, now, name_of)
         }
-        Who::Anonymous(role) => role.is_some_and(|role| grants(&Grant::everywhere(role), need, name_of)),
+        Who::Anonymous(role) => role.is_some_and(|role| grants(&Grant::everywhere(role), need, now, name_of)),
     };
     if fits { Ok(()) } else { Err(refusal(who, need)) }
 }
 
-fn grants(grant: &Grant, need: &Need, name_of: impl Fn(MountId) -> Option<MountName>) -> bool {
+fn has_expired(grant: &Grant, now: u64) -> bool {
+    grant.expires.is_some_and(|expires| now >= expires)
+}
+
+/// Whether a right is what is needed, now.
+pub fn grants(grant: &Grant, need: &Need, now: u64, name_of: impl Fn(MountId) -> Option<MountName>) -> bool {
+    if has_expired(grant, now) {
+        return false;
+    }
     let least = match need.action {
         Action::Read => Role::Read,
         Action::Write => Role::Write,

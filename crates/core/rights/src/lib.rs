@@ -14,5 +14,5 @@ mod who;
 
 pub use caller::Caller;
 pub use cut::cut;
-pub use decide::{Action, Need, Place, decide};
+pub use decide::{Action, Need, Place, decide, grants};
 pub use who::Who;

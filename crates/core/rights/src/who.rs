@@ -10,15 +10,8 @@ pub enum Who {
     Owner,
     /// A process of the cluster: a worker, a scheduler, an executor.
     Member,
-    /// The holder of a token or of an access key.
+    /// The holder of a token.
     Holder(Arc<Verifier>),
-    /// The holder of a key that is no token, as of the S3 gateway.
-    Key {
-        /// The key's id.
-        id: Arc<str>,
-        /// What it lets its holder do.
-        grant: Arc<Grant>,
-    },
     /// Somebody who has proved nothing, where the administrator lets such in with this right.
     Anonymous(Option<Role>),
 }
@@ -28,7 +21,6 @@ impl Who {
     pub fn grant(&self) -> Option<&Grant> {
         match self {
             Self::Holder(verifier) => Some(&verifier.grant),
-            Self::Key { grant, .. } => Some(grant),
             Self::Owner | Self::Member | Self::Anonymous(_) => None,
         }
     }
@@ -46,7 +38,6 @@ impl fmt::Display for Who {
             Self::Owner => f.write_str("owner"),
             Self::Member => f.write_str("member"),
             Self::Holder(verifier) => write!(f, "token {}", verifier.id),
-            Self::Key { id, .. } => write!(f, "key {id}"),
             Self::Anonymous(_) => f.write_str("anonymous"),
         }
     }

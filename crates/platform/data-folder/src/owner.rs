@@ -14,7 +14,7 @@ const FILE: &str = "owner.secret";
 /// Longest secret, and path of a data folder, that is read.
 const BYTES_MAX: u64 = 8 << 10;
 
-/// Coordinators of this process, for callers whose user has no folder to keep state in.
+/// Coordinators of this process, for callers where there is no folder for that.
 static OWN: LazyLock<Mutex<HashMap<u16, PathBuf>>> = LazyLock::new(Mutex::default);
 
 /// The owner's secret of a data folder: what `fresh` gives, kept in a file that only this user can read, when there is none yet.
@@ -100,10 +100,18 @@ pub fn state_folder() -> Option<PathBuf> {
     Some(folder)
 }
 
+/// Where this user's coordinators of this machine are announced, whatever the home of who asks. A folder of another user, who
+/// came first in a place that is open to all, is not believed.
 fn clusters() -> Option<PathBuf> {
-    let folder = state_folder()?.join("clusters");
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).ok()?;
-    Some(folder)
+    let uid = rustix::process::geteuid().as_raw();
+    let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
+        Some(runtime) => PathBuf::from(runtime).join("forebay"),
+        None => std::env::temp_dir().join(format!("forebay-{uid}")),
+    };
+    // There already, or made now: what it is says the rest.
+    let _ = fs::DirBuilder::new().mode(0o700).create(&folder);
+    let meta = fs::symlink_metadata(&folder).ok()?;
+    (meta.is_dir() && meta.uid() == uid && meta.mode() & 0o077 == 0).then_some(folder)
 }
 
 fn port_of(address: &str) -> Option<u16> {

@@ -1,7 +1,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use forebay_types::MountName;
+use forebay_rights::{Need, Place, Who, decide, grants};
+use forebay_transport::unix_now;
+use forebay_types::{MountName, Role, Scope};
 use parking_lot::RwLock;
 use ring::hmac;
 
@@ -36,15 +38,26 @@ pub(crate) enum Caller {
 impl Caller {
     /// Whether it may do this with a mount.
     pub(crate) fn may(&self, mount: &str, right: Right) -> bool {
-        let write = right == Right::Write;
+        let need = |place| match right {
+            Right::Read => Need::read(place),
+            Right::Write => Need::write(place),
+        };
         match self {
             Self::Key(rule) => {
-                let sees = |mounts: &Vec<MountName>| mounts.iter().any(|name| name.as_str() == mount);
-                rule.mounts.as_ref().is_none_or(sees) && !(write && rule.read_only)
+                let place = match &rule.grant.scope {
+                    Scope::All => Place::Everything,
+                    Scope::Only { .. } => place_of(mount),
+                };
+                grants(&rule.grant, &need(place), unix_now(), |_| None)
             }
-            Self::Anonymous(Anonymous::Off) => false,
-            Self::Anonymous(Anonymous::Read) => !write,
-            Self::Anonymous(Anonymous::Write) => true,
+            Self::Anonymous(anonymous) => {
+                let role = match anonymous {
+                    Anonymous::Off => None,
+                    Anonymous::Read => Some(Role::Read),
+                    Anonymous::Write => Some(Role::Write),
+                };
+                decide(&Who::Anonymous(role), &need(Place::Everything), 0, |_| None).is_ok()
+            }
         }
     }
 
@@ -52,12 +65,22 @@ impl Caller {
         if self.may(mount, right) { Ok(()) } else { Err(S3Error::access_denied()) }
     }
 
-    /// Whether it may make and remove mounts.
+    /// Whether it may make and remove mounts, where the administrator has said that S3 clients may.
     pub(crate) fn check_making(&self) -> S3Result<()> {
         match self {
-            Self::Key(rule) if rule.mounts.is_none() && !rule.read_only => Ok(()),
+            Self::Key(rule) if grants(&rule.grant, &Need::write(Place::Cluster), unix_now(), |_| None) => Ok(()),
             _ => Err(S3Error::access_denied()),
         }
+    }
+}
+
+/// A bucket is a mount, or what no mount is called.
+fn place_of(bucket: &str) -> Place {
+    let temporary = MountName::temporary();
+    match bucket.parse() {
+        Ok(name) => Place::Named(name),
+        Err(_) if bucket == temporary.as_str() => Place::Named(temporary),
+        Err(_) => Place::Everything,
     }
 }
 

@@ -15,8 +15,8 @@ async fn makes_at(url: &str, endpoint: Option<&str>) -> Cluster {
     let mut settings = gateway_settings();
     settings.new_buckets = Some(NewBuckets { url: url.into(), endpoint: endpoint.map(Into::into) });
     settings.bucket_configuration = true;
-    settings.keys.push(AccessRule { read_only: true, ..AccessRule::new("READER", "s") });
-    settings.keys.push(AccessRule { mounts: Some(vec!["mine-only".parse().unwrap()]), ..AccessRule::new("LIMITED", "s") });
+    settings.keys.push(AccessRule::new("READER", "s").read_only());
+    settings.keys.push(AccessRule::new("LIMITED", "s").only(vec!["mine-only".parse().unwrap()]));
     let mut cluster = Cluster::start().await;
     cluster.serve(settings).await;
     cluster

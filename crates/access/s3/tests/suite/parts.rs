@@ -174,7 +174,7 @@ async fn other_objects_are_not_reached_by_a_header() {
     let store = Parrot::start("<Tagging/>").await;
     let mut settings = gateway_settings();
     let mine = |name: &str| vec![name.parse().unwrap()];
-    settings.keys.push(forebay_s3::AccessRule { mounts: Some(mine("part")), ..forebay_s3::AccessRule::new("MINE", "s") });
+    settings.keys.push(forebay_s3::AccessRule::new("MINE", "s").only(mine("part")));
     let mut cluster = over(&store).await;
     cluster.serve(settings).await;
     for (path, name, value, code) in [

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use forebay_client::ControlRequest;
+use forebay_client::AdminRequest;
 use forebay_s3::{AccessRule, Anonymous, NewBuckets};
 use forebay_types::{MountOptions, Validate};
 use futures::StreamExt;
@@ -169,7 +169,7 @@ async fn state(cluster: &Cluster, folder: &Path) -> (BTreeMap<String, Vec<u8>>, 
 async fn who_may_only_read_changes_nothing_by_any_request() {
     let folder = tempfile::tempdir().unwrap();
     let mut settings = gateway_settings();
-    settings.keys.push(AccessRule { read_only: true, ..AccessRule::new("READER", "s") });
+    settings.keys.push(AccessRule::new("READER", "s").read_only());
     settings.anonymous = Anonymous::Read;
     // All that could be changed through it may be, by others.
     settings.bucket_configuration = true;
@@ -179,7 +179,7 @@ async fn who_may_only_read_changes_nothing_by_any_request() {
     for (name, read_only) in [("nas", false), ("nas-ro", true)] {
         let options = MountOptions { validate: Validate::Always, read_only, ..MountOptions::default() };
         let (name, url) = (name.parse().unwrap(), format!("file://{}", folder.path().display()));
-        cluster.client.control(ControlRequest::MountAdd { name, url, options }).await.unwrap();
+        cluster.client.control(AdminRequest::MountAdd { name, url, options }).await.unwrap();
     }
     for path in ["/lake/kept", "/lake/other", "/nas/kept", "/nas/other", "/tmp/kept", "/tmp/other"] {
         let put = request("PUT", path).body(path).send(cluster.address()).await;

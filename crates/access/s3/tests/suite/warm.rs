@@ -110,9 +110,7 @@ async fn the_answers_of_both_ways_are_the_same() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_at_hand_is_for_those_who_may() {
     let mut settings = gateway_settings();
-    let mut other = AccessRule::new("AKIDOTHER", "other");
-    other.mounts = Some(vec!["elsewhere".parse().unwrap()]);
-    settings.keys.push(other);
+    settings.keys.push(AccessRule::new("AKIDOTHER", "other").only(vec!["elsewhere".parse().unwrap()]));
     let (cluster, s3) = Cluster::over_s3(immutable, settings).await;
     let at = cluster.address();
     s3.put("data", "a", &bytes(1, 50_000)).unwrap();

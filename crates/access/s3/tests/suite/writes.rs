@@ -77,13 +77,8 @@ async fn what_ends_early_or_is_not_what_was_said_leaves_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_may_be_limited_to_mounts_and_to_reading() {
     let mut settings = gateway_settings();
-    let limited = |id: &str, mounts: Option<Vec<&str>>, read_only| forebay_s3::AccessRule {
-        mounts: mounts.map(|mounts| mounts.into_iter().map(|name| name.parse().unwrap()).collect()),
-        read_only,
-        ..forebay_s3::AccessRule::new(id, "s")
-    };
-    settings.keys.push(limited("READER", None, true));
-    settings.keys.push(limited("ELSEWHERE", Some(vec!["other"]), false));
+    settings.keys.push(forebay_s3::AccessRule::new("READER", "s").read_only());
+    settings.keys.push(forebay_s3::AccessRule::new("ELSEWHERE", "s").only(vec!["other".parse().unwrap()]));
     let (cluster, s3) = Cluster::over_s3(|_| {}, settings).await;
     cluster.mount("other", "s3://other", &s3.endpoint(), |_| {}).await;
     s3.put("data", "a", b"a").unwrap();
