@@ -64,6 +64,16 @@ impl Session for WorkerSession {
         nodes::place(&self.serving, &call, payload_bytes)
     }
 
+    fn failed(&self, meta: &Bytes) -> Response {
+        match NodeCall::decode(meta) {
+            Some(_) => nodes::failed(),
+            None => failed(&Error::internal(format!(
+                "worker {}: a request failed by a defect: see the worker's log",
+                self.serving.id
+            ))),
+        }
+    }
+
     fn notice(self: &Arc<Self>, meta: Bytes) {
         let notice = decode(&meta).and_then(|notice| self.may(|| needs::notice(&notice)).map(|()| notice));
         match notice {
@@ -80,9 +90,9 @@ impl Session for WorkerSession {
         self.serving.at_hand(wanted)
     }
 
-    fn closed(&self) {
-        self.pins.close();
+    fn closed(&self) -> Option<Box<dyn Send>> {
         self.uploads.close(&self.serving);
+        self.pins.close().map(|left| Box::new(left) as Box<dyn Send>)
     }
 }
 

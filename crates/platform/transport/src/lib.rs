@@ -12,6 +12,7 @@ mod admission;
 mod batch;
 mod buffers;
 mod calls;
+mod caught;
 mod connection;
 mod credential;
 mod dial;

@@ -29,6 +29,10 @@ pub trait Session: Send + Sync + 'static {
         None
     }
 
+    /// The answer to a request that failed by a defect, a panic that has been reported: of kind `Internal`, in the form that whoever
+    /// sent it reads. Everything else of the connection goes on.
+    fn failed(&self, meta: &Bytes) -> Response;
+
     /// Takes a message that has no answer; must not block.
     fn notice(self: &Arc<Self>, meta: Bytes);
 
@@ -37,8 +41,11 @@ pub trait Session: Send + Sync + 'static {
         None
     }
 
-    /// The connection has ended; called exactly once for every session.
-    fn closed(&self) {}
+    /// The connection has ended, and all of its calls have; called exactly once for every session. What this gives back is kept until
+    /// the peer has closed its end too, for it is what the peer may be looking at until then.
+    fn closed(&self) -> Option<Box<dyn Send>> {
+        None
+    }
 }
 
 /// Where the payload of one request is received. Dropped before all of it has come when the connection ends.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bed;
+mod by_hand;
 mod cells;
 mod cluster;
 mod evict;
