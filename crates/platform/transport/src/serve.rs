@@ -6,11 +6,11 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{FrameKind, META_BYTES_MAX};
+use forebay_protocol::{FrameHeader, FrameKind, META_BYTES_MAX};
 use forebay_types::{Error, ErrorKind, Result};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
@@ -20,16 +20,21 @@ use tracing::{debug, error, warn};
 use crate::batch::OutFrame;
 use crate::caught::{caught, caught_future};
 use crate::dial::HANDSHAKE_TIMEOUT;
+use crate::entrance::Place as Waiting;
 use crate::frame_reader::{FrameReader, Incoming};
 use crate::in_flight::InFlight;
 use crate::link::{Hangup, Link, Sink};
 use crate::listener::Accepted;
 use crate::outbox::Outbox;
 use crate::ring::{Answers, MESSAGE_BYTES_MAX, Request, Rings, Seat, Slots};
-use crate::{Peer, Place, Response, Security, ServerLimits, Service, Session, handshake};
+use crate::{Budget, Peer, Place, Response, Security, ServerLimits, Service, Session, Spent, handshake};
 
 /// How long a peer gets to read what was said to it last.
 const FAREWELL_TIMEOUT: Duration = Duration::from_millis(500);
+/// A frame that was begun must come within so long: it holds memory that others wait for.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(60);
+/// A request waits so long for its memory. What has it may wait for other servers, whose requests wait here: somebody has to end that.
+const MEMORY_WITHIN: Duration = Duration::from_secs(60);
 /// Answers are sent at the latest when so many bytes wait.
 const FLUSH_BYTES: usize = 256 << 10;
 
@@ -40,22 +45,26 @@ pub(crate) struct Shared<S> {
     pub(crate) acceptor: Option<TlsAcceptor>,
     pub(crate) limits: ServerLimits,
     pub(crate) rings: Arc<Rings>,
+    /// Places for connections that have passed the handshake.
+    pub(crate) admitted: Arc<Semaphore>,
+    /// What requests take their memory from.
+    pub(crate) budget: Budget,
 }
 
 /// Serves one connection until it ends or `stop` is set and its running calls are done.
-pub(crate) async fn serve<S: Service>(shared: Arc<Shared<S>>, accepted: Accepted, stop: watch::Receiver<bool>) {
+pub(crate) async fn serve<S: Service>(shared: Arc<Shared<S>>, accepted: Accepted, place: Waiting, stop: watch::Receiver<bool>) {
     let peer = accepted.peer.clone();
-    match timeout(HANDSHAKE_TIMEOUT, receive(&shared, accepted)).await {
+    let received = tokio::select! {
+        received = timeout(HANDSHAKE_TIMEOUT, receive(&shared, accepted)) => received,
+        () = place.gives_way() => {
+            return warn!(peer = %peer.address, "connection refused: it says nothing, and others wait for its place");
+        }
+    };
+    drop(place);
+    match received {
         Ok(Ok((live, reader, sink))) => live.run(reader, sink, stop).await,
         Ok(Err(error)) => warn!(peer = %peer.address, reason = %error, "connection refused"),
         Err(_) => warn!(peer = %peer.address, "connection refused: no handshake in time"),
-    }
-}
-
-/// Tells a peer why it can't be served, as far as it waits for that.
-pub(crate) async fn turn_away(accepted: Accepted, error: Error) {
-    if let Ok(link) = Link::plain(accepted.fd, accepted.peer.unix) {
-        let _ = timeout(FAREWELL_TIMEOUT, refuse(FrameReader::new(link.source), link.sink, &link.hangup, &error)).await;
     }
 }
 
@@ -79,11 +88,14 @@ async fn receive<S: Service>(shared: &Shared<S>, accepted: Accepted) -> Result<(
     let mut reader = FrameReader::new(source);
     let trusted = peer.unix && peer.same_user;
     let opened = match handshake::receive(&mut reader, &mut sink, &shared.security, trusted).await {
-        Ok(caller) => shared.service.open(Peer { caller, ..peer.clone() }),
+        Ok(caller) => match Arc::clone(&shared.admitted).try_acquire_owned() {
+            Ok(admitted) => shared.service.open(Peer { caller, ..peer.clone() }).map(|session| (session, admitted)),
+            Err(_) => Err(Error::retry(format!("the server has its limit of {} connections", shared.limits.connections))),
+        },
         Err(error) => Err(error),
     };
     match opened {
-        Ok(session) => {
+        Ok((session, admitted)) => {
             // From here on the session's end is told, whatever happens.
             let live = Live(Arc::new(Inner {
                 session: Arc::new(session),
@@ -94,6 +106,8 @@ async fn receive<S: Service>(shared: &Shared<S>, accepted: Accepted) -> Result<(
                 peer,
                 limits: shared.limits,
                 rings: shared.rings.clone(),
+                budget: shared.budget.clone(),
+                _admitted: admitted,
                 seat: OnceLock::new(),
                 closed: AtomicBool::new(false),
             }));
@@ -130,6 +144,8 @@ struct Inner<S> {
     peer: Peer,
     limits: ServerLimits,
     rings: Arc<Rings>,
+    budget: Budget,
+    _admitted: OwnedSemaphorePermit,
     /// Its place among the rings, when it has one.
     seat: OnceLock<Arc<Seat>>,
     closed: AtomicBool,
@@ -247,12 +263,38 @@ impl<S: Session> Inner<S> {
                 waiting if waiting > FLUSH_BYTES => self.outbox.flush(),
                 _ => {}
             }
-            let Some(frame) = reader.next(META_BYTES_MAX).await? else { return Ok(()) };
-            self.take(frame, reader).await?;
+            let Some((header, spent)) = self.announced(reader).await? else { return Ok(()) };
+            let here = reader.has(u64::from(header.meta_len) + u64::from(header.payload_len));
+            let arriving = async {
+                let frame = reader.rest(header).await?;
+                self.take(frame, spent, reader).await
+            };
+            match here {
+                true => arriving.await?,
+                false => match timeout(ARRIVES_WITHIN, arriving).await {
+                    Ok(taken) => taken?,
+                    Err(_) => return Err(Error::invalid("a frame that was begun does not come")),
+                },
+            }
         }
     }
 
-    async fn take(self: &Arc<Self>, frame: Incoming, reader: &mut FrameReader) -> Result<()> {
+    /// The header of the next frame, with the memory for all of it; waits for both. None at the end.
+    async fn announced(self: &Arc<Self>, reader: &mut FrameReader) -> Result<Option<(FrameHeader, Spent)>> {
+        let Some(header) = reader.header(META_BYTES_MAX).await? else { return Ok(None) };
+        let bytes = u64::from(header.meta_len) + u64::from(header.payload_len);
+        let spent = match self.budget.try_take(bytes) {
+            Some(spent) => spent,
+            None => {
+                self.outbox.flush();
+                let late = |_| Error::retry("requests have had all of the server's memory for them for too long");
+                timeout(MEMORY_WITHIN, self.budget.take(bytes)).await.map_err(late)?
+            }
+        };
+        Ok(Some((header, spent)))
+    }
+
+    async fn take(self: &Arc<Self>, frame: Incoming, spent: Spent, reader: &mut FrameReader) -> Result<()> {
         let (header, meta) = (frame.header, frame.meta);
         if header.descriptors > 0 || (header.payload_len > 0 && header.kind != FrameKind::Request) {
             return Err(Error::invalid("a frame has a descriptor or a payload that its kind has not"));
@@ -276,7 +318,7 @@ impl<S: Session> Inner<S> {
                 {
                     seat.came_by_socket();
                 }
-                self.call(header.tag, meta, payload);
+                self.call(header.tag, meta, payload, spent);
                 Ok(())
             }
             FrameKind::Cancel => {
@@ -305,7 +347,7 @@ impl<S: Session> Inner<S> {
     }
 
     /// Runs a call: here when its answer is at hand, else in a task.
-    fn call(self: &Arc<Self>, tag: u64, meta: Bytes, payload: Bytes) {
+    fn call(self: &Arc<Self>, tag: u64, meta: Bytes, payload: Bytes, spent: Spent) {
         let (bytes, asked) = (payload.len(), meta.clone());
         match self.begin(meta, payload) {
             Begun::Answered(response) => {
@@ -313,7 +355,7 @@ impl<S: Session> Inner<S> {
                     self.outbox.push(frame);
                 }
             }
-            Begun::Pending(call) => self.go_on(tag, bytes, asked, call),
+            Begun::Pending(call) => self.go_on(tag, bytes, asked, call, Some(spent)),
         }
     }
 
@@ -331,10 +373,11 @@ impl<S: Session> Inner<S> {
     }
 
     /// Runs the rest of a call in a task.
-    fn go_on(self: &Arc<Self>, tag: u64, bytes: usize, asked: Bytes, call: Call) {
+    fn go_on(self: &Arc<Self>, tag: u64, bytes: usize, asked: Bytes, call: Call, spent: Option<Spent>) {
         let inner = self.clone();
         self.in_flight.spawn(tag, bytes, async move {
             let response = caught_future(call).await.unwrap_or_else(|| inner.failed(&asked));
+            drop(spent);
             if inner.in_flight.finish(tag)
                 && let Some(frame) = inner.reply(tag, response)
             {
@@ -446,7 +489,8 @@ impl<S: Session> Answers for Inner<S> {
                 }
             }
             Begun::Pending(call) => {
-                self.go_on(tag, bytes, asked, call);
+                // What comes by a ring is small, and rings are few.
+                self.go_on(tag, bytes, asked, call, None);
                 slots.later(number);
             }
         }

@@ -94,16 +94,19 @@ impl Response {
 /// Limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Connections at a time; more are refused with `Retry`.
+    /// Connections at a time that have passed the handshake; more are refused with `Retry`.
     pub connections: usize,
     /// Requests in flight a connection; the server reads no further until one is done.
     pub in_flight: usize,
     /// Payload bytes of requests in flight a connection, and of answers waiting to be sent; as above.
     pub payload_bytes: usize,
+    /// Bytes of requests in flight over all connections: what comes beyond waits where it is sent. None shares
+    /// [`crate::Budget::of_process`] with everything else of the process.
+    pub request_bytes: Option<u64>,
 }
 
 impl Default for ServerLimits {
     fn default() -> Self {
-        Self { connections: 1024, in_flight: 1024, payload_bytes: 256 << 20 }
+        Self { connections: 1024, in_flight: 1024, payload_bytes: 256 << 20, request_bytes: None }
     }
 }

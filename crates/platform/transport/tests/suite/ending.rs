@@ -69,7 +69,7 @@ async fn a_call_that_panics_is_answered_and_ends_nothing_else() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_peer_reads_in_place_is_kept_until_it_has_let_go_however_the_connection_ends() {
     let (_folder, address) = unix();
-    let open = open_at(&address, Security::default(), ServerLimits::default()).await;
+    let open = open_at(&address, ours(), ServerLimits::default()).await;
     let lent = || open.desk.lent.load(Ordering::SeqCst);
     let connection = open.connect().await;
     connection.call("lend".into(), vec![]).await.unwrap();
