@@ -33,3 +33,11 @@ pub async fn message(stream: &mut UnixStream) -> Vec<u8> {
     rest.truncate(header.meta_len as usize);
     rest
 }
+
+/// The bytes that come next; none at the end.
+pub async fn message_or_end(stream: &mut UnixStream) -> Vec<u8> {
+    let mut bytes = vec![0; 4096];
+    let read = stream.read(&mut bytes).await.unwrap_or(0);
+    bytes.truncate(read);
+    bytes
+}
