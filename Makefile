@@ -2,6 +2,7 @@
 # test    all tests, with whatever they need
 # verify  what must hold before a change goes in; changes no file of the checkout
 # fix     what a machine can put right
+# fuzz    requests, messages and frames that mean harm, FUZZ_SECS seconds a kind
 # bench   the benchmarks, one JSON line a figure
 
 CARGO ?= cargo
@@ -14,7 +15,7 @@ ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python verify fix bench
+.PHONY: demo test test-deps test-light test-engine test-python verify fix fuzz bench
 
 demo:
 	$(CARGO) run --quiet $(FAST) -p forebay -- demo $(DEMO_ARGS)
@@ -45,6 +46,11 @@ verify: test-deps
 fix:
 	$(CARGO) clippy --fix --allow-dirty --allow-staged --all-targets
 	$(CARGO) fmt --all
+
+FUZZ_SECS ?= 600
+
+fuzz:
+	FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) $(CARGO) test -p forebay-worker -p forebay-s3 --test suite fuzz -- --nocapture --test-threads 1
 
 bench:
 	$(CARGO) run --quiet $(FAST) -p forebay-bench -- all --json

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use forebay_protocol::{ControlCall, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest};
+use forebay_protocol::{ControlCall, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest, RANGES_MAX, RUNS_MAX};
 use forebay_types::{CallerInfo, Error, ObjectVersion, OperationId, PAGE_BYTES, PageRun, Result, SegmentId, Verifier, WorkerId};
 use parking_lot::RwLock;
 
@@ -10,9 +10,6 @@ use crate::ask::{Failure, ask};
 use crate::client::Client;
 use crate::control::unexpected;
 use crate::core::Core;
-
-/// Runs of pages that one message asks after at most.
-const RUNS_MAX: usize = 20_000;
 
 /// For who schedules data and tasks together: bytes go to, and are read at, the worker that the schedule names rather than
 /// where the routing table would look for them.
@@ -27,11 +24,16 @@ impl Client {
         ranges: Vec<(u64, u32)>,
         urgent: bool,
     ) -> Result<u64> {
-        let request = DataRequest::Prefetch { operation, version: version.clone(), ranges, keep: false, urgent };
         let known = self.core.view.known_arc();
         let Some(info) = known.worker(worker) else { return Err(gone(worker)) };
         let link = self.core.connections.link(info).await?;
-        self.core.ask_to_fetch(&link, &request).await.map_err(Failure::into_error)
+        let mut fetched = 0;
+        for ranges in ranges.chunks(RANGES_MAX) {
+            let ranges = ranges.to_vec();
+            let request = DataRequest::Prefetch { operation, version: version.clone(), ranges, keep: false, urgent };
+            fetched += self.core.ask_to_fetch(&link, &request).await.map_err(Failure::into_error)?;
+        }
+        Ok(fetched)
     }
 
     /// Which of these runs of pages a worker holds whole, in the same order.

@@ -2,7 +2,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use forebay_protocol::{DataReply, DataRequest};
-use forebay_types::{Error, ErrorKind, ObjectVersion, OperationId, Result, RouteKey, SEGMENT_BYTES, split_range};
+use forebay_types::{
+    Error, ErrorKind, ObjectVersion, OperationId, Result, RouteKey, SEGMENT_BYTES, check_object_bytes, split_range,
+};
 use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
 
@@ -38,6 +40,10 @@ impl Client {
     /// bytes done so far, of all bytes of the versions. Goes on past objects that fail; then fails with the first
     /// one's error and how many there were, so that success means that all is there.
     pub async fn load(&self, versions: Vec<ObjectVersion>, keep: bool, progress: impl Fn(u64) + Send + Sync) -> Result<Loaded> {
+        for version in &versions {
+            let path = || self.core.path_text(version.mount, &version.key);
+            check_object_bytes(version.size).map_err(|error| error.context(path()))?;
+        }
         let operation = self.operation();
         let (done, fetched) = (AtomicU64::new(0), AtomicU64::new(0));
         let failed = Mutex::new((None, 0u64, None::<usize>));

@@ -1,15 +1,15 @@
 use std::collections::BTreeMap;
 
-use forebay_protocol::{DataReply, DataRequest, Held};
-use forebay_types::{Error, ObjectVersion, Result, SegmentId, segment_count};
+use forebay_protocol::{DataReply, DataRequest, Held, SEGMENTS_MAX};
+use forebay_types::{Error, ObjectVersion, Result, SegmentId, check_object_bytes, segment_count};
 use futures::stream::{self, StreamExt};
 
 use crate::ask::ask;
 use crate::client::Client;
 use crate::core::Core;
 
-/// Segments named in one message at most.
-const IDS_MAX: usize = 10_000;
+/// Segments gone through by one call: 2 PiB, whose ids take half a gigabyte.
+const IDS_MAX: u64 = 1 << 25;
 /// Workers asked at once.
 const WORKERS_AT_ONCE: usize = 32;
 
@@ -18,7 +18,7 @@ const WORKERS_AT_ONCE: usize = 32;
 impl Client {
     /// Drops these versions from the tiers of all workers, kept ones too; gives the bytes that were given back.
     pub async fn free(&self, versions: impl AsRef<[ObjectVersion]>) -> Result<u64> {
-        let ids = segments(versions.as_ref());
+        let ids = self.core.segments(versions.as_ref())?;
         // This client's own pins would hold the pages. Which decoded columns there are only the workers know: all go.
         self.core.pins.clear();
         let mut freed = 0;
@@ -33,14 +33,14 @@ impl Client {
 
     /// Sets or clears the administrator's pin on what is held of these versions.
     pub async fn keep(&self, versions: impl AsRef<[ObjectVersion]>, keep: bool) -> Result<()> {
-        let requests = messages(&segments(versions.as_ref()), |segments| DataRequest::Keep { segments, keep });
+        let requests = messages(&self.core.segments(versions.as_ref())?, |segments| DataRequest::Keep { segments, keep });
         self.core.at_all_workers(&requests).await.map(|_| ())
     }
 
     /// What the cluster holds of each version, summed over its segments and all workers, in the same order. A version is
     /// kept when all that is held of it is.
     pub async fn held(&self, versions: impl AsRef<[ObjectVersion]>) -> Result<Vec<Held>> {
-        let ids = segments(versions.as_ref());
+        let ids = self.core.segments(versions.as_ref())?;
         let mut by_segment = vec![Held::default(); ids.len()];
         for replies in self.core.at_all_workers(&messages(&ids, |segments| DataRequest::Held { segments })).await? {
             let mut at = 0;
@@ -81,6 +81,20 @@ impl Client {
 }
 
 impl Core {
+    /// The segments of versions, version by version. `Invalid` when they are more than can be gone through.
+    fn segments(&self, versions: &[ObjectVersion]) -> Result<Vec<SegmentId>> {
+        let mut count = 0;
+        for version in versions {
+            let path = || self.path_text(version.mount, &version.key);
+            check_object_bytes(version.size).map_err(|error| error.context(path()))?;
+            count += u64::from(segment_count(version.size));
+            if count > IDS_MAX {
+                return Err(Error::invalid(format!("{}: more than {IDS_MAX} segments at once: name a smaller part", path())));
+            }
+        }
+        Ok(versions.iter().flat_map(of_version).collect())
+    }
+
     /// Asks every worker of the view, each in order; the replies by worker. What one could not be asked is `Retry`,
     /// after all others were.
     pub(crate) async fn at_all_workers(&self, requests: &[DataRequest]) -> Result<Vec<Vec<DataReply>>> {
@@ -120,15 +134,10 @@ impl Core {
     }
 }
 
-/// The segments of versions, version by version.
-fn segments(versions: &[ObjectVersion]) -> Vec<SegmentId> {
-    versions.iter().flat_map(of_version).collect()
-}
-
 fn of_version(version: &ObjectVersion) -> impl Iterator<Item = SegmentId> {
     (0..segment_count(version.size)).map(|index| SegmentId::of(version, index))
 }
 
 fn messages(ids: &[SegmentId], message: impl Fn(Vec<SegmentId>) -> DataRequest) -> Vec<DataRequest> {
-    ids.chunks(IDS_MAX).map(|ids| message(ids.to_vec())).collect()
+    ids.chunks(SEGMENTS_MAX).map(|ids| message(ids.to_vec())).collect()
 }

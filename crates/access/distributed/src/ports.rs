@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ballista_core::extension::EndpointOverrideFn;
 use forebay_rights::{Caller, Need, Place};
-use forebay_transport::{Guard, Guarded, Security, unix_now};
+use forebay_transport::{Entrance, Guard, Guarded, Security, unix_now};
 use forebay_types::{Error, Result};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt};
@@ -26,8 +26,10 @@ use tokio_util::task::AbortOnDropHandle;
 use tonic::transport::Endpoint;
 use tonic::transport::server::Connected;
 
-/// Connections that shake hands at once, and that wait to be served.
-const HANDSHAKES_MAX: usize = 64;
+/// Connections that have shaken hands and wait to be served.
+const ADMITTED_MAX: usize = 64;
+/// Those, and connections that shake hands still, of which an [`Entrance`] has 256 at most.
+const CONNECTIONS_MAX: usize = 1024;
 /// How long an accept that failed rests.
 const REST: Duration = Duration::from_millis(50);
 /// How long connecting may take.
@@ -74,12 +76,12 @@ impl Incoming {
     /// Lets in who may read all mounts, as a plan may, from now on.
     pub(crate) fn new(listener: TcpListener, security: &Security) -> Result<Self> {
         let guard = Arc::new(Guard::new(security)?);
-        let (send, admitted) = mpsc::channel(HANDSHAKES_MAX);
+        let (send, admitted) = mpsc::channel(ADMITTED_MAX);
         let accepting = tokio::spawn(async move {
-            let mut shaking = JoinSet::new();
+            let (mut shaking, entrance) = (JoinSet::new(), Entrance::default());
             loop {
-                while shaking.len() >= HANDSHAKES_MAX || shaking.try_join_next().is_some() {
-                    if shaking.len() >= HANDSHAKES_MAX {
+                while shaking.len() >= CONNECTIONS_MAX || shaking.try_join_next().is_some() {
+                    if shaking.len() >= CONNECTIONS_MAX {
                         shaking.join_next().await;
                     }
                 }
@@ -88,8 +90,14 @@ impl Incoming {
                     continue;
                 };
                 let (guard, send) = (Arc::clone(&guard), send.clone());
+                let place = entrance.enter(&peer.to_string()).await;
                 shaking.spawn(async move {
-                    match guard.admit(stream).await.and_then(entitled) {
+                    let admitted = tokio::select! {
+                        admitted = guard.admit(stream) => admitted.and_then(entitled),
+                        () = place.gives_way() => Err(Error::retry("it says nothing, and others wait for its place")),
+                    };
+                    drop(place);
+                    match admitted {
                         // Nobody waits for it when the service ends.
                         Ok(guarded) => drop(send.send(guarded).await),
                         Err(error) => tracing::info!(%peer, %error, "connection refused"),

@@ -73,7 +73,7 @@ impl Counts {
         let shard = &mut *shard;
         let first = !shard.pairs.contains(&(operation, segment));
         if first && shard.pairs.len() >= PAIRS_MAX / SHARDS {
-            shard.left_out += reads;
+            shard.left_out = shard.left_out.saturating_add(reads);
             return;
         }
         let tally = shard.tallies.entry(segment).or_default();
@@ -81,8 +81,9 @@ impl Counts {
             shard.pairs.insert((operation, segment));
             tally.operations += 1;
         }
-        tally.reads += reads;
-        tally.bytes += bytes;
+        // What clients say that they read is as large as they like.
+        tally.reads = tally.reads.saturating_add(reads);
+        tally.bytes = tally.bytes.saturating_add(bytes);
         tally.service += service;
     }
 
@@ -100,11 +101,11 @@ impl Counts {
         for shard in &self.shards {
             let mut shard = shard.lock();
             shard.pairs.clear();
-            report.reads_left_out += std::mem::take(&mut shard.left_out);
+            report.reads_left_out = report.reads_left_out.saturating_add(std::mem::take(&mut shard.left_out));
             shard.known.iter_mut().for_each(|(_, known)| known.popularity /= 2.0);
             for (segment, tally) in std::mem::take(&mut shard.tallies) {
                 let Some(known) = shard.known.get_mut(&segment) else {
-                    report.reads_left_out += tally.reads;
+                    report.reads_left_out = report.reads_left_out.saturating_add(tally.reads);
                     continue;
                 };
                 known.popularity += f64::from(tally.operations);

@@ -101,26 +101,39 @@ impl SessionPins {
         self.give_back(released);
     }
 
-    /// The session has ended; a pin that is added from now on is refused.
-    pub(crate) fn close(&self) {
-        let (released, places) = {
-            let mut pins = self.pins.lock();
-            pins.closed = true;
-            (std::mem::take(&mut pins.held), std::mem::take(&mut pins.places))
-        };
-        drop(places);
-        self.give_back(released.into_values().collect());
+    /// The session has ended; a pin that is added from now on is refused. What there is stays pinned as long as what this gives back
+    /// lives: the client may be reading there, or writing, as long as it has its end of the connection open.
+    pub(crate) fn close(&self) -> Option<LeftPinned> {
+        let mut pins = self.pins.lock();
+        pins.closed = true;
+        if pins.held.is_empty() && pins.places.is_empty() {
+            return None;
+        }
+        let held = std::mem::take(&mut pins.held).into_values().collect();
+        Some(LeftPinned { held, _places: std::mem::take(&mut pins.places), all_bytes: Arc::clone(&self.all_bytes) })
     }
 
     fn give_back(&self, released: Vec<Pinned>) {
-        let bytes: usize = released.iter().map(|pinned| pinned.len()).sum();
-        drop(released);
-        self.all_bytes.fetch_sub(bytes as u64, Relaxed);
+        drop(LeftPinned { held: released, _places: HashMap::new(), all_bytes: Arc::clone(&self.all_bytes) });
     }
 }
 
 impl Drop for SessionPins {
     fn drop(&mut self) {
-        self.close();
+        drop(self.close());
+    }
+}
+
+/// What nobody gives back any more but with all of the rest.
+pub(crate) struct LeftPinned {
+    held: Vec<Pinned>,
+    _places: HashMap<u64, Placed>,
+    all_bytes: Arc<AtomicU64>,
+}
+
+impl Drop for LeftPinned {
+    fn drop(&mut self) {
+        let bytes: usize = self.held.drain(..).map(|pinned| pinned.len()).sum();
+        self.all_bytes.fetch_sub(bytes as u64, Relaxed);
     }
 }

@@ -76,12 +76,13 @@ impl Serving {
     /// Reads in place that a client reports.
     pub(crate) fn count_in_place(&self, counts: &[forebay_protocol::InPlaceCount]) {
         for count in counts {
+            let bytes = count.bytes.min(u64::from(count.reads) * SEGMENT_BYTES);
             // The store wants to know how many times over the segment was read: a scan in small reads is one time.
             let held = self.store.held(count.segment).dram_bytes.max(1);
-            let times = count.bytes.div_ceil(held).min(u64::from(count.reads)) as u32;
+            let times = bytes.div_ceil(held).min(u64::from(count.reads)) as u32;
             self.store.touch(count.segment, None, times);
-            self.meters.read(count.reads.into(), count.bytes, count.bytes);
-            self.counts.read(count.operation, count.segment, count.reads.into(), count.bytes, Duration::ZERO);
+            self.meters.read(count.reads.into(), bytes, bytes);
+            self.counts.read(count.operation, count.segment, count.reads.into(), bytes, Duration::ZERO);
         }
     }
 }

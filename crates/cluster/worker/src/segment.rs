@@ -1,6 +1,8 @@
 use std::ops::Range;
 
-use forebay_types::{Error, ObjectVersion, PAGE_BYTES, PageRun, Result, RouteKey, SEGMENT_BYTES, SegmentId, segment_bytes};
+use forebay_types::{
+    Error, ObjectVersion, PAGE_BYTES, PageRun, Result, RouteKey, SEGMENT_BYTES, SegmentId, check_object_bytes, segment_bytes,
+};
 
 /// Which segment an id is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +35,8 @@ impl Segment {
         if at >= version.size {
             return Err(Error::invalid(format!("{}: byte {at} is past its end, it has {} bytes", version.key, version.size)));
         }
-        let index = u32::try_from(at / SEGMENT_BYTES).map_err(|_| Error::invalid(format!("{}: too large", version.key)))?;
+        check_object_bytes(version.size).map_err(|error| error.context(&version.key))?;
+        let index = (at / SEGMENT_BYTES) as u32;
         Ok(Self {
             version: version.clone(),
             id: SegmentId::of(version, index),
@@ -102,5 +105,6 @@ mod tests {
         assert_eq!(segment.pages_within(SEGMENT_BYTES - 4096..SEGMENT_BYTES + 5000), None, "starts in the segment before");
         assert_eq!(segment.object_bytes_of(PageRun::new(1, 2)), SEGMENT_BYTES + 4096..SEGMENT_BYTES + 5000);
         assert!(Segment::holding(&version(5000), 5000).is_err());
+        assert!(Segment::holding(&version(300 << 50), 1).is_err(), "300 PiB");
     }
 }

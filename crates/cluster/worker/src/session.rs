@@ -8,7 +8,7 @@ use forebay_protocol::{
 };
 use forebay_rights::{Need, Place, needs};
 use forebay_transport::{Peer, Response, Service, Session, unix_now};
-use forebay_types::{Cell, Error, PAGES_PER_SEGMENT, PageRun, Result};
+use forebay_types::{Cell, Error, PageRun, Result};
 
 use crate::gate::Line;
 use crate::in_place::SessionPins;
@@ -64,6 +64,16 @@ impl Session for WorkerSession {
         nodes::place(&self.serving, &call, payload_bytes)
     }
 
+    fn failed(&self, meta: &Bytes) -> Response {
+        match NodeCall::decode(meta) {
+            Some(_) => nodes::failed(),
+            None => failed(&Error::internal(format!(
+                "worker {}: a request failed by a defect: see the worker's log",
+                self.serving.id
+            ))),
+        }
+    }
+
     fn notice(self: &Arc<Self>, meta: Bytes) {
         let notice = decode(&meta).and_then(|notice| self.may(|| needs::notice(&notice)).map(|()| notice));
         match notice {
@@ -80,9 +90,9 @@ impl Session for WorkerSession {
         self.serving.at_hand(wanted)
     }
 
-    fn closed(&self) {
-        self.pins.close();
+    fn closed(&self) -> Option<Box<dyn Send>> {
         self.uploads.close(&self.serving);
+        self.pins.close().map(|left| Box::new(left) as Box<dyn Send>)
     }
 }
 
@@ -101,9 +111,7 @@ impl WorkerSession {
         self.may(|| needs::peer(&request))?;
         Ok(match request {
             PeerRequest::Copy { segment, start, pages } => {
-                let end = start.checked_add(pages).filter(|end| pages > 0 && *end <= PAGES_PER_SEGMENT);
-                let end = end.ok_or_else(|| Error::invalid(format!("{pages} pages from {start} on are none of a segment")))?;
-                let (runs, payload) = serving.copy(segment, PageRun::new(start, end)).await;
+                let (runs, payload) = serving.copy(segment, PageRun::of(start, pages)?).await;
                 serving.pace.send(payload.iter().map(|bytes| bytes.len() as u64).sum()).await;
                 Response { meta: encode(&DataReply::Copied { runs }), payload, ..Response::default() }
             }
@@ -209,11 +217,7 @@ impl WorkerSession {
                 reply(DataReply::Queue(Hint { queue, routes }))
             }
             DataRequest::Present { runs } => {
-                // A run that is none of a segment's is not held.
-                let is_run =
-                    |run: &PageRun| run.len > 0 && run.start.checked_add(run.len).is_some_and(|end| end <= PAGES_PER_SEGMENT);
-                let held =
-                    runs.iter().map(|(segment, run)| is_run(run) && serving.store.state(*segment, *run).missing.is_empty());
+                let held = runs.iter().map(|(segment, run)| serving.store.state(*segment, *run).missing.is_empty());
                 reply(DataReply::Present(held.collect()))
             }
             DataRequest::ReadCell { operation, version, form, row_group, column, in_place } => {

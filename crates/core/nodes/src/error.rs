@@ -27,6 +27,8 @@ pub enum NodeErrorKind {
     /// What it is about is just moving to another worker, and nothing was changed: try again in a moment. The client does so by
     /// itself; who still sees it takes it for `Retry`.
     Moving,
+    /// A defect of the worker; nothing is known of what was changed.
+    Internal,
 }
 
 impl NodeErrorKind {
@@ -42,6 +44,7 @@ impl NodeErrorKind {
             Self::NoSpace => "NoSpace",
             Self::DataLost => "DataLost",
             Self::Retry | Self::Moving => "Retry",
+            Self::Internal => "Internal",
         }
     }
 }
@@ -97,6 +100,7 @@ impl From<NodeError> for Error {
             NodeErrorKind::NotContainer | NodeErrorKind::WrongType | NodeErrorKind::Invalid => ErrorKind::Invalid,
             NodeErrorKind::NoSpace | NodeErrorKind::Retry | NodeErrorKind::Moving => ErrorKind::Retry,
             NodeErrorKind::DataLost => ErrorKind::DataLost,
+            NodeErrorKind::Internal => ErrorKind::Internal,
         };
         Error::new(kind, error.message)
     }

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use forebay_types::Error;
 use serde::{Deserialize, Serialize};
 
 use crate::create::{check_still, wrong_type};
@@ -11,6 +12,7 @@ pub const TAIL_BYTES_MAX: usize = 64 << 10;
 
 /// A file: blocks, and after them the bytes that make no block yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "SaidFile")]
 pub(crate) struct File {
     /// Never given twice: a file that was deleted and made again is another one.
     serial: u64,
@@ -19,6 +21,34 @@ pub(crate) struct File {
     tail: Vec<u8>,
     /// Who writes, and until when nobody else may.
     writer: Option<(u64, Duration)>,
+}
+
+/// A file as another worker hands it over.
+#[derive(Deserialize)]
+struct SaidFile {
+    serial: u64,
+    blocks: Vec<(u64, BlockRef)>,
+    tail: Vec<u8>,
+    writer: Option<(u64, Duration)>,
+}
+
+impl TryFrom<SaidFile> for File {
+    type Error = Error;
+
+    fn try_from(said: SaidFile) -> Result<Self, Error> {
+        let SaidFile { serial, blocks, tail, writer } = said;
+        let mut at = 0;
+        for (end, block) in &blocks {
+            at += u64::from(block.len);
+            if *end != at {
+                return Err(Error::invalid(format!("a file's block ends at byte {end}, not {at}")));
+            }
+        }
+        if tail.len() > TAIL_BYTES_MAX {
+            return Err(Error::invalid(format!("a file's tail has {} bytes: {TAIL_BYTES_MAX} at most", tail.len())));
+        }
+        Ok(Self { serial, blocks, tail, writer })
+    }
 }
 
 /// What a write to a file has come to.

@@ -100,7 +100,7 @@ impl Namespace {
                 let lease = self.leases.get(&(from.0, from.1.into())).copied();
                 let node = self.take(from.0, from.1)?;
                 if let Node::Container(_, link) = &node {
-                    self.set_parent(link.1, dir);
+                    self.set_parent(link.1, dir)?;
                 }
                 self.insert(dir, name, node)?;
                 if let Some(until) = lease {
@@ -207,21 +207,38 @@ impl Namespace {
     /// Whether `dir` is the container of that name or in it, as far as this part knows.
     fn inside(&self, outer: (DirId, &str), dir: DirId) -> bool {
         let Some(Node::Container(_, link)) = self.table(outer.0).ok().and_then(|table| table.find(outer.1)) else { return false };
+        self.is_below(dir, link.1)
+    }
+
+    /// Whether `dir` is `outer` or below it, as far as this part knows.
+    fn is_below(&self, dir: DirId, outer: DirId) -> bool {
         let mut at = dir;
-        // Parents that are elsewhere end the way up.
-        while at != link.1 {
+        // Each container of this part at most once. Parents that are elsewhere end the way up.
+        for _ in 0..=self.tables.len() {
+            if at == outer {
+                return true;
+            }
             match self.tables.get(&at) {
                 Some(table) if at != ROOT => at = table.parent,
                 _ => return false,
             }
         }
+        // A circle, which [`Self::set_parent`] lets nobody make: nothing comes into it.
         true
     }
 
     /// A container's name is in `parent` now. To be told to where it moved when it is not here any more ([`Self::moved_to`]).
-    pub fn set_parent(&mut self, id: DirId, parent: DirId) {
+    /// `Invalid` when it would come to lie in itself.
+    pub fn set_parent(&mut self, id: DirId, parent: DirId) -> NodeResult<()> {
+        if !self.tables.contains_key(&id) {
+            return Ok(());
+        }
+        if id == ROOT || self.is_below(parent, id) {
+            return Err(NodeError::new(NodeErrorKind::Invalid, "a container can't be moved into itself"));
+        }
         if let Some(table) = self.tables.get_mut(&id) {
             table.parent = parent;
         }
+        Ok(())
     }
 }

@@ -89,6 +89,7 @@ impl Namespace {
         // Later word of it may have come by another way.
         if let (Some(coming), Some(parent)) = (coming, parent)
             && table.parent == coming.parent
+            && parent != id
         {
             table.parent = parent;
         }

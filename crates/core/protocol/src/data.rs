@@ -6,6 +6,7 @@ use forebay_types::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::limits::{PINS_MAX, RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, at_most};
 use crate::{RangeSpec, decode};
 
 /// What is asked of a worker. Every reply is a [`DataReply`] of the variant named here, or [`DataReply::Failed`].
@@ -69,6 +70,7 @@ pub enum DataRequest {
         /// The version.
         version: ObjectVersion,
         /// (start, length) in bytes of the object; within segments that this worker holds.
+        #[serde(deserialize_with = "at_most::<RANGES_MAX, _, _>")]
         ranges: Vec<(u64, u32)>,
         /// Keeps the segments against eviction, as a pin of the administrator's does.
         keep: bool,
@@ -138,11 +140,13 @@ pub enum DataRequest {
     /// Drops segments from the tiers, kept ones too: [`DataReply::Freed`].
     Free {
         /// Which.
+        #[serde(deserialize_with = "at_most::<SEGMENTS_MAX, _, _>")]
         segments: Vec<SegmentId>,
     },
     /// Sets or clears the administrator's pin on segments that are held: [`DataReply::Done`].
     Keep {
         /// Which.
+        #[serde(deserialize_with = "at_most::<SEGMENTS_MAX, _, _>")]
         segments: Vec<SegmentId>,
         /// Set or clear.
         keep: bool,
@@ -150,6 +154,7 @@ pub enum DataRequest {
     /// What is held of these segments: [`DataReply::Held`], in the same order.
     Held {
         /// Which.
+        #[serde(deserialize_with = "at_most::<SEGMENTS_MAX, _, _>")]
         segments: Vec<SegmentId>,
     },
     /// The worker's own report: [`DataReply::Report`].
@@ -186,6 +191,7 @@ pub enum DataRequest {
     /// Which of these runs of pages are held whole, in either tier: [`DataReply::Present`], in the same order.
     Present {
         /// Segments and pages of them.
+        #[serde(deserialize_with = "at_most::<RUNS_MAX, _, _>")]
         runs: Vec<(SegmentId, PageRun)>,
     },
     /// One column of one row group of a Parquet file, or of one chunk of a text file, in the table form: [`DataReply::Read`]
@@ -253,8 +259,10 @@ pub enum DataNotice {
     /// The client drops these pins; with what it read in place since the last notice.
     Unpin {
         /// Ids from [`DataReply::Read`].
+        #[serde(deserialize_with = "at_most::<PINS_MAX, _, _>")]
         pins: Vec<u64>,
         /// Reads in place.
+        #[serde(deserialize_with = "at_most::<PINS_MAX, _, _>")]
         counts: Vec<InPlaceCount>,
     },
 }

@@ -9,6 +9,7 @@ mod codec;
 mod control;
 mod data;
 mod frame;
+mod limits;
 mod nodes;
 mod placement;
 mod range;
@@ -25,6 +26,7 @@ pub use data::{
     StorageCounters,
 };
 pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX, PROTOCOL_VERSION};
+pub use limits::{BLOCKS_MAX, PINS_MAX, RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX};
 pub use nodes::{NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, Raw};
 pub use placement::{Order, OrderEnd, PlacementStatus, SegmentStatus, SegmentUse, WindowReport};
 pub use range::RangeSpec;

@@ -3,6 +3,8 @@ use std::time::Duration;
 use forebay_types::{ForebayPath, ObjectVersion, SegmentId, WorkerId};
 use serde::{Deserialize, Serialize};
 
+use crate::limits::{USES_MAX, at_most};
+
 /// What one worker served in one counting period.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowReport {
@@ -11,6 +13,7 @@ pub struct WindowReport {
     /// How long it lasted here; longer than a period when the coordinator was away.
     pub lasted: Duration,
     /// Segments that were read or that the worker was ordered to hold.
+    #[serde(deserialize_with = "at_most::<USES_MAX, _, _>")]
     pub uses: Vec<SegmentUse>,
     /// Time in which it answered reads of what it held, and the bytes that it sent for them: how fast it is.
     pub busy: Duration,

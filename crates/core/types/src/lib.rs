@@ -28,7 +28,9 @@ pub use key::Key;
 pub use mount::{HotForm, Mount, MountId, MountName, MountOptions, Validate};
 pub use pages::{PageRun, PageSet};
 pub use path::ForebayPath;
-pub use segment::{RouteKey, SegmentId, SegmentRange, segment_bytes, segment_count, split_range};
+pub use segment::{
+    OBJECT_BYTES_MAX, RouteKey, SegmentId, SegmentRange, check_object_bytes, segment_bytes, segment_count, split_range,
+};
 pub use text::{CellSource, CsvLines, FormId, TEXT_CHUNK_BYTES, TextForm, TextLines, text_chunk};
 pub use units::{BitRate, ByteSize, format_bytes, format_duration, parse_duration};
 pub use version::{ObjectInfo, ObjectVersion, VersionTag};

@@ -2,10 +2,11 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PAGE_BYTES, PAGES_PER_SEGMENT};
+use crate::{Error, PAGE_BYTES, PAGES_PER_SEGMENT, Result};
 
 /// Consecutive pages of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Said")]
 pub struct PageRun {
     /// First page, counted from the segment's start.
     pub start: u32,
@@ -13,7 +14,30 @@ pub struct PageRun {
     pub len: u32,
 }
 
+/// A run as somebody says it.
+#[derive(Deserialize)]
+struct Said {
+    start: u32,
+    len: u32,
+}
+
+impl TryFrom<Said> for PageRun {
+    type Error = Error;
+
+    fn try_from(said: Said) -> Result<Self> {
+        let Said { start, len } = said;
+        let end = start.checked_add(len).filter(|end| len > 0 && *end <= PAGES_PER_SEGMENT);
+        let end = end.ok_or_else(|| Error::invalid(format!("{len} pages from {start} on are none of a segment")))?;
+        Ok(Self::new(start, end))
+    }
+}
+
 impl PageRun {
+    /// The `len` pages from `start` on. `Invalid` when they are none of a segment.
+    pub fn of(start: u32, len: u32) -> Result<Self> {
+        Said { start, len }.try_into()
+    }
+
     /// The pages `start..end`. Panics when empty or past a segment's end, which no valid range is.
     pub fn new(start: u32, end: u32) -> Self {
         assert!(start < end && end <= PAGES_PER_SEGMENT, "pages {start}..{end} are no run of a segment");

@@ -4,7 +4,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::{Key, MountId, ObjectVersion, SEGMENT_BYTES};
+use crate::{Error, Key, MountId, ObjectVersion, Result, SEGMENT_BYTES};
 
 /// A segment of one object version, as a 128-bit hash of (mount, key, tag, size, index): two versions of a key never
 /// share a segment, so bytes of two versions can't mix.
@@ -77,9 +77,23 @@ impl SegmentRange {
     }
 }
 
-/// How many segments an object of `size` bytes has; none when it is empty.
+/// Bytes of an object at most, 1 PiB: several times what any object store takes, and few enough that the segments of one object can
+/// be gone through one by one. Larger ones, which file systems may have with nothing in them, are refused where they are opened.
+pub const OBJECT_BYTES_MAX: u64 = 1 << 50;
+
+/// How many segments an object of `size` bytes has; none when it is empty, and never more than the largest object has.
 pub fn segment_count(size: u64) -> u32 {
-    u32::try_from(size.div_ceil(SEGMENT_BYTES)).expect("objects are smaller than 2^58 bytes")
+    size.min(OBJECT_BYTES_MAX).div_ceil(SEGMENT_BYTES) as u32
+}
+
+/// `Invalid` when an object is too large to be read.
+pub fn check_object_bytes(size: u64) -> Result<()> {
+    match size <= OBJECT_BYTES_MAX {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "an object of {size} bytes is too large: {OBJECT_BYTES_MAX} bytes (1 PiB) at most; is it a sparse file?"
+        ))),
+    }
 }
 
 /// Bytes of the `index`-th segment of an object of `size` bytes; 0 past its end.

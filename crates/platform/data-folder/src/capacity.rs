@@ -5,12 +5,16 @@ use std::path::Path;
 const TIER_BYTES_MIN: u64 = 64 << 20;
 const MIB: u64 = 1 << 20;
 
-/// A quarter of the memory that this process may use, in whole MiB.
-pub fn default_dram_bytes() -> u64 {
+/// The memory that this process may use, in bytes: the machine's, or what its group is given of it.
+pub fn memory_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| memory_total(&text));
     let group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
-    let bytes = [machine, group].into_iter().flatten().min().unwrap_or(1 << 30);
-    quarter(bytes)
+    [machine, group].into_iter().flatten().min().unwrap_or(1 << 30)
+}
+
+/// A quarter of the memory that this process may use, in whole MiB.
+pub fn default_dram_bytes() -> u64 {
+    quarter(memory_bytes())
 }
 
 /// A quarter of the free space of the disk that holds `folder` (or will hold it), in whole MiB.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_types::{Attributes, Error, Key, Mount, MountId, MountName, ObjectInfo, Result};
+use forebay_types::{Attributes, Error, Key, Mount, MountId, MountName, ObjectInfo, Result, check_object_bytes};
 
 use crate::backend::Backend;
 use crate::bandwidth::{Limiter, Yielding};
@@ -126,12 +126,14 @@ impl Storage {
 
     /// Opens an object for reading: one request gives its version and its bytes.
     ///
-    /// `NotFound`; `Conflict` when it is not the version asked for; `Invalid` when the range starts past its end; `Denied`;
+    /// `NotFound`; `Conflict` when it is not the version asked for; `Invalid` when the range starts past its end, or the object is
+    /// larger than any can be; `Denied`;
     /// `Retry` when shared storage did not answer in time, retries included.
     pub async fn get(&self, get: Get<'_>) -> Result<Body> {
         get.range.check().map_err(|error| error.context(self.path(get.key)))?;
         self.readable(get.key)?;
         let opened = self.0.backend.get(&get).await?;
+        self.check_bytes(get.key, &opened.info)?;
         let outstanding = self.0.limiter.outstanding(opened.range.end - opened.range.start);
         Ok(Body::new(opened, outstanding))
     }
@@ -144,7 +146,9 @@ impl Storage {
     /// The version that an object has now, and what the store says of it beside.
     pub async fn stat(&self, key: &Key) -> Result<(ObjectInfo, Attributes)> {
         self.readable(key)?;
-        self.0.backend.head(key).await
+        let (info, attributes) = self.0.backend.head(key).await?;
+        self.check_bytes(key, &info)?;
+        Ok((info, attributes))
     }
 
     /// Where requests of S3's own go, when shared storage speaks S3.
@@ -215,6 +219,10 @@ impl Storage {
 
     fn path(&self, key: &Key) -> String {
         format!("/{}/{key}", self.0.mount.name)
+    }
+
+    fn check_bytes(&self, key: &Key, info: &ObjectInfo) -> Result<()> {
+        check_object_bytes(info.version.size).map_err(|error| error.context(self.path(key)))
     }
 
     fn readable(&self, key: &Key) -> Result<()> {

@@ -38,6 +38,10 @@ impl Session for Store {
         Response { meta, payload, ..Response::default() }
     }
 
+    fn failed(&self, meta: &Bytes) -> Response {
+        Response::new(meta.clone())
+    }
+
     fn notice(self: &Arc<Self>, _: Bytes) {}
 }
 

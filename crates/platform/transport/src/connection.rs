@@ -12,7 +12,8 @@ use crate::{Address, Security};
 /// The asking side of a connection. Many calls may be in flight; replies come in any order.
 ///
 /// Clones share the connection. It ends with the last of them, when the peer ends it, or by [`Self::close`]; it is
-/// never made anew.
+/// never made anew. However it ended, what the server has shared in place stays as it is while a clone lives: the server keeps it
+/// until the socket is closed, which is when the last of them is dropped.
 #[derive(Clone)]
 pub struct Connection(Way);
 
@@ -129,7 +130,8 @@ impl Connection {
         }
     }
 
-    /// Ends the connection; calls in flight fail with `Closed`.
+    /// Ends the connection; calls in flight fail with `Closed`. On a Unix socket the server keeps what it has shared in place until
+    /// the last clone is dropped.
     pub fn close(&self) {
         match &self.0 {
             Way::Framed(framed) => framed.close(),

@@ -53,6 +53,14 @@ impl FrameReader {
 
     /// The next frame, whose message has at most `meta_max` bytes; none when the peer has ended the connection.
     pub(crate) async fn next(&mut self, meta_max: u32) -> Result<Option<Incoming>> {
+        match self.header(meta_max).await? {
+            Some(header) => self.rest(header).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The header of the next frame, as [`Self::next`]; then comes [`Self::rest`].
+    pub(crate) async fn header(&mut self, meta_max: u32) -> Result<Option<FrameHeader>> {
         if !self.first_bytes().await? {
             return if self.start == self.end { Ok(None) } else { Err(cut_off()) };
         }
@@ -62,6 +70,16 @@ impl FrameReader {
             return Err(Error::invalid(format!("message of {} bytes exceeds the limit of {meta_max}", header.meta_len)));
         }
         self.start += FRAME_HEADER_BYTES;
+        Ok(Some(header))
+    }
+
+    /// Whether the next bytes have been received, so many of them.
+    pub(crate) fn has(&self, bytes: u64) -> bool {
+        (self.end - self.start) as u64 >= bytes
+    }
+
+    /// The frame of a header, without its payload.
+    pub(crate) async fn rest(&mut self, header: FrameHeader) -> Result<Incoming> {
         let meta_len = header.meta_len as usize;
         let meta = if meta_len <= self.buffer.len() {
             if !self.fill(meta_len).await? {
@@ -83,7 +101,7 @@ impl FrameReader {
         if self.descriptors.len() > 1 + (self.end - self.start) / FRAME_HEADER_BYTES {
             return Err(Error::invalid("more descriptors came than frames"));
         }
-        Ok(Some(Incoming { header, meta, descriptor }))
+        Ok(Incoming { header, meta, descriptor })
     }
 
     /// The next `len` bytes in a buffer of their own.

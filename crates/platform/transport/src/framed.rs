@@ -139,6 +139,7 @@ impl Framed {
         &self.shared.ended
     }
 
+    /// Ends all calls. The peer of a Unix socket hears the end when the last holder lets go: until then what was read in place stands.
     pub(crate) fn close(&self) {
         let shared = &self.shared;
         shared.end(Error::closed(format!("connection to {} was closed", shared.address)));
@@ -165,7 +166,7 @@ impl Shared {
     fn end(&self, error: Error) {
         self.calls.end(error);
         self.outbox.close();
-        self.hangup.hang_up();
+        self.hangup.stop_hearing();
         self.ended.cancel();
     }
 
@@ -177,6 +178,8 @@ impl Shared {
 impl Drop for Framed {
     fn drop(&mut self) {
         self.shared.end(Error::closed(format!("connection to {} was dropped", self.shared.address)));
+        // Nobody holds it any more, nor what the peer kept for it.
+        self.shared.hangup.hang_up();
         self.tasks.iter().for_each(JoinHandle::abort);
     }
 }

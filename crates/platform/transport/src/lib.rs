@@ -10,11 +10,14 @@
 mod address;
 mod admission;
 mod batch;
+mod budget;
 mod buffers;
 mod calls;
+mod caught;
 mod connection;
 mod credential;
 mod dial;
+mod entrance;
 mod frame_reader;
 mod framed;
 mod guarded;
@@ -36,8 +39,10 @@ mod unix_file;
 
 pub use address::Address;
 pub use admission::{Admission, unix_now};
+pub use budget::{Budget, Spent};
 pub use connection::{Answer, Connection};
 pub use credential::{Credential, SECRET_BYTES_MIN, random_secret};
+pub use entrance::Entrance;
 pub use guarded::{Guard, Guarded};
 pub use listener::Listener;
 pub use security::{Security, TlsSettings};

@@ -17,6 +17,8 @@ use crate::socket::{Room, Socket};
 
 /// Bytes received at once into a payload.
 const RECEIVE_BYTES: usize = 256 << 10;
+/// Bytes that are dropped at once.
+const DROPPED_BYTES: usize = 4 << 10;
 
 /// A connection before it is put to use: its two directions, and the means to end it.
 pub(crate) struct Link {
@@ -164,6 +166,33 @@ impl Hangup {
     /// Ends the connection in both directions.
     pub(crate) fn hang_up(&self) {
         self.shutdown(Shutdown::Both);
+    }
+
+    /// Takes nothing any more. The peer of a Unix socket hears of it when it sends, and of the end when the socket is closed; any
+    /// other peer hears of the end now.
+    pub(crate) fn stop_hearing(&self) {
+        match self {
+            Self::Socket(socket) if socket.is_unix() => self.shutdown(Shutdown::Read),
+            Self::Socket(_) | Self::Tls(_) => self.hang_up(),
+        }
+    }
+
+    /// Says nothing any more. What still comes from the peer of a Unix socket says that it is there ([`Self::gone`]).
+    pub(crate) fn stop_talking(&self) {
+        match self {
+            Self::Socket(socket) if socket.is_unix() => self.finish(),
+            Self::Socket(_) | Self::Tls(_) => self.hang_up(),
+        }
+    }
+
+    /// Waits until the peer of a Unix socket has closed its end; of others nothing is kept for so long. What it still sends is dropped.
+    pub(crate) async fn gone(&self) {
+        let Self::Socket(socket) = self else { return };
+        let mut dropped = vec![0; DROPPED_BYTES];
+        // An error is an end too.
+        while socket.is_unix() && matches!(socket.receive_payload(&mut dropped, || {}).await, Ok(1..)) {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Tells the peer that nothing more will be sent.

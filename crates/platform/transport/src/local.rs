@@ -1,9 +1,8 @@
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -15,16 +14,21 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tracing::error;
 
+use crate::caught::caught;
 use crate::credential::OWNER;
 use crate::{Address, Admission, Answer, Credential, Peer, Response, Service, Session};
 
 /// What this process serves at Unix sockets, by their paths.
 static DOORS: LazyLock<Mutex<HashMap<PathBuf, Arc<Door>>>> = LazyLock::new(Mutex::default);
 
+/// Begins a session, with where it leaves what is kept after its end.
+type Opens = dyn Fn(Caller, &Arc<Kept>) -> Result<Arc<dyn LocalSession>> + Send + Sync;
+
 /// The way into a server from its own process.
 pub(crate) struct Door {
-    open: Box<dyn Fn(Caller) -> Result<Arc<dyn LocalSession>> + Send + Sync>,
+    open: Box<Opens>,
     admits: Arc<Admission>,
     /// Where the server lives: what its calls spawn must not end with a caller's runtime.
     runtime: Handle,
@@ -36,9 +40,10 @@ pub(crate) struct Door {
 
 impl Door {
     pub(crate) fn of<S: Service>(service: Arc<S>, admits: Arc<Admission>) -> Arc<Self> {
-        let open = move |caller| {
+        let open = move |caller, kept: &Arc<Kept>| {
             let peer = Peer { caller, address: "this process".to_string(), unix: true, same_user: true };
-            Ok(Arc::new(Open(Arc::new(service.open(peer)?))) as Arc<dyn LocalSession>)
+            let session = Arc::new(service.open(peer)?);
+            Ok(Arc::new(Open { session, kept: Arc::downgrade(kept) }) as Arc<dyn LocalSession>)
         };
         let running = TaskTracker::new();
         running.close();
@@ -97,7 +102,12 @@ pub(crate) struct Local {
     /// None when the connection has ended.
     session: Mutex<Option<Arc<dyn LocalSession>>>,
     ended: CancellationToken,
+    /// What the session has left for who holds this. Dropped after it.
+    _kept: Arc<Kept>,
 }
+
+/// What a session gave back at its end.
+type Kept = Mutex<Option<Box<dyn Send>>>;
 
 impl Local {
     pub(crate) fn open(door: Arc<Door>, address: Address, shows: Option<&Credential>) -> Result<Arc<Self>> {
@@ -106,9 +116,10 @@ impl Local {
             // The same process is the same user.
             _ => Caller::new(Who::Owner),
         };
-        let session = Mutex::new(Some((door.open)(caller)?));
+        let kept = Arc::<Kept>::default();
+        let session = Mutex::new(Some((door.open)(caller, &kept)?));
         let ended = door.ended.child_token();
-        let local = Arc::new(Self { address, door, session, ended: ended.clone() });
+        let local = Arc::new(Self { address, door, session, ended: ended.clone(), _kept: kept });
         // The session ends when the connection does, also while somebody keeps that.
         let kept = Arc::downgrade(&local);
         local.door.runtime.spawn(async move {
@@ -130,50 +141,57 @@ impl Local {
         }
         let running = self.door.running.token();
         let session = self.session()?;
-        let mut call = session.call(meta, joined(payload));
-        let response = match self.poll_once(&mut call)? {
-            Poll::Ready(response) => response,
-            Poll::Pending => {
+        let asked = meta.clone();
+        let mut call = Arc::clone(&session).call(meta, joined(payload));
+        let response = match self.poll_once(&mut call) {
+            None => self.failed(&session, &asked),
+            Some(Poll::Ready(response)) => response,
+            Some(Poll::Pending) => {
                 // It must go on though its caller does not ask for it: others may wait for what it fetches.
                 // A server that stops waits until the caller has the answer.
                 let task = AbortOnDropHandle::new(self.door.runtime.spawn(async move { (call.await, running) }));
                 let response = tokio::select! {
                     biased;
-                    response = task => response.ok(),
-                    () = self.ended.cancelled() => None,
+                    response = task => response,
+                    () = self.ended.cancelled() => return Err(self.why_ended()),
                 };
-                let Some((response, _running)) = response else {
-                    // Ended, or failed by a defect, which ends the connection as it does a socket's.
-                    self.ended.cancel();
-                    return Err(self.why_ended());
-                };
-                response
+                match response {
+                    Ok((response, _running)) => response,
+                    Err(error) if error.is_panic() => self.failed(&session, &asked),
+                    Err(_) => {
+                        self.ended.cancel();
+                        return Err(self.why_ended());
+                    }
+                }
             }
         };
         Ok(Answer { meta: response.meta, payload: of_its_own(&response.payload), descriptor: response.descriptor })
     }
 
-    /// Takes an answer that is at hand without a task for it.
-    fn poll_once(&self, call: &mut Call) -> Result<Poll<Response>> {
+    /// Takes an answer that is at hand without a task for it; None when the call panics.
+    fn poll_once(&self, call: &mut Call) -> Option<Poll<Response>> {
         let _entered = self.door.runtime.enter();
         // The future is to wake whoever polls it last, which will be a task.
-        let poll = || call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        catch_unwind(AssertUnwindSafe(poll)).map_err(|_| {
-            self.ended.cancel();
-            self.why_ended()
-        })
+        caught(|| call.as_mut().poll(&mut Context::from_waker(Waker::noop())))
+    }
+
+    /// What a call is answered that failed by a defect.
+    fn failed(&self, session: &Arc<dyn LocalSession>, asked: &Bytes) -> Response {
+        error!(address = %self.address, "a call of this process failed by a defect, which was reported where it happened");
+        session.failed(asked)
     }
 
     pub(crate) fn notify(&self, meta: Bytes) -> Result<()> {
         let session = self.session()?;
         let _entered = self.door.runtime.enter();
-        session.notice(meta);
-        Ok(())
+        caught(|| session.notice(meta)).ok_or_else(|| Error::internal(format!("{}: a notice was lost by a defect", self.address)))
     }
 
     /// What the server answers at once.
     pub(crate) fn at_hand(&self, wanted: &AtHand) -> Option<Handed> {
-        self.session().ok()?.at_hand(wanted)
+        let session = self.session().ok()?;
+        // Who gets nothing here asks as usual.
+        caught(|| session.at_hand(wanted))?
     }
 
     pub(crate) fn address(&self) -> &Address {
@@ -206,29 +224,40 @@ type Call = Pin<Box<dyn Future<Output = Response> + Send>>;
 /// A [`Session`] of any service; it is told its end when nothing of it runs any more.
 trait LocalSession: Send + Sync {
     fn call(self: Arc<Self>, meta: Bytes, payload: Bytes) -> Call;
+    fn failed(&self, meta: &Bytes) -> Response;
     fn notice(&self, meta: Bytes);
     fn at_hand(&self, wanted: &AtHand) -> Option<Handed>;
 }
 
-struct Open<S: Session>(Arc<S>);
+struct Open<S: Session> {
+    session: Arc<S>,
+    kept: Weak<Kept>,
+}
 
 impl<S: Session> LocalSession for Open<S> {
     fn call(self: Arc<Self>, meta: Bytes, payload: Bytes) -> Call {
-        Box::pin(async move { self.0.call(meta, payload).await })
+        Box::pin(async move { self.session.call(meta, payload).await })
+    }
+
+    fn failed(&self, meta: &Bytes) -> Response {
+        self.session.failed(meta)
     }
 
     fn notice(&self, meta: Bytes) {
-        self.0.notice(meta);
+        self.session.notice(meta);
     }
 
     fn at_hand(&self, wanted: &AtHand) -> Option<Handed> {
-        self.0.at_hand(wanted)
+        self.session.at_hand(wanted)
     }
 }
 
 impl<S: Session> Drop for Open<S> {
     fn drop(&mut self) {
-        self.0.closed();
+        let left = caught(|| self.session.closed()).flatten();
+        if let Some(kept) = self.kept.upgrade() {
+            *kept.lock() = left;
+        }
     }
 }
 

@@ -1,5 +1,4 @@
 use std::os::fd::OwnedFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -7,27 +6,35 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{FrameKind, META_BYTES_MAX};
+use forebay_protocol::{FrameHeader, FrameKind, META_BYTES_MAX};
 use forebay_types::{Error, ErrorKind, Result};
 use tokio::net::TcpStream;
-use tokio::sync::watch;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 
 use crate::batch::OutFrame;
+use crate::caught::{caught, caught_future};
 use crate::dial::HANDSHAKE_TIMEOUT;
+use crate::entrance::Place as Waiting;
 use crate::frame_reader::{FrameReader, Incoming};
 use crate::in_flight::InFlight;
 use crate::link::{Hangup, Link, Sink};
 use crate::listener::Accepted;
 use crate::outbox::Outbox;
 use crate::ring::{Answers, MESSAGE_BYTES_MAX, Request, Rings, Seat, Slots};
-use crate::{Peer, Response, Security, ServerLimits, Service, Session, handshake};
+use crate::{Budget, Peer, Place, Response, Security, ServerLimits, Service, Session, Spent, handshake};
 
 /// How long a peer gets to read what was said to it last.
 const FAREWELL_TIMEOUT: Duration = Duration::from_millis(500);
+/// A frame that was begun must come within so long: it holds memory that others wait for.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(60);
+/// A request waits so long for its memory. What has it may wait for other servers, whose requests wait here: somebody has to end that.
+const MEMORY_WITHIN: Duration = Duration::from_secs(60);
 /// Answers are sent at the latest when so many bytes wait.
 const FLUSH_BYTES: usize = 256 << 10;
 
@@ -38,22 +45,26 @@ pub(crate) struct Shared<S> {
     pub(crate) acceptor: Option<TlsAcceptor>,
     pub(crate) limits: ServerLimits,
     pub(crate) rings: Arc<Rings>,
+    /// Places for connections that have passed the handshake.
+    pub(crate) admitted: Arc<Semaphore>,
+    /// What requests take their memory from.
+    pub(crate) budget: Budget,
 }
 
 /// Serves one connection until it ends or `stop` is set and its running calls are done.
-pub(crate) async fn serve<S: Service>(shared: Arc<Shared<S>>, accepted: Accepted, stop: watch::Receiver<bool>) {
+pub(crate) async fn serve<S: Service>(shared: Arc<Shared<S>>, accepted: Accepted, place: Waiting, stop: watch::Receiver<bool>) {
     let peer = accepted.peer.clone();
-    match timeout(HANDSHAKE_TIMEOUT, receive(&shared, accepted)).await {
+    let received = tokio::select! {
+        received = timeout(HANDSHAKE_TIMEOUT, receive(&shared, accepted)) => received,
+        () = place.gives_way() => {
+            return warn!(peer = %peer.address, "connection refused: it says nothing, and others wait for its place");
+        }
+    };
+    drop(place);
+    match received {
         Ok(Ok((live, reader, sink))) => live.run(reader, sink, stop).await,
         Ok(Err(error)) => warn!(peer = %peer.address, reason = %error, "connection refused"),
         Err(_) => warn!(peer = %peer.address, "connection refused: no handshake in time"),
-    }
-}
-
-/// Tells a peer why it can't be served, as far as it waits for that.
-pub(crate) async fn turn_away(accepted: Accepted, error: Error) {
-    if let Ok(link) = Link::plain(accepted.fd, accepted.peer.unix) {
-        let _ = timeout(FAREWELL_TIMEOUT, refuse(FrameReader::new(link.source), link.sink, &link.hangup, &error)).await;
     }
 }
 
@@ -77,20 +88,26 @@ async fn receive<S: Service>(shared: &Shared<S>, accepted: Accepted) -> Result<(
     let mut reader = FrameReader::new(source);
     let trusted = peer.unix && peer.same_user;
     let opened = match handshake::receive(&mut reader, &mut sink, &shared.security, trusted).await {
-        Ok(caller) => shared.service.open(Peer { caller, ..peer.clone() }),
+        Ok(caller) => match Arc::clone(&shared.admitted).try_acquire_owned() {
+            Ok(admitted) => shared.service.open(Peer { caller, ..peer.clone() }).map(|session| (session, admitted)),
+            Err(_) => Err(Error::retry(format!("the server has its limit of {} connections", shared.limits.connections))),
+        },
         Err(error) => Err(error),
     };
     match opened {
-        Ok(session) => {
+        Ok((session, admitted)) => {
             // From here on the session's end is told, whatever happens.
             let live = Live(Arc::new(Inner {
                 session: Arc::new(session),
                 outbox: Arc::new(Outbox::new(&sink)),
                 in_flight: InFlight::default(),
-                hangup,
+                hangup: Arc::new(hangup),
+                ended: CancellationToken::new(),
                 peer,
                 limits: shared.limits,
                 rings: shared.rings.clone(),
+                budget: shared.budget.clone(),
+                _admitted: admitted,
                 seat: OnceLock::new(),
                 closed: AtomicBool::new(false),
             }));
@@ -108,6 +125,12 @@ async fn receive<S: Service>(shared: &Shared<S>, accepted: Accepted) -> Result<(
 
 type Call = Pin<Box<dyn Future<Output = Response> + Send>>;
 
+/// A call that was polled once.
+enum Begun {
+    Answered(Response),
+    Pending(Call),
+}
+
 /// A connection that has passed the handshake; dropping it ends it.
 struct Live<S: Session>(Arc<Inner<S>>);
 
@@ -115,18 +138,39 @@ struct Inner<S> {
     session: Arc<S>,
     outbox: Arc<Outbox>,
     in_flight: InFlight,
-    hangup: Hangup,
+    hangup: Arc<Hangup>,
+    /// This side has ended it.
+    ended: CancellationToken,
     peer: Peer,
     limits: ServerLimits,
     rings: Arc<Rings>,
+    budget: Budget,
+    _admitted: OwnedSemaphorePermit,
     /// Its place among the rings, when it has one.
     seat: OnceLock<Arc<Seat>>,
     closed: AtomicBool,
 }
 
 impl<S: Session> Live<S> {
-    async fn run(self, mut reader: FrameReader, sink: Sink, mut stop: watch::Receiver<bool>) {
+    async fn run(self, reader: FrameReader, sink: Sink, stop: watch::Receiver<bool>) {
         let inner = &self.0;
+        let stopped = caught_future(inner.serve(reader, sink, stop)).await == Some(true);
+        inner.end();
+        inner.leave_ring();
+        inner.in_flight.cancel_all().await;
+        if let Some(kept) = inner.close()
+            && !stopped
+        {
+            // The place of a connection is taken as long.
+            kept.while_peer_lives().await;
+        }
+    }
+}
+
+impl<S: Session> Inner<S> {
+    /// Serves until the connection ends; whether it ended because the server stops.
+    async fn serve(self: &Arc<Self>, mut reader: FrameReader, sink: Sink, mut stop: watch::Receiver<bool>) -> bool {
+        let inner = self;
         reader.flush_before_waiting(inner.outbox.clone());
         let _writer = Owned(tokio::spawn({
             let inner = inner.clone();
@@ -139,6 +183,7 @@ impl<S: Session> Live<S> {
         }));
         let ended = tokio::select! {
             biased;
+            () = inner.ended.cancelled() => Some(Err(Error::closed("ended by this side"))),
             ended = inner.read(&mut reader) => Some(ended),
             // A server that is gone without a word stops too.
             _ = async { stop.wait_for(|stop| *stop).await.is_ok() } => None,
@@ -158,11 +203,10 @@ impl<S: Session> Live<S> {
                 inner.outbox.drained_to(0).await;
                 inner.hangup.finish();
                 let _ = timeout(FAREWELL_TIMEOUT, reader.skip_all()).await;
+                return true;
             }
         }
-        inner.end();
-        inner.leave_ring();
-        inner.in_flight.cancel_all().await;
+        false
     }
 }
 
@@ -171,8 +215,34 @@ impl<S: Session> Drop for Live<S> {
         self.0.end();
         self.0.leave_ring();
         drop(self.0.in_flight.abort_all());
-        if !self.0.closed.swap(true, Ordering::AcqRel) {
-            self.0.session.closed();
+        drop(self.0.close());
+    }
+}
+
+/// What a session has left for as long as its peer lives.
+struct Kept {
+    what: Option<Box<dyn Send>>,
+    hangup: Arc<Hangup>,
+}
+
+impl Kept {
+    async fn while_peer_lives(mut self) {
+        self.hangup.gone().await;
+        self.what = None;
+    }
+}
+
+impl Drop for Kept {
+    /// Where nobody waits any more, as when a server ends in a process that goes on, a task of its own does.
+    fn drop(&mut self) {
+        if let Some(what) = self.what.take()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let hangup = Arc::clone(&self.hangup);
+            runtime.spawn(async move {
+                hangup.gone().await;
+                drop(what);
+            });
         }
     }
 }
@@ -193,12 +263,38 @@ impl<S: Session> Inner<S> {
                 waiting if waiting > FLUSH_BYTES => self.outbox.flush(),
                 _ => {}
             }
-            let Some(frame) = reader.next(META_BYTES_MAX).await? else { return Ok(()) };
-            self.take(frame, reader).await?;
+            let Some((header, spent)) = self.announced(reader).await? else { return Ok(()) };
+            let here = reader.has(u64::from(header.meta_len) + u64::from(header.payload_len));
+            let arriving = async {
+                let frame = reader.rest(header).await?;
+                self.take(frame, spent, reader).await
+            };
+            match here {
+                true => arriving.await?,
+                false => match timeout(ARRIVES_WITHIN, arriving).await {
+                    Ok(taken) => taken?,
+                    Err(_) => return Err(Error::invalid("a frame that was begun does not come")),
+                },
+            }
         }
     }
 
-    async fn take(self: &Arc<Self>, frame: Incoming, reader: &mut FrameReader) -> Result<()> {
+    /// The header of the next frame, with the memory for all of it; waits for both. None at the end.
+    async fn announced(self: &Arc<Self>, reader: &mut FrameReader) -> Result<Option<(FrameHeader, Spent)>> {
+        let Some(header) = reader.header(META_BYTES_MAX).await? else { return Ok(None) };
+        let bytes = u64::from(header.meta_len) + u64::from(header.payload_len);
+        let spent = match self.budget.try_take(bytes) {
+            Some(spent) => spent,
+            None => {
+                self.outbox.flush();
+                let late = |_| Error::retry("requests have had all of the server's memory for them for too long");
+                timeout(MEMORY_WITHIN, self.budget.take(bytes)).await.map_err(late)?
+            }
+        };
+        Ok(Some((header, spent)))
+    }
+
+    async fn take(self: &Arc<Self>, frame: Incoming, spent: Spent, reader: &mut FrameReader) -> Result<()> {
         let (header, meta) = (frame.header, frame.meta);
         if header.descriptors > 0 || (header.payload_len > 0 && header.kind != FrameKind::Request) {
             return Err(Error::invalid("a frame has a descriptor or a payload that its kind has not"));
@@ -208,12 +304,10 @@ impl<S: Session> Inner<S> {
                 Err(Error::invalid(format!("request {} is in flight already", header.tag)))
             }
             FrameKind::Request => {
-                let placed = if header.payload_len > 0 { self.session.place(&meta, header.payload_len) } else { None };
-                if let Some(mut place) = placed {
-                    let memory = place.memory();
-                    assert_eq!(memory.len(), header.payload_len as usize, "a place is as large as its payload");
-                    reader.payload_into(memory).await?;
-                    if let Some(frame) = self.reply(header.tag, place.filled()) {
+                if let Some(mut place) = self.place(&meta, header.payload_len) {
+                    reader.payload_into(place.memory()).await?;
+                    let response = caught(|| place.filled()).unwrap_or_else(|| self.failed(&meta));
+                    if let Some(frame) = self.reply(header.tag, response) {
                         self.outbox.push(frame);
                     }
                     return Ok(());
@@ -224,7 +318,7 @@ impl<S: Session> Inner<S> {
                 {
                     seat.came_by_socket();
                 }
-                self.call(header.tag, meta, payload);
+                self.call(header.tag, meta, payload, spent);
                 Ok(())
             }
             FrameKind::Cancel => {
@@ -232,41 +326,70 @@ impl<S: Session> Inner<S> {
                 Ok(())
             }
             FrameKind::Notice => {
-                self.session.notice(meta);
+                if caught(|| self.session.notice(meta)).is_none() {
+                    error!(peer = %self.peer.address, "a notice was lost by a defect");
+                }
                 Ok(())
             }
             FrameKind::Reply | FrameKind::Hello => Err(Error::invalid("a client sends no replies")),
         }
     }
 
+    /// The service's own place for the payload of a request, if it has one of just its size.
+    fn place(&self, meta: &Bytes, payload_len: u32) -> Option<Box<dyn Place>> {
+        if payload_len == 0 {
+            return None;
+        }
+        caught(|| {
+            let mut place = self.session.place(meta, payload_len)?;
+            (place.memory().len() == payload_len as usize).then_some(place)
+        })?
+    }
+
     /// Runs a call: here when its answer is at hand, else in a task.
-    fn call(self: &Arc<Self>, tag: u64, meta: Bytes, payload: Bytes) {
-        let bytes = payload.len();
-        let session = self.session.clone();
-        let mut call: Call = Box::pin(async move { session.call(meta, payload).await });
-        // A future is to wake whoever polled it last, which will be the task.
-        match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(response) => {
+    fn call(self: &Arc<Self>, tag: u64, meta: Bytes, payload: Bytes, spent: Spent) {
+        let (bytes, asked) = (payload.len(), meta.clone());
+        match self.begin(meta, payload) {
+            Begun::Answered(response) => {
                 if let Some(frame) = self.reply(tag, response) {
                     self.outbox.push(frame);
                 }
             }
-            Poll::Pending => self.go_on(tag, bytes, call),
+            Begun::Pending(call) => self.go_on(tag, bytes, asked, call, Some(spent)),
+        }
+    }
+
+    /// Begins a call and takes its answer when that is at hand. One that panics is answered so, and nothing else of the connection
+    /// knows of it.
+    fn begin(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Begun {
+        let (session, asked) = (self.session.clone(), meta.clone());
+        let mut call: Call = Box::pin(async move { session.call(meta, payload).await });
+        // A future is to wake whoever polled it last, which will be the task.
+        match caught(|| call.as_mut().poll(&mut Context::from_waker(Waker::noop()))) {
+            Some(Poll::Ready(response)) => Begun::Answered(response),
+            Some(Poll::Pending) => Begun::Pending(call),
+            None => Begun::Answered(self.failed(&asked)),
         }
     }
 
     /// Runs the rest of a call in a task.
-    fn go_on(self: &Arc<Self>, tag: u64, bytes: usize, call: Call) {
-        let guard = EndOnPanic(self.clone());
+    fn go_on(self: &Arc<Self>, tag: u64, bytes: usize, asked: Bytes, call: Call, spent: Option<Spent>) {
+        let inner = self.clone();
         self.in_flight.spawn(tag, bytes, async move {
-            let response = call.await;
-            let inner = &guard.0;
+            let response = caught_future(call).await.unwrap_or_else(|| inner.failed(&asked));
+            drop(spent);
             if inner.in_flight.finish(tag)
                 && let Some(frame) = inner.reply(tag, response)
             {
                 inner.outbox.send(frame);
             }
         });
+    }
+
+    /// What a call is answered that failed by a defect.
+    fn failed(&self, meta: &Bytes) -> Response {
+        error!(peer = %self.peer.address, "a call failed by a defect, which was reported where it happened");
+        self.session.failed(meta)
     }
 
     fn reply(self: &Arc<Self>, tag: u64, mut response: Response) -> Option<OutFrame> {
@@ -287,9 +410,20 @@ impl<S: Session> Inner<S> {
         }
     }
 
+    /// Ends the connection from this side.
     fn end(&self) {
         self.outbox.close();
-        self.hangup.hang_up();
+        self.hangup.stop_talking();
+        self.ended.cancel();
+    }
+
+    /// Tells the session the end, once.
+    fn close(&self) -> Option<Kept> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        let what = caught(|| self.session.closed())??;
+        Some(Kept { what: Some(what), hangup: Arc::clone(&self.hangup) })
     }
 }
 
@@ -341,11 +475,9 @@ impl<S: Session> Answers for Inner<S> {
         if self.in_flight.contains(tag) {
             return self.broken(Error::invalid(format!("request {tag} is in flight already")));
         }
-        let (session, bytes) = (self.session.clone(), payload.len());
-        let mut call: Call = Box::pin(async move { session.call(meta, payload).await });
-        let poll = AssertUnwindSafe(|| call.as_mut().poll(&mut Context::from_waker(Waker::noop())));
-        match catch_unwind(poll) {
-            Ok(Poll::Ready(response)) => {
+        let (bytes, asked) = (payload.len(), meta.clone());
+        match self.begin(meta, payload) {
+            Begun::Answered(response) => {
                 // Each slot is given back once: from then on it may be another call's.
                 if response.descriptor.is_some() || response.opens_ring {
                     slots.later(number);
@@ -356,29 +488,17 @@ impl<S: Session> Answers for Inner<S> {
                     self.outbox.send(frame);
                 }
             }
-            Ok(Poll::Pending) => {
-                self.go_on(tag, bytes, call);
+            Begun::Pending(call) => {
+                // What comes by a ring is small, and rings are few.
+                self.go_on(tag, bytes, asked, call, None);
                 slots.later(number);
             }
-            // A defect, which has been reported. Its caller would wait for ever.
-            Err(_) => self.end(),
         }
     }
 
     fn broken(&self, error: Error) {
         warn!(peer = %self.peer.address, reason = %error, "connection ended: the peer breaks the protocol");
         self.end();
-    }
-}
-
-/// Ends the connection when a call fails by a defect: its caller would wait for ever.
-struct EndOnPanic<S: Session>(Arc<Inner<S>>);
-
-impl<S: Session> Drop for EndOnPanic<S> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.end();
-        }
     }
 }
 

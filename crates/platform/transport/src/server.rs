@@ -1,8 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_types::{Error, Result};
-use tokio::sync::watch;
+use forebay_types::Result;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::warn;
 
@@ -10,14 +10,12 @@ use crate::listener::Listener;
 use crate::local::{Door, Opened};
 use crate::ring::Rings;
 use crate::serve::{self, Shared};
-use crate::{Address, Security, ServerLimits, Service, tls};
+use crate::{Address, Budget, Entrance, Security, ServerLimits, Service, tls};
 
 /// How long running calls get at a shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait when the system has no descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Peers over the limit of connections that are told so at a time; others are just dropped.
-const TURNED_AWAY_MAX: usize = 64;
 
 /// The answering side: accepts connections and serves them. Dropping it ends all of them at once.
 pub struct Server {
@@ -43,7 +41,15 @@ impl Server {
             Address::Unix(path) => Some(Opened::new(path.clone(), Door::of(Arc::clone(&service), Arc::clone(&security.admits)))),
             Address::Tcp(_) => None,
         };
-        let shared = Arc::new(Shared { service, security, acceptor, limits, rings: Arc::new(Rings::new()) });
+        let shared = Arc::new(Shared {
+            service,
+            security,
+            acceptor,
+            limits,
+            rings: Arc::new(Rings::new()),
+            admitted: Arc::new(Semaphore::new(limits.connections)),
+            budget: limits.request_bytes.map_or_else(Budget::of_process, Budget::new),
+        });
         let task = tokio::spawn(accept(listener, shared, stop.subscribe()));
         Ok(Self { address, stop, task, door })
     }
@@ -75,25 +81,21 @@ impl Drop for Server {
 
 async fn accept<S: Service>(listener: Listener, shared: Arc<Shared<S>>, mut stop: watch::Receiver<bool>) {
     let mut connections = JoinSet::new();
-    let mut turned_away = JoinSet::new();
+    let entrance = Entrance::default();
     let stopped = stop.clone();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             Some(_) = connections.join_next() => continue,
-            Some(_) = turned_away.join_next() => continue,
             _ = stop.wait_for(|stop| *stop) => break,
         };
         match accepted {
-            Ok(accepted) if connections.len() < shared.limits.connections => {
-                connections.spawn(serve::serve(shared.clone(), accepted, stopped.clone()));
-            }
             Ok(accepted) => {
-                warn!(peer = %accepted.peer.address, connections = connections.len(), "connection refused: too many");
-                if shared.acceptor.is_none() && turned_away.len() < TURNED_AWAY_MAX {
-                    let error = Error::retry(format!("the server has its limit of {} connections", connections.len()));
-                    turned_away.spawn(serve::turn_away(accepted, error));
-                }
+                let place = tokio::select! {
+                    place = entrance.enter(&accepted.peer.address) => place,
+                    _ = stop.wait_for(|stop| *stop) => break,
+                };
+                connections.spawn(serve::serve(shared.clone(), accepted, place, stopped.clone()));
             }
             Err(error) => {
                 warn!(reason = %error, "connection not accepted");

@@ -29,6 +29,10 @@ pub trait Session: Send + Sync + 'static {
         None
     }
 
+    /// The answer to a request that failed by a defect, a panic that has been reported: of kind `Internal`, in the form that whoever
+    /// sent it reads. Everything else of the connection goes on.
+    fn failed(&self, meta: &Bytes) -> Response;
+
     /// Takes a message that has no answer; must not block.
     fn notice(self: &Arc<Self>, meta: Bytes);
 
@@ -37,8 +41,11 @@ pub trait Session: Send + Sync + 'static {
         None
     }
 
-    /// The connection has ended; called exactly once for every session.
-    fn closed(&self) {}
+    /// The connection has ended, and all of its calls have; called exactly once for every session. What this gives back is kept until
+    /// the peer has closed its end too, for it is what the peer may be looking at until then.
+    fn closed(&self) -> Option<Box<dyn Send>> {
+        None
+    }
 }
 
 /// Where the payload of one request is received. Dropped before all of it has come when the connection ends.
@@ -87,16 +94,19 @@ impl Response {
 /// Limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Connections at a time; more are refused with `Retry`.
+    /// Connections at a time that have passed the handshake; more are refused with `Retry`.
     pub connections: usize,
     /// Requests in flight a connection; the server reads no further until one is done.
     pub in_flight: usize,
     /// Payload bytes of requests in flight a connection, and of answers waiting to be sent; as above.
     pub payload_bytes: usize,
+    /// Bytes of requests in flight over all connections: what comes beyond waits where it is sent. None shares
+    /// [`crate::Budget::of_process`] with everything else of the process.
+    pub request_bytes: Option<u64>,
 }
 
 impl Default for ServerLimits {
     fn default() -> Self {
-        Self { connections: 1024, in_flight: 1024, payload_bytes: 256 << 20 }
+        Self { connections: 1024, in_flight: 1024, payload_bytes: 256 << 20, request_bytes: None }
     }
 }

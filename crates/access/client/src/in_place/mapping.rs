@@ -46,8 +46,10 @@ impl Mapping {
         assert!(self.holds(&span), "span {span:?} is not in a tier of {} bytes", self.bytes);
         let len = (span.end - span.start) as usize;
         // SAFETY: the span lies within the mapping (asserted), which is readable, can't shrink (sealed, checked when it
-        // was mapped), and lives as long as the slice borrows it. The worker doesn't write to pages under a pin, and
-        // the caller holds the pin as long as it uses the slice; after the connection is lost, see the module's text.
+        // was mapped), and lives as long as the slice borrows it. The worker neither writes to pages under a pin nor gives them
+        // back, and a pin ends in two ways only: the client drops it, or the client's end of the socket is closed. The caller
+        // holds the pin, the pin its session, and the session the open socket, as long as the slice is used, whether the
+        // connection still stands or has ended in whatever way. A worker that has died writes nothing any more.
         unsafe { std::slice::from_raw_parts(self.map.as_ptr().add(span.start as usize), len) }
     }
 }

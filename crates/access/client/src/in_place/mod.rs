@@ -5,11 +5,11 @@
 //! neither evicts nor reuses those pages, so every [`bytes::Bytes`] given out holds its pin, however long it lives, also
 //! past the client that made it. The client keeps pins for a while, so that reading the same bytes again needs no call.
 //!
-//! The guarantee: a pin belongs to its Unix connection. It ends when its last holder drops it, or when the connection
-//! closes, never by time. When the worker dies, the mapping keeps the memory, and bytes that were given out stay as
-//! they are. When the connection alone closes while the worker lives on, memory stays mapped but the worker may give the
-//! pages to other data: kept pins are not used from that moment on, and whoever still holds bytes from before must not
-//! rely on them after a reported connection loss. A worker closes such connections only when it goes.
+//! The guarantee: a pin belongs to its Unix connection. It ends when its last holder drops it, or when the client's end of the
+//! socket is closed, never by time, and every pin that is held keeps that end open. When the worker dies, the mapping keeps the
+//! memory, and bytes that were given out stay as they are. When the connection ends while the worker lives on, because either
+//! side breaks the protocol or the worker stops in a process that goes on, calls fail, and kept pins are not used from that moment
+//! on; but the worker leaves what is pinned as it is until the socket is closed, which is when the last of these bytes are dropped.
 //!
 //! What is written in place is a block that the worker has made and nobody sees yet; the client writes it by a descriptor
 //! that comes with the first one, and says so. Between the answer that gives the place and the write nothing waits, so a

@@ -232,6 +232,10 @@ impl Session for WorkerSession {
         }
     }
 
+    fn failed(&self, _: &Bytes) -> Response {
+        Response::new(encode(&DataReply::failed(&Error::internal("a defect of the script"))))
+    }
+
     fn notice(self: &Arc<Self>, meta: Bytes) {
         let DataNotice::Unpin { pins, counts } = decode(&meta).unwrap();
         for pin in pins {
@@ -246,11 +250,12 @@ impl Session for WorkerSession {
         }
     }
 
-    fn closed(&self) {
+    fn closed(&self) -> Option<Box<dyn Send>> {
         for pin in self.pins.lock().drain() {
             self.shared.pins.lock().remove(&pin);
         }
         self.shared.sessions.fetch_sub(1, Ordering::SeqCst);
+        None
     }
 }
 
@@ -319,6 +324,10 @@ impl Session for CoordinatorSession {
             };
             Response::new(encode(&reply))
         }
+    }
+
+    fn failed(&self, _: &Bytes) -> Response {
+        Response::new(encode(&ControlReply::failed(&Error::internal("a defect of the script"))))
     }
 
     fn notice(self: &Arc<Self>, _: Bytes) {}

@@ -55,6 +55,7 @@ impl From<NodeError> for S3Error {
             NodeErrorKind::Invalid => Self::invalid_request(error.message),
             NodeErrorKind::NoSpace => S3Error::new(StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage", error.message),
             NodeErrorKind::Retry | NodeErrorKind::Moving => Self::slow_down().saying(error.message),
+            NodeErrorKind::Internal => Self::internal().saying(error.message),
         }
     }
 }

@@ -12,6 +12,8 @@ use super::{Command, State};
 const MEMBERS_MAX: usize = 20_000;
 /// Longest text of a worker about itself, in bytes.
 const TEXT_BYTES_MAX: usize = 512;
+/// Bytes of a tier at most, so that all of a cluster's are a number.
+const TIER_BYTES_MAX: u64 = 1 << 48;
 /// New objects of one heartbeat.
 const FRESH_MAX: usize = 10_000;
 /// Warnings of a worker that are kept.
@@ -103,6 +105,8 @@ impl Members {
 impl State {
     pub(super) fn register(&mut self, now: Duration, mut info: WorkerInfo) -> Result<Vec<Command>, Error> {
         check_info(&info)?;
+        #[cfg(test)]
+        assert_ne!(self.placement.fails_on.as_deref(), Some(info.address.as_str()), "as a test wants it");
         let id = info.id;
         let before = self.members.by_id.get(&id).filter(|member| member.state == WorkerState::Live);
         if let Some(before) = before {
@@ -217,6 +221,9 @@ fn check_info(info: &WorkerInfo) -> Result<(), Error> {
             "worker {}: address, host, socket or location is longer than {TEXT_BYTES_MAX} bytes",
             info.id
         )));
+    }
+    if info.dram_bytes.max(info.disk_bytes) > TIER_BYTES_MAX {
+        return Err(Error::invalid(format!("worker {}: a tier has more than {TIER_BYTES_MAX} bytes", info.id)));
     }
     let port = info.address.rsplit_once(':').and_then(|(host, port)| (!host.is_empty()).then(|| port.parse::<u16>().ok())?);
     if port.is_none_or(|port| port == 0) {

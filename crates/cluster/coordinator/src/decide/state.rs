@@ -166,6 +166,12 @@ impl State {
         }
     }
 
+    /// Fails in the middle of what is said of this key, or of a worker at this address.
+    #[cfg(test)]
+    pub(crate) fn fail_on(&mut self, what: &str) {
+        self.placement.fails_on = Some(what.to_string());
+    }
+
     /// Where the scheduler is, as long as it says so.
     fn scheduler(&self, now: Duration) -> Option<String> {
         let told = self.scheduler.as_ref().filter(|(_, since)| now.saturating_sub(*since) <= self.lease);
@@ -205,6 +211,14 @@ impl State {
         let Some(round) = self.placement.round_when_due(now) else { return Vec::new() };
         let plan = round.plan.then(|| Command::Plan(Box::new(self.problem(now))));
         plan.into_iter().chain(round.checkpoint.map(Command::Checkpoint)).collect()
+    }
+
+    /// Goes on after an event that failed in the middle. What it may have half changed of segments is made anew, as after a restart:
+    /// who holds what workers say again, and popularity is counted from now on. Members, shares and the catalogue are whole, since they
+    /// are changed last and by single steps.
+    pub(crate) fn begin_anew(&mut self, now: Duration) {
+        self.placement.begin_anew(now);
+        self.view_changed();
     }
 
     /// When time alone makes something happen, other than that leases run out.

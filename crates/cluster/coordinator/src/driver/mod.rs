@@ -1,6 +1,7 @@
 //! Carries out what `decide` says: connections, the database, shared storage, the clock.
 
 mod coordinator;
+mod deciding;
 mod leader;
 mod news;
 mod planner;

@@ -53,6 +53,11 @@ impl Session for ControlSession {
         Response::new(encode(&reply))
     }
 
+    fn failed(&self, _meta: &Bytes) -> Response {
+        let error = Error::internal("the request failed by a defect of the coordinator, whose log has more");
+        Response::new(encode(&ControlReply::failed(&error)))
+    }
+
     fn notice(self: &Arc<Self>, _meta: Bytes) {}
 }
 

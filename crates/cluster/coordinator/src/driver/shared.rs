@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::warn;
 
+use super::deciding::Deciding;
 use super::news::News;
 use super::planner::PlannerQueue;
 use super::writer::{Job, WriterQueue};
@@ -17,7 +18,7 @@ use crate::decide::{Command, Event, State, Stored};
 
 /// What connections, the clock and the writer share.
 pub(crate) struct Shared {
-    state: Mutex<State>,
+    state: Mutex<Deciding>,
     started: Instant,
     writer: WriterQueue,
     planner: PlannerQueue,
@@ -29,7 +30,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(state: State, writer: WriterQueue, planner: PlannerQueue, admission: Arc<Admission>) -> Self {
-        let (state, started) = (Mutex::new(state), Instant::now());
+        let (state, started) = (Mutex::new(Deciding::new(state)), Instant::now());
         let shared = Self { state, started, writer, planner, news: News::default(), admission, admitted: Mutex::new(0) };
         shared.admit();
         shared
@@ -39,7 +40,7 @@ impl Shared {
     fn admit(&self) {
         // Held over both, so that an older list never comes after a newer one.
         let mut admitted = self.admitted.lock();
-        let (version, tokens) = self.state.lock().tokens();
+        let (version, tokens) = self.state.lock().state.tokens();
         if *admitted != version {
             self.admission.set(tokens);
             *admitted = version;
@@ -48,14 +49,14 @@ impl Shared {
 
     /// What workers check the proofs of clients against.
     pub(crate) fn credentials(&self) -> ControlReply {
-        let (version, tokens) = self.state.lock().tokens();
+        let (version, tokens) = self.state.lock().state.tokens();
         let verifiers = self.admission.standing().into_iter().chain(tokens).collect();
         ControlReply::Credentials { version, verifiers }
     }
 
     /// The name of a mount.
     pub(crate) fn mount_name(&self, id: MountId) -> Option<MountName> {
-        self.state.lock().mount_name(id)
+        self.state.lock().state.mount_name(id)
     }
 
     /// Lets the state decide now. What is not for the one who asked is done here.
@@ -117,15 +118,15 @@ impl Shared {
 
     /// How long until time alone makes something happen.
     pub(crate) fn next_tick(&self) -> Duration {
-        self.state.lock().next_tick().saturating_sub(self.now())
+        self.state.lock().state.next_tick().saturating_sub(self.now())
     }
 
     pub(crate) fn status(&self) -> ClusterStatus {
-        self.state.lock().status(self.now())
+        self.state.lock().state.status(self.now())
     }
 
     pub(crate) fn placement(&self, limit: usize) -> PlacementStatus {
-        self.state.lock().placement_status(limit)
+        self.state.lock().state.placement_status(limit)
     }
 
     fn now(&self) -> Duration {

@@ -33,6 +33,12 @@ pub(crate) async fn answer(
     answered.unwrap_or_else(|error| reply(&NodeReply::Failed(error)))
 }
 
+/// What a call is answered that failed by a defect.
+pub(crate) fn failed() -> Response {
+    let message = "the call failed by a defect of the worker, whose log has more";
+    reply(&NodeReply::Failed(NodeError::new(NodeErrorKind::Internal, message)))
+}
+
 impl Nodes {
     async fn answer(
         &self,

@@ -211,7 +211,7 @@ impl Nodes {
     /// it is a small one.
     pub(super) fn place_block(&self, len: u32) -> Option<(u64, BlockFill)> {
         let bytes = room(0, len);
-        if !self.store.takes_block(&spec(0, bytes)) || self.check_takes_new().is_err() {
+        if u64::from(len) > BLOCK_BYTES || !self.store.takes_block(&spec(0, bytes)) || self.check_takes_new().is_err() {
             return None;
         }
         let number = self.names.lock().number();
@@ -290,7 +290,9 @@ impl Nodes {
             kept.remove(&block.number);
             // Word of it may come twice.
             if self.store.free(segment(block.number)) > 0 {
-                self.block_bytes.fetch_sub(room(block.number, block.len).into(), Relaxed);
+                let bytes = u64::from(room(block.number, block.len));
+                // Who names it may name another length than it has.
+                self.block_bytes.update(Relaxed, Relaxed, |counted| counted.saturating_sub(bytes));
             }
         }
     }

@@ -37,7 +37,7 @@ use parking_lot::Mutex;
 
 use rename::Renames;
 
-pub(crate) use answer::answer;
+pub(crate) use answer::{answer, failed};
 pub(crate) use drain::drain;
 pub(crate) use peer::answer_peer;
 pub(crate) use place::{Placed, place};

@@ -42,7 +42,7 @@ impl Nodes {
                 done()
             }
             PeerOp::Reparent { parent } => {
-                self.names.lock().set_parent(from, parent);
+                self.names.lock().set_parent(from, parent)?;
                 done()
             }
             PeerOp::Arrive { rename, source, name: own, node } => {

@@ -4,7 +4,7 @@ use forebay_nodes::{
     BlockRef, Condition, CreateOptions, DirId, NodeError, NodeErrorKind, NodeResult, NodeType, Removed, ValueView,
 };
 use forebay_placement::holder;
-use forebay_protocol::{NodeOp, NodeReply, PeerCall, PeerOp, Raw};
+use forebay_protocol::{BLOCKS_MAX, NodeOp, NodeReply, PeerCall, PeerOp, Raw};
 use forebay_transport::Response;
 use forebay_types::{RouteKey, WorkerId};
 use futures::stream::{self, StreamExt};
@@ -170,7 +170,7 @@ impl Nodes {
         self.free_here(&blocks);
         let mut elsewhere: Vec<BlockRef> = blocks.into_iter().filter(|block| block.worker != self.worker).collect();
         elsewhere.sort();
-        for blocks in elsewhere.chunk_by(|a, b| a.worker == b.worker) {
+        for blocks in elsewhere.chunk_by(|a, b| a.worker == b.worker).flat_map(|blocks| blocks.chunks(BLOCKS_MAX)) {
             serving.tell_nodes(blocks[0].worker, forebay_nodes::ROOT, PeerOp::BlockFree { blocks: blocks.to_vec() });
         }
     }

@@ -1,10 +1,13 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
-use forebay_protocol::{DataNotice, DataReply, DataRequest, InPlaceCount, Span, encode};
+use forebay_protocol::{DataNotice, DataReply, DataRequest, FrameKind, InPlaceCount, Span, decode, encode};
 use forebay_types::{ErrorKind, ObjectVersion, SegmentId};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::bed::{Bed, Client, MIB, OPERATION, Plan, until};
+use crate::by_hand;
 
 async fn attach(client: &Client) -> (File, u64) {
     let (reply, _, descriptor) = client.send(DataRequest::Attach, Vec::new()).await.unwrap();
@@ -103,4 +106,38 @@ async fn others_get_copies() {
     let version = client.version("a").await;
     let (in_place, payload) = read(&client, &version, 0, 1000).await;
     assert!(in_place.is_none() && payload == data);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bytes_in_use_stay_as_they_are_however_their_connection_ends() {
+    let bed = Bed::new(Plan { dram_bytes: 16 << 20, ..Plan::default() }).await;
+    let data = bed.object("a", MIB);
+    let other = bed.object("b", 40 * MIB);
+    let client = bed.unix_client().await;
+    let (version, others) = (client.version("a").await, client.version("b").await);
+    let (tier, _) = attach(&client).await;
+    let mut stream = by_hand::connect(&bed.folder.path().join("worker.sock")).await;
+    let mut ask = async |tag: u64, request: DataRequest| {
+        stream.write_all(&by_hand::frame(FrameKind::Request, tag, &encode(&request))).await.unwrap();
+        decode(&by_hand::message(&mut stream).await).unwrap()
+    };
+    assert!(matches!(ask(1, DataRequest::Attach).await, DataReply::Attached { .. }));
+    let read = DataRequest::Read { operation: OPERATION, version, start: 0, len: MIB as u32, in_place: true };
+    let DataReply::Read { in_place: Some((_, span)), .. } = ask(2, read).await else { panic!("not in place") };
+    assert!(bytes_at(&tier, span) == data);
+
+    // The worker ends it, for this is no frame; the peer looks at its bytes as before.
+    stream.write_all(&[0xee; 1000]).await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut Vec::new())).await;
+    ended.expect("the worker ends the connection").unwrap();
+    for round in 0..3 {
+        for at in 0..40 {
+            let payload = client.read(&others, (at * MIB) as u64, MIB).await.unwrap();
+            assert!(payload == other[at * MIB..(at + 1) * MIB]);
+        }
+        assert!(bytes_at(&tier, span) == data, "changed under its reader in round {round}");
+    }
+    assert!(bed.worker().report().dram.2 >= MIB as u64);
+    drop(stream);
+    until("pins are released", async || bed.worker().report().dram.2 == 0).await;
 }

@@ -3,13 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bed;
+mod by_hand;
 mod cells;
 mod cluster;
 mod evict;
 mod files;
+mod fuzz;
 mod in_place;
 mod latest;
 mod lists;
+mod mutator;
 mod reads;
 mod rights;
 mod text_cells;

@@ -71,7 +71,7 @@ fn a_container_moves_as_a_whole_with_its_leases_and_writers() {
     let (sub, parent) = pair.target.settle_takeover(new, Some(ROOT));
     assert_eq!(parent, Some(ROOT));
     assert_eq!(sub.len(), 1, "its directory stayed behind, and has to hear where it is in now");
-    pair.source.set_parent(sub[0], new);
+    pair.source.set_parent(sub[0], new).unwrap();
     assert!(pair.parent.relink(pair.dir, new).unwrap());
     assert!(pair.parent.relink(pair.dir, new).unwrap(), "said twice");
     assert!(matches!(pair.parent.walk(ROOT, "d/k").unwrap(), forebay_nodes::At::Elsewhere(dir, "k") if dir == new));

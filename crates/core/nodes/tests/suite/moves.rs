@@ -283,3 +283,27 @@ fn a_container_of_another_worker_is_followed_there() {
     assert_eq!(here.delete(ROOT, "d", false).unwrap().elsewhere, [id]);
     assert_eq!((here.nodes(), there.nodes()), (0, 0));
 }
+
+#[test]
+fn a_container_does_not_come_into_itself_by_what_is_said_of_its_parent() {
+    let mut names = root(1);
+    let mut outer = ROOT;
+    let mut chain = Vec::new();
+    for name in ["a", "b", "c"] {
+        names.create(outer, name, CreateOptions::new(NodeType::Directory)).unwrap();
+        let At::Here(dir, _) = names.walk(outer, &format!("{name}/x")).unwrap() else { panic!("all is here") };
+        outer = dir;
+        chain.push(dir);
+    }
+    for dir in &chain {
+        for below in chain.iter().skip_while(|other| *other != dir) {
+            assert_eq!(names.set_parent(*dir, *below).unwrap_err().kind, NodeErrorKind::Invalid);
+        }
+    }
+    assert_eq!(names.set_parent(ROOT, chain[0]).unwrap_err().kind, NodeErrorKind::Invalid);
+    // Renames come to an end, and to the right one.
+    assert_eq!(names.rename((ROOT, "a"), (chain[2], "a")).unwrap_err().kind, NodeErrorKind::Invalid);
+    names.rename((chain[0], "b"), (ROOT, "b")).unwrap();
+    names.set_parent(chain[0], chain[2]).unwrap();
+    assert_eq!(names.set_parent(chain[1], chain[0]).unwrap_err().kind, NodeErrorKind::Invalid, "a is below b now");
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 use forebay_types::{CallerInfo, ErrorKind, ForebayPath, HostId, Mount, MountId, ObjectVersion, TokenInfo, Verifier, WorkerId};
 use serde::{Deserialize, Serialize};
 
+use crate::limits::{MOUNTS_MAX, USES_MAX, WARNINGS_MAX, at_most};
 use crate::{Order, OrderEnd, PlacementStatus, RoutesDelta, StorageCounters, WindowReport};
 
 pub use request::{AdminRequest, ControlCall, ControlRequest, MemberRequest};
@@ -50,14 +51,17 @@ pub struct Heartbeat {
     /// Version of the view it has.
     pub have: u64,
     /// Bytes a second that it would take from each mount with a bound, were there none.
+    #[serde(deserialize_with = "at_most::<MOUNTS_MAX, _, _>")]
     pub demand: Vec<(MountId, u64)>,
     /// For status and metrics.
     pub report: WorkerReport,
     /// What was read, once after a window has closed.
     pub window: Option<WindowReport>,
     /// How orders ended since the last heartbeat that was answered.
+    #[serde(deserialize_with = "at_most::<USES_MAX, _, _>")]
     pub ended: Vec<OrderEnd>,
     /// Object versions that were written here or discovered since then.
+    #[serde(deserialize_with = "at_most::<USES_MAX, _, _>")]
     pub fresh: Vec<ObjectVersion>,
 }
 
@@ -79,8 +83,10 @@ pub struct WorkerReport {
     /// Of these, bytes that were in a tier when asked for.
     pub bytes_hit: u64,
     /// Requests and bytes a mount.
+    #[serde(deserialize_with = "at_most::<MOUNTS_MAX, _, _>")]
     pub storage: Vec<(MountId, StorageCounters)>,
     /// What is wrong, in words, as in "disk tier off: input/output error"; empty when all is well.
+    #[serde(deserialize_with = "at_most::<WARNINGS_MAX, _, _>")]
     pub warnings: Vec<String>,
     /// How far it is with giving up its temporary data, when it does.
     pub drain: Option<DrainReport>,

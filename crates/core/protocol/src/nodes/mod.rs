@@ -7,6 +7,8 @@ use forebay_nodes::{BlockRef, Condition, DirId, Location, NodeType, StorageClass
 use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::limits::{BLOCKS_MAX, VALUES_MAX, at_most};
+
 pub use peer::{NODE_PEER_MESSAGE, PeerCall, PeerOp};
 pub use raw::Raw;
 pub use reply::NodeReply;
@@ -47,6 +49,7 @@ pub enum NodeOp<'a> {
     /// Puts a value that lies in blocks already: [`NodeReply::Length`].
     PutBlocks {
         /// In this order.
+        #[serde(deserialize_with = "at_most::<BLOCKS_MAX, _, _>")]
         blocks: Vec<BlockRef>,
     },
     /// Makes a node: [`NodeReply::Done`].
@@ -82,6 +85,7 @@ pub enum NodeOp<'a> {
         /// Who writes; 0 writes this once.
         writer: u64,
         /// In this order.
+        #[serde(deserialize_with = "at_most::<BLOCKS_MAX, _, _>")]
         blocks: Vec<BlockRef>,
     },
     /// Writes over bytes of a file, and on at its end: [`NodeReply::Length`].
@@ -156,13 +160,13 @@ pub enum NodeOp<'a> {
     /// Values of several key-values of one container: [`NodeReply::Values`].
     GetMany {
         /// Their names.
-        #[serde(borrow)]
+        #[serde(borrow, deserialize_with = "at_most::<VALUES_MAX, _, _>")]
         names: Vec<&'a str>,
     },
     /// Puts several values into one container, each by itself: [`NodeReply::Refused`].
     PutMany {
         /// Names and values.
-        #[serde(borrow)]
+        #[serde(borrow, deserialize_with = "at_most::<VALUES_MAX, _, _>")]
         values: Vec<(&'a str, Raw<'a>)>,
     },
     /// A place for a block of the class `dram` that the asker writes itself, on a connection that has attached:

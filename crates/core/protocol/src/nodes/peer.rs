@@ -4,6 +4,7 @@ use forebay_types::Result;
 use serde::{Deserialize, Serialize};
 
 use super::{Raw, read, write};
+use crate::limits::{BLOCKS_MAX, at_most};
 
 /// First byte of a message about temporary nodes from one worker to another; no other message begins with it.
 pub const NODE_PEER_MESSAGE: u8 = b'm';
@@ -26,11 +27,13 @@ pub enum PeerOp<'a> {
     /// Nobody needs these blocks of this worker any more: [`super::NodeReply::Done`].
     BlockFree {
         /// Which.
+        #[serde(deserialize_with = "at_most::<BLOCKS_MAX, _, _>")]
         blocks: Vec<BlockRef>,
     },
     /// Of these blocks of the asker those that no node here has: [`super::NodeReply::Blocks`].
     BlockUnknown {
         /// Which.
+        #[serde(deserialize_with = "at_most::<BLOCKS_MAX, _, _>")]
         blocks: Vec<BlockRef>,
     },
     /// Makes a container's nodes be with this worker; its name is the asker's business: [`super::NodeReply::Dir`].
@@ -123,6 +126,7 @@ pub enum PeerOp<'a> {
     /// have; the others were given up meanwhile, or their nodes are on their way. Nobody is to free the old ones but who asks.
     BlocksMoved {
         /// Old and new.
+        #[serde(deserialize_with = "at_most::<BLOCKS_MAX, _, _>")]
         moved: Vec<(BlockRef, BlockRef)>,
     },
 }

@@ -1,9 +1,11 @@
 use std::fmt::Debug;
 
+use forebay_nodes::{BlockRef, ROOT};
 use forebay_protocol::{
-    AdminRequest, ControlCall, ControlReply, DataNotice, DataReply, DataRequest, PutCondition, RangeSpec, decode, encode,
+    AdminRequest, ControlCall, ControlReply, DataNotice, DataReply, DataRequest, NodeCall, NodeOp, PINS_MAX, PeerCall, PeerOp,
+    PutCondition, RUNS_MAX, RangeSpec, SEGMENTS_MAX, decode, encode,
 };
-use forebay_types::{Error, ErrorKind, Key, MountId, ObjectVersion, OperationId, VersionTag};
+use forebay_types::{Error, ErrorKind, Key, MountId, ObjectVersion, OperationId, PageRun, SegmentId, VersionTag};
 use proptest::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -141,5 +143,48 @@ proptest! {
         if let Ok(message) = decode::<ControlReply>(&bytes) {
             prop_assert_eq!(decode::<ControlReply>(&encode(&message)).unwrap(), message);
         }
+    }
+}
+
+/// Whether a worker takes such a message.
+fn is_taken(request: &DataRequest) -> bool {
+    decode::<DataRequest>(&encode(request)).is_ok()
+}
+
+#[test]
+fn lists_longer_than_a_message_may_have_are_refused() {
+    let segments = |more| vec![SegmentId(7); SEGMENTS_MAX + more];
+    assert!(is_taken(&DataRequest::Free { segments: segments(0) }));
+    assert!(!is_taken(&DataRequest::Free { segments: segments(1) }));
+    assert!(!is_taken(&DataRequest::Keep { segments: segments(1), keep: true }));
+    assert!(!is_taken(&DataRequest::Held { segments: segments(1) }));
+    let runs = |count| DataRequest::Present { runs: vec![(SegmentId(7), PageRun::new(0, 1)); count] };
+    assert!(is_taken(&runs(RUNS_MAX)) && !is_taken(&runs(RUNS_MAX + 1)));
+    let notice = |count| encode(&DataNotice::Unpin { pins: vec![1; count], counts: Vec::new() });
+    assert!(decode::<DataNotice>(&notice(PINS_MAX)).is_ok() && decode::<DataNotice>(&notice(PINS_MAX + 1)).is_err());
+    // A list that says that it is longer than its message takes no memory for it.
+    let mut said = encode(&DataRequest::Free { segments: Vec::new() }).to_vec();
+    said.pop();
+    said.extend([0xff, 0xff, 0xff, 0xff, 0x0f]);
+    assert_eq!(decode::<DataRequest>(&said).unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[test]
+fn blocks_and_pages_that_can_not_be_are_refused() {
+    for (start, len) in [(0, 0), (16_384, 1), (1, 16_384), (u32::MAX, 2)] {
+        assert!(!is_taken(&DataRequest::Present { runs: vec![(SegmentId(7), PageRun { start, len })] }), "{start}+{len}");
+    }
+    assert!(is_taken(&DataRequest::Present { runs: vec![(SegmentId(7), PageRun { start: 0, len: 16_384 })] }));
+    let is_taken = |op: NodeOp<'_>| {
+        let message = NodeCall { from: ROOT, moves: 0, path: "x", op }.encode();
+        NodeCall::decode(&message).unwrap().is_ok()
+    };
+    let block = |len| BlockRef { worker: 1, number: 2, len };
+    assert!(is_taken(NodeOp::PutBlocks { blocks: vec![block(1), block(1 << 20)] }));
+    for len in [0, (1 << 20) + 1, u32::MAX] {
+        assert!(!is_taken(NodeOp::PutBlocks { blocks: vec![block(1), block(len)] }));
+        assert!(!is_taken(NodeOp::BlockRead { block: block(len), start: 100 << 20, bytes: 1 }));
+        let moved = PeerCall { from: ROOT, path: "", op: PeerOp::BlocksMoved { moved: vec![(block(1), block(len))] } };
+        assert!(PeerCall::decode(&moved.encode()).unwrap().is_err());
     }
 }

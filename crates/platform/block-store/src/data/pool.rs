@@ -1,4 +1,5 @@
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +48,13 @@ struct Queues {
 impl Queues {
     fn is_idle(&self) -> bool {
         self.writes.is_empty() && self.tasks.is_empty() && self.writers == 0 && self.taskers == 0
+    }
+}
+
+/// Runs a job, which takes no thread with it when it fails by a defect: who waits for it finds its pages missing.
+fn caught(job: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(job)).is_err() {
+        tracing::error!("work on the disk tier failed by a defect, which was reported where it happened");
     }
 }
 
@@ -134,20 +142,20 @@ impl Pool {
     pub fn run(&self, core: &Arc<Core>) {
         while let Some(job) = self.next() {
             match job {
-                Job::Load(load) => load.run(),
+                Job::Load(load) => caught(|| load.run()),
                 Job::Task(task) => {
-                    task(core);
+                    caught(|| task(core));
                     self.done_with(|queues| queues.taskers -= 1);
                 }
-                Job::Sweep => core.sweep(),
+                Job::Sweep => caught(|| core.sweep()),
                 Job::Write(block) => {
-                    core.write_block(block);
+                    caught(|| core.write_block(block));
                     self.done_with(|queues| queues.writers -= 1);
                     // A thread may have found writes waiting and all writers at work.
                     self.work.notify_one();
                 }
             }
-            core.write_index();
+            caught(|| core.write_index());
         }
     }
 
@@ -196,5 +204,37 @@ impl Pool {
                 return Some(Job::Sweep);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::StoreSettings;
+
+    #[test]
+    fn work_that_fails_by_a_defect_takes_no_thread_and_no_count_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(folder.path()).expect("made");
+        let settings = StoreSettings::new(folder.path().to_path_buf(), 16 << 20).with_disk(16 << 20);
+        let core = Arc::new(Core::new(settings, Duration::from_secs(1)).expect("a store"));
+        let pool = Arc::new(Pool::new(2));
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let (pool, core) = (pool.clone(), core.clone());
+                std::thread::spawn(move || pool.run(&core))
+            })
+            .collect();
+        for _ in 0..16 {
+            pool.task(|_| panic!("as the test wants it"));
+        }
+        let (done, heard) = std::sync::mpsc::channel();
+        pool.task(move |_| done.send(()).expect("it is heard"));
+        heard.recv_timeout(Duration::from_secs(10)).expect("the threads go on");
+        while !pool.queues.lock().is_idle() {
+            std::thread::yield_now();
+        }
+        pool.stop();
+        threads.into_iter().for_each(|thread| thread.join().expect("no thread ended by a panic"));
     }
 }

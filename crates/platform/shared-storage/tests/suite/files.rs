@@ -127,3 +127,22 @@ async fn empty_folders_are_no_keys() {
     let listed = lab.storage.list(&key(""), true, None, 10).await.unwrap();
     assert_eq!((listed.objects.len(), &listed.folders[..]), (0, &[key("d/")][..]));
 }
+
+#[tokio::test]
+async fn a_file_that_is_larger_than_any_object_is_refused_by_name() {
+    // Only a file system in memory takes such a length.
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let file = std::fs::File::create(folder.path().join("huge")).unwrap();
+    std::fs::write(folder.path().join("small"), b"small").unwrap();
+    let storage = open(&format!("file://{}", folder.path().display()), MountOptions::default(), patient());
+    for size in [200_000_000_000_000_000, 300_000_000_000_000_000] {
+        file.set_len(size).unwrap();
+        let stat = storage.head(&key("huge")).await.unwrap_err();
+        assert_eq!(stat.kind(), ErrorKind::Invalid);
+        assert!(stat.message().contains("/huge") && stat.message().contains("too large"), "{stat}");
+        let read = get(&storage, "huge", GetRange::Bounded(0..10)).await.err().unwrap();
+        assert_eq!(read.kind(), ErrorKind::Invalid, "{read}");
+        let listed = storage.list(&key(""), false, None, 10).await.unwrap();
+        assert_eq!(listed.objects.len(), 2, "others are listed as before");
+    }
+}

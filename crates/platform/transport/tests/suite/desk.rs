@@ -19,6 +19,7 @@ pub struct Desk {
     pub running: AtomicUsize,
     pub running_most: AtomicUsize,
     pub dropped: AtomicUsize,
+    pub lent: AtomicUsize,
     pub notices: parking_lot::Mutex<Vec<Bytes>>,
     pub peers: parking_lot::Mutex<Vec<Peer>>,
 }
@@ -33,6 +34,7 @@ impl Default for Desk {
             running: Default::default(),
             running_most: Default::default(),
             dropped: Default::default(),
+            lent: Default::default(),
             notices: Default::default(),
             peers: Default::default(),
         }
@@ -42,7 +44,26 @@ impl Default for Desk {
 #[derive(Default)]
 pub struct DeskService(Arc<Desk>);
 
-pub struct DeskSession(Arc<Desk>);
+pub struct DeskSession {
+    desk: Arc<Desk>,
+    lent: parking_lot::Mutex<Option<Lent>>,
+}
+
+/// What a peer looks at in place.
+struct Lent(Arc<Desk>);
+
+impl Lent {
+    fn new(desk: &Arc<Desk>) -> Self {
+        desk.lent.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(desk))
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.0.lent.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 impl Service for DeskService {
     type Session = DeskSession;
@@ -53,7 +74,7 @@ impl Service for DeskService {
         }
         self.0.opened.fetch_add(1, Ordering::SeqCst);
         self.0.peers.lock().push(peer);
-        Ok(DeskSession(self.0.clone()))
+        Ok(DeskSession { desk: self.0.clone(), lent: Default::default() })
     }
 }
 
@@ -103,7 +124,7 @@ impl Drop for DeskPlace {
 
 impl Session for DeskSession {
     async fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
-        let mut running = Running::new(&self.0);
+        let mut running = Running::new(&self.desk);
         let text = String::from_utf8_lossy(&meta).into_owned();
         let (what, number) = text.split_once(' ').unwrap_or((&text, "0"));
         let number: u64 = number.parse().unwrap_or(0);
@@ -116,7 +137,7 @@ impl Session for DeskSession {
             }
             // Gives so many bytes back, in pieces.
             "give" => {
-                let piece = self.0.piece.clone();
+                let piece = self.desk.piece.clone();
                 let whole = (number >> 20) as usize;
                 let mut pieces = vec![piece.clone(); whole];
                 pieces.push(piece.slice(..(number as usize) & ((1 << 20) - 1)));
@@ -124,7 +145,7 @@ impl Session for DeskSession {
             }
             // Notes it in a task of its own after so many milliseconds; never answers.
             "spawn" => {
-                let desk = self.0.clone();
+                let desk = self.desk.clone();
                 tokio::spawn(async move {
                     tokio::time::sleep(Duration::from_millis(number)).await;
                     desk.notices.lock().push("spawned".into());
@@ -145,6 +166,11 @@ impl Session for DeskSession {
                 tokio::task::yield_now().await;
                 panic!("as asked for")
             }
+            // Keeps something until the peer is gone.
+            "lend" => {
+                *self.lent.lock() = Some(Lent::new(&self.desk));
+                Response::new(meta)
+            }
             other => panic!("no such request: {other}"),
         };
         running.1 = true;
@@ -153,15 +179,21 @@ impl Session for DeskSession {
 
     fn place(self: &Arc<Self>, meta: &Bytes, payload_bytes: u32) -> Option<Box<dyn Place>> {
         let memory = vec![0; payload_bytes as usize];
-        (meta == "place").then(|| Box::new(DeskPlace { desk: self.0.clone(), memory, filled: false }) as Box<dyn Place>)
+        (meta == "place").then(|| Box::new(DeskPlace { desk: self.desk.clone(), memory, filled: false }) as Box<dyn Place>)
+    }
+
+    fn failed(&self, meta: &Bytes) -> Response {
+        Response::new([b"failed: ", &meta[..]].concat().into())
     }
 
     fn notice(self: &Arc<Self>, meta: Bytes) {
-        self.0.notices.lock().push(meta);
+        assert_ne!(meta, "panic", "as asked for");
+        self.desk.notices.lock().push(meta);
     }
 
-    fn closed(&self) {
-        self.0.closed.fetch_add(1, Ordering::SeqCst);
+    fn closed(&self) -> Option<Box<dyn Send>> {
+        self.desk.closed.fetch_add(1, Ordering::SeqCst);
+        self.lent.lock().take().map(|lent| Box::new(lent) as Box<dyn Send>)
     }
 }
 

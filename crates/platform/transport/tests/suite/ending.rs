@@ -45,18 +45,60 @@ async fn close_fails_what_is_in_flight() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_that_panics_ends_its_connection() {
+async fn a_call_that_panics_is_answered_and_ends_nothing_else() {
     let open = open().await;
-    let (broken, good) = (open.connect().await, open.connect().await);
-    let (panicked, waiting) = tokio::join!(broken.call("panic".into(), vec![]), broken.call("sleep 60000".into(), vec![]));
-    assert_eq!(panicked.unwrap_err().kind(), ErrorKind::Closed);
-    assert_eq!(waiting.unwrap_err().kind(), ErrorKind::Closed);
+    let connection = open.connect().await;
+    let waiting = tokio::spawn({
+        let connection = connection.clone();
+        async move { connection.call("sleep 300".into(), vec![]).await }
+    });
+    until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
+    for _ in 0..100 {
+        // In its task, and at its first poll on the task of the connection.
+        for what in ["panic", "panic at once", "unheard of"] {
+            let answer = connection.call(what.into(), vec![]).await.unwrap();
+            assert_eq!(answer.meta, format!("failed: {what}"));
+        }
+    }
+    connection.notify("panic".into()).unwrap();
+    connection.call("echo".into(), vec![]).await.unwrap();
+    assert_eq!(waiting.await.unwrap().unwrap().meta, "sleep 300");
+    assert_eq!((open.desk.opened.load(Ordering::SeqCst), open.desk.closed.load(Ordering::SeqCst)), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_peer_reads_in_place_is_kept_until_it_has_let_go_however_the_connection_ends() {
+    let (_folder, address) = unix();
+    let open = open_at(&address, ours(), ServerLimits::default()).await;
+    let lent = || open.desk.lent.load(Ordering::SeqCst);
+    let connection = open.connect().await;
+    connection.call("lend".into(), vec![]).await.unwrap();
+    // An answer that no frame can carry.
+    let ended = connection.call(format!("give {}", 80 << 20).into(), vec![]).await;
+    assert_eq!(ended.unwrap_err().kind(), ErrorKind::Closed);
+    connection.closed().await;
     until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
-    // At its first poll, on the task of the connection.
-    let broken = open.connect().await;
-    assert_eq!(broken.call("unheard of".into(), vec![]).await.unwrap_err().kind(), ErrorKind::Closed);
-    until(|| open.desk.closed.load(Ordering::SeqCst) == 2).await;
-    good.call("echo".into(), vec![]).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(lent(), 1, "the peer may look at it still");
+    drop(connection);
+    until(|| lent() == 0).await;
+
+    // A peer that says it is done, and a server that goes while its process lives on.
+    let (closing, left) = (open.connect().await, open.connect().await);
+    closing.call("lend".into(), vec![]).await.unwrap();
+    left.call("lend".into(), vec![]).await.unwrap();
+    closing.close();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(lent(), 2);
+    drop(closing);
+    until(|| lent() == 1).await;
+    drop(open.server);
+    left.closed().await;
+    until(|| open.desk.closed.load(Ordering::SeqCst) == 3).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(lent(), 1);
+    drop(left);
+    until(|| lent() == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

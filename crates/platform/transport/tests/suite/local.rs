@@ -106,15 +106,33 @@ async fn a_server_that_stops_lets_calls_finish_and_one_that_is_dropped_does_not(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_that_panics_ends_its_connection() {
-    let (_folder, open, broken) = at_home().await;
-    assert_eq!(broken.call("panic".into(), vec![]).await.unwrap_err().kind(), ErrorKind::Closed);
-    broken.closed().await;
-    until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
-    let broken = Connection::nearest(&open.address, &ours()).await.unwrap();
-    assert_eq!(broken.call("unheard of".into(), vec![]).await.unwrap_err().kind(), ErrorKind::Closed);
-    until(|| open.desk.closed.load(Ordering::SeqCst) == 2).await;
-    open.connect().await.call("echo".into(), vec![]).await.unwrap();
+async fn a_call_that_panics_is_answered_and_ends_nothing_else() {
+    let (_folder, open, connection) = at_home().await;
+    let (waiting, ()) = tokio::join!(connection.call("sleep 200".into(), vec![]), async {
+        for what in ["panic", "panic at once", "unheard of"] {
+            let answer = connection.call(what.into(), vec![]).await.unwrap();
+            assert_eq!(answer.meta, format!("failed: {what}"));
+        }
+        assert_eq!(connection.notify("panic".into()).unwrap_err().kind(), ErrorKind::Internal);
+    });
+    assert_eq!(waiting.unwrap().meta, "sleep 200");
+    connection.call("echo".into(), vec![]).await.unwrap();
+    assert_eq!((open.desk.opened.load(Ordering::SeqCst), open.desk.closed.load(Ordering::SeqCst)), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_read_in_place_is_kept_until_the_last_holder_has_let_go() {
+    let (_folder, open, connection) = at_home().await;
+    connection.call("lend".into(), vec![]).await.unwrap();
+    let desk = open.desk.clone();
+    drop(open.server);
+    connection.closed().await;
+    until(|| desk.closed.load(Ordering::SeqCst) == 1).await;
+    let holder = connection.clone();
+    drop(connection);
+    assert_eq!(desk.lent.load(Ordering::SeqCst), 1);
+    drop(holder);
+    until(|| desk.lent.load(Ordering::SeqCst) == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -139,15 +139,15 @@ async fn a_server_that_goes_fails_calls_and_one_that_stops_lets_them_finish() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_that_panics_ends_its_connection_only() {
-    let (_folder, open, broken) = beside().await;
-    let other = with_ring(&open).await;
-    warm(&broken).await;
-    assert_eq!(broken.call_near("panic at once".into(), vec![]).await.unwrap_err().kind(), ErrorKind::Closed);
-    let broken = with_ring(&open).await;
-    warm(&broken).await;
-    assert_eq!(broken.call_near("panic".into(), vec![]).await.unwrap_err().kind(), ErrorKind::Closed);
-    warm(&other).await;
+async fn a_call_that_panics_is_answered_and_ends_nothing_else() {
+    let (_folder, open, connection) = beside().await;
+    for what in ["panic at once", "panic"] {
+        warm(&connection).await;
+        let answer = connection.call_near(what.into(), vec![]).await.unwrap();
+        assert_eq!(answer.meta, format!("failed: {what}"));
+    }
+    warm(&connection).await;
+    assert_eq!(open.desk.closed.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

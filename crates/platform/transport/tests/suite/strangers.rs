@@ -2,12 +2,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_transport::{Address, Connection};
+use forebay_transport::{Address, Connection, ServerLimits};
 use forebay_types::{ErrorKind, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::desk::{Open, open, ours, until};
+use crate::desk::{Open, local, open, open_at, ours, until};
 use crate::raw::{self, HELLO, NOTICE, REPLY, REQUEST};
 
 fn tcp(open: &Open) -> String {
@@ -199,4 +199,86 @@ async fn a_silent_peer_is_given_up_after_five_seconds() {
     assert_eq!(client_side.err().unwrap().kind(), ErrorKind::Retry);
     let elapsed = began.elapsed();
     assert!(elapsed > Duration::from_millis(4900) && elapsed < Duration::from_secs(8), "{elapsed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn silent_connections_keep_nobody_out() {
+    let limits = ServerLimits { connections: 4, ..ServerLimits::default() };
+    let open = open_at(&local(), ours(), limits).await;
+    let mut silent = Vec::new();
+    // As many as may shake hands, and more than there are places for who has.
+    for _ in 0..256 {
+        silent.push(TcpStream::connect(tcp(&open)).await.unwrap());
+    }
+    let began = Instant::now();
+    let mut calls = Vec::new();
+    for _ in 0..4 {
+        let connection = open.connect().await;
+        connection.call("echo".into(), vec![]).await.unwrap();
+        calls.push(connection);
+    }
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    assert_eq!(connect(&tcp(&open)).await.err().unwrap().kind(), ErrorKind::Retry, "these are the places");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_take_no_more_memory_than_they_may_and_small_ones_go_on() {
+    const PAYLOAD: usize = 1 << 20;
+    let limits = ServerLimits { request_bytes: Some(8 << 20), ..ServerLimits::default() };
+    let open = open_at(&local(), ours(), limits).await;
+    let reader = open.connect().await;
+    let p99 = async || {
+        let mut took = Vec::new();
+        for _ in 0..300 {
+            let began = Instant::now();
+            reader.call("echo".into(), vec![Bytes::from_static(&[7; 4096])]).await.unwrap();
+            took.push(began.elapsed());
+        }
+        took.sort();
+        took[297]
+    };
+    let alone = p99().await;
+    let payload = Bytes::from(vec![1; PAYLOAD]);
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..48 {
+        let (connection, payload) = (open.connect().await, payload.clone());
+        calls.spawn(async move {
+            let calls = (0..6).map(|_| connection.call("sleep 40".into(), vec![payload.clone()]));
+            let mut done = 0;
+            for call in calls.map(Box::pin).collect::<Vec<_>>() {
+                done += usize::from(call.await.is_ok());
+            }
+            done
+        });
+    }
+    until(|| open.desk.running.load(Ordering::SeqCst) >= 4).await;
+    let beside = p99().await;
+    let most = open.desk.running_most.load(Ordering::SeqCst);
+    assert!((4..=8).contains(&most), "{most} requests of 1 MiB at once, of 8 MiB for all");
+    // A machine that has other work to do takes its time, too.
+    let bound = (alone * 10).max(Duration::from_millis(50));
+    assert!(beside <= bound, "p99 of a small call: {alone:?} alone, {beside:?} beside them");
+    let mut done = 0;
+    while let Some(some) = calls.join_next().await {
+        done += some.unwrap();
+    }
+    assert_eq!(done, 48 * 6, "all were answered, each in its turn");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn messages_that_are_announced_and_do_not_come_hold_no_small_ones_up() {
+    let limits = ServerLimits { request_bytes: Some(8 << 20), ..ServerLimits::default() };
+    let open = open_at(&local(), ours(), limits).await;
+    let mut stalled = Vec::new();
+    for _ in 0..16 {
+        let mut stream = raw::client(&tcp(&open)).await;
+        stream.write_all(&raw::frame(REQUEST, 1, b"sum", 64 << 20)).await.unwrap();
+        stalled.push(stream);
+    }
+    let connection = open.connect().await;
+    for _ in 0..100 {
+        connection.call("echo".into(), vec![Bytes::from_static(&[7; 16 << 10])]).await.unwrap();
+    }
+    drop(stalled);
+    connection.call("sum".into(), vec![Bytes::from(vec![1; 2 << 20])]).await.unwrap();
 }

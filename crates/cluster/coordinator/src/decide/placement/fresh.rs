@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use forebay_placement::holder;
-use forebay_types::{ObjectVersion, RouteKey, SegmentId, WorkerId, segment_count};
+use forebay_types::{ObjectVersion, RouteKey, SegmentId, WorkerId, check_object_bytes, segment_count};
 
 use super::Placement;
 use super::round::folder;
@@ -16,7 +16,7 @@ impl Placement {
     /// and goes to a random worker at once where its mount is `eager` (Getafix, section 4.2). `at` may have its bytes.
     pub(crate) fn fresh(&mut self, now: Duration, at: WorkerId, version: &ObjectVersion, eager: bool) {
         let count = segment_count(version.size).min(SEGMENTS_MAX);
-        if count == 0 {
+        if count == 0 || check_object_bytes(version.size).is_err() {
             return;
         }
         let dataset = (version.mount, folder(version.key.as_str()));

@@ -61,6 +61,9 @@ pub(super) struct Placement {
     /// Whether one should be made before the window ends.
     wants_plan: bool,
     last: Last,
+    /// For tests of what a defect leaves behind.
+    #[cfg(test)]
+    pub(super) fails_on: Option<String>,
 }
 
 impl Placement {
@@ -85,7 +88,24 @@ impl Placement {
             planned_at: Duration::ZERO,
             wants_plan: false,
             last: Last::default(),
+            #[cfg(test)]
+            fails_on: None,
         }
+    }
+
+    /// Forgets segments, routes and orders; the same workers count. Windows and routes go on with numbers that nobody has seen.
+    pub(super) fn begin_anew(&mut self, now: Duration) {
+        let mut anew = Self::new(self.settings.clone(), 0, self.seed, &[]);
+        anew.workers = std::mem::take(&mut self.workers);
+        anew.routes = Routes::new(self.routes.version() + 1);
+        anew.window = self.window + 1;
+        anew.popularity = Popularity::new(anew.window);
+        (anew.opened, anew.planned_at) = (now, self.planned_at);
+        #[cfg(test)]
+        {
+            anew.fails_on = self.fails_on.take();
+        }
+        *self = anew;
     }
 
     /// How often clients ask for news.

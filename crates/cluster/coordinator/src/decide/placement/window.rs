@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use forebay_placement::Usage;
 use forebay_protocol::{SegmentUse, WindowReport};
-use forebay_types::{Cell, RouteKey, SegmentId, WorkerId, segment_count};
+use forebay_types::{Cell, RouteKey, SegmentId, WorkerId, check_object_bytes, segment_count};
 
 use super::Placement;
 use super::round::Round;
@@ -13,6 +13,8 @@ use super::segments::{Replica, ReplicaState};
 const REPORTS_WITHIN: Duration = Duration::from_millis(2500);
 /// Time between two plans that new objects call for.
 const FRESH_GAP: Duration = Duration::from_secs(1);
+/// Bytes that are believed to be held of a segment: cells, which are not cut at 64 MiB, are far smaller.
+const HELD_BYTES_MAX: u64 = 1 << 40;
 /// A window that lasted longer than so many periods is counted as if it had lasted one.
 const LONG: f64 = 1.5;
 
@@ -88,7 +90,9 @@ impl Placement {
         let scale = if periods > LONG { 1.0 / periods } else { 1.0 };
         let mut changed = Vec::new();
         for entry in report.uses {
-            let is_there = entry.index < segment_count(entry.version.size) || Cell::of_index(entry.index).is_some();
+            // What is larger than any object can be is nothing that a worker reads.
+            let is_there = check_object_bytes(entry.version.size).is_ok()
+                && (entry.index < segment_count(entry.version.size) || Cell::of_index(entry.index).is_some());
             if is_there && (entry.operations > 0 || entry.held_bytes > 0) {
                 changed.extend(self.count(worker, &entry, scale));
             }
@@ -104,6 +108,8 @@ impl Placement {
             return None;
         }
         let key = self.track(&entry.version, entry.index);
+        #[cfg(test)]
+        assert_ne!(self.fails_on.as_deref(), Some(entry.version.key.as_str()), "as a test wants it");
         let tracked = self.segments.get(&key).expect("it is tracked");
         if tracked.segment != segment {
             // Of two versions that are read, the one that is read more is placed.
@@ -121,16 +127,17 @@ impl Placement {
             self.popularity.add(self.window, segment, usage);
         }
         let tracked = self.segments.get_mut(&key).expect("it is tracked");
-        tracked.operations += u64::from(entry.operations);
-        tracked.bytes_read += entry.bytes;
+        tracked.operations = tracked.operations.saturating_add(u64::from(entry.operations));
+        tracked.bytes_read = tracked.bytes_read.saturating_add(entry.bytes);
         let before = tracked.is_ready(worker);
+        let held_bytes = entry.held_bytes.min(HELD_BYTES_MAX);
         match tracked.replicas.get_mut(&worker) {
-            Some(replica) if entry.held_bytes > 0 || replica.state != ReplicaState::Held => replica.held_bytes = entry.held_bytes,
+            Some(replica) if held_bytes > 0 || replica.state != ReplicaState::Held => replica.held_bytes = held_bytes,
             Some(_) => {
                 tracked.replicas.remove(&worker);
             }
-            None if entry.held_bytes > 0 => {
-                tracked.replicas.insert(worker, Replica { state: ReplicaState::Held, held_bytes: entry.held_bytes });
+            None if held_bytes > 0 => {
+                tracked.replicas.insert(worker, Replica { state: ReplicaState::Held, held_bytes });
             }
             None => {}
         }

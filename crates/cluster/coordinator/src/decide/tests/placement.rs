@@ -490,3 +490,19 @@ fn all_are_woken_when_a_window_closes() {
     let due = state.next_tick();
     assert!(woken(&state.decide(due, Event::Tick)), "not a moment after its end");
 }
+
+#[test]
+fn an_object_larger_than_any_can_be_is_counted_for_nothing() {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    for size in [200_000_000_000_000_000, 300_000_000_000_000_000, u64::MAX] {
+        let huge = SegmentUse { version: ObjectVersion { size, ..version("huge") }, ..read("huge", 3, u64::MAX) };
+        let uses = vec![huge.clone(), SegmentUse { held_bytes: u64::MAX, bytes: u64::MAX, ..read("a", 1, 0) }];
+        let window = state.placement.window();
+        let report = WindowReport { window, lasted: Duration::from_secs(1), uses, ..WindowReport::default() };
+        let fresh = vec![huge.version];
+        let (_, answer) = ask(&mut state, 1.0, ControlRequest::Heartbeat(Heartbeat { window: Some(report), fresh, ..blank(1) }));
+        assert!(matches!(answer, Some(ControlReply::Beat { .. })), "{answer:?}");
+    }
+    assert_eq!(state.placement_status(10).segments.iter().map(|it| it.path.key().as_str()).collect::<Vec<_>>(), ["a"]);
+}

@@ -1,0 +1,43 @@
+//! Connections by hand, which keep to the protocol no longer than they like.
+
+use std::path::Path;
+
+use forebay_protocol::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+/// A connection that has passed the handshake.
+pub async fn connect(socket: &Path) -> UnixStream {
+    let mut stream = UnixStream::connect(socket).await.unwrap();
+    stream.write_all(&frame(FrameKind::Hello, 0, &[&[0], [7; 32].as_slice()].concat())).await.unwrap();
+    message(&mut stream).await;
+    stream.write_all(&frame(FrameKind::Hello, 0, &[2, 0])).await.unwrap();
+    message(&mut stream).await;
+    stream
+}
+
+/// A frame without payload.
+pub fn frame(kind: FrameKind, tag: u64, meta: &[u8]) -> Vec<u8> {
+    let mut header = FrameHeader { meta_len: meta.len() as u32, payload_len: 0, tag, kind, descriptors: 0, crc: 0 };
+    header.crc = crc32c::crc32c_append(crc32c::crc32c(&header.covered()), meta);
+    [&header.to_bytes(), meta].concat()
+}
+
+/// The message of the next frame.
+pub async fn message(stream: &mut UnixStream) -> Vec<u8> {
+    let mut header = [0; FRAME_HEADER_BYTES];
+    stream.read_exact(&mut header).await.unwrap();
+    let header = FrameHeader::from_bytes(&header).unwrap();
+    let mut rest = vec![0; (header.meta_len + header.payload_len) as usize];
+    stream.read_exact(&mut rest).await.unwrap();
+    rest.truncate(header.meta_len as usize);
+    rest
+}
+
+/// The bytes that come next; none at the end.
+pub async fn message_or_end(stream: &mut UnixStream) -> Vec<u8> {
+    let mut bytes = vec![0; 4096];
+    let read = stream.read(&mut bytes).await.unwrap_or(0);
+    bytes.truncate(read);
+    bytes
+}

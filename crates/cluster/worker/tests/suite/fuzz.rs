@@ -1,0 +1,405 @@
+//! Frames and messages of peers that know the token and mean harm, into a live worker and a live coordinator. None may fail by a
+//! defect, take long, or take memory; others are served as before. `FOREBAY_TEST_FUZZ_SECS` makes it go on for longer.
+
+use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use forebay_nodes::{Affinity, BlockRef, CreateOptions, DirId, NodeType, ROOT, StorageClass};
+use forebay_protocol::{
+    ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, FrameKind, Heartbeat, InPlaceCount, NodeCall, NodeOp,
+    NodeReply, PutCondition, RangeSpec, Raw, SegmentUse, WindowReport, WorkerInfo, WorkerReport, decode, encode,
+};
+use forebay_transport::{Address, Connection, Security};
+use forebay_types::{ErrorKind, HostId, ObjectVersion, PageRun, SegmentId, WorkerId};
+use futures::future::join_all;
+use tokio::io::AsyncWriteExt;
+
+use crate::bed::{Bed, MIB, OPERATION, Plan};
+use crate::by_hand;
+use crate::mutator::Mutator;
+
+/// Calls under way at once.
+const AT_ONCE: usize = 32;
+/// What a call may take on a machine that is busy: deadlines of workers that are not there are among it.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// What the process may grow by, in bytes: tiers, buffers, what the S3 server keeps.
+const MEMORY_MAX: u64 = 1 << 30;
+
+fn lasts() -> Duration {
+    Duration::from_secs(std::env::var("FOREBAY_TEST_FUZZ_SECS").map_or(4, |text| text.parse().unwrap()))
+}
+
+/// Panics of this workspace's own code, which are counted from the first call on.
+fn defects() -> usize {
+    static DEFECTS: AtomicUsize = AtomicUsize::new(0);
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let file = info.location().map_or("", |location| location.file());
+            if file.starts_with("crates/") && file.contains("/src/") {
+                DEFECTS.fetch_add(1, Relaxed);
+            }
+            before(info);
+        }));
+    });
+    DEFECTS.load(Relaxed)
+}
+
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap();
+    status.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+/// An error's text without what differs from one to the next.
+fn shape(text: &str) -> String {
+    // Names are at the beginning of messages, what is always the same at their ends.
+    let words = text.rsplit(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() > 3);
+    words.take(3).collect::<Vec<_>>().join(" ")
+}
+
+fn variant(text: String) -> String {
+    text.chars().take_while(|c| c.is_ascii_alphanumeric()).collect()
+}
+
+/// What a worker's answer says, in short.
+fn edge(request: &[u8], answer: &[u8]) -> String {
+    let about = request.first().copied().unwrap_or(0);
+    if about == b'n' {
+        let op = match NodeCall::decode(request) {
+            Some(Ok(call)) => variant(format!("{:?}", call.op)),
+            _ => "unreadable".into(),
+        };
+        return match NodeReply::decode(answer).expect("a worker's answers can be read") {
+            NodeReply::Failed(error) => {
+                assert_ne!(error.kind, forebay_nodes::NodeErrorKind::Internal, "{request:?}: {error}");
+                format!("node {op} {:?} {}", error.kind, shape(&error.message))
+            }
+            reply => format!("node {op} {}", variant(format!("{reply:?}"))),
+        };
+    }
+    match decode::<DataReply>(answer).expect("a worker's answers can be read") {
+        DataReply::Failed { kind, message } => {
+            assert!(!message.contains("defect"), "{request:?}: {message}");
+            format!("data {about} {kind:?} {}", shape(&message))
+        }
+        reply => format!("data {about} {}", variant(format!("{reply:?}"))),
+    }
+}
+
+/// Messages that a worker understands, about things that it has.
+fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: BlockRef) -> Vec<Vec<u8>> {
+    let (mount, key, operation, segment) = (bed.mount.id, version.key.clone(), OPERATION, SegmentId::of(version, 0));
+    let read = |start, len| DataRequest::Read { operation, version: version.clone(), start, len, in_place: true };
+    let prefetch = DataRequest::Prefetch {
+        operation,
+        version: version.clone(),
+        ranges: vec![(0, 4096), (5 << 20, 1 << 20)],
+        keep: false,
+        urgent: true,
+    };
+    let range = RangeSpec::Bounded { start: 5, len: 5000 };
+    let (first, complete, in_place) = (4096, true, true);
+    let cell = |form| DataRequest::ReadCell { operation, version: version.clone(), form, row_group: 0, column: 0, in_place };
+    let requests = [
+        DataRequest::Attach,
+        DataRequest::Ring,
+        DataRequest::Open { mount, key: key.clone() },
+        DataRequest::Stat { mount, key: key.clone(), complete },
+        DataRequest::List { mount, prefix: key.clone(), folders: true, after: Some(key.clone()), limit: 10 },
+        read(0, 100),
+        read(3 << 20, 1 << 20),
+        DataRequest::ReadLatest { operation, mount, key: key.clone(), range, in_place },
+        DataRequest::ReadObject { operation, mount, key: key.clone(), range, first, complete, in_place },
+        prefetch,
+        DataRequest::Put { mount, key: key.clone(), condition: PutCondition::Absent },
+        DataRequest::PutBegin { mount, key: key.clone() },
+        DataRequest::PutPart { upload: 1, part: 0 },
+        DataRequest::PutCommit { upload: 1, parts: 1, condition: PutCondition::Absent },
+        DataRequest::PutAbort { upload: 1 },
+        DataRequest::Refresh { mount, prefix: key.clone() },
+        DataRequest::Changed { mount, key, info: None },
+        DataRequest::Free { segments: vec![segment, SegmentId(1)] },
+        DataRequest::Keep { segments: vec![segment], keep: true },
+        DataRequest::Held { segments: vec![segment, SegmentId(7)] },
+        DataRequest::Report,
+        DataRequest::Copy { segment, start: 0, pages: 300 },
+        DataRequest::Queue,
+        DataRequest::Present { runs: vec![(segment, PageRun::new(0, 1)), (segment, PageRun::new(3, 16_384))] },
+        cell(None),
+    ];
+    let affinity = || Affinity { class: StorageClass::Dram, location: Default::default() };
+    let condition = forebay_nodes::Condition::Any;
+    let class = StorageClass::Dram;
+    let value = Raw(b"some bytes");
+    let ops = |blocks: Vec<BlockRef>| {
+        vec![
+            NodeOp::Get,
+            NodeOp::Put { value },
+            NodeOp::PutBlocks { blocks: blocks.clone() },
+            NodeOp::Create { kind: NodeType::File, enumerable: true, class: Some(class), location: None },
+            NodeOp::Create { kind: NodeType::Directory, enumerable: false, class: None, location: None },
+            NodeOp::Stat,
+            NodeOp::List { after: Some("a"), limit: 100 },
+            NodeOp::Append { writer: 0, bytes: value },
+            NodeOp::AppendBlocks { writer: 0, blocks: blocks.clone() },
+            NodeOp::Write { writer: 0, offset: 3, bytes: value },
+            NodeOp::Read { offset: 2, bytes: 100 },
+            NodeOp::Extents { offset: 0, bytes: u64::MAX },
+            NodeOp::Delete { recursive: true },
+            NodeOp::Parent,
+            NodeOp::Rename { dir, name: "moved", inside: false },
+            NodeOp::OpenWriter { writer: 9 },
+            NodeOp::CloseWriter { writer: 9 },
+            NodeOp::Lease { ttl_ms: Some(100) },
+            NodeOp::BlockWrite { class },
+            NodeOp::BlockRead { block, start: 1, bytes: 10 },
+            NodeOp::BlockFree { blocks: blocks.clone() },
+            NodeOp::BlockUnknown { blocks },
+            NodeOp::Adopt { kind: NodeType::Table, affinity: affinity(), parent: dir },
+            NodeOp::RemoveNodes { recursive: false },
+            NodeOp::Reparent { parent: dir },
+            NodeOp::Arrive { rename: 5, source: worker, name: "come", node: value },
+            NodeOp::Settle { rename: 5, committed: true },
+            NodeOp::Outcome { rename: 5 },
+            NodeOp::GetMany { names: vec!["a", "b"] },
+            NodeOp::PutMany { values: vec![("m1", value), ("m2", value)] },
+            NodeOp::Room,
+            NodeOp::TakeOver { source: worker, carton: value },
+            NodeOp::TakeOverNodes,
+            NodeOp::TakeOverEnd,
+            NodeOp::TakeOverDrop,
+            NodeOp::TookOver { old: dir, parent: dir },
+            NodeOp::Relink { old: dir, new: dir },
+            NodeOp::BlocksOf { worker, limit: 100 },
+            NodeOp::BlocksMoved { moved: vec![(block, block)] },
+            NodeOp::Prepare { bytes: 1 << 20, descriptor: true },
+            NodeOp::Written { pin: 0 },
+            NodeOp::Replace { name: "other", condition: condition.clone() },
+            NodeOp::DeleteIf { condition: condition.clone() },
+        ]
+    };
+    let mut seeds: Vec<Vec<u8>> = requests.iter().map(|request| encode(request).to_vec()).collect();
+    for op in ops(vec![block]) {
+        for (from, path) in [(ROOT, "dir/file"), (ROOT, "value"), (dir, "file"), (dir, "")] {
+            seeds.push(NodeCall { from, moves: 0, path, op: op.clone() }.encode().to_vec());
+        }
+    }
+    seeds
+}
+
+async fn node(connection: &Connection, path: &str, op: NodeOp<'_>, payload: Vec<Bytes>) -> Bytes {
+    connection.call(NodeCall { from: ROOT, moves: 0, path, op }.encode(), payload).await.unwrap().meta
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_takes_any_message() {
+    assert_eq!(defects(), 0);
+    let bed = Bed::new(Plan { dram_bytes: 128 << 20, ..Plan::default() }).await;
+    let data = bed.object("a", 9 * MIB);
+    let client = bed.unix_client().await;
+    let version = client.version("a").await;
+    client.call(DataRequest::Attach).await.unwrap();
+    let connection = client.connection.clone();
+    let CreateOptions { enumerable, .. } = CreateOptions::new(NodeType::Directory);
+    for (path, kind) in [("dir", NodeType::Directory), ("dir/file", NodeType::File)] {
+        node(&connection, path, NodeOp::Create { kind, enumerable, class: None, location: None }, vec![]).await;
+    }
+    node(&connection, "value", NodeOp::Put { value: Raw(b"a value") }, vec![]).await;
+    let meta = node(&connection, "dir/x", NodeOp::Parent, vec![]).await;
+    let Ok(NodeReply::Dir(dir)) = NodeReply::decode(&meta) else { panic!("no folder") };
+    let bytes = vec![Bytes::from(vec![7; 100_000])];
+    let meta = node(&connection, "", NodeOp::BlockWrite { class: StorageClass::Dram }, bytes).await;
+    let Ok(NodeReply::Block(block)) = NodeReply::decode(&meta) else { panic!("no block") };
+
+    let mut mutator = Mutator::new(seeds(&bed, &version, dir.worker, dir, block));
+    let (began, before) = (Instant::now(), resident_bytes());
+    let (mut count, mut slowest) = (0u64, Duration::ZERO);
+    while began.elapsed() < lasts() {
+        let inputs: Vec<_> = (0..AT_ONCE).map(|_| mutator.next()).collect();
+        let calls = inputs.iter().map(|input| {
+            let payload = match mutator.roll(4) {
+                0 => vec![Bytes::from(vec![1; mutator.roll(70_000)])],
+                _ => Vec::new(),
+            };
+            let connection = &connection;
+            async move {
+                let asked = Instant::now();
+                let call = tokio::time::timeout(PATIENCE, connection.call(input.clone().into(), payload)).await;
+                let answer = call.unwrap_or_else(|_| panic!("no answer within {PATIENCE:?} to {input:?}"));
+                (answer.unwrap_or_else(|error| panic!("{input:?}: {error}")).meta, asked.elapsed())
+            }
+        });
+        for (input, (answer, took)) in inputs.iter().zip(join_all(calls).await) {
+            slowest = slowest.max(took);
+            mutator.led_to(input, edge(input, &answer));
+        }
+        count += AT_ONCE as u64;
+        let grown = resident_bytes().saturating_sub(before);
+        assert!(grown < MEMORY_MAX, "{grown} bytes after {count} messages");
+        let notice = DataNotice::Unpin {
+            pins: (0..100).map(|_| mutator.roll(1000) as u64).collect(),
+            counts: vec![InPlaceCount { operation: OPERATION, segment: SegmentId(1), reads: u32::MAX, bytes: u64::MAX }],
+        };
+        connection.notify(encode(&notice)).unwrap();
+    }
+    println!("{count} messages to a worker, {} kinds of answers, the slowest after {slowest:?}", mutator.reached.len());
+    assert!(mutator.reached.len() > 100, "{:#?}", mutator.reached);
+
+    assert_eq!(defects(), 0, "they are reported where they happened");
+    // Who means no harm is served, with the right bytes.
+    bed.s3.put("lake", "after", &data).unwrap();
+    let honest = bed.client().await;
+    let after = honest.version("after").await;
+    for at in 0..9 {
+        assert!(honest.read(&after, (at * MIB) as u64, MIB).await.unwrap() == data[at * MIB..(at + 1) * MIB]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_takes_any_frames() {
+    assert_eq!(defects(), 0);
+    let bed = Bed::new(Plan::default()).await;
+    bed.object("a", MIB);
+    let socket = bed.folder.path().join("worker.sock");
+    let queue = encode(&DataRequest::Queue);
+    let frames = |kinds: &[FrameKind]| kinds.iter().flat_map(|kind| by_hand::frame(*kind, 1, &queue)).collect::<Vec<u8>>();
+    use FrameKind::{Cancel, Notice, Request};
+    let mut mutator = Mutator::new(vec![
+        frames(&[Request]),
+        frames(&[Request, Cancel]),
+        frames(&[Request, Notice, Request]),
+        frames(&[Cancel, Cancel]),
+        by_hand::frame(Request, 2, &encode(&DataRequest::Report)),
+    ]);
+    let (began, before, mut count) = (Instant::now(), resident_bytes(), 0u64);
+    while began.elapsed() < lasts() / 2 {
+        let mut stream = by_hand::connect(&socket).await;
+        for _ in 0..=mutator.roll(4) {
+            let mut input = mutator.next();
+            if input.len() >= 24 && mutator.roll(2) == 0 {
+                // With a checksum that is right, so that the rest is looked at.
+                let meta = u32::from_le_bytes(input[..4].try_into().unwrap()) as usize;
+                let end = (24 + meta.min(1 << 20)).min(input.len());
+                let sum = crc32c::crc32c_append(crc32c::crc32c(&input[..20]), &input[24..end]);
+                input[20..24].copy_from_slice(&sum.to_le_bytes());
+            }
+            // The worker may have ended it already.
+            let _ = stream.write_all(&input).await;
+            count += 1;
+        }
+        if mutator.roll(2) == 0 {
+            let answer = tokio::time::timeout(Duration::from_millis(5), by_hand::message_or_end(&mut stream)).await;
+            mutator.led_to(&[], format!("{}", answer.is_ok()));
+        }
+        assert!(resident_bytes().saturating_sub(before) < MEMORY_MAX);
+    }
+    println!("{count} frames to a worker");
+    assert_eq!(defects(), 0, "they are reported where they happened");
+    bed.client().await.version("a").await;
+}
+
+/// Requests that a coordinator understands.
+fn control_seeds(bed: &Bed, version: &ObjectVersion) -> Vec<Vec<u8>> {
+    let worker = WorkerId(77);
+    let info = WorkerInfo {
+        id: worker,
+        host: HostId("host".into()),
+        address: "127.0.0.1:9".into(),
+        unix_socket: None,
+        dram_bytes: 1 << 30,
+        disk_bytes: 0,
+        turn: 0,
+        location: "rack".into(),
+        draining: false,
+    };
+    let uses = vec![SegmentUse {
+        version: version.clone(),
+        index: 0,
+        operations: 3,
+        reads: 4,
+        bytes: 5000,
+        service: Duration::from_millis(3),
+        held_bytes: 1 << 20,
+    }];
+    let window = WindowReport { window: 1 << 32, lasted: Duration::from_secs(60), uses, ..WindowReport::default() };
+    let heartbeat = |window| Heartbeat {
+        worker,
+        have: 0,
+        demand: vec![(bed.mount.id, 1000)],
+        report: WorkerReport::default(),
+        window,
+        ended: vec![forebay_protocol::OrderEnd { segment: SegmentId::of(version, 0), hold: true, held_bytes: 1 << 20 }],
+        fresh: vec![version.clone()],
+    };
+    let path = "/lake/a".parse().unwrap();
+    let requests = [
+        ControlRequest::Register(info),
+        ControlRequest::Heartbeat(heartbeat(None)),
+        ControlRequest::Heartbeat(heartbeat(Some(window))),
+        ControlRequest::Leave(worker),
+        ControlRequest::View { have: 0 },
+        ControlRequest::PinAdd { path },
+        ControlRequest::Tables,
+        ControlRequest::Budget { client: 7, mount: bed.mount.id },
+        ControlRequest::Status,
+        ControlRequest::Routes { have: 0 },
+        ControlRequest::Placement { limit: 100 },
+        ControlRequest::Scheduler { serves: Some("127.0.0.1:1".into()) },
+        ControlRequest::Drain { worker, draining: true },
+        ControlRequest::PassRoot { from: worker, to: worker },
+    ];
+    requests.iter().map(|request| encode(request).to_vec()).collect()
+}
+
+/// Whether a request has something done outside of the coordinator, or waits for news.
+fn leads_outside(request: &[u8]) -> bool {
+    matches!(
+        decode::<ControlRequest>(request),
+        Ok(ControlRequest::MountAdd { .. } | ControlRequest::MountSet { .. } | ControlRequest::News(_))
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_coordinator_takes_any_message() {
+    assert_eq!(defects(), 0);
+    let bed = Bed::new(Plan::default()).await;
+    bed.object("a", MIB);
+    let version = bed.client().await.version("a").await;
+    let connection = Connection::connect(&bed.coordinator_address, &Security::default()).await.unwrap();
+    let mut mutator = Mutator::new(control_seeds(&bed, &version));
+    let (began, before, mut count) = (Instant::now(), resident_bytes(), 0u64);
+    while began.elapsed() < lasts() {
+        let inputs: Vec<_> = (0..AT_ONCE).map(|_| mutator.next()).filter(|input| !leads_outside(input)).collect();
+        let calls = inputs.iter().map(|input| {
+            let connection = &connection;
+            async move {
+                let call = tokio::time::timeout(PATIENCE, connection.call(input.clone().into(), Vec::new())).await;
+                let answer = call.unwrap_or_else(|_| panic!("no answer within {PATIENCE:?} to {input:?}"));
+                answer.unwrap_or_else(|error| panic!("{input:?}: {error}")).meta
+            }
+        });
+        for (input, answer) in inputs.iter().zip(join_all(calls).await) {
+            let about = input.first().copied().unwrap_or(0);
+            let edge = match decode::<ControlReply>(&answer).expect("a coordinator's answers can be read") {
+                ControlReply::Failed { kind, message } => {
+                    assert!(kind != ErrorKind::Internal, "{input:?}: {message}");
+                    format!("{about} {kind:?} {}", shape(&message))
+                }
+                reply => format!("{about} {}", variant(format!("{reply:?}"))),
+            };
+            mutator.led_to(input, edge);
+        }
+        count += AT_ONCE as u64;
+        assert!(resident_bytes().saturating_sub(before) < MEMORY_MAX);
+    }
+    println!("{count} messages to a coordinator, {} kinds of answers", mutator.reached.len());
+    assert!(mutator.reached.len() > 20, "{:#?}", mutator.reached);
+    assert_eq!(defects(), 0, "they are reported where they happened");
+    let address: &Address = &bed.coordinator_address;
+    let status = crate::bed::control(address, ControlRequest::Status).await.unwrap();
+    let ControlReply::Status(status) = status else { panic!("{status:?}") };
+    assert!(!status.workers.is_empty());
+}

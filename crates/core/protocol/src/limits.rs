@@ -1,0 +1,55 @@
+//! How much one message may name. What is longer is refused while it is read, before there is memory for it; who has more to ask
+//! sends several.
+
+use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Segments that are freed, kept or looked for: looked up one after the other, which takes a few milliseconds.
+pub const SEGMENTS_MAX: usize = 10_000;
+/// Runs of pages that are looked for, as above.
+pub const RUNS_MAX: usize = 20_000;
+/// Ranges that are fetched: more than any window of a prefetch has, each a flight of its own at worst.
+pub const RANGES_MAX: usize = 10_000;
+/// Pins given back, and reads counted, with one notice; twice what a client gathers.
+pub const PINS_MAX: usize = 2_048;
+/// Blocks of one value, one file's addition, or one answer: a value of 1 TiB.
+pub const BLOCKS_MAX: usize = 1 << 20;
+/// Values of one call.
+pub const VALUES_MAX: usize = 10_000;
+/// Mounts that a heartbeat tells of.
+pub const MOUNTS_MAX: usize = 100_000;
+/// Segments of one window's report, orders that ended, and new objects, of one heartbeat.
+pub const USES_MAX: usize = 1 << 20;
+/// Warnings of a worker.
+pub const WARNINGS_MAX: usize = 1_024;
+
+/// Reads a list of at most `MAX` entries.
+pub(crate) fn at_most<'de, const MAX: usize, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    struct AtMost<const MAX: usize, T>(PhantomData<T>);
+
+    impl<'de, const MAX: usize, T: Deserialize<'de>> Visitor<'de> for AtMost<MAX, T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "at most {MAX} entries")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Vec<T>, A::Error> {
+            let mut list = Vec::new();
+            while let Some(entry) = entries.next_element()? {
+                if list.len() == MAX {
+                    return Err(A::Error::invalid_length(MAX + 1, &self));
+                }
+                list.push(entry);
+            }
+            Ok(list)
+        }
+    }
+
+    deserializer.deserialize_seq(AtMost::<MAX, T>(PhantomData))
+}
