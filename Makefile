@@ -1,6 +1,7 @@
 # demo    TPC-H through Forebay and through the alternatives, one table at the end
 # test    all tests, with whatever they need
 # verify  what must hold before a change goes in; changes no file of the checkout
+# loom    the models of what threads share, in every order that they can run in
 # fix     what a machine can put right
 # fuzz    requests, messages and frames that mean harm, FUZZ_SECS seconds a kind
 # bench   the benchmarks, one JSON line a figure
@@ -8,22 +9,24 @@
 CARGO ?= cargo
 # Things that tests need and that are not part of the checkout.
 FOREBAY_CACHE ?= $(HOME)/.cache/forebay
-FAST = --profile fast
+FAST = --locked --profile fast
 # The engine is compiled once and in one profile only.
 ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python verify fix fuzz bench
+.PHONY: demo test test-deps test-light test-engine test-python verify format deny lint lint-engine loom fix fuzz bench
 
+# Says what it compiles: the first time that takes longer than the demo.
 demo:
-	$(CARGO) run --quiet $(FAST) -p forebay -- demo $(DEMO_ARGS)
+	@echo "building Forebay and its query engine (10 to 30 minutes the first time), then the demo"
+	$(CARGO) run $(FAST) -p forebay -- demo $(DEMO_ARGS)
 
 test: test-deps test-light test-engine test-python
 
 test-light:
-	FOREBAY_VERSITYGW="$(VERSITYGW)" $(CARGO) test
+	FOREBAY_VERSITYGW="$(VERSITYGW)" $(CARGO) test --locked
 
 test-engine:
 	$(CARGO) test $(FAST) $(ENGINE)
@@ -33,15 +36,29 @@ test-python: test-engine
 	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-python
 
 test-deps:
-	@FOREBAY_VERSITYGW="$(VERSITYGW)" .ci/test-deps
+	@FOREBAY_VERSITYGW="$(VERSITYGW)" FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-deps
 
-verify: test-deps
+verify: test-deps format deny lint lint-engine loom test
+
+format:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --all-targets -- -D warnings
+
+deny:
+	@FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/deny
+
+# Of all but the engine's crates, which take as long again.
+lint:
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
+
+lint-engine:
 	$(CARGO) clippy $(FAST) $(ENGINE) -p forebay-python -p forebay-bench -p forebay-bench-table -p forebay-tpch --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(FAST) $(ENGINE) --no-deps
-	$(MAKE) test
+
+# In a folder of its own, since all that it builds is built otherwise. The transport's dependencies can't be: it has a feature.
+loom:
+	RUSTFLAGS="--cfg loom" $(CARGO) test --locked --target-dir "$${CARGO_TARGET_DIR:-target}/loom" -p forebay-shard --lib models
+	$(CARGO) test --locked -p forebay-transport --features models --lib models
 
 fix:
 	$(CARGO) clippy --fix --allow-dirty --allow-staged --all-targets
@@ -53,4 +70,4 @@ fuzz:
 	FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) $(CARGO) test -p forebay-worker -p forebay-s3 --test suite fuzz -- --nocapture --test-threads 1
 
 bench:
-	$(CARGO) run --quiet $(FAST) -p forebay-bench -- all --json
+	$(CARGO) run $(FAST) -p forebay-bench -- all --json

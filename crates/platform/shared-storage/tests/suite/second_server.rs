@@ -33,13 +33,11 @@ fn binary() -> PathBuf {
         return named.into();
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // Where Go installs, whether that is on the path or not.
-    let go = std::env::var_os("HOME").map(|home| PathBuf::from(home).join("go/bin"));
-    let found = std::env::split_paths(&path).chain(go).map(|folder| folder.join("versitygw")).find(|path| path.is_file());
-    found.expect(
-        "the second S3 server is not installed: `make test-deps` does it \
-         (go install github.com/versity/versitygw/cmd/versitygw@latest), or name it in FOREBAY_VERSITYGW",
-    )
+    // Where Go and `make test-deps` install, whether that is on the path or not.
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let installed = [home.join("go/bin"), home.join(".cache/forebay/bin")];
+    let found = std::env::split_paths(&path).chain(installed).map(|folder| folder.join("versitygw")).find(|path| path.is_file());
+    found.expect("the second S3 server is not installed: `make test-deps` does it, or name it in FOREBAY_VERSITYGW")
 }
 
 impl Gateway {

@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::AtomicU64;
 
 use forebay_types::{Error, Result, ResultExt};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{MemfdFlags, SealFlags};
+
+use super::words::AtomicU64;
 
 /// Memory that two processes have mapped: words that either may change at any time.
 pub(super) struct Memory(MmapRaw);
@@ -45,32 +46,4 @@ impl Memory {
         // none of this program's: this is the only view of the mapping that is ever made here.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() / size_of::<AtomicU64>()) }
     }
-}
-
-/// Copies bytes into shared words, the last one filled up with zeros; the words that took them.
-pub(super) fn copy_in(words: &[AtomicU64], bytes: &[u8]) -> usize {
-    use std::sync::atomic::Ordering::Relaxed;
-    let (whole, rest) = bytes.as_chunks::<8>();
-    for (word, chunk) in words.iter().zip(whole) {
-        word.store(u64::from_ne_bytes(*chunk), Relaxed);
-    }
-    if rest.is_empty() {
-        return whole.len();
-    }
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    words[whole.len()].store(u64::from_ne_bytes(last), Relaxed);
-    whole.len() + 1
-}
-
-/// Copies `len` bytes out of shared words.
-pub(super) fn copy_out(words: &[AtomicU64], len: usize) -> Vec<u8> {
-    use std::sync::atomic::Ordering::Relaxed;
-    let words = &words[..len.div_ceil(8)];
-    let mut bytes = vec![0; words.len() * 8];
-    for (chunk, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
-        *chunk = word.load(Relaxed).to_ne_bytes();
-    }
-    bytes.truncate(len);
-    bytes
 }

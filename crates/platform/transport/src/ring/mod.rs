@@ -10,9 +10,14 @@
 //! nonsense has written it into memory that only its own calls use.
 
 mod asking;
+#[cfg_attr(feature = "models", path = "model_memory.rs")]
 mod memory;
+#[cfg(test)]
+#[cfg(feature = "models")]
+mod models;
 mod polling;
 mod slots;
+mod words;
 
 pub(crate) use asking::{Asked, Ring};
 pub(crate) use polling::{Answers, Rings, Seat};

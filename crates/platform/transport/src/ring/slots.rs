@@ -1,15 +1,22 @@
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, Ordering::*};
 
 use bytes::Bytes;
 use forebay_types::{Error, Result};
 
-use super::memory::{Memory, copy_in, copy_out};
+use super::memory::Memory;
+use super::words::{AtomicU64, Ordering::*, copy_in, copy_out};
 
 /// Bytes of a message and its payload together, of a request and of an answer: a value of 16 KiB, its path, and room to spare.
+#[cfg(not(feature = "models"))]
 pub(crate) const MESSAGE_BYTES_MAX: usize = 20 << 10;
 /// Calls in a ring at a time. Each belongs to a thread of the client that spins for its answer.
+#[cfg(not(feature = "models"))]
 const SLOTS: u64 = 16;
+/// As little as shows everything: each word more is many orders more.
+#[cfg(feature = "models")]
+pub(crate) const MESSAGE_BYTES_MAX: usize = 8;
+#[cfg(feature = "models")]
+const SLOTS: u64 = 1;
 
 /// What a ring's memory begins with. It names the layout: `docs/specs/protocol.md`.
 const LAYOUT: u64 = u64::from_le_bytes(*b"fbring01");
@@ -97,6 +104,13 @@ impl Slots {
         }
     }
 
+    /// The other side of a model.
+    #[cfg(all(test, feature = "models"))]
+    pub(super) fn other_side(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    #[cfg_attr(feature = "models", expect(clippy::modulo_one, reason = "a model has one slot"))]
     fn slot(&self, call: u64) -> &[AtomicU64] {
         &self.0.words()[SLOTS_AT + (call % SLOTS) as usize * SLOT_WORDS..][..SLOT_WORDS]
     }
@@ -224,6 +238,7 @@ fn message(lengths: &AtomicU64, words: &[AtomicU64]) -> Result<(Bytes, Bytes)> {
 }
 
 #[cfg(test)]
+#[cfg(not(feature = "models"))]
 mod tests {
     use proptest::prelude::*;
 
