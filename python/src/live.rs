@@ -5,7 +5,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use forebay_client::{Address, Client, ClientSettings, Credential, Security};
 use forebay_data_folder::owner_secret_of;
-use forebay_sql::{Engine, EngineSettings};
+use forebay_sql::{Engine, EngineMemory, EngineSettings};
 use forebay_transport::TlsSettings;
 use forebay_types::Result;
 
@@ -77,8 +77,11 @@ impl Place {
             ..ClientSettings::new(Address::Tcp(self.address.clone()))
         };
         let client = Client::connect(settings).await?;
-        let engine =
-            EngineSettings { memory_bytes: self.memory_bytes, target_partitions: self.partitions, ..EngineSettings::default() };
+        let engine = EngineSettings {
+            memory: EngineMemory::of_bytes(self.memory_bytes),
+            target_partitions: self.partitions,
+            ..EngineSettings::default()
+        };
         Ok(Live { engine: Engine::over_client(client.clone(), engine), client })
     }
 }

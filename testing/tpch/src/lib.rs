@@ -7,4 +7,4 @@ mod engine;
 
 pub use data::{Progress, Tables, prepare};
 pub use engine::Tpch;
-pub use forebay_sql::tpch::{TPCH_QUERIES as QUERIES, TPCH_TABLES as TABLES, check_answer};
+pub use forebay_sql::tpch::{TPCH_QUERIES as QUERIES, TPCH_TABLES as TABLES, check_answer, same_answer};

@@ -15,6 +15,7 @@ use forebay_coordinator::PlacementSettings;
 use forebay_transport::{Address, Security};
 
 use crate::exit::{Failure, Outcome};
+use crate::roles::SqlPart;
 pub(crate) use security::scope_of;
 use settings::Settings;
 
@@ -217,6 +218,14 @@ impl Config {
     /// Whether statements are remembered on this account.
     pub(crate) fn query_history(&self) -> bool {
         self.settings.query_history
+    }
+
+    /// How SQL of servers runs.
+    pub(crate) fn sql(&self) -> SqlPart {
+        let memory_bytes = self.settings.sql_memory.map_or_else(forebay_data_folder::default_dram_bytes, |size| size.0);
+        let spill_bytes = self.settings.sql_spill.map_or(memory_bytes.saturating_mul(4), |size| size.0);
+        let file_roots = self.settings.file_roots.as_ref().map(|folders| folders.0.clone()).unwrap_or_default();
+        SqlPart { memory_bytes, spill_bytes, file_roots, direct_stores: self.settings.direct_stores }
     }
 
     /// What the worker sends at most, in bytes a second.

@@ -77,6 +77,43 @@ impl<'de> Deserialize<'de> for Times {
     }
 }
 
+/// Folders, separated by commas; in a file a list too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Folders(pub(crate) Vec<PathBuf>);
+
+impl std::fmt::Display for Folders {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(","))
+    }
+}
+
+impl Serialize for Folders {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Folders {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            List(Vec<String>),
+            Text(String),
+        }
+        let list = match Written::deserialize(deserializer)? {
+            Written::List(list) => list,
+            Written::Text(text) => text.split(',').map(str::to_string).collect(),
+        };
+        let folders = list.iter().map(|folder| PathBuf::from(folder.trim())).filter(|folder| !folder.as_os_str().is_empty());
+        let folders = folders.collect::<Vec<_>>();
+        match folders.iter().find(|folder| !folder.is_absolute()) {
+            Some(folder) => Err(serde::de::Error::custom(format!("{folder:?} is no whole path: write it as in /srv/data"))),
+            None => Ok(Self(folders)),
+        }
+    }
+}
+
 /// Tasks that an executor runs at once, 1 to 1024.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots(pub(crate) u16);
@@ -251,6 +288,10 @@ pub(crate) struct Settings {
     pub(crate) serve_bandwidth: Option<BitRate>,
     pub(crate) temporary_share: Percent,
     pub(crate) query_history: bool,
+    pub(crate) sql_memory: Option<ByteSize>,
+    pub(crate) sql_spill: Option<ByteSize>,
+    pub(crate) file_roots: Option<Folders>,
+    pub(crate) direct_stores: bool,
     pub(crate) token: Option<String>,
     pub(crate) token_file: Option<RelativePathBuf>,
     pub(crate) cluster_secret: Option<String>,
@@ -292,6 +333,7 @@ pub(crate) struct Defaults {
     poll: Period,
     temporary_share: Percent,
     query_history: bool,
+    direct_stores: bool,
 }
 
 impl Default for Defaults {
@@ -324,13 +366,14 @@ impl Default for Defaults {
             poll: Period(Duration::from_secs(20)),
             temporary_share: Percent(0.5),
             query_history: true,
+            direct_stores: false,
         }
     }
 }
 
 /// The keys that are true or false.
-pub(super) const SWITCHES: [&str; 5] =
-    ["data-scheduler", "in-place", "metrics-anonymous", "query-history", "s3-bucket-configuration"];
+pub(super) const SWITCHES: [&str; 6] =
+    ["data-scheduler", "direct-stores", "in-place", "metrics-anonymous", "query-history", "s3-bucket-configuration"];
 
 /// All keys, in the order in which `forebay config` shows them, with what each is for.
 pub(crate) const KEYS: &[(&str, &str)] = &[
@@ -384,6 +427,10 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
         "query-history",
         "whether `forebay sql` remembers statements on this account, for its prompt and for `forebay table suggest`",
     ),
+    ("sql-memory", "memory for what queries of this process hold; beyond it they spill to disk, and what can't spill fails"),
+    ("sql-spill", "disk that they may spill to, in the data folder"),
+    ("file-roots", "folders, separated by commas, whose files SQL of servers may read and write beside mounts; not set: none"),
+    ("direct-stores", "whether SQL of servers may read and write buckets that no mount covers, with their credentials"),
     (
         "token",
         "what this process shows, as `forebay token add` printed it; of a coordinator, a text by which an administrator is let in",

@@ -237,9 +237,11 @@ impl Report {
 
     fn answers_text(&self) -> String {
         match (self.answers.checked, self.answers.wrong.len()) {
-            (false, _) => "Answers are not checked: published ones are for scale factor 1.".to_string(),
+            (false, 0) => "All runs answer alike; published answers are for scale factor 1.".to_string(),
             (true, 0) => format!("All {} answers of all runs equal the published ones.", self.answers.right),
-            (true, wrong) => format!("WRONG: {wrong} answers are not the published ones, the first in {}", self.answers.wrong[0]),
+            (_, wrong) => {
+                format!("WRONG: {wrong} answers are not those that they have to be, the first in {}", self.answers.wrong[0])
+            }
         }
     }
 

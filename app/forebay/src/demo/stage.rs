@@ -68,6 +68,7 @@ impl Stage {
                 storage_share: PlacementSettings::default().storage_share,
             }),
             gateway: None,
+            sql: None,
             extra_workers: 0,
             #[cfg(feature = "cluster")]
             cluster: None,

@@ -71,7 +71,13 @@ fn follow_credentials(client: Client, admits: Arc<Admission>) -> AbortOnDropHand
 
 impl ClusterRunning {
     /// Starts the scheduler, then the executors.
-    pub(crate) async fn start(part: ClusterPart, coordinator: &str, security: &Security, workers: &[WorkerId]) -> Result<Self> {
+    pub(crate) async fn start(
+        part: ClusterPart,
+        coordinator: &str,
+        security: &Security,
+        workers: &[WorkerId],
+        queries: &EngineSettings,
+    ) -> Result<Self> {
         let in_place = part.executors.as_ref().is_none_or(|executors| executors.in_place);
         let connect = || async {
             let settings = ClientSettings {
@@ -121,7 +127,7 @@ impl ClusterRunning {
                     slots: part.slots,
                     folder: part.folder.join(format!("executor-{}", ix + 1)),
                     worker,
-                    engine: EngineSettings::default(),
+                    engine: queries.clone(),
                 };
                 // A client of its own: an executor's connections and pins are those of one machine.
                 executors.push(Executor::start(connect().await?, settings).await?);
@@ -160,8 +166,8 @@ pub(crate) struct ClusterWay {
 
 impl ClusterWay {
     /// An engine that plans by this client, with its rights: what it may not open is in no plan. Its queries run here.
-    pub(crate) async fn engine(&self, client: Client) -> Result<Engine> {
-        engine(client, &self.scheduler, &self.security, 0, self.partitions).await
+    pub(crate) async fn engine(&self, client: Client, queries: EngineSettings) -> Result<Engine> {
+        engine(client, &self.scheduler, &self.security, 0, self.partitions, queries).await
     }
 }
 
@@ -172,10 +178,11 @@ pub(crate) async fn engine(
     security: &Security,
     priority: i32,
     partitions: Option<usize>,
+    queries: EngineSettings,
 ) -> Result<Engine> {
     let settings = ClusterSettings { scheduler: scheduler.to_string(), security: security.clone(), priority, partitions };
     let cluster = Cluster::connect(settings).await?;
-    Ok(Engine::over_cluster(client, EngineSettings::default(), Arc::new(cluster)))
+    Ok(Engine::over_cluster(client, queries, Arc::new(cluster)))
 }
 
 /// The worker of this host; the one with the lowest id when there are several.

@@ -7,6 +7,7 @@ mod http;
 mod metrics;
 mod running;
 mod signals;
+mod sql;
 
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ pub(crate) use cluster::engine as distributed_engine;
 use cluster::{ClusterPart, ExecutorPart, SchedulerPart};
 pub(crate) use running::{CoordinatorPart, RunSettings, Running, WorkerPart};
 pub(crate) use signals::Signals;
+pub(crate) use sql::SqlPart;
 
 /// Where metrics are by default: roles that stand beside each other on a machine have ports of their own.
 const HTTP_PORT: u16 = 7480;
@@ -49,6 +51,7 @@ pub(crate) async fn up(config: &Config, args: &UpArgs) -> Outcome {
         coordinator: Some(coordinator_part(config)?),
         worker: Some(share(worker_part(config)?, workers)),
         gateway: config.gateway()?,
+        sql: Some(config.sql()),
         extra_workers: workers - 1,
         #[cfg(feature = "cluster")]
         cluster: args.cluster.map(|workers| cluster_part(config, usize::from(workers))).transpose()?,
@@ -91,6 +94,7 @@ pub(crate) async fn coordinator(config: &Config) -> Outcome {
         coordinator: Some(coordinator_part(config)?),
         worker: None,
         gateway: None,
+        sql: None,
         extra_workers: 0,
         #[cfg(feature = "cluster")]
         cluster: None,
@@ -114,6 +118,7 @@ pub(crate) async fn worker(config: &Config) -> Outcome {
         coordinator: None,
         worker: Some(worker_part(config)?),
         gateway: None,
+        sql: None,
         extra_workers: 0,
         #[cfg(feature = "cluster")]
         cluster: None,
@@ -139,6 +144,7 @@ pub(crate) async fn gateway(config: &Config) -> Outcome {
         coordinator: None,
         worker: None,
         gateway: Some(gateway),
+        sql: None,
         extra_workers: 0,
         #[cfg(feature = "cluster")]
         cluster: None,
@@ -179,6 +185,7 @@ async fn cluster_settings(config: &Config, part: ClusterPart, http_port: u16) ->
         coordinator: None,
         worker: None,
         gateway: None,
+        sql: Some(config.sql()),
         extra_workers: 0,
         cluster: Some(part),
         coordinator_at: config.coordinator_text().to_string(),

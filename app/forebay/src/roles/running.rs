@@ -9,7 +9,7 @@ use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};
 use forebay_data_folder::{Announced, DataFolder};
 use forebay_flight::{Connect, FlightServer, FlightSettings};
 use forebay_s3::{Gateway, GatewaySettings};
-use forebay_sql::{Engine, EngineSettings};
+use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::{Address, Admission, Security, TlsSettings};
 use forebay_types::{Error, Result, format_bytes};
 use forebay_worker::{Worker, WorkerSettings};
@@ -18,6 +18,7 @@ use forebay_worker::{Worker, WorkerSettings};
 use super::cluster::{ClusterPart, ClusterRunning};
 use super::http::Http;
 use super::metrics::{self, Metrics};
+use super::sql::SqlPart;
 use crate::exit::Outcome;
 use crate::output::Output;
 
@@ -33,6 +34,8 @@ pub(crate) struct RunSettings {
     pub(crate) coordinator: Option<CoordinatorPart>,
     pub(crate) worker: Option<WorkerPart>,
     pub(crate) gateway: Option<GatewaySettings>,
+    /// How SQL runs in this process, that of Flight and of executors; none where there is neither.
+    pub(crate) sql: Option<SqlPart>,
     /// Workers beside the first one, each with a folder below it.
     pub(crate) extra_workers: u16,
     /// Distributed SQL.
@@ -159,12 +162,17 @@ impl Running {
                 extra_workers.push((Worker::start(settings).await?, folder));
             }
         }
+        let spill = folder.as_ref().map(|_| settings.folder.as_path());
+        let queries = match &settings.sql {
+            Some(sql) => sql.engine(spill)?,
+            None => EngineSettings { reach: Reach::of_mounts(), ..EngineSettings::default() },
+        };
         #[cfg(feature = "cluster")]
         let cluster = match settings.cluster {
             Some(part) => {
                 let workers: Vec<_> =
                     worker.iter().map(|worker| worker.id()).chain(extra_workers.iter().map(|(worker, _)| worker.id())).collect();
-                Some(ClusterRunning::start(part, &coordinator_address, &settings.security, &workers).await?)
+                Some(ClusterRunning::start(part, &coordinator_address, &settings.security, &workers, &queries).await?)
             }
             None => None,
         };
@@ -191,7 +199,7 @@ impl Running {
                 let way = cluster.as_ref().map(ClusterRunning::way);
                 #[cfg(not(feature = "cluster"))]
                 let way = None;
-                let connect = engines(coordinator_address.clone(), tls.clone(), way);
+                let connect = engines(coordinator_address.clone(), tls.clone(), way, queries);
                 Some(FlightServer::start(FlightSettings { listen, tls }, connect).await?)
             }
             None => None,
@@ -300,17 +308,17 @@ type Way = super::cluster::ClusterWay;
 type Way = std::convert::Infallible;
 
 /// Engines for callers: each with a client that shows what its caller has shown.
-fn engines(coordinator: String, tls: Option<TlsSettings>, way: Option<Way>) -> Connect {
+fn engines(coordinator: String, tls: Option<TlsSettings>, way: Option<Way>, queries: EngineSettings) -> Connect {
     Arc::new(move |credential| {
         let security = Security::holder(credential).with_tls(tls.clone());
         let settings = ClientSettings { security, ..ClientSettings::new(Address::Tcp(coordinator.clone())) };
-        let way = way.clone();
+        let (way, queries) = (way.clone(), queries.clone());
         Box::pin(async move {
             let client = Client::connect(settings).await?;
             match way {
                 #[cfg(feature = "cluster")]
-                Some(way) => way.engine(client).await,
-                _ => Ok(Engine::over_client(client, EngineSettings::default())),
+                Some(way) => way.engine(client, queries).await,
+                _ => Ok(Engine::over_client(client, queries)),
             }
         })
     })

@@ -1,5 +1,5 @@
 use forebay_client::{Client, ClientSettings};
-use forebay_sql::{Engine, EngineSettings};
+use forebay_sql::Engine;
 use forebay_transport::{Address, Security};
 use forebay_types::{Error, ErrorKind};
 
@@ -35,7 +35,8 @@ impl Backend {
             ..ClientSettings::new(Address::Tcp(running.coordinator_address().to_string()))
         })
         .await?;
-        Ok(Self { engine: Engine::over_client(client, EngineSettings::default()), embedded: Some(running) })
+        let queries = config.sql().own_engine(Some(config.data_dir()))?;
+        Ok(Self { engine: Engine::over_client(client, queries), embedded: Some(running) })
     }
 
     /// The engine.
@@ -61,9 +62,12 @@ async fn engine(config: &Config, client: Client, priority: i32) -> Outcome<Engin
         Some(scheduler) => Some(scheduler.to_string()),
         None => client.scheduler().await?,
     };
+    let queries = config.sql().own_engine(None)?;
     match scheduler {
-        Some(scheduler) => Ok(crate::roles::distributed_engine(client, &scheduler, config.security(), priority, None).await?),
-        None => Ok(Engine::over_client(client, EngineSettings::default())),
+        Some(scheduler) => {
+            Ok(crate::roles::distributed_engine(client, &scheduler, config.security(), priority, None, queries).await?)
+        }
+        None => Ok(Engine::over_client(client, queries)),
     }
 }
 
@@ -74,7 +78,7 @@ async fn engine(config: &Config, client: Client, _priority: i32) -> Outcome<Engi
         Some(scheduler) if scheduler != "off" => {
             Err(Error::invalid("this forebay was built without distributed SQL: unset the scheduler").into())
         }
-        _ => Ok(Engine::over_client(client, EngineSettings::default())),
+        _ => Ok(Engine::over_client(client, config.sql().own_engine(None)?)),
     }
 }
 
@@ -105,6 +109,7 @@ fn settings(config: &Config, security: Security) -> RunSettings {
             storage_share: config.storage_share(),
         }),
         gateway: None,
+        sql: None,
         extra_workers: 0,
         #[cfg(feature = "cluster")]
         cluster: None,

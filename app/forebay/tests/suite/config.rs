@@ -44,6 +44,19 @@ fn file_then_variables_then_flags() {
 }
 
 #[test]
+fn file_roots_are_a_list_or_text_and_whole_paths() {
+    let home = tempfile::tempdir().unwrap();
+    for written in ["[\"/srv/a\", \"/srv/b\"]", "\"/srv/a, /srv/b\""] {
+        fs::write(home.path().join("forebay.toml"), format!("file-roots = {written}\ndirect-stores = true\n")).unwrap();
+        let ran = forebay_in(home.path(), &["config", "--json"]).ok();
+        assert_eq!(value(&ran, "file-roots").0, "/srv/a,/srv/b", "{written}");
+        assert_eq!(value(&ran, "direct-stores").0, "true");
+    }
+    fs::write(home.path().join("forebay.toml"), "file-roots = \"data\"\n").unwrap();
+    forebay_in(home.path(), &["config"]).fails(2, &["whole path"]);
+}
+
+#[test]
 fn what_config_prints_can_be_kept_as_a_file() {
     let home = tempfile::tempdir().unwrap();
     let printed = forebay_in(home.path(), &["config"]).ok().text();

@@ -10,7 +10,8 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::physical_plan::AsExecutionPlan;
-use datafusion_proto::protobuf::PhysicalPlanNode;
+use datafusion_proto::protobuf::physical_plan_node::PhysicalPlanType;
+use datafusion_proto::protobuf::{CoalescePartitionsExecNode, PhysicalPlanNode};
 use forebay_sql::{Distribute, DistributedQuery, DistributedRun, Progress};
 use forebay_transport::Security;
 use forebay_types::{Error, ErrorKind, OperationId, Result};
@@ -80,6 +81,9 @@ fn url(scheduler: &str) -> String {
 /// How often a job that is not known yet is cancelled.
 const CANCEL_TRIES: usize = 20;
 
+/// Operators that a stage has around its part of a plan, at most.
+const WRAPPERS_MAX: usize = 4;
+
 /// How often a query is run whose job lost what its stages had read already.
 const TRIES: usize = 4;
 
@@ -96,9 +100,19 @@ impl Distribute for Cluster {
     async fn run(&self, query: DistributedQuery) -> Result<Option<DistributedRun>> {
         let codec = Codec::default();
         let plan = marked(query.plan).map_err(|error| Error::internal(error.strip_backtrace()))?;
-        if let Err(error) = PhysicalPlanNode::try_from_physical_plan(Arc::clone(&plan), &codec) {
-            tracing::debug!(%error, "a plan can't travel: the query runs here");
-            return Ok(None);
+        match PhysicalPlanNode::try_from_physical_plan(Arc::clone(&plan), &codec) {
+            Err(error) => {
+                tracing::debug!(%error, "a plan can't travel: the query runs here");
+                return Ok(None);
+            }
+            Ok(node) if is_too_deep(node) => {
+                tracing::warn!(
+                    "the query's plan nests too deep to travel, so the query runs in this process alone: \
+                     write parts of it to tables of their own to run it on the cluster"
+                );
+                return Ok(None);
+            }
+            Ok(_) => {}
         }
         let sql: String = query.sql.chars().take(SQL_CHARS_MAX).collect();
         let operation = query.operation;
@@ -141,6 +155,16 @@ impl Distribute for Cluster {
         let progress = Arc::new(move || *progress.lock());
         Ok(Some(DistributedRun { stream: Box::pin(RecordBatchStreamAdapter::new(schema, rows)), progress }))
     }
+}
+
+/// Whether a plan nests deeper than those who receive it read messages.
+fn is_too_deep(node: PhysicalPlanNode) -> bool {
+    let around = (0..WRAPPERS_MAX).fold(node, |input, _| {
+        let wrapper = CoalescePartitionsExecNode { input: Some(Box::new(input)), fetch: None };
+        PhysicalPlanNode { physical_plan_type: Some(PhysicalPlanType::CoalescePartitions(Box::new(wrapper))) }
+    });
+    let mut bytes = Vec::new();
+    around.try_encode(&mut bytes).and_then(|()| PhysicalPlanNode::try_decode(&bytes)).is_err()
 }
 
 /// A job on the cluster; it is cancelled when this is dropped before its end.

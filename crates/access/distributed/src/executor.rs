@@ -21,7 +21,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use forebay_client::Client;
-use forebay_sql::{Engine, EngineSettings};
+use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::Security;
 use forebay_types::{Error, Result, ResultExt, WorkerId};
 use tokio::net::TcpListener;
@@ -156,7 +156,8 @@ pub(crate) fn worker_of(executor: &str) -> Option<WorkerId> {
 
 /// The surroundings of each task: the query's versions, read where the schedule has brought them.
 fn runtimes(client: Client, settings: EngineSettings) -> RuntimeProducer {
-    let engine = Engine::over_client(client.clone(), settings);
+    // Whatever a plan says that was sent here: an executor reads what is mounted.
+    let engine = Engine::over_client(client.clone(), EngineSettings { reach: Reach::of_mounts(), ..settings });
     let reading = Reading::new(client);
     Arc::new(move |config| {
         let failed = |error: Error| DataFusionError::External(Box::new(error));

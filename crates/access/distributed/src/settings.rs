@@ -17,6 +17,9 @@ pub(crate) fn of_cluster(config: SessionConfig) -> SessionConfig {
         .upgrade_for_ballista()
         .with_option_extension(Travel::default())
         .with_ballista_grpc_client_max_message_size(MESSAGE_BYTES_MAX)
+        // A hash join passes a small table to everyone, where a sort-merge join sorts and passes both sides on. It takes memory
+        // for one side, which is bounded; `SET datafusion.optimizer.prefer_hash_join = false` is for sides that don't fit.
+        .set_bool("datafusion.optimizer.prefer_hash_join", true)
         // One partition a task: what the schedule orders is what runs.
         .set_str(BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK, "1")
 }

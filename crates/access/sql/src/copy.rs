@@ -36,6 +36,7 @@ fn resolve(copy: &mut CopyToStatement, namespace: &dyn Namespace) -> Result<()> 
         }
     }
     let location = Location::parse_target(&copy.target, namespace)?;
+    namespace.check(&location.url)?;
     let folder = !copy.partitioned_by.is_empty();
     copy.target = if folder { location.as_folder().url } else { location.url }.to_string();
     Ok(())

@@ -7,6 +7,7 @@ use forebay_types::Result;
 use crate::copy;
 use crate::engine::Engine;
 use crate::error::from_engine;
+use crate::panics::caught;
 use crate::query::logical_plan;
 use crate::session::QuerySession;
 
@@ -25,7 +26,7 @@ impl Description {
     pub(crate) async fn of(engine: &Engine, sql: &str) -> Result<Self> {
         let mut session = QuerySession::open(engine, sql).await?;
         copy::prepare(&mut session.statement, session.namespace.as_ref())?;
-        let plan = logical_plan(engine, &session).await?;
+        let plan = caught(&session.seen, logical_plan(engine, &session)).await??;
         let parameters = plan.get_parameter_types().map_err(from_engine)?.into_iter().collect();
         let sets = matches!(plan, LogicalPlan::Statement(Statement::SetVariable(_) | Statement::ResetVariable(_)));
         let writes = sets || matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Copy(_) | LogicalPlan::Dml(_));

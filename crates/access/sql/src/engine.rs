@@ -2,7 +2,6 @@ use std::sync::Arc;
 
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider};
 use datafusion::common::ParamValues;
-use datafusion::error::Result as EngineResult;
 use datafusion::execution::SessionState;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
@@ -18,7 +17,6 @@ use crate::caches::FileCaches;
 use crate::catalog::{CATALOG, Definitions, SCHEMA, TableName};
 use crate::describe::Description;
 use crate::distribute::Distribute;
-use crate::error::from_engine;
 use crate::namespace::DirectStores;
 use crate::paths::SCHEME;
 use crate::query::Query;
@@ -175,8 +173,7 @@ impl Engine {
         if let Some(runtime) = &*runtime {
             return Ok(Arc::clone(runtime));
         }
-        let made: EngineResult<_> = self.inner.settings.runtime();
-        let made = made.map_err(from_engine)?;
+        let made = self.inner.settings.runtime()?;
         *runtime = Some(Arc::clone(&made));
         Ok(made)
     }

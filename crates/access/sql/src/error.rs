@@ -5,7 +5,10 @@ use forebay_types::{Error, ErrorKind};
 /// the engine's own kind does.
 pub(crate) fn from_engine(error: DataFusionError) -> Error {
     let message = readable(&error);
-    let kind = kind_below(&error).unwrap_or_else(|| kind_of(error.find_root()));
+    let kind = match exhausted(&error) {
+        Some(_) => ErrorKind::Retry,
+        None => kind_below(&error).unwrap_or_else(|| kind_of(error.find_root())),
+    };
     Error::new(kind, message).with_source(error)
 }
 
@@ -71,10 +74,21 @@ fn kind_of(error: &DataFusionError) -> ErrorKind {
     }
 }
 
+/// What memory or disk was not enough for. That of the disk comes as an error of writing.
+fn exhausted(error: &DataFusionError) -> Option<String> {
+    if let DataFusionError::ResourcesExhausted(text) = error.find_root() {
+        return Some(text.clone());
+    }
+    let text = error.strip_backtrace();
+    let at = text.find("The used disk space during the spilling process has exceeded")?;
+    // The engine's own advice names a setting that is not one here.
+    Some(text[at..].split(". Please").next().unwrap_or_default().to_string())
+}
+
 /// The message without the engine's back trace and its prefixes for wrapped errors.
 fn readable(error: &DataFusionError) -> String {
-    if let DataFusionError::ResourcesExhausted(text) = error.find_root() {
-        return format!("out of memory: {text}; allow the engine more memory, or use fewer partitions");
+    if let Some(text) = exhausted(error) {
+        return format!("out of memory: {text}; allow SQL more (`sql-memory`, `sql-spill`), or read less at once");
     }
     let text = error.strip_backtrace();
     ["External error: ", "Error during planning: ", "Execution error: ", "Object Store error: "]

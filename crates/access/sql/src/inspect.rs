@@ -39,7 +39,7 @@ impl Engine {
         let mut files = list(&store, &location).await.map_err(from_engine)?.with_content()?;
         match (files.pop(), files.is_empty()) {
             (Some(file), true) => {
-                let table = Tables::default().open(&store, &file).await.map_err(from_engine)?;
+                let table = Tables::default().open(&store, &file).await.map_err(from_engine)?.table;
                 Ok(TableFile { bytes: file.size, table })
             }
             _ => Err(Error::invalid(format!("'{path}' is more than one file: name one of them"))),

@@ -2,17 +2,18 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use forebay_types::{Error, Result};
+use forebay_types::{Error, ErrorKind, Result, names_link_local};
 use object_store::ObjectStore;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::local::LocalFileSystem;
 use parking_lot::Mutex;
-use url::{Position, Url};
+use url::Url;
 
-use crate::paths::{Namespace, SCHEME};
-use crate::stores::{Pinned, Seen};
+use crate::paths::{Namespace, Place, SCHEME, scheme_of, store_name};
+use crate::reach::{LocalFiles, Reach};
+use crate::stores::{Pinned, Rooted, Routes, Seen};
 
 /// Stores that are no mounts: made once, with the environment's credentials, and kept with their connections.
 #[derive(Debug, Default)]
@@ -35,19 +36,25 @@ impl DirectStores {
 }
 
 fn key(url: &Url) -> String {
-    url[Position::BeforeScheme..Position::BeforePath].to_string()
+    format!("{}://{}", scheme_of(url.scheme()), url.host_str().unwrap_or_default())
 }
 
 fn open(url: &Url) -> object_store::Result<Arc<dyn ObjectStore>> {
-    Ok(match url.scheme() {
+    Ok(match scheme_of(url.scheme()).as_str() {
         "file" => Arc::new(LocalFileSystem::new()),
-        "s3" | "s3a" => {
-            let plain = std::env::var("AWS_ENDPOINT_URL").is_ok_and(|endpoint| endpoint.starts_with("http://"));
+        "s3" => {
+            let endpoint = std::env::var("AWS_ENDPOINT_URL").unwrap_or_default();
+            let authority = endpoint.split_once("://").and_then(|(_, rest)| rest.split('/').next());
+            if authority.is_some_and(names_link_local) {
+                let source = format!("AWS_ENDPOINT_URL {endpoint} is a link-local address, where no storage is").into();
+                return Err(object_store::Error::NotSupported { source });
+            }
+            let plain = endpoint.starts_with("http://");
             let builder = AmazonS3Builder::from_env().with_bucket_name(url.host_str().unwrap_or_default());
             Arc::new(if plain { builder.with_allow_http(true) } else { builder }.build()?)
         }
-        "gs" => Arc::new(GoogleCloudStorageBuilder::from_env().with_url(url.as_str()).build()?),
-        "az" => Arc::new(MicrosoftAzureBuilder::from_env().with_url(url.as_str()).build()?),
+        "gs" => Arc::new(GoogleCloudStorageBuilder::from_env().with_url(key(url)).build()?),
+        "az" => Arc::new(MicrosoftAzureBuilder::from_env().with_url(key(url)).build()?),
         other => {
             return Err(object_store::Error::NotSupported { source: format!("there is no store for {other}://").into() });
         }
@@ -62,6 +69,8 @@ pub(crate) struct QueryNamespace {
     pub(crate) named: Arc<dyn ObjectStore>,
     /// All others.
     pub(crate) direct: Arc<DirectStores>,
+    /// Which of them statements may name.
+    pub(crate) reach: Reach,
     /// Pins what is read directly from shared storage; none for runs that are to be the engine alone.
     pub(crate) pins: Option<Arc<Seen>>,
 }
@@ -78,10 +87,10 @@ impl Namespace for QueryNamespace {
     }
 
     fn covers(&self, url: &str) -> Option<String> {
+        let place = Place::of(url)?;
         let below = |(name, base): &(String, Option<String>)| {
-            let base = base.as_deref()?.trim_end_matches('/');
-            let rest = url.strip_prefix(base)?;
-            (rest.is_empty() || rest.starts_with('/')).then(|| (base.len(), format!("/{name}{rest}")))
+            let base = Place::of_mount(base.as_deref()?)?;
+            Some((base.depth(), format!("/{name}/{}", base.rest(&place)?)))
         };
         self.names.iter().filter_map(below).max_by_key(|(len, _)| *len).map(|(_, path)| path)
     }
@@ -90,14 +99,81 @@ impl Namespace for QueryNamespace {
         self.names.iter().map(|(name, _)| format!("/{name}")).collect()
     }
 
+    fn local_files(&self) -> &LocalFiles {
+        &self.reach.local_files
+    }
+
+    fn check(&self, url: &Url) -> Result<()> {
+        if url.scheme() == "file" {
+            return self.reach.local_files.check_any();
+        }
+        if url.scheme() == SCHEME || self.reach.direct_stores {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Denied,
+            format!(
+                "{0} is below no mount, and SQL reaches mounts only here: add one with `forebay mount add NAME {0}`, or set \
+                 `direct-stores = true` where this server is started",
+                key(url)
+            ),
+        ))
+    }
+
     fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
         if url.scheme() == SCHEME {
             return Ok(Arc::clone(&self.named));
         }
+        self.check(url)?;
+        let is_file = url.scheme() == "file";
         let store = self.direct.get(url)?;
+        let store = match &self.reach.local_files {
+            LocalFiles::Below(_) if is_file => Arc::new(Rooted::new(store, self.reach.local_files.clone())),
+            _ => store,
+        };
+        let name = store_name(&scheme_of(url.scheme()), url.host_str().unwrap_or_default());
+        let store: Arc<dyn ObjectStore> = Arc::new(Routes::of(&name, store));
         Ok(match &self.pins {
-            Some(seen) if url.scheme() != "file" => Arc::new(Pinned::new(store, Arc::clone(seen))),
+            Some(seen) if !is_file => Arc::new(Pinned::new(store, Arc::clone(seen))),
             _ => store,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::execution::object_store::ObjectStoreRegistry;
+    use object_store::ObjectStoreExt;
+    use object_store::memory::InMemory;
+    use object_store::path::Path;
+
+    use super::*;
+    use crate::stores::QueryStores;
+
+    fn url(text: &str) -> Url {
+        text.parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn writing_a_key_of_one_bucket_keeps_the_version_that_is_read_of_another() {
+        let (one, two) = (Arc::new(InMemory::new()), Arc::new(InMemory::new()));
+        let (direct, seen) = (DirectStores::default(), Arc::new(Seen::default()));
+        direct.add(&url("s3://one"), Arc::clone(&one) as _);
+        direct.add(&url("s3a://two"), Arc::clone(&two) as _);
+        let named = Arc::new(InMemory::new());
+        let (direct, reach, pins) = (Arc::new(direct), Reach::of_process(), Some(Arc::clone(&seen)));
+        let namespace = QueryNamespace { names: Vec::new(), named, direct, reach, pins };
+        let stores = QueryStores::new(Arc::new(namespace), Arc::clone(&seen));
+        one.put(&Path::from("k"), "old".into()).await.unwrap();
+
+        let source = stores.get_store(&url("s3://one/")).unwrap();
+        let path = Path::from("s3:one/k");
+        assert_eq!(source.head(&path).await.unwrap().location, path);
+        stores.get_store(&url("s3://two/")).unwrap().put(&Path::from("s3:two/k"), "other".into()).await.unwrap();
+        assert_eq!(two.get(&Path::from("k")).await.unwrap().bytes().await.unwrap(), "other");
+        assert_eq!(source.get(&path).await.unwrap().bytes().await.unwrap(), "old");
+        one.put(&Path::from("k"), "new".into()).await.unwrap();
+        let error = source.get(&path).await.unwrap_err();
+        assert!(matches!(error, object_store::Error::Precondition { .. }), "{error}");
     }
 }

@@ -18,6 +18,7 @@ use crate::distribute::{DistributedQuery, DistributedRun, can_travel};
 use crate::engine::Engine;
 use crate::error::from_engine;
 use crate::hot;
+use crate::panics::caught;
 use crate::prefetch::Prefetching;
 use crate::session::QuerySession;
 use crate::stores::Seen;
@@ -96,7 +97,15 @@ impl Query {
     /// after it, it is a `Conflict`.
     pub async fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
         while !self.ended {
-            let error = match self.running.stream.as_mut()?.next().await {
+            let seen = Arc::clone(&self.running.seen);
+            let next = match caught(&seen, self.running.stream.as_mut()?.next()).await {
+                Ok(next) => next,
+                Err(panicked) => {
+                    self.ended = true;
+                    return Some(Err(panicked));
+                }
+            };
+            let error = match next {
                 Some(Ok(batch)) => {
                     self.committed |= batch.num_rows() > 0;
                     return Some(Ok(batch));
@@ -178,7 +187,7 @@ impl Running {
         let mut session = QuerySession::open(engine, sql).await?;
         let seen = Arc::clone(&session.seen);
         copy::prepare(&mut session.statement, session.namespace.as_ref())?;
-        let planned = plan(engine, &session, sql, parameters).await;
+        let planned = caught(&seen, plan(engine, &session, sql, parameters)).await?;
         let Planned { plan, writes } = planned.map_err(|error| seen_instead(&seen, error))?;
         let Some(plan) = plan else {
             return Ok(Self {

@@ -23,8 +23,8 @@ impl Engine {
             seen.note(&meta);
         }
         let names = view.mounts.iter().map(|mount| (mount.name.to_string(), Some(mount.url.clone()))).collect();
-        let direct = Arc::clone(&self.inner.direct);
-        let namespace = QueryNamespace { names, named: Arc::new(snapshot), direct, pins: Some(Arc::clone(&seen)) };
+        let (direct, reach) = (Arc::clone(&self.inner.direct), self.inner.settings.reach.clone());
+        let namespace = QueryNamespace { names, named: Arc::new(snapshot), direct, reach, pins: Some(Arc::clone(&seen)) };
         let namespace: Arc<dyn Namespace> = Arc::new(namespace);
         RuntimeEnvBuilder::from_runtime_env(self.runtime()?.as_ref())
             .with_cache_manager(self.inner.caches.of_query(&seen))

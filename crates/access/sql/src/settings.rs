@@ -1,41 +1,62 @@
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use datafusion::error::Result;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, UnboundedMemoryPool};
-use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
+use forebay_types::Result;
+
+use crate::memory::{QueryMemory, QueryMemorySettings};
+use crate::reach::Reach;
 
 /// How an engine runs its queries.
 #[derive(Clone, Debug)]
 pub struct EngineSettings {
     /// Partitions that a query is split into; the machine's cores when not set.
     pub target_partitions: Option<usize>,
-    /// Memory for what queries hold (joins, sorts, aggregates), in bytes, shared fairly; beyond it they spill to disk.
-    /// Unbounded when not set.
-    pub memory_bytes: Option<u64>,
+    /// Memory and disk for what queries hold (joins, sorts, aggregates).
+    pub memory: EngineMemory,
     /// Rows of a batch.
     pub batch_rows: usize,
-    /// Where queries spill to; the system's temporary folder when not set.
-    pub spill_folder: Option<PathBuf>,
     /// What the plan will read is fetched ahead, within the client's window ([`forebay_client::ClientSettings::prefetch_bytes`]).
     pub prefetch: bool,
     /// Decoded columns of Parquet, CSV and JSON files are read where workers hold them, if the mount allows it.
     pub hot_form: bool,
+    /// What statements may name beside mounts: everything, as in a process that is its user's own.
+    pub reach: Reach,
     /// How often a query is planned again when an object was overwritten between planning and its first row.
     pub retries_on_conflict: u32,
+}
+
+/// Memory and disk of an engine.
+#[derive(Clone, Debug)]
+pub enum EngineMemory {
+    /// Its own, made at the first query.
+    Own(QueryMemorySettings),
+    /// What others use too.
+    Shared(QueryMemory),
+}
+
+impl Default for EngineMemory {
+    fn default() -> Self {
+        Self::Own(QueryMemorySettings::default())
+    }
+}
+
+impl EngineMemory {
+    /// Its own, of so many bytes.
+    pub fn of_bytes(memory_bytes: Option<u64>) -> Self {
+        Self::Own(QueryMemorySettings { memory_bytes, ..QueryMemorySettings::default() })
+    }
 }
 
 impl Default for EngineSettings {
     fn default() -> Self {
         Self {
             target_partitions: None,
-            memory_bytes: None,
+            memory: EngineMemory::default(),
             batch_rows: 8192,
-            spill_folder: None,
             prefetch: true,
             hot_form: true,
+            reach: Reach::of_process(),
             retries_on_conflict: 1,
         }
     }
@@ -67,17 +88,9 @@ impl EngineSettings {
 
     /// Memory, spilling and temporary files, shared by all queries of an engine.
     pub(crate) fn runtime(&self) -> Result<Arc<RuntimeEnv>> {
-        let pool: Arc<dyn MemoryPool> = match self.memory_bytes {
-            Some(bytes) => Arc::new(FairSpillPool::new(usize::try_from(bytes).unwrap_or(usize::MAX))),
-            None => Arc::new(UnboundedMemoryPool::default()),
-        };
-        let mode = match &self.spill_folder {
-            Some(folder) => DiskManagerMode::Directories(vec![folder.clone()]),
-            None => DiskManagerMode::OsTmpDirectory,
-        };
-        RuntimeEnvBuilder::new()
-            .with_memory_pool(pool)
-            .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
-            .build_arc()
+        match &self.memory {
+            EngineMemory::Shared(memory) => Ok(Arc::clone(&memory.0)),
+            EngineMemory::Own(settings) => QueryMemory::new(settings).map(|memory| memory.0),
+        }
     }
 }

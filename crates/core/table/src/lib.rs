@@ -20,6 +20,6 @@ mod write;
 pub use cell::{Row, RowCell, Value};
 pub use layout::{Group, Grouping, Layout, Suggested, suggest};
 pub use metadata::{CellInfo, FOOTER_BYTES, Footer};
-pub use read::{Batches, Chunk, ColumnStatistics, Plan, Selection, Source, Table, take};
+pub use read::{Batches, Chunk, ColumnStatistics, Plan, Selection, Source, Table, Verified, take};
 pub use schema::{Leaf, Projection, TableSchema, schema_from_bytes, schema_to_bytes};
 pub use write::{Encoder, Options, RowGroup, SEGMENT_BYTES, Summary, Writer};

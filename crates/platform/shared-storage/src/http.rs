@@ -6,4 +6,5 @@ mod payload;
 mod tls;
 
 pub(crate) use client::{HttpClient, SendError};
+pub(crate) use connect::LinkLocal;
 pub(crate) use payload::{BodyError, Payload};

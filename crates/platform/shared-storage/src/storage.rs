@@ -11,7 +11,7 @@ use crate::body::Body;
 use crate::counters::{Counters, Tally};
 use crate::files::Files;
 use crate::forward::{Forward, Forwarded, Place};
-use crate::http::HttpClient;
+use crate::http::{HttpClient, LinkLocal};
 use crate::location::Location;
 use crate::objects::Objects;
 use crate::request::{Condition, Get, Listing};
@@ -91,17 +91,20 @@ impl Storage {
         let limiter = Limiter::new(bound, mount.options.burst_bytes());
         let tally = Arc::new(Tally::default());
         let policy = RetryPolicy { retries_max: settings.max_retries, deadline: settings.deadline };
+        let location = Location::parse(&mount.url);
+        // The credentials of the others' clouds come over the same client, some of them from such addresses.
+        let link_local = if matches!(location, Ok(Location::S3(_))) { LinkLocal::Refused } else { LinkLocal::Allowed };
         let common = |https| {
             Ok(Common {
                 mount: mount.id,
                 name: mount.name.clone(),
-                http: HttpClient::new(&limiter, &tally, settings.request_timeout, https)?,
+                http: HttpClient::new(&limiter, &tally, settings.request_timeout, https, link_local)?,
                 policy,
                 tally: Arc::clone(&tally),
                 yielding: Yielding::new(),
             })
         };
-        let opened: Result<Box<dyn Backend>> = match Location::parse(&mount.url) {
+        let opened: Result<Box<dyn Backend>> = match location {
             Ok(Location::S3(bucket)) => S3::open(mount, bucket, &settings, common).map(|s3| Box::new(s3) as _),
             Ok(Location::Gcs(bucket)) => common(true).and_then(|common| Ok(Box::new(Objects::gcs(mount, bucket, common)?) as _)),
             Ok(Location::Azure(bucket)) => {

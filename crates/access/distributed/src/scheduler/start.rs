@@ -15,7 +15,7 @@ use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
 use forebay_scheduling::{Policy as Order, ScheduleSettings};
-use forebay_sql::{Engine, EngineSettings};
+use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::Security;
 use forebay_types::{Error, OperationId, Result, ResultExt};
 use parking_lot::Mutex;
@@ -79,7 +79,8 @@ impl Scheduler {
         let books = Books::new(ScheduleSettings { policy: settings.order, ..Default::default() });
         let books = Arc::new(Mutex::new(books));
         let carrier = Carrier::new(Arc::clone(&books), client.clone(), settings.ahead);
-        let engine = Engine::over_client(client.clone(), EngineSettings::default());
+        let engine = EngineSettings { reach: Reach::of_mounts(), ..EngineSettings::default() };
+        let engine = Engine::over_client(client.clone(), engine);
         let sessions = engine.clone();
         let shuffles = Shuffles::new(client.nodes(), settings.shuffle, Arc::clone(&books));
         let keeping = tokio::spawn(Arc::clone(&shuffles).keep());

@@ -113,12 +113,15 @@ impl Bed {
     }
 
     pub async fn cluster_with(&self, priority: i32) -> Engine {
-        let scheduler = self.scheduler_address.to_string();
-        let cluster =
-            Cluster::connect(ClusterSettings { scheduler, security: self.security.clone(), priority, partitions: Some(6) })
-                .await
-                .unwrap();
+        let cluster = self.connect_cluster(priority).await;
         Engine::over_cluster(self.client.clone(), EngineSettings::default(), Arc::new(cluster))
+    }
+
+    /// The scheduler, as an engine reaches it.
+    pub async fn connect_cluster(&self, priority: i32) -> Cluster {
+        let scheduler = self.scheduler_address.to_string();
+        let settings = ClusterSettings { scheduler, security: self.security.clone(), priority, partitions: Some(6) };
+        Cluster::connect(settings).await.unwrap()
     }
 
     pub fn control(&self) -> SchedulerControl {

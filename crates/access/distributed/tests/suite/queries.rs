@@ -2,6 +2,10 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::arrow::ipc::writer::StreamWriter;
+use datafusion::prelude::{CsvReadOptions, SessionConfig, SessionContext};
+use forebay_sql::{Distribute, DistributedQuery};
+use forebay_types::OperationId;
+use futures::TryStreamExt;
 
 use crate::bed::{Bed, rows};
 
@@ -88,4 +92,39 @@ async fn compressed_text_is_read_as_one_process_does() {
     // A join, whose scans are in different stages.
     let sql = "select count(*), sum(a.id) from '/lake/x.csv.gz' a join '/lake/x.ndjson.gz' b on a.name = b.name";
     assert_eq!(rows(&cluster, sql).await, rows(&here, sql).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_plan_that_nests_too_deep_to_travel_runs_here() {
+    let bed = Bed::start(1).await;
+    bed.put("a.csv", b"x\n1\n2\n3\n");
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    let nested = |depth: usize| {
+        let inner = (0..depth).fold("select x from '/lake/a.csv'".to_string(), |inner, at| {
+            format!("select x + count(*) as x from ({inner}) as t{at} group by x")
+        });
+        format!("select sum(x) from ({inner})")
+    };
+    assert_eq!(rows(&cluster, &nested(24)).await, rows(&here, &nested(24)).await);
+    assert!(bed.control().jobs().await.unwrap().is_empty());
+    assert_eq!(rows(&cluster, &nested(2)).await, rows(&here, &nested(2)).await);
+    assert_eq!(bed.control().jobs().await.unwrap().len(), 1, "others go on travelling");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_executor_reads_mounts_only_whatever_a_plan_says() {
+    let bed = Bed::start(1).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("secret.csv");
+    std::fs::write(&file, "secret\n42\n").unwrap();
+    let cluster = bed.connect_cluster(0).await;
+    let config = cluster.prepare(SessionConfig::new()).build().config().clone();
+    let context = SessionContext::new();
+    let frame = context.read_csv(file.to_str().unwrap(), CsvReadOptions::new()).await.unwrap();
+    let plan = frame.create_physical_plan().await.unwrap();
+    let query = DistributedQuery { operation: OperationId(77), sql: "select 1".to_string(), plan, config, pins: Vec::new() };
+    let run = cluster.run(query).await.unwrap().unwrap();
+    let answer: Result<Vec<RecordBatch>, _> = run.stream.try_collect().await;
+    let error = answer.unwrap_err().to_string();
+    assert!(error.contains("files of this machine are not open to SQL here") && !error.contains("42"), "{error}");
 }

@@ -1,12 +1,17 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions, new_null_array};
-use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::compute::{CastOptions, cast_with_options};
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::arrow::util::display::FormatOptions;
 use datafusion::error::Result;
 use forebay_table::{Projection, Table};
+use forebay_types::Error;
+use object_store::path::Path;
 
-use crate::paths::external;
+use crate::paths::{external, shown};
+
+const STRICT: CastOptions<'static> = CastOptions { safe: false, format_options: FormatOptions::new() };
 
 /// Some columns of the engine's schema, as one file has them: in another order, in another type, or not at all.
 #[derive(Clone)]
@@ -40,17 +45,24 @@ impl Adapted {
         &self.schema
     }
 
-    /// A batch of the projection as the engine wants it.
-    pub(super) fn adapt(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    /// A batch of the file's projection as the engine wants it. A value that the wanted type does not have is an error, never
+    /// null: that would be another answer.
+    pub(super) fn adapt(&self, batch: &RecordBatch, file: &Path) -> Result<RecordBatch> {
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let column = |(place, field): (&Option<usize>, &Arc<datafusion::arrow::datatypes::Field>)| match place {
+        let column = |(place, field): (&Option<usize>, &Arc<Field>)| match place {
             None => Ok(new_null_array(field.data_type(), batch.num_rows())),
             Some(at) if batch.column(*at).data_type() == field.data_type() => Ok(Arc::clone(batch.column(*at))),
-            Some(at) => cast(batch.column(*at), field.data_type()),
+            Some(at) => cast_with_options(batch.column(*at), field.data_type(), &STRICT).map_err(|error| {
+                let (file, own) = (shown(file.as_ref()), batch.column(*at).data_type());
+                external(Error::invalid(format!(
+                    "'{file}', column `{}`: {error}; the file has it as {own}: declare that, and cast in the query",
+                    field.name()
+                )))
+            }),
         };
         let columns = match self.as_they_are {
             true => batch.columns().to_vec(),
-            false => self.places.iter().zip(self.schema.fields()).map(column).collect::<std::result::Result<_, _>>()?,
+            false => self.places.iter().zip(self.schema.fields()).map(column).collect::<Result<_>>()?,
         };
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }

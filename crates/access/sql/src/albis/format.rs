@@ -76,7 +76,7 @@ impl FileFormat for TableFormat {
         let tables = Tables::cached(state.runtime_env().cache_manager.get_file_metadata_cache());
         let mut schemas = Vec::with_capacity(files.len());
         for file in files {
-            schemas.push(tables.open(store, file).await?.schema().arrow().as_ref().clone());
+            schemas.push(tables.open(store, file).await?.table.schema().arrow().as_ref().clone());
         }
         let merged = Schema::try_merge(schemas.clone())?;
         // What some file does not have is null there.
@@ -95,7 +95,7 @@ impl FileFormat for TableFormat {
         file: &ObjectMeta,
     ) -> Result<Statistics> {
         let tables = Tables::cached(state.runtime_env().cache_manager.get_file_metadata_cache());
-        of_table(&tables.open(store, file).await?, &schema)
+        of_table(&tables.open(store, file).await?.table, &schema)
     }
 
     async fn create_physical_plan(&self, state: &dyn Session, scan: FileScanConfig) -> Result<Arc<dyn ExecutionPlan>> {

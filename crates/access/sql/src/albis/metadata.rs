@@ -5,10 +5,10 @@ use std::sync::Arc;
 use datafusion::common::HashMap;
 use datafusion::error::Result;
 use datafusion::execution::cache::cache_manager::{CachedFileMetadataEntry, FileMetadata, FileMetadataCache};
-use forebay_table::{FOOTER_BYTES, Footer, Table};
+use forebay_table::{FOOTER_BYTES, Footer, Table, Verified};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
-use crate::paths::external;
+use crate::paths::{external, shown};
 
 /// Bytes read from a file's end in the first request: the footer, and the metadata of some ten row groups with it.
 const TAIL_BYTES: u64 = 64 << 10;
@@ -27,9 +27,17 @@ impl fmt::Debug for Tables {
     }
 }
 
-/// A table's metadata as the engine's cache holds it.
+/// One version of a file, opened.
+#[derive(Clone)]
+pub(crate) struct Opened {
+    pub(crate) table: Table,
+    /// Which of its cells have verified, in any query of the engine.
+    pub(super) verified: Arc<Verified>,
+}
+
+/// It as the engine's cache holds it.
 struct Known {
-    table: Table,
+    opened: Opened,
     bytes: usize,
 }
 
@@ -39,7 +47,7 @@ impl FileMetadata for Known {
     }
 
     fn memory_size(&self) -> usize {
-        self.bytes * MEMORY_FACTOR
+        self.bytes * MEMORY_FACTOR + self.opened.verified.bytes()
     }
 
     fn extra_info(&self) -> HashMap<String, String> {
@@ -53,15 +61,15 @@ impl Tables {
     }
 
     /// The metadata of one version of a file: from its end, in one request where it is small.
-    pub(crate) async fn open(&self, store: &Arc<dyn ObjectStore>, meta: &ObjectMeta) -> Result<Table> {
+    pub(crate) async fn open(&self, store: &Arc<dyn ObjectStore>, meta: &ObjectMeta) -> Result<Opened> {
         if let Some(known) = self.cache.as_ref().and_then(|cache| cache.get(&meta.location))
             && known.is_valid_for(meta)
             && known.meta.e_tag == meta.e_tag
             && let Some(known) = known.file_metadata.as_any().downcast_ref::<Known>()
         {
-            return Ok(known.table.clone());
+            return Ok(known.opened.clone());
         }
-        let bad = |error: forebay_types::Error| external(error.context(format!("'/{}'", meta.location)));
+        let bad = |error: forebay_types::Error| external(error.context(format!("'{}'", shown(meta.location.as_ref()))));
         Footer::range(meta.size).map_err(bad)?;
         let start = meta.size.saturating_sub(TAIL_BYTES);
         let tail = store.get_range(&meta.location, start..meta.size).await?;
@@ -72,10 +80,11 @@ impl Tables {
             None => store.get_range(&meta.location, range.clone()).await?,
         };
         let table = Table::parse(&footer, &block).map_err(bad)?;
+        let opened = Opened { verified: Arc::new(Verified::none_of(&table)), table };
         if let Some(cache) = &self.cache {
-            let known = Known { table: table.clone(), bytes: block.len() };
+            let known = Known { opened: opened.clone(), bytes: block.len() };
             cache.put(&meta.location, CachedFileMetadataEntry::new(meta.clone(), Arc::new(known)));
         }
-        Ok(table)
+        Ok(opened)
     }
 }

@@ -6,12 +6,13 @@ use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::metrics::Count;
-use forebay_table::Table;
+use forebay_table::{Table, Verified};
 use futures::StreamExt;
 use futures::stream::{self, TryStreamExt};
 use object_store::ObjectStore;
 
-use super::metadata::Tables;
+use super::adapt::Adapted;
+use super::metadata::{Opened, Tables};
 use super::pruning::may_meet;
 use super::scan::{FileScan, Filter};
 use crate::paths::external;
@@ -23,6 +24,8 @@ const ROW_GROUPS_AT_ONCE: usize = 2;
 pub(super) struct Opener {
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) tables: Tables,
+    /// Whether bytes that have verified once come from what verifies them itself from then on.
+    pub(super) of_tiers: bool,
     /// The files' schema as the engine knows it.
     pub(super) schema: SchemaRef,
     /// Wanted columns of it.
@@ -40,11 +43,12 @@ impl FileOpener for Opener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
         let (store, tables, schema, columns) =
             (Arc::clone(&self.store), self.tables.clone(), Arc::clone(&self.schema), self.columns.clone());
-        let (filter, pruning, batch_rows) = (self.filter.clone(), self.pruning.clone(), self.batch_rows);
+        let (filter, pruning, batch_rows, of_tiers) = (self.filter.clone(), self.pruning.clone(), self.batch_rows, self.of_tiers);
         let (read, pruned) = (self.row_groups_read.clone(), self.row_groups_pruned.clone());
         Ok(Box::pin(async move {
             let meta = &file.object_meta;
-            let table = tables.open(&store, meta).await?;
+            let Opened { table, verified } = tables.open(&store, meta).await?;
+            let verified = if of_tiers { verified } else { Arc::new(Verified::none_of(&table)) };
             let here = row_groups(&table, file.range.as_ref())?;
             let candidates = here.len();
             let here = match &pruning {
@@ -53,8 +57,9 @@ impl FileOpener for Opener {
             };
             pruned.add(candidates - here.len());
             let filter = filter.map(|filter| Filter::new(filter, &table, &schema)).transpose()?;
-            let scan = FileScan::new(store, meta.location.clone(), table, &schema, &columns, filter, batch_rows)?;
-            let scan = Arc::new(scan);
+            let columns = Adapted::new(&table, &schema, &columns)?;
+            let location = meta.location.clone();
+            let scan = Arc::new(FileScan { store, location, table, verified, columns, filter, batch_rows });
             let batches = stream::iter(here)
                 .map(move |row_group| {
                     read.add(1);

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use datafusion::arrow::array::{BooleanArray, RecordBatch};
 use datafusion::arrow::compute::filter_record_batch;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::Schema;
 use datafusion::common::cast::as_boolean_array;
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
-use forebay_table::{Batches, Chunk, Plan, Projection, Selection, Table};
+use forebay_table::{Batches, Chunk, Plan, Projection, Selection, Table, Verified};
 use forebay_types::Error;
 use object_store::ObjectStore;
 use object_store::path::Path;
 
 use super::adapt::Adapted;
-use crate::paths::external;
+use crate::paths::{external, shown};
 
 /// A share of a row group's rows beyond which copying the survivors one by one no longer pays.
 const GATHER_SHARE_MAX: f64 = 0.25;
@@ -39,8 +39,8 @@ impl Filter {
     }
 
     /// Which rows of the columns' batch pass.
-    fn passes(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        let batch = self.columns.adapt(batch)?;
+    fn passes(&self, batch: &RecordBatch, file: &Path) -> Result<BooleanArray> {
+        let batch = self.columns.adapt(batch, file)?;
         let mask = self.predicate.evaluate(&batch)?.into_array(batch.num_rows())?;
         Ok(as_boolean_array(&mask)?.clone())
     }
@@ -48,35 +48,25 @@ impl Filter {
 
 /// How the row groups of one file are read.
 pub(super) struct FileScan {
-    store: Arc<dyn ObjectStore>,
-    location: Path,
-    table: Table,
-    columns: Adapted,
-    filter: Option<Filter>,
-    batch_rows: usize,
+    pub(super) store: Arc<dyn ObjectStore>,
+    pub(super) location: Path,
+    pub(super) table: Table,
+    /// Cells that need not be verified once more; those that are read are added.
+    pub(super) verified: Arc<Verified>,
+    /// What is wanted of each row.
+    pub(super) columns: Adapted,
+    pub(super) filter: Option<Filter>,
+    pub(super) batch_rows: usize,
 }
 
 impl FileScan {
-    pub(super) fn new(
-        store: Arc<dyn ObjectStore>,
-        location: Path,
-        table: Table,
-        schema: &SchemaRef,
-        columns: &[usize],
-        filter: Option<Filter>,
-        batch_rows: usize,
-    ) -> Result<Self> {
-        let columns = Adapted::new(&table, schema, columns)?;
-        Ok(Self { store, location, table, columns, filter, batch_rows })
-    }
-
     /// One row group: the filter's columns first, then of the wanted ones what has passed.
     pub(super) async fn read(self: Arc<Self>, row_group: usize) -> Result<Rows> {
         let mut fetched = HashMap::new();
         let mask = match &self.filter {
             Some(filter) => {
                 let tested = self.chunk(row_group, &filter.columns.projection, &mut fetched).await?;
-                Some(filter.passes(&tested.batch().map_err(|error| self.bad(error))?)?)
+                Some(filter.passes(&tested.batch().map_err(|error| self.bad(error))?, &self.location)?)
             }
             None => None,
         };
@@ -108,11 +98,15 @@ impl FileScan {
             fetched.extend(missing.iter().map(|range| range.start).zip(bytes));
         }
         let bytes = ranges.iter().map(|range| fetched.get(&range.start).cloned().unwrap_or_default()).collect();
-        plan.open(bytes).map_err(|error| self.bad(error))
+        plan.open_once(bytes, &self.verified).map_err(|error| self.bad(error))
+    }
+
+    fn adapt(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        self.columns.adapt(batch, &self.location)
     }
 
     fn bad(&self, error: Error) -> datafusion::error::DataFusionError {
-        external(error.context(format!("'/{}'", self.location)))
+        external(error.context(format!("'{}'", shown(self.location.as_ref()))))
     }
 }
 
@@ -136,7 +130,7 @@ impl Rows {
             Left::Nothing => Ok(None),
             Left::Picked(batch, first) => {
                 let rows = self.scan.batch_rows.min(batch.num_rows() - *first);
-                let next = (rows > 0).then(|| self.scan.columns.adapt(&batch.slice(*first, rows))).transpose();
+                let next = (rows > 0).then(|| self.scan.adapt(&batch.slice(*first, rows))).transpose();
                 *first += rows;
                 next
             }
@@ -155,7 +149,7 @@ impl Rows {
                         }
                         None => batch,
                     };
-                    return self.scan.columns.adapt(&batch).map(Some);
+                    return self.scan.adapt(&batch).map(Some);
                 }
                 Ok(None)
             }

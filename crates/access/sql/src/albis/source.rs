@@ -18,6 +18,7 @@ use object_store::ObjectStore;
 
 use super::metadata::Tables;
 use super::open::Opener;
+use crate::paths::SCHEME;
 
 /// Table files in a physical plan.
 #[derive(Clone)]
@@ -68,13 +69,15 @@ impl FileSource for TableSource {
     fn create_file_opener(
         &self,
         store: Arc<dyn ObjectStore>,
-        _: &FileScanConfig,
+        config: &FileScanConfig,
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
         let count = |name: &'static str| MetricBuilder::new(&self.metrics).counter(name, partition);
         let opener = Opener {
             store,
             tables: self.tables.clone(),
+            // Tiers verify what they keep; what comes from a disk or a wire of its own has only the file's checksums.
+            of_tiers: config.object_store_url.as_str().starts_with(SCHEME),
             schema: Arc::clone(self.schema.file_schema()),
             columns: self.projection.file_indices.clone(),
             filter: self.filter.clone(),

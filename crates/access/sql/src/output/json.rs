@@ -5,6 +5,7 @@ use datafusion::arrow::json::writer::{JsonArray, LineDelimited, Writer, WriterBu
 use forebay_types::Result;
 
 use super::from_arrow;
+use super::plain::plain;
 
 /// JSON objects, a row each; a null is written as such, so that every object has all columns.
 pub(super) enum JsonWriter<W: io::Write> {
@@ -22,9 +23,10 @@ impl<W: io::Write> JsonWriter<W> {
     }
 
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let batch = plain(batch)?;
         match self {
-            Self::Array(writer) => writer.write(batch),
-            Self::Lines(writer) => writer.write(batch),
+            Self::Array(writer) => writer.write(&batch),
+            Self::Lines(writer) => writer.write(&batch),
         }
         .map_err(from_arrow)
     }

@@ -2,6 +2,7 @@
 
 mod csv;
 mod json;
+mod plain;
 mod table;
 
 use std::io;

@@ -13,6 +13,7 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use forebay_types::{Error, Result};
 
 use crate::albis::TableFormat;
+use crate::paths::location::shown;
 
 /// What a file is, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,15 +84,18 @@ impl Format {
         for name in names {
             let format = Self::of_name(name).ok_or_else(|| {
                 Error::invalid(format!(
-                    "'{text}': can't tell the format of {name}: readable are {READABLE}; leave other files out with a pattern \
-                     such as '*.parquet', or name the format with CREATE EXTERNAL TABLE ... STORED AS"
+                    "'{text}': can't tell the format of {}: readable are {READABLE}; leave other files out with a pattern \
+                     such as '*.parquet', or name the format with CREATE EXTERNAL TABLE ... STORED AS",
+                    shown(name)
                 ))
             })?;
             match found {
                 Some((first, _)) if first == format => {}
                 Some((_, first)) => {
                     return Err(Error::invalid(format!(
-                        "'{text}' holds files of several formats, {first} and {name}: choose one with a pattern such as '*.parquet'"
+                        "'{text}' holds files of several formats, {} and {}: choose one with a pattern such as '*.parquet'",
+                        shown(first),
+                        shown(name)
                     )));
                 }
                 None => found = Some((format, name)),
@@ -189,7 +193,7 @@ mod tests {
     #[test]
     fn mixed_and_unknown_formats_are_named() {
         let mixed = Format::of_files("/lake/x/", ["a.csv", "b.parquet"].into_iter()).unwrap_err();
-        assert!(mixed.message().contains("a.csv and b.parquet"), "{mixed}");
+        assert!(mixed.message().contains("/a.csv and /b.parquet"), "{mixed}");
         let unknown = Format::of_files("/lake/x/", ["a.doc"].into_iter()).unwrap_err();
         assert!(unknown.message().contains("a.doc") && unknown.message().contains("STORED AS"), "{unknown}");
     }

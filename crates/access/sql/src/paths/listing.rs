@@ -6,7 +6,7 @@ use futures::TryStreamExt;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::paths::format::Format;
-use crate::paths::location::Location;
+use crate::paths::location::{Location, shown};
 
 /// The files of a location, at the versions that the query will read.
 #[derive(Clone, Debug)]
@@ -106,7 +106,9 @@ impl Listing {
                     if known.len() != values.len() || known.iter().zip(&values).any(|((known, _), (name, _))| known != name) {
                         return Err(Error::invalid(format!(
                             "'{}' mixes partition columns: {} and {} differ; choose one kind with a pattern",
-                            self.location.text, first.location, meta.location
+                            self.location.text,
+                            shown(first.location.as_ref()),
+                            shown(meta.location.as_ref())
                         )));
                     }
                     for ((_, whole), (_, value)) in known.iter_mut().zip(&values) {

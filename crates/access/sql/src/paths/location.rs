@@ -7,10 +7,26 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 
 use crate::paths::pattern::{Pattern, split};
+use crate::paths::place::scheme_of;
+use crate::reach::LocalFiles;
 
 /// Scheme of the namespace's URLs inside of the engine: `forebay:///MOUNT/KEY`. One store serves all mounts, so that its
 /// paths are what the client's paths are.
 pub(crate) const SCHEME: &str = "forebay";
+
+/// What the paths of a store that is no mount begin with: `s3:BUCKET`, `file:`. What a query has seen, footers, statistics and
+/// pins are all kept by path, so that a path has to say alone which object is meant. No mount's name has a colon.
+pub(crate) fn store_name(scheme: &str, host: &str) -> String {
+    format!("{scheme}:{host}")
+}
+
+/// A path of the engine as its user would write it.
+pub(crate) fn shown(path: &str) -> String {
+    match path.split_once('/').and_then(|(name, rest)| Some((name.split_once(':')?, rest))) {
+        Some(((scheme, host), rest)) => format!("{scheme}://{host}/{rest}"),
+        None => format!("/{path}"),
+    }
+}
 
 /// What stays as it is in a URL's path; everything else is escaped, so that keys come through byte for byte.
 const ESCAPED: AsciiSet = NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'=');
@@ -26,7 +42,13 @@ pub(crate) trait Namespace: Send + Sync + std::fmt::Debug {
     /// The names, for messages.
     fn names(&self) -> Vec<String>;
 
-    /// The store of a URL's scheme and host.
+    /// Which files of this machine may be named.
+    fn local_files(&self) -> &LocalFiles;
+
+    /// Whether statements may name what is at a URL here. `Denied` where not.
+    fn check(&self, url: &Url) -> Result<()>;
+
+    /// The store of a URL's scheme and host. `Denied` for one that statements may not name here.
     fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>>;
 }
 
@@ -35,7 +57,7 @@ pub(crate) trait Namespace: Send + Sync + std::fmt::Debug {
 pub(crate) struct Location {
     /// As the user wrote it.
     pub(crate) text: String,
-    /// The file, or the folder with a `/` at its end.
+    /// The file, or the folder with a `/` at its end; its path begins with [`store_name`] where it is below no mount.
     pub(crate) url: Url,
     /// Which files below the folder; all when not set.
     pub(crate) pattern: Option<Pattern>,
@@ -50,32 +72,54 @@ impl Location {
 
         let (base, pattern) = split(path);
         let pattern = pattern.map(Pattern::new).transpose().map_err(|why| invalid(format!("{why} in the pattern")))?;
-        let url = if let Some((scheme, rest)) = base.split_once("://") {
+        let url = if let Some(path) = local_url(base) {
+            let path = path.map_err(invalid)?;
+            return Self::of_local(text, path, pattern, namespace);
+        } else if let Some((scheme, rest)) = base.split_once("://") {
             with_scheme(scheme, rest).map_err(invalid)?
         } else if base.starts_with('/') && !is_local(base, namespace) {
+            is_mount(base, text, namespace)?;
             let below: ForebayPath = base.parse()?;
             check_key(below.key().as_str()).map_err(invalid)?;
-            check_mount(below.mount(), text, namespace)?;
             to_url(SCHEME, "", &below.to_string()).map_err(invalid)?
         } else {
-            local(base).map_err(invalid)?
+            return Self::of_local(text, base, pattern, namespace);
         };
         Ok(Self { text: text.to_string(), url, pattern })
     }
 
     /// Reads a path to write to: no pattern, and a local one need not be there yet.
     pub(crate) fn parse_target(text: &str, namespace: &dyn Namespace) -> Result<Self> {
-        let parent = std::path::Path::new(text).parent();
-        let first = text.trim_start_matches('/').split('/').next().unwrap_or_default();
-        if text.starts_with('/') && !namespace.has(first) && parent.is_some_and(|parent| parent.is_dir() && parent.has_root()) {
-            let url = local(text).map_err(|why| Error::invalid(format!("'{text}': {why}")))?;
-            return Ok(Self { text: text.to_string(), url, pattern: None });
+        let path = std::path::Path::new(text);
+        let into_folder = |parent: &std::path::Path| parent.has_root() && parent.is_dir();
+        let open = text.starts_with('/') && !namespace.has(first_of(text)) && namespace.local_files().has(path);
+        if open && path.parent().is_some_and(into_folder) {
+            return Self::of_local(text, text, None, namespace);
         }
         let location = Self::parse(text, namespace)?;
         match location.pattern {
             Some(_) => Err(Error::invalid(format!("'{text}' is a pattern: name one file, or a folder with a '/' at its end"))),
             None => Ok(location),
         }
+    }
+
+    /// A file or folder of this machine. Where only some are open its links are resolved, so that what a mount covers goes through
+    /// that mount, whatever way leads there.
+    fn of_local(text: &str, path: &str, pattern: Option<Pattern>, namespace: &dyn Namespace) -> Result<Self> {
+        let invalid = |why: String| Error::invalid(format!("'{text}': {why}"));
+        let url = match namespace.local_files() {
+            LocalFiles::All => local(path).map_err(invalid)?,
+            some => {
+                let real = some.resolve(std::path::Path::new(path))?;
+                let real = real.to_str().ok_or_else(|| invalid("the path is not UTF-8".to_string()))?;
+                let slash = if path.ends_with('/') { "/" } else { "" };
+                match namespace.covers(&format!("file://{real}{slash}")) {
+                    Some(path) => to_url(SCHEME, "", &path).map_err(invalid)?,
+                    None => local(&format!("{real}{slash}")).map_err(invalid)?,
+                }
+            }
+        };
+        Ok(Self { text: text.to_string(), url, pattern })
     }
 
     /// Whether files below a folder are meant.
@@ -101,12 +145,18 @@ impl Location {
 
 /// An absolute path that is no path of the namespace, but is there on this machine.
 fn is_local(path: &str, namespace: &dyn Namespace) -> bool {
-    let first = path[1..].split('/').next().unwrap_or_default();
-    !namespace.has(first) && std::path::Path::new(path).exists()
+    let local = std::path::Path::new(path);
+    !namespace.has(first_of(path)) && namespace.local_files().has(local) && local.exists()
 }
 
-fn check_mount(name: &MountName, text: &str, namespace: &dyn Namespace) -> Result<()> {
-    if namespace.has(name.as_str()) {
+fn first_of(path: &str) -> &str {
+    path.trim_start_matches('/').split('/').next().unwrap_or_default()
+}
+
+/// Whether a path is below a mount. What is not says nothing of the files of this machine.
+fn is_mount(path: &str, text: &str, namespace: &dyn Namespace) -> Result<()> {
+    let name = first_of(path);
+    if namespace.has(name) {
         return Ok(());
     }
     let names = namespace.names();
@@ -114,8 +164,13 @@ fn check_mount(name: &MountName, text: &str, namespace: &dyn Namespace) -> Resul
         true => "there are no mounts".to_string(),
         false => format!("mounts are {}", names.join(", ")),
     };
+    let local = match namespace.local_files() {
+        LocalFiles::All => "no local file",
+        LocalFiles::Below(_) => "files of this machine are not open to SQL here (`file-roots`)",
+    };
+    let name = if name.parse::<MountName>().is_ok() { name } else { "NAME" };
     Err(Error::not_found(format!(
-        "'{text}' is outside of every mount, and no local file: {known}; add one with `forebay mount add {name} URL`"
+        "'{text}' is outside of every mount, and {local}: {known}; add one with `forebay mount add {name} URL`"
     )))
 }
 
@@ -123,19 +178,33 @@ fn check_key(key: &str) -> Result<(), String> {
     if key.split('/').any(|part| part == "." || part == "..") {
         return Err("'.' and '..' are not resolved in keys: write the path without them".to_string());
     }
-    if key.trim_end_matches('/').contains("//") {
+    if key.starts_with('/') || key.trim_end_matches('/').contains("//") {
         return Err("keys with empty parts ('//') can't be queried: read them with `forebay cat`".to_string());
     }
     Ok(())
 }
 
+/// The path of a `file:` URL; none for what is something else.
+fn local_url(text: &str) -> Option<Result<&str, String>> {
+    let (scheme, path) = text.split_once("://")?;
+    scheme.eq_ignore_ascii_case("file").then(|| match path.starts_with('/') {
+        true => check_key(path.trim_start_matches('/')).map(|()| path),
+        false => Err("write file:/// and the whole path".to_string()),
+    })
+}
+
 fn with_scheme(scheme: &str, rest: &str) -> Result<Url, String> {
-    let (host, path) = rest.split_once('/').map_or((rest, String::new()), |(host, path)| (host, path.to_string()));
-    check_key(&path)?;
-    match scheme {
-        "file" if host.is_empty() => to_url("file", "", &format!("/{path}")),
-        "file" => Err("write file:/// and the whole path".to_string()),
-        "s3" | "s3a" | "gs" | "az" | SCHEME => to_url(scheme, host, &format!("/{path}")),
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    check_key(path)?;
+    // A bucket has one spelling: what a port, a user or an escape says of it would be another name for the same.
+    if !host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')) {
+        return Err(format!("{host:?} is no name of a bucket"));
+    }
+    let scheme = scheme_of(scheme);
+    match scheme.as_str() {
+        "s3" | "gs" | "az" if !host.is_empty() => to_url(&scheme, host, &format!("/{path}")),
+        "s3" | "gs" | "az" => Err(format!("name a bucket, as in {scheme}://BUCKET/KEY")),
+        SCHEME if host.is_empty() => to_url(SCHEME, "", &format!("/{path}")),
         _ => Err(format!("there is no store for {scheme}://: use /MOUNT/..., s3://BUCKET/..., gs://, az:// or file:///")),
     }
 }
@@ -154,6 +223,20 @@ fn local(path: &str) -> Result<Url, String> {
 }
 
 fn to_url(scheme: &str, host: &str, path: &str) -> Result<Url, String> {
-    let path = utf8_percent_encode(path, &ESCAPED);
+    let below = if scheme == SCHEME { String::new() } else { format!("/{}", store_name(scheme, host)) };
+    let path = format!("{below}{path}");
+    let path = utf8_percent_encode(&path, &ESCAPED);
     Url::parse(&format!("{scheme}://{host}{path}")).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn paths_are_shown_as_they_were_written() {
+        assert_eq!(shown("lake/a:b/x.csv"), "/lake/a:b/x.csv");
+        assert_eq!(shown("s3:bucket/a:b/x.csv"), "s3://bucket/a:b/x.csv");
+        assert_eq!(shown("file:/tmp/x.csv"), "file:///tmp/x.csv");
+    }
 }

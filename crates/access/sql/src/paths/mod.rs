@@ -6,11 +6,13 @@ mod json_array;
 mod listing;
 mod location;
 mod pattern;
+mod place;
 mod resolve;
 mod table;
 
 pub(crate) use format::Format;
 pub(crate) use listing::{external, list};
-pub(crate) use location::{Location, Namespace, SCHEME};
+pub(crate) use location::{Location, Namespace, SCHEME, shown, store_name};
+pub(crate) use place::{Place, scheme_of};
 pub(crate) use resolve::{Declared, Resolver, looks_like_path};
 pub(crate) use table::PathTable;

@@ -16,7 +16,7 @@ use crate::paths::arrow;
 use crate::paths::format::{Compression, Format, Kind};
 use crate::paths::json_array::in_one_piece;
 use crate::paths::listing::{Listing, external, list};
-use crate::paths::location::{Location, Namespace};
+use crate::paths::location::{Location, Namespace, shown};
 use crate::paths::table::{FileRule, PathTable};
 
 /// Whether a table's name is meant as a path.
@@ -162,7 +162,7 @@ fn unreadable(text: &str, meta: &ObjectMeta, error: Error) -> Error {
     use forebay_types::ErrorKind as Kind;
     let name = match text.contains(meta.location.filename().unwrap_or_default()) {
         true => format!("'{text}'"),
-        false => format!("{} of '{text}'", meta.location),
+        false => format!("{} of '{text}'", shown(meta.location.as_ref())),
     };
     match error.kind() {
         Kind::Corrupt | Kind::Invalid | Kind::Internal => Error::new(

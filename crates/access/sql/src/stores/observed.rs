@@ -11,12 +11,13 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    CopyOptions, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
 use parking_lot::Mutex;
 
 use crate::error::kind_of_store_error;
+use crate::paths::shown;
 
 /// What one query has seen of its stores: the version of each object at its first listing or opening, the bytes that it
 /// has read, and the first thing that went wrong below the engine.
@@ -43,6 +44,15 @@ impl Seen {
         self.error.lock().clone()
     }
 
+    /// Some of the objects seen, as their user would write them, in order, and how many more there are.
+    pub(crate) fn named(&self, count: usize) -> (Vec<String>, usize) {
+        let mut names: Vec<_> = self.versions.lock().keys().map(|path| shown(path.as_ref())).collect();
+        names.sort();
+        let more = names.len().saturating_sub(count);
+        names.truncate(count);
+        (names, more)
+    }
+
     /// Keeps the version seen first; later sightings don't change what the query reads.
     pub(crate) fn note(&self, meta: &ObjectMeta) -> ObjectMeta {
         self.versions.lock().entry(meta.location.clone()).or_insert_with(|| meta.clone()).clone()
@@ -62,6 +72,14 @@ impl Seen {
             }
         })
     }
+}
+
+/// What a reader is told that asks for bytes which a file does not have: stores give what there is, and readers that were led
+/// there by damaged metadata take it for what they asked for.
+fn beyond(location: &Path, asked: &Range<u64>, end: u64) -> object_store::Error {
+    let (path, start, asked) = (shown(location.as_ref()), asked.start, asked.end);
+    let message = format!("'{path}' is damaged or cut short: it says that it has bytes {start}..{asked} and ends at {end}");
+    object_store::Error::Generic { store: "forebay", source: Box::new(Error::corrupt(message)) }
 }
 
 /// A store as one query sees it. Listings and headers are kept: asking a second time within a query costs nothing and
@@ -106,14 +124,25 @@ impl ObjectStore for Observed {
             self.seen.note(&result.meta);
             return Ok(result);
         }
+        let asked = match &options.range {
+            Some(GetRange::Bounded(range)) => Some(range.clone()),
+            _ => None,
+        };
         let result = self.seen.check(self.inner.get_opts(location, options).await)?;
         self.seen.note(&result.meta);
+        if let Some(asked) = asked.filter(|asked| result.range.end < asked.end) {
+            return self.seen.check(Err(beyond(location, &asked, result.range.end)));
+        }
         self.seen.bytes_read.fetch_add(result.range.end - result.range.start, Ordering::Relaxed);
         Ok(result)
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let parts = self.seen.check(self.inner.get_ranges(location, ranges).await)?;
+        let short = parts.iter().zip(ranges).find(|(part, range)| (part.len() as u64) < range.end.saturating_sub(range.start));
+        if let Some((part, range)) = short {
+            return self.seen.check(Err(beyond(location, range, range.start + part.len() as u64)));
+        }
         let bytes: usize = parts.iter().map(Bytes::len).sum();
         self.seen.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(parts)

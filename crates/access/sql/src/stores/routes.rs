@@ -20,6 +20,11 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
+    /// One store under one name.
+    pub(crate) fn of(name: &str, store: Arc<dyn ObjectStore>) -> Self {
+        Self { stores: vec![(name.to_string(), store)] }
+    }
+
     pub(crate) fn add(&mut self, name: &str, store: Arc<dyn ObjectStore>) {
         self.stores.retain(|(known, _)| known != name);
         self.stores.push((name.to_string(), store));

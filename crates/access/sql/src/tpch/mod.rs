@@ -3,7 +3,7 @@
 mod answers;
 mod check;
 
-pub use check::check_answer;
+pub use check::{check_answer, same_answer};
 
 /// The names of the tables.
 pub const TPCH_TABLES: [&str; 8] = ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"];

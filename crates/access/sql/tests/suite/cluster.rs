@@ -3,14 +3,14 @@ use std::time::Duration;
 use forebay_block_store::StoreSettings;
 use forebay_client::{Address, AdminRequest, Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
-use forebay_sql::Engine;
+use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_testing::{S3Server, S3Settings};
 use forebay_types::{ErrorKind, HotForm, MountOptions, Validate};
 use forebay_worker::{Worker, WorkerSettings};
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
-use crate::support::{Lake, rows, settings};
+use crate::support::{Lake, error, rows, settings};
 use crate::tpch::{answers, tables, views};
 
 const BUCKET: &str = "river";
@@ -99,6 +99,28 @@ async fn tpch_answers_the_same_and_fetches_no_more() {
     assert!(fetched as f64 <= asked as f64 * 1.1, "fetched {fetched} of {asked} that the engine asks for");
     let again = cluster.s3.counters().bytes_out - fetched;
     assert!(again * 50 < fetched, "a warm run fetched {again} bytes");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn every_spelling_of_a_mounts_place_goes_through_the_mount() {
+    let cluster = Cluster::start().await;
+    // Without credentials of its own this process can't reach the bucket but through the mount.
+    let engine = Engine::over_client(cluster.client.clone(), EngineSettings { reach: Reach::of_mounts(), ..settings() });
+    for (at, place) in ["s3a://river/pool", "s3://RIVER/pool", "S3A://river/pool", "s3://river/pool"].iter().enumerate() {
+        assert_eq!(rows(&engine, &format!("copy (select {at} as a) to '{place}/{at}.csv'")).await, "1");
+        assert_eq!(rows(&engine, &format!("select a from '/lake/{at}.csv'")).await, at.to_string());
+    }
+    let name = "lake".parse().unwrap();
+    let options = MountOptions { read_only: true, ..cluster.client.mount(&name).await.unwrap().options.clone() };
+    cluster.client.control(ControlRequest::MountSet { name, options }).await.unwrap();
+    cluster.client.refresh_view().await.unwrap();
+    let places =
+        ["s3a://river/pool", "s3://River/pool", "s3://river:443/pool", "s3://x@river/pool", "s3://r%69ver/pool", "/lake"];
+    for place in places.into_iter().chain(["s3://river//pool", "s3://river/./pool", "s3://river/x/../pool", "s3://river/pool2"]) {
+        let error = error(&engine, &format!("copy (select 1 as a) to '{place}/new.csv'")).await;
+        assert!(matches!(error.kind(), ErrorKind::Denied | ErrorKind::Invalid), "{place}: {} {error}", error.kind());
+    }
+    assert_eq!(rows(&engine, "select count(*) from '/lake/*.csv'").await, "4");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -10,6 +10,8 @@ mod hot_text;
 mod output;
 mod parameters;
 mod prefetch;
+mod reach;
+mod stores;
 mod support;
 mod tables;
 mod tpch;

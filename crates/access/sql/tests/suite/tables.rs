@@ -1,4 +1,4 @@
-use forebay_sql::EngineSettings;
+use forebay_sql::{EngineMemory, EngineSettings, QueryMemory, QueryMemorySettings};
 use forebay_types::ErrorKind;
 
 use crate::support::{Lake, settings};
@@ -126,8 +126,11 @@ async fn little_memory_spills_to_disk() {
     let folder = tempfile::tempdir().unwrap();
     let settings = EngineSettings {
         target_partitions: Some(1),
-        memory_bytes: Some(64 << 20),
-        spill_folder: Some(folder.path().to_path_buf()),
+        memory: EngineMemory::Own(QueryMemorySettings {
+            memory_bytes: Some(64 << 20),
+            spill_folder: Some(folder.path().to_path_buf()),
+            ..Default::default()
+        }),
         ..settings()
     };
     let lake = Lake::with(settings);
@@ -140,4 +143,47 @@ async fn little_memory_spills_to_disk() {
     let greedy = &format!("select count(*) from {many} a join {many} b on a.hash = b.hash");
     let error = lake.error(greedy).await;
     assert!(error.kind() == ErrorKind::Retry && error.message().contains("memory"), "{error}");
+}
+
+/// Bytes of this process that are in memory, at most since it began.
+fn peak_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix("kB").unwrap().trim().parse::<u64>().unwrap() << 10
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_that_wants_all_memory_and_disk_ends_with_an_error_and_others_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = QueryMemorySettings {
+        memory_bytes: Some(48 << 20),
+        spill_bytes: Some(96 << 20),
+        spill_folder: Some(folder.path().to_path_buf()),
+    };
+    let memory = EngineMemory::Shared(QueryMemory::new(&limits).unwrap());
+    let engines = [0, 1].map(|_| Lake::with(EngineSettings { memory: memory.clone(), ..settings() }));
+    let many = "generate_series(1, 30000)";
+    let greedy = format!("select count(*) from (select distinct a.value as x, b.value as y from {many} a cross join {many} b)");
+    let before = peak_bytes();
+    let (first, second) = tokio::join!(engines[0].error(&greedy), engines[1].error(&greedy));
+    for error in [first, second] {
+        assert_eq!(error.kind(), ErrorKind::Retry, "{error}");
+        assert!(error.message().contains("out of memory") && error.message().contains("sql-memory"), "{error}");
+    }
+    // The other tests of this process take memory too.
+    let more = peak_bytes() - before;
+    assert!(more < 1 << 30, "the process grew by {more} bytes");
+    assert_eq!(engines[0].rows("select count(distinct value) from generate_series(1, 1000)").await, "1000");
+    // Tasks of the queries end on their own time, and their files with them.
+    let spilled = || {
+        let folders = std::fs::read_dir(folder.path()).unwrap();
+        folders.map(|entry| std::fs::read_dir(entry.unwrap().path()).unwrap().count()).sum::<usize>()
+    };
+    let gone = async {
+        while spilled() > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    let gone = tokio::time::timeout(std::time::Duration::from_secs(60), gone).await;
+    gone.expect("what was spilled is left behind");
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use forebay_types::{Error, MountName, MountOptions};
+use forebay_types::{Error, MountName, MountOptions, names_link_local};
 
 /// Longest URL in bytes.
 const URL_BYTES_MAX: usize = 4096;
@@ -40,6 +40,20 @@ fn check(url: &str, options: &MountOptions) -> Result<(), Error> {
         && !(endpoint.starts_with("http://") || endpoint.starts_with("https://"))
     {
         return Err(Error::invalid(format!("endpoint {endpoint:?} is no URL: write it as in http://127.0.0.1:9000")));
+    }
+    let authority =
+        options.endpoint.as_deref().and_then(|endpoint| endpoint.split_once("://")?.1.split(['/', '?', '#', '\\']).next());
+    if let Some(authority) =
+        authority.filter(|authority| !authority.is_ascii() || (!authority.starts_with('[') && authority.contains('%')))
+    {
+        return Err(Error::invalid(format!(
+            "the endpoint {authority:?} is no plain host: write its name or address in ASCII, without escapes"
+        )));
+    }
+    if let Some(authority) = authority.filter(|authority| names_link_local(authority)) {
+        return Err(Error::invalid(format!(
+            "the endpoint {authority:?} is a link-local address, where machines find credentials of their own: name a storage service"
+        )));
     }
     check_scheme(url, options)?;
     check_numbers(options)

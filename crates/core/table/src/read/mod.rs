@@ -7,6 +7,7 @@ mod source;
 mod statistics;
 mod table;
 mod take;
+mod verified;
 
 pub use chunk::{Batches, Chunk};
 pub use plan::Plan;
@@ -15,3 +16,4 @@ pub use source::Source;
 pub use statistics::ColumnStatistics;
 pub use table::Table;
 pub use take::take;
+pub use verified::Verified;

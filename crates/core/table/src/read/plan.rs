@@ -6,6 +6,7 @@ use forebay_types::{Error, Result};
 
 use super::chunk::{Cell, Chunk};
 use super::source::Source;
+use super::verified::Verified;
 use crate::cell::{ColumnCell, RowCell};
 use crate::metadata::Block;
 use crate::schema::Projection;
@@ -39,20 +40,32 @@ impl Plan {
         self.groups.iter().flat_map(|&group| self.block.row_groups[self.row_group].cells[group].ranges()).collect()
     }
 
-    /// Opens the row group from the bytes of [`Plan::ranges`], in that order.
+    /// Opens the row group from the bytes of [`Plan::ranges`], in that order, once the cells' checksums agree.
     ///
     /// # Errors
-    /// `Invalid` if the bytes are not as many as asked for, `Corrupt` with the place if they can't be what was written.
+    /// `Invalid` if the bytes are not as many as asked for; `Corrupt` with the cell for bytes that do not verify, or can't be
+    /// what was written.
     pub fn open(&self, bytes: Vec<Bytes>) -> Result<Chunk> {
-        self.open_with(bytes, false)
+        self.open_with(bytes, |_| true)
     }
 
-    /// As [`Plan::open`], but compares the cells' checksums first.
+    /// As [`Plan::open`], for a file that is opened again and again: cells that have verified are not verified once more.
     ///
     /// # Errors
-    /// Those of [`Plan::open`]; `Corrupt` with the cell for bytes that do not verify.
-    pub fn open_verified(&self, bytes: Vec<Bytes>) -> Result<Chunk> {
-        self.open_with(bytes, true)
+    /// Those of [`Plan::open`].
+    pub fn open_once(&self, bytes: Vec<Bytes>, verified: &Verified) -> Result<Chunk> {
+        let chunk = self.open_with(bytes, |group| !verified.has(self.row_group, group))?;
+        self.groups.iter().for_each(|&group| verified.note(self.row_group, group));
+        Ok(chunk)
+    }
+
+    /// As [`Plan::open`], for bytes that have not left memory since they were written or verified: no checksum is compared.
+    /// They are read with the same care.
+    ///
+    /// # Errors
+    /// Those of [`Plan::open`], but for checksums.
+    pub fn open_trusted(&self, bytes: Vec<Bytes>) -> Result<Chunk> {
+        self.open_with(bytes, |_| false)
     }
 
     /// Opens the row group from a source.
@@ -60,10 +73,23 @@ impl Plan {
     /// # Errors
     /// Those of [`Plan::open`], and the source's.
     pub fn read(&self, source: &impl Source) -> Result<Chunk> {
-        self.open(self.ranges().into_iter().map(|range| source.bytes(range)).collect::<Result<_>>()?)
+        self.open(self.bytes_of(source)?)
     }
 
-    fn open_with(&self, bytes: Vec<Bytes>, verify: bool) -> Result<Chunk> {
+    /// Opens the row group from a source as [`Plan::open_trusted`] does.
+    ///
+    /// # Errors
+    /// Those of [`Plan::open_trusted`], and the source's.
+    pub fn read_trusted(&self, source: &impl Source) -> Result<Chunk> {
+        self.open_trusted(self.bytes_of(source)?)
+    }
+
+    fn bytes_of(&self, source: &impl Source) -> Result<Vec<Bytes>> {
+        self.ranges().into_iter().map(|range| source.bytes(range)).collect()
+    }
+
+    /// Opens the row group; the cells of the groups that `verify` names have to verify.
+    fn open_with(&self, bytes: Vec<Bytes>, verify: impl Fn(usize) -> bool) -> Result<Chunk> {
         let mut bytes = bytes.into_iter();
         let info = &self.block.row_groups[self.row_group];
         let mut cells = Vec::with_capacity(self.groups.len());
@@ -78,7 +104,8 @@ impl Plan {
                 }
                 buffers.push(given);
             }
-            if verify && buffers.iter().fold(0, |sum, buffer| crc32c::crc32c_append(sum, buffer)) != cell.checksum {
+            let sum = || buffers.iter().fold(0, |sum, buffer| crc32c::crc32c_append(sum, buffer));
+            if verify(index) && sum() != cell.checksum {
                 let column = self.block.schema.leaves()[group.leaves()[0]].path();
                 let place = format!("row group {}, cell of column `{column}`", self.row_group);
                 return Err(Error::corrupt(format!("{place}: the bytes do not verify; copy the file again")));

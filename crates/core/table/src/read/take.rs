@@ -3,12 +3,15 @@ use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 use forebay_types::{Error, Result};
 
+#[cfg(doc)]
+use super::plan::Plan;
 use super::selection::Selection;
 use super::source::Source;
 use super::table::Table;
 use crate::schema::Projection;
 
-/// Rows by their number in the table, in the order asked for; a row may be asked for twice.
+/// Rows by their number in the table, in the order asked for; a row may be asked for twice. As with [`Plan::read_trusted`] no
+/// checksum is compared: it would read whole cells for the sake of a few rows.
 ///
 /// # Errors
 /// `Invalid` for a row that is not there, or more than 2^32 of them; `Corrupt` with the place; the source's errors.
@@ -27,7 +30,7 @@ pub fn take(table: &Table, source: &impl Source, projection: &Projection, rows: 
         let (here, after) = rest.split_at(rest.partition_point(|&at| rows[at as usize] < end));
         if !here.is_empty() {
             let picked = here.iter().map(|&at| (rows[at as usize] - first) as u32).collect();
-            batches.push(table.plan(row_group, projection)?.read(source)?.gather(&Selection::of_rows(picked)?)?);
+            batches.push(table.plan(row_group, projection)?.read_trusted(source)?.gather(&Selection::of_rows(picked)?)?);
         }
         (rest, first) = (after, end);
     }

@@ -16,7 +16,7 @@ use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection}
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::Instant;
 
-use super::connect::{ConnectionState, Connector};
+use super::connect::{ConnectionState, Connector, LinkLocal};
 use super::payload::Payload;
 use super::tls;
 use crate::bandwidth::Limiter;
@@ -84,14 +84,20 @@ impl SendError {
 
 impl HttpClient {
     /// A client that gives up on a request when nothing moves for `timeout`. `https` reads the certificates to trust.
-    pub(crate) fn new(limiter: &Arc<Limiter>, tally: &Arc<Tally>, timeout: Duration, https: bool) -> Result<Self> {
+    pub(crate) fn new(
+        limiter: &Arc<Limiter>,
+        tally: &Arc<Tally>,
+        timeout: Duration,
+        https: bool,
+        link_local: LinkLocal,
+    ) -> Result<Self> {
         let tls = tls::config(https)?;
         let pool = |class| {
             let connector = HttpsConnectorBuilder::new()
                 .with_tls_config(tls.clone())
                 .https_or_http()
                 .enable_http1()
-                .wrap_connector(Connector::new(Arc::clone(limiter), Arc::clone(tally), class));
+                .wrap_connector(Connector::new(Arc::clone(limiter), Arc::clone(tally), class, link_local));
             Client::builder(TokioExecutor::new())
                 .pool_timer(TokioTimer::new())
                 .pool_idle_timeout(IDLE_TIMEOUT)

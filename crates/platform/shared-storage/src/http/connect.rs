@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use forebay_types::is_link_local;
 use hyper::Uri;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
@@ -48,16 +49,26 @@ pub(super) struct Connector {
     limiter: Arc<Limiter>,
     tally: Arc<Tally>,
     class: Class,
+    link_local: LinkLocal,
+}
+
+/// Whether connections may go to link-local addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LinkLocal {
+    /// What hands out the credentials of some clouds is there, and is asked over the same client.
+    Allowed,
+    /// Nothing but storage is asked, and that is never there, whatever a name resolves to.
+    Refused,
 }
 
 impl Connector {
-    pub(super) fn new(limiter: Arc<Limiter>, tally: Arc<Tally>, class: Class) -> Self {
+    pub(super) fn new(limiter: Arc<Limiter>, tally: Arc<Tally>, class: Class, link_local: LinkLocal) -> Self {
         let mut inner = HttpConnector::new();
         inner.enforce_http(false);
         inner.set_nodelay(true);
         inner.set_connect_timeout(Some(CONNECT_TIMEOUT));
         inner.set_keepalive(Some(Duration::from_secs(60)));
-        Self { inner, limiter, tally, class }
+        Self { inner, limiter, tally, class, link_local }
     }
 }
 
@@ -73,9 +84,16 @@ impl Service<Uri> for Connector {
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connecting = self.inner.call(uri);
         let (turn, tally) = (self.limiter.turn(self.class), Arc::clone(&self.tally));
-        let limiter = Arc::clone(&self.limiter);
+        let (limiter, link_local) = (Arc::clone(&self.limiter), self.link_local);
         Box::pin(async move {
             let stream = connecting.await?.into_inner();
+            let peer = stream.peer_addr()?;
+            if link_local == LinkLocal::Refused && is_link_local(peer.ip()) {
+                // Before a byte was sent.
+                return Err(
+                    format!("{peer} is a link-local address, where no storage is: give the mount another endpoint").into()
+                );
+            }
             let state = Arc::new(ConnectionState::default());
             Ok(TokioIo::new(BoundedStream { inner: stream.take(0), turn, limiter, tally, state }))
         })

@@ -170,3 +170,25 @@ fn a_catalogue_that_was_read_anew_is_taken_over() {
     let after = view(&mut state, 0.2);
     assert!(after.version > before && after.mounts.is_empty());
 }
+
+#[test]
+fn a_mount_of_where_machines_find_their_own_credentials_is_refused() {
+    let hosts = ["169.254.169.254", "169.254.169.254:80", "2852039166", "0xa9fea9fe", "[fe80::1]", "[::ffff:169.254.169.254]:80"];
+    for host in hosts {
+        for url in
+            [format!("http://{host}"), format!("https://{host}/latest"), format!("http://{host}\\x"), format!("http://{host}?a")]
+        {
+            let options = MountOptions { endpoint: Some(url.clone()), anonymous: true, ..MountOptions::default() };
+            let error = refused(add("other", "s3://latest", options));
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+            assert!(error.message().contains("link-local"), "{url}: {error}");
+        }
+    }
+    for host in ["%31%36%39.254.169.254", "\u{ff11}69.254.169.254", "169\u{3002}254.169.254"] {
+        let options = MountOptions { endpoint: Some(format!("http://{host}")), ..MountOptions::default() };
+        assert!(refused(add("other", "s3://latest", options)).message().contains("ASCII"), "{host}");
+    }
+    let near = MountOptions { endpoint: Some("http://169.253.1.1:9000".into()), ..MountOptions::default() };
+    let (commands, _) = ask(&mut state(), 0.0, add("other", "s3://bucket", near));
+    assert!(matches!(commands[..], [Command::Check(..)]));
+}

@@ -1,0 +1,71 @@
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use forebay_sql::{EngineMemory, EngineSettings, LocalFiles, QueryMemory, QueryMemorySettings, Reach};
+use forebay_types::{Error, Result, ResultExt};
+
+/// The folder of the data folder that queries spill to.
+const SPILL_FOLDER: &str = "spill";
+
+/// How the SQL of a process runs.
+#[derive(Clone, Debug)]
+pub(crate) struct SqlPart {
+    /// Memory for what all of its queries hold.
+    pub(crate) memory_bytes: u64,
+    /// Disk that they may spill to.
+    pub(crate) spill_bytes: u64,
+    /// Folders whose files statements may name.
+    pub(crate) file_roots: Vec<PathBuf>,
+    /// Whether they may name buckets that no mount covers.
+    pub(crate) direct_stores: bool,
+}
+
+impl SqlPart {
+    /// The same for a process that is its user's own: statements may name whatever that user may.
+    pub(crate) fn own_engine(&self, data_folder: Option<&Path>) -> Result<EngineSettings> {
+        Ok(EngineSettings { reach: Reach::of_process(), ..self.engine(data_folder)? })
+    }
+
+    /// The settings of all engines of the process; they share its memory. What earlier ones have spilled below the data folder is
+    /// removed.
+    pub(crate) fn engine(&self, data_folder: Option<&Path>) -> Result<EngineSettings> {
+        let spill_folder = data_folder.map(|folder| folder.join(SPILL_FOLDER));
+        if let Some(folder) = &spill_folder {
+            empty(folder)?;
+        }
+        let (memory_bytes, spill_bytes) = (Some(self.memory_bytes), Some(self.spill_bytes));
+        let memory = QueryMemory::new(&QueryMemorySettings { memory_bytes, spill_bytes, spill_folder })?;
+        let reach = Reach { direct_stores: self.direct_stores, local_files: LocalFiles::Below(self.file_roots.clone()) };
+        Ok(EngineSettings { memory: EngineMemory::Shared(memory), reach, ..EngineSettings::default() })
+    }
+}
+
+/// Makes an empty folder that nobody else may read: what is spilled is rows.
+fn empty(folder: &Path) -> Result<()> {
+    let place = || folder.display().to_string();
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::from(error).context(place())),
+        _ => {}
+    }
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).context(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_was_spilled_before_is_gone_and_nobody_else_reads_what_is_spilled_now() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let old = folder.path().join("spill/datafusion-x");
+        std::fs::create_dir_all(&old).expect("a folder");
+        let part = SqlPart { memory_bytes: 1 << 20, spill_bytes: 1 << 20, file_roots: Vec::new(), direct_stores: false };
+        let settings = part.engine(Some(folder.path())).expect("settings");
+        assert!(!old.exists() && settings.reach == Reach::of_mounts());
+        let mode = folder.path().join("spill").metadata().expect("the folder").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+}

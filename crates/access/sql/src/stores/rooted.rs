@@ -1,0 +1,101 @@
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions,
+    PutOptions, PutPayload, PutResult, RenameOptions, Result,
+};
+
+use crate::reach::LocalFiles;
+
+/// The files of this machine that are in reach: each path is looked at before it is opened, and each that a listing finds, so
+/// that no link leads elsewhere.
+#[derive(Debug)]
+pub(crate) struct Rooted {
+    inner: Arc<dyn ObjectStore>,
+    files: LocalFiles,
+}
+
+impl Rooted {
+    pub(crate) fn new(inner: Arc<dyn ObjectStore>, files: LocalFiles) -> Self {
+        Self { inner, files }
+    }
+
+    fn check(&self, path: &Path) -> Result<()> {
+        check(&self.files, path)
+    }
+}
+
+fn check(files: &LocalFiles, path: &Path) -> Result<()> {
+    let local = std::path::Path::new("/").join(path.as_ref());
+    let denied = |error: forebay_types::Error| Error::PermissionDenied { path: path.to_string(), source: Box::new(error) };
+    files.resolve(&local).map(|_| ()).map_err(denied)
+}
+
+impl fmt::Display for Rooted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.inner, f)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Rooted {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        self.check(location)?;
+        self.inner.put_opts(location, payload, opts).await
+    }
+
+    async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        self.check(location)?;
+        self.inner.put_multipart_opts(location, opts).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.check(location)?;
+        self.inner.get_opts(location, options).await
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.check(location)?;
+        self.inner.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let files = self.files.clone();
+        self.inner.delete_stream(locations.map(move |path| path.and_then(|path| check(&files, &path).map(|()| path))).boxed())
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        if let Err(error) = self.check(prefix.unwrap_or(&Path::default())) {
+            return futures::stream::once(async { Err(error) }).boxed();
+        }
+        // What a link leads to elsewhere is refused, not left out: an answer without it would be a wrong one.
+        let files = self.files.clone();
+        self.inner.list(prefix).map(move |meta| meta.and_then(|meta| check(&files, &meta.location).map(|()| meta))).boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.check(prefix.unwrap_or(&Path::default()))?;
+        let listed = self.inner.list_with_delimiter(prefix).await?;
+        listed.objects.iter().try_for_each(|meta| self.check(&meta.location))?;
+        Ok(listed)
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.check(from)?;
+        self.check(to)?;
+        self.inner.copy_opts(from, to, options).await
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        self.check(from)?;
+        self.check(to)?;
+        self.inner.rename_opts(from, to, options).await
+    }
+}
