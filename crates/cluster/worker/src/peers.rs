@@ -14,7 +14,7 @@ const TELL_WITHIN: Duration = Duration::from_secs(1);
 const COPY_WITHIN: Duration = Duration::from_secs(30);
 /// How long a peer may take for what concerns temporary nodes.
 const NODES_WITHIN: Duration = Duration::from_secs(5);
-/// How long a peer that did not answer is left alone: its lease runs out meanwhile, and writes don't wait for it each.
+/// How long a peer that did not answer is not told itself: writes don't wait for it each.
 const AWAY_FOR: Duration = Duration::from_secs(3);
 
 /// The other workers, who are told of writes and asked for copies. A connection each, made at the first word and kept.
@@ -38,24 +38,26 @@ impl Peers {
         self.lines.lock().retain(|id, _| workers.iter().any(|worker| worker.id == *id));
     }
 
-    /// Says `request` to all `peers` at once and waits until each has answered, or failed to within a second. Best effort:
-    /// the mounts' rules bound how long a peer that did not hear goes on with what it knows.
+    /// Says `request` to all `peers` at once and waits until each has answered, or failed to within a second. Best effort, for
+    /// what happened past Forebay: the mounts' rules bound how long a peer that did not hear goes on with what it knows.
     pub(crate) async fn tell(&self, peers: &[WorkerInfo], request: &DataRequest) {
         if peers.is_empty() {
             return;
         }
         let message = encode(request);
-        let told = peers.iter().filter(|peer| !self.is_away(peer.id)).map(|peer| {
-            let message = message.clone();
-            async move {
-                let told = tokio::time::timeout(TELL_WITHIN, self.tell_one(peer, message)).await;
-                if let Err(error) = told.unwrap_or_else(|_| Err(Error::retry("no answer within a second"))) {
-                    tracing::debug!(worker = %peer.id, %error, "peer did not hear of a write");
-                    self.lines.lock().insert(peer.id, Line::AwayUntil(Instant::now() + AWAY_FOR));
-                }
-            }
-        });
-        futures::future::join_all(told).await;
+        futures::future::join_all(peers.iter().map(|peer| self.tell_now(peer, message.clone()))).await;
+    }
+
+    /// Says something to one, unless it did not answer a moment ago: whether it has heard.
+    pub(crate) async fn tell_now(&self, peer: &WorkerInfo, message: Bytes) -> bool {
+        if self.is_away(peer.id) {
+            return false;
+        }
+        let told = tokio::time::timeout(TELL_WITHIN, self.tell_one(peer, message)).await;
+        let Err(error) = told.unwrap_or_else(|_| Err(Error::retry("no answer within a second"))) else { return true };
+        tracing::debug!(worker = %peer.id, %error, "peer did not hear of a change");
+        self.lines.lock().insert(peer.id, Line::AwayUntil(Instant::now() + AWAY_FOR));
+        false
     }
 
     /// Asks a peer for those pages of a segment that it holds: their runs, and the pages.

@@ -147,7 +147,9 @@ impl WorkerSession {
             // What the peer says of the version is not believed: words of two writers may overtake each other.
             DataRequest::Changed { mount, key, .. } => {
                 serving.note_change(mount, &key);
-                reply(DataReply::Done)
+                // Behind it, and the view last: who is not in there answers from nothing that is older than this.
+                let hears = serving.hearing.holds();
+                reply(DataReply::Heard { view: if hears { serving.view().version } else { 0 } })
             }
             DataRequest::Free { segments } => {
                 let cells = segments.iter().flat_map(|segment| serving.forms.take_cells(*segment));

@@ -91,6 +91,7 @@ impl Worker {
         membership.join(tuning.register_within).await?;
         // The first beat brings the shares of the bounds, before anybody is served.
         membership.beat().await;
+        membership.settle().await;
         let service = Arc::new(WorkerService(Arc::clone(&serving)));
         let serve = |listener| Server::start(listener, security.clone(), Arc::clone(&service), tuning.limits);
         let servers = listeners.into_iter().map(serve).collect::<Result<_>>()?;

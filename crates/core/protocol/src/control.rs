@@ -108,6 +108,14 @@ pub enum ControlRequest {
         /// Who gets it.
         to: WorkerId,
     },
+    /// A worker could not be told of a change: [`ControlReply::Done`] once it can't serve what it knew before this was asked
+    /// first, else [`ControlReply::Unheard`], to ask again with its number.
+    Unheard {
+        /// The worker that was not told.
+        worker: WorkerId,
+        /// The number of the answer before; none at first.
+        number: Option<u64>,
+    },
 }
 
 /// A worker as it introduces itself.
@@ -160,6 +168,8 @@ pub struct Heartbeat {
     pub ended: Vec<OrderEnd>,
     /// Object versions that were written here or discovered since then.
     pub fresh: Vec<ObjectVersion>,
+    /// The number of the last beat with which it forgot what it knew of versions and listings.
+    pub heard: Option<u64>,
 }
 
 /// What a worker knows of itself.
@@ -324,6 +334,10 @@ pub enum ControlReply {
         orders: Vec<Order>,
         /// Version of the routing table.
         routes: u64,
+        /// Whether every other worker tells this one of what it changes, until `lease` after this. None: not all know of it
+        /// yet, so it asks shared storage at every open. A number that it has not had before: it may not have been told of
+        /// a change, and forgets what it knows of versions and listings before it does anything else.
+        hears: Option<u64>,
     },
     /// To `MountAdd` and `MountSet`.
     Mount(Mount),
@@ -341,6 +355,11 @@ pub enum ControlReply {
     Placement(Box<PlacementStatus>),
     /// To `Scheduler`: the `host:port` of the one that spoke last; none when there is none.
     Scheduler(Option<String>),
+    /// To `Unheard` as long as the worker has not forgotten what it knew.
+    Unheard {
+        /// To ask again with.
+        number: u64,
+    },
 }
 
 impl ControlReply {

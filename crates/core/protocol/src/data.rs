@@ -125,7 +125,7 @@ pub enum DataRequest {
         /// Keys start with this.
         prefix: Key,
     },
-    /// A peer has written (or deleted, when `info` is none) an object: [`DataReply::Done`].
+    /// A peer or a gateway has written (or deleted, when `info` is none) an object: [`DataReply::Heard`].
     Changed {
         /// The mount.
         mount: MountId,
@@ -423,6 +423,11 @@ pub enum DataReply {
     },
     /// To `Form`; none where it is not known.
     Form(Option<Arc<TextForm>>),
+    /// To `Changed`: what was known of the object is forgotten.
+    Heard {
+        /// Version of the view that the worker has, when that names every worker that keeps what it knows of objects; else 0.
+        view: u64,
+    },
 }
 
 impl DataReply {

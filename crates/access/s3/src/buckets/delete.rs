@@ -60,8 +60,10 @@ pub(crate) async fn delete_many(
         let changing: Vec<Changing> = paths.map(|path| Changing::begin(&context.client, path)).collect();
         let storage = context.client.storage(mount).await?;
         let deleted = at_store(&request, &storage, &good, &mut done).await;
-        futures::stream::iter(changing).for_each_concurrent(32, Changing::end).await;
+        let told = futures::stream::iter(changing).map(Changing::end).buffer_unordered(32);
+        let told: Vec<S3Result<()>> = told.collect().await;
         deleted?;
+        told.into_iter().collect::<S3Result<()>>()?;
     }
     Ok(document(done.xml()))
 }

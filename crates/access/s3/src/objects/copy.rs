@@ -199,8 +199,10 @@ async fn send(
         }
         Err(error) => Err(error.into()),
     };
-    changing.end().await;
-    answer
+    let told = changing.end().await;
+    let answer = answer?;
+    told?;
+    Ok(answer)
 }
 
 /// What is copied: one version of it.

@@ -4,6 +4,7 @@ use std::time::Duration;
 use forebay_protocol::{ControlReply, Heartbeat, WorkerInfo, WorkerReport, WorkerState};
 use forebay_types::{Error, MountId, WorkerId};
 
+use super::hearing::Hearing;
 use super::ledger::Holder;
 use super::state::answer;
 use super::{Command, State};
@@ -27,6 +28,7 @@ pub(super) struct Member {
     /// Bytes a second that it would take of each mount, were there no bound.
     pub(super) demand: BTreeMap<MountId, u64>,
     pub(super) report: WorkerReport,
+    pub(super) hearing: Hearing,
     /// It has not sent a heartbeat since it registered.
     is_first: bool,
 }
@@ -95,6 +97,10 @@ impl Members {
         }
     }
 
+    pub(super) fn hearing(&self, id: WorkerId) -> Option<&Hearing> {
+        self.by_id.get(&id).map(|member| &member.hearing)
+    }
+
     pub(super) fn live_member(&mut self, id: WorkerId) -> Option<&mut Member> {
         self.by_id.get_mut(&id).filter(|member| member.state == WorkerState::Live)
     }
@@ -115,8 +121,12 @@ impl State {
             info.turn = (self.epoch << 32) + self.members.turns;
         }
         let is_new = before.is_none_or(|member| member.info != info);
+        let named = before.map(|member| member.hearing.named());
         if before.is_none() && self.members.live().count() >= MEMBERS_MAX {
             return Err(Error::retry(format!("worker {id}: the cluster has its limit of {MEMBERS_MAX} workers")));
+        }
+        if let Some(before) = before {
+            self.settling.left(id, &before.hearing);
         }
         self.members.presumed.remove(&id);
         let drains = info.draining;
@@ -126,6 +136,7 @@ impl State {
             seen: now,
             demand: BTreeMap::new(),
             report: WorkerReport::default(),
+            hearing: Hearing::default(),
             is_first: true,
         };
         self.members.by_id.insert(id, member);
@@ -138,13 +149,18 @@ impl State {
             self.view_changed();
             commands.push(Command::Remember(self.members.live_ids()));
         }
+        let named = named.filter(|_| !is_new).unwrap_or(self.view_version);
+        if let Some(member) = self.members.live_member(id) {
+            member.hearing = Hearing::new(named);
+            self.settling.joined(id, &member.hearing);
+        }
         self.assume_first_shares(now, id);
         commands.insert(0, answer(ControlReply::View(self.view())));
         Ok(commands)
     }
 
     pub(super) fn heartbeat(&mut self, now: Duration, heartbeat: Heartbeat) -> Result<Vec<Command>, Error> {
-        let Heartbeat { worker, have, demand, mut report, window, ended, fresh } = heartbeat;
+        let Heartbeat { worker, have, demand, mut report, window, ended, fresh, heard } = heartbeat;
         let lease = self.lease;
         let member = match self.members.live_member(worker) {
             Some(member) if now <= member.seen + lease => member,
@@ -157,6 +173,7 @@ impl State {
         report.warnings.truncate(WARNINGS_MAX);
         report.warnings.iter_mut().for_each(shorten);
         member.seen = now;
+        self.settling.beats(&mut member.hearing, have, heard);
         let demand: BTreeMap<_, _> = demand.into_iter().collect();
         let demand_before = std::mem::replace(&mut member.demand, demand.clone());
         member.report = report;
@@ -178,11 +195,14 @@ impl State {
             }
         }
         self.demand_moved(&demand_before, &demand);
-        let (shares, wake) = self.grant_shares(now, worker);
+        let (shares, mut wake) = self.grant_shares(now, worker);
         let view = (have != self.view_version).then(|| self.view());
         let (window, routes) = (self.placement.window(), self.placement.routes_version());
         let orders = self.placement.orders_of(worker);
-        let mut commands = vec![answer(ControlReply::Beat { view, shares, lease, window, orders, routes })];
+        let settled: Vec<_> = self.settle().into_iter().filter(|id| *id != worker && !wake.contains(id)).collect();
+        wake.extend(settled);
+        let hears = self.members.live_member(worker).and_then(|member| member.hearing.tell());
+        let mut commands = vec![answer(ControlReply::Beat { view, shares, lease, window, orders, routes, hears })];
         if !wake.is_empty() {
             commands.push(Command::Tell(wake));
         }
@@ -194,6 +214,7 @@ impl State {
             return Err(Error::not_found(format!("worker {worker} is not in the cluster")));
         };
         member.state = WorkerState::Lost;
+        self.settling.left(worker, &member.hearing);
         // It says so itself, and takes nothing any more: its shares are free at once.
         self.ledger.release(Holder::Worker(worker));
         self.placement.gone(now, worker);

@@ -4,6 +4,7 @@ use std::time::Duration;
 use forebay_protocol::{ClusterView, ControlReply, ControlRequest, Pin, PlacementStatus, TableDefinition};
 use forebay_types::{Error, Mount, MountId, WorkerId};
 
+use super::hearing::Settling;
 use super::ledger::Ledger;
 use super::members::Members;
 use super::placement::Placement;
@@ -51,6 +52,9 @@ pub(crate) struct State {
     pub(super) targets: Targets,
     pub(super) placement: Placement,
     pub(super) view_version: u64,
+    pub(super) settling: Settling,
+    /// The last number that a worker was to forget with what it knew.
+    pub(super) doubts: u64,
     /// Where distributed SQL is scheduled, and when that was said.
     scheduler: Option<(String, Duration)>,
 }
@@ -71,6 +75,8 @@ impl State {
             placement,
             // The epoch stands above: a view of this coordinator is newer than all of those before it.
             view_version: (start.epoch << 32) + 1,
+            doubts: start.epoch << 32,
+            settling: Settling::default(),
             scheduler: None,
         };
         state.presume_shares();
@@ -131,6 +137,7 @@ impl State {
             ControlRequest::Scheduler { serves } => ControlReply::Scheduler(self.scheduler(now, serves)),
             ControlRequest::Drain { worker, draining } => return self.drain(now, worker, draining),
             ControlRequest::PassRoot { from, to } => return self.pass_root(from, to),
+            ControlRequest::Unheard { worker, number } => return self.unheard(worker, number),
             change => return self.ask_change(change),
         };
         Ok(vec![answer(reply)])
@@ -153,7 +160,12 @@ impl State {
         let lost = self.members.expire(now, self.lease);
         let mut commands = Vec::new();
         if !lost.is_empty() {
-            lost.iter().for_each(|(worker, _)| self.placement.gone(now, *worker));
+            for (worker, _) in &lost {
+                self.placement.gone(now, *worker);
+                if let Some(hearing) = self.members.hearing(*worker) {
+                    self.settling.left(*worker, hearing);
+                }
+            }
             self.view_changed();
             commands.extend(lost.into_iter().map(|(worker, address)| Command::ReportLost(worker, address)));
             commands.push(Command::Remember(self.members.live_ids()));

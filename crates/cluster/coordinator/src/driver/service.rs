@@ -128,5 +128,6 @@ fn kind(request: &ControlRequest) -> &'static str {
         ControlRequest::Scheduler { .. } => "scheduler",
         ControlRequest::Drain { .. } => "drain",
         ControlRequest::PassRoot { .. } => "pass_root",
+        ControlRequest::Unheard { .. } => "unheard",
     }
 }

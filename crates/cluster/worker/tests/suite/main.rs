@@ -10,6 +10,8 @@ mod files;
 mod in_place;
 mod latest;
 mod lists;
+mod partitions;
+mod proxy;
 mod reads;
 mod text_cells;
 mod versions;

@@ -1,4 +1,4 @@
-//! Bytes that every build of protocol version 5 must write and read, as docs/specs/protocol.md shows them.
+//! Bytes that every build of protocol version 6 must write and read, as docs/specs/protocol.md shows them.
 
 use std::fmt::Debug;
 
@@ -26,7 +26,7 @@ fn a_header() {
         crc: 0xa1b2_c3d4,
     };
     let expected = [
-        0x04, 0x03, 0x02, 0x01, 0x04, 0x03, 0x02, 0x01, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, 1, 1, 5, 0, 0xd4, 0xc3,
+        0x04, 0x03, 0x02, 0x01, 0x04, 0x03, 0x02, 0x01, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, 1, 1, 6, 0, 0xd4, 0xc3,
         0xb2, 0xa1,
     ];
     assert_eq!(header.to_bytes(), expected);
@@ -70,6 +70,7 @@ fn replies() {
     golden(DataReply::Copied { runs: vec![(0, 3), (300, 1)] }, "0e 02 00 03 ac 02 01");
     golden(DataReply::Present(vec![true, false]), "10 02 01 00");
     golden(DataReply::Form(None), "12 00");
+    golden(DataReply::Heard { view: 130 }, "13 82 01");
     golden(
         DataReply::Info(ObjectInfo { version: version(), modified_ms: -1 }),
         "02 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01",
@@ -83,6 +84,8 @@ fn control() {
     golden(ControlRequest::Scheduler { serves: Some("h:1".into()) }, "11 01 03 68 3a 31");
     golden(ControlReply::Unchanged, "02");
     golden(ControlReply::Scheduler(None), "0b 00");
+    golden(ControlRequest::Unheard { worker: WorkerId(5), number: None }, "14 05 00");
+    golden(ControlReply::Unheard { number: 130 }, "0c 82 01");
     golden(
         ControlReply::Beat {
             view: None,
@@ -91,8 +94,9 @@ fn control() {
             window: 3,
             orders: vec![Order::Drop { segment: SegmentId(130) }],
             routes: 4,
+            hears: Some(130),
         },
-        "03 00 00 05 c0 84 3d 03 01 01 82 01 04",
+        "03 00 00 05 c0 84 3d 03 01 01 82 01 04 01 82 01",
     );
     let route = Route { key: RouteKey(7), holders: vec![(WorkerId(1), 80), (WorkerId(2), 20)] };
     golden(ControlReply::Routes(RoutesDelta { version: 9, base: 8, routes: vec![route] }), "09 09 08 01 07 02 01 50 02 14");

@@ -106,6 +106,7 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Present(vec![true, false]),
         DataReply::NoCell { hint },
         DataReply::Form(Some(form().into())),
+        DataReply::Heard { view: (2 << 32) + 6 },
     ]
 }
 
@@ -222,6 +223,7 @@ pub fn control_requests() -> Vec<ControlRequest> {
         window: Some(window()),
         ended: vec![OrderEnd { segment: SegmentId::of(&version(), 0), hold: true, held_bytes: 300 }],
         fresh: vec![version()],
+        heard: Some((2 << 32) + 5),
     };
     vec![
         ControlRequest::Register(worker()),
@@ -242,6 +244,7 @@ pub fn control_requests() -> Vec<ControlRequest> {
         ControlRequest::Placement { limit: 100 },
         ControlRequest::News(WorkerId(1)),
         ControlRequest::Scheduler { serves: Some("h:1".into()) },
+        ControlRequest::Unheard { worker: WorkerId(1), number: Some((2 << 32) + 6) },
     ]
 }
 
@@ -270,6 +273,7 @@ pub fn control_replies() -> Vec<ControlReply> {
                 Order::Drop { segment: SegmentId::of(&version(), 0) },
             ],
             routes: (2 << 32) + 1,
+            hears: Some((2 << 32) + 6),
         },
         ControlReply::Mount(mount()),
         ControlReply::Tables(vec![TableDefinition { name: "t".into(), statement: "s".into() }]),
@@ -283,6 +287,7 @@ pub fn control_replies() -> Vec<ControlReply> {
         }),
         ControlReply::Placement(Box::new(placement())),
         ControlReply::Scheduler(None),
+        ControlReply::Unheard { number: (2 << 32) + 6 },
     ]
 }
 
