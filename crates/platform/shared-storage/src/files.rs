@@ -77,7 +77,7 @@ impl Backend for Files {
         count(&self.0.tally.heads);
         let key = key.clone();
         self.aside(move |files| {
-            files.open_file(&key).map(|(_, info)| (info, Attributes { complete: true, ..Attributes::default() }))
+            files.open_file(&key).map(|(_, _, info)| (info, Attributes { complete: true, ..Attributes::default() }))
         })
         .await
     }

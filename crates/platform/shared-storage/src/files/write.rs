@@ -98,7 +98,7 @@ impl Inner {
                 // lock, on one machine and over NFS.
                 let _lock = Lock::take(&draft.hidden).map_err(failed)?;
                 let there = match self.open_file(key) {
-                    Ok((_, info)) => info.version.tag,
+                    Ok((_, _, info)) => info.version.tag,
                     Err(error) if error.kind() == forebay_types::ErrorKind::NotFound => {
                         return Err(Error::conflict(format!("{}: version {tag} is gone", self.path(key.as_str()))));
                     }

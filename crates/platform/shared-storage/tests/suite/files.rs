@@ -11,6 +11,24 @@ use crate::lab::{Lab, get, key, open, patient, pattern, put};
 conformance!(Lab::files());
 
 #[tokio::test]
+async fn a_file_that_is_rewritten_in_place_with_its_time_put_back_is_another_version() {
+    let lab = Lab::files();
+    let path = lab.folder().join("a");
+    std::fs::write(&path, "old bytes").unwrap();
+    let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
+    let before = lab.storage.head(&key("a")).await.unwrap();
+    // Past the granularity of the file system's clock.
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    std::fs::write(&path, "new bytes").unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+    let after = lab.storage.head(&key("a")).await.unwrap();
+    assert_eq!((before.modified_ms, before.version.size), (after.modified_ms, after.version.size));
+    assert_ne!(before.version.tag, after.version.tag);
+    let get = Get { key: &key("a"), range: GetRange::All, if_match: Some(&before.version.tag), class: Class::Demand };
+    assert_eq!(lab.storage.get(get).await.unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[tokio::test]
 async fn links_that_leave_the_mount_are_refused() {
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("secret"), "hush").unwrap();
