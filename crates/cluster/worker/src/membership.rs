@@ -131,6 +131,7 @@ impl Membership {
                 }
                 // Behind the view: from now on it tells everyone in there of what it writes.
                 serving.hearing.renew(sent, lease, hears, || serving.refresh_all());
+                serving.nodes.follow(&serving.view(), serving.hearing.holds());
                 if is_news {
                     // Someone may wait until the coordinator knows that this worker has the view, or has forgotten.
                     serving.ask_news.notify_one();

@@ -134,7 +134,7 @@ impl Serving {
         self.pins.set(view.pins.clone());
         self.peers.retain(&view.workers);
         self.forgetting.retain(&view.workers);
-        self.nodes.follow(&view);
+        self.nodes.follow(&view, self.hearing.holds());
         self.view.store(Arc::new(view));
         self.discoveries.follow(self);
     }

@@ -110,17 +110,26 @@ impl State {
     pub(super) fn register(&mut self, now: Duration, mut info: WorkerInfo) -> Result<Vec<Command>, Error> {
         check_info(&info)?;
         let id = info.id;
-        let before = self.members.by_id.get(&id).filter(|member| member.state == WorkerState::Live);
+        let known = self.members.by_id.get(&id);
+        let before = known.filter(|member| member.state == WorkerState::Live);
+        // What it had is lost to all others, and the root, if it had that, is another one's by now: it comes as a new one.
+        let was_lost = known.is_some_and(|member| member.state == WorkerState::Lost || now > member.seen + self.lease)
+            || (known.is_none() && !self.members.presumed.contains(&id) && now > self.lease);
+        // All know its part of temporary data by its address, which is as it was.
+        let is_restarted = before.is_some() && info.turn == 0;
         if let Some(before) = before {
             // It may not have heard yet of what was decided about it.
             (info.turn, info.draining) = (before.info.turn, before.info.draining);
+        }
+        if was_lost {
+            info.turn = 0;
         }
         if info.turn == 0 {
             // Above all that this coordinator and those before it gave, whether or not these workers are back by now.
             self.members.turns += 1;
             info.turn = (self.epoch << 32) + self.members.turns;
         }
-        let is_new = before.is_none_or(|member| member.info != info);
+        let is_new = is_restarted || before.is_none_or(|member| member.info != info);
         let named = before.map(|member| member.hearing.named());
         if before.is_none() && self.members.live().count() >= MEMBERS_MAX {
             return Err(Error::retry(format!("worker {id}: the cluster has its limit of {MEMBERS_MAX} workers")));

@@ -117,7 +117,9 @@ impl Nodes {
             NodeOp::BlockUnknown { blocks } => reply(&NodeReply::Blocks(self.unknown(blocks))),
             NodeOp::Adopt { kind, affinity, parent } => {
                 self.check_takes_new()?;
-                reply(&NodeReply::Dir(self.names.lock().adopt(kind, affinity, parent)?))
+                let id = self.names.lock().adopt(kind, affinity, parent)?;
+                self.came(id);
+                reply(&NodeReply::Dir(id))
             }
             NodeOp::RemoveNodes { .. } | NodeOp::Reparent { .. } if let Some(to) = self.moved_to(from) => {
                 return self.pass_on(serving, to, op).await;
@@ -157,6 +159,14 @@ impl Nodes {
             NodeOp::Relink { old, new } => reply(&NodeReply::Outcome(self.names.lock().relink(old, new)?)),
             NodeOp::BlocksOf { worker, limit } => self.blocks_for(worker, limit),
             NodeOp::BlocksMoved { moved } => self.blocks_moved(&moved),
+            NodeOp::Nameless { containers } => {
+                check_count(containers.len())?;
+                reply(&NodeReply::Dirs(self.names.lock().nameless(containers)))
+            }
+            NodeOp::Missing { containers } => {
+                check_count(containers.len())?;
+                reply(&NodeReply::Dirs(self.names.lock().missing(containers)))
+            }
             NodeOp::Moved => {
                 self.moves.fetch_add(1, Relaxed);
                 done()
@@ -192,6 +202,8 @@ impl Nodes {
                 | BlocksMoved { .. }
                 | Prepare { .. }
                 | Written { .. }
+                | Nameless { .. }
+                | Missing { .. }
         ) {
             return Ok(Way::Here(from, path));
         }
@@ -221,5 +233,12 @@ impl Nodes {
             At::Elsewhere(dir, rest) => Ok(Way::Answer(reply(&NodeReply::Elsewhere { dir, rest: rest.len() as u32 }))),
             At::Itself => Err(NodeError::new(NodeErrorKind::Invalid, "/tmp itself is always there, and can't be changed")),
         }
+    }
+}
+
+fn check_count(containers: usize) -> NodeResult<()> {
+    match containers <= super::named::ASKED_MAX {
+        true => Ok(()),
+        false => Err(NodeError::new(NodeErrorKind::Invalid, format!("{containers} containers are too many for one question"))),
     }
 }

@@ -290,6 +290,16 @@ pub enum NodeOp<'a> {
         /// What is to be true of it.
         condition: Condition,
     },
+    /// Of these containers those whose names are not here: [`NodeReply::Dirs`].
+    Nameless {
+        /// Which; at most 10,000.
+        containers: Vec<DirId>,
+    },
+    /// Of these containers those that are not here, and were not given to another worker: [`NodeReply::Dirs`].
+    Missing {
+        /// Which; at most 10,000.
+        containers: Vec<DirId>,
+    },
 }
 
 impl NodeCall<'_> {

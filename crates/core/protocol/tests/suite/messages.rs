@@ -37,12 +37,12 @@ fn every_variant_keeps_its_number() {
         messages.iter().map(|message| encode(message)[0]).collect()
     }
     assert_eq!(numbers(&samples::requests()), (0..26).collect::<Vec<u8>>());
-    assert_eq!(numbers(&samples::replies()), (0..19).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::replies()), (0..20).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::notices()), [0]);
-    assert_eq!(numbers(&samples::control_requests()), (0..18).collect::<Vec<u8>>());
-    assert_eq!(numbers(&samples::control_replies()), (0..12).collect::<Vec<u8>>());
-    assert!(decode::<DataRequest>(&[26]).is_err() && decode::<DataReply>(&[19]).is_err());
-    assert!(decode::<ControlRequest>(&[18]).is_err() && decode::<ControlReply>(&[12]).is_err());
+    assert_eq!(numbers(&samples::control_requests()), (0..21).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::control_replies()), (0..13).collect::<Vec<u8>>());
+    assert!(decode::<DataRequest>(&[26]).is_err() && decode::<DataReply>(&[20]).is_err());
+    assert!(decode::<ControlRequest>(&[21]).is_err() && decode::<ControlReply>(&[13]).is_err());
 }
 
 #[test]

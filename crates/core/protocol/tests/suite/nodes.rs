@@ -60,6 +60,8 @@ fn ops() -> Vec<NodeOp<'static>> {
         NodeOp::Written { pin: 1 },
         NodeOp::Replace { name: "b", condition: Condition::Tag(1 << 100) },
         NodeOp::DeleteIf { condition: Condition::Absent },
+        NodeOp::Nameless { containers: vec![DIR] },
+        NodeOp::Missing { containers: vec![DIR] },
     ]
 }
 
@@ -85,6 +87,7 @@ fn replies() -> Vec<NodeReply<'static>> {
         NodeReply::Room { names: 1, blocks: 2, has_disk: true },
         NodeReply::Place { pin: 1, span: Span { offset: 2, len: 3 } },
         NodeReply::BlocksOf(vec![(BLOCK, rack1()), (BLOCK, Location::default())]),
+        NodeReply::Dirs(vec![DIR]),
     ]
 }
 

@@ -244,6 +244,8 @@ pub fn control_requests() -> Vec<ControlRequest> {
         ControlRequest::Placement { limit: 100 },
         ControlRequest::News(WorkerId(1)),
         ControlRequest::Scheduler { serves: Some("h:1".into()) },
+        ControlRequest::Drain { worker: WorkerId(1), draining: true },
+        ControlRequest::PassRoot { from: WorkerId(1), to: WorkerId(2) },
         ControlRequest::Unheard { worker: WorkerId(1), number: Some((2 << 32) + 6) },
     ]
 }
