@@ -19,6 +19,8 @@ mod at_hand;
 mod busy;
 mod changes;
 mod count;
+#[cfg(test)]
+mod damage;
 mod discover;
 mod fill;
 mod flight;
@@ -44,6 +46,7 @@ mod pins;
 mod prefetch;
 mod read;
 mod replicas;
+mod scrub;
 mod segment;
 mod serving;
 mod session;

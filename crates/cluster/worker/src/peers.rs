@@ -3,9 +3,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use forebay_block_store::pages_verify;
 use forebay_protocol::{DataReply, DataRequest, WorkerInfo, decode, encode};
 use forebay_transport::{Address, Answer, Connection, Security};
-use forebay_types::{Error, FormId, PageRun, Result, SegmentId, TextForm, WorkerId};
+use forebay_types::{Error, ErrorKind, FormId, PAGE_BYTES, PageRun, Result, SegmentId, TextForm, WorkerId};
+use metrics::counter;
 use parking_lot::Mutex;
 
 /// How long a peer may take to hear of a write.
@@ -60,18 +62,25 @@ impl Peers {
         false
     }
 
-    /// Asks a peer for those pages of a segment that it holds: their runs, and the pages.
+    /// Asks a peer for those pages of a segment that it holds: their runs, and the pages. `Corrupt` when they are not what came to
+    /// the peer: with checksums of its own what was damaged over there, or on its way, would be valid here.
     pub(crate) async fn copy(&self, peer: &WorkerInfo, segment: SegmentId, part: PageRun) -> Result<(Vec<PageRun>, Bytes)> {
         let request = DataRequest::Copy { segment, start: part.start, pages: part.len };
         let call = async { self.line(peer).await?.call(encode(&request), Vec::new()).await };
         let answer = tokio::time::timeout(COPY_WITHIN, call).await.map_err(|_| Error::retry("no answer to a copy"))??;
         match decode(&answer.meta)? {
-            DataReply::Copied { runs } => {
+            DataReply::Copied { runs, sums } => {
                 let within = |(start, len): &(u32, u32)| *len > 0 && start.checked_add(*len).is_some_and(|end| end <= part.end());
                 if !runs.iter().all(within) {
                     return Err(Error::invalid("the answer to a copy doesn't fit the question"));
                 }
-                Ok((runs.into_iter().map(|(start, len)| PageRun::new(start, start + len)).collect(), answer.payload))
+                let runs: Vec<_> = runs.into_iter().map(|(start, len)| PageRun::new(start, start + len)).collect();
+                if !verify(segment, &runs, &answer.payload, &sums) {
+                    counter!("forebay_worker_copies_damaged").increment(1);
+                    tracing::warn!(%segment, worker = %peer.id, page = part.start, pages = part.len, "pages of a peer do not verify");
+                    return Err(Error::new(ErrorKind::Corrupt, format!("pages of worker {} do not verify", peer.id)));
+                }
+                Ok((runs, answer.payload))
             }
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
             _ => Err(Error::internal("a peer answered a copy with something else")),
@@ -118,6 +127,23 @@ impl Peers {
     fn is_away(&self, peer: WorkerId) -> bool {
         matches!(self.lines.lock().get(&peer), Some(Line::AwayUntil(until)) if Instant::now() < *until)
     }
+}
+
+/// Whether the pages of some runs, one run behind the other, have these checksums.
+fn verify(segment: SegmentId, runs: &[PageRun], mut pages: &[u8], mut sums: &[u32]) -> bool {
+    for run in runs {
+        let bytes = run.len as usize * PAGE_BYTES as usize;
+        let (Some((these, rest)), Some((theirs, others))) =
+            (pages.split_at_checked(bytes), sums.split_at_checked(run.len as usize))
+        else {
+            return false;
+        };
+        if !pages_verify(segment, *run, these, theirs) {
+            return false;
+        }
+        (pages, sums) = (rest, others);
+    }
+    pages.is_empty() && sums.is_empty()
 }
 
 type Lines = Mutex<HashMap<WorkerId, Line>>;

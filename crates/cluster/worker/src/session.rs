@@ -175,9 +175,9 @@ impl WorkerSession {
             DataRequest::Copy { segment, start, pages } => {
                 let end = start.checked_add(pages).filter(|end| pages > 0 && *end <= PAGES_PER_SEGMENT);
                 let end = end.ok_or_else(|| Error::invalid(format!("{pages} pages from {start} on are none of a segment")))?;
-                let (runs, payload) = serving.copy(segment, PageRun::new(start, end)).await;
+                let (runs, sums, payload) = serving.copy(segment, PageRun::new(start, end)).await;
                 serving.pace.send(payload.iter().map(|bytes| bytes.len() as u64).sum()).await;
-                Response { meta: encode(&DataReply::Copied { runs }), payload, ..Response::default() }
+                Response { meta: encode(&DataReply::Copied { runs, sums }), payload, ..Response::default() }
             }
             DataRequest::Queue => {
                 let (queue, routes) = (serving.queue.load(Relaxed), serving.routes.load().version());

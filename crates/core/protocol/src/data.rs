@@ -411,6 +411,8 @@ pub enum DataReply {
     Copied {
         /// What is held of the pages that were asked for.
         runs: Vec<(u32, u32)>,
+        /// The checksum of each page of the payload, as it was stored when the page came to the worker.
+        sums: Vec<u32>,
     },
     /// To `Queue`; reads under way, all of them.
     Queue(Hint),

@@ -67,7 +67,7 @@ fn replies() {
     golden(DataReply::Read { in_place: None, hint }, "04 00 02 81 01");
     golden(DataReply::Read { in_place: Some((5, Span { offset: 4096, len: 300 })), hint }, "04 01 05 80 20 ac 02 02 81 01");
     golden(DataReply::Queue(hint), "0f 02 81 01");
-    golden(DataReply::Copied { runs: vec![(0, 3), (300, 1)] }, "0e 02 00 03 ac 02 01");
+    golden(DataReply::Copied { runs: vec![(0, 1), (300, 1)], sums: vec![1, 300] }, "0e 02 00 01 ac 02 01 02 01 ac 02");
     golden(DataReply::Present(vec![true, false]), "10 02 01 00");
     golden(DataReply::Form(None), "12 00");
     golden(DataReply::Heard { view: 130 }, "13 82 01");

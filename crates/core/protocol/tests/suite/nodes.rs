@@ -117,10 +117,10 @@ fn what_is_read_is_what_was_written() {
 fn variants_keep_their_numbers() {
     let before = BEFORE.split(' ').count();
     let numbers: Vec<u8> = ops().into_iter().map(|op| call(op).encode()[before]).collect();
-    assert_eq!(numbers, (0..43).collect::<Vec<u8>>());
+    assert_eq!(numbers, (0..45).collect::<Vec<u8>>());
     let numbers: Vec<u8> = replies().iter().map(|reply| reply.encode()[0]).collect();
-    assert_eq!(numbers, (0..19).collect::<Vec<u8>>());
-    assert!(NodeReply::decode(&[19]).is_err());
+    assert_eq!(numbers, (0..20).collect::<Vec<u8>>());
+    assert!(NodeReply::decode(&[20]).is_err());
 }
 
 #[test]

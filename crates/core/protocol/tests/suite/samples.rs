@@ -101,7 +101,7 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Report(Box::new(report())),
         DataReply::Stat(info(), attributes()),
         DataReply::ReadObject { info: info(), attributes: attributes(), start: 1, len: 2, in_place: None, hint, hit: true },
-        DataReply::Copied { runs: vec![(0, 3), (1000, 24)] },
+        DataReply::Copied { runs: vec![(0, 3), (1000, 24)], sums: vec![7; 27] },
         DataReply::Queue(hint),
         DataReply::Present(vec![true, false]),
         DataReply::NoCell { hint },
