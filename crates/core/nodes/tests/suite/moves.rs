@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use forebay_nodes::{
-    Appended, At, BlockRef, Condition, CreateOptions, DirId, Got, Location, Namespace, NodeErrorKind, NodeType, ROOT, StorageClass,
-    Target, Value, tag,
+    Appended, At, BlockRef, Condition, CreateOptions, DirId, Got, Location, Namespace, NodeErrorKind, NodeType, ROOT,
+    StorageClass, Target, Value, tag,
 };
 
 use crate::store::{LEASE, NOW, Store};

@@ -145,3 +145,35 @@ async fn empty_folders_are_no_keys() {
     let listed = lab.storage.list(&key(""), true, None, 10).await.unwrap();
     assert_eq!((listed.objects.len(), &listed.folders[..]), (0, &[key("d/")][..]));
 }
+
+#[tokio::test]
+async fn drafts_of_writers_that_were_killed_are_taken_away() {
+    let lab = Lab::files();
+    put(&lab.storage, "first", "x").await;
+    let hidden = std::fs::read_dir(lab.folder()).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
+    let draft = |name: &str, days: u64| {
+        let path = hidden.join(name);
+        std::fs::write(&path, "half").unwrap();
+        let written = std::time::SystemTime::now() - std::time::Duration::from_secs(days * 86_400);
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(written).unwrap();
+        path
+    };
+    let (old, young, other) = (draft("1f-0-00ff", 2), draft("1f-1-00ff", 0), draft("lock", 2));
+    let again = open(&format!("file://{}", lab.folder().display()), MountOptions::default(), patient());
+    put(&again, "second", "x").await;
+    assert_eq!((old.exists(), young.exists(), other.exists()), (false, true, true));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_that_somebody_holds_does_not_hold_writers_for_ever() {
+    let lab = Lab::files();
+    let there = put(&lab.storage, "a", "old").await;
+    let hidden = std::fs::read_dir(lab.folder()).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
+    let lock = std::fs::File::create(hidden.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let began = std::time::Instant::now();
+    let write = lab.storage.put(&key("a"), vec!["new".into()], Condition::Version(there.version.tag)).await;
+    assert_eq!(write.unwrap_err().kind(), ErrorKind::Retry);
+    assert!(began.elapsed() < std::time::Duration::from_secs(15));
+    assert_eq!(get(&lab.storage, "a", GetRange::All).await.unwrap(), "old");
+}
