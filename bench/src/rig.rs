@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_client::{Client, ClientSettings};
-use forebay_protocol::ControlRequest;
+use forebay_protocol::AdminRequest;
 use forebay_shared_storage::{Condition, Storage, StorageSettings};
 use forebay_testing::{ACCESS_KEY, S3Counters, SECRET_KEY};
 use forebay_transport::Address;
@@ -255,7 +255,7 @@ pub async fn mount(client: &Client, endpoint: &str, bound: Option<u64>) -> Resul
         bandwidth: bound.map(BitRate::from_bytes_per_sec),
         ..MountOptions::default()
     };
-    client.control(ControlRequest::MountAdd { name: MOUNT.parse()?, url: format!("s3://{BUCKET}"), options }).await?;
+    client.control(AdminRequest::MountAdd { name: MOUNT.parse()?, url: format!("s3://{BUCKET}"), options }).await?;
     client.refresh_view().await.map(|_| ())
 }
 

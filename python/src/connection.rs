@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_client::{ControlReply, ControlRequest, PutCondition};
+use forebay_client::{AdminRequest, ControlReply, PutCondition};
 use forebay_types::{Error, ForebayPath, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 use pyo3::buffer::PyBuffer;
@@ -143,7 +143,7 @@ impl Connection {
         let path = Some(format!("/{name}/"));
         self.call(py, aio, path, |live| async move {
             let name = name.parse()?;
-            live.client.control(ControlRequest::MountRemove { name }).await.map(|_| ())
+            live.client.control(AdminRequest::MountRemove { name }).await.map(|_| ())
         })
     }
 
@@ -259,7 +259,7 @@ impl Connection {
     fn pin<'py>(&self, py: Python<'py>, path: String, load: bool, aio: bool) -> PyResult<Bound<'py, PyAny>> {
         self.at(py, aio, path, move |live, path| async move {
             let (path, objects) = tree(&live.client, &path).await?;
-            live.client.control(ControlRequest::PinAdd { path }).await?;
+            live.client.control(AdminRequest::PinAdd { path }).await?;
             if load {
                 live.client.load(versions(&objects), true, |_| ()).await?;
             }
@@ -274,7 +274,7 @@ impl Connection {
             let folder = folder_of(&path)?;
             let pins = mounts::pins(&live.client).await?;
             let path = if !pins.contains(&path) && pins.contains(&folder) { folder } else { path };
-            live.client.control(ControlRequest::PinRemove { path }).await.map(|_| ())
+            live.client.control(AdminRequest::PinRemove { path }).await.map(|_| ())
         })
     }
 

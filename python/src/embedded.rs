@@ -2,9 +2,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, Security};
+use forebay_client::{Address, Admission, Credential, Security};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
-use forebay_data_folder::{DataFolder, default_disk_bytes, default_dram_bytes};
+use forebay_data_folder::{Announced, DataFolder, default_disk_bytes, default_dram_bytes, owner_secret};
+use forebay_transport::random_secret;
 use forebay_types::{Error, Result};
 use forebay_worker::{Worker, WorkerSettings};
 use parking_lot::Mutex;
@@ -24,6 +25,7 @@ pub(crate) struct Embedded {
 struct Running {
     worker: Worker,
     coordinator: Coordinator,
+    _announced: Option<Announced>,
     // Last, so that the folder is free only when nothing uses it any more.
     _folder: DataFolder,
 }
@@ -103,19 +105,24 @@ impl Running {
 
     async fn start(settings: Settings) -> Result<(Self, String)> {
         let folder = DataFolder::take(&settings.data_dir, &["coordinator", "worker"])?;
-        let security = Security { token: settings.token, tls: None };
+        // Who starts it is its owner, here and in other processes of the same user.
+        let owner = Credential::owner(&owner_secret(&settings.data_dir, random_secret)?)?;
+        let token = settings.token.as_deref().map(Credential::token).transpose()?;
+        let admits = Arc::new(Admission::of([Some(&owner), token.as_ref()].into_iter().flatten()));
+        let security = Security { shows: Some(owner), admits, tls: None };
         let listen = Address::Tcp(settings.listen);
         let of_coordinator = CoordinatorSettings::new(listen, DataFolder::metadata_url(&settings.data_dir));
         let coordinator = Coordinator::start(CoordinatorSettings { security: security.clone(), ..of_coordinator }).await?;
         let address = coordinator.address();
         let Address::Tcp(text) = &address else { return Err(Error::internal("the coordinator listens at no port")) };
         let text = text.clone();
+        let announced = Announced::new(&text, &settings.data_dir);
         let dram_bytes = settings.dram_bytes.unwrap_or_else(default_dram_bytes);
         let disk_bytes = settings.disk_bytes.unwrap_or_else(|| default_disk_bytes(&settings.data_dir));
         let store = StoreSettings::new(folder.tiers(), dram_bytes).with_disk(disk_bytes);
         let of_worker = WorkerSettings::new(address, Address::Tcp("127.0.0.1:0".to_string()), store);
         let unix_socket = settings.in_place.then(|| folder.socket());
         let worker = Worker::start(WorkerSettings { unix_socket, security, ..of_worker }).await?;
-        Ok((Self { worker, coordinator, _folder: folder }, text))
+        Ok((Self { worker, coordinator, _announced: announced, _folder: folder }, text))
     }
 }

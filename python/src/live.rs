@@ -3,7 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use forebay_client::{Address, Client, ClientSettings, Security};
+use forebay_client::{Address, Client, ClientSettings, Credential, Security};
+use forebay_data_folder::owner_secret_of;
 use forebay_sql::{Engine, EngineSettings};
 use forebay_transport::TlsSettings;
 use forebay_types::Result;
@@ -63,9 +64,14 @@ impl Lazy {
 
 impl Place {
     async fn connect(&self) -> Result<Live> {
+        let shows = match &self.token {
+            Some(token) => Some(Credential::token(token)?),
+            // The user's own cluster, where it runs on this machine.
+            None => owner_secret_of(&self.address)?.map(|secret| Credential::owner(&secret)).transpose()?,
+        };
         let tls = self.tls_ca.clone().map(|ca| TlsSettings { ca: Some(ca), ..TlsSettings::default() });
         let settings = ClientSettings {
-            security: Security { token: self.token.clone(), tls },
+            security: Security { shows, admits: Arc::default(), tls },
             in_place: self.in_place,
             connect_timeout: Duration::from_secs(5),
             ..ClientSettings::new(Address::Tcp(self.address.clone()))

@@ -1,4 +1,4 @@
-use forebay_client::{Client, ControlReply, ControlRequest};
+use forebay_client::{AdminRequest, Client, ControlReply, ControlRequest};
 use forebay_types::{Error, ForebayPath, Mount, MountOptions, Result, format_duration, parse_duration};
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ pub(crate) async fn all(client: &Client) -> Result<String> {
 /// Adds a mount.
 pub(crate) async fn add(client: &Client, name: String, url: String, options: String) -> Result<String> {
     let options = changed(&MountOptions::default(), &options)?;
-    answer(client.control(ControlRequest::MountAdd { name: name.parse()?, url, options }).await?)
+    answer(client.control(AdminRequest::MountAdd { name: name.parse()?, url, options }).await?)
 }
 
 /// Changes the options that are named.
@@ -29,7 +29,7 @@ pub(crate) async fn set(client: &Client, name: String, options: String) -> Resul
     client.refresh_view().await?;
     let mount = client.mount(&name).await?;
     let options = changed(&mount.options, &options)?;
-    answer(client.control(ControlRequest::MountSet { name, options }).await?)
+    answer(client.control(AdminRequest::MountSet { name, options }).await?)
 }
 
 fn answer(reply: ControlReply) -> Result<String> {

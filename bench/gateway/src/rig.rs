@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, Client, ClientSettings, ControlRequest};
+use forebay_client::{Address, AdminRequest, Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_s3::{AccessRule, Gateway, GatewaySettings};
 use forebay_shared_storage::{AccessKey, StorageSettings};
@@ -47,7 +47,7 @@ impl Rig {
         let client = Client::connect(settings).await.unwrap();
         let options = MountOptions { endpoint: Some(s3.endpoint()), ..MountOptions::default() };
         let (name, url) = (BUCKET.parse().unwrap(), format!("s3://{BUCKET}"));
-        client.control(ControlRequest::MountAdd { name, url, options }).await.unwrap();
+        client.control(AdminRequest::MountAdd { name, url, options }).await.unwrap();
         let mut settings = GatewaySettings::new("127.0.0.1:0");
         settings.keys.push(AccessRule::new(ACCESS_KEY, SECRET_KEY));
         let gateway = Gateway::start(client.clone(), settings).await.unwrap();

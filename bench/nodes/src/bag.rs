@@ -69,7 +69,7 @@ pub async fn all(rounds: usize) {
 
 /// They listen beyond this machine, so that they need a token.
 fn security() -> Security {
-    Security { token: Some("of the benchmark".into()), ..Security::default() }
+    Security::owner("the secret of the benchmark").expect("long enough")
 }
 
 async fn fill(nodes: &Nodes) {

@@ -5,7 +5,7 @@ mod text;
 
 use std::time::{Duration, Instant};
 
-use forebay_client::{Client, ControlRequest};
+use forebay_client::{AdminRequest, Client};
 use forebay_sql::{Engine, EngineSettings};
 use forebay_tpch::Tpch;
 use forebay_types::{HotForm, MountOptions, Result, ResultExt};
@@ -38,7 +38,7 @@ impl Engines {
         upload(&mut rig, &tables.folder).await?;
         let mount = rig.client.mount(&MOUNT.parse()?).await?;
         let options = MountOptions { hot_form: HotForm::Table, ..mount.options.clone() };
-        rig.client.control(ControlRequest::MountSet { name: mount.name.clone(), options }).await?;
+        rig.client.control(AdminRequest::MountSet { name: mount.name.clone(), options }).await?;
         let (hot, raw) = (engine(&rig.client, true).await?, engine(&rig.client, false).await?);
         Ok(Self { rig, hot, raw })
     }

@@ -2,7 +2,7 @@ use std::ops::Deref;
 use std::time::{Duration, Instant};
 
 use forebay_distributed::JobState;
-use forebay_protocol::ControlRequest;
+use forebay_protocol::AdminRequest;
 use forebay_types::{BitRate, Error, MountOptions, Result};
 
 use crate::cluster::{LocalCluster, Shape};
@@ -43,7 +43,7 @@ impl Bed {
             bandwidth: bytes_per_sec.map(BitRate::from_bytes_per_sec),
             ..MountOptions::default()
         };
-        self.client.control(ControlRequest::MountSet { name: MOUNT.parse()?, options }).await?;
+        self.client.control(AdminRequest::MountSet { name: MOUNT.parse()?, options }).await?;
         // Workers hear of it with their next heartbeat.
         tokio::time::sleep(Duration::from_secs(2)).await;
         Ok(())

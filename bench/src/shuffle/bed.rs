@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use forebay_protocol::ControlRequest;
+use forebay_protocol::AdminRequest;
 use forebay_sql::Engine;
 use forebay_types::{Error, MountOptions, Result};
 
@@ -31,7 +31,7 @@ impl Bed {
     pub async fn start(shape: &Shape, data: &Path, work: &Work) -> Result<Self> {
         let cluster = LocalCluster::start(shape).await?;
         let url = format!("file://{}", data.display());
-        let mount = ControlRequest::MountAdd { name: MOUNT.parse()?, url, options: MountOptions::default() };
+        let mount = AdminRequest::MountAdd { name: MOUNT.parse()?, url, options: MountOptions::default() };
         cluster.client.control(mount).await?;
         cluster.client.refresh_view().await?;
         let engine = cluster.engine(0, work.partitions).await?;

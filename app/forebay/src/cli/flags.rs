@@ -17,7 +17,7 @@ pub(crate) struct GlobalFlags {
     #[arg(long, global = true, value_name = "HOST:PORT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     scheduler: Option<String>,
-    /// File that holds the cluster's token; else $FOREBAY_TOKEN
+    /// File that holds the token to show; else $FOREBAY_TOKEN. The user who started a cluster on this machine needs none
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     token_file: Option<PathBuf>,

@@ -12,6 +12,7 @@ mod shard;
 mod simulate;
 mod sql;
 mod table;
+mod token;
 mod worker;
 
 use std::path::PathBuf;
@@ -33,6 +34,7 @@ pub(crate) use shard::{
 pub(crate) use simulate::{DataScheduler, GetafixArgs, JobOrder, MixApartArgs, SimulateCommand};
 pub(crate) use sql::SqlArgs;
 pub(crate) use table::{TableCommand, TableConvertArgs, TableInspectArgs, TableLayout, TableSuggestArgs};
+pub(crate) use token::{TokenAddArgs, TokenCommand};
 pub(crate) use worker::{WorkerArgs, WorkerCommand, WorkerDrainArgs};
 
 /// SQL on shared storage at local speed: a cache tier on the compute nodes.
@@ -74,6 +76,9 @@ pub(crate) enum Command {
     /// Add, change, remove and list mounts
     #[command(subcommand)]
     Mount(MountCommand),
+    /// Make, list and end tokens: who may read, write or administer, where and how long
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// List mounts, or what is below a path
     Ls(LsArgs),
     /// Show an object: size, version, and how much of it is cached

@@ -21,6 +21,7 @@ pub(crate) mod simulate;
 mod stat;
 mod status;
 pub(crate) mod table;
+mod token;
 mod top;
 mod tree;
 mod worker;
@@ -36,6 +37,7 @@ pub(crate) async fn run(config: &Config, command: Command) -> Outcome {
     let client = connect(config).await?;
     match command {
         Command::Mount(command) => mount::run(&client, command).await,
+        Command::Token(command) => token::run(&client, command).await,
         Command::Ls(args) => ls::run(&client, args).await,
         Command::Stat(args) => stat::run(&client, args).await,
         Command::Cat(args) => cat::run(&client, args).await,

@@ -1,5 +1,5 @@
 use forebay_client::Client;
-use forebay_protocol::{ControlReply, ControlRequest};
+use forebay_protocol::{AdminRequest, ControlReply};
 use forebay_types::{Error, HotForm, Mount, MountOptions, format_duration};
 
 use super::connect::unexpected;
@@ -14,7 +14,7 @@ pub(crate) async fn run(client: &Client, command: MountCommand) -> Outcome {
         MountCommand::Set(args) => set(client, args).await,
         MountCommand::Rm { names } => {
             for name in names {
-                client.control(ControlRequest::MountRemove { name }).await?;
+                client.control(AdminRequest::MountRemove { name }).await?;
             }
             Ok(())
         }
@@ -24,7 +24,7 @@ pub(crate) async fn run(client: &Client, command: MountCommand) -> Outcome {
 
 async fn add(client: &Client, args: MountAddArgs) -> Outcome {
     let options = apply(MountOptions::default(), &args.flags);
-    let request = ControlRequest::MountAdd { name: args.name, url: url_of(&args.url)?, options };
+    let request = AdminRequest::MountAdd { name: args.name, url: url_of(&args.url)?, options };
     show(client.control(request).await?, args.json)
 }
 
@@ -34,7 +34,7 @@ async fn set(client: &Client, args: MountSetArgs) -> Outcome {
         Error::not_found(format!("there is no mount {}: `forebay mount ls` lists those that there are", args.name))
     })?;
     let options = apply(mount.options.clone(), &args.flags);
-    show(client.control(ControlRequest::MountSet { name: args.name, options }).await?, args.json)
+    show(client.control(AdminRequest::MountSet { name: args.name, options }).await?, args.json)
 }
 
 /// A folder's path is a URL too.

@@ -1,5 +1,5 @@
 use forebay_client::Client;
-use forebay_protocol::{ControlReply, ControlRequest};
+use forebay_protocol::{AdminRequest, ControlReply, ControlRequest};
 use forebay_types::ForebayPath;
 use serde::Serialize;
 
@@ -23,14 +23,14 @@ pub(crate) async fn run(client: &Client, args: PinArgs) -> Outcome {
     }
     for path in &args.paths {
         if args.remove {
-            client.control(ControlRequest::PinRemove { path: pinned_path(client, path).await }).await?;
+            client.control(AdminRequest::PinRemove { path: pinned_path(client, path).await }).await?;
             output_pin(&mut output, path, false)?;
             continue;
         }
         // What isn't there can't be pinned: a slip of the pen should not be kept for ever.
         let tree = Tree::of(client, path).await?;
         let path = tree.path(path);
-        client.control(ControlRequest::PinAdd { path: path.clone() }).await?;
+        client.control(AdminRequest::PinAdd { path: path.clone() }).await?;
         if args.no_load {
             output_pin(&mut output, &path, true)?;
         } else {

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use forebay_client::Client;
-use forebay_protocol::{ControlReply, ControlRequest, DrainReport, WorkerInfo, WorkerState};
+use forebay_protocol::{AdminRequest, ControlReply, DrainReport, WorkerInfo, WorkerState};
 use forebay_types::{Error, Result, WorkerId, format_bytes};
 use serde::Serialize;
 
@@ -84,7 +84,7 @@ fn show(output: &mut Output, worker: WorkerId, now: DrainReport, json: bool) -> 
 }
 
 async fn tell(client: &Client, worker: WorkerId, draining: bool) -> Result<()> {
-    match client.control(ControlRequest::Drain { worker, draining }).await? {
+    match client.control(AdminRequest::Drain { worker, draining }).await? {
         ControlReply::Done => Ok(()),
         other => Err(unexpected(&other)),
     }

@@ -1,5 +1,6 @@
 use figment::Figment;
 use figment::providers::{Format, Toml};
+use forebay_data_folder::check_private_file;
 use forebay_s3::{AccessRule, Anonymous, GatewaySettings, NewBuckets, Secret, TlsFiles};
 use forebay_types::MountName;
 use serde::Deserialize;
@@ -66,6 +67,7 @@ impl Config {
             if !file.is_file() {
                 return Err(Failure::Usage(format!("{place}: there is no such file")));
             }
+            check_private_file(&file).map_err(|error| Failure::Usage(format!("s3-keys-file {error}")))?;
             // The error's kind names the field, never its value.
             let entries: KeysFile = Figment::from(Toml::file_exact(&file)).extract().map_err(|error| {
                 let field = error.path.join(".");

@@ -1,6 +1,7 @@
 //! The configuration: one TOML file, `FOREBAY_*` variables, flags, in that order.
 
 mod gateway;
+mod security;
 mod settings;
 mod show;
 mod sources;
@@ -8,11 +9,10 @@ mod variables;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_coordinator::PlacementSettings;
-use forebay_transport::{Address, Security, TlsSettings};
+use forebay_transport::{Address, Security};
 
 use crate::exit::{Failure, Outcome};
 use settings::Settings;
@@ -35,7 +35,7 @@ impl Config {
         let data_dir = settings.data_dir.relative();
         let dram_bytes = settings.dram.map_or_else(forebay_data_folder::default_dram_bytes, |size| size.0);
         let disk_bytes = settings.disk.map_or_else(|| forebay_data_folder::default_disk_bytes(&data_dir), |size| size.0);
-        let security = security(&settings)?;
+        let security = security::of_client(&settings, &data_dir)?;
         Ok(Self { settings, sources, security, data_dir, dram_bytes, disk_bytes })
     }
 
@@ -116,6 +116,11 @@ impl Config {
         }
     }
 
+    /// Whether metrics are shown to who shows nothing.
+    pub(crate) fn metrics_anonymous(&self) -> bool {
+        self.settings.metrics_anonymous
+    }
+
     /// Where Flight SQL listens; none when switched off.
     pub(crate) fn flight(&self) -> Outcome<Option<&str>> {
         if self.settings.flight == "off" { Ok(None) } else { self.listen("flight", &self.settings.flight).map(Some) }
@@ -131,9 +136,25 @@ impl Config {
         self.settings.location.as_ref().map(|label| label.0.as_str())
     }
 
-    /// Token and TLS.
+    /// What commands show where they connect, and TLS.
     pub(crate) fn security(&self) -> &Security {
         &self.security
+    }
+
+    /// What a coordinator, and all that runs beside it in its process, shows and lets in.
+    pub(crate) fn coordinator_security(&self) -> Outcome<Security> {
+        security::of_coordinator(&self.settings, &self.data_dir)
+    }
+
+    /// Whether the secret of the coordinator may come to be there: it is to run on this machine, and has not been started.
+    pub(crate) fn waits_for_secret(&self) -> bool {
+        let host = self.settings.coordinator.rsplit_once(':').map_or("", |(host, _)| host);
+        is_loopback(host) && !security::names_member(&self.settings)
+    }
+
+    /// What a worker, a scheduler or an executor shows and lets in.
+    pub(crate) fn member_security(&self) -> Outcome<Security> {
+        security::of_member(&self.settings, &self.data_dir)
     }
 
     /// The data folder.
@@ -207,7 +228,7 @@ impl Config {
         self.settings.log.as_deref()
     }
 
-    /// An address to listen at: `host:port`, and behind a token when the host isn't this one alone.
+    /// An address to listen at: `host:port`, and with a secret in the configuration when the host isn't this one alone.
     fn listen<'a>(&self, key: &str, address: &'a str) -> Outcome<&'a str> {
         let wrong = |what: &str| Failure::Usage(format!("--{key} {address}: {what}"));
         let Some((host, port)) = address.rsplit_once(':') else {
@@ -216,9 +237,9 @@ impl Config {
         if port.parse::<u16>().is_err() {
             return Err(wrong("the port must be a number from 0 to 65535"));
         }
-        if !is_loopback(host) && self.security.token.is_none() {
+        if !is_loopback(host) && !security::is_configured(&self.settings) {
             return Err(wrong(
-                "an address beyond this machine needs the cluster's token: set FOREBAY_TOKEN or token-file on every process of the cluster",
+                "nobody beyond this machine could come in: set FOREBAY_CLUSTER_SECRET or cluster-secret-file on every process of the cluster, or FOREBAY_TOKEN on the coordinator",
             ));
         }
         Ok(address)
@@ -228,27 +249,4 @@ impl Config {
 fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
-fn security(settings: &Settings) -> Outcome<Security> {
-    let token: Option<Arc<str>> = match (&settings.token, &settings.token_file) {
-        (Some(token), _) => Some(token.trim().into()),
-        (None, Some(file)) => {
-            let file = file.relative();
-            let text = std::fs::read_to_string(&file)
-                .map_err(|error| Failure::Usage(format!("token-file {}: {error}", file.display())))?;
-            Some(text.trim().into())
-        }
-        (None, None) => None,
-    };
-    if token.as_ref().is_some_and(|token| token.is_empty()) {
-        return Err(Failure::Usage("the token is empty: write any secret text of at least one character".to_string()));
-    }
-    let path = |path: &Option<figment::value::magic::RelativePathBuf>| path.as_ref().map(|path| path.relative());
-    let (ca, cert, key) = (path(&settings.tls_ca), path(&settings.tls_cert), path(&settings.tls_key));
-    if cert.is_some() != key.is_some() {
-        return Err(Failure::Usage("tls-cert and tls-key go together: set both or none".to_string()));
-    }
-    let tls = (ca.is_some() || cert.is_some()).then_some(TlsSettings { ca, cert, key });
-    Ok(Security { token, tls })
 }

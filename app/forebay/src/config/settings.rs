@@ -224,6 +224,7 @@ pub(crate) struct Settings {
     pub(crate) advertise: Option<String>,
     pub(crate) location: Option<Label>,
     pub(crate) http: String,
+    pub(crate) metrics_anonymous: bool,
     pub(crate) s3: String,
     pub(crate) s3_access_key: Option<String>,
     pub(crate) s3_secret_key: Option<String>,
@@ -252,6 +253,8 @@ pub(crate) struct Settings {
     pub(crate) query_history: bool,
     pub(crate) token: Option<String>,
     pub(crate) token_file: Option<RelativePathBuf>,
+    pub(crate) cluster_secret: Option<String>,
+    pub(crate) cluster_secret_file: Option<RelativePathBuf>,
     pub(crate) tls_cert: Option<RelativePathBuf>,
     pub(crate) tls_key: Option<RelativePathBuf>,
     pub(crate) tls_ca: Option<RelativePathBuf>,
@@ -271,6 +274,7 @@ pub(crate) struct Defaults {
     shuffle_storage_class: NodeClass,
     worker_listen: &'static str,
     http: &'static str,
+    metrics_anonymous: bool,
     s3: &'static str,
     s3_anonymous: &'static str,
     s3_domain: &'static str,
@@ -302,6 +306,7 @@ impl Default for Defaults {
             shuffle_storage_class: NodeClass::Dram,
             worker_listen: "127.0.0.1:7401",
             http: "auto",
+            metrics_anonymous: false,
             s3: "127.0.0.1:7490",
             s3_anonymous: "off",
             s3_domain: "localhost",
@@ -324,7 +329,8 @@ impl Default for Defaults {
 }
 
 /// The keys that are true or false.
-pub(super) const SWITCHES: [&str; 4] = ["data-scheduler", "in-place", "query-history", "s3-bucket-configuration"];
+pub(super) const SWITCHES: [&str; 5] =
+    ["data-scheduler", "in-place", "metrics-anonymous", "query-history", "s3-bucket-configuration"];
 
 /// All keys, in the order in which `forebay config` shows them, with what each is for.
 pub(crate) const KEYS: &[(&str, &str)] = &[
@@ -348,6 +354,7 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
         "http",
         "address of /metrics and /healthz, or off; auto: 127.0.0.1, 7480, or 7481 for an executor, 7482 for a scheduler, 7483 for a gateway",
     ),
+    ("metrics-anonymous", "whether /metrics answers who shows no token; /healthz always does"),
     ("s3", "address of the S3 gateway, or off; it needs a key, or anonymous access"),
     ("s3-access-key", "id of an access key of the S3 gateway"),
     ("s3-secret-key", "its secret"),
@@ -377,8 +384,13 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
         "query-history",
         "whether `forebay sql` remembers statements on this account, for its prompt and for `forebay table suggest`",
     ),
-    ("token", "the cluster's token, which every connection proves"),
+    (
+        "token",
+        "what this process shows, as `forebay token add` printed it; of a coordinator, a text by which an administrator is let in",
+    ),
     ("token-file", "file that holds the token"),
+    ("cluster-secret", "what coordinator, workers, schedulers and executors on several machines know each other by"),
+    ("cluster-secret-file", "file that holds it"),
     ("tls-cert", "PEM file with the certificate that this process shows"),
     ("tls-key", "PEM file with its private key"),
     ("tls-ca", "PEM file with the authority that certificates are checked against"),

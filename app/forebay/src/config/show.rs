@@ -32,7 +32,7 @@ impl Config {
             output.line(&format!("# {about} ({source})"))?;
             output.line(&match value {
                 // Never the secret itself, and nothing that could be taken for one.
-                Some(value) if matches!(*key, "token" | "s3-secret-key") => format!("# {key} {value}"),
+                Some(value) if matches!(*key, "token" | "cluster-secret" | "s3-secret-key") => format!("# {key} {value}"),
                 Some(value) if SWITCHES.contains(key) || *key == "slots" => format!("{key} = {value}"),
                 Some(value) => format!("{key} = {value:?}"),
                 None => format!("# {key} ="),
@@ -61,6 +61,7 @@ impl Config {
             "advertise" => settings.advertise.clone(),
             "location" => settings.location.as_ref().map(|label| label.0.clone()),
             "http" => Some(settings.http.clone()),
+            "metrics-anonymous" => Some(settings.metrics_anonymous.to_string()),
             "s3" => Some(settings.s3.clone()),
             "s3-access-key" => settings.s3_access_key.clone(),
             "s3-secret-key" => settings.s3_secret_key.as_ref().map(|_| "(set)".to_string()),
@@ -89,6 +90,8 @@ impl Config {
             "query-history" => Some(settings.query_history.to_string()),
             "token" => settings.token.as_ref().map(|_| "(set)".to_string()),
             "token-file" => path(&settings.token_file),
+            "cluster-secret" => settings.cluster_secret.as_ref().map(|_| "(set)".to_string()),
+            "cluster-secret-file" => path(&settings.cluster_secret_file),
             "tls-cert" => path(&settings.tls_cert),
             "tls-key" => path(&settings.tls_key),
             "tls-ca" => path(&settings.tls_ca),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forebay_client::{Client, ClientSettings};
 use forebay_coordinator::PlacementSettings;
-use forebay_protocol::ControlRequest;
+use forebay_protocol::AdminRequest;
 use forebay_tpch::Tables;
 use forebay_transport::{Address, Security};
 use forebay_types::{MountOptions, Result, ResultExt};
@@ -45,8 +45,9 @@ impl Stage {
         let room = tables.bytes + tables.bytes / 4 + (256 << 20);
         let running = Running::start(RunSettings {
             folder: up.clone(),
-            security: Security { token: None, tls: None },
+            security: Security::default(),
             http: None,
+            metrics_anonymous: false,
             flight: None,
             coordinator: Some(CoordinatorPart {
                 listen: "127.0.0.1:0".to_string(),
@@ -76,7 +77,7 @@ impl Stage {
         let coordinator = Address::Tcp(running.coordinator_address().to_string());
         let client = Client::connect(ClientSettings::new(coordinator)).await?;
         client
-            .control(ControlRequest::MountAdd {
+            .control(AdminRequest::MountAdd {
                 name: MOUNT.parse()?,
                 url: format!("s3://{BUCKET}"),
                 options: MountOptions { endpoint: Some(server.endpoint().to_string()), ..MountOptions::default() },

@@ -3,12 +3,14 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use forebay_client::{Client, ClientSettings, host_id};
 use forebay_distributed::{Cluster, ClusterSettings, Executor, ExecutorSettings, Policy, Scheduler, SchedulerSettings, Shuffle};
 use forebay_sql::{Engine, EngineSettings};
-use forebay_transport::{Address, Security};
+use forebay_transport::{Address, Admission, Security};
 use forebay_types::{Error, Result, WorkerId};
+use tokio_util::task::AbortOnDropHandle;
 
 /// What of distributed SQL runs in this process.
 #[derive(Clone)]
@@ -47,6 +49,24 @@ pub(crate) struct ClusterRunning {
     scheduler_address: String,
     security: Security,
     slots: usize,
+    _credentials: AbortOnDropHandle<()>,
+}
+
+/// How often what the coordinator knows of credentials is asked for.
+const CREDENTIALS_EVERY: Duration = Duration::from_secs(1);
+
+/// Lets in whom the coordinator lets in, as long as this runs.
+fn follow_credentials(client: Client, admits: Arc<Admission>) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        loop {
+            match client.credentials().await {
+                Ok(verifiers) => admits.set(verifiers),
+                // The last that were known stand.
+                Err(error) => tracing::debug!(%error, "credentials not asked for"),
+            }
+            tokio::time::sleep(CREDENTIALS_EVERY).await;
+        }
+    }))
 }
 
 impl ClusterRunning {
@@ -79,7 +99,7 @@ impl ClusterRunning {
         let named = part.executors.as_ref().and_then(|executors| executors.scheduler.clone());
         let scheduler_address = match own.or(named) {
             Some(address) => address,
-            None => connect().await?.scheduler(None).await?.ok_or_else(|| {
+            None => connect().await?.scheduler().await?.ok_or_else(|| {
                 Error::retry(format!(
                     "the coordinator at {coordinator} knows of no scheduler: start `forebay scheduler`, or name one with --scheduler HOST:PORT"
                 ))
@@ -108,7 +128,8 @@ impl ClusterRunning {
                 slots += part.slots;
             }
         }
-        Ok(Self { executors, scheduler, scheduler_address, security: security.clone(), slots })
+        let _credentials = follow_credentials(connect().await?, Arc::clone(&security.admits));
+        Ok(Self { executors, scheduler, scheduler_address, security: security.clone(), slots, _credentials })
     }
 
     /// Where the scheduler of this process listens.
@@ -121,11 +142,26 @@ impl ClusterRunning {
         self.executors.iter().map(Executor::address)
     }
 
-    /// An engine whose queries run here.
-    pub(crate) async fn engine(&self, client: Client) -> Result<Engine> {
+    /// How queries come here.
+    pub(crate) fn way(&self) -> ClusterWay {
         // Executors that have just been started have not asked for tasks yet.
         let partitions = (self.slots > 0).then_some((self.slots * 2).max(4));
-        engine(client, &self.scheduler_address, &self.security, 0, partitions).await
+        ClusterWay { scheduler: self.scheduler_address.clone(), security: self.security.clone(), partitions }
+    }
+}
+
+/// The way of a query to the executors of this process.
+#[derive(Clone)]
+pub(crate) struct ClusterWay {
+    scheduler: String,
+    security: Security,
+    partitions: Option<usize>,
+}
+
+impl ClusterWay {
+    /// An engine that plans by this client, with its rights: what it may not open is in no plan. Its queries run here.
+    pub(crate) async fn engine(&self, client: Client) -> Result<Engine> {
+        engine(client, &self.scheduler, &self.security, 0, self.partitions).await
     }
 }
 

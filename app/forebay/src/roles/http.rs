@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use forebay_rights::{Need, Place};
+use forebay_transport::{Admission, Credential, unix_now};
 use forebay_types::{Result, ResultExt};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -17,6 +20,13 @@ use super::metrics::Metrics;
 /// How often recorded times are summed up.
 const UPKEEP: Duration = Duration::from_secs(5);
 
+/// What an answer of metrics is made of, and to whom it is given.
+struct Shown {
+    metrics: Metrics,
+    /// None for everybody.
+    readers: Option<Vec<Arc<Admission>>>,
+}
+
 /// `/metrics` for Prometheus and `/healthz` for whoever restarts processes.
 pub(crate) struct Http {
     address: SocketAddr,
@@ -25,8 +35,8 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    /// Listens and answers from now on.
-    pub(crate) async fn start(address: &str, metrics: Metrics) -> Result<Self> {
+    /// Listens and answers from now on: metrics to those whom one of `readers` knows, or to everybody without.
+    pub(crate) async fn start(address: &str, metrics: Metrics, readers: Option<Vec<Arc<Admission>>>) -> Result<Self> {
         let place = || format!("can't listen at {address}; choose another address with --http");
         let listener = TcpListener::bind(address).await.context(place)?;
         let address = listener.local_addr().context(place)?;
@@ -35,11 +45,17 @@ impl Http {
             .route("/healthz", get(|| async { "ok\n" }))
             .route(
                 "/metrics",
-                get(|State(metrics): State<Arc<Metrics>>| async move {
-                    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render()).into_response()
+                get(|State(shown): State<Arc<Shown>>, headers: HeaderMap| async move {
+                    if let Some(readers) = &shown.readers
+                        && !may_read(readers, &headers)
+                    {
+                        let how = "send a token that may read as `authorization: Bearer TOKEN`, or set metrics-anonymous\n";
+                        return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], how).into_response();
+                    }
+                    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], shown.metrics.render()).into_response()
                 }),
             )
-            .with_state(Arc::new(metrics));
+            .with_state(Arc::new(Shown { metrics, readers }));
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             let served = axum::serve(listener, router).with_graceful_shutdown(async {
@@ -75,6 +91,20 @@ impl Http {
         // Connections that are kept open and silent don't hold the shutdown up.
         let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.task).await;
     }
+}
+
+/// Whether a bearer token is of somebody who may read what belongs to no mount.
+fn may_read(readers: &[Arc<Admission>], headers: &HeaderMap) -> bool {
+    let header = headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
+    let Some((scheme, text)) = header.and_then(|header| header.split_once(' ')) else { return false };
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return false;
+    }
+    let candidates = [Credential::token(text), Credential::owner(text)];
+    candidates.iter().flatten().any(|credential| {
+        let callers = readers.iter().filter_map(|readers| readers.caller(credential).ok());
+        callers.into_iter().any(|caller| caller.may(&Need::read(Place::Cluster), unix_now(), |_| None).is_ok())
+    })
 }
 
 impl Drop for Http {

@@ -28,6 +28,8 @@ const EXECUTOR_HTTP_PORT: u16 = 7481;
 #[cfg(feature = "cluster")]
 const SCHEDULER_HTTP_PORT: u16 = 7482;
 const GATEWAY_HTTP_PORT: u16 = 7483;
+/// How long a process of a cluster waits for the coordinator that it is started beside.
+const COORDINATOR_WITHIN: Duration = Duration::from_secs(60);
 
 /// Runs coordinator, worker and metadata in one process.
 pub(crate) async fn up(config: &Config, args: &UpArgs) -> Outcome {
@@ -40,8 +42,9 @@ pub(crate) async fn up(config: &Config, args: &UpArgs) -> Outcome {
     };
     let settings = RunSettings {
         folder: config.data_dir().to_path_buf(),
-        security: config.security().clone(),
+        security: config.coordinator_security()?,
         http: config.http(HTTP_PORT)?,
+        metrics_anonymous: config.metrics_anonymous(),
         flight: config.flight()?.map(str::to_string),
         coordinator: Some(coordinator_part(config)?),
         worker: Some(share(worker_part(config)?, workers)),
@@ -81,8 +84,9 @@ pub(crate) async fn up(config: &Config, args: &UpArgs) -> Outcome {
 pub(crate) async fn coordinator(config: &Config) -> Outcome {
     let settings = RunSettings {
         folder: config.data_dir().to_path_buf(),
-        security: config.security().clone(),
+        security: config.coordinator_security()?,
         http: config.http(HTTP_PORT)?,
+        metrics_anonymous: config.metrics_anonymous(),
         flight: None,
         coordinator: Some(coordinator_part(config)?),
         worker: None,
@@ -103,8 +107,9 @@ pub(crate) async fn coordinator(config: &Config) -> Outcome {
 pub(crate) async fn worker(config: &Config) -> Outcome {
     let settings = RunSettings {
         folder: config.data_dir().to_path_buf(),
-        security: config.security().clone(),
+        security: member_security(config).await?,
         http: config.http(HTTP_PORT)?,
+        metrics_anonymous: config.metrics_anonymous(),
         flight: None,
         coordinator: None,
         worker: Some(worker_part(config)?),
@@ -129,6 +134,7 @@ pub(crate) async fn gateway(config: &Config) -> Outcome {
         folder: config.data_dir().to_path_buf(),
         security: config.security().clone(),
         http: config.http(GATEWAY_HTTP_PORT)?,
+        metrics_anonymous: config.metrics_anonymous(),
         flight: None,
         coordinator: None,
         worker: None,
@@ -145,7 +151,7 @@ pub(crate) async fn gateway(config: &Config) -> Outcome {
 #[cfg(feature = "cluster")]
 pub(crate) async fn scheduler(config: &Config) -> Outcome {
     let part = ClusterPart { executors: None, ..cluster_part(config, 1)? };
-    run(cluster_settings(config, part, SCHEDULER_HTTP_PORT)?, |running, output| {
+    run(cluster_settings(config, part, SCHEDULER_HTTP_PORT).await?, |running, output| {
         let scheduler = running.scheduler_address().unwrap_or_default();
         output.line("")?;
         output.line(&format!(
@@ -159,15 +165,16 @@ pub(crate) async fn scheduler(config: &Config) -> Outcome {
 #[cfg(feature = "cluster")]
 pub(crate) async fn executor(config: &Config) -> Outcome {
     let part = ClusterPart { scheduler: None, ..cluster_part(config, 1)? };
-    run(cluster_settings(config, part, EXECUTOR_HTTP_PORT)?, |_, _| Ok(())).await
+    run(cluster_settings(config, part, EXECUTOR_HTTP_PORT).await?, |_, _| Ok(())).await
 }
 
 #[cfg(feature = "cluster")]
-fn cluster_settings(config: &Config, part: ClusterPart, http_port: u16) -> Outcome<RunSettings> {
+async fn cluster_settings(config: &Config, part: ClusterPart, http_port: u16) -> Outcome<RunSettings> {
     Ok(RunSettings {
         folder: config.data_dir().to_path_buf(),
-        security: config.security().clone(),
+        security: member_security(config).await?,
         http: config.http(http_port)?,
+        metrics_anonymous: config.metrics_anonymous(),
         flight: None,
         coordinator: None,
         worker: None,
@@ -176,6 +183,20 @@ fn cluster_settings(config: &Config, part: ClusterPart, http_port: u16) -> Outco
         cluster: Some(part),
         coordinator_at: config.coordinator_text().to_string(),
     })
+}
+
+/// What a process of a cluster shows. One that is started before its coordinator, on the same machine, waits for that one's
+/// secret to be there.
+async fn member_security(config: &Config) -> Outcome<forebay_transport::Security> {
+    let began = std::time::Instant::now();
+    loop {
+        match config.member_security() {
+            Err(error) if began.elapsed() >= COORDINATOR_WITHIN => return Err(error),
+            Err(error) if !config.waits_for_secret() => return Err(error),
+            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            Ok(security) => return Ok(security),
+        }
+    }
 }
 
 /// Scheduler and executors, as `up` runs them for so many workers.

@@ -6,11 +6,11 @@ use std::time::Duration;
 use forebay_block_store::StoreSettings;
 use forebay_client::{Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};
-use forebay_data_folder::DataFolder;
-use forebay_flight::{FlightServer, FlightSettings};
+use forebay_data_folder::{Announced, DataFolder};
+use forebay_flight::{Connect, FlightServer, FlightSettings};
 use forebay_s3::{Gateway, GatewaySettings};
 use forebay_sql::{Engine, EngineSettings};
-use forebay_transport::{Address, Security};
+use forebay_transport::{Address, Admission, Security, TlsSettings};
 use forebay_types::{Error, Result, format_bytes};
 use forebay_worker::{Worker, WorkerSettings};
 
@@ -26,6 +26,8 @@ pub(crate) struct RunSettings {
     pub(crate) folder: PathBuf,
     pub(crate) security: Security,
     pub(crate) http: Option<String>,
+    /// Metrics are shown to who shows nothing.
+    pub(crate) metrics_anonymous: bool,
     /// Where Flight SQL listens; only beside a coordinator of this process.
     pub(crate) flight: Option<String>,
     pub(crate) coordinator: Option<CoordinatorPart>,
@@ -80,6 +82,7 @@ pub(crate) struct Running {
     flight: Option<FlightServer>,
     coordinator_address: String,
     summary: String,
+    _announced: Option<Announced>,
     // Last, so that the folder is free only when nothing uses it any more.
     _folder: Option<DataFolder>,
 }
@@ -136,6 +139,7 @@ impl Running {
             (None, Some(part)) => part.coordinator.clone(),
             (None, None) => settings.coordinator_at.clone(),
         };
+        let announced = coordinator.as_ref().and_then(|_| Announced::new(&coordinator_address, &settings.folder));
         let extra = settings.worker.clone();
         let worker = match (settings.worker, &folder) {
             (Some(part), Some(folder)) => {
@@ -175,25 +179,20 @@ impl Running {
         let http = match (settings.http, handle) {
             (Some(address), Some(handle)) => {
                 let metrics = Metrics { handle, coordinator: coordinator.clone() };
-                Some(Http::start(&address, metrics).await?)
+                let readers = if settings.metrics_anonymous { None } else { Some(readers(&settings.security)) };
+                Some(Http::start(&address, metrics, readers).await?)
             }
             _ => None,
         };
         let flight = match settings.flight {
-            Some(address) => {
-                let client = ClientSettings {
-                    security: settings.security.clone(),
-                    ..ClientSettings::new(Address::Tcp(coordinator_address.clone()))
-                };
-                let client = Client::connect(client).await?;
+            Some(listen) => {
+                let tls = settings.security.tls.clone();
                 #[cfg(feature = "cluster")]
-                let engine = match &cluster {
-                    Some(cluster) => cluster.engine(client).await?,
-                    None => Engine::over_client(client, EngineSettings::default()),
-                };
+                let way = cluster.as_ref().map(ClusterRunning::way);
                 #[cfg(not(feature = "cluster"))]
-                let engine = Engine::over_client(client, EngineSettings::default());
-                Some(FlightServer::start(FlightSettings { listen: address, security: settings.security }, engine).await?)
+                let way = None;
+                let connect = engines(coordinator_address.clone(), tls.clone(), way);
+                Some(FlightServer::start(FlightSettings { listen, tls }, connect).await?)
             }
             None => None,
         };
@@ -208,6 +207,7 @@ impl Running {
             flight,
             coordinator_address,
             summary,
+            _announced: announced,
             _folder: folder,
         })
     }
@@ -293,6 +293,29 @@ impl Running {
     }
 }
 
+/// How a query goes from here to executors.
+#[cfg(feature = "cluster")]
+type Way = super::cluster::ClusterWay;
+#[cfg(not(feature = "cluster"))]
+type Way = std::convert::Infallible;
+
+/// Engines for callers: each with a client that shows what its caller has shown.
+fn engines(coordinator: String, tls: Option<TlsSettings>, way: Option<Way>) -> Connect {
+    Arc::new(move |credential| {
+        let security = Security::holder(credential).with_tls(tls.clone());
+        let settings = ClientSettings { security, ..ClientSettings::new(Address::Tcp(coordinator.clone())) };
+        let way = way.clone();
+        Box::pin(async move {
+            let client = Client::connect(settings).await?;
+            match way {
+                #[cfg(feature = "cluster")]
+                Some(way) => way.engine(client).await,
+                _ => Ok(Engine::over_client(client, EngineSettings::default())),
+            }
+        })
+    })
+}
+
 fn worker_settings(part: WorkerPart, folder: &DataFolder, coordinator: &str, security: &Security) -> WorkerSettings {
     WorkerSettings {
         coordinator: Address::Tcp(coordinator.to_string()),
@@ -306,6 +329,11 @@ fn worker_settings(part: WorkerPart, folder: &DataFolder, coordinator: &str, sec
         temporary_share: part.temporary_share,
         storage_share: part.storage_share,
     }
+}
+
+/// Who may read metrics: who is let in, and who shows what this process shows itself.
+fn readers(security: &Security) -> Vec<Arc<Admission>> {
+    vec![Arc::clone(&security.admits), Arc::new(Admission::of(&security.shows))]
 }
 
 /// host:port, or the socket's path.

@@ -57,7 +57,7 @@ async fn engine(config: &Config, client: Client, priority: i32) -> Outcome<Engin
     let scheduler = match config.scheduler() {
         Some("off") => None,
         Some(scheduler) => Some(scheduler.to_string()),
-        None => client.scheduler(None).await?,
+        None => client.scheduler().await?,
     };
     match scheduler {
         Some(scheduler) => Ok(crate::roles::distributed_engine(client, &scheduler, config.security(), priority, None).await?),

@@ -11,7 +11,7 @@ use forebay_types::{Result, ResultExt};
 const BYTES_MAX: u64 = 1 << 20;
 
 fn file() -> Option<PathBuf> {
-    Some(super::state_folder()?.join("queries"))
+    Some(forebay_data_folder::state_folder()?.join("queries"))
 }
 
 /// Remembers a statement. A history that can't be kept is no reason to stop.

@@ -7,7 +7,6 @@ mod prompt;
 mod split;
 
 use std::io::{IsTerminal, Read};
-use std::path::PathBuf;
 
 use forebay_types::ResultExt;
 
@@ -18,16 +17,6 @@ use crate::roles::Signals;
 use backend::Backend;
 use execute::Session;
 use forebay_sql::output::Form;
-
-/// Where what outlives a command is kept on this account.
-fn state_folder() -> Option<PathBuf> {
-    let state = std::env::var_os("XDG_STATE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state")))?;
-    let folder = state.join("forebay");
-    std::fs::create_dir_all(&folder).ok()?;
-    Some(folder)
-}
 
 /// Runs statements and prints what they give.
 pub(crate) async fn run(config: &Config, args: SqlArgs) -> Outcome {

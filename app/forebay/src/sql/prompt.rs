@@ -114,7 +114,7 @@ fn editor() -> Outcome<Editor<(), FileHistory>> {
 }
 
 fn history_file() -> Option<PathBuf> {
-    Some(super::state_folder()?.join("sql-history"))
+    Some(forebay_data_folder::state_folder()?.join("sql-history"))
 }
 
 fn remember(editor: &mut Editor<(), FileHistory>, file: Option<&PathBuf>, text: &str) {

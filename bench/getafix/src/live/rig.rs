@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use forebay_block_store::StoreSettings;
-use forebay_client::{Client, ClientSettings, ControlRequest};
+use forebay_client::{AdminRequest, Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};
 use forebay_testing::{S3Server, S3Settings};
 use forebay_transport::Address;
@@ -46,7 +46,7 @@ impl Rig {
         let (endpoint, validate) = (Some(s3.endpoint()), Validate::Immutable);
         let options = MountOptions { endpoint, anonymous: true, validate, ..MountOptions::default() };
         let (name, url) = (BUCKET.parse()?, format!("s3://{BUCKET}"));
-        client.control(ControlRequest::MountAdd { name, url, options }).await?;
+        client.control(AdminRequest::MountAdd { name, url, options }).await?;
         let mut versions = Vec::new();
         for number in 0..settings.objects {
             let bytes = content(number, settings.object_bytes);

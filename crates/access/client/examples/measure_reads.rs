@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, Client, ClientSettings, ControlRequest};
+use forebay_client::{Address, AdminRequest, Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_types::{MountOptions, ObjectVersion};
 use forebay_worker::{Worker, WorkerSettings};
@@ -50,7 +50,7 @@ async fn serve(folder: &Path, data: &Path) -> (Address, (Coordinator, Worker)) {
     let worker = Worker::start(settings).await.unwrap();
     let client = Client::connect(ClientSettings::new(coordinator.address())).await.unwrap();
     let url = format!("file://{}", data.display());
-    let add = ControlRequest::MountAdd { name: "data".parse().unwrap(), url, options: MountOptions::default() };
+    let add = AdminRequest::MountAdd { name: "data".parse().unwrap(), url, options: MountOptions::default() };
     client.control(add).await.unwrap();
     (coordinator.address(), (coordinator, worker))
 }

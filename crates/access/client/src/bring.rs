@@ -2,8 +2,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use forebay_protocol::{ControlReply, ControlRequest, DataReply, DataRequest};
-use forebay_types::{Error, ObjectVersion, OperationId, PAGE_BYTES, PageRun, Result, SegmentId, WorkerId};
+use forebay_protocol::{ControlCall, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest};
+use forebay_types::{CallerInfo, Error, ObjectVersion, OperationId, PAGE_BYTES, PageRun, Result, SegmentId, Verifier, WorkerId};
 use parking_lot::RwLock;
 
 use crate::ask::{Failure, ask};
@@ -54,12 +54,37 @@ impl Client {
         }
     }
 
-    /// Where the scheduler of distributed SQL is; none when there is none. `serves` is the caller's own address when it is
-    /// the scheduler, which says so every second.
-    pub async fn scheduler(&self, serves: Option<String>) -> Result<Option<String>> {
-        match self.control(ControlRequest::Scheduler { serves }).await? {
+    /// Where the scheduler of distributed SQL is; none when there is none.
+    pub async fn scheduler(&self) -> Result<Option<String>> {
+        self.about_scheduler(ControlRequest::Scheduler.into()).await
+    }
+
+    /// Says where the scheduler of distributed SQL is, which is the caller: known for one lease, so that it says so every second.
+    /// `Denied` to who is no process of the cluster.
+    pub async fn serve_as_scheduler(&self, serves: String) -> Result<Option<String>> {
+        self.about_scheduler(MemberRequest::Scheduler { serves }.into()).await
+    }
+
+    async fn about_scheduler(&self, call: ControlCall) -> Result<Option<String>> {
+        match self.control(call).await? {
             ControlReply::Scheduler(address) => Ok(address),
             _ => Err(unexpected("the coordinator", "scheduler")),
+        }
+    }
+
+    /// What a process of the cluster checks the proofs of those who come to it against.
+    pub async fn credentials(&self) -> Result<Vec<Verifier>> {
+        match self.control(MemberRequest::Credentials).await? {
+            ControlReply::Credentials { verifiers, .. } => Ok(verifiers),
+            _ => Err(unexpected("the coordinator", "credentials")),
+        }
+    }
+
+    /// Who this client is to the coordinator.
+    pub async fn who_am_i(&self) -> Result<CallerInfo> {
+        match self.control(ControlRequest::WhoAmI).await? {
+            ControlReply::Caller(caller) => Ok(caller),
+            _ => Err(unexpected("the coordinator", "who am I")),
         }
     }
 

@@ -2,7 +2,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_protocol::{ClusterView, ControlReply, ControlRequest, RangeSpec};
+use forebay_protocol::{ClusterView, ControlCall, ControlReply, RangeSpec};
 use forebay_types::{ForebayPath, Mount, MountName, ObjectInfo, ObjectVersion, OperationId, Result};
 
 use crate::core::Core;
@@ -47,17 +47,10 @@ impl Client {
 
     /// Asks the coordinator. A reply of [`ControlReply::Failed`] comes back as the error. What changes mounts or pins
     /// is in this client's view when this returns.
-    pub async fn control(&self, request: ControlRequest) -> Result<ControlReply> {
+    pub async fn control(&self, request: impl Into<ControlCall>) -> Result<ControlReply> {
+        let request = request.into();
         let reply = self.core.control.ask(&request, self.core.settings.control_deadline).await?;
-        let changes_view = matches!(
-            request,
-            ControlRequest::MountAdd { .. }
-                | ControlRequest::MountSet { .. }
-                | ControlRequest::MountRemove { .. }
-                | ControlRequest::PinAdd { .. }
-                | ControlRequest::PinRemove { .. }
-        );
-        if changes_view {
+        if matches!(request, ControlCall::Administer(_)) {
             // It is done; a view that comes later is no failure of it.
             if let Err(error) = self.core.view.poll().await {
                 tracing::debug!(%error, "view not refreshed");

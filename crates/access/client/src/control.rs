@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use forebay_protocol::{ControlReply, ControlRequest, decode, encode};
+use forebay_protocol::{AdminRequest, ControlCall, ControlReply, ControlRequest, decode, encode};
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result};
 use tokio::time::timeout;
@@ -33,17 +33,14 @@ impl Control {
 
     /// Asks the coordinator; a reply that says it failed is the error. What only reads is asked a second time when the
     /// connection ended under it.
-    pub(crate) async fn ask(&self, request: &ControlRequest, deadline: Duration) -> Result<ControlReply> {
-        let only_reads = matches!(
-            request,
-            ControlRequest::View { .. }
-                | ControlRequest::Tables
-                | ControlRequest::Budget { .. }
-                | ControlRequest::Status
-                | ControlRequest::Routes { .. }
-                | ControlRequest::Placement { .. }
-                | ControlRequest::Scheduler { .. }
-        );
+    pub(crate) async fn ask(&self, request: &ControlCall, deadline: Duration) -> Result<ControlReply> {
+        let only_reads = match request {
+            ControlCall::Ask(ControlRequest::TableAdd { .. } | ControlRequest::TableRemove { .. }) => false,
+            ControlCall::Ask(_) | ControlCall::Administer(AdminRequest::Tokens) => true,
+            ControlCall::Administer(_) => false,
+            // Said again in a second by who says it.
+            ControlCall::Serve(_) => true,
+        };
         match self.ask_once(request, deadline).await {
             Err(error) if only_reads && error.kind() == ErrorKind::Closed => self.ask_once(request, deadline).await,
             answer => answer,
@@ -59,7 +56,7 @@ impl Control {
         })
     }
 
-    async fn ask_once(&self, request: &ControlRequest, deadline: Duration) -> Result<ControlReply> {
+    async fn ask_once(&self, request: &ControlCall, deadline: Duration) -> Result<ControlReply> {
         let connecting = || connect(self.address.clone(), self.security.clone(), self.connect_timeout);
         let connection = self.slot.get(connecting).await?;
         let answer = timeout(deadline, connection.call(encode(request), Vec::new()))

@@ -115,7 +115,7 @@ async fn lease_door(control: Arc<Control>, client: u64, door: Arc<Door>) -> Resu
 
 /// Sets the share; gives how long it holds.
 async fn lease(control: &Control, client: u64, door: &Door) -> Duration {
-    let request = ControlRequest::Budget { client, mount: door.mount.id };
+    let request = ControlRequest::Budget { client, mount: door.mount.id }.into();
     let asked = match control.ask(&request, LEASE_DEADLINE).await {
         Ok(ControlReply::Budget(lease)) => Ok(lease),
         Ok(_) => Err(unexpected("the coordinator", "budget")),

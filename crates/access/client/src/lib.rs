@@ -58,5 +58,8 @@ pub use forebay_nodes::{
     Condition as NodeCondition, CreateOptions, Location, NodeError, NodeErrorKind, NodeResult, NodeType, Stat as NodeStat,
     StorageClass,
 };
-pub use forebay_protocol::{AtHand, ClusterView, ControlReply, ControlRequest, Handed, Held, ListPage, PutCondition, RangeSpec};
-pub use forebay_transport::{Address, Security};
+pub use forebay_protocol::{
+    AdminRequest, AtHand, ClusterView, ControlCall, ControlReply, ControlRequest, Handed, Held, ListPage, MemberRequest,
+    PutCondition, RangeSpec,
+};
+pub use forebay_transport::{Address, Admission, Credential, Security};

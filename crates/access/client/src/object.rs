@@ -116,7 +116,7 @@ impl Client {
     pub async fn changed(&self, path: &ForebayPath) -> Result<()> {
         let mount = self.core.mount(path).await?;
         let request = DataRequest::Changed { mount: mount.id, key: path.key().clone(), info: None };
-        self.core.tell_everyone(&request).await.map_err(|error| error.context(path))
+        self.core.tell_everyone(mount.id, &request).await.map_err(|error| error.context(path))
     }
 }
 

@@ -8,7 +8,8 @@ use forebay_transport::{Address, Security};
 pub struct ClientSettings {
     /// Where the coordinator listens.
     pub coordinator: Address,
-    /// Token and TLS of the cluster.
+    /// What this side shows, and TLS. Without anything else it gets into a cluster of its own process, and on this machine where
+    /// the user's own credential lies: see [`forebay_transport::Security`].
     pub security: Security,
     /// Read a worker of the same host in place, over its Unix socket. Off: TCP and copies, even beside a worker.
     pub in_place: bool,
@@ -37,11 +38,11 @@ pub struct ClientSettings {
 }
 
 impl ClientSettings {
-    /// The defaults, without a token.
+    /// The defaults.
     pub fn new(coordinator: Address) -> Self {
         Self {
             coordinator,
-            security: Security { token: None, tls: None },
+            security: Security::default(),
             in_place: true,
             ring: true,
             view_poll: Duration::from_secs(20),

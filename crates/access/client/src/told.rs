@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_protocol::{ControlReply, ControlRequest, DataReply, DataRequest, WorkerInfo};
-use forebay_types::{Error, Result, WorkerId};
+use forebay_types::{Error, MountId, Result, WorkerId};
 use futures::future::join_all;
 use tokio::time::{sleep, timeout};
 
@@ -27,14 +27,14 @@ impl Core {
     /// `Retry` when that is not certain.
     ///
     /// The view may be old. A worker that hears of changes knows all others that do, so the answers say which view names them.
-    pub(crate) async fn tell_everyone(&self, request: &DataRequest) -> Result<()> {
+    pub(crate) async fn tell_everyone(&self, mount: MountId, request: &DataRequest) -> Result<()> {
         let telling = async {
             let mut told = HashSet::new();
             let mut newest = 0;
             loop {
                 let known = self.view.known_arc();
                 let left: Vec<_> = known.all().filter(|info| !told.contains(&info.id)).cloned().collect();
-                let views = join_all(left.iter().map(|info| self.tell_one(info, request))).await;
+                let views = join_all(left.iter().map(|info| self.tell_one(info, mount, request))).await;
                 told.extend(left.iter().map(|info| info.id));
                 newest = views.into_iter().fold(newest, u64::max);
                 if newest > 0 && known.view.version >= newest {
@@ -58,7 +58,7 @@ impl Core {
 
     /// Tells one worker, or makes it forget by the coordinator: the version of the view that it has, when that names all who
     /// hear of changes, else 0.
-    async fn tell_one(&self, info: &Arc<WorkerInfo>, request: &DataRequest) -> u64 {
+    async fn tell_one(&self, info: &Arc<WorkerInfo>, mount: MountId, request: &DataRequest) -> u64 {
         let telling = async {
             let link = self.connections.link(info).await.ok()?;
             match ask(&link, request, Vec::new(), ANSWER_WITHIN).await {
@@ -70,15 +70,19 @@ impl Core {
             return view;
         }
         self.lost(info.id);
-        self.forgotten(info.id).await;
+        self.forgotten(mount, info.id).await;
         0
     }
 
     /// Back when a worker can't answer any more from what it knew when this was called.
-    async fn forgotten(&self, worker: WorkerId) {
+    async fn forgotten(&self, mount: MountId, worker: WorkerId) {
         let mut number = None;
         loop {
-            match self.control.ask(&ControlRequest::Unheard { worker, number }, self.settings.control_deadline).await {
+            match self
+                .control
+                .ask(&ControlRequest::Unheard { mount, worker, number }.into(), self.settings.control_deadline)
+                .await
+            {
                 Ok(ControlReply::Done) => return,
                 Ok(ControlReply::Unheard { number: wanted }) => {
                     number = Some(wanted);

@@ -119,12 +119,12 @@ impl ViewKeeper {
         // Versions count from the coordinator's start, so a new connection starts from nothing.
         let known = self.known.load_full();
         let (have, have_routes) = if self.control.connected() { (known.view.version, known.routes.version()) } else { (0, 0) };
-        match self.control.ask(&ControlRequest::View { have }, POLL_DEADLINE).await? {
+        match self.control.ask(&ControlRequest::View { have }.into(), POLL_DEADLINE).await? {
             ControlReply::View(view) => self.take(view),
             ControlReply::Unchanged => self.forget_presumed(),
             _ => return Err(unexpected("the coordinator", "view")),
         }
-        match self.control.ask(&ControlRequest::Routes { have: have_routes }, POLL_DEADLINE).await? {
+        match self.control.ask(&ControlRequest::Routes { have: have_routes }.into(), POLL_DEADLINE).await? {
             ControlReply::Routes(delta) => self.take_routes(delta),
             _ => return Err(unexpected("the coordinator", "routes")),
         }

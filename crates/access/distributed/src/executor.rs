@@ -1,3 +1,5 @@
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -79,7 +81,8 @@ impl Executor {
         let folder = settings.folder.display().to_string();
         match std::fs::remove_dir_all(&settings.folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::from(error).context(folder)),
-            _ => std::fs::create_dir_all(&settings.folder).context(|| folder.clone())?,
+            // Results are as private as what they were made of.
+            _ => DirBuilder::new().recursive(true).mode(0o700).create(&settings.folder).context(|| folder.clone())?,
         }
         let ways = Ways::new(&settings.security)?;
         let metadata = ExecutorRegistration {

@@ -1,9 +1,9 @@
-//! Ballista's ports behind the cluster's token and TLS. Its clients take no connector of ours, but let us change the
+//! Ballista's ports behind the cluster's credentials and TLS. Its clients take no connector of ours, but let us change the
 //! endpoint that they go to: they are sent to a socket of this process, in a folder of this user, and from there through a
 //! guarded connection.
 
 use std::collections::HashMap;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,19 +11,20 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ballista_core::extension::EndpointOverrideFn;
-use forebay_transport::{Guard, Guarded, Security};
+use forebay_rights::{Caller, Need, Place};
+use forebay_transport::{Guard, Guarded, Security, unix_now};
 use forebay_types::{Error, Result};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::transport::Endpoint;
-use tonic::transport::server::{Connected, TcpIncoming};
+use tonic::transport::server::Connected;
 
 /// Connections that shake hands at once, and that wait to be served.
 const HANDSHAKES_MAX: usize = 64;
@@ -32,47 +33,34 @@ const REST: Duration = Duration::from_millis(50);
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A connection to a port.
-pub(crate) enum Port {
-    Open(TcpStream),
-    Guarded(Guarded),
-}
+/// A connection to a port, and who is at its other end.
+pub(crate) struct Port(Guarded);
 
 impl Connected for Port {
-    type ConnectInfo = ();
+    type ConnectInfo = Option<Caller>;
 
-    fn connect_info(&self) -> Self::ConnectInfo {}
+    fn connect_info(&self) -> Self::ConnectInfo {
+        self.0.caller().cloned()
+    }
 }
 
 impl AsyncRead for Port {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
-        match &mut *self {
-            Self::Open(stream) => Pin::new(stream).poll_read(cx, into),
-            Self::Guarded(guarded) => Pin::new(guarded).poll_read(cx, into),
-        }
+        Pin::new(&mut self.0).poll_read(cx, into)
     }
 }
 
 impl AsyncWrite for Port {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
-        match &mut *self {
-            Self::Open(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Self::Guarded(guarded) => Pin::new(guarded).poll_write(cx, bytes),
-        }
+        Pin::new(&mut self.0).poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        match &mut *self {
-            Self::Open(stream) => Pin::new(stream).poll_flush(cx),
-            Self::Guarded(guarded) => Pin::new(guarded).poll_flush(cx),
-        }
+        Pin::new(&mut self.0).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        match &mut *self {
-            Self::Open(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Guarded(guarded) => Pin::new(guarded).poll_shutdown(cx),
-        }
+        Pin::new(&mut self.0).poll_shutdown(cx)
     }
 }
 
@@ -83,7 +71,7 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Lets in who knows the token, from now on.
+    /// Lets in who may read all mounts, as a plan may, from now on.
     pub(crate) fn new(listener: TcpListener, security: &Security) -> Result<Self> {
         let guard = Arc::new(Guard::new(security)?);
         let (send, admitted) = mpsc::channel(HANDSHAKES_MAX);
@@ -101,7 +89,7 @@ impl Incoming {
                 };
                 let (guard, send) = (Arc::clone(&guard), send.clone());
                 shaking.spawn(async move {
-                    match guard.admit(stream).await {
+                    match guard.admit(stream).await.and_then(entitled) {
                         // Nobody waits for it when the service ends.
                         Ok(guarded) => drop(send.send(guarded).await),
                         Err(error) => tracing::info!(%peer, %error, "connection refused"),
@@ -113,6 +101,12 @@ impl Incoming {
     }
 }
 
+fn entitled(guarded: Guarded) -> Result<Guarded> {
+    let caller = guarded.caller().ok_or_else(|| Error::denied("nobody was let in"))?;
+    caller.may(&Need::read(Place::Everything), unix_now(), |_| None)?;
+    Ok(guarded)
+}
+
 impl Stream for Incoming {
     type Item = std::io::Result<Guarded>;
 
@@ -121,12 +115,9 @@ impl Stream for Incoming {
     }
 }
 
-/// What a service is given: all connections where the cluster is open, those that were let in elsewhere.
+/// The connections that a service is given.
 pub(crate) fn incoming(listener: TcpListener, security: &Security) -> Result<BoxStream<'static, std::io::Result<Port>>> {
-    if security.is_open() {
-        return Ok(TcpIncoming::from(listener).with_nodelay(Some(true)).map_ok(Port::Open).boxed());
-    }
-    Ok(Incoming::new(listener, security)?.map_ok(Port::Guarded).boxed())
+    Ok(Incoming::new(listener, security)?.map_ok(Port).boxed())
 }
 
 /// The ways from this process to ports that are guarded.
@@ -151,38 +142,29 @@ impl Drop for Inner {
 }
 
 impl Ways {
-    /// The ways of a process with this token and TLS.
+    /// The ways of a process that shows this.
     pub(crate) fn new(security: &Security) -> Result<Self> {
         let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
         let folder = base.join(format!("forebay-ways-{:016x}", rand::random::<u64>()));
-        if !security.is_open() {
-            std::fs::create_dir(&folder)?;
-            std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700))?;
-        }
+        std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
         let (sockets, tasks) = (Mutex::default(), Mutex::default());
         Ok(Self(Arc::new(Inner { security: security.clone(), folder, runtime: Handle::current(), sockets, tasks })))
     }
 
-    /// The endpoint of `host:port`, guarded where the cluster is.
+    /// The endpoint of `host:port`.
     pub(crate) fn endpoint(&self, host_port: &str) -> Result<Endpoint> {
         let endpoint = Endpoint::from_shared(format!("http://{host_port}"))
             .map_err(|error| Error::invalid(format!("{host_port} is no address, write host:port: {error}")))?;
         self.guarded(endpoint)
     }
 
-    /// What Ballista asks before it connects; nothing where the cluster is open.
-    pub(crate) fn overrides(&self) -> Option<EndpointOverrideFn> {
-        if self.0.security.is_open() {
-            return None;
-        }
+    /// What Ballista asks before it connects.
+    pub(crate) fn overrides(&self) -> EndpointOverrideFn {
         let ways = self.clone();
-        Some(Arc::new(move |endpoint| ways.guarded(endpoint).map_err(Into::into)))
+        Arc::new(move |endpoint| ways.guarded(endpoint).map_err(Into::into))
     }
 
     fn guarded(&self, endpoint: Endpoint) -> Result<Endpoint> {
-        if self.0.security.is_open() {
-            return Ok(endpoint.tcp_nodelay(true));
-        }
         let target = endpoint.uri().authority().map(ToString::to_string);
         let target = target.ok_or_else(|| Error::internal(format!("{} names no host", endpoint.uri())))?;
         let socket = self.socket(&target)?;

@@ -29,8 +29,5 @@ pub(crate) fn producer(ways: &Ways) -> ConfigProducer {
 
 /// The same with this process' ways to others.
 pub(crate) fn of_process(config: SessionConfig, ways: &Ways) -> SessionConfig {
-    match ways.overrides() {
-        Some(overrides) => config.with_ballista_override_create_grpc_client_endpoint(overrides),
-        None => config,
-    }
+    config.with_ballista_override_create_grpc_client_endpoint(ways.overrides())
 }

@@ -6,6 +6,7 @@
 //! Start with [`FlightServer::start`]; what its calls mean stands in `service`.
 
 mod auth;
+mod callers;
 mod incoming;
 mod metadata;
 mod parameters;
@@ -15,4 +16,5 @@ mod service;
 mod shelf;
 mod status;
 
+pub use callers::Connect;
 pub use server::{FlightServer, FlightSettings};

@@ -2,8 +2,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use arrow_flight::flight_service_server::FlightServiceServer;
-use forebay_sql::Engine;
-use forebay_transport::Security;
+use forebay_transport::TlsSettings;
 use forebay_types::{Result, ResultExt};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -12,6 +11,7 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 
 use crate::auth::Auth;
+use crate::callers::Connect;
 use crate::incoming::Incoming;
 use crate::service::FlightService;
 
@@ -23,8 +23,8 @@ const STOPPING: Duration = Duration::from_secs(2);
 pub struct FlightSettings {
     /// `host:port`; port 0 for any that is free.
     pub listen: String,
-    /// The cluster's token and TLS: both hold for this port too.
-    pub security: Security,
+    /// The certificate that is shown here.
+    pub tls: Option<TlsSettings>,
 }
 
 /// A Flight SQL server. Dropping it ends it at once.
@@ -35,15 +35,15 @@ pub struct FlightServer {
 }
 
 impl FlightServer {
-    /// Listens, and answers from now on. Clients share the engine: a view or a setting of one is seen by all.
-    pub async fn start(settings: FlightSettings, engine: Engine) -> Result<Self> {
+    /// Listens, and answers from now on. Each caller gets the engine that `connect` makes for its credential; what has the same
+    /// credential shares it: a view or a setting of one is seen by all of those.
+    pub async fn start(settings: FlightSettings, connect: Connect) -> Result<Self> {
         let place = || format!("can't listen at {}", settings.listen);
         let listener = TcpListener::bind(&settings.listen).await.context(place)?;
         let address = listener.local_addr().context(place)?;
-        let auth = Auth::new(settings.security.token.clone())?;
-        let incoming = Incoming::new(listener, settings.security.tls.as_ref())?;
-        let service = FlightServiceServer::new(FlightService::new(engine, auth.clone()));
-        let service = InterceptedService::new(service, auth);
+        let incoming = Incoming::new(listener, settings.tls.as_ref())?;
+        let service = FlightServiceServer::new(FlightService::new(connect));
+        let service = InterceptedService::new(service, Auth);
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             let stopped = async {

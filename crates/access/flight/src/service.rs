@@ -27,7 +27,8 @@ use tokio::time::interval;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::auth::Auth;
+use crate::auth::Shown;
+use crate::callers::{Callers, Connect};
 use crate::metadata::{self, CATALOG, SCHEMA, TABLE_TYPES, built};
 use crate::parameters;
 use crate::plain::{plain_rows, plain_schema};
@@ -47,8 +48,7 @@ const PREPARED_IDLE: Duration = Duration::from_secs(3_600);
 /// What the calls of Flight SQL mean here. A statement is planned once: the call that asks for its columns starts it and
 /// pins its versions, the call with the ticket takes its rows.
 pub(crate) struct FlightService {
-    engine: Engine,
-    auth: Auth,
+    callers: Callers,
     queries: Arc<Shelf<Query>>,
     prepared: Arc<Shelf<Prepared>>,
     _sweeping: AbortOnDropHandle<()>,
@@ -62,7 +62,7 @@ struct Prepared {
 }
 
 impl FlightService {
-    pub(crate) fn new(engine: Engine, auth: Auth) -> Self {
+    pub(crate) fn new(connect: Connect) -> Self {
         let queries = Arc::new(Shelf::new(QUERIES_MAX, QUERY_IDLE));
         let prepared = Arc::new(Shelf::new(PREPARED_MAX, PREPARED_IDLE));
         let sweep = {
@@ -76,29 +76,35 @@ impl FlightService {
                 }
             }
         };
-        Self { engine, auth, queries, prepared, _sweeping: AbortOnDropHandle::new(tokio::spawn(sweep)) }
+        Self { callers: Callers::new(connect), queries, prepared, _sweeping: AbortOnDropHandle::new(tokio::spawn(sweep)) }
     }
 
-    async fn start(&self, sql: &str, values: Option<ParamValues>) -> Result<Query, Status> {
+    /// The engine of who calls. `Unauthenticated` when that is nobody who is let in.
+    async fn engine<T: Sync>(&self, request: &Request<T>) -> Result<Engine, Status> {
+        self.callers.engine(&Shown::of(request)?).await
+    }
+
+    async fn start(&self, shown: &Shown, sql: &str, values: Option<ParamValues>) -> Result<Query, Status> {
+        let engine = self.callers.engine(shown).await?;
         let started = match values {
-            Some(values) => self.engine.execute_with(sql, values).await,
-            None => self.engine.execute(sql).await,
+            Some(values) => engine.execute_with(sql, values).await,
+            None => engine.execute(sql).await,
         };
         started.map_err(|error| status(&error))
     }
 
     /// Starts a statement; its rows wait behind the ticket.
-    async fn begin(&self, sql: &str, values: Option<ParamValues>, asked: FlightDescriptor) -> Answer<FlightInfo> {
-        let query = self.start(sql, values).await?;
+    async fn begin(&self, sql: &str, values: Option<ParamValues>, asked: Request<FlightDescriptor>) -> Answer<FlightInfo> {
+        let query = self.start(&Shown::of(&asked)?, sql, values).await?;
         let schema = on_the_wire(&query.schema());
         let ticket = TicketStatementQuery { statement_handle: self.queries.put(query)? };
-        info(&schema, ticket.as_any().encode_to_vec(), asked)
+        info(&schema, ticket.as_any().encode_to_vec(), asked.into_inner())
     }
 
     /// Runs a statement to its end; gives the number of rows it wrote. 0 for definitions: -1 would have JDBC's driver run
     /// them once more, as queries.
-    async fn run(&self, sql: &str, values: Option<ParamValues>) -> Result<i64, Status> {
-        let mut query = self.start(sql, values).await?;
+    async fn run(&self, shown: &Shown, sql: &str, values: Option<ParamValues>) -> Result<i64, Status> {
+        let mut query = self.start(shown, sql, values).await?;
         let batches = query.collect().await.map_err(|error| status(&error))?;
         Ok(batches.iter().filter_map(written).reduce(|sum, rows| sum + rows).unwrap_or(0))
     }
@@ -167,15 +173,16 @@ impl FlightSqlService for FlightService {
 
     async fn do_handshake(
         &self,
-        _request: Request<Streaming<HandshakeRequest>>,
+        request: Request<Streaming<HandshakeRequest>>,
     ) -> Answer<Pin<Box<dyn futures::Stream<Item = Result<HandshakeResponse, Status>> + Send>>> {
-        // Who gets here has shown the token; from now on it is sent as it stands.
+        // The same from now on as it stands, for who has shown it as a password.
+        let shown = Shown::of(&request)?;
+        self.callers.engine(&shown).await?;
         let answer = HandshakeResponse { protocol_version: 0, payload: Bytes::new() };
         let mut response: Response<Pin<Box<dyn futures::Stream<Item = _> + Send>>> =
             Response::new(Box::pin(stream::once(std::future::ready(Ok(answer)))));
-        if let Some(bearer) = self.auth.bearer() {
-            response.metadata_mut().insert("authorization", bearer.parse().map_err(internal)?);
-        }
+        let bearer = format!("Bearer {}", shown.0);
+        response.metadata_mut().insert("authorization", bearer.parse().map_err(internal)?);
         Ok(response)
     }
 
@@ -184,14 +191,15 @@ impl FlightSqlService for FlightService {
         query: CommandStatementQuery,
         request: Request<FlightDescriptor>,
     ) -> Answer<FlightInfo> {
-        self.begin(&query.query, None, request.into_inner()).await
+        self.begin(&query.query, None, request).await
     }
 
     async fn do_get_statement(
         &self,
         ticket: TicketStatementQuery,
-        _request: Request<Ticket>,
+        request: Request<Ticket>,
     ) -> Answer<<Self as Wire>::DoGetStream> {
+        self.engine(&request).await?;
         let query = self.queries.take(&ticket.statement_handle).ok_or_else(|| {
             Status::not_found("these rows were fetched already, or nobody fetched them for 5 minutes: run the statement again")
         })?;
@@ -201,18 +209,19 @@ impl FlightSqlService for FlightService {
     async fn do_put_statement_update(
         &self,
         update: CommandStatementUpdate,
-        _request: Request<PeekableFlightDataStream>,
+        request: Request<PeekableFlightDataStream>,
     ) -> Result<i64, Status> {
-        self.run(&update.query, None).await
+        self.run(&Shown::of(&request)?, &update.query, None).await
     }
 
     async fn do_action_create_prepared_statement(
         &self,
         request: ActionCreatePreparedStatementRequest,
-        _action: Request<Action>,
+        action: Request<Action>,
     ) -> Result<ActionCreatePreparedStatementResult, Status> {
         let sql = parameters::numbered(&request.query);
-        let described = self.engine.describe(&sql).await.map_err(|error| status(&error))?;
+        let engine = self.engine(&action).await?;
+        let described = engine.describe(&sql).await.map_err(|error| status(&error))?;
         let parameters = described
             .parameters
             .iter()
@@ -231,8 +240,9 @@ impl FlightSqlService for FlightService {
     async fn do_action_close_prepared_statement(
         &self,
         request: ActionClosePreparedStatementRequest,
-        _action: Request<Action>,
+        action: Request<Action>,
     ) -> Result<(), Status> {
+        self.engine(&action).await?;
         self.prepared.take(&request.prepared_statement_handle);
         Ok(())
     }
@@ -242,6 +252,7 @@ impl FlightSqlService for FlightService {
         statement: CommandPreparedStatementQuery,
         request: Request<PeekableFlightDataStream>,
     ) -> Result<DoPutPreparedStatementResult, Status> {
+        self.engine(&request).await?;
         let handle = statement.prepared_statement_handle;
         self.prepared(&handle)?;
         let values = parameters::read(request.into_inner()).await?;
@@ -255,8 +266,9 @@ impl FlightSqlService for FlightService {
         request: Request<PeekableFlightDataStream>,
     ) -> Result<i64, Status> {
         let prepared = self.prepared(&statement.prepared_statement_handle)?;
+        let shown = Shown::of(&request)?;
         let values = parameters::read(request.into_inner()).await?;
-        self.run(&prepared.sql, values.or(prepared.values)).await
+        self.run(&shown, &prepared.sql, values.or(prepared.values)).await
     }
 
     async fn get_flight_info_prepared_statement(
@@ -265,7 +277,7 @@ impl FlightSqlService for FlightService {
         request: Request<FlightDescriptor>,
     ) -> Answer<FlightInfo> {
         let prepared = self.prepared(&statement.prepared_statement_handle)?;
-        self.begin(&prepared.sql, prepared.values, request.into_inner()).await
+        self.begin(&prepared.sql, prepared.values, request).await
     }
 
     async fn get_flight_info_catalogs(
@@ -273,10 +285,12 @@ impl FlightSqlService for FlightService {
         query: CommandGetCatalogs,
         request: Request<FlightDescriptor>,
     ) -> Answer<FlightInfo> {
+        self.engine(&request).await?;
         info(&query.into_builder().schema(), query.as_any().encode_to_vec(), request.into_inner())
     }
 
-    async fn do_get_catalogs(&self, query: CommandGetCatalogs, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
+    async fn do_get_catalogs(&self, query: CommandGetCatalogs, request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
+        self.engine(&request).await?;
         let mut catalogs = query.into_builder();
         catalogs.append(CATALOG);
         built(catalogs.build()).map(one)
@@ -287,25 +301,28 @@ impl FlightSqlService for FlightService {
         query: CommandGetDbSchemas,
         request: Request<FlightDescriptor>,
     ) -> Answer<FlightInfo> {
+        self.engine(&request).await?;
         let ticket = query.as_any().encode_to_vec();
         info(&query.into_builder().schema(), ticket, request.into_inner())
     }
 
-    async fn do_get_schemas(&self, query: CommandGetDbSchemas, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
+    async fn do_get_schemas(&self, query: CommandGetDbSchemas, request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
+        self.engine(&request).await?;
         let mut schemas = query.into_builder();
         schemas.append(CATALOG, SCHEMA);
         built(schemas.build()).map(one)
     }
 
     async fn get_flight_info_tables(&self, query: CommandGetTables, request: Request<FlightDescriptor>) -> Answer<FlightInfo> {
+        self.engine(&request).await?;
         let ticket = query.as_any().encode_to_vec();
         info(&query.into_builder().schema(), ticket, request.into_inner())
     }
 
-    async fn do_get_tables(&self, query: CommandGetTables, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
+    async fn do_get_tables(&self, query: CommandGetTables, request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
         let with_schema = query.include_schema;
         let mut tables = query.into_builder();
-        for (table, schema) in metadata::tables(&self.engine, with_schema).await? {
+        for (table, schema) in metadata::tables(&self.engine(&request).await?, with_schema).await? {
             tables.append(CATALOG, SCHEMA, &table.name, table.kind, &schema).map_err(internal)?;
         }
         built(tables.build()).map(one)
@@ -316,6 +333,7 @@ impl FlightSqlService for FlightService {
         query: CommandGetTableTypes,
         request: Request<FlightDescriptor>,
     ) -> Answer<FlightInfo> {
+        self.engine(&request).await?;
         let ticket = query.as_any().encode_to_vec();
         info(&query.into_builder().schema(), ticket, request.into_inner())
     }
@@ -323,19 +341,22 @@ impl FlightSqlService for FlightService {
     async fn do_get_table_types(
         &self,
         query: CommandGetTableTypes,
-        _request: Request<Ticket>,
+        request: Request<Ticket>,
     ) -> Answer<<Self as Wire>::DoGetStream> {
+        self.engine(&request).await?;
         let mut types = query.into_builder();
         TABLE_TYPES.iter().for_each(|name| types.append(name));
         built(types.build()).map(one)
     }
 
     async fn get_flight_info_sql_info(&self, query: CommandGetSqlInfo, request: Request<FlightDescriptor>) -> Answer<FlightInfo> {
+        self.engine(&request).await?;
         let ticket = query.as_any().encode_to_vec();
         info(&metadata::sql_info()?.schema(), ticket, request.into_inner())
     }
 
-    async fn do_get_sql_info(&self, query: CommandGetSqlInfo, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
+    async fn do_get_sql_info(&self, query: CommandGetSqlInfo, request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
+        self.engine(&request).await?;
         built(query.into_builder(metadata::sql_info()?).build()).map(one)
     }
 

@@ -6,7 +6,7 @@ use std::task::{Context as TaskContext, Poll};
 
 use bytes::Bytes;
 use forebay_client::Client;
-use forebay_types::{ErrorKind, ForebayPath, Key, Mount, MountName};
+use forebay_types::{ErrorKind, Mount, MountName};
 use futures::stream::BoxStream;
 use http::request::Parts;
 use http::{HeaderMap, Response, StatusCode};
@@ -15,6 +15,7 @@ use metrics::Counter;
 use tokio::sync::Semaphore;
 
 use crate::auth::{BodyHash, Caller, Keys};
+use crate::body::Room;
 use crate::connection::Turn;
 use crate::date::Date;
 use crate::error::{S3Error, S3Result};
@@ -32,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) settings: GatewaySettings,
     /// Large pieces of answers that may be under way at once.
     pub(crate) large_pieces: Arc<Semaphore>,
+    /// For what is held of uploads.
+    pub(crate) room: Room,
     pub(crate) drafts: Drafts,
     pub(crate) meters: Meters,
     /// When the gateway began, in milliseconds since the Unix epoch.
@@ -48,6 +51,7 @@ impl Context {
         Arc::new(Self {
             client,
             keys: Keys::new(&settings.keys, settings.anonymous),
+            room: Room::new(settings.upload_bytes_max),
             settings,
             large_pieces: Arc::new(Semaphore::new(crate::objects::LARGE_PIECES)),
             drafts: Drafts::default(),
@@ -104,19 +108,6 @@ impl Request {
 
     pub(crate) fn query(&self, name: &str) -> Option<&str> {
         self.target.query.get(name)
-    }
-}
-
-/// An object of a mount.
-#[derive(Clone)]
-pub(crate) struct Object {
-    pub(crate) mount: Arc<Mount>,
-    pub(crate) key: Key,
-}
-
-impl Object {
-    pub(crate) fn path(&self) -> ForebayPath {
-        ForebayPath::new(self.mount.name.clone(), self.key.clone())
     }
 }
 

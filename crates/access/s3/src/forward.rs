@@ -1,55 +1,78 @@
+use std::cell::Cell;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_client::Client;
-use forebay_shared_storage::{Forward, ForwardBody, Forwarded, PayloadHash, Place};
-use forebay_types::{Error, ForebayPath, Key, Mount};
-use futures::{StreamExt, TryStreamExt};
+use forebay_shared_storage::{Forwarded, PayloadHash, Place};
+use forebay_types::{ForebayPath, Key, Mount};
+use futures::StreamExt;
 use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE, SERVER, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
 
 use crate::body::Upload;
+use crate::buckets;
 use crate::context::{Answer, AnswerBody, Context, Request};
 use crate::error::{S3Error, S3Result};
+use crate::headers;
+use crate::rights::{MayRead, MayWrite, Writable};
+use crate::store::{self, Reading, Sending, collect};
+use crate::subresource::SubResource;
 use crate::temporary;
 use crate::xml;
 
-/// Headers of a request that a store is to see, beside those of `x-amz-` but [`NOT_PASSED`].
-const PASSED: [&str; 13] = [
-    "cache-control",
-    "content-disposition",
-    "content-encoding",
-    "content-language",
-    "content-md5",
-    "content-type",
-    "expires",
-    "if-match",
-    "if-modified-since",
-    "if-none-match",
-    "if-range",
-    "if-unmodified-since",
-    "range",
-];
-/// What belongs to the signature, or to how the body comes.
-const NOT_PASSED: [&str; 6] = [
-    "x-amz-content-sha256",
-    "x-amz-copy-source",
-    "x-amz-date",
-    "x-amz-decoded-content-length",
-    "x-amz-security-token",
-    "x-amz-trailer",
-];
-/// Longest document that is written with other names.
-const DOCUMENT_BYTES_MAX: usize = 16 << 20;
+/// What is passed on, and who said that it may be.
+#[derive(Clone)]
+pub(crate) enum Passing<'a> {
+    /// Something is read, of the bucket or of an object.
+    Read(Reading, &'a MayRead, Option<Key>),
+    /// The bucket's configuration is changed.
+    Configure(&'a MayWrite),
+    /// An upload to an object is, of which nobody has anything cached.
+    Upload(&'a Writable),
+    /// The object is.
+    Object(&'a Writable),
+}
 
-/// What a request changes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Write {
-    /// Nothing that anybody has cached.
-    None,
-    /// The object that it names.
-    Object,
+impl Passing<'_> {
+    fn mount(&self) -> &Mount {
+        match self {
+            Self::Read(_, may, _) => may.mount(),
+            Self::Configure(may) => may.mount(),
+            Self::Upload(object) | Self::Object(object) => object.mount(),
+        }
+    }
+
+    fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Read(_, _, key) => key.as_ref(),
+            Self::Configure(_) => None,
+            Self::Upload(object) | Self::Object(object) => Some(&object.key),
+        }
+    }
+
+    fn reading(&self) -> Option<Reading> {
+        match self {
+            Self::Read(reading, ..) => Some(*reading),
+            _ => None,
+        }
+    }
+
+    async fn send(self, context: &Context, method: Method, sending: Sending) -> S3Result<Forwarded> {
+        match self {
+            Self::Read(reading, may, _) => store::read(context, may, reading, sending).await,
+            Self::Configure(may) => store::write(context, may, method, sending).await,
+            Self::Upload(object) => store::write(context, object.may_write(), method, sending).await,
+            Self::Object(object) => {
+                let changing = Changing::begin(&context.client, object.path());
+                let forwarded = store::write(context, object.may_write(), method, sending).await;
+                let told = changing.end().await;
+                let forwarded = forwarded?;
+                told?;
+                Ok(forwarded)
+            }
+        }
+    }
 }
 
 /// Tells the workers that an object is another one now, however the request ends.
@@ -89,15 +112,20 @@ impl Drop for Changing {
 pub(crate) async fn forward(
     context: &Arc<Context>,
     request: &Request,
-    mount: &Mount,
-    key: Option<Key>,
+    sub: &SubResource,
+    passing: Passing<'_>,
     body: Incoming,
-    write: Write,
 ) -> S3Result<Answer> {
-    if temporary::is_it(mount) {
+    let mount = passing.mount().clone();
+    if temporary::is_it(&mount) {
         return Err(S3Error::not_implemented("this is for objects of shared storage, not for temporary data"));
     }
-    let mut headers = passed(request.headers());
+    let place = store::place(&context.client.storage(&mount).await?)?;
+    if !place.prefix.is_empty() && passing.key().is_none() && !sub.is_of_parts() {
+        return Err(S3Error::access_denied()
+            .saying("This bucket is a part of one at shared storage, whose configuration is not its own."));
+    }
+    let mut headers = headers::passed(request.headers(), passing.reading());
     let has_body = matches!(request.parts.method, Method::PUT | Method::POST);
     let upload = if has_body { Some(Upload::begin(request.headers(), request.hash.clone(), body)?) } else { None };
     let fault = upload.as_ref().map(|upload| upload.fault.clone());
@@ -105,64 +133,14 @@ pub(crate) async fn forward(
         None => (PayloadHash::Empty, None),
         Some(upload) => outgoing(upload, &mut headers),
     };
-    let forwarded = send(context, mount, key.clone(), request, headers, hash, body, write).await;
+    let query = query(request, sub, &place);
+    let sending = Sending { key: passing.key().cloned(), query, headers, hash, body };
+    let forwarded = passing.send(context, request.parts.method.clone(), sending).await;
     if let Some(error) = fault.and_then(|fault| fault.take()) {
         return Err(error);
     }
-    let (forwarded, place) = forwarded?;
-    let names = Names { request, mount, place };
-    names.answer(forwarded).await
-}
-
-#[allow(clippy::too_many_arguments)]
-async fn send(
-    context: &Arc<Context>,
-    mount: &Mount,
-    key: Option<Key>,
-    request: &Request,
-    headers: HeaderMap,
-    hash: PayloadHash,
-    body: Option<(crate::body::Pieces, u64)>,
-    write: Write,
-) -> S3Result<(Forwarded, Place)> {
-    let storage = context.client.storage(mount).await?;
-    let place = storage.s3().ok_or_else(|| S3Error::not_implemented("this mount's shared storage does not speak S3"))?;
-    let query = query(request, &place, key.is_none());
-    let changing = match (write, &key) {
-        (Write::Object, Some(key)) => Some(Changing::begin(&context.client, ForebayPath::new(mount.name.clone(), key.clone()))),
-        _ => None,
-    };
-    let forward = Forward { method: request.parts.method.clone(), key, query, headers, hash, body };
-    let forwarded = storage.forward(forward).await;
-    let told = match changing {
-        Some(changing) => changing.end().await,
-        None => Ok(()),
-    };
-    let forwarded = forwarded?;
-    told?;
-    Ok((forwarded, place))
-}
-
-/// The headers that a store is to see.
-pub(crate) fn passed(headers: &HeaderMap) -> HeaderMap {
-    let mut passed = HeaderMap::new();
-    for (name, value) in headers {
-        let text = name.as_str();
-        if PASSED.contains(&text) || (text.starts_with("x-amz-") && !NOT_PASSED.contains(&text)) {
-            passed.append(name.clone(), value.clone());
-        }
-    }
-    // How the body came is not how the object is encoded.
-    if let Some(encoding) = headers.get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok()) {
-        let rest: Vec<&str> = encoding.split(',').map(str::trim).filter(|one| *one != "aws-chunked" && !one.is_empty()).collect();
-        passed.remove(CONTENT_ENCODING);
-        if let Ok(rest) = HeaderValue::from_str(&rest.join(","))
-            && !rest.is_empty()
-        {
-            passed.insert(CONTENT_ENCODING, rest);
-        }
-    }
-    passed
+    let names = Names { request, sub, mount: &mount, place };
+    names.answer(forwarded?).await
 }
 
 /// A body as the store gets it.
@@ -194,19 +172,16 @@ pub(crate) fn outgoing(upload: Upload, headers: &mut HeaderMap) -> (PayloadHash,
     }
 }
 
-/// The query without what was the caller's signature, with the store's keys in it.
-fn query(request: &Request, place: &Place, bucket_level: bool) -> Vec<(String, String)> {
-    let mut query: Vec<(String, String)> = request.target.query.0.clone();
-    query.retain(|(name, _)| !name.starts_with("X-Amz-") && name != "x-id");
-    if bucket_level && !place.prefix.is_empty() {
-        let lists = ["uploads", "versions"].iter().any(|name| query.iter().any(|(given, _)| given == name));
-        let keys = ["prefix", "key-marker"];
-        let full = |value: &mut String| *value = format!("{}{value}", place.prefix);
-        query
-            .iter_mut()
-            .filter(|(name, value)| keys.contains(&name.as_str()) && (!value.is_empty() || name == "prefix"))
-            .for_each(|(_, value)| full(value));
-        if lists && !query.iter().any(|(name, _)| name == "prefix") {
+/// What the query says of the sub-resource, with the store's keys in it.
+fn query(request: &Request, sub: &SubResource, place: &Place) -> Vec<(String, String)> {
+    let mut query = sub.query(&request.target.query);
+    let lists = request.target.key.is_none() && ["uploads", "versions"].contains(&sub.name);
+    if lists && !place.prefix.is_empty() {
+        let is_key = |name: &str, value: &str| name == "prefix" || (name == "key-marker" && !value.is_empty());
+        for (_, value) in query.iter_mut().filter(|(name, value)| is_key(name, value)) {
+            *value = format!("{}{value}", place.prefix);
+        }
+        if !query.iter().any(|(name, _)| name == "prefix") {
             query.push(("prefix".into(), place.prefix.clone()));
         }
     }
@@ -216,6 +191,7 @@ fn query(request: &Request, place: &Place, bucket_level: bool) -> Vec<(String, S
 /// The names of both sides.
 struct Names<'a> {
     request: &'a Request,
+    sub: &'a SubResource,
     mount: &'a Mount,
     place: Place,
 }
@@ -229,9 +205,7 @@ impl Names<'_> {
         }
         let is_xml = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.contains("xml"));
         // Bytes of an object, which may be XML as well.
-        let is_object = self.request.parts.method == Method::GET
-            && (self.request.target.query.has("versionId")
-                || self.request.headers().contains_key("x-amz-server-side-encryption-customer-algorithm"));
+        let is_object = self.request.parts.method == Method::GET && self.request.target.key.is_some() && self.sub.name.is_empty();
         let is_head = self.request.parts.method == Method::HEAD;
         let body = if is_head || parts.status == StatusCode::NO_CONTENT || parts.status == StatusCode::NOT_MODIFIED {
             AnswerBody::empty()
@@ -246,7 +220,7 @@ impl Names<'_> {
                 tracing::warn!(mount = %self.mount.name, "shared storage does not take the mount's credentials");
                 return Err(S3Error::access_denied());
             }
-            AnswerBody::of(self.rename(&document))
+            AnswerBody::of(self.renamed(&document)?)
         };
         let mut answer = Answer::new(body);
         *answer.status_mut() = parts.status;
@@ -254,19 +228,48 @@ impl Names<'_> {
         Ok(answer)
     }
 
-    fn rename(&self, document: &Bytes) -> Bytes {
+    /// A store's document with this side's names. One that is about other keys than the mount's, or can't be read, stays here.
+    fn renamed(&self, document: &Bytes) -> S3Result<Bytes> {
+        if document.is_empty() {
+            return Ok(Bytes::new());
+        }
         let host = self.request.header("host").unwrap_or("localhost");
-        let own = |key: &str| key.strip_prefix(&self.place.prefix).unwrap_or(key).to_string();
-        xml::rewrite(document, |name, text| match name {
-            "Bucket" | "BucketName" | "Name" if text == self.place.bucket => self.mount.name.as_str().into(),
-            "Key" | "Prefix" | "KeyMarker" | "NextKeyMarker" => own(&text),
-            "Location" if text.contains("://") => {
-                let key = self.request.target.key.as_ref().map_or("", Key::as_str);
-                format!("http://{host}/{}/{key}", self.mount.name)
+        let encoded = buckets::show(&self.place.prefix, true);
+        let strange = Cell::new(false);
+        let own = |key: &str| match key.strip_prefix(&self.place.prefix).or_else(|| key.strip_prefix(&encoded)) {
+            Some(own) => own.to_string(),
+            None => {
+                strange.set(strange.get() || !key.is_empty());
+                String::new()
             }
-            "Resource" => self.request.parts.uri.path().into(),
-            _ => text,
-        })
+        };
+        let has_keys = ["uploadId", "uploads", "versions"].contains(&self.sub.name);
+        let renamed = xml::rewrite(document, |path, text| {
+            let names: Vec<&str> = path.iter().map(String::as_str).collect();
+            match names[..] {
+                // What a store answers that does not know what it was asked for.
+                ["ListBucketResult", ..] => {
+                    strange.set(true);
+                    text
+                }
+                ["Error", "Key"] => text.strip_prefix(&self.place.prefix).unwrap_or_default().into(),
+                ["Error", "Resource"] => self.request.parts.uri.path().into(),
+                [.., "Bucket" | "BucketName" | "Name"] if text == self.place.bucket => self.mount.name.as_str().into(),
+                [.., "Key" | "Prefix" | "KeyMarker" | "NextKeyMarker"] if has_keys => own(&text),
+                [_, "Location"] if text.contains("://") => {
+                    let key = self.request.target.key.as_ref().map_or("", Key::as_str);
+                    format!("http://{host}/{}/{key}", self.mount.name)
+                }
+                _ => text,
+            }
+        });
+        match renamed {
+            Some(renamed) if !strange.get() => Ok(renamed),
+            _ => {
+                tracing::warn!(mount = %self.mount.name, asked = self.sub.name, "shared storage answers something else");
+                Err(S3Error::not_implemented(&format!("{} at this mount's shared storage", self.sub.name)))
+            }
+        }
     }
 }
 
@@ -274,17 +277,6 @@ impl Names<'_> {
 fn is_plain_denial(document: &[u8]) -> bool {
     let text = String::from_utf8_lossy(document);
     ["AccessDenied", "InvalidObjectState"].iter().any(|code| text.contains(&format!("<Code>{code}</Code>")))
-}
-
-pub(crate) async fn collect(stream: ForwardBody) -> S3Result<Bytes> {
-    let all = stream.try_fold(Vec::new(), |mut all, piece| async move {
-        all.extend_from_slice(&piece);
-        if all.len() > DOCUMENT_BYTES_MAX {
-            return Err(Error::internal("shared storage answers with a document that does not end"));
-        }
-        Ok(all)
-    });
-    Ok(all.await?.into())
 }
 
 /// Bytes that are there already, as a body that is passed on.

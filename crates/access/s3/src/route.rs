@@ -1,45 +1,18 @@
 use std::sync::Arc;
 
-use forebay_types::Mount;
+use forebay_types::{Key, Mount};
 use http::Method;
 use hyper::body::Incoming;
 
 use crate::buckets;
-use crate::context::{Answer, Context, Object, Request};
+use crate::context::{Answer, Context, Request};
 use crate::error::{S3Error, S3Result};
-use crate::forward::{Write, forward};
+use crate::forward::{Passing, forward};
+use crate::headers;
 use crate::objects;
-
-/// What of a bucket is its configuration.
-const CONFIGURATION: [&str; 24] = [
-    "accelerate",
-    "acl",
-    "analytics",
-    "cors",
-    "encryption",
-    "intelligent-tiering",
-    "inventory",
-    "lifecycle",
-    "logging",
-    "metadataConfiguration",
-    "metadataTable",
-    "metrics",
-    "notification",
-    "object-lock",
-    "ownershipControls",
-    "policy",
-    "policyStatus",
-    "publicAccessBlock",
-    "replication",
-    "requestPayment",
-    "tagging",
-    "versioning",
-    "website",
-    "abac",
-];
-/// What of an object is not its bytes.
-const ASIDE: [&str; 9] =
-    ["acl", "attributes", "legal-hold", "renameObject", "restore", "retention", "select", "tagging", "torrent"];
+use crate::rights::{MayRead, MayWrite, Writable};
+use crate::store::Reading;
+use crate::subresource::SubResource;
 
 /// Sorts a request by what it asks, after who asks was found out.
 pub(crate) async fn route(context: &Arc<Context>, request: Request, body: Incoming) -> S3Result<Answer> {
@@ -49,86 +22,98 @@ pub(crate) async fn route(context: &Arc<Context>, request: Request, body: Incomi
             _ => Err(S3Error::method_not_allowed()),
         };
     };
-    let reads = matches!(request.parts.method, Method::GET | Method::HEAD) || request.query("select").is_some();
-    request.caller.check(&bucket, !reads)?;
-    match request.target.key.clone() {
-        None => bucket_level(context, request, &bucket, body).await,
-        Some(key) => {
-            let mount = context.mount(&bucket).await?;
-            if !reads && mount.options.read_only {
-                return Err(S3Error::access_denied().saying("The mount is read-only."));
-            }
-            object_level(context, request, Object { mount, key }, body).await
+    let (reading, key) = (Reading::of(&request), request.target.key.clone());
+    let caller = &request.caller;
+    match (key, reading) {
+        (None, Some(reading)) => {
+            let may = MayRead::of(context, caller, &bucket).await?;
+            read_bucket(context, request, reading, &may, body).await
+        }
+        (None, None) => change_bucket(context, request, &bucket, body).await,
+        (Some(key), Some(reading)) => {
+            let may = MayRead::of(context, caller, &bucket).await?;
+            read_object(context, request, reading, &may, key, body).await
+        }
+        (Some(key), None) => {
+            let object = MayWrite::of(context, caller, &bucket).await?.object(key);
+            change_object(context, request, &object, body).await
         }
     }
 }
 
-async fn bucket_level(context: &Arc<Context>, request: Request, bucket: &str, body: Incoming) -> S3Result<Answer> {
-    let has = |name: &str| request.target.query.has(name);
-    let configuration = CONFIGURATION.iter().any(|name| has(name));
-    if request.parts.method == Method::PUT && !configuration {
+async fn read_bucket(
+    context: &Arc<Context>,
+    request: Request,
+    reading: Reading,
+    may: &MayRead,
+    body: Incoming,
+) -> S3Result<Answer> {
+    let (sub, mount) = (SubResource::of(&request)?, may.mount());
+    match (reading, sub.name) {
+        (Reading::Head, _) => Ok(buckets::head(context)),
+        (_, "location") => Ok(buckets::location(context)),
+        (_, "uploads") if objects::is_local(mount) => context.drafts.list(mount, &request.target.query),
+        (_, "") if request.query("list-type") == Some("2") => buckets::list_v2(context, &request, mount).await,
+        (_, "") => buckets::list_v1(context, &request, mount).await,
+        _ => forward(context, &request, sub, Passing::Read(reading, may, None), body).await,
+    }
+}
+
+async fn change_bucket(context: &Arc<Context>, request: Request, bucket: &str, body: Incoming) -> S3Result<Answer> {
+    let sub = SubResource::of(&request);
+    if request.parts.method == Method::PUT && matches!(&sub, Ok(sub) if sub.name.is_empty()) {
         return buckets::create(context, request, bucket, body).await;
     }
-    let mount = context.mount(bucket).await?;
-    match request.parts.method {
-        Method::HEAD => Ok(buckets::head(context)),
-        Method::GET if has("location") => Ok(buckets::location(context)),
-        Method::GET if has("uploads") && objects::is_local(&mount) => context.drafts.list(&mount, &request.target.query),
-        Method::GET if configuration || has("uploads") || has("versions") => {
-            forward(context, &request, &mount, None, body, Write::None).await
-        }
-        Method::GET if request.query("list-type") == Some("2") => buckets::list_v2(context, &request, &mount).await,
-        Method::GET => buckets::list_v1(context, &request, &mount).await,
-        Method::POST if has("delete") => buckets::delete_many(context, request, &mount, body).await,
-        Method::PUT | Method::DELETE if configuration && context.settings.bucket_configuration && is_whole(&mount) => {
-            forward(context, &request, &mount, None, body, Write::None).await
-        }
-        Method::PUT | Method::DELETE if configuration => Err(S3Error::access_denied().saying(
-            "Configuration of this bucket is not changed through the gateway: change it at shared storage, or switch s3-bucket-configuration on, for mounts that are whole buckets.",
-        )),
-        Method::DELETE => buckets::remove(context, &request, &mount).await,
-        Method::POST => Err(S3Error::not_implemented("forms")),
+    let may = MayWrite::of(context, &request.caller, bucket).await?;
+    let sub = sub?;
+    headers::check(request.headers())?;
+    match (&request.parts.method, sub.name) {
+        (_, "delete") => buckets::delete_many(context, request, &may, body).await,
+        (_, _) if sub.is_configuration() => match context.settings.bucket_configuration && is_whole(may.mount()) {
+            true => forward(context, &request, sub, Passing::Configure(&may), body).await,
+            false => Err(S3Error::access_denied().saying(
+                "Configuration of this bucket is not changed through the gateway: change it at shared storage, or switch s3-bucket-configuration on, for mounts that are whole buckets.",
+            )),
+        },
+        (&Method::DELETE, "") => buckets::remove(context, &request, &may).await,
         _ => Err(S3Error::method_not_allowed()),
     }
 }
 
-async fn object_level(context: &Arc<Context>, request: Request, object: Object, body: Incoming) -> S3Result<Answer> {
-    let has = |name: &str| request.target.query.has(name);
-    let aside = ASIDE.iter().any(|name| has(name));
-    let (mount, key) = (object.mount.clone(), object.key.clone());
-    let local = objects::is_local(&mount);
-    match request.parts.method {
-        Method::GET | Method::HEAD if has("uploadId") => match local {
-            true => context.drafts.list_parts(&object, &request.target.query),
-            false => forward(context, &request, &mount, Some(key), body, Write::None).await,
-        },
-        Method::GET | Method::HEAD if aside || has("versionId") || is_encrypted(&request) => {
-            forward(context, &request, &mount, Some(key), body, Write::None).await
+async fn read_object(
+    context: &Arc<Context>,
+    request: Request,
+    reading: Reading,
+    may: &MayRead,
+    key: Key,
+    body: Incoming,
+) -> S3Result<Answer> {
+    let (sub, query) = (SubResource::of(&request)?, &request.target.query);
+    match sub.name {
+        "uploadId" if objects::is_local(may.mount()) => context.drafts.list_parts(&may.object(key), query),
+        "" if !query.has("versionId") && !is_encrypted(&request) => objects::get(context, &request, &may.object(key)).await,
+        _ => forward(context, &request, sub, Passing::Read(reading, may, Some(key)), body).await,
+    }
+}
+
+async fn change_object(context: &Arc<Context>, request: Request, object: &Writable, body: Incoming) -> S3Result<Answer> {
+    let sub = SubResource::of(&request)?;
+    headers::check(request.headers())?;
+    let (local, copies) = (objects::is_local(object.mount()), request.headers().contains_key("x-amz-copy-source"));
+    let (all, part) = (Passing::Object(object), Passing::Upload(object));
+    match (&request.parts.method, sub.name) {
+        (&Method::PUT, "" | "uploadId") if copies => objects::copy(context, request, object, body).await,
+        (&Method::PUT, "") if request.target.query.has("versionId") || request.target.query.has("partNumber") => {
+            Err(S3Error::invalid_argument("This operation does not accept a version-id, nor a part number without an upload."))
         }
-        Method::GET | Method::HEAD => objects::get(context, &request, &object).await,
-        Method::PUT if aside => forward(context, &request, &mount, Some(key), body, Write::Object).await,
-        Method::PUT if request.headers().contains_key("x-amz-copy-source") => {
-            objects::copy(context, request, &object, body).await
-        }
-        Method::PUT if has("uploadId") || has("partNumber") => match local {
-            true => context.drafts.put_part(&object, request, body).await,
-            false => forward(context, &request, &mount, Some(key), body, Write::None).await,
-        },
-        Method::PUT => match local {
-            true => objects::put_local(context, request, &object, body).await,
-            false => forward(context, &request, &mount, Some(key), body, Write::Object).await,
-        },
-        Method::POST if local && has("uploads") => context.drafts.begin(&object),
-        Method::POST if local && has("uploadId") => context.drafts.complete(context, &object, request, body).await,
-        Method::POST if has("uploads") => forward(context, &request, &mount, Some(key), body, Write::None).await,
-        Method::POST if has("uploadId") || aside => forward(context, &request, &mount, Some(key), body, Write::Object).await,
-        Method::DELETE if has("uploadId") => match local {
-            true => context.drafts.abort(&object, &request.target.query),
-            false => forward(context, &request, &mount, Some(key), body, Write::None).await,
-        },
-        Method::DELETE if !aside && local => objects::delete_local(context, &request, &object).await,
-        Method::DELETE => forward(context, &request, &mount, Some(key), body, Write::Object).await,
-        _ => Err(S3Error::method_not_allowed()),
+        (&Method::PUT, "") if local => objects::put_local(context, request, object, body).await,
+        (&Method::PUT, "uploadId") if local => context.drafts.put_part(object, request, body).await,
+        (&Method::POST, "uploads") if local => context.drafts.begin(object),
+        (&Method::POST, "uploadId") if local => context.drafts.complete(context, object, request, body).await,
+        (&Method::DELETE, "uploadId") if local => context.drafts.abort(object, &request.target.query),
+        (&Method::DELETE, "") if local => objects::delete_local(context, &request, object).await,
+        (_, "uploads") | (&Method::PUT | &Method::DELETE, "uploadId") => forward(context, &request, sub, part, body).await,
+        _ => forward(context, &request, sub, all, body).await,
     }
 }
 

@@ -40,6 +40,11 @@ impl Query {
     pub(crate) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
+
+    /// What says what is asked for: not who asks, nor how clients name it for themselves.
+    pub(crate) fn of_the_request(&self) -> impl Iterator<Item = &(String, String)> {
+        self.0.iter().filter(|(name, _)| !name.starts_with("X-Amz-") && name != "x-id")
+    }
 }
 
 impl Target {

@@ -110,15 +110,16 @@ pub(crate) fn read(xml: &[u8], visit: &mut impl Visit) -> S3Result<()> {
     }
 }
 
-/// Writes a store's document again with other texts in some of its elements; as it was when it can't be read.
-pub(crate) fn rewrite(xml: &Bytes, change: impl Fn(&str, String) -> String) -> Bytes {
+/// Writes a store's document again with other texts in some of its elements, each given with its names from the root. None when
+/// it can't be read.
+pub(crate) fn rewrite(xml: &[u8], change: impl Fn(&[String], String) -> String) -> Option<Bytes> {
     struct Copy<'a, F> {
         out: String,
         depth: usize,
         leaf: bool,
         change: &'a F,
     }
-    impl<F: Fn(&str, String) -> String> Visit for Copy<'_, F> {
+    impl<F: Fn(&[String], String) -> String> Visit for Copy<'_, F> {
         fn begin(&mut self, path: &[String]) {
             let name = &path[path.len() - 1];
             match path.len() {
@@ -132,7 +133,7 @@ pub(crate) fn rewrite(xml: &Bytes, change: impl Fn(&str, String) -> String) -> B
         fn text(&mut self, path: &[String], text: String) -> S3Result<()> {
             let name = &path[path.len() - 1];
             if self.leaf && path.len() == self.depth {
-                let changed = (self.change)(name, text);
+                let changed = (self.change)(path, text);
                 self.out.push_str(&escape(&changed));
             }
             self.leaf = false;
@@ -143,8 +144,8 @@ pub(crate) fn rewrite(xml: &Bytes, change: impl Fn(&str, String) -> String) -> B
     let out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let mut copy = Copy { out, depth: 0, leaf: false, change: &change };
     match read(xml, &mut copy) {
-        Ok(()) if copy.depth > 0 => copy.out.into(),
-        _ => xml.clone(),
+        Ok(()) if copy.depth > 0 => Some(copy.out.into()),
+        _ => None,
     }
 }
 
@@ -157,14 +158,14 @@ mod tests {
         let xml = Bytes::from_static(
             b"<?xml version=\"1.0\"?>\n<R xmlns=\"x\">\n <Bucket>b</Bucket><U><Key>p/a&amp;b</Key><E/></U></R>",
         );
-        let out = rewrite(&xml, |name, text| match name {
+        let out = rewrite(&xml, |path, text| match path[path.len() - 1].as_str() {
             "Bucket" => "lake".into(),
             "Key" => text.trim_start_matches("p/").into(),
             _ => text,
-        });
+        })
+        .unwrap();
         let text = String::from_utf8(out.to_vec()).unwrap();
         assert!(text.ends_with("<Bucket>lake</Bucket><U><Key>a&amp;b</Key><E></E></U></R>"), "{text}");
-        let broken = Bytes::from_static(b"<R><A></R>");
-        assert_eq!(rewrite(&broken, |_, text| text), broken);
+        assert_eq!(rewrite(b"<R><A></R>", |_, text| text), None);
     }
 }

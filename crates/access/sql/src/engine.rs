@@ -68,6 +68,14 @@ impl Engine {
         Self::new(Backend::Cluster(client), definitions, settings, DirectStores::default(), None)
     }
 
+    /// `Denied` when who this engine reads for is let into its cluster no more.
+    pub async fn check_caller(&self) -> Result<()> {
+        match &self.inner.backend {
+            Backend::Cluster(client) => client.who_am_i().await.map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// The same, with queries over mounts run by many machines. What only this process can do (writes, views, files of its
     /// own) is done here.
     pub fn over_cluster(client: Client, settings: EngineSettings, elsewhere: Arc<dyn Distribute>) -> Self {

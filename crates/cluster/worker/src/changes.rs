@@ -112,7 +112,7 @@ impl Serving {
     }
 
     async fn tell_change(&self, mount: MountId, key: &Key, info: Option<ObjectInfo>) -> Result<()> {
-        self.tell_everyone(&DataRequest::Changed { mount, key: key.clone(), info }).await
+        self.tell_everyone(mount, &DataRequest::Changed { mount, key: key.clone(), info }).await
     }
 
     /// Forgets versions and listings below `prefix`.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use forebay_block_store::StoreSettings;
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
-use forebay_protocol::{ControlReply, ControlRequest, Order};
+use forebay_protocol::{AdminRequest, ControlReply, Order};
 use forebay_testing::{S3Server, S3Settings};
 use forebay_transport::{Address, Security};
 use forebay_types::{Key, Mount, MountOptions, ObjectVersion, PAGE_BYTES, PageRun, SegmentId};
@@ -33,7 +33,7 @@ impl Lab {
         let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
         let coordinator = Coordinator::start(CoordinatorSettings::new(local(), url)).await.unwrap();
         let options = MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, ..MountOptions::default() };
-        let add = ControlRequest::MountAdd { name: "lake".parse().unwrap(), url: "s3://lake".into(), options };
+        let add = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: "s3://lake".into(), options };
         let ControlReply::Mount(mount) = ask(&coordinator.address(), &Security::default(), &mut None, add).await.unwrap() else {
             panic!("a mount")
         };

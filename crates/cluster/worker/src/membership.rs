@@ -1,7 +1,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forebay_protocol::{ClusterView, ControlReply, ControlRequest, Heartbeat, WindowReport, WorkerInfo, decode, encode};
+use forebay_protocol::{
+    ClusterView, ControlCall, ControlReply, ControlRequest, Heartbeat, MemberRequest, WindowReport, WorkerInfo, decode, encode,
+};
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result};
 
@@ -35,12 +37,25 @@ pub(crate) struct Membership {
     reported: Option<u64>,
     /// A report that the coordinator has not got yet.
     window: Option<WindowReport>,
+    /// The state of the credentials that are let in; 0 for none.
+    credentials: u64,
 }
 
 impl Membership {
     pub(crate) fn new(serving: Arc<Serving>, info: WorkerInfo, coordinator: Address, security: Security) -> Self {
         let leased_until = Instant::now();
-        Self { serving, info, coordinator, security, line: None, failures: 0, leased_until, reported: None, window: None }
+        Self {
+            serving,
+            info,
+            coordinator,
+            security,
+            line: None,
+            failures: 0,
+            leased_until,
+            reported: None,
+            window: None,
+            credentials: 0,
+        }
     }
 
     /// Joins the cluster; tries again while the coordinator is away, up to `within`.
@@ -122,8 +137,8 @@ impl Membership {
         let heard = serving.hearing.number();
         let beat = Heartbeat { worker: serving.id, have, demand, report, window: self.window.clone(), ended, fresh, heard };
         let sent = Instant::now();
-        match self.ask(ControlRequest::Heartbeat(beat)).await {
-            Ok(ControlReply::Beat { view, shares, lease, window, orders, routes, hears }) => {
+        match self.ask(MemberRequest::Heartbeat(beat)).await {
+            Ok(ControlReply::Beat { view, shares, lease, window, orders, routes, credentials, hears }) => {
                 self.leased_until = sent + lease;
                 let is_news = view.is_some() || (hears.is_some() && hears != heard);
                 if let Some(view) = view {
@@ -141,6 +156,7 @@ impl Membership {
                 serving.fresh.heard(fresh_count);
                 serving.obey(orders);
                 self.close_window(window);
+                self.follow_credentials(credentials).await?;
                 self.follow_routes(routes).await
             }
             Ok(_) => Err(Error::internal("the coordinator answered a heartbeat with something else")),
@@ -179,7 +195,7 @@ impl Membership {
 
     async fn register(&mut self) -> Result<()> {
         self.serving.hearing.end();
-        match self.ask(ControlRequest::Register(self.info.clone())).await? {
+        match self.ask(MemberRequest::Register(self.info.clone())).await? {
             ControlReply::View(view) => {
                 tracing::info!(coordinator = %self.coordinator, worker = %self.info.id, version = view.version, "joined the cluster");
                 self.follow(view);
@@ -189,7 +205,22 @@ impl Membership {
         }
     }
 
-    async fn ask(&mut self, request: ControlRequest) -> Result<ControlReply> {
+    /// Learns whom to let in, when that is another list than the one that is known.
+    async fn follow_credentials(&mut self, version: u64) -> Result<()> {
+        if self.credentials == version {
+            return Ok(());
+        }
+        match self.ask(MemberRequest::Credentials).await? {
+            ControlReply::Credentials { version, verifiers } => {
+                self.security.admits.set(verifiers);
+                self.credentials = version;
+                Ok(())
+            }
+            _ => Err(Error::internal("the coordinator answered a question for credentials with something else")),
+        }
+    }
+
+    async fn ask(&mut self, request: impl Into<ControlCall>) -> Result<ControlReply> {
         ask(&self.coordinator, &self.security, &mut self.line, request).await
     }
 
@@ -221,8 +252,9 @@ pub(crate) async fn ask(
     coordinator: &Address,
     security: &Security,
     line: &mut Option<Connection>,
-    request: ControlRequest,
+    request: impl Into<ControlCall>,
 ) -> Result<ControlReply> {
+    let request: ControlCall = request.into();
     let answer = async {
         let connection = match line.take().filter(|line| !line.is_closed()) {
             Some(connection) => connection,

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_protocol::{ControlReply, ControlRequest};
+use forebay_protocol::{ControlReply, MemberRequest};
 use forebay_transport::{Address, Security};
 
 use crate::membership::ask;
@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) async fn follow_news(serving: Arc<Serving>, coordinator: Address, security: Security) {
     let mut line = None;
     loop {
-        match ask(&coordinator, &security, &mut line, ControlRequest::News(serving.id)).await {
+        match ask(&coordinator, &security, &mut line, MemberRequest::News(serving.id)).await {
             Ok(ControlReply::Done) => serving.ask_news.notify_one(),
             Ok(ControlReply::Unchanged) => {}
             // Heartbeats say that it is away.

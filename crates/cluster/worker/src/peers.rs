@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_block_store::pages_verify;
-use forebay_protocol::{DataReply, DataRequest, WorkerInfo, decode, encode};
+use forebay_protocol::{DataReply, DataRequest, PeerRequest, WorkerInfo, decode, encode};
 use forebay_transport::{Address, Answer, Connection, Security};
 use forebay_types::{Error, ErrorKind, FormId, PAGE_BYTES, PageRun, Result, SegmentId, TextForm, WorkerId};
 use metrics::counter;
@@ -65,8 +65,8 @@ impl Peers {
     /// Asks a peer for those pages of a segment that it holds: their runs, and the pages. `Corrupt` when they are not what came to
     /// the peer: with checksums of its own what was damaged over there, or on its way, would be valid here.
     pub(crate) async fn copy(&self, peer: &WorkerInfo, segment: SegmentId, part: PageRun) -> Result<(Vec<PageRun>, Bytes)> {
-        let request = DataRequest::Copy { segment, start: part.start, pages: part.len };
-        let call = async { self.line(peer).await?.call(encode(&request), Vec::new()).await };
+        let request = PeerRequest::Copy { segment, start: part.start, pages: part.len };
+        let call = async { self.line(peer).await?.call(request.encode(), Vec::new()).await };
         let answer = tokio::time::timeout(COPY_WITHIN, call).await.map_err(|_| Error::retry("no answer to a copy"))??;
         match decode(&answer.meta)? {
             DataReply::Copied { runs, sums } => {
@@ -89,7 +89,7 @@ impl Peers {
 
     /// Asks a peer what a form is.
     pub(crate) async fn form(&self, peer: &WorkerInfo, form: FormId) -> Result<Option<Arc<TextForm>>> {
-        let call = async { self.line(peer).await?.call(encode(&DataRequest::Form { form }), Vec::new()).await };
+        let call = async { self.line(peer).await?.call(PeerRequest::Form { form }.encode(), Vec::new()).await };
         let answer = tokio::time::timeout(TELL_WITHIN, call).await.map_err(|_| Error::retry("no answer about a form"))??;
         match decode(&answer.meta)? {
             DataReply::Form(Some(known)) if known.id() == form && known.check().is_ok() => Ok(Some(known)),

@@ -168,7 +168,7 @@ impl Serving {
             }
             self.ask_news.notify_one();
         }
-        Err(Error::not_found(format!("mount {} is not mounted any more: see `forebay mount list`", id.0)))
+        Err(Error::not_found(format!("mount {} is not mounted any more: see `forebay mount ls`", id.0)))
     }
 
     /// What a fetch of `segment` has to know.

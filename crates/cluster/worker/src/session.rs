@@ -3,8 +3,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use bytes::Bytes;
-use forebay_protocol::{AtHand, DataNotice, DataReply, DataRequest, Handed, Held, Hint, ListPage, NodeCall, decode, encode};
-use forebay_transport::{Peer, Place, Response, Service, Session};
+use forebay_protocol::{
+    AtHand, DataNotice, DataReply, DataRequest, Handed, Held, Hint, ListPage, NodeCall, PeerCall, PeerRequest, decode, encode,
+};
+use forebay_rights::{Need, Place, needs};
+use forebay_transport::{Peer, Response, Service, Session, unix_now};
 use forebay_types::{Cell, Error, PAGES_PER_SEGMENT, PageRun, Result};
 
 use crate::gate::Line;
@@ -41,24 +44,29 @@ impl Session for WorkerSession {
     async fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
         if let Some(call) = NodeCall::decode(&meta) {
             let pins = self.attached.load(Relaxed).then_some(&self.pins);
+            let call = call.and_then(|call| self.may(|| needs::node(&call.op)).map(|()| call));
             return nodes::answer(&self.serving, pins, call, payload).await;
         }
-        let request = match decode(&meta) {
-            Ok(request) => request,
-            Err(error) => return failed(&error),
-        };
-        match self.answer(request, payload).await {
-            Ok(response) => response,
-            Err(error) => failed(&error),
+        if let Some(call) = PeerCall::decode(&meta) {
+            let call = call.and_then(|call| self.may(|| needs::node_peer(&call.op)).map(|()| call));
+            return nodes::answer_peer(&self.serving, call, payload).await;
         }
+        let answer = match PeerRequest::decode(&meta) {
+            Some(request) => self.answer_peer(request).await,
+            None => self.answer(decode(&meta), payload).await,
+        };
+        answer.unwrap_or_else(|error| failed(&error))
     }
 
-    fn place(self: &Arc<Self>, meta: &Bytes, payload_bytes: u32) -> Option<Box<dyn Place>> {
-        nodes::place(&self.serving, &NodeCall::decode(meta)?.ok()?, payload_bytes)
+    fn place(self: &Arc<Self>, meta: &Bytes, payload_bytes: u32) -> Option<Box<dyn forebay_transport::Place>> {
+        let call = NodeCall::decode(meta)?.ok()?;
+        self.may(|| needs::node(&call.op)).ok()?;
+        nodes::place(&self.serving, &call, payload_bytes)
     }
 
     fn notice(self: &Arc<Self>, meta: Bytes) {
-        match decode(&meta) {
+        let notice = decode(&meta).and_then(|notice| self.may(|| needs::notice(&notice)).map(|()| notice));
+        match notice {
             Ok(DataNotice::Unpin { pins, counts }) => {
                 self.pins.release(&pins);
                 self.serving.count_in_place(&counts);
@@ -68,6 +76,7 @@ impl Session for WorkerSession {
     }
 
     fn at_hand(&self, wanted: &AtHand) -> Option<Handed> {
+        self.may(|| Need::read(Place::Mount(wanted.mount))).ok()?;
         self.serving.at_hand(wanted)
     }
 
@@ -78,8 +87,33 @@ impl Session for WorkerSession {
 }
 
 impl WorkerSession {
-    async fn answer(self: &Arc<Self>, request: DataRequest, payload: Bytes) -> Result<Response> {
-        let serving = &self.serving;
+    /// `Denied` when the one at the other end has not what a request needs.
+    fn may(&self, need: impl FnOnce() -> Need) -> Result<()> {
+        if self.peer.caller.is_unlimited() {
+            return Ok(());
+        }
+        let name_of = |mount| self.serving.mounts.find(mount).map(|door| door.mount.name.clone());
+        self.peer.caller.may(&need(), unix_now(), name_of)
+    }
+
+    async fn answer_peer(&self, request: Result<PeerRequest>) -> Result<Response> {
+        let (request, serving) = (request?, &self.serving);
+        self.may(|| needs::peer(&request))?;
+        Ok(match request {
+            PeerRequest::Copy { segment, start, pages } => {
+                let end = start.checked_add(pages).filter(|end| pages > 0 && *end <= PAGES_PER_SEGMENT);
+                let end = end.ok_or_else(|| Error::invalid(format!("{pages} pages from {start} on are none of a segment")))?;
+                let (runs, sums, payload) = serving.copy(segment, PageRun::new(start, end)).await;
+                serving.pace.send(payload.iter().map(|bytes| bytes.len() as u64).sum()).await;
+                Response { meta: encode(&DataReply::Copied { runs, sums }), payload, ..Response::default() }
+            }
+            PeerRequest::Form { form } => reply(DataReply::Form(serving.forms.known.get(form))),
+        })
+    }
+
+    async fn answer(self: &Arc<Self>, request: Result<DataRequest>, payload: Bytes) -> Result<Response> {
+        let (request, serving) = (request?, &self.serving);
+        self.may(|| needs::data(&request))?;
         Ok(match request {
             DataRequest::Read { operation, version, start, len, in_place } => {
                 let queued = Queued::new(serving);
@@ -172,13 +206,6 @@ impl WorkerSession {
                 });
                 reply(DataReply::Held(held.collect()))
             }
-            DataRequest::Copy { segment, start, pages } => {
-                let end = start.checked_add(pages).filter(|end| pages > 0 && *end <= PAGES_PER_SEGMENT);
-                let end = end.ok_or_else(|| Error::invalid(format!("{pages} pages from {start} on are none of a segment")))?;
-                let (runs, sums, payload) = serving.copy(segment, PageRun::new(start, end)).await;
-                serving.pace.send(payload.iter().map(|bytes| bytes.len() as u64).sum()).await;
-                Response { meta: encode(&DataReply::Copied { runs, sums }), payload, ..Response::default() }
-            }
             DataRequest::Queue => {
                 let (queue, routes) = (serving.queue.load(Relaxed), serving.routes.load().version());
                 reply(DataReply::Queue(Hint { queue, routes }))
@@ -202,7 +229,6 @@ impl WorkerSession {
                     None => reply(DataReply::NoCell { hint: queued.sent(&Answer::default()).await }),
                 }
             }
-            DataRequest::Form { form } => reply(DataReply::Form(serving.forms.known.get(form))),
             DataRequest::Report => reply(DataReply::Report(Box::new(serving.report()))),
         })
     }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_block_store::BlockStore;
-use forebay_protocol::{ControlRequest, WorkerInfo, WorkerReport};
+use forebay_protocol::{MemberRequest, WorkerInfo, WorkerReport};
 use forebay_transport::{Address, Listener, Security, Server};
 use forebay_types::{Error, Result, ResultExt, WorkerId};
 use parking_lot::Mutex;
@@ -146,7 +146,7 @@ impl Worker {
         self.serving.stopped(TIDY_WITHIN).await;
         let leave = async {
             let mut line = None;
-            let leave = ask(&self.coordinator, &self.security, &mut line, ControlRequest::Leave(self.serving.id));
+            let leave = ask(&self.coordinator, &self.security, &mut line, MemberRequest::Leave(self.serving.id));
             match tokio::time::timeout(LEAVE_WITHIN, leave).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => tracing::debug!(%error, "coordinator did not hear that the worker leaves"),

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use forebay_protocol::{ControlReply, ControlRequest, DataRequest, WorkerInfo, encode};
 use forebay_transport::{Address, Connection, Security};
-use forebay_types::{Error, Result, WorkerId};
+use forebay_types::{Error, MountId, Result, WorkerId};
 use parking_lot::Mutex;
 
 use crate::membership::ask;
@@ -37,7 +37,7 @@ impl Forgetting {
     }
 
     /// Back when `worker` can't answer any more from what it knew when this was called: it has forgotten, or its lease is over.
-    async fn forgotten(&self, worker: WorkerId) {
+    async fn forgotten(&self, mount: MountId, worker: WorkerId) {
         let came = Instant::now();
         let turn = Arc::clone(self.turns.lock().entry(worker).or_default());
         let mut last = turn.lock().await;
@@ -47,7 +47,7 @@ impl Forgetting {
         let began = Instant::now();
         let mut number = None;
         loop {
-            let request = ControlRequest::Unheard { worker, number };
+            let request = ControlRequest::Unheard { mount, worker, number };
             let answer = {
                 let mut line = self.line.lock().await;
                 ask(&self.coordinator, &self.security, &mut line, request).await
@@ -85,7 +85,7 @@ impl Serving {
 
     /// Tells all workers of a change. Back when none of them can answer from what it knew before; `Retry` when that is not
     /// certain within two leases and a little.
-    pub(crate) async fn tell_everyone(&self, request: &DataRequest) -> Result<()> {
+    pub(crate) async fn tell_everyone(&self, mount: MountId, request: &DataRequest) -> Result<()> {
         let message = encode(request);
         let telling = async {
             // By the view of a worker that hears: it names all who hear.
@@ -95,7 +95,7 @@ impl Serving {
                 let message = message.clone();
                 async move {
                     if !self.peers.tell_now(peer, message).await {
-                        self.forgetting.forgotten(peer.id).await;
+                        self.forgetting.forgotten(mount, peer.id).await;
                     }
                 }
             });

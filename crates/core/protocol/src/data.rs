@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
+use bytes::Bytes;
 use forebay_types::{
-    Attributes, ErrorKind, FormId, Key, MountId, ObjectInfo, ObjectVersion, OperationId, PageRun, SegmentId, TextForm,
+    Attributes, ErrorKind, FormId, Key, MountId, ObjectInfo, ObjectVersion, OperationId, PageRun, Result, SegmentId, TextForm,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::RangeSpec;
+use crate::{RangeSpec, decode};
 
 /// What is asked of a worker. Every reply is a [`DataReply`] of the variant named here, or [`DataReply::Failed`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,16 +181,6 @@ pub enum DataRequest {
         /// As in `Read`.
         in_place: bool,
     },
-    /// Those of a segment's pages that the worker holds, for another worker: [`DataReply::Copied`], with the pages as
-    /// payload. Fetches nothing and counts as no read.
-    Copy {
-        /// The segment.
-        segment: SegmentId,
-        /// First page.
-        start: u32,
-        /// Pages from there on; 1 to 16,384.
-        pages: u32,
-    },
     /// How the worker stands, at once, for a reader who has a choice: [`DataReply::Queue`].
     Queue,
     /// Which of these runs of pages are held whole, in either tier: [`DataReply::Present`], in the same order.
@@ -216,12 +207,44 @@ pub enum DataRequest {
     },
     /// Shared memory for small calls of a client on the same host: [`DataReply::Done`], with a descriptor when there is any.
     Ring,
+}
+
+/// First byte of a message from one worker to another; no [`DataRequest`] begins with it.
+pub const PEER_MESSAGE: u8 = b'p';
+
+/// What a worker asks of another about what is cached. Every reply is a [`DataReply`] of the variant named here, or
+/// [`DataReply::Failed`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PeerRequest {
+    /// Those of a segment's pages that the worker holds, for another worker: [`DataReply::Copied`], with the pages as
+    /// payload. Fetches nothing and counts as no read.
+    Copy {
+        /// The segment.
+        segment: SegmentId,
+        /// First page.
+        start: u32,
+        /// Pages from there on; 1 to 16,384.
+        pages: u32,
+    },
     /// What a form is that readers have named to this worker, for another one that is to hold a cell of it:
     /// [`DataReply::Form`].
     Form {
         /// Which.
         form: FormId,
     },
+}
+
+impl PeerRequest {
+    /// The request's bytes, with [`PEER_MESSAGE`] before them.
+    pub fn encode(&self) -> Bytes {
+        // Messages hold no type that postcard can't encode, so this can't fail on any value.
+        postcard::to_extend(self, vec![PEER_MESSAGE]).expect("messages are encodable").into()
+    }
+
+    /// The request in a message, if it is one of a worker. `Invalid` when it can't be read.
+    pub fn decode(message: &[u8]) -> Option<Result<Self>> {
+        Some(decode(message.strip_prefix(&[PEER_MESSAGE])?))
+    }
 }
 
 /// What is said to a worker without waiting for an answer.

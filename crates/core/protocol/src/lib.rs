@@ -1,7 +1,7 @@
 //! The messages between Forebay's processes, and their bytes.
 //!
-//! Owns: [`DataRequest`]/[`DataReply`] (client to worker), [`ControlRequest`]/[`ControlReply`] (anyone to the
-//! coordinator), [`NodeCall`]/[`NodeReply`] (the temporary namespace), the frame header, and the encoding of messages
+//! Owns: [`DataRequest`]/[`DataReply`] (client to worker), [`PeerRequest`] (worker to worker), [`ControlCall`]/[`ControlReply`] (to
+//! the coordinator, by who may say it), [`NodeCall`]/[`PeerCall`]/[`NodeReply`] (the temporary namespace, by clients and by workers), the frame header, and the encoding of messages
 //! (postcard). The bytes are specified in `docs/specs/protocol.md`. Never does: sockets, which are `platform/transport`'s.
 
 mod at_hand;
@@ -17,12 +17,15 @@ mod routes;
 pub use at_hand::{AtHand, Handed};
 pub use codec::{decode, encode};
 pub use control::{
-    BudgetLease, ClusterStatus, ClusterView, ControlReply, ControlRequest, DrainReport, Heartbeat, MountShare, MountStatus, Pin,
-    TableDefinition, WorkerInfo, WorkerReport, WorkerState,
+    AdminRequest, BudgetLease, ClusterStatus, ClusterView, ControlCall, ControlReply, ControlRequest, DrainReport, Heartbeat,
+    MemberRequest, MountShare, MountStatus, Pin, TableDefinition, WorkerInfo, WorkerReport, WorkerState,
 };
-pub use data::{DataNotice, DataReply, DataRequest, Held, Hint, InPlaceCount, ListPage, PutCondition, Span, StorageCounters};
+pub use data::{
+    DataNotice, DataReply, DataRequest, Held, Hint, InPlaceCount, ListPage, PEER_MESSAGE, PeerRequest, PutCondition, Span,
+    StorageCounters,
+};
 pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX, PROTOCOL_VERSION};
-pub use nodes::{NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NodeCall, NodeOp, NodeReply, Raw};
+pub use nodes::{NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, Raw};
 pub use placement::{Order, OrderEnd, PlacementStatus, SegmentStatus, SegmentUse, WindowReport};
 pub use range::RangeSpec;
 pub use routes::{Route, RouteTable, RoutesDelta};

@@ -9,6 +9,7 @@
 mod attributes;
 mod cell;
 mod error;
+mod grant;
 mod key;
 mod mount;
 mod pages;
@@ -22,6 +23,7 @@ mod worker;
 pub use attributes::Attributes;
 pub use cell::Cell;
 pub use error::{Error, ErrorKind, Result, ResultExt};
+pub use grant::{CallerInfo, Grant, Role, Scope, TokenInfo, TokenKeys, Verifier, check_token_name};
 pub use key::Key;
 pub use mount::{HotForm, Mount, MountId, MountName, MountOptions, Validate};
 pub use pages::{PageRun, PageSet};

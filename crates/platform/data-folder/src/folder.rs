@@ -1,6 +1,7 @@
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use forebay_types::{Error, Result, ResultExt};
@@ -22,7 +23,9 @@ impl DataFolder {
     /// roles on it, or when a newer version wrote it.
     pub fn take(path: &Path, roles: &[&str]) -> Result<Self> {
         let shown = path.display();
-        fs::create_dir_all(path).context(|| format!("data folder {shown} can't be made: choose another with --data-dir"))?;
+        // One that is there is as open as its owner made it; what holds data in it is closed all the same.
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+        made.context(|| format!("data folder {shown} can't be made: choose another with --data-dir"))?;
         check_format(path)?;
         let locks = roles.iter().map(|role| lock(path, role)).collect::<Result<Vec<_>>>()?;
         Ok(Self { path: path.to_path_buf(), _locks: locks })

@@ -1,4 +1,4 @@
-//! What the cluster must not forget: mounts, pins, external tables, checkpoints, and who leads.
+//! What the cluster must not forget: mounts, pins, external tables, tokens, checkpoints, and who leads.
 //!
 //! Owns: one schema on SQLite (a file in the data folder) or PostgreSQL (several machines), its migrations, and
 //! leadership: the lock that only one coordinator holds, and the epoch that fences the writes of an earlier one.
@@ -20,6 +20,7 @@ mod pins;
 mod schema;
 mod sqlite_file;
 mod tables;
+mod tokens;
 
 pub use metadata::Metadata;
 pub use schema::SCHEMA_VERSION;

@@ -8,16 +8,23 @@ use crate::location::Location;
 pub const SCHEMA_VERSION: u64 = MIGRATIONS.len() as u64;
 
 /// Each brings the schema from the version of its place to the next. Never change one that was released: add another.
-const MIGRATIONS: &[&[&str]] = &[&[
-    // Numbers that only grow: the next mount's id and the leader's epoch.
-    "CREATE TABLE counters (name TEXT PRIMARY KEY, value BIGINT NOT NULL)",
-    "INSERT INTO counters (name, value) VALUES ('epoch', 0), ('mount_id', 0)",
-    "CREATE TABLE mounts (id BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, url TEXT NOT NULL, options TEXT NOT NULL)",
-    // Prefixes are bytes, so that no collation makes two of them one.
-    "CREATE TABLE pins (mount_id BIGINT NOT NULL, prefix {blob} NOT NULL, PRIMARY KEY (mount_id, prefix))",
-    "CREATE TABLE external_tables (name TEXT PRIMARY KEY, statement TEXT NOT NULL)",
-    "CREATE TABLE checkpoints (kind TEXT PRIMARY KEY, window_ix BIGINT NOT NULL, bytes {blob} NOT NULL)",
-]];
+const MIGRATIONS: &[&[&str]] = &[
+    &[
+        // Numbers that only grow: the next mount's id and the leader's epoch.
+        "CREATE TABLE counters (name TEXT PRIMARY KEY, value BIGINT NOT NULL)",
+        "INSERT INTO counters (name, value) VALUES ('epoch', 0), ('mount_id', 0)",
+        "CREATE TABLE mounts (id BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, url TEXT NOT NULL, options TEXT NOT NULL)",
+        // Prefixes are bytes, so that no collation makes two of them one.
+        "CREATE TABLE pins (mount_id BIGINT NOT NULL, prefix {blob} NOT NULL, PRIMARY KEY (mount_id, prefix))",
+        "CREATE TABLE external_tables (name TEXT PRIMARY KEY, statement TEXT NOT NULL)",
+        "CREATE TABLE checkpoints (kind TEXT PRIMARY KEY, window_ix BIGINT NOT NULL, bytes {blob} NOT NULL)",
+    ],
+    &[
+        // Of the secret only what proofs are checked against.
+        "CREATE TABLE tokens (id TEXT PRIMARY KEY, rights TEXT NOT NULL, created BIGINT NOT NULL, \
+     stored_key {blob} NOT NULL, server_key {blob} NOT NULL)",
+    ],
+];
 
 /// Brings the schema to [`SCHEMA_VERSION`] in one transaction. `Invalid`, with nothing changed, when it is newer.
 pub(crate) async fn migrate(location: &Location, connection: &mut AnyConnection) -> Result<()> {

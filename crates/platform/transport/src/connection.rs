@@ -46,7 +46,7 @@ impl Connection {
     /// at hand is taken in the task of who calls, and what takes longer runs in a task of the server.
     pub async fn nearest(address: &Address, security: &Security) -> Result<Self> {
         match Door::at(address) {
-            Some(door) => Ok(Self(Way::Local(Local::open(door, address.clone())?))),
+            Some(door) => Ok(Self(Way::Local(Local::open(door, address.clone(), security.shows.as_ref())?))),
             None => Self::connect(address, security).await,
         }
     }

@@ -2,24 +2,31 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use forebay_rights::Caller;
 use forebay_types::{Error, Result};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
+use crate::admission::unknown;
 use crate::dial::{CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT};
-use crate::token::{self, NONCE_BYTES, Nonce, Side};
+use crate::handshake::{ID_BYTES_MAX, nothing_to_show, stranger};
+use crate::token::{self, NONCE_BYTES, Nonce, PROOF_BYTES, Proof, Transcript};
 use crate::{Address, Security, socket, tls};
 
 /// What both sides begin with.
-const MAGIC: &[u8; 8] = b"FBGUARD1";
-/// Longest proof of a token.
-const PROOF_BYTES_MAX: usize = 64;
+const MAGIC: &[u8; 8] = b"FBGUARD2";
+/// The server's last word to who is let in, and to who is not.
+const ADMITTED: u8 = 1;
+const REFUSED: u8 = 0;
 
-/// A connection of another protocol, behind this cluster's TLS and token: bytes as they are, once both ends have proved
-/// that they belong to the cluster.
-pub struct Guarded(Box<dyn Io>);
+/// A connection of another protocol, behind this cluster's TLS and credentials: bytes as they are, once both ends have proved
+/// who they are.
+pub struct Guarded {
+    io: Box<dyn Io>,
+    caller: Option<Caller>,
+}
 
 trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -46,32 +53,40 @@ impl Guard {
                 Some(tls) => Box::new(tls.accept(stream).await.map_err(|error| Error::denied(format!("TLS failed: {error}")))?),
                 None => Box::new(stream),
             };
-            self.check(&mut io).await?;
-            Ok(Guarded(io))
+            match self.check(&mut io).await {
+                Ok(caller) => {
+                    say(&mut io, &[ADMITTED]).await?;
+                    Ok(Guarded { io, caller: Some(caller) })
+                }
+                Err(error) => {
+                    // It may be gone; what was wrong is not told.
+                    let _ = say(&mut io, &[REFUSED]).await;
+                    Err(error)
+                }
+            }
         };
         timeout(HANDSHAKE_TIMEOUT, admitted).await.map_err(|_| Error::retry("the peer does not finish the handshake"))?
     }
 
-    async fn check(&self, io: &mut Box<dyn Io>) -> Result<()> {
+    async fn check(&self, io: &mut Box<dyn Io>) -> Result<Caller> {
         let client = hear_nonce(io).await?;
+        let id = hear_id(io).await?;
         let server = token::nonce()?;
-        let token = self.security.token();
-        say_nonce(io, &server).await?;
+        let said = Transcript { client: &client, server: &server, id: &id };
+        let Some(entry) = self.security.admits.find(&id) else {
+            // As long as the answer to a name that is known.
+            say(io, &[MAGIC.as_slice(), &server, &token::nonce()?].concat()).await?;
+            return Err(unknown(&id));
+        };
+        let own = token::prove_server(&entry.verifier.keys, &said);
+        say(io, &[MAGIC.as_slice(), &server, &own].concat()).await?;
         let proof = hear_proof(io).await?;
-        match token {
-            Some(token) if !token::verify(token, Side::Client, &client, &server, &proof) => {
-                // An empty proof of its own says no; which token was wrong is not told.
-                say_proof(io, &[]).await?;
-                Err(Error::denied("a peer does not know the cluster's token"))
-            }
-            Some(token) => say_proof(io, &token::prove(token, Side::Server, &client, &server)).await,
-            None => say_proof(io, MAGIC).await,
-        }
+        if token::is_client(&entry.verifier.keys, &said, &proof) { Ok(entry.caller()) } else { Err(unknown(&id)) }
     }
 }
 
 impl Guarded {
-    /// Connects to `host:port` and proves the token there. `Denied` when either side has another one.
+    /// Connects to `host:port` and proves the credential there. `Denied` when the other side does not know it.
     pub async fn connect(host_port: &str, security: &Security) -> Result<Self> {
         let address = Address::Tcp(host_port.to_string());
         let connected = timeout(CONNECT_TIMEOUT, TcpStream::connect(host_port)).await;
@@ -89,26 +104,32 @@ impl Guarded {
                 None => Box::new(stream),
             };
             prove(&mut io, security).await.map_err(|error| error.context(&address))?;
-            Ok(Self(io))
+            Ok(Self { io, caller: None })
         };
         timeout(HANDSHAKE_TIMEOUT, proved)
             .await
             .map_err(|_| Error::retry(format!("{address} does not finish the handshake: is TLS on at both ends?")))?
     }
+
+    /// Who was let in; none on the side that asked.
+    pub fn caller(&self) -> Option<&Caller> {
+        self.caller.as_ref()
+    }
 }
 
 async fn prove(io: &mut Box<dyn Io>, security: &Security) -> Result<()> {
-    let client = token::nonce()?;
-    say_nonce(io, &client).await?;
+    let credential = security.shows.as_ref().ok_or_else(nothing_to_show)?;
+    let (client, id) = (token::nonce()?, credential.id());
+    say(io, &[MAGIC.as_slice(), &client, &[id.len() as u8], id.as_bytes()].concat()).await?;
     let server = hear_nonce(io).await?;
-    let token = security.token();
-    let own = token.map_or(Vec::new(), |token| token::prove(token, Side::Client, &client, &server));
-    say_proof(io, &own).await?;
-    let proof = hear_proof(io).await?;
-    match token {
-        Some(token) if token::verify(token, Side::Server, &client, &server, &proof) => Ok(()),
-        None if proof == MAGIC => Ok(()),
-        _ => Err(Error::denied("the cluster token does not match: set FOREBAY_TOKEN to the same token on both sides")),
+    let said = Transcript { client: &client, server: &server, id };
+    if !token::is_server(credential.secret(), &said, &hear_proof(io).await?) {
+        return Err(stranger());
+    }
+    say(io, &token::prove_client(credential.secret(), &said)).await?;
+    match io.read_u8().await.map_err(broken)? {
+        ADMITTED => Ok(()),
+        _ => Err(stranger()),
     }
 }
 
@@ -116,8 +137,8 @@ fn broken(error: io::Error) -> Error {
     Error::retry(format!("the connection ended during the handshake: {error}"))
 }
 
-async fn say_nonce(io: &mut Box<dyn Io>, nonce: &Nonce) -> Result<()> {
-    io.write_all(&[MAGIC.as_slice(), nonce].concat()).await.map_err(broken)?;
+async fn say(io: &mut Box<dyn Io>, bytes: &[u8]) -> Result<()> {
+    io.write_all(bytes).await.map_err(broken)?;
     io.flush().await.map_err(broken)
 }
 
@@ -127,41 +148,42 @@ async fn hear_nonce(io: &mut Box<dyn Io>) -> Result<Nonce> {
     let (magic, nonce) = said.split_at(MAGIC.len());
     match <Nonce>::try_from(nonce) {
         Ok(nonce) if magic == MAGIC => Ok(nonce),
-        _ => Err(Error::denied("the peer does not begin as a process of the cluster does: is its token, or TLS, set?")),
+        _ => Err(Error::denied("the peer does not begin as a process of the cluster does: is TLS set on both sides?")),
     }
 }
 
-async fn say_proof(io: &mut Box<dyn Io>, proof: &[u8]) -> Result<()> {
-    io.write_all(&[&[proof.len() as u8], proof].concat()).await.map_err(broken)?;
-    io.flush().await.map_err(broken)
-}
-
-async fn hear_proof(io: &mut Box<dyn Io>) -> Result<Vec<u8>> {
+async fn hear_id(io: &mut Box<dyn Io>) -> Result<String> {
     let len = usize::from(io.read_u8().await.map_err(broken)?);
-    if len > PROOF_BYTES_MAX {
+    if len > ID_BYTES_MAX {
         return Err(Error::denied("the peer does not keep to the handshake"));
     }
-    let mut proof = vec![0; len];
+    let mut id = vec![0; len];
+    io.read_exact(&mut id).await.map_err(broken)?;
+    String::from_utf8(id).map_err(|_| Error::denied("the peer does not keep to the handshake"))
+}
+
+async fn hear_proof(io: &mut Box<dyn Io>) -> Result<Proof> {
+    let mut proof = [0; PROOF_BYTES];
     io.read_exact(&mut proof).await.map_err(broken)?;
     Ok(proof)
 }
 
 impl AsyncRead for Guarded {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, into)
+        Pin::new(&mut self.io).poll_read(cx, into)
     }
 }
 
 impl AsyncWrite for Guarded {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, bytes)
+        Pin::new(&mut self.io).poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
+        Pin::new(&mut self.io).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
+        Pin::new(&mut self.io).poll_shutdown(cx)
     }
 }

@@ -1,77 +1,91 @@
 use bytes::Bytes;
 use forebay_protocol::{FrameKind, decode, encode};
+use forebay_rights::{Caller, Who};
 use forebay_types::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::Security;
+use crate::admission::unknown;
 use crate::batch::{Batch, OutFrame};
+use crate::credential::OWNER;
 use crate::frame_reader::FrameReader;
 use crate::link::Sink;
-use crate::token::{self, Nonce, Side};
+use crate::token::{self, Nonce, Transcript};
 
 /// Longest message of a handshake: who has not proved anything yet gets no memory.
 const HELLO_BYTES_MAX: u32 = 4 << 10;
+/// Longest name of a credential.
+pub(crate) const ID_BYTES_MAX: usize = 128;
 
 /// The messages of a handshake, in their order.
 #[derive(Debug, Serialize, Deserialize)]
 enum Hello {
-    /// The client begins.
-    Client { nonce: Nonce },
-    /// The server answers, and says whether the client must prove the token.
-    Server { nonce: Nonce, needs_proof: bool },
-    /// The client's proof; empty where it has no token or needs none.
+    /// The client begins, and names what it will show; nothing on a Unix socket of its own user.
+    Client { nonce: Nonce, id: String },
+    /// The server answers, and proves that it knows the credential; empty where the kernel has proved both sides.
+    Server { nonce: Nonce, proof: Vec<u8> },
+    /// The client's proof; empty as before.
     Proof { proof: Vec<u8> },
-    /// The server's proof; empty where it has no token. Requests may follow.
-    Welcome { proof: Vec<u8> },
+    /// Requests may follow.
+    Welcome,
     /// The server ends the connection, in place of any of its messages.
     Refused { kind: ErrorKind, message: String },
 }
 
 /// The client's side. `trusted` is a Unix socket whose other end runs as this user.
 pub(crate) async fn greet(reader: &mut FrameReader, sink: &mut Sink, security: &Security, trusted: bool) -> Result<()> {
+    let credential = security.shows.as_ref();
+    if credential.is_none() && !trusted {
+        return Err(nothing_to_show());
+    }
     let client = token::nonce()?;
-    say(sink, &Hello::Client { nonce: client }).await?;
-    let Hello::Server { nonce: server, needs_proof } = hear(reader).await? else { return Err(out_of_order()) };
-    let token = security.token();
-    if needs_proof && token.is_none() {
-        return Err(Error::denied("the cluster token is missing here: set FOREBAY_TOKEN to the token of the cluster"));
+    let id = credential.map_or("", |credential| credential.id());
+    say(sink, &Hello::Client { nonce: client, id: id.to_string() }).await?;
+    let Hello::Server { nonce: server, proof } = hear(reader).await? else { return Err(out_of_order()) };
+    let said = Transcript { client: &client, server: &server, id };
+    let own = match credential {
+        Some(credential) if !proof.is_empty() => {
+            if !token::is_server(credential.secret(), &said, &proof) {
+                return Err(stranger());
+            }
+            token::prove_client(credential.secret(), &said).to_vec()
+        }
+        // Both are the same user's, which is as much as the owner's credential says.
+        _ if trusted && is_kernels_word(id) => Vec::new(),
+        _ => return Err(stranger()),
+    };
+    say(sink, &Hello::Proof { proof: own }).await?;
+    match hear(reader).await? {
+        Hello::Welcome => Ok(()),
+        _ => Err(out_of_order()),
     }
-    let proof = token.map_or(Vec::new(), |token| token::prove(token, Side::Client, &client, &server));
-    say(sink, &Hello::Proof { proof }).await?;
-    let Hello::Welcome { proof } = hear(reader).await? else { return Err(out_of_order()) };
-    match token {
-        Some(_) if !trusted && proof.is_empty() => Err(Error::denied(
-            "the server has no cluster token but this side has one: set FOREBAY_TOKEN for the server, or unset it here",
-        )),
-        Some(token) if !trusted && !token::verify(token, Side::Server, &client, &server, &proof) => Err(mismatch()),
-        _ => Ok(()),
-    }
-}
-
-/// What the server has to say at the end of a handshake.
-pub(crate) struct Welcome {
-    proof: Vec<u8>,
 }
 
 /// The server's side, up to the point where it lets the client in with [`welcome`] or not with [`refuse`].
-pub(crate) async fn receive(reader: &mut FrameReader, sink: &mut Sink, security: &Security, trusted: bool) -> Result<Welcome> {
-    let Hello::Client { nonce: client } = hear(reader).await? else { return Err(out_of_order()) };
+pub(crate) async fn receive(reader: &mut FrameReader, sink: &mut Sink, security: &Security, trusted: bool) -> Result<Caller> {
+    let Hello::Client { nonce: client, id } = hear(reader).await? else { return Err(out_of_order()) };
+    if id.len() > ID_BYTES_MAX {
+        return Err(out_of_order());
+    }
     let server = token::nonce()?;
-    let token = security.token();
-    let needs_proof = token.is_some() && !trusted;
-    say(sink, &Hello::Server { nonce: server, needs_proof }).await?;
+    if trusted && is_kernels_word(&id) {
+        say(sink, &Hello::Server { nonce: server, proof: Vec::new() }).await?;
+        let Hello::Proof { .. } = hear(reader).await? else { return Err(out_of_order()) };
+        return Ok(Caller::new(Who::Owner));
+    }
+    let entry = security.admits.find(&id).ok_or_else(|| unknown(&id))?;
+    let said = Transcript { client: &client, server: &server, id: &id };
+    say(sink, &Hello::Server { nonce: server, proof: token::prove_server(&entry.verifier.keys, &said).to_vec() }).await?;
     let Hello::Proof { proof } = hear(reader).await? else { return Err(out_of_order()) };
-    match token {
-        Some(token) if needs_proof && !token::verify(token, Side::Client, &client, &server, &proof) => Err(mismatch()),
-        // Told only to who has proved the token, so that no one gets something to try tokens against.
-        Some(token) if needs_proof => Ok(Welcome { proof: token::prove(token, Side::Server, &client, &server) }),
-        _ => Ok(Welcome { proof: Vec::new() }),
+    match token::is_client(&entry.verifier.keys, &said, &proof) {
+        true => Ok(entry.caller()),
+        false => Err(unknown(&id)),
     }
 }
 
 /// Lets the client in.
-pub(crate) async fn welcome(sink: &mut Sink, welcome: Welcome) -> Result<()> {
-    say(sink, &Hello::Welcome { proof: welcome.proof }).await
+pub(crate) async fn welcome(sink: &mut Sink) -> Result<()> {
+    say(sink, &Hello::Welcome).await
 }
 
 /// Tells the client why not. Also what a client of another version gets, which reads the version in the frame's header.
@@ -101,8 +115,20 @@ async fn hear(reader: &mut FrameReader) -> Result<Hello> {
     }
 }
 
-fn mismatch() -> Error {
-    Error::denied("the cluster token does not match: set FOREBAY_TOKEN to the same token on both sides")
+/// What is named where the kernel says who both sides are.
+fn is_kernels_word(id: &str) -> bool {
+    id.is_empty() || id == OWNER
+}
+
+pub(crate) fn nothing_to_show() -> Error {
+    Error::denied(
+        "this process has nothing to show there: set FOREBAY_TOKEN, or token-file; the user who started the cluster on this machine \
+         needs none",
+    )
+}
+
+pub(crate) fn stranger() -> Error {
+    Error::denied("the server does not know the secret of this credential: it is another cluster's, or the token is an old one")
 }
 
 fn out_of_order() -> Error {

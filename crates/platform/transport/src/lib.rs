@@ -1,6 +1,6 @@
 //! Connections between Forebay's processes: framed, pipelined, over TCP (with or without TLS) and Unix sockets.
 //!
-//! Owns: sockets, the handshake with its proof of the cluster's token, the pairing of replies with requests,
+//! Owns: sockets, the handshake with its proofs of credentials, the pairing of replies with requests,
 //! cancelling, the passing of descriptors, and the limits on all of it. The bytes are specified in
 //! `docs/specs/protocol.md`. Never does: reading messages (they are bytes here), retrying, choosing a peer.
 //!
@@ -8,10 +8,12 @@
 //! [`Server::start`] and the traits [`Service`] and [`Session`] for the answering side.
 
 mod address;
+mod admission;
 mod batch;
 mod buffers;
 mod calls;
 mod connection;
+mod credential;
 mod dial;
 mod frame_reader;
 mod framed;
@@ -33,7 +35,9 @@ mod token;
 mod unix_file;
 
 pub use address::Address;
+pub use admission::{Admission, unix_now};
 pub use connection::{Answer, Connection};
+pub use credential::{Credential, SECRET_BYTES_MIN, random_secret};
 pub use guarded::{Guard, Guarded};
 pub use listener::Listener;
 pub use security::{Security, TlsSettings};

@@ -1,11 +1,12 @@
 use std::io::{self, ErrorKind as Io};
 use std::os::fd::OwnedFd;
 
+use forebay_rights::{Caller, Who};
 use forebay_types::{Error, Result};
 use tokio::net::{TcpListener, UnixListener};
 
 use crate::unix_file::{self, UnixFile};
-use crate::{Address, Peer, Security, socket};
+use crate::{Address, Peer, socket};
 
 /// A place where connections come in, before a [`crate::Server`] takes them.
 pub struct Listener {
@@ -58,18 +59,6 @@ impl Listener {
         self.address.clone()
     }
 
-    /// `Invalid` when machines elsewhere could connect without proving a token.
-    pub(crate) fn check(&self, security: &Security) -> Result<()> {
-        let ListenerSocket::Tcp(listener) = &self.socket else { return Ok(()) };
-        if security.token().is_none() && !listener.local_addr()?.ip().is_loopback() {
-            return Err(Error::invalid(format!(
-                "{} can be reached from other machines and there is no cluster token: set FOREBAY_TOKEN, or listen at 127.0.0.1",
-                self.address
-            )));
-        }
-        Ok(())
-    }
-
     /// Whether connections come by TCP.
     pub(crate) fn is_tcp(&self) -> bool {
         matches!(self.socket, ListenerSocket::Tcp(_))
@@ -81,15 +70,20 @@ impl Listener {
             ListenerSocket::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
                 socket::set_tcp_options(&stream)?;
-                let peer = Peer { address: address.to_string(), unix: false, same_user: false };
+                let peer = Peer { caller: nobody(), address: address.to_string(), unix: false, same_user: false };
                 Ok(Accepted { fd: stream.into_std()?.into(), peer })
             }
             ListenerSocket::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
                 let (uid, same_user) = socket::unix_peer(&stream)?;
-                let peer = Peer { address: format!("unix:uid={uid}"), unix: true, same_user };
+                let peer = Peer { caller: nobody(), address: format!("unix:uid={uid}"), unix: true, same_user };
                 Ok(Accepted { fd: stream.into_std()?.into(), peer })
             }
         }
     }
+}
+
+/// Until the handshake has said who it is.
+fn nobody() -> Caller {
+    Caller::new(Who::Anonymous(None))
 }

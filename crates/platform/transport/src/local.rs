@@ -9,20 +9,23 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use forebay_protocol::{AtHand, Handed, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use forebay_rights::{Caller, Who};
 use forebay_types::{Error, Result};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use crate::{Address, Answer, Peer, Response, Service, Session};
+use crate::credential::OWNER;
+use crate::{Address, Admission, Answer, Credential, Peer, Response, Service, Session};
 
 /// What this process serves at Unix sockets, by their paths.
 static DOORS: LazyLock<Mutex<HashMap<PathBuf, Arc<Door>>>> = LazyLock::new(Mutex::default);
 
 /// The way into a server from its own process.
 pub(crate) struct Door {
-    open: Box<dyn Fn() -> Result<Arc<dyn LocalSession>> + Send + Sync>,
+    open: Box<dyn Fn(Caller) -> Result<Arc<dyn LocalSession>> + Send + Sync>,
+    admits: Arc<Admission>,
     /// Where the server lives: what its calls spawn must not end with a caller's runtime.
     runtime: Handle,
     running: TaskTracker,
@@ -32,15 +35,15 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    pub(crate) fn of<S: Service>(service: Arc<S>) -> Arc<Self> {
-        let open = move || {
-            let peer = Peer { address: "this process".to_string(), unix: true, same_user: true };
+    pub(crate) fn of<S: Service>(service: Arc<S>, admits: Arc<Admission>) -> Arc<Self> {
+        let open = move |caller| {
+            let peer = Peer { caller, address: "this process".to_string(), unix: true, same_user: true };
             Ok(Arc::new(Open(Arc::new(service.open(peer)?))) as Arc<dyn LocalSession>)
         };
         let running = TaskTracker::new();
         running.close();
         let (stopping, ended) = (AtomicBool::new(false), CancellationToken::new());
-        Arc::new(Self { open: Box::new(open), runtime: Handle::current(), running, stopping, ended })
+        Arc::new(Self { open: Box::new(open), admits, runtime: Handle::current(), running, stopping, ended })
     }
 
     pub(crate) fn at(address: &Address) -> Option<Arc<Self>> {
@@ -97,8 +100,13 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    pub(crate) fn open(door: Arc<Door>, address: Address) -> Result<Arc<Self>> {
-        let session = Mutex::new(Some((door.open)()?));
+    pub(crate) fn open(door: Arc<Door>, address: Address, shows: Option<&Credential>) -> Result<Arc<Self>> {
+        let caller = match shows {
+            Some(credential) if credential.id() != OWNER => door.admits.caller(credential)?,
+            // The same process is the same user.
+            _ => Caller::new(Who::Owner),
+        };
+        let session = Mutex::new(Some((door.open)(caller)?));
         let ended = door.ended.child_token();
         let local = Arc::new(Self { address, door, session, ended: ended.clone() });
         // The session ends when the connection does, also while somebody keeps that.

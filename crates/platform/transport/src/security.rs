@@ -2,11 +2,17 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use forebay_types::Result;
+
+use crate::{Admission, Credential};
+
 /// How connections are secured; the same value serves for listening and for connecting.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Security {
-    /// The cluster's token, which both ends of a connection prove to know. Blank counts as none.
-    pub token: Option<Arc<str>>,
+    /// What this side shows where it connects. With none it gets in on Unix sockets of the same user only.
+    pub shows: Option<Credential>,
+    /// Whom this side lets in where it listens.
+    pub admits: Arc<Admission>,
     /// TLS on TCP connections; Unix sockets never have it.
     pub tls: Option<TlsSettings>,
 }
@@ -22,21 +28,38 @@ pub struct TlsSettings {
     pub key: Option<PathBuf>,
 }
 
-impl Security {
-    /// Whether connections are neither proved nor encrypted: on loopback only.
-    pub fn is_open(&self) -> bool {
-        self.token().is_none() && self.tls.is_none()
-    }
-
-    /// The token, where one is set.
-    pub(crate) fn token(&self) -> Option<&str> {
-        self.token.as_deref().map(str::trim).filter(|token| !token.is_empty())
+impl Default for Security {
+    /// For what stays in one process: shows, and lets in, a secret that nobody else knows.
+    fn default() -> Self {
+        Self::showing(Credential::of_this_process())
     }
 }
 
-/// Leaves the token out, so that it can't reach a log.
+impl Security {
+    /// One secret for everything: whoever knows it is the owner of the cluster. `Invalid` when it has fewer than 16 bytes.
+    pub fn owner(secret: &str) -> Result<Self> {
+        Ok(Self::showing(Credential::owner(secret)?))
+    }
+
+    /// For who only connects.
+    pub fn holder(credential: Credential) -> Self {
+        Self { shows: Some(credential), admits: Arc::default(), tls: None }
+    }
+
+    /// The same with TLS.
+    pub fn with_tls(self, tls: Option<TlsSettings>) -> Self {
+        Self { tls, ..self }
+    }
+
+    fn showing(credential: Credential) -> Self {
+        let admits = Arc::new(Admission::of([&credential]));
+        Self { shows: Some(credential), admits, tls: None }
+    }
+}
+
+/// Leaves secrets out, so that they can't reach a log.
 impl fmt::Debug for Security {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Security").field("token", &self.token().map(|_| "set")).field("tls", &self.tls).finish()
+        f.debug_struct("Security").field("shows", &self.shows).field("tls", &self.tls).finish_non_exhaustive()
     }
 }

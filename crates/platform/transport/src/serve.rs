@@ -77,11 +77,11 @@ async fn receive<S: Service>(shared: &Shared<S>, accepted: Accepted) -> Result<(
     let mut reader = FrameReader::new(source);
     let trusted = peer.unix && peer.same_user;
     let opened = match handshake::receive(&mut reader, &mut sink, &shared.security, trusted).await {
-        Ok(welcome) => shared.service.open(peer.clone()).map(|session| (session, welcome)),
+        Ok(caller) => shared.service.open(Peer { caller, ..peer.clone() }),
         Err(error) => Err(error),
     };
     match opened {
-        Ok((session, welcome)) => {
+        Ok(session) => {
             // From here on the session's end is told, whatever happens.
             let live = Live(Arc::new(Inner {
                 session: Arc::new(session),
@@ -94,7 +94,7 @@ async fn receive<S: Service>(shared: &Shared<S>, accepted: Accepted) -> Result<(
                 seat: OnceLock::new(),
                 closed: AtomicBool::new(false),
             }));
-            handshake::welcome(&mut sink, welcome).await?;
+            handshake::welcome(&mut sink).await?;
             Ok((live, reader, sink))
         }
         Err(error) => {

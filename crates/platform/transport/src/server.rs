@@ -31,10 +31,8 @@ pub struct Server {
 impl Server {
     /// Serves what comes in at `listener`.
     ///
-    /// `Invalid` when the listener can be reached from other machines and there is no token, or when the files for
-    /// TLS can't be used.
+    /// `Invalid` when the files for TLS can't be used.
     pub fn start<S: Service>(listener: Listener, security: Security, service: Arc<S>, limits: ServerLimits) -> Result<Self> {
-        listener.check(&security)?;
         let acceptor = match &security.tls {
             Some(settings) if listener.is_tcp() => Some(tls::acceptor(settings)?),
             _ => None,
@@ -42,7 +40,7 @@ impl Server {
         let address = listener.local_address();
         let stop = watch::Sender::new(false);
         let door = match &address {
-            Address::Unix(path) => Some(Opened::new(path.clone(), Door::of(Arc::clone(&service)))),
+            Address::Unix(path) => Some(Opened::new(path.clone(), Door::of(Arc::clone(&service), Arc::clone(&security.admits)))),
             Address::Tcp(_) => None,
         };
         let shared = Arc::new(Shared { service, security, acceptor, limits, rings: Arc::new(Rings::new()) });

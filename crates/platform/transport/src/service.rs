@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_protocol::{AtHand, Handed};
+use forebay_rights::Caller;
 use forebay_types::Result;
 
 /// What a server offers: makes a [`Session`] for each connection.
@@ -50,9 +51,11 @@ pub trait Place: Send {
 }
 
 /// Who is at the other end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Peer {
-    /// `host:port`, or `unix:` with the process id.
+    /// Who has proved to be there, and what that one may.
+    pub caller: Caller,
+    /// `host:port`, or `unix:` with the user's number.
     pub address: String,
     /// Connected by a Unix socket, so that descriptors can be passed.
     pub unix: bool,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, Client, ClientSettings, CreateOptions, NodeErrorKind, NodeType, Nodes};
+use forebay_client::{Address, Client, ClientSettings, CreateOptions, NodeErrorKind, NodeType, Nodes, Security};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_worker::{Worker, WorkerSettings};
 
@@ -15,6 +15,11 @@ use crate::nodes::conforms_with;
 
 /// Where the process is to work that this program starts of itself.
 const FOLDER: &str = "FOREBAY_TEST_BESIDE";
+
+/// What both processes know.
+fn ours() -> Security {
+    Security::owner("a secret of these tests").unwrap()
+}
 
 /// A coordinator and a worker in another process.
 struct Beside {
@@ -41,7 +46,7 @@ impl Beside {
     }
 
     async fn client(&self, change: impl FnOnce(&mut ClientSettings)) -> Client {
-        let mut settings = ClientSettings::new(self.address.clone());
+        let mut settings = ClientSettings { security: ours(), ..ClientSettings::new(self.address.clone()) };
         change(&mut settings);
         Client::connect(settings).await.unwrap()
     }
@@ -88,9 +93,11 @@ async fn serves_as_a_process_of_its_own() {
     let folder = Path::new(&folder);
     let local = || Address::Tcp("127.0.0.1:0".into());
     let url = format!("sqlite:{}", folder.join("metadata.db").display());
-    let coordinator = Coordinator::start(CoordinatorSettings::new(local(), url)).await.unwrap();
+    let coordinator = Coordinator::start(CoordinatorSettings { security: ours(), ..CoordinatorSettings::new(local(), url) });
+    let coordinator = coordinator.await.unwrap();
     let store = StoreSettings::new(folder.join("tiers"), 128 << 20);
     let mut settings = WorkerSettings::new(coordinator.address(), local(), store);
+    settings.security = ours();
     settings.unix_socket = Some(folder.join("worker.sock"));
     let worker = Worker::start(settings).await.unwrap();
     let text = coordinator.address().to_string();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, Client, ClientSettings, ControlRequest, PutCondition};
+use forebay_client::{Address, AdminRequest, Client, ClientSettings, PutCondition};
 use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};
 use forebay_testing::{S3Server, S3Settings};
 use forebay_types::{BitRate, ForebayPath, MountOptions, ObjectInfo, Validate};
@@ -87,7 +87,7 @@ impl Cluster {
         };
         change(&mut options);
         let client = cluster.client(|_| {}).await;
-        let add = ControlRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}"), options };
+        let add = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}"), options };
         client.control(add).await.unwrap();
         cluster
     }

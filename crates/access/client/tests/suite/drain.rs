@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use forebay_client::{Client, ControlRequest, CreateOptions, NodeType, Nodes};
+use forebay_client::{AdminRequest, Client, CreateOptions, NodeType, Nodes};
 use forebay_coordinator::CoordinatorSettings;
 use forebay_types::WorkerId;
 
@@ -18,7 +18,7 @@ async fn three() -> Cluster {
 }
 
 async fn drain(client: &Client, worker: WorkerId, draining: bool) {
-    client.control(ControlRequest::Drain { worker, draining }).await.unwrap();
+    client.control(AdminRequest::Drain { worker, draining }).await.unwrap();
 }
 
 /// Drains a worker of the cluster, waits until it has nothing, and stops it.

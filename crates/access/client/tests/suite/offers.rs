@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_client::{Client, ControlRequest, CreateOptions, NodeType, Nodes};
+use forebay_client::{AdminRequest, Client, CreateOptions, NodeType, Nodes};
 use forebay_coordinator::CoordinatorSettings;
 
 use crate::cluster::{Cluster, bytes};
@@ -139,7 +139,7 @@ async fn with_nobody_where_they_ask_for_blocks_lie_elsewhere() {
 
 async fn drain(cluster: &mut Cluster, client: &Client, ix: usize) {
     let worker = cluster.workers[ix].id();
-    client.control(ControlRequest::Drain { worker, draining: true }).await.unwrap();
+    client.control(AdminRequest::Drain { worker, draining: true }).await.unwrap();
     let began = Instant::now();
     while !cluster.workers[ix].report().drain.is_some_and(|drain| drain.done) {
         assert!(began.elapsed() < Duration::from_secs(60), "{:?}", cluster.workers[ix].report().drain);

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_client::{Address, Client, ClientSettings, ClusterView, ControlReply, ControlRequest, Security, host_id};
+use forebay_client::{
+    Address, Client, ClientSettings, ClusterView, ControlCall, ControlReply, ControlRequest, Security, host_id,
+};
 use forebay_nodes::DirId;
 use forebay_protocol::{
     DataNotice, DataReply, DataRequest, Hint, NodeCall, NodeReply, RoutesDelta, Span, WorkerInfo, decode, encode,
@@ -315,9 +317,9 @@ impl Session for CoordinatorSession {
         let (view, routes) = (self.0.0.lock().clone(), self.0.1.lock().clone());
         async move {
             let reply = match decode(&meta).unwrap() {
-                ControlRequest::View { have } if have == view.version => ControlReply::Unchanged,
-                ControlRequest::View { .. } => ControlReply::View(view),
-                ControlRequest::Routes { .. } => ControlReply::Routes(routes),
+                ControlCall::Ask(ControlRequest::View { have }) if have == view.version => ControlReply::Unchanged,
+                ControlCall::Ask(ControlRequest::View { .. }) => ControlReply::View(view),
+                ControlCall::Ask(ControlRequest::Routes { .. }) => ControlReply::Routes(routes),
                 _ => ControlReply::failed(&Error::invalid("not scripted")),
             };
             Response::new(encode(&reply))

@@ -90,7 +90,7 @@ impl Scheduler {
             override_config_producer: Some(producer(&ways)),
             override_physical_codec: Some(Arc::new(Codec::default())),
             override_session_builder: Some(Arc::new(move |config| session(&sessions, config))),
-            override_create_grpc_client_endpoint: ways.overrides(),
+            override_create_grpc_client_endpoint: Some(ways.overrides()),
             external_host: host.clone(),
             bind_port: address.port(),
             grpc_server_max_decoding_message_size: MESSAGE_BYTES_MAX as u32,
@@ -156,7 +156,7 @@ fn session(engine: &Engine, config: SessionConfig) -> datafusion::error::Result<
 
 /// Tells the coordinator where the scheduler is.
 async fn announce(client: &Client, address: &str) {
-    if let Err(error) = client.scheduler(Some(address.to_string())).await {
+    if let Err(error) = client.serve_as_scheduler(address.to_string()).await {
         tracing::debug!(%error, "the coordinator does not know of this scheduler");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, Client, ClientSettings, ControlRequest, Security, StorageClass};
+use forebay_client::{Address, AdminRequest, Client, ClientSettings, Security, StorageClass};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_distributed::{
     Cluster, ClusterSettings, Executor, ExecutorSettings, Policy, Scheduler, SchedulerControl, SchedulerSettings, Shuffle,
@@ -73,7 +73,7 @@ impl Bed {
         }
         let client = connect(&coordinator, &security).await;
         let options = MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, validate: Validate::Always, ..options };
-        let mount = ControlRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}/pool"), options };
+        let mount = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}/pool"), options };
         client.control(mount).await.unwrap();
         let listen = "127.0.0.1:0".to_string();
         let order = Policy::Fifo;

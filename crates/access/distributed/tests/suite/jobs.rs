@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use forebay_client::ControlRequest;
+use forebay_client::AdminRequest;
 use forebay_types::{BitRate, ErrorKind, MountOptions};
 
 use crate::bed::{Bed, rows};
@@ -50,6 +50,6 @@ async fn a_bound_that_is_raised_holds_from_then_on() {
         validate: forebay_types::Validate::Always,
         ..bound("1Gbit")
     };
-    bed.client.control(ControlRequest::MountSet { name: "lake".parse().unwrap(), options }).await.unwrap();
+    bed.client.control(AdminRequest::MountSet { name: "lake".parse().unwrap(), options }).await.unwrap();
     tokio::time::timeout(Duration::from_secs(30), running).await.unwrap().unwrap();
 }

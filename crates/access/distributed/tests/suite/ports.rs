@@ -34,7 +34,7 @@ fn tls(folder: &Path) -> TlsSettings {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_cluster_behind_token_and_tls_answers_its_own_and_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
-    let security = Security { token: Some(Arc::from("of this cluster")), tls: Some(tls(folder.path())) };
+    let security = Security::owner("a secret of this cluster").unwrap().with_tls(Some(tls(folder.path())));
     let bed = Bed::secured(2, MountOptions::default(), true, security.clone()).await;
     let (here, cluster) = (bed.here(), bed.cluster().await);
     bed.tpch(0.01, &[&here, &cluster]).await;
@@ -44,7 +44,7 @@ async fn a_cluster_behind_token_and_tls_answers_its_own_and_nobody_else() {
     assert_eq!(bed.control().jobs().await.unwrap().len(), 1);
 
     let scheduler = bed.scheduler_at().to_string();
-    let other = Security { token: Some(Arc::from("of another")), tls: security.tls.clone() };
+    let other = Security::owner("a secret of another one").unwrap().with_tls(security.tls.clone());
     for stranger in [other, Security::default()] {
         let error = Cluster::control(&scheduler, &stranger).unwrap().jobs().await.unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Retry | ErrorKind::Denied), "{} {error}", error.kind());

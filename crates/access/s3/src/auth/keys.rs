@@ -19,6 +19,13 @@ pub(crate) struct Keys {
     derived: RwLock<HashMap<String, (Arc<AccessRule>, hmac::Key)>>,
 }
 
+/// What may be done with a mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Right {
+    Read,
+    Write,
+}
+
 /// Who asks.
 #[derive(Clone, Debug)]
 pub(crate) enum Caller {
@@ -27,8 +34,9 @@ pub(crate) enum Caller {
 }
 
 impl Caller {
-    /// Whether it may read, or write, this mount.
-    pub(crate) fn may(&self, mount: &str, write: bool) -> bool {
+    /// Whether it may do this with a mount.
+    pub(crate) fn may(&self, mount: &str, right: Right) -> bool {
+        let write = right == Right::Write;
         match self {
             Self::Key(rule) => {
                 let sees = |mounts: &Vec<MountName>| mounts.iter().any(|name| name.as_str() == mount);
@@ -40,8 +48,16 @@ impl Caller {
         }
     }
 
-    pub(crate) fn check(&self, mount: &str, write: bool) -> S3Result<()> {
-        if self.may(mount, write) { Ok(()) } else { Err(S3Error::access_denied()) }
+    pub(crate) fn check(&self, mount: &str, right: Right) -> S3Result<()> {
+        if self.may(mount, right) { Ok(()) } else { Err(S3Error::access_denied()) }
+    }
+
+    /// Whether it may make and remove mounts.
+    pub(crate) fn check_making(&self) -> S3Result<()> {
+        match self {
+            Self::Key(rule) if rule.mounts.is_none() && !rule.read_only => Ok(()),
+            _ => Err(S3Error::access_denied()),
+        }
     }
 }
 

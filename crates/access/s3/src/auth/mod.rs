@@ -6,6 +6,6 @@ mod keys;
 mod signer;
 mod verify;
 
-pub(crate) use keys::{Caller, Keys};
+pub(crate) use keys::{Caller, Keys, Right};
 pub(crate) use signer::{Sent, signer};
 pub(crate) use verify::{BodyHash, ChunkSigning, authenticate};

@@ -86,7 +86,8 @@ pub(crate) fn authenticate(keys: &Keys, parts: &Parts, query: &Query, now: DateT
     }
     if query.has("Signature") && query.has("AWSAccessKeyId") {
         return Err(S3Error::invalid_request(
-            "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.",
+            "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256: this URL was presigned with \
+             signature version 2, which boto3 and the AWS CLI make for us-east-1 unless signature_version is s3v4.",
         ));
     }
     Ok((keys.anonymous()?, body_hash(&parts.headers, None)?))

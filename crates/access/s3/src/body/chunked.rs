@@ -6,7 +6,7 @@ use hyper::body::Incoming;
 use ring::digest::{Context, SHA256};
 
 use super::reencode::Trailer;
-use super::{BodyError, Fault, Pieces, next};
+use super::{BodyError, Coming, Fault, Pieces};
 use crate::auth::ChunkSigning;
 use crate::error::{S3Error, S3Result};
 
@@ -23,7 +23,7 @@ pub(super) fn pieces(
     fault: Fault,
 ) -> Pieces {
     let decoder = Decoder {
-        incoming,
+        coming: Coming::new(incoming, fault.clone()),
         buffer: BytesMut::new(),
         state: State::Size,
         left: bytes,
@@ -58,7 +58,7 @@ enum State {
 }
 
 struct Decoder {
-    incoming: Incoming,
+    coming: Coming,
     buffer: BytesMut,
     state: State,
     left: u64,
@@ -180,7 +180,7 @@ impl Decoder {
             signing.check_trailer(canonical.as_bytes(), &signature).map_err(|error| self.fault.set(error))?;
         }
         // Nothing may follow.
-        if !self.buffer.is_empty() || next(&mut self.incoming, &self.fault).await?.is_some_and(|more| !more.is_empty()) {
+        if !self.buffer.is_empty() || self.coming.next().await?.is_some_and(|more| !more.is_empty()) {
             return Err(self.fault.set(S3Error::incomplete_body()));
         }
         Ok(())
@@ -206,7 +206,7 @@ impl Decoder {
             if self.buffer.len() > LINE_BYTES_MAX {
                 return Err(self.fault.set(S3Error::invalid_request("The chunk header is malformed.")));
             }
-            match next(&mut self.incoming, &self.fault).await? {
+            match self.coming.next().await? {
                 Some(more) => self.buffer.extend_from_slice(&more),
                 None if self.buffer.is_empty() => return Ok(None),
                 None => return Err(self.fault.set(S3Error::incomplete_body())),
@@ -215,7 +215,7 @@ impl Decoder {
     }
 
     async fn more(&mut self) -> Result<(), BodyError> {
-        match next(&mut self.incoming, &self.fault).await? {
+        match self.coming.next().await? {
             Some(more) => {
                 self.buffer.extend_from_slice(&more);
                 Ok(())

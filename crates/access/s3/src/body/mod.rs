@@ -2,10 +2,13 @@
 
 mod chunked;
 mod digests;
+mod pace;
 mod plain;
 mod reencode;
+mod room;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -17,16 +20,16 @@ use parking_lot::Mutex;
 use crate::auth::BodyHash;
 use crate::error::{S3Error, S3Result};
 use crate::meters::received;
+use pace::{Pace, SILENCE_MAX};
 
 pub(crate) use digests::checksum_of;
 pub(crate) use reencode::Trailer;
+pub(crate) use room::Room;
 
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 /// The bytes of an object, decoded. It fails before its last piece when the body isn't what was said of it.
 pub(crate) type Pieces = BoxStream<'static, Result<Bytes, BodyError>>;
 
-/// How long a client may keep its next bytes to itself.
-const SILENCE_MAX: std::time::Duration = std::time::Duration::from_secs(30);
 /// Largest object that one request may bring, as in S3.
 const BYTES_MAX: u64 = 5 << 30;
 
@@ -95,11 +98,12 @@ impl Upload {
     }
 
     /// All of it, when it is no more than `bytes_max`: documents, not objects.
-    pub(crate) async fn collect(self, bytes_max: u64) -> S3Result<Bytes> {
+    pub(crate) async fn collect(self, room: &Room, bytes_max: u64) -> S3Result<Bytes> {
         use futures::TryStreamExt;
         if self.bytes > bytes_max {
             return Err(S3Error::malformed_xml());
         }
+        let _held = room.take(self.bytes).await?;
         let all = self.pieces.try_fold(Vec::new(), |mut all, piece| async move {
             all.extend_from_slice(&piece);
             Ok(all)
@@ -109,18 +113,35 @@ impl Upload {
     }
 }
 
-/// The next bytes from the client; none at the end.
-async fn next(incoming: &mut Incoming, fault: &Fault) -> Result<Option<Bytes>, BodyError> {
-    use http_body_util::BodyExt;
-    loop {
-        match tokio::time::timeout(SILENCE_MAX, incoming.frame()).await {
-            Err(_) => return Err(fault.set(S3Error::request_timeout())),
-            Ok(None) => return Ok(None),
-            Ok(Some(Err(_))) => return Err(fault.set(S3Error::incomplete_body())),
-            Ok(Some(Ok(frame))) => {
-                if let Ok(data) = frame.into_data() {
-                    received(data.len());
-                    return Ok(Some(data));
+/// What comes of a client.
+struct Coming {
+    incoming: Incoming,
+    pace: Pace,
+    fault: Fault,
+}
+
+impl Coming {
+    fn new(incoming: Incoming, fault: Fault) -> Self {
+        Self { incoming, pace: Pace::default(), fault }
+    }
+
+    /// The next bytes; none at the end.
+    async fn next(&mut self) -> Result<Option<Bytes>, BodyError> {
+        use http_body_util::BodyExt;
+        loop {
+            let asked = Instant::now();
+            match tokio::time::timeout(SILENCE_MAX, self.incoming.frame()).await {
+                Err(_) => return Err(self.fault.set(S3Error::request_timeout())),
+                Ok(None) => return Ok(None),
+                Ok(Some(Err(_))) => return Err(self.fault.set(S3Error::incomplete_body())),
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        received(data.len());
+                        if !self.pace.is_kept(asked.elapsed(), data.len()) {
+                            return Err(self.fault.set(S3Error::request_timeout()));
+                        }
+                        return Ok(Some(data));
+                    }
                 }
             }
         }

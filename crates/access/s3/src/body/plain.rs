@@ -3,7 +3,7 @@ use futures::StreamExt;
 use hyper::body::Incoming;
 use ring::digest::{Context, SHA256};
 
-use super::{BodyError, Fault, Pieces, next};
+use super::{BodyError, Coming, Fault, Pieces};
 use crate::error::{S3Error, S3Result};
 
 /// A body as it is, of `bytes` bytes; its last piece comes only when the hash is right.
@@ -17,7 +17,7 @@ pub(super) fn pieces(incoming: Incoming, bytes: u64, sha256: Option<String>, fau
         }
         return Ok(futures::stream::empty().boxed());
     }
-    let state = Plain { incoming, left: bytes, hash, fault };
+    let state = Plain { coming: Coming::new(incoming, fault.clone()), left: bytes, hash, fault };
     Ok(futures::stream::unfold(Some(state), |state| async move {
         let mut state = state?;
         match state.next().await {
@@ -30,7 +30,7 @@ pub(super) fn pieces(incoming: Incoming, bytes: u64, sha256: Option<String>, fau
 }
 
 struct Plain {
-    incoming: Incoming,
+    coming: Coming,
     left: u64,
     hash: Option<(Context, String)>,
     fault: Fault,
@@ -41,7 +41,7 @@ impl Plain {
         if self.left == 0 {
             return Ok(None);
         }
-        let Some(piece) = next(&mut self.incoming, &self.fault).await? else {
+        let Some(piece) = self.coming.next().await? else {
             return Err(self.fault.set(S3Error::incomplete_body()));
         };
         self.left = self.left.checked_sub(piece.len() as u64).ok_or_else(|| self.fault.set(S3Error::incomplete_body()))?;

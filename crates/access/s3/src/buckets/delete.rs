@@ -3,8 +3,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use forebay_shared_storage::{Forward, PayloadHash, Storage};
-use forebay_types::{ForebayPath, Key, Mount};
+use forebay_shared_storage::PayloadHash;
 use futures::StreamExt;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
@@ -12,10 +11,12 @@ use hyper::body::Incoming;
 use ring::digest::{SHA256, digest};
 
 use crate::body::Upload;
-use crate::context::{Answer, Context, Object, Request, document};
+use crate::context::{Answer, Context, Request, document};
 use crate::error::{S3Error, S3Result};
-use crate::forward::{Changing, body_of, collect};
+use crate::forward::{Changing, body_of};
 use crate::objects::{NULL_VERSION, delete, delete_not_checked, is_local};
+use crate::rights::{MayWrite, Writable};
+use crate::store::{self, Sending, collect};
 use crate::target::key_of;
 use crate::xml::{self, Visit, Xml};
 
@@ -27,17 +28,9 @@ const DOCUMENT_BYTES_MAX: u64 = 8 << 20;
 const AT_ONCE: usize = 8;
 
 /// Deletes up to 1,000 objects.
-pub(crate) async fn delete_many(
-    context: &Arc<Context>,
-    request: Request,
-    mount: &Arc<Mount>,
-    body: Incoming,
-) -> S3Result<Answer> {
-    if mount.options.read_only {
-        return Err(S3Error::access_denied().saying("The mount is read-only."));
-    }
+pub(crate) async fn delete_many(context: &Arc<Context>, request: Request, may: &MayWrite, body: Incoming) -> S3Result<Answer> {
     let text = Upload::begin(request.headers(), request.hash.clone(), body)?.checked(request.headers())?;
-    let text = text.collect(DOCUMENT_BYTES_MAX).await?;
+    let text = text.collect(&context.room, DOCUMENT_BYTES_MAX).await?;
     let mut asked = Asked::default();
     xml::read(&text, &mut asked)?;
     if asked.objects.is_empty() || asked.objects.len() > OBJECTS_MAX {
@@ -47,19 +40,16 @@ pub(crate) async fn delete_many(
     let mut good = Vec::with_capacity(asked.objects.len());
     for object in asked.objects {
         match key_of(&object.key) {
-            Ok(key) if !object.key.is_empty() => good.push((key, object)),
+            Ok(key) if !object.key.is_empty() => good.push((may.object(key), object)),
             Ok(_) => return Err(S3Error::malformed_xml()),
             Err(error) => done.failed.push((object.key, error.code.into(), error.message.clone())),
         }
     }
-    if is_local(mount) {
-        let objects = good.into_iter().map(|(key, wanted)| (Object { mount: mount.clone(), key }, wanted)).collect();
-        one_by_one(context, objects, &mut done).await;
+    if is_local(may.mount()) {
+        one_by_one(context, good, &mut done).await;
     } else if !good.is_empty() {
-        let paths = good.iter().map(|(key, _)| ForebayPath::new(mount.name.clone(), key.clone()));
-        let changing: Vec<Changing> = paths.map(|path| Changing::begin(&context.client, path)).collect();
-        let storage = context.client.storage(mount).await?;
-        let deleted = at_store(&request, &storage, &good, &mut done).await;
+        let changing: Vec<Changing> = good.iter().map(|(object, _)| Changing::begin(&context.client, object.path())).collect();
+        let deleted = at_store(context, &request, may, &good, &mut done).await;
         let told = futures::stream::iter(changing).map(Changing::end).buffer_unordered(32);
         let told: Vec<S3Result<()>> = told.collect().await;
         deleted?;
@@ -68,13 +58,13 @@ pub(crate) async fn delete_many(
     Ok(document(done.xml()))
 }
 
-async fn one_by_one(context: &Arc<Context>, objects: Vec<(Object, Wanted)>, done: &mut Done) {
+async fn one_by_one(context: &Arc<Context>, objects: Vec<(Writable, Wanted)>, done: &mut Done) {
     let deletes = futures::stream::iter(objects).map(|(object, wanted)| async move {
         let deleted = match wanted.etag() {
             Ok(etag) => delete(context, &object, etag).await,
             Err(error) => Err(error),
         };
-        (object.key, deleted)
+        (object.key.clone(), deleted)
     });
     let mut deletes = deletes.buffered(AT_ONCE);
     while let Some((key, deleted)) = deletes.next().await {
@@ -89,12 +79,18 @@ async fn one_by_one(context: &Arc<Context>, objects: Vec<(Object, Wanted)>, done
 }
 
 /// The store deletes them, under its own keys.
-async fn at_store(request: &Request, storage: &Storage, objects: &[(Key, Wanted)], done: &mut Done) -> S3Result<()> {
-    let prefix = storage.s3().ok_or_else(S3Error::internal)?.prefix;
+async fn at_store(
+    context: &Context,
+    request: &Request,
+    may: &MayWrite,
+    objects: &[(Writable, Wanted)],
+    done: &mut Done,
+) -> S3Result<()> {
+    let prefix = store::place(&context.client.storage(may.mount()).await?)?.prefix;
     let mut xml = Xml::begin("Delete", true);
-    for (key, wanted) in objects {
+    for (object, wanted) in objects {
         xml.open("Object");
-        xml.text("Key", &format!("{prefix}{key}"));
+        xml.text("Key", &format!("{prefix}{}", object.key));
         for (name, value) in &wanted.conditions {
             xml.text(name, value);
         }
@@ -117,7 +113,8 @@ async fn at_store(request: &Request, storage: &Storage, objects: &[(Key, Wanted)
     }
     let query = vec![("delete".to_string(), String::new())];
     let (hash, body) = (PayloadHash::Sha256(hex), Some(body_of(text)));
-    let forwarded = storage.forward(Forward { method: Method::POST, key: None, query, headers, hash, body }).await?;
+    let sending = Sending { key: None, query, headers, hash, body };
+    let forwarded = store::write(context, may, Method::POST, sending).await?;
     let (parts, stream) = forwarded.into_parts();
     let text = collect(stream).await?;
     if !parts.status.is_success() {

@@ -47,10 +47,10 @@ impl<'a> Asked<'a> {
         }
     }
 
-    fn begin(&self, mount: &Mount) -> Xml {
+    fn begin(&self, mount: &Mount, prefix_encoded: bool) -> Xml {
         let mut xml = Xml::begin("ListBucketResult", true);
         xml.text("Name", mount.name.as_str());
-        xml.text("Prefix", &show(self.prefix, self.encoded));
+        xml.text("Prefix", &show(self.prefix, prefix_encoded));
         xml
     }
 
@@ -95,7 +95,7 @@ pub(crate) async fn list_v2(context: &Arc<Context>, request: &Request, mount: &M
         None => request.query("start-after").filter(|after| !after.is_empty()).map(Into::into),
     };
     let page = asked.page(context, mount, after).await?;
-    let mut xml = asked.begin(mount);
+    let mut xml = asked.begin(mount, asked.encoded);
     if let Some(token) = token {
         xml.text("ContinuationToken", token);
     }
@@ -115,7 +115,8 @@ pub(crate) async fn list_v1(context: &Arc<Context>, request: &Request, mount: &M
     let asked = Asked::of(request)?;
     let marker = request.query("marker").unwrap_or("");
     let page = asked.page(context, mount, Some(marker.into()).filter(|_| !marker.is_empty())).await?;
-    let mut xml = asked.begin(mount);
+    // As it was given, where XML can carry it: clients that ask for the encoding by themselves do not undo it here.
+    let mut xml = asked.begin(mount, asked.encoded && !is_carried(asked.prefix));
     xml.text("Marker", &show(marker, asked.encoded));
     // Without a delimiter the last key is where to go on.
     if let Some(next) = page.next.as_ref().filter(|_| asked.delimiter.is_some()) {
@@ -123,6 +124,13 @@ pub(crate) async fn list_v1(context: &Arc<Context>, request: &Request, mount: &M
     }
     asked.rest(&mut xml, &page, true);
     Ok(document(xml.end("ListBucketResult")))
+}
+
+/// Whether XML has all of these characters.
+fn is_carried(text: &str) -> bool {
+    text.chars().all(|character| {
+        matches!(character, '\t' | '\n' | '\r') || (character >= ' ' && !matches!(character, '\u{fffe}' | '\u{ffff}'))
+    })
 }
 
 /// Where a page goes on, in letters that any client leaves alone.

@@ -3,19 +3,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_client::ControlRequest;
-use forebay_shared_storage::{Forward, Forwarded, PayloadHash, Storage};
+use forebay_client::AdminRequest;
+use forebay_shared_storage::{PayloadHash, Storage};
 use forebay_types::{ErrorKind, ForebayPath, Key, Mount, MountId, MountName, MountOptions};
 use http::header::{CONTENT_LENGTH, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
 
-use crate::auth::Caller;
 use crate::body::Upload;
 use crate::context::{Answer, Context, Request, document, plain};
 use crate::error::{S3Error, S3Result};
-use crate::forward::{body_of, collect};
+use crate::forward::body_of;
+use crate::rights::{MayMake, MayWrite};
 use crate::settings::NewBuckets;
+use crate::store::{self, Sending, collect};
 use crate::temporary;
 use crate::xml::{self, Visit, Xml};
 
@@ -25,28 +26,28 @@ const DOCUMENT_BYTES_MAX: u64 = 64 << 10;
 /// Makes a bucket where new ones are made, and a mount of its name. Without such a place buckets are mounts, which are made
 /// elsewhere.
 pub(crate) async fn create(context: &Arc<Context>, request: Request, bucket: &str, body: Incoming) -> S3Result<Answer> {
-    let Ok(name) = bucket.parse::<MountName>() else {
-        return Err(S3Error::new(StatusCode::BAD_REQUEST, "InvalidBucketName", "The specified bucket is not valid."));
-    };
-    let upload = Upload::begin(request.headers(), request.hash.clone(), body)?.checked(request.headers())?;
-    location_is_here(context, &upload.collect(DOCUMENT_BYTES_MAX).await?)?;
-    match context.mount(bucket).await {
+    match MayWrite::of(context, &request.caller, bucket).await {
         Ok(_) => return Err(S3Error::bucket_owned().with("BucketName", bucket)),
         Err(error) if error.code == "NoSuchBucket" => {}
         Err(error) => return Err(error),
     }
+    let Ok(name) = bucket.parse::<MountName>() else {
+        return Err(S3Error::new(StatusCode::BAD_REQUEST, "InvalidBucketName", "The specified bucket is not valid."));
+    };
+    let upload = Upload::begin(request.headers(), request.hash.clone(), body)?.checked(request.headers())?;
+    location_is_here(context, &upload.collect(&context.room, DOCUMENT_BYTES_MAX).await?)?;
     let Some(place) = context.settings.new_buckets.as_ref() else {
         return Err(
             S3Error::access_denied().saying(format!("A bucket is a mount: make it with `forebay mount add {bucket} URL`."))
         );
     };
-    may_make(&request)?;
+    let may = MayMake::of(&request.caller)?;
     let mount = place.mount(name);
     let storage = context.client.open_storage(&mount)?;
-    make(&storage, &mount, place, &context.settings.region, &request).await?;
-    let add = ControlRequest::MountAdd { name: mount.name.clone(), url: mount.url.clone(), options: mount.options.clone() };
-    if let Err(error) = context.client.control(add).await {
-        unmake(&storage, &mount, place).await;
+    make(&may, &storage, &mount, place, &context.settings.region, &request).await?;
+    let add = AdminRequest::MountAdd { name: mount.name.clone(), url: mount.url.clone(), options: mount.options.clone() };
+    if let Err(error) = control(context, &may, add).await {
+        unmake(&may, &storage, &mount, place).await;
         return Err(match error.kind() {
             ErrorKind::Conflict => S3Error::bucket_owned().with("BucketName", bucket),
             _ => error.into(),
@@ -59,16 +60,17 @@ pub(crate) async fn create(context: &Arc<Context>, request: Request, bucket: &st
 }
 
 /// Removes an empty bucket that was made here, and its mount.
-pub(crate) async fn remove(context: &Arc<Context>, request: &Request, mount: &Mount) -> S3Result<Answer> {
+pub(crate) async fn remove(context: &Arc<Context>, request: &Request, may: &MayWrite) -> S3Result<Answer> {
+    let mount = may.mount();
     if temporary::is_it(mount) {
         return Err(S3Error::access_denied().saying("The bucket of temporary data is always there."));
     }
     let here = context.settings.new_buckets.as_ref();
     let Some(place) = here.filter(|place| place.mount(mount.name.clone()).url == mount.url) else {
-        let message = format!("A bucket is a mount: remove it with `forebay mount remove {}`.", mount.name);
+        let message = format!("A bucket is a mount: remove it with `forebay mount rm {}`.", mount.name);
         return Err(S3Error::access_denied().saying(message));
     };
-    may_make(request)?;
+    let making = MayMake::of(&request.caller)?;
     let root = ForebayPath::new(mount.name.clone(), Key::new("").map_err(|_| S3Error::internal())?);
     context.client.refresh(&root).await?;
     let page = context.client.list_page(&root, false, None, 1).await?;
@@ -78,23 +80,20 @@ pub(crate) async fn remove(context: &Arc<Context>, request: &Request, mount: &Mo
     }
     let storage = context.client.open_storage(mount)?;
     if place.is_whole_buckets() {
-        let (status, text) = at_bucket(&storage, Method::DELETE, HeaderMap::new(), None).await?;
+        let (status, text) = at_bucket(&making, &storage, Method::DELETE, HeaderMap::new(), None).await?;
         if !status.is_success() && status != StatusCode::NOT_FOUND {
             return Ok(as_said(status, &text, mount.name.as_str()));
         }
     } else {
-        unmake(&storage, mount, place).await;
+        unmake(&making, &storage, mount, place).await;
     }
-    context.client.control(ControlRequest::MountRemove { name: mount.name.clone() }).await?;
+    control(context, &making, AdminRequest::MountRemove { name: mount.name.clone() }).await?;
     Ok(plain(StatusCode::NO_CONTENT))
 }
 
-/// Makes and removes mounts: nothing for keys that are limited to some.
-fn may_make(request: &Request) -> S3Result<()> {
-    match &request.caller {
-        Caller::Key(rule) if rule.mounts.is_none() && !rule.read_only => Ok(()),
-        _ => Err(S3Error::access_denied()),
-    }
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+async fn control(context: &Context, _may: &MayMake, request: AdminRequest) -> forebay_types::Result<()> {
+    context.client.control(request).await.map(drop)
 }
 
 impl NewBuckets {
@@ -114,7 +113,14 @@ impl NewBuckets {
 }
 
 /// Makes what the mount needs to be there. What is there already was not meant for who asks now.
-async fn make(storage: &Storage, mount: &Mount, place: &NewBuckets, region: &str, request: &Request) -> S3Result<()> {
+async fn make(
+    may: &MayMake,
+    storage: &Storage,
+    mount: &Mount,
+    place: &NewBuckets,
+    region: &str,
+    request: &Request,
+) -> S3Result<()> {
     let exists = || {
         let message = "The requested bucket name is not available.";
         S3Error::new(StatusCode::CONFLICT, "BucketAlreadyExists", message).with("BucketName", mount.name.as_str())
@@ -134,7 +140,7 @@ async fn make(storage: &Storage, mount: &Mount, place: &NewBuckets, region: &str
     if !place.is_whole_buckets() {
         return Ok(());
     }
-    if at_bucket(storage, Method::HEAD, HeaderMap::new(), None).await?.0 != StatusCode::NOT_FOUND {
+    if at_bucket(may, storage, Method::HEAD, HeaderMap::new(), None).await?.0 != StatusCode::NOT_FOUND {
         return Err(exists());
     }
     let mut headers = HeaderMap::new();
@@ -149,7 +155,7 @@ async fn make(storage: &Storage, mount: &Mount, place: &NewBuckets, region: &str
         xml.text("LocationConstraint", region);
         xml.end("CreateBucketConfiguration")
     });
-    let (status, text) = at_bucket(storage, Method::PUT, headers, body).await?;
+    let (status, text) = at_bucket(may, storage, Method::PUT, headers, body).await?;
     match status {
         _ if status.is_success() => Ok(()),
         StatusCode::CONFLICT => Err(exists()),
@@ -168,13 +174,13 @@ async fn make(storage: &Storage, mount: &Mount, place: &NewBuckets, region: &str
 }
 
 /// Takes back what was made for a mount that came to nothing, or is gone: only what is empty goes.
-async fn unmake(storage: &Storage, mount: &Mount, place: &NewBuckets) {
+async fn unmake(may: &MayMake, storage: &Storage, mount: &Mount, place: &NewBuckets) {
     let failed = if let Some(folder) = mount.url.strip_prefix("file://") {
         let folder = folder.to_string();
         let removed = tokio::task::spawn_blocking(move || remove_empty(Path::new(&folder))).await;
         removed.ok().and_then(Result::err).map(|error| error.to_string())
     } else if place.is_whole_buckets() {
-        let removed = at_bucket(storage, Method::DELETE, HeaderMap::new(), None).await;
+        let removed = at_bucket(may, storage, Method::DELETE, HeaderMap::new(), None).await;
         removed.err().map(|error| error.message.clone())
     } else {
         None
@@ -196,6 +202,7 @@ fn remove_empty(folder: &Path) -> io::Result<()> {
 }
 
 async fn at_bucket(
+    may: &MayMake,
     storage: &Storage,
     method: Method,
     mut headers: HeaderMap,
@@ -203,17 +210,17 @@ async fn at_bucket(
 ) -> S3Result<(StatusCode, Bytes)> {
     headers.insert(CONTENT_LENGTH, body.as_ref().map_or(0, Bytes::len).into());
     let hash = if body.is_some() { PayloadHash::Unsigned } else { PayloadHash::Empty };
-    let forward = Forward { method, key: None, query: Vec::new(), headers, hash, body: body.map(body_of) };
-    let forwarded: Forwarded = storage.forward(forward).await?;
-    let (parts, stream) = forwarded.into_parts();
+    let sending = Sending { key: None, query: Vec::new(), headers, hash, body: body.map(body_of) };
+    let (parts, stream) = store::make(may, storage, method, sending).await?.into_parts();
     Ok((parts.status, collect(stream).await?))
 }
 
 fn as_said(status: StatusCode, text: &Bytes, bucket: &str) -> Answer {
-    let mut answer = document(xml::rewrite(text, |name, text| match name {
-        "Resource" => format!("/{bucket}"),
+    let renamed = xml::rewrite(text, |path, text| match path {
+        [_, name] if name == "Resource" => format!("/{bucket}"),
         _ => text,
-    }));
+    });
+    let mut answer = document(renamed.unwrap_or_default());
     *answer.status_mut() = status;
     answer
 }

@@ -10,11 +10,13 @@ use forebay_types::MountName;
 use http::header::HeaderName;
 use http::{HeaderValue, StatusCode};
 
+use crate::auth::Right;
 use crate::context::{Answer, Context, Request, document, plain};
 use crate::objects::iso_date;
 use crate::xml::Xml;
 
 pub(crate) use delete::delete_many;
+pub(crate) use keys::show;
 pub(crate) use list::{list_v1, list_v2};
 pub(crate) use make::{create, remove};
 pub(crate) use page::{Page, PageRequest};
@@ -28,11 +30,11 @@ pub(crate) fn list(context: &Context, request: &Request) -> Answer {
     let temporary = (!view.workers.is_empty()).then(MountName::temporary);
     let mut names: Vec<&MountName> = view.mounts.iter().map(|mount| &mount.name).chain(&temporary).collect();
     names.sort();
-    for name in names.into_iter().filter(|name| request.caller.may(name.as_str(), false)) {
+    for name in names.into_iter().filter(|name| request.caller.may(name.as_str(), Right::Read)) {
         xml.open("Bucket");
         xml.text("Name", name.as_str());
-        // Mounts don't know when they were made; clients want some time.
-        xml.text("CreationDate", &iso_date(0));
+        // Mounts don't know when they were made; clients want some time, and one that could be true.
+        xml.text("CreationDate", &iso_date(context.begun_ms));
         xml.close("Bucket");
     }
     xml.close("Buckets");

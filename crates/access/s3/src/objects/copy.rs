@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_shared_storage::{Forward, PayloadHash, Storage};
+use forebay_shared_storage::PayloadHash;
 use forebay_types::{Attributes, Mount, ObjectInfo};
 use futures::{StreamExt, TryStreamExt};
 use http::header::{CONTENT_LENGTH, HeaderName};
@@ -12,9 +12,12 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use super::conditions::check_source;
 use super::{etag, is_local, iso_date, local, range};
 use crate::body::{BodyError, Pieces};
-use crate::context::{Answer, Context, Object, Request, document};
+use crate::context::{Answer, Context, Request, document};
 use crate::error::{S3Error, S3Result};
-use crate::forward::{Changing, collect, passed};
+use crate::forward::Changing;
+use crate::headers::passed;
+use crate::rights::{MayRead, Object, Writable};
+use crate::store::{self, Sending, collect};
 use crate::target::key_of;
 use crate::temporary;
 use crate::xml::{self, Xml};
@@ -23,35 +26,35 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_')
 const SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
 
 /// Copies an object, or a part of one. Within one store the store does it; else the bytes go through here.
-pub(crate) async fn copy(context: &Arc<Context>, request: Request, target: &Object, body: Incoming) -> S3Result<Answer> {
+pub(crate) async fn copy(context: &Arc<Context>, request: Request, target: &Writable, body: Incoming) -> S3Result<Answer> {
     drop(body);
     let (bucket, key, version) = source_of(&request)?;
-    request.caller.check(&bucket, false)?;
-    let source = Object { mount: context.mount(&bucket).await?, key: key_of(&key)? };
+    let source = MayRead::of(context, &request.caller, &bucket).await?.object(key_of(&key)?);
     let directive = request.header("x-amz-metadata-directive").unwrap_or("COPY").to_ascii_uppercase();
     let is_part = request.target.query.has("uploadId");
-    if !is_part && source.mount.id == target.mount.id && source.key == target.key && directive == "COPY" && !changes(&request) {
+    if !is_part && source.mount().id == target.mount().id && source.key == target.key && directive == "COPY" && !changes(&request)
+    {
         return Err(S3Error::invalid_request(
             "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.",
         ));
     }
-    if is_local(&target.mount) {
+    if is_local(target.mount()) {
         if is_part {
             return Err(S3Error::not_implemented("copying into a part on this kind of mount"));
         }
         let source = Source::open(context, &request, &source).await?;
-        let pieces = source.read(context, 0..source.info.version.size)?;
-        let info = match local::write(context, target, pieces, local::condition(&request)?).await {
+        let bytes = source.info.version.size;
+        let pieces = source.read(context, 0..bytes)?;
+        let info = match local::write(context, target, pieces, bytes, local::condition(&request)?).await {
             Ok(info) => info,
             Err(error) => return Err(local::explain(context, target, error).await),
         };
         return Ok(result("CopyObjectResult", &etag(&info.version.tag), info.modified_ms));
     }
-    let storage = context.client.storage(&target.mount).await?;
-    if same_store(&source.mount, &target.mount) && !is_local(&source.mount) {
-        return within(context, &request, &source, target, &storage, version).await;
+    if same_store(source.mount(), target.mount()) && !is_local(source.mount()) {
+        return within(context, &request, &source, target, version).await;
     }
-    across(context, &request, &source, target, &storage, &directive).await
+    across(context, &request, &source, target, &directive).await
 }
 
 /// `/bucket/key?versionId=..`, encoded, with or without its first slash.
@@ -59,7 +62,7 @@ fn source_of(request: &Request) -> S3Result<(String, String, Option<String>)> {
     let invalid = || S3Error::invalid_argument("Copy Source must mention the source bucket and key: sourcebucket/sourcekey");
     let text = request.header(SOURCE.as_str()).ok_or_else(invalid)?;
     let (path, version) = match text.split_once("?versionId=") {
-        Some((path, version)) => (path, Some(version.to_string())),
+        Some((path, version)) => (path, Some(percent_decode_str(version).decode_utf8().map_err(|_| invalid())?.into_owned())),
         None => (text, None),
     };
     // As in a form: `+` is a space.
@@ -91,20 +94,19 @@ async fn within(
     context: &Arc<Context>,
     request: &Request,
     source: &Object,
-    target: &Object,
-    storage: &Storage,
+    target: &Writable,
     version: Option<String>,
 ) -> S3Result<Answer> {
-    let place = context.client.storage(&source.mount).await?.s3().ok_or_else(S3Error::internal)?;
+    let place = context.client.storage(source.mount()).await?.s3().ok_or_else(S3Error::internal)?;
     let full = format!("{}{}", place.prefix, source.key);
     let mut text = format!("{}/{}", place.bucket, utf8_percent_encode(&full, KEPT));
     if let Some(version) = version {
-        text.push_str(&format!("?versionId={version}"));
+        text.push_str(&format!("?versionId={}", utf8_percent_encode(&version, KEPT)));
     }
-    let mut headers = passed(request.headers());
+    let mut headers = passed(request.headers(), None);
     headers.insert(SOURCE, HeaderValue::from_str(&text).map_err(|_| S3Error::invalid_uri())?);
     headers.insert(CONTENT_LENGTH, 0.into());
-    let (status, headers, text) = send(context, request, target, storage, headers, PayloadHash::Empty, None).await?;
+    let (status, headers, text) = send(context, request, target, headers, PayloadHash::Empty, None).await?;
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Err(S3Error::access_denied());
     }
@@ -114,12 +116,13 @@ async fn within(
     }
     let mut answer = document(match status.is_success() {
         true => text,
-        false => xml::rewrite(&text, |name, text| match name {
-            "BucketName" if text == place.bucket => source.mount.name.as_str().into(),
-            "Key" => text.strip_prefix(&place.prefix).unwrap_or(&text).into(),
-            "Resource" => request.parts.uri.path().into(),
+        false => xml::rewrite(&text, |path, text| match path.last().map(String::as_str) {
+            Some("BucketName") if text == place.bucket => source.mount().name.as_str().into(),
+            Some("Key") => text.strip_prefix(&place.prefix).unwrap_or_default().into(),
+            Some("Resource") => request.parts.uri.path().into(),
             _ => text,
-        }),
+        })
+        .unwrap_or_default(),
     });
     *answer.status_mut() = status;
     for (name, value) in &headers {
@@ -135,13 +138,12 @@ async fn across(
     context: &Arc<Context>,
     request: &Request,
     source: &Object,
-    target: &Object,
-    storage: &Storage,
+    target: &Writable,
     directive: &str,
 ) -> S3Result<Answer> {
     let source = Source::open(context, request, source).await?;
     let is_part = request.target.query.has("uploadId");
-    let mut headers = passed(request.headers());
+    let mut headers = passed(request.headers(), None);
     let of_copies: Vec<HeaderName> =
         headers.keys().filter(|name| name.as_str().starts_with("x-amz-copy-source")).cloned().collect();
     for name in of_copies
@@ -164,7 +166,7 @@ async fn across(
         _ => Some((source.read(context, bytes)?, length)),
     };
     let hash = if body.is_some() { PayloadHash::Unsigned } else { PayloadHash::Empty };
-    let (status, headers, text) = send(context, request, target, storage, headers, hash, body).await?;
+    let (status, headers, text) = send(context, request, target, headers, hash, body).await?;
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Err(S3Error::access_denied());
     }
@@ -181,8 +183,7 @@ async fn across(
 async fn send(
     context: &Context,
     request: &Request,
-    target: &Object,
-    storage: &Storage,
+    target: &Writable,
     headers: HeaderMap,
     hash: PayloadHash,
     body: Option<(Pieces, u64)>,
@@ -190,14 +191,14 @@ async fn send(
     let mut query = request.target.query.0.clone();
     query.retain(|(name, _)| name == "partNumber" || name == "uploadId");
     let changing = Changing::begin(&context.client, target.path());
-    let forward = Forward { method: Method::PUT, key: Some(target.key.clone()), query, headers, hash, body };
-    let forwarded = storage.forward(forward).await;
+    let sending = Sending { key: Some(target.key.clone()), query, headers, hash, body };
+    let forwarded = store::write(context, target.may_write(), Method::PUT, sending).await;
     let answer = match forwarded {
         Ok(forwarded) => {
             let (parts, stream) = forwarded.into_parts();
             collect(stream).await.map(|text| (parts.status, parts.headers, text))
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     };
     let told = changing.end().await;
     let answer = answer?;
@@ -214,7 +215,7 @@ struct Source {
 
 impl Source {
     async fn open(context: &Context, request: &Request, object: &Object) -> S3Result<Self> {
-        let source = if temporary::is_it(&object.mount) {
+        let source = if temporary::is_it(object.mount()) {
             let opened = temporary::open(context, object).await?;
             Self { info: opened.info.clone(), attributes: Attributes::default(), temporary: Some(opened) }
         } else {

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
+use std::ops::Bound;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,8 +18,9 @@ use tokio::io::AsyncWriteExt;
 use super::get::value;
 use super::{etag, iso_date, local};
 use crate::body::{Fault, Pieces, Upload, checksum_of};
-use crate::context::{Answer, Context, Object, Request, document, plain};
+use crate::context::{Answer, Context, Request, document, plain};
 use crate::error::{S3Error, S3Result};
+use crate::rights::{Object, Writable};
 use crate::target::Query;
 use crate::xml::{self, Visit, Xml};
 
@@ -54,7 +56,7 @@ struct Part {
 }
 
 impl Drafts {
-    pub(crate) fn begin(&self, object: &Object) -> S3Result<Answer> {
+    pub(crate) fn begin(&self, object: &Writable) -> S3Result<Answer> {
         let mut drafts = self.0.lock();
         if drafts.len() >= UPLOADS_MAX {
             drafts.retain(|_, draft| draft.used.elapsed() < FORGOTTEN);
@@ -64,7 +66,7 @@ impl Drafts {
         }
         let id = format!("{:032x}", rand::random::<u128>());
         let (begun_ms, used) = (chrono::Utc::now().timestamp_millis(), Instant::now());
-        let draft = Draft { object: object.clone(), begun_ms, used, parts: BTreeMap::new(), completing: false };
+        let draft = Draft { object: Object::clone(object), begun_ms, used, parts: BTreeMap::new(), completing: false };
         drafts.insert(id.clone(), draft);
         let mut xml = named("InitiateMultipartUploadResult", object);
         xml.text("UploadId", &id);
@@ -73,13 +75,13 @@ impl Drafts {
 
     fn with<T>(&self, object: &Object, id: &str, look: impl FnOnce(&mut Draft) -> T) -> S3Result<T> {
         let mut drafts = self.0.lock();
-        let of = |draft: &&mut Draft| draft.object.mount.id == object.mount.id && draft.object.key == object.key;
+        let of = |draft: &&mut Draft| draft.object.mount().id == object.mount().id && draft.object.key == object.key;
         let draft = drafts.get_mut(id).filter(of).ok_or_else(S3Error::no_such_upload)?;
         draft.used = Instant::now();
         Ok(look(draft))
     }
 
-    pub(crate) async fn put_part(&self, object: &Object, request: Request, body: Incoming) -> S3Result<Answer> {
+    pub(crate) async fn put_part(&self, object: &Writable, request: Request, body: Incoming) -> S3Result<Answer> {
         let number: u32 = request.query("partNumber").unwrap_or("").parse().unwrap_or(0);
         if !(1..=10_000).contains(&number) {
             return Err(S3Error::invalid_argument("Part number must be an integer between 1 and 10000, inclusive"));
@@ -103,12 +105,12 @@ impl Drafts {
     pub(crate) async fn complete(
         &self,
         context: &Arc<Context>,
-        object: &Object,
+        object: &Writable,
         request: Request,
         body: Incoming,
     ) -> S3Result<Answer> {
         let id = request.query("uploadId").unwrap_or("").to_string();
-        let text = Upload::begin(request.headers(), request.hash.clone(), body)?.collect(2 << 20).await?;
+        let text = Upload::begin(request.headers(), request.hash.clone(), body)?.collect(&context.room, 2 << 20).await?;
         let mut named_parts = Named::default();
         xml::read(&text, &mut named_parts)?;
         let parts = self.with(object, &id, |draft| {
@@ -120,9 +122,9 @@ impl Drafts {
             Ok(parts)
         })??;
         let _completing = Completing { drafts: self, id: &id };
-        let fault = Fault::default();
+        let (fault, bytes) = (Fault::default(), parts.iter().map(|part| part.bytes).sum());
         let pieces = join(parts, fault.clone());
-        let written = local::write(context, object, pieces, local::condition(&request)?).await;
+        let written = local::write(context, object, pieces, bytes, local::condition(&request)?).await;
         let info = match written {
             Ok(info) => info,
             Err(error) => {
@@ -135,14 +137,14 @@ impl Drafts {
         self.0.lock().remove(&id);
         let mut xml = Xml::begin("CompleteMultipartUploadResult", true);
         let host = request.header("host").unwrap_or("localhost");
-        xml.text("Location", &format!("http://{host}/{}/{}", object.mount.name, object.key));
-        xml.text("Bucket", object.mount.name.as_str());
+        xml.text("Location", &format!("http://{host}/{}/{}", object.mount().name, object.key));
+        xml.text("Bucket", object.mount().name.as_str());
         xml.text("Key", object.key.as_str());
         xml.text("ETag", &etag(&info.version.tag));
         Ok(document(xml.end("CompleteMultipartUploadResult")))
     }
 
-    pub(crate) fn abort(&self, object: &Object, query: &Query) -> S3Result<Answer> {
+    pub(crate) fn abort(&self, object: &Writable, query: &Query) -> S3Result<Answer> {
         let id = query.get("uploadId").unwrap_or("");
         self.with(object, id, |_| ())?;
         self.0.lock().remove(id);
@@ -154,9 +156,9 @@ impl Drafts {
         let after: u32 = query.get("part-number-marker").and_then(|text| text.parse().ok()).unwrap_or(0);
         let limit: usize = query.get("max-parts").and_then(|text| text.parse().ok()).unwrap_or(1000).min(1000);
         let (parts, more) = self.with(object, id, |draft| {
-            let parts: Vec<_> = draft.parts.range(after + 1..).take(limit).map(|(n, part)| (*n, part.clone())).collect();
+            let parts: Vec<_> = draft.parts.range(behind(after)).take(limit).map(|(n, part)| (*n, part.clone())).collect();
             let last = parts.last().map_or(after, |(number, _)| *number);
-            let more = draft.parts.range(last + 1..).next().is_some();
+            let more = draft.parts.range(behind(last)).next().is_some();
             (parts, more)
         })?;
         let mut xml = named("ListPartsResult", object);
@@ -181,7 +183,7 @@ impl Drafts {
         let drafts = self.0.lock();
         let mut shown: Vec<_> = drafts
             .iter()
-            .filter(|(_, draft)| draft.object.mount.id == mount.id && draft.object.key.as_str().starts_with(prefix))
+            .filter(|(_, draft)| draft.object.mount().id == mount.id && draft.object.key.as_str().starts_with(prefix))
             .collect();
         shown.sort_by(|(_, a), (_, b)| (&a.object.key, a.begun_ms).cmp(&(&b.object.key, b.begun_ms)));
         let mut xml = Xml::begin("ListMultipartUploadsResult", true);
@@ -202,6 +204,11 @@ impl Drafts {
     }
 }
 
+/// The numbers that come after one.
+fn behind(number: u32) -> (Bound<u32>, Bound<u32>) {
+    (Bound::Excluded(number), Bound::Unbounded)
+}
+
 /// A draft that is being completed, by nobody else until this is dropped.
 struct Completing<'a> {
     drafts: &'a Drafts,
@@ -219,7 +226,7 @@ impl Drop for Completing<'_> {
 
 fn named(root: &str, object: &Object) -> Xml {
     let mut xml = Xml::begin(root, true);
-    xml.text("Bucket", object.mount.name.as_str());
+    xml.text("Bucket", object.mount().name.as_str());
     xml.text("Key", object.key.as_str());
     xml
 }

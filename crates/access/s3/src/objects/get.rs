@@ -14,8 +14,9 @@ use super::parts::part_range;
 use super::pieces::rest;
 use super::{etag, http_date, range};
 use crate::auth::Caller;
-use crate::context::{Answer, AnswerBody, Context, Object, Request};
+use crate::context::{Answer, AnswerBody, Context, Request};
 use crate::error::{S3Error, S3Result};
+use crate::rights::Object;
 use crate::target::Query;
 use crate::temporary;
 
@@ -40,7 +41,7 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
         return Err(S3Error::invalid_request("Request specific response headers cannot be used for anonymous GET requests."));
     }
     let checksums = request.header("x-amz-checksum-mode").is_some_and(|mode| mode.eq_ignore_ascii_case("enabled"));
-    if temporary::is_it(&object.mount) {
+    if temporary::is_it(object.mount()) {
         return temporary::get(context, request, object).await;
     }
     if request.target.query.has("partNumber") {

@@ -12,8 +12,9 @@ use hyper::body::Incoming;
 use super::etag;
 use super::get::value;
 use crate::body::{Pieces, Upload, checksum_of};
-use crate::context::{Answer, Context, Object, Request, plain};
+use crate::context::{Answer, Context, Request, plain};
 use crate::error::{S3Error, S3Result};
+use crate::rights::{Object, Writable};
 use crate::temporary;
 
 /// The version of objects that have no others.
@@ -24,11 +25,11 @@ const NOT_CHECKED: [&str; 4] =
     ["if-none-match", "if-unmodified-since", "x-amz-if-match-last-modified-time", "x-amz-if-match-size"];
 
 /// Writes an object; answered when shared storage has it.
-pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: &Object, body: Incoming) -> S3Result<Answer> {
+pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: &Writable, body: Incoming) -> S3Result<Answer> {
     let condition = condition(&request)?;
     let upload = Upload::begin(request.headers(), request.hash.clone(), body)?.checked(request.headers())?;
     let (fault, trailer) = (upload.fault.clone(), upload.trailer.clone());
-    let info = match write(context, object, upload.pieces, condition).await {
+    let info = match write(context, object, upload.pieces, upload.bytes, condition).await {
         Ok(info) => info,
         Err(error) => {
             return Err(match fault.take() {
@@ -44,7 +45,7 @@ pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: 
 }
 
 /// Deletes an object; one that is not there is no error.
-pub(crate) async fn delete_local(context: &Arc<Context>, request: &Request, object: &Object) -> S3Result<Answer> {
+pub(crate) async fn delete_local(context: &Arc<Context>, request: &Request, object: &Writable) -> S3Result<Answer> {
     let headers = request.headers();
     let other_version = request.query("versionId").is_some_and(|version| version != NULL_VERSION);
     if other_version || NOT_CHECKED.iter().any(|name| headers.contains_key(*name)) {
@@ -56,8 +57,9 @@ pub(crate) async fn delete_local(context: &Arc<Context>, request: &Request, obje
 }
 
 /// Deletes what there is under a key; with an ETag only what has it, which only temporary data can be asked for.
-pub(crate) async fn delete(context: &Context, object: &Object, etag: Option<&str>) -> S3Result<()> {
-    match (temporary::is_it(&object.mount), etag.filter(|tag| *tag != "*")) {
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+pub(crate) async fn delete(context: &Context, object: &Writable, etag: Option<&str>) -> S3Result<()> {
+    match (temporary::is_it(object.mount()), etag.filter(|tag| *tag != "*")) {
         (true, tag) => temporary::delete(context, object, tag.map(etag_named)).await,
         (false, None) => Ok(context.client.delete(&object.path()).await?),
         (false, Some(_)) => Err(delete_not_checked()),
@@ -69,15 +71,17 @@ pub(crate) fn delete_not_checked() -> S3Error {
     S3Error::not_implemented("this condition on a delete")
 }
 
-/// Writes what comes, in bounded memory. What ends early leaves nothing.
+/// Writes `bytes` that come, in bounded memory. What ends early leaves nothing.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(super) async fn write(
     context: &Context,
-    object: &Object,
+    object: &Writable,
     mut pieces: Pieces,
+    bytes: u64,
     condition: PutCondition,
 ) -> S3Result<ObjectInfo> {
-    if temporary::is_it(&object.mount) {
-        return temporary::write(context, object, pieces, condition).await;
+    if temporary::is_it(object.mount()) {
+        return temporary::write(context, object, pieces, bytes, condition).await;
     }
     let mut writer = context.client.writer(&object.path()).await?;
     while let Some(piece) = pieces.try_next().await.map_err(|_| S3Error::incomplete_body())? {
@@ -103,7 +107,7 @@ fn etag_named(tag: &str) -> VersionTag {
 
 /// Whether a write that was refused for its version was so because there is none.
 pub(super) async fn explain(context: &Context, object: &Object, error: S3Error) -> S3Error {
-    if temporary::is_it(&object.mount) {
+    if temporary::is_it(object.mount()) {
         return error;
     }
     match context.client.stat(&object.path(), false).await {

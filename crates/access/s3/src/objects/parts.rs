@@ -1,13 +1,15 @@
 use std::ops::Range;
 
-use forebay_shared_storage::{Forward, PayloadHash};
+use forebay_shared_storage::PayloadHash;
 use forebay_types::ObjectInfo;
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderName, IF_MATCH};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{etag, is_local};
-use crate::context::{Context, Object, Request};
+use crate::context::{Context, Request};
 use crate::error::{S3Error, S3Result};
+use crate::rights::Object;
+use crate::store::{self, Reading, Sending};
 
 /// Where a part lies, and what the store says of parts.
 pub(super) struct PartRange {
@@ -27,7 +29,7 @@ pub(super) async fn part_range(context: &Context, request: &Request, object: &Ob
         let message = "The requested partnumber is not satisfiable";
         S3Error::new(StatusCode::RANGE_NOT_SATISFIABLE, "InvalidPartNumber", message)
     };
-    if is_local(&object.mount) {
+    if is_local(object.mount()) {
         return if number == 1 { Ok(PartRange { range: None, headers: HeaderMap::new() }) } else { Err(none_such()) };
     }
     let mut headers = HeaderMap::new();
@@ -36,8 +38,8 @@ pub(super) async fn part_range(context: &Context, request: &Request, object: &Ob
     }
     let query = vec![("partNumber".to_string(), number.to_string())];
     let (hash, key) = (PayloadHash::Empty, Some(object.key.clone()));
-    let storage = context.client.storage(&object.mount).await?;
-    let answer = storage.forward(Forward { method: Method::HEAD, key, query, headers, hash, body: None }).await?;
+    let sending = Sending { key, query, headers, hash, body: None };
+    let answer = store::read(context, object.may_read(), Reading::Head, sending).await?;
     match answer.status() {
         StatusCode::OK | StatusCode::PARTIAL_CONTENT => {}
         StatusCode::NOT_FOUND => return Err(S3Error::no_such_key()),

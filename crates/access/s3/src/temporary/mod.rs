@@ -11,8 +11,8 @@ use forebay_client::{NodeError, NodeErrorKind};
 use forebay_types::{Mount, MountId, MountName, MountOptions};
 use http::StatusCode;
 
-use crate::context::Object;
 use crate::error::S3Error;
+use crate::rights::Object;
 
 pub(crate) use list::page;
 pub(crate) use read::{Opened, get, open};

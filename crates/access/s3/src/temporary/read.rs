@@ -10,9 +10,10 @@ use http::Method;
 use http::header::RANGE;
 
 use super::{is_marker, path_of};
-use crate::context::{Answer, AnswerBody, Context, Object, Request};
+use crate::context::{Answer, AnswerBody, Context, Request};
 use crate::error::{S3Error, S3Result};
 use crate::objects::{Head, check, range};
+use crate::rights::Object;
 
 /// The tag of a folder's marker.
 const FOLDER: u128 = 0;
@@ -57,7 +58,7 @@ pub(crate) async fn open(context: &Context, object: &Object) -> S3Result<Opened>
 /// What clients are told of an object.
 pub(super) fn info(context: &Context, object: &Object, size: u64, tag: u128) -> ObjectInfo {
     let tag = VersionTag::etag(&format!("\"{tag:032x}\""));
-    let version = ObjectVersion { mount: object.mount.id, key: object.key.clone(), tag, size };
+    let version = ObjectVersion { mount: object.mount().id, key: object.key.clone(), tag, size };
     ObjectInfo { version, modified_ms: context.begun_ms }
 }
 

@@ -1,3 +1,7 @@
+//! What changes temporary data, for whoever has the proof that it may.
+
+#![expect(clippy::disallowed_methods, reason = "this is the door")]
+
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -9,8 +13,9 @@ use http::StatusCode;
 use super::read::{info, open, tag_of};
 use super::{is_marker, path_of};
 use crate::body::Pieces;
-use crate::context::{Context, Object};
+use crate::context::Context;
 use crate::error::{S3Error, S3Result};
+use crate::rights::Writable;
 
 /// Objects up to this size are key-values, larger ones files.
 const VALUE_BYTES_MAX: usize = 32 << 20;
@@ -28,8 +33,9 @@ enum Content {
 /// if that is true at that moment, and no other writer comes between.
 pub(crate) async fn write(
     context: &Context,
-    object: &Object,
+    object: &Writable,
     mut pieces: Pieces,
+    bytes: u64,
     condition: PutCondition,
 ) -> S3Result<ObjectInfo> {
     let (nodes, path) = (context.client.nodes(), path_of(object));
@@ -41,6 +47,7 @@ pub(crate) async fn write(
             return Err(error);
         }
     };
+    let _held = context.room.take(bytes.min(VALUE_BYTES_MAX as u64)).await?;
     let mut first = BytesMut::new();
     let mut next = None;
     while let Some(piece) = pieces.try_next().await.map_err(|_| S3Error::incomplete_body())? {
@@ -71,7 +78,7 @@ pub(crate) async fn write(
 }
 
 /// The condition as nodes have it, unless it is not true already: then nothing is written for it.
-async fn allowed(context: &Context, object: &Object, condition: PutCondition) -> S3Result<NodeCondition> {
+async fn allowed(context: &Context, object: &Writable, condition: PutCondition) -> S3Result<NodeCondition> {
     match condition {
         PutCondition::Any => Ok(NodeCondition::Any),
         PutCondition::Absent => match open(context, object).await {
@@ -87,7 +94,7 @@ async fn allowed(context: &Context, object: &Object, condition: PutCondition) ->
 }
 
 /// Deletes an object. One that is not there is no error, nor is a folder that something is in. With an ETag only what has it.
-pub(crate) async fn delete(context: &Context, object: &Object, etag: Option<VersionTag>) -> S3Result<()> {
+pub(crate) async fn delete(context: &Context, object: &Writable, etag: Option<VersionTag>) -> S3Result<()> {
     let (nodes, path) = (context.client.nodes(), path_of(object));
     let Some(stat) = nodes.stat(&path).await? else { return Ok(()) };
     if stat.kind.is_container() != is_marker(object) {
@@ -154,7 +161,7 @@ async fn put(nodes: &Nodes, path: &str, value: &Bytes) -> S3Result<bool> {
 }
 
 /// Writes an object beside its place, where nobody sees it, and has it take that place when it is whole.
-async fn put_beside(context: &Context, object: &Object, content: Content, condition: NodeCondition) -> S3Result<ObjectInfo> {
+async fn put_beside(context: &Context, object: &Writable, content: Content, condition: NodeCondition) -> S3Result<ObjectInfo> {
     let (nodes, path) = (context.client.nodes(), path_of(object));
     // With an ETag they are there, or nothing that could have it.
     if !matches!(condition, NodeCondition::Tag(_)) {

@@ -8,7 +8,7 @@ use http::StatusCode;
 use percent_encoding::percent_decode_str;
 
 use super::request::{HEADERS_MAX, PlainRequest, parse};
-use crate::auth::{Caller, Sent, signer};
+use crate::auth::{Caller, Right, Sent, signer};
 use crate::context::Context;
 use crate::objects::{FIRST_BYTES, range};
 use crate::target::{bucket_in_host, key_of};
@@ -54,7 +54,7 @@ fn read(
         None => path.split_once('/')?,
     };
     let (bucket, key) = (decoded(bucket)?, decoded(key)?);
-    if key.is_empty() || bucket == temporary::BUCKET || !caller.may(&bucket, false) {
+    if key.is_empty() || bucket == temporary::BUCKET || !caller.may(&bucket, Right::Read) {
         return None;
     }
     let mount = context.client.known_mount(&bucket)?;

@@ -112,7 +112,7 @@ impl Signed {
         headers.sort();
         let mut query: Vec<String> = self.query.split('&').filter(|pair| !pair.is_empty()).map(Into::into).collect();
         query.iter_mut().filter(|pair| !pair.contains('=')).for_each(|pair| pair.push('='));
-        query.sort();
+        query.sort_by(|a, b| a.split_once('=').cmp(&b.split_once('=')));
         let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
         let names = names.join(";");
         let lines: String = headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, Client, ClientSettings, ControlRequest};
+use forebay_client::{Address, AdminRequest, Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_s3::{AccessRule, Gateway, GatewaySettings};
 use forebay_shared_storage::{AccessKey, StorageSettings};
@@ -76,7 +76,7 @@ impl Cluster {
         let mut cluster = Self::start().await;
         let (name, url) = ("nas".parse().unwrap(), format!("file://{}", folder.display()));
         let options = MountOptions { validate: Validate::Always, ..MountOptions::default() };
-        cluster.client.control(ControlRequest::MountAdd { name, url, options }).await.unwrap();
+        cluster.client.control(AdminRequest::MountAdd { name, url, options }).await.unwrap();
         cluster.serve(gateway_settings()).await;
         cluster
     }
@@ -84,7 +84,7 @@ impl Cluster {
     pub async fn mount(&self, name: &str, url: &str, endpoint: &str, change: impl FnOnce(&mut MountOptions)) {
         let mut options = MountOptions { endpoint: Some(endpoint.into()), validate: Validate::Always, ..MountOptions::default() };
         change(&mut options);
-        let add = ControlRequest::MountAdd { name: name.parse().unwrap(), url: url.into(), options };
+        let add = AdminRequest::MountAdd { name: name.parse().unwrap(), url: url.into(), options };
         self.client.control(add).await.unwrap();
     }
 

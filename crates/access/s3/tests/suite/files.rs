@@ -194,3 +194,20 @@ async fn what_a_client_says_of_a_body_is_checked() {
     assert_eq!(delete.code(), "BadDigest");
     assert!(folder.path().join("trailing").exists());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_are_listed_behind_any_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::over_files(folder.path()).await;
+    let at = cluster.address();
+    let begin = request("POST", "/nas/m?uploads").send(at).await.text();
+    let id = begin.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0;
+    for number in [1, 10_000] {
+        let put = request("PUT", &format!("/nas/m?partNumber={number}&uploadId={id}")).body("x").send(at).await;
+        assert_eq!(put.status, 200, "{}", put.text());
+    }
+    for (marker, count) in [("0", 2), ("1", 1), ("10000", 0), ("4294967295", 0), ("4294967296", 2)] {
+        let parts = request("GET", &format!("/nas/m?uploadId={id}&part-number-marker={marker}")).send(at).await;
+        assert_eq!((parts.status, parts.text().matches("<Part>").count()), (200, count), "{marker}: {}", parts.text());
+    }
+}

@@ -70,3 +70,25 @@ async fn behind_the_prefix_of_a_folder_and_of_temporary_data() {
     behind_the_prefix(cluster.address(), "nas", false).await;
     behind_the_prefix(cluster.address(), "tmp", false).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_listing_s_prefix_is_shown_as_it_was_given() {
+    let (cluster, s3) = Cluster::over_s3(|_| {}, gateway_settings()).await;
+    s3.put("data", "a b", b"x").unwrap();
+    let list = async |query: &str| request("GET", &format!("/lake?{query}")).send(cluster.address()).await.text();
+    // Clients ask for the encoding by themselves, and do not undo it here.
+    assert!(list("encoding-type=url&prefix=%0A").await.contains("<Prefix>\n</Prefix>"));
+    let shown = list("encoding-type=url&prefix=a%20b").await;
+    assert!(shown.contains("<Prefix>a b</Prefix>") && shown.contains("<Key>a+b</Key>"), "{shown}");
+    assert!(list("encoding-type=url&prefix=%01").await.contains("<Prefix>%01</Prefix>"), "XML has no such character");
+    assert!(list("list-type=2&encoding-type=url&prefix=a%20b").await.contains("<Prefix>a+b</Prefix>"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn buckets_are_not_from_1970() {
+    let (cluster, _s3) = Cluster::over_s3(|_| {}, gateway_settings()).await;
+    let buckets = request("GET", "/").send(cluster.address()).await.text();
+    assert!(buckets.contains("<Name>tmp</Name>") && buckets.contains("<Name>lake</Name>"), "{buckets}");
+    let year = chrono::Utc::now().format("<CreationDate>%Y-").to_string();
+    assert_eq!(buckets.matches(&year).count(), 2, "{buckets}");
+}

@@ -57,6 +57,7 @@ async fn forgeries_are_refused_without_a_trace() {
     put = format!("PUT {put} HTTP/1.1\r\nHost: {at}\r\nContent-Length: 1\r\n\r\nx");
     assert_eq!(code(raw(at, put.as_bytes(), false).await.unwrap()), is(403, "SignatureDoesNotMatch"));
     let v2 = raw(at, url("/lake/secret?AWSAccessKeyId=a&Signature=b&Expires=9").as_bytes(), false).await.unwrap();
+    assert!(v2.text().contains("s3v4"), "with what to do: {}", v2.text());
     assert_eq!(code(v2), is(400, "InvalidRequest"));
 
     assert_eq!((s3.counters().requests(), cluster.cached()), (0, 0));

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use futures::future::join_all;
+use tokio::io::AsyncWriteExt;
 
-use crate::client::{Answer, request};
+use crate::client::{Answer, read, request};
 use crate::cluster::{Cluster, bytes, gateway_settings};
 
 /// Conditions are looked at when the object is there as a whole: a value with its name, one in blocks, and a file.
@@ -173,4 +174,29 @@ async fn uploads_in_parts_have_conditions_too() {
     let head = request("HEAD", key).send(cluster.address()).await;
     assert_eq!(complete("if-match", head.header("etag").unwrap()).await.status, 200);
     assert!(request("GET", key).send(cluster.address()).await.body == bytes(1, 50_000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_held_of_uploads_is_bounded_and_others_wait() {
+    let mut settings = gateway_settings();
+    settings.upload_bytes_max = 1 << 20;
+    let mut cluster = Cluster::start().await;
+    cluster.serve(settings).await;
+    let at = cluster.address();
+    // It says that it brings a mebibyte, and takes its time.
+    let (slow, content) = (request("PUT", "/tmp/slow").body(bytes(1, 1 << 20)), bytes(1, 1 << 20));
+    let mut socket = tokio::net::TcpStream::connect(at).await.unwrap();
+    socket.write_all(slow.head(at).as_bytes()).await.unwrap();
+    socket.write_all(&content[..1000]).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    let refused = request("PUT", "/tmp/other").body(bytes(2, 100_000)).send(at).await;
+    assert_eq!(said(&refused), (503, "SlowDown".to_string()));
+    // Others than uploads to temporary data are not held up.
+    assert_eq!(request("GET", "/tmp?list-type=2").send(at).await.status, 200);
+    let waiting = tokio::spawn(async move { request("PUT", "/tmp/other").body(bytes(2, 100_000)).send(at).await });
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    socket.write_all(&content[1000..]).await.unwrap();
+    assert_eq!(read(&mut socket, false).await.unwrap().status, 200);
+    assert_eq!(waiting.await.unwrap().status, 200, "it came when there was room again");
+    assert!(request("GET", "/tmp/slow").send(at).await.body == content);
 }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, Client, ClientSettings, ControlRequest};
+use forebay_client::{Address, AdminRequest, Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_sql::Engine;
 use forebay_testing::{S3Server, S3Settings};
@@ -42,7 +42,7 @@ impl Cluster {
         let client = Client::connect(ClientSettings::new(coordinator.address())).await.unwrap();
         let options =
             MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, validate: Validate::Always, ..Default::default() };
-        let mount = ControlRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}/pool"), options };
+        let mount = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}/pool"), options };
         client.control(mount).await.unwrap();
         Self { s3, client, worker: Some(worker), _coordinator: coordinator, _folder: folder }
     }
@@ -69,7 +69,7 @@ impl Cluster {
     pub async fn set_hot_form(&self, hot_form: HotForm) {
         let name = "lake".parse().unwrap();
         let options = MountOptions { hot_form, ..self.client.mount(&name).await.unwrap().options.clone() };
-        self.client.control(ControlRequest::MountSet { name, options }).await.unwrap();
+        self.client.control(AdminRequest::MountSet { name, options }).await.unwrap();
     }
 
     pub fn put(&self, key: &str, bytes: &[u8]) {
@@ -204,7 +204,7 @@ async fn a_mount_that_another_client_has_just_added_is_there() {
     let engine = cluster.engine();
     let other = Client::connect(ClientSettings::new(cluster._coordinator.address())).await.unwrap();
     let options = MountOptions { endpoint: Some(cluster.s3.endpoint()), anonymous: true, ..Default::default() };
-    let mount = ControlRequest::MountAdd { name: "late".parse().unwrap(), url: format!("s3://{BUCKET}/late"), options };
+    let mount = AdminRequest::MountAdd { name: "late".parse().unwrap(), url: format!("s3://{BUCKET}/late"), options };
     other.control(mount).await.unwrap();
     cluster.s3.put(BUCKET, "late/x.csv", b"n\n7\n").unwrap();
     assert_eq!(engine.describe("select n from '/late/x.csv'").await.unwrap().schema.field(0).name(), "n");

@@ -1,4 +1,4 @@
-use forebay_protocol::{ControlReply, ControlRequest, Pin, TableDefinition};
+use forebay_protocol::{AdminRequest, ControlReply, Pin, TableDefinition};
 use forebay_types::{Error, ForebayPath, Mount, MountId, MountName, MountOptions};
 
 use super::state::answer;
@@ -14,31 +14,35 @@ const STATEMENT_BYTES_MAX: usize = 1 << 20;
 
 impl State {
     /// Looks whether a change can be made, and says what to do for it.
-    pub(super) fn ask_change(&self, request: ControlRequest) -> Result<Vec<Command>, Error> {
+    pub(super) fn ask_change(&self, request: AdminRequest) -> Result<Vec<Command>, Error> {
         Ok(match request {
-            ControlRequest::MountAdd { name, url, options } => self.ask_mount_add(name, url, options)?,
-            ControlRequest::MountSet { name, options } => self.ask_mount_set(name, options)?,
-            ControlRequest::MountRemove { name } => {
+            AdminRequest::MountAdd { name, url, options } => self.ask_mount_add(name, url, options)?,
+            AdminRequest::MountSet { name, options } => self.ask_mount_set(name, options)?,
+            AdminRequest::MountRemove { name } => {
                 self.mount_by_name(&name)?;
                 vec![Command::Write(Change::RemoveMount { name })]
             }
-            ControlRequest::PinAdd { path } => self.ask_pin_add(&path)?,
-            ControlRequest::PinRemove { path } => self.ask_pin_remove(&path)?,
-            ControlRequest::TableAdd { table, replace } => self.ask_table_add(table, replace)?,
-            ControlRequest::TableRemove { name } => {
-                if !self.catalogue.tables.contains_key(&name) {
-                    return Err(self.no_table(&name));
-                }
-                vec![Command::Write(Change::RemoveTable { name })]
+            AdminRequest::PinAdd { path } => self.ask_pin_add(&path)?,
+            AdminRequest::PinRemove { path } => self.ask_pin_remove(&path)?,
+            AdminRequest::TokenAdd { name, grant, keys } => self.ask_token_add(&name, grant, keys)?,
+            AdminRequest::TokenRemove { name } => self.ask_token_remove(&name)?,
+            other @ (AdminRequest::Drain { .. } | AdminRequest::Tokens) => {
+                return Err(Error::internal(format!("{other:?} changes nothing")));
             }
-            other => return Err(Error::internal(format!("{other:?} changes nothing"))),
         })
+    }
+
+    pub(super) fn ask_table_remove(&self, name: String) -> Result<Vec<Command>, Error> {
+        if !self.catalogue.tables.contains_key(&name) {
+            return Err(self.no_table(&name));
+        }
+        Ok(vec![Command::Write(Change::RemoveTable { name })])
     }
 
     fn ask_mount_add(&self, name: MountName, url: String, options: MountOptions) -> Result<Vec<Command>, Error> {
         if let Ok(taken) = self.mount_by_name(&name) {
             return Err(Error::conflict(format!(
-                "mount {name} exists already, for {}: choose another name, or remove it first with `forebay mount remove {name}`",
+                "mount {name} exists already, for {}: choose another name, or remove it first with `forebay mount rm {name}`",
                 taken.url
             )));
         }
@@ -88,7 +92,7 @@ impl State {
         Ok(vec![Command::Write(Change::RemovePin { mount: mount.id, prefix })])
     }
 
-    fn ask_table_add(&self, table: TableDefinition, replace: bool) -> Result<Vec<Command>, Error> {
+    pub(super) fn ask_table_add(&self, table: TableDefinition, replace: bool) -> Result<Vec<Command>, Error> {
         if table.name.is_empty() || table.name.len() > TABLE_NAME_BYTES_MAX || table.statement.len() > STATEMENT_BYTES_MAX {
             return Err(Error::invalid(format!(
                 "a table's name has 1 to {TABLE_NAME_BYTES_MAX} bytes and its statement at most {STATEMENT_BYTES_MAX}"
@@ -138,6 +142,8 @@ impl State {
                 self.catalogue.tables.remove(&name);
                 return reply;
             }
+            Stored::Token(token) => return self.token_added(token),
+            Stored::TokensRemoved(ids) => return self.tokens_removed(&ids),
         }
         self.view_changed();
         reply
@@ -151,13 +157,14 @@ impl State {
         let gone = self.catalogue.mounts.keys().filter(|id| !catalogue.mounts.contains_key(id)).copied().collect::<Vec<_>>();
         gone.into_iter().for_each(|id| self.ledger.remove_mount(id));
         self.catalogue = catalogue;
+        self.credentials_version += 1;
         let mounts = &self.catalogue.mounts;
         self.placement.retain_mounts(|mount| mounts.contains_key(&mount));
         self.view_changed();
     }
 }
 
-fn limit(what: &str, count: usize, max: usize) -> Result<(), Error> {
+pub(super) fn limit(what: &str, count: usize, max: usize) -> Result<(), Error> {
     match count < max {
         true => Ok(()),
         false => Err(Error::invalid(format!("there are {max} {what} already, and no more than that: remove some first"))),

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use forebay_protocol::{ControlReply, ControlRequest, TableDefinition};
-use forebay_types::{Key, Mount, MountId, MountName, MountOptions, WorkerId};
+use forebay_protocol::{ControlCall, ControlReply, TableDefinition};
+use forebay_types::{Grant, Key, Mount, MountId, MountName, MountOptions, TokenKeys, Verifier, WorkerId};
 
 use super::{Catalogue, Checkpoint, Outcome, Problem};
 
@@ -9,7 +9,7 @@ use super::{Catalogue, Checkpoint, Outcome, Problem};
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     /// Someone asks. Ends in exactly one `Answer`, at once or after what the commands say.
-    Asked(ControlRequest),
+    Asked(ControlCall),
     /// The database has written a change.
     Stored(Stored),
     /// The catalogue was read anew, after a write whose outcome is not known.
@@ -37,7 +37,7 @@ pub(crate) enum Command {
     Plan(Box<Problem>),
     /// Keeps popularity and routes for the next coordinator.
     Checkpoint(Box<Checkpoint>),
-    /// Wakes all workers: a window has closed, or the view has changed.
+    /// Wakes all workers: a window has closed, or the view or the credentials have changed.
     TellAll,
     /// Wakes workers that have new orders.
     Tell(Vec<WorkerId>),
@@ -53,6 +53,8 @@ pub(crate) enum Change {
     RemovePin { mount: MountId, prefix: Key },
     PutTable { table: TableDefinition, replace: bool },
     RemoveTable { name: String },
+    AddToken { id: String, grant: Grant, keys: TokenKeys },
+    RemoveTokens { ids: Vec<String> },
 }
 
 /// A change that the database has.
@@ -65,4 +67,6 @@ pub(crate) enum Stored {
     PinRemoved(MountId, Key),
     Table(TableDefinition),
     TableRemoved(String),
+    Token(Verifier),
+    TokensRemoved(Vec<String>),
 }

@@ -211,7 +211,16 @@ impl State {
         let settled: Vec<_> = self.settle().into_iter().filter(|id| *id != worker && !wake.contains(id)).collect();
         wake.extend(settled);
         let hears = self.members.live_member(worker).and_then(|member| member.hearing.tell());
-        let mut commands = vec![answer(ControlReply::Beat { view, shares, lease, window, orders, routes, hears })];
+        let mut commands = vec![answer(ControlReply::Beat {
+            view,
+            shares,
+            lease,
+            window,
+            orders,
+            routes,
+            credentials: self.credentials_version,
+            hears,
+        })];
         if !wake.is_empty() {
             commands.push(Command::Tell(wake));
         }

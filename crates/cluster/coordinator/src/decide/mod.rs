@@ -14,6 +14,7 @@ mod state;
 mod status;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod validate;
 
 pub(crate) use event::{Change, Command, Event, Stored};

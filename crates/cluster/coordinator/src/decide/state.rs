@@ -1,8 +1,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use forebay_protocol::{ClusterView, ControlReply, ControlRequest, Pin, PlacementStatus, TableDefinition};
-use forebay_types::{Error, Mount, MountId, WorkerId};
+use forebay_protocol::{
+    AdminRequest, ClusterView, ControlCall, ControlReply, ControlRequest, MemberRequest, Pin, PlacementStatus, TableDefinition,
+};
+use forebay_types::{Error, Mount, MountId, MountName, Verifier, WorkerId};
 
 use super::hearing::Settling;
 use super::ledger::Ledger;
@@ -15,12 +17,13 @@ use crate::PlacementSettings;
 /// Segments of one answer about placement.
 const SEGMENTS_SHOWN_MAX: u32 = 10_000;
 
-/// Mounts, pins and external tables, as the database has them.
+/// Mounts, pins, external tables and tokens, as the database has them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Catalogue {
     pub(crate) mounts: BTreeMap<MountId, Mount>,
     pub(crate) pins: Vec<Pin>,
     pub(crate) tables: BTreeMap<String, TableDefinition>,
+    pub(crate) tokens: BTreeMap<String, Verifier>,
 }
 
 /// What a coordinator starts from.
@@ -55,6 +58,8 @@ pub(crate) struct State {
     pub(super) settling: Settling,
     /// The last number that a worker was to forget with what it knew.
     pub(super) doubts: u64,
+    /// Grows with every change of tokens.
+    pub(super) credentials_version: u64,
     /// Where distributed SQL is scheduled, and when that was said.
     scheduler: Option<(String, Duration)>,
 }
@@ -77,6 +82,7 @@ impl State {
             view_version: (start.epoch << 32) + 1,
             doubts: start.epoch << 32,
             settling: Settling::default(),
+            credentials_version: (start.epoch << 32) + 1,
             scheduler: None,
         };
         state.presume_shares();
@@ -85,9 +91,9 @@ impl State {
 
     /// Takes one event in; `now` never goes back.
     pub(crate) fn decide(&mut self, now: Duration, event: Event) -> Vec<Command> {
-        let before = (self.view_version, self.placement.window());
+        let before = (self.view_version, self.placement.window(), self.credentials_version);
         let mut commands = self.take_in(now, event);
-        if (self.view_version, self.placement.window()) != before {
+        if (self.view_version, self.placement.window(), self.credentials_version) != before {
             commands.push(Command::TellAll);
         }
         let ordered = self.placement.ordered();
@@ -113,43 +119,74 @@ impl State {
         }
     }
 
-    fn ask(&mut self, now: Duration, request: ControlRequest) -> Result<Vec<Command>, Error> {
-        let reply = match request {
-            ControlRequest::Register(info) => return self.register(now, info),
-            ControlRequest::Heartbeat(heartbeat) => {
-                let mut commands = self.heartbeat(now, heartbeat)?;
-                // It may have brought the last report of a window, or an object that everyone will want.
-                commands.extend(self.plan_when_due(now));
-                return Ok(commands);
+    fn ask(&mut self, now: Duration, call: ControlCall) -> Result<Vec<Command>, Error> {
+        match call {
+            ControlCall::Ask(request) => self.ask_as_client(now, request),
+            ControlCall::Administer(AdminRequest::Drain { worker, draining }) => self.drain(now, worker, draining),
+            ControlCall::Administer(AdminRequest::Tokens) => {
+                let tokens = self.catalogue.tokens.values().map(Verifier::info).collect();
+                Ok(vec![answer(ControlReply::Tokens(tokens))])
             }
-            // The driver answers it.
-            ControlRequest::News(_) => ControlReply::Unchanged,
-            ControlRequest::Leave(worker) => return self.leave(now, worker),
+            ControlCall::Administer(request) => self.ask_change(request),
+            ControlCall::Serve(request) => self.ask_as_member(now, request),
+        }
+    }
+
+    fn ask_as_client(&mut self, now: Duration, request: ControlRequest) -> Result<Vec<Command>, Error> {
+        let reply = match request {
             ControlRequest::View { have } if have == self.view_version => ControlReply::Unchanged,
             ControlRequest::View { .. } => ControlReply::View(self.view()),
             ControlRequest::Tables => ControlReply::Tables(self.catalogue.tables.values().cloned().collect()),
+            ControlRequest::TableAdd { table, replace } => return self.ask_table_add(table, replace),
+            ControlRequest::TableRemove { name } => return self.ask_table_remove(name),
             ControlRequest::Budget { client, mount } => ControlReply::Budget(self.budget(now, client, mount)?),
             ControlRequest::Status => ControlReply::Status(Box::new(self.status(now))),
             ControlRequest::Routes { have } => ControlReply::Routes(self.placement.routes_since(have)),
             ControlRequest::Placement { limit } => {
                 ControlReply::Placement(Box::new(self.placement_status(limit.clamp(1, SEGMENTS_SHOWN_MAX) as usize)))
             }
-            ControlRequest::Scheduler { serves } => ControlReply::Scheduler(self.scheduler(now, serves)),
-            ControlRequest::Drain { worker, draining } => return self.drain(now, worker, draining),
-            ControlRequest::PassRoot { from, to } => return self.pass_root(from, to),
-            ControlRequest::Unheard { worker, number } => return self.unheard(worker, number),
-            change => return self.ask_change(change),
+            ControlRequest::Scheduler => ControlReply::Scheduler(self.scheduler(now)),
+            // The driver answers it.
+            ControlRequest::WhoAmI => ControlReply::Unchanged,
+            ControlRequest::Unheard { worker, number, .. } => return self.unheard(worker, number),
         };
         Ok(vec![answer(reply)])
     }
 
-    /// Where the scheduler is, as long as it says so.
-    fn scheduler(&mut self, now: Duration, serves: Option<String>) -> Option<String> {
-        if let Some(address) = serves {
-            self.scheduler = Some((address, now));
+    fn ask_as_member(&mut self, now: Duration, request: MemberRequest) -> Result<Vec<Command>, Error> {
+        match request {
+            MemberRequest::Register(info) => self.register(now, info),
+            MemberRequest::Heartbeat(heartbeat) => {
+                let mut commands = self.heartbeat(now, heartbeat)?;
+                // It may have brought the last report of a window, or an object that everyone will want.
+                commands.extend(self.plan_when_due(now));
+                Ok(commands)
+            }
+            MemberRequest::Leave(worker) => self.leave(now, worker),
+            MemberRequest::PassRoot { from, to } => self.pass_root(from, to),
+            MemberRequest::Scheduler { serves } => {
+                self.scheduler = Some((serves, now));
+                Ok(vec![answer(ControlReply::Scheduler(self.scheduler(now)))])
+            }
+            // The driver answers them.
+            MemberRequest::News(_) | MemberRequest::Credentials => Ok(vec![answer(ControlReply::Unchanged)]),
         }
+    }
+
+    /// Where the scheduler is, as long as it says so.
+    fn scheduler(&self, now: Duration) -> Option<String> {
         let told = self.scheduler.as_ref().filter(|(_, since)| now.saturating_sub(*since) <= self.lease);
         told.map(|(address, _)| address.clone())
+    }
+
+    /// The tokens that are kept, and the number of this state of them.
+    pub(crate) fn tokens(&self) -> (u64, Vec<Verifier>) {
+        (self.credentials_version, self.catalogue.tokens.values().cloned().collect())
+    }
+
+    /// The name of a mount.
+    pub(crate) fn mount_name(&self, id: MountId) -> Option<MountName> {
+        self.catalogue.mounts.get(&id).map(|mount| mount.name.clone())
     }
 
     fn tick(&mut self, now: Duration) -> Vec<Command> {

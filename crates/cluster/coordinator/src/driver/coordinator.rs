@@ -72,7 +72,7 @@ impl Coordinator {
             warn!(%error, "placement starts without what the coordinator before knew");
         }
         let (plans, problems) = planner::queue();
-        let shared = Arc::new(Shared::new(state, queue, plans));
+        let shared = Arc::new(Shared::new(state, queue, plans, Arc::clone(&settings.security.admits)));
         let service = Arc::new(ControlService(Arc::clone(&shared)));
         let server = Server::start(listener, settings.security, service, ServerLimits::default())?;
         let address = server.local_address();

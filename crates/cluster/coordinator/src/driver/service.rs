@@ -2,9 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{ControlReply, ControlRequest, decode, encode};
+use forebay_protocol::{AdminRequest, ControlCall, ControlReply, ControlRequest, MemberRequest, decode, encode};
+use forebay_rights::{Need, cut, needs};
 use forebay_shared_storage::{Storage, StorageSettings};
-use forebay_transport::{Peer, Response, Service, Session};
+use forebay_transport::{Peer, Response, Service, Session, unix_now};
 use forebay_types::{Error, Mount, Result};
 use metrics::counter;
 use tokio::sync::oneshot;
@@ -22,25 +23,25 @@ const CHECK_RETRIES_MAX: u32 = 2;
 pub(crate) struct ControlService(pub(crate) Arc<Shared>);
 
 /// One connection.
-pub(crate) struct ControlSession(Arc<Shared>);
+pub(crate) struct ControlSession {
+    shared: Arc<Shared>,
+    peer: Peer,
+}
 
 impl Service for ControlService {
     type Session = ControlSession;
 
-    fn open(&self, _peer: Peer) -> Result<ControlSession> {
-        Ok(ControlSession(Arc::clone(&self.0)))
+    fn open(&self, peer: Peer) -> Result<ControlSession> {
+        Ok(ControlSession { shared: Arc::clone(&self.0), peer })
     }
 }
 
 impl Session for ControlSession {
     async fn call(self: &Arc<Self>, meta: Bytes, _payload: Bytes) -> Response {
-        let reply = match decode::<ControlRequest>(&meta) {
-            Ok(ControlRequest::News(worker)) => {
-                self.0.news().wait(worker).await.unwrap_or_else(|error| ControlReply::failed(&error))
-            }
-            Ok(request) => {
-                let kind = kind(&request);
-                let reply = self.answer(request).await.unwrap_or_else(|error| ControlReply::failed(&error));
+        let reply = match decode::<ControlCall>(&meta) {
+            Ok(call) => {
+                let kind = kind(&call);
+                let reply = self.answer(call).await.unwrap_or_else(|error| ControlReply::failed(&error));
                 counter!("forebay_coordinator_requests", "kind" => kind).increment(1);
                 if matches!(reply, ControlReply::Failed { .. }) {
                     counter!("forebay_coordinator_failures", "kind" => kind).increment(1);
@@ -56,9 +57,28 @@ impl Session for ControlSession {
 }
 
 impl ControlSession {
-    async fn answer(&self, request: ControlRequest) -> Result<ControlReply> {
+    /// The answer to a call of who may make it, cut to what that one may see.
+    async fn answer(&self, call: ControlCall) -> Result<ControlReply> {
+        self.may(&needs::control(&call))?;
+        let mut reply = match call {
+            ControlCall::Serve(MemberRequest::News(worker)) => self.shared.news().wait(worker).await?,
+            ControlCall::Serve(MemberRequest::Credentials) => self.shared.credentials(),
+            ControlCall::Ask(ControlRequest::WhoAmI) => ControlReply::Caller(self.peer.caller.who().info()),
+            call => self.carry_out(call).await?,
+        };
+        if let Some(grant) = self.peer.caller.who().grant() {
+            cut(&mut reply, grant);
+        }
+        Ok(reply)
+    }
+
+    fn may(&self, need: &Need) -> Result<()> {
+        self.peer.caller.may(need, unix_now(), |mount| self.shared.mount_name(mount))
+    }
+
+    async fn carry_out(&self, call: ControlCall) -> Result<ControlReply> {
         let mut answer = None;
-        for command in self.0.decide(Event::Asked(request)) {
+        for command in self.shared.decide(Event::Asked(call)) {
             match command {
                 Command::Answer(reply) => answer = Some(reply),
                 Command::Check(mount, change) => {
@@ -80,7 +100,7 @@ impl ControlSession {
     async fn write(&self, change: Change) -> Result<ControlReply> {
         let (reply, written) = oneshot::channel();
         let closed = || Error::closed("the coordinator is shutting down: try again with its successor");
-        self.0.writer().send(Job::Change(change, reply)).await.map_err(|_| closed())?;
+        self.shared.writer().send(Job::Change(change, reply)).await.map_err(|_| closed())?;
         written.await.map_err(|_| closed())
     }
 }
@@ -106,28 +126,40 @@ async fn check(mount: &Mount) -> Result<()> {
 }
 
 /// A request's name in metrics.
-fn kind(request: &ControlRequest) -> &'static str {
-    match request {
-        ControlRequest::Register(_) => "register",
-        ControlRequest::Heartbeat(_) => "heartbeat",
-        ControlRequest::Leave(_) => "leave",
-        ControlRequest::View { .. } => "view",
-        ControlRequest::MountAdd { .. } => "mount_add",
-        ControlRequest::MountSet { .. } => "mount_set",
-        ControlRequest::MountRemove { .. } => "mount_remove",
-        ControlRequest::PinAdd { .. } => "pin_add",
-        ControlRequest::PinRemove { .. } => "pin_remove",
-        ControlRequest::TableAdd { .. } => "table_add",
-        ControlRequest::TableRemove { .. } => "table_remove",
-        ControlRequest::Tables => "tables",
-        ControlRequest::Budget { .. } => "budget",
-        ControlRequest::Status => "status",
-        ControlRequest::Routes { .. } => "routes",
-        ControlRequest::Placement { .. } => "placement",
-        ControlRequest::News(_) => "news",
-        ControlRequest::Scheduler { .. } => "scheduler",
-        ControlRequest::Drain { .. } => "drain",
-        ControlRequest::PassRoot { .. } => "pass_root",
-        ControlRequest::Unheard { .. } => "unheard",
+fn kind(call: &ControlCall) -> &'static str {
+    match call {
+        ControlCall::Ask(request) => match request {
+            ControlRequest::View { .. } => "view",
+            ControlRequest::TableAdd { .. } => "table_add",
+            ControlRequest::TableRemove { .. } => "table_remove",
+            ControlRequest::Tables => "tables",
+            ControlRequest::Budget { .. } => "budget",
+            ControlRequest::Status => "status",
+            ControlRequest::Routes { .. } => "routes",
+            ControlRequest::Placement { .. } => "placement",
+            ControlRequest::Scheduler => "scheduler",
+            ControlRequest::WhoAmI => "who_am_i",
+            ControlRequest::Unheard { .. } => "unheard",
+        },
+        ControlCall::Administer(request) => match request {
+            AdminRequest::MountAdd { .. } => "mount_add",
+            AdminRequest::MountSet { .. } => "mount_set",
+            AdminRequest::MountRemove { .. } => "mount_remove",
+            AdminRequest::PinAdd { .. } => "pin_add",
+            AdminRequest::PinRemove { .. } => "pin_remove",
+            AdminRequest::Drain { .. } => "drain",
+            AdminRequest::TokenAdd { .. } => "token_add",
+            AdminRequest::TokenRemove { .. } => "token_remove",
+            AdminRequest::Tokens => "tokens",
+        },
+        ControlCall::Serve(request) => match request {
+            MemberRequest::Register(_) => "register",
+            MemberRequest::Heartbeat(_) => "heartbeat",
+            MemberRequest::Leave(_) => "leave",
+            MemberRequest::News(_) => "news",
+            MemberRequest::PassRoot { .. } => "pass_root",
+            MemberRequest::Scheduler { .. } => "scheduler_serves",
+            MemberRequest::Credentials => "credentials",
+        },
     }
 }

@@ -1,6 +1,9 @@
+use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_protocol::{ClusterStatus, PlacementStatus};
+use forebay_protocol::{ClusterStatus, ControlReply, PlacementStatus};
+use forebay_transport::Admission;
+use forebay_types::{MountId, MountName};
 use metrics::counter;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -10,7 +13,7 @@ use tracing::warn;
 use super::news::News;
 use super::planner::PlannerQueue;
 use super::writer::{Job, WriterQueue};
-use crate::decide::{Command, Event, State};
+use crate::decide::{Command, Event, State, Stored};
 
 /// What connections, the clock and the writer share.
 pub(crate) struct Shared {
@@ -19,21 +22,54 @@ pub(crate) struct Shared {
     writer: WriterQueue,
     planner: PlannerQueue,
     news: News,
+    admission: Arc<Admission>,
+    /// The state of tokens that the admission knows.
+    admitted: Mutex<u64>,
 }
 
 impl Shared {
-    pub(crate) fn new(state: State, writer: WriterQueue, planner: PlannerQueue) -> Self {
-        Self { state: Mutex::new(state), started: Instant::now(), writer, planner, news: News::default() }
+    pub(crate) fn new(state: State, writer: WriterQueue, planner: PlannerQueue, admission: Arc<Admission>) -> Self {
+        let (state, started) = (Mutex::new(state), Instant::now());
+        let shared = Self { state, started, writer, planner, news: News::default(), admission, admitted: Mutex::new(0) };
+        shared.admit();
+        shared
+    }
+
+    /// Lets the holders of the tokens in that there are now.
+    fn admit(&self) {
+        // Held over both, so that an older list never comes after a newer one.
+        let mut admitted = self.admitted.lock();
+        let (version, tokens) = self.state.lock().tokens();
+        if *admitted != version {
+            self.admission.set(tokens);
+            *admitted = version;
+        }
+    }
+
+    /// What workers check the proofs of clients against.
+    pub(crate) fn credentials(&self) -> ControlReply {
+        let (version, tokens) = self.state.lock().tokens();
+        let verifiers = self.admission.standing().into_iter().chain(tokens).collect();
+        ControlReply::Credentials { version, verifiers }
+    }
+
+    /// The name of a mount.
+    pub(crate) fn mount_name(&self, id: MountId) -> Option<MountName> {
+        self.state.lock().mount_name(id)
     }
 
     /// Lets the state decide now. What is not for the one who asked is done here.
     pub(crate) fn decide(&self, event: Event) -> Vec<Command> {
+        let changes_tokens = matches!(event, Event::Stored(Stored::Token(_) | Stored::TokensRemoved(_)) | Event::Loaded(_));
         let mut commands = {
             let mut state = self.state.lock();
             // Within the lock, so that time does not go back between two events.
             let now = self.now();
             state.decide(now, event)
         };
+        if changes_tokens {
+            self.admit();
+        }
         let own = commands.extract_if(.., |command| matches!(command, Command::Plan(_) | Command::Checkpoint(_)));
         for command in own.collect::<Vec<_>>() {
             let sent = match command {

@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use forebay_metadata::Metadata;
 use forebay_protocol::{ControlReply, Pin, TableDefinition, decode, encode};
-use forebay_types::{Error, ErrorKind, Result, WorkerId};
+use forebay_transport::unix_now;
+use forebay_types::{Error, ErrorKind, Result, Verifier, WorkerId};
 use metrics::counter;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, interval};
@@ -119,6 +120,17 @@ async fn carry_out(metadata: &Metadata, change: Change) -> Result<Stored> {
             metadata.remove_table(&name).await?;
             Stored::TableRemoved(name)
         }
+        Change::AddToken { id, grant, keys } => {
+            let token = Verifier { id, grant, created: unix_now(), keys };
+            metadata.add_token(&token).await?;
+            info!(token = token.id, role = %token.grant.role, "token added");
+            Stored::Token(token)
+        }
+        Change::RemoveTokens { ids } => {
+            metadata.remove_tokens(&ids).await?;
+            info!(tokens = ids.join(" "), "token removed");
+            Stored::TokensRemoved(ids)
+        }
     })
 }
 
@@ -129,7 +141,8 @@ pub(crate) async fn load(metadata: &Metadata) -> Result<Catalogue> {
     let tables = metadata.tables().await?.into_iter();
     let tables =
         tables.map(|table| (table.name.clone(), TableDefinition { name: table.name, statement: table.statement })).collect();
-    Ok(Catalogue { mounts, pins, tables })
+    let tokens = metadata.tokens().await?.into_iter().map(|token| (token.id.clone(), token)).collect();
+    Ok(Catalogue { mounts, pins, tables, tokens })
 }
 
 /// The workers that were live under the coordinator before.

@@ -1,11 +1,11 @@
 //! A coordinator of the test's own, and a connection to it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_protocol::{
-    ClusterView, ControlReply, ControlRequest, Heartbeat, MountShare, WorkerInfo, WorkerReport, decode, encode,
+    AdminRequest, ClusterView, ControlCall, ControlReply, ControlRequest, Heartbeat, MemberRequest, MountShare, WorkerInfo,
+    WorkerReport, decode, encode,
 };
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, HostId, Mount, MountId, MountOptions, WorkerId};
@@ -40,7 +40,7 @@ impl Cluster {
         self.folder
     }
 
-    pub async fn ask(&self, request: ControlRequest) -> Result<ControlReply, Error> {
+    pub async fn ask(&self, request: impl Into<ControlCall>) -> Result<ControlReply, Error> {
         ask(&self.connection, request).await
     }
 
@@ -52,7 +52,7 @@ impl Cluster {
     }
 
     pub async fn register(&self, worker: u64) -> ClusterView {
-        match self.ask(ControlRequest::Register(info(worker))).await.unwrap() {
+        match self.ask(MemberRequest::Register(info(worker))).await.unwrap() {
             ControlReply::View(view) => view,
             other => panic!("{other:?} is no view"),
         }
@@ -71,14 +71,14 @@ impl Cluster {
             fresh: Vec::new(),
             heard: None,
         };
-        match self.ask(ControlRequest::Heartbeat(heartbeat)).await.unwrap() {
+        match self.ask(MemberRequest::Heartbeat(heartbeat)).await.unwrap() {
             ControlReply::Beat { view, shares, .. } => (view, shares),
             other => panic!("{other:?} is no beat"),
         }
     }
 
     pub async fn add_mount(&self, name: &str, url: &str, options: MountOptions) -> Result<Mount, Error> {
-        let request = ControlRequest::MountAdd { name: name.parse().unwrap(), url: url.into(), options };
+        let request = AdminRequest::MountAdd { name: name.parse().unwrap(), url: url.into(), options };
         match self.ask(request).await? {
             ControlReply::Mount(mount) => Ok(mount),
             other => panic!("{other:?} is no mount"),
@@ -112,14 +112,15 @@ pub fn info(worker: u64) -> WorkerInfo {
 }
 
 /// One request; what failed is the error.
-pub async fn ask(connection: &Connection, request: ControlRequest) -> Result<ControlReply, Error> {
-    let answer = connection.call(encode(&request), vec![]).await?;
+pub async fn ask(connection: &Connection, request: impl Into<ControlCall>) -> Result<ControlReply, Error> {
+    let answer = connection.call(encode(&request.into()), vec![]).await?;
     match decode(&answer.meta)? {
         ControlReply::Failed { kind, message } => Err(Error::new(kind, message)),
         reply => Ok(reply),
     }
 }
 
-pub fn token(token: &str) -> Security {
-    Security { token: Some(Arc::from(token)), tls: None }
+/// Of who knows this secret, which is all of the cluster's.
+pub fn owner(secret: &str) -> Security {
+    Security::owner(secret).unwrap()
 }

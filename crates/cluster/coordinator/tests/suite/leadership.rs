@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use forebay_coordinator::Coordinator;
-use forebay_protocol::{ControlReply, ControlRequest};
+use forebay_protocol::{AdminRequest, ControlReply, ControlRequest};
 use forebay_transport::{Connection, Security};
 use forebay_types::{ErrorKind, MountOptions};
 
@@ -15,7 +15,7 @@ async fn a_standby_takes_over_when_the_leader_stops_or_loses_the_database() {
     let data = tempfile::tempdir().unwrap();
     let first = Coordinator::start(settings(url.clone())).await.unwrap();
     let connection = Connection::connect(&first.address(), &Security::default()).await.unwrap();
-    let add = ControlRequest::MountAdd {
+    let add = AdminRequest::MountAdd {
         name: "lake".parse().unwrap(),
         url: format!("file://{}", data.path().display()),
         options: MountOptions::default(),

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use forebay_protocol::{ControlReply, ControlRequest, WorkerInfo, WorkerState};
+use forebay_protocol::{ControlReply, ControlRequest, MemberRequest, WorkerInfo, WorkerState};
 use forebay_types::{ErrorKind, WorkerId};
 
 use crate::cluster::{Cluster, info};
@@ -18,9 +18,9 @@ async fn a_worker_registers_beats_and_leaves() {
 
     let have = ControlRequest::View { have: view.version };
     assert_eq!(cluster.ask(have).await.unwrap(), ControlReply::Unchanged);
-    let unknown = ControlRequest::Leave(WorkerId(9));
+    let unknown = MemberRequest::Leave(WorkerId(9));
     assert_eq!(cluster.ask(unknown).await.unwrap_err().kind(), ErrorKind::NotFound);
-    assert_eq!(cluster.ask(ControlRequest::Leave(WorkerId(1))).await.unwrap(), ControlReply::Done);
+    assert_eq!(cluster.ask(MemberRequest::Leave(WorkerId(1))).await.unwrap(), ControlReply::Done);
     assert_eq!(cluster.view().await.workers, []);
 }
 

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use forebay_protocol::{ControlReply, ControlRequest, TableDefinition};
+use forebay_protocol::{AdminRequest, ControlReply, ControlRequest, TableDefinition};
 use forebay_types::{BitRate, ErrorKind, MountId, MountOptions};
 
 use crate::cluster::{Cluster, ask, settings, url};
@@ -24,14 +24,14 @@ async fn a_folder_is_mounted_changed_and_removed() {
     let seen = cluster.register(1).await.version;
     let (_, shares) = cluster.beat(1, seen, &[(mount.id, u64::MAX)]).await;
     assert_eq!(shares[0].bytes_per_sec, Some(1_000_000));
-    let set = ControlRequest::MountSet { name: "lake".parse().unwrap(), options: bound(3_000_000) };
+    let set = AdminRequest::MountSet { name: "lake".parse().unwrap(), options: bound(3_000_000) };
     let ControlReply::Mount(changed) = cluster.ask(set).await.unwrap() else { panic!("no mount") };
     assert_eq!((changed.id, changed.options), (mount.id, bound(3_000_000)));
     let (view, shares) = cluster.beat(1, seen, &[(mount.id, u64::MAX)]).await;
     assert_eq!(view.unwrap().mounts[0].options, bound(3_000_000));
     assert_eq!(shares[0].bytes_per_sec, Some(3_000_000));
 
-    let removed = ControlRequest::MountRemove { name: "lake".parse().unwrap() };
+    let removed = AdminRequest::MountRemove { name: "lake".parse().unwrap() };
     assert_eq!(cluster.ask(removed.clone()).await.unwrap(), ControlReply::Done);
     assert_eq!(cluster.view().await.mounts, []);
     assert_eq!(cluster.ask(removed).await.unwrap_err().kind(), ErrorKind::NotFound);
@@ -70,7 +70,7 @@ async fn a_change_is_finished_when_the_one_who_asked_is_gone() {
     let cluster = Cluster::start().await;
     let lake = cluster.data("lake");
     for i in 0..20 {
-        let request = ControlRequest::MountAdd {
+        let request = AdminRequest::MountAdd {
             name: format!("lake-{i}").parse().unwrap(),
             url: lake.clone(),
             options: MountOptions::default(),
@@ -95,7 +95,7 @@ async fn tables_and_pins_are_kept() {
     assert_eq!(cluster.ask(add(false)).await.unwrap(), ControlReply::Done);
     assert_eq!(cluster.ask(add(false)).await.unwrap_err().kind(), ErrorKind::Conflict);
     assert_eq!(cluster.ask(add(true)).await.unwrap(), ControlReply::Done);
-    let pin = ControlRequest::PinAdd { path: "/lake/dim/".parse().unwrap() };
+    let pin = AdminRequest::PinAdd { path: "/lake/dim/".parse().unwrap() };
     assert_eq!(cluster.ask(pin.clone()).await.unwrap(), ControlReply::Done);
     assert_eq!(cluster.ask(pin).await.unwrap(), ControlReply::Done);
     assert_eq!(cluster.view().await.pins.len(), 1);
@@ -104,7 +104,7 @@ async fn tables_and_pins_are_kept() {
     assert_eq!(restarted.ask(ControlRequest::Tables).await.unwrap(), ControlReply::Tables(vec![table]));
     let pins = restarted.coordinator.status().pins;
     assert_eq!(pins, ["/lake/dim/".parse().unwrap()]);
-    let remove = ControlRequest::PinRemove { path: pins[0].clone() };
+    let remove = AdminRequest::PinRemove { path: pins[0].clone() };
     assert_eq!(restarted.ask(remove.clone()).await.unwrap(), ControlReply::Done);
     assert_eq!(restarted.ask(remove).await.unwrap_err().kind(), ErrorKind::NotFound);
     let drop_table = ControlRequest::TableRemove { name: "flights".into() };
@@ -121,7 +121,7 @@ async fn many_ask_at_once() {
             let connection = cluster.connection.clone();
             // Every name is wanted by two.
             let name = format!("lake-{}", i / 2).parse().unwrap();
-            let request = ControlRequest::MountAdd { name, url: lake.clone(), options: MountOptions::default() };
+            let request = AdminRequest::MountAdd { name, url: lake.clone(), options: MountOptions::default() };
             tokio::spawn(async move { ask(&connection, request).await })
         })
         .collect();

@@ -110,101 +110,16 @@ impl Nodes {
             },
             NodeOp::Prepare { bytes, descriptor } => return super::place::prepare(serving, pins, bytes, descriptor),
             NodeOp::Written { pin } => return super::place::written(pins, pin),
-            NodeOp::BlockFree { blocks } => {
-                self.free_here(&blocks);
-                done()
-            }
-            NodeOp::BlockUnknown { blocks } => reply(&NodeReply::Blocks(self.unknown(blocks))),
-            NodeOp::Adopt { kind, affinity, parent } => {
-                self.check_takes_new()?;
-                let id = self.names.lock().adopt(kind, affinity, parent)?;
-                self.came(id);
-                reply(&NodeReply::Dir(id))
-            }
-            NodeOp::RemoveNodes { .. } | NodeOp::Reparent { .. } if let Some(to) = self.moved_to(from) => {
-                return self.pass_on(serving, to, op).await;
-            }
-            NodeOp::RemoveNodes { recursive } => {
-                self.remove_nodes(serving, from, recursive).await?;
-                done()
-            }
-            NodeOp::Reparent { parent } => {
-                self.names.lock().set_parent(from, parent);
-                done()
-            }
-            NodeOp::Arrive { rename, source, name: own, node } => {
-                return self.arrive(rename, source, (from, path), own, node.0);
-            }
-            NodeOp::Settle { rename, committed } => {
-                self.settle(serving, rename, committed);
-                done()
-            }
-            NodeOp::Outcome { rename } => reply(&NodeReply::Outcome(self.outcome(rename)?)),
             NodeOp::GetMany { names } => return self.get_many(dir, &names),
             NodeOp::PutMany { values } => return self.put_many(serving, dir, &values),
-            NodeOp::Room => self.room(),
-            NodeOp::TakeOver { source, carton } => return self.take_over(source, carton.0),
-            NodeOp::TakeOverNodes => return self.take_over_nodes(from, &payload),
-            NodeOp::TakeOverEnd => {
-                self.names.lock().end_takeover(from)?;
-                done()
-            }
-            NodeOp::TakeOverDrop => {
-                self.names.lock().drop_takeover_of(from);
-                done()
-            }
-            NodeOp::TookOver { old, parent } => {
-                reply(&NodeReply::Outcome(self.took_over(serving, from, old, Some(parent)).await?))
-            }
-            NodeOp::Relink { old, new } => reply(&NodeReply::Outcome(self.names.lock().relink(old, new)?)),
-            NodeOp::BlocksOf { worker, limit } => self.blocks_for(worker, limit),
-            NodeOp::BlocksMoved { moved } => self.blocks_moved(&moved),
-            NodeOp::Nameless { containers } => {
-                check_count(containers.len())?;
-                reply(&NodeReply::Dirs(self.names.lock().nameless(containers)))
-            }
-            NodeOp::Missing { containers } => {
-                check_count(containers.len())?;
-                reply(&NodeReply::Dirs(self.names.lock().missing(containers)))
-            }
-            NodeOp::Moved => {
-                self.moves.fetch_add(1, Relaxed);
-                done()
-            }
         })
     }
 
     /// Walks along the path, for what is about a node.
     fn way<'p>(&self, from: DirId, moves: u64, path: &'p str, op: &NodeOp<'_>) -> NodeResult<Way<'p>> {
         use NodeOp::*;
-        // Between workers, and about what is named by more than a path.
-        if matches!(
-            op,
-            BlockWrite { .. }
-                | BlockRead { .. }
-                | BlockFree { .. }
-                | BlockUnknown { .. }
-                | Adopt { .. }
-                | RemoveNodes { .. }
-                | Reparent { .. }
-                | Arrive { .. }
-                | Settle { .. }
-                | Outcome { .. }
-                | Moved
-                | Room
-                | TakeOver { .. }
-                | TakeOverNodes
-                | TakeOverEnd
-                | TakeOverDrop
-                | TookOver { .. }
-                | Relink { .. }
-                | BlocksOf { .. }
-                | BlocksMoved { .. }
-                | Prepare { .. }
-                | Written { .. }
-                | Nameless { .. }
-                | Missing { .. }
-        ) {
+        // About what is named by more than a path.
+        if matches!(op, BlockWrite { .. } | BlockRead { .. } | Prepare { .. } | Written { .. }) {
             return Ok(Way::Here(from, path));
         }
         let known = self.moves.load(Relaxed);
@@ -233,12 +148,5 @@ impl Nodes {
             At::Elsewhere(dir, rest) => Ok(Way::Answer(reply(&NodeReply::Elsewhere { dir, rest: rest.len() as u32 }))),
             At::Itself => Err(NodeError::new(NodeErrorKind::Invalid, "/tmp itself is always there, and can't be changed")),
         }
-    }
-}
-
-fn check_count(containers: usize) -> NodeResult<()> {
-    match containers <= super::named::ASKED_MAX {
-        true => Ok(()),
-        false => Err(NodeError::new(NodeErrorKind::Invalid, format!("{containers} containers are too many for one question"))),
     }
 }

@@ -1,6 +1,6 @@
 use bytes::Bytes;
-use forebay_nodes::{NodeError, NodeErrorKind, NodeResult, ROOT};
-use forebay_protocol::{NodeCall, NodeOp, NodeReply, WorkerInfo};
+use forebay_nodes::{DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
+use forebay_protocol::{NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, WorkerInfo};
 use forebay_transport::Response;
 use forebay_types::{ErrorKind, WorkerId};
 
@@ -30,11 +30,20 @@ impl PeerAnswer {
 
 impl Serving {
     /// Asks another worker about nodes. `DataLost` when the view has it no more, `Retry` when it does not answer.
-    pub(super) async fn ask_nodes(&self, worker: u64, call: &NodeCall<'_>, payload: Option<Bytes>) -> NodeResult<PeerAnswer> {
+    pub(super) async fn ask_nodes(&self, worker: u64, call: &PeerCall<'_>, payload: Option<Bytes>) -> NodeResult<PeerAnswer> {
+        self.send_nodes(worker, call.encode(), payload).await
+    }
+
+    /// The same about a block, which clients may ask as well.
+    pub(super) async fn ask_block(&self, worker: u64, op: NodeOp<'_>, payload: Option<Bytes>) -> NodeResult<PeerAnswer> {
+        self.send_nodes(worker, NodeCall { from: ROOT, moves: 0, path: "", op }.encode(), payload).await
+    }
+
+    async fn send_nodes(&self, worker: u64, message: Bytes, payload: Option<Bytes>) -> NodeResult<PeerAnswer> {
         let peer = self.worker_info(worker).ok_or_else(|| {
             NodeError::new(NodeErrorKind::DataLost, format!("worker {} is gone, and what it had", WorkerId(worker)))
         })?;
-        match self.peers.ask_nodes(&peer, call.encode(), payload).await {
+        match self.peers.ask_nodes(&peer, message, payload).await {
             Ok(answer) => Ok(PeerAnswer { meta: answer.meta, payload: answer.payload }),
             Err(error) => {
                 let kind = if error.kind() == ErrorKind::Invalid { NodeErrorKind::Invalid } else { NodeErrorKind::Retry };
@@ -43,10 +52,10 @@ impl Serving {
         }
     }
 
-    /// Tells another worker something about nodes without waiting for it.
-    pub(super) fn tell_nodes(&self, worker: u64, op: NodeOp<'static>) {
+    /// Tells another worker something about nodes, those of its container `from` where it is about one, without waiting for it.
+    pub(super) fn tell_nodes(&self, worker: u64, from: DirId, op: PeerOp<'static>) {
         let Some(peer) = self.worker_info(worker) else { return };
-        let message = NodeCall { from: ROOT, moves: 0, path: "", op }.encode();
+        let message = PeerCall { from, path: "", op }.encode();
         let told = self.peers.ask_nodes_owned(peer, message);
         self.later(async move {
             if let Err(error) = told.await {

@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use forebay_nodes::{DirId, Haven, NodeErrorKind, NodeResult, ROOT, plan_containers};
-use forebay_protocol::{DrainReport, NodeCall, NodeOp, NodeReply};
+use forebay_protocol::{DrainReport, NodeReply, PeerCall, PeerOp};
 use forebay_transport::{Address, Security};
 use futures::future::join_all;
 
@@ -97,7 +97,7 @@ impl Nodes {
         let view = serving.view();
         let me = view.workers.iter().find(|worker| worker.id.0 == self.worker);
         let asked = view.workers.iter().filter(|worker| !worker.draining && worker.id.0 != self.worker).map(async |worker| {
-            let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::Room };
+            let call = PeerCall { from: ROOT, path: "", op: PeerOp::Room };
             let room = async {
                 match serving.ask_nodes(worker.id.0, &call, None).await?.reply()? {
                     NodeReply::Room { names, blocks, has_disk } => Ok((names, blocks, has_disk)),
@@ -141,7 +141,7 @@ impl Nodes {
     }
 
     async fn remove_nameless(&self, serving: &Serving, id: DirId) {
-        let call = NodeCall { from: id, moves: 0, path: "", op: NodeOp::RemoveNodes { recursive: true } };
+        let call = PeerCall { from: id, path: "", op: PeerOp::RemoveNodes { recursive: true } };
         if let Err(error) = serving.ask_nodes(id.worker, &call, None).await {
             tracing::debug!(container = ?id, %error, "a container without a name was not removed");
         }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use forebay_nodes::{BlockRef, Haven, Location, NodeErrorKind, NodeResult, ROOT, StorageClass, plan_blocks};
-use forebay_protocol::{NodeCall, NodeOp, NodeReply};
+use forebay_protocol::{NodeOp, NodeReply, PeerCall, PeerOp};
 use forebay_transport::Response;
 use futures::stream::{self, StreamExt};
 
@@ -80,8 +80,8 @@ impl Nodes {
 
     /// Blocks of this worker that a worker's nodes have.
     async fn ask_located(&self, serving: &Serving, owner: u64) -> NodeResult<Vec<(BlockRef, Location)>> {
-        let op = NodeOp::BlocksOf { worker: self.worker, limit: BLOCKS_MAX };
-        let answer = serving.ask_nodes(owner, &NodeCall { from: ROOT, moves: 0, path: "", op }, None).await?;
+        let op = PeerOp::BlocksOf { worker: self.worker, limit: BLOCKS_MAX };
+        let answer = serving.ask_nodes(owner, &PeerCall { from: ROOT, path: "", op }, None).await?;
         match answer.reply()? {
             NodeReply::BlocksOf(blocks) => Ok(blocks),
             _ => Err(misfit()),
@@ -92,8 +92,8 @@ impl Nodes {
     async fn copy_block(&self, serving: &Serving, block: BlockRef, to: u64) -> NodeResult<Option<BlockRef>> {
         let Some(bytes) = self.read_block(block, 0, block.len).await? else { return Ok(None) };
         let class = if Self::is_on_disk(block) { StorageClass::Disk } else { StorageClass::Dram };
-        let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class } };
-        match serving.ask_nodes(to, &call, Some(bytes)).await?.reply()? {
+        let op = NodeOp::BlockWrite { class };
+        match serving.ask_block(to, op, Some(bytes)).await?.reply()? {
             NodeReply::Block(new) => Ok(Some(new)),
             _ => Err(misfit()),
         }
@@ -105,7 +105,7 @@ impl Nodes {
         if moved.is_empty() {
             return Ok(true);
         }
-        let op = NodeOp::BlocksMoved { moved: moved.clone() };
+        let op = PeerOp::BlocksMoved { moved: moved.clone() };
         // Without an answer some nodes may have the copies: those are found by themselves when none has.
         let replaced: HashSet<BlockRef> = ask_blocks(serving, owner, op).await?.into_iter().collect();
         let (taken, left): (Vec<_>, Vec<_>) = moved.into_iter().partition(|(old, _)| replaced.contains(old));
@@ -152,8 +152,8 @@ impl Nodes {
     }
 }
 
-async fn ask_blocks(serving: &Serving, worker: u64, op: NodeOp<'_>) -> NodeResult<Vec<BlockRef>> {
-    let answer = serving.ask_nodes(worker, &NodeCall { from: ROOT, moves: 0, path: "", op }, None::<Bytes>).await?;
+async fn ask_blocks(serving: &Serving, worker: u64, op: PeerOp<'_>) -> NodeResult<Vec<BlockRef>> {
+    let answer = serving.ask_nodes(worker, &PeerCall { from: ROOT, path: "", op }, None::<Bytes>).await?;
     match answer.reply()? {
         NodeReply::Blocks(blocks) => Ok(blocks),
         _ => Err(misfit()),

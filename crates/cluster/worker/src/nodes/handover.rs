@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_nodes::{DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
-use forebay_protocol::{ControlReply, ControlRequest, NodeCall, NodeOp, NodeReply, Raw};
+use forebay_protocol::{ControlReply, MemberRequest, NodeReply, PeerCall, PeerOp, Raw};
 use forebay_transport::{Address, Connection, Response, Security};
 use forebay_types::{ErrorKind, WorkerId};
 
@@ -62,7 +62,7 @@ impl Nodes {
         let carton = self.names.lock().begin_handover(id).map_err(|error| (error, false))?;
         let sent = async {
             let carton = postcard::to_stdvec(&carton).expect("containers are encodable");
-            let op = NodeOp::TakeOver { source: self.worker, carton: Raw(&carton) };
+            let op = PeerOp::TakeOver { source: self.worker, carton: Raw(&carton) };
             let new = match call(serving, to, ROOT, op, None).await? {
                 Said::Dir(new) => new,
                 Said::Done => return Err(misfit()),
@@ -72,12 +72,12 @@ impl Nodes {
                 let (packed, last) = self.names.lock().pack(id, after.as_deref(), PACK_BYTES, self.now())?;
                 after = packed.last().map(|node| node.name().to_string()).or(after);
                 let nodes = postcard::to_stdvec(&packed).expect("nodes are encodable");
-                call(serving, to, new, NodeOp::TakeOverNodes, Some(nodes.into())).await?;
+                call(serving, to, new, PeerOp::TakeOverNodes, Some(nodes.into())).await?;
                 if last {
                     break;
                 }
             }
-            call(serving, to, new, NodeOp::TakeOverEnd, None).await?;
+            call(serving, to, new, PeerOp::TakeOverEnd, None).await?;
             Ok(new)
         };
         sent.await.map_err(|error| (error, true))
@@ -87,7 +87,7 @@ impl Nodes {
     /// worker died.
     pub(super) async fn abort_handover(&self, serving: &Serving, id: DirId, to: u64) {
         loop {
-            let dropped = call(serving, to, id, NodeOp::TakeOverDrop, None).await;
+            let dropped = call(serving, to, id, PeerOp::TakeOverDrop, None).await;
             match dropped {
                 Ok(_) => break,
                 Err(error) if error.kind == NodeErrorKind::DataLost => break,
@@ -102,7 +102,7 @@ impl Nodes {
     async fn pass_root(&self, serving: &Arc<Serving>, to: u64, line: &mut Line) -> NodeResult<()> {
         self.names.lock().seal(ROOT);
         loop {
-            let pass = ControlRequest::PassRoot { from: WorkerId(self.worker), to: WorkerId(to) };
+            let pass = MemberRequest::PassRoot { from: WorkerId(self.worker), to: WorkerId(to) };
             match ask(&line.coordinator, &line.security, &mut line.connection, pass).await {
                 Ok(ControlReply::View(view)) => {
                     *self.passed.lock() = Some((view.epoch, view.version));
@@ -130,7 +130,7 @@ impl Nodes {
     /// Tells the target that the container is its own. Whether its name leads there now.
     pub(super) async fn confirm_handover(&self, serving: &Serving, done: &HandedOver) -> NodeResult<bool> {
         let HandedOver { old, new, parent, .. } = *done;
-        let call = NodeCall { from: new, moves: 0, path: "", op: NodeOp::TookOver { old, parent } };
+        let call = PeerCall { from: new, path: "", op: PeerOp::TookOver { old, parent } };
         match serving.ask_nodes(new.worker, &call, None).await?.reply()? {
             NodeReply::Outcome(found) => Ok(found),
             _ => Err(misfit()),
@@ -143,8 +143,8 @@ impl Nodes {
     }
 
     /// Has it done where the container is now.
-    pub(super) async fn pass_on(&self, serving: &Serving, to: DirId, op: NodeOp<'_>) -> NodeResult<Response> {
-        let answer = serving.ask_nodes(to.worker, &NodeCall { from: to, moves: 0, path: "", op }, None).await?;
+    pub(super) async fn pass_on(&self, serving: &Serving, to: DirId, op: PeerOp<'_>) -> NodeResult<Response> {
+        let answer = serving.ask_nodes(to.worker, &PeerCall { from: to, path: "", op }, None).await?;
         Ok(answer.into_response())
     }
 }
@@ -154,8 +154,8 @@ enum Said {
     Dir(DirId),
 }
 
-async fn call(serving: &Serving, to: u64, from: DirId, op: NodeOp<'_>, payload: Option<Bytes>) -> NodeResult<Said> {
-    match serving.ask_nodes(to, &NodeCall { from, moves: 0, path: "", op }, payload).await?.reply()? {
+async fn call(serving: &Serving, to: u64, from: DirId, op: PeerOp<'_>, payload: Option<Bytes>) -> NodeResult<Said> {
+    match serving.ask_nodes(to, &PeerCall { from, path: "", op }, payload).await?.reply()? {
         NodeReply::Done => Ok(Said::Done),
         NodeReply::Dir(dir) => Ok(Said::Dir(dir)),
         _ => Err(misfit()),

@@ -1,7 +1,7 @@
 //! The worker's part of the temporary namespace: names in memory, blocks in the tiers, and what workers say to each other
 //! about both.
 //!
-//! The way of a call: `answer` (what is asked) -> `values`, `files` or `tree` (names, and blocks where they are needed) ->
+//! The way of a call: `answer` (what clients ask; `peer` for workers) -> `values`, `files` or `tree` (names, and blocks where they are needed) ->
 //! `blocks` (the tiers). `sweep` does what nobody asks for: leases that are over, blocks and renames left behind.
 
 mod answer;
@@ -16,6 +16,7 @@ mod handover;
 mod many;
 mod named;
 mod offer;
+mod peer;
 mod place;
 mod rename;
 #[cfg(test)]
@@ -40,6 +41,7 @@ use rename::Renames;
 
 pub(crate) use answer::answer;
 pub(crate) use drain::drain;
+pub(crate) use peer::answer_peer;
 pub(crate) use place::{Placed, place};
 pub(crate) use sweep::sweep;
 

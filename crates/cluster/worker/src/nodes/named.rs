@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forebay_nodes::{DirId, NodeErrorKind, NodeResult, ROOT};
-use forebay_protocol::{NodeCall, NodeOp, NodeReply};
+use forebay_protocol::{NodeReply, PeerCall, PeerOp};
 
 use super::Nodes;
 use super::takeover::NAME_WITHIN;
@@ -133,8 +133,8 @@ impl Nodes {
         if worker == self.worker {
             return Ok(self.names.lock().nameless(containers.to_vec()));
         }
-        let op = NodeOp::Nameless { containers: containers.to_vec() };
-        match serving.ask_nodes(worker, &NodeCall { from: ROOT, moves: 0, path: "", op }, None).await?.reply()? {
+        let op = PeerOp::Nameless { containers: containers.to_vec() };
+        match serving.ask_nodes(worker, &PeerCall { from: ROOT, path: "", op }, None).await?.reply()? {
             NodeReply::Dirs(mut nameless) => {
                 let asked: HashSet<_> = containers.iter().collect();
                 nameless.retain(|id| asked.contains(id));
@@ -147,7 +147,7 @@ impl Nodes {
     /// Takes a name away whose container is lost with its worker, so that it can be given anew. Whether it was so.
     pub(super) async fn clear_lost(&self, serving: &Arc<Serving>, dir: DirId, name: &str) -> bool {
         let Some(id) = self.names.lock().container_elsewhere(dir, name) else { return false };
-        let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::Missing { containers: vec![id] } };
+        let call = PeerCall { from: ROOT, path: "", op: PeerOp::Missing { containers: vec![id] } };
         let asked = serving.ask_nodes(id.worker, &call, None).await;
         let is_lost = match asked.as_ref().map(|answer| answer.reply()) {
             Ok(Ok(NodeReply::Dirs(missing))) => missing.contains(&id),

@@ -1,7 +1,7 @@
 use bytes::Bytes;
-use forebay_nodes::{Affinity, BlockRef, Candidate, NodeError, NodeErrorKind, NodeResult, ROOT, StorageClass, offer};
+use forebay_nodes::{Affinity, BlockRef, Candidate, NodeError, NodeErrorKind, NodeResult, StorageClass, offer};
 use forebay_placement::rank;
-use forebay_protocol::{NodeCall, NodeOp, NodeReply};
+use forebay_protocol::{NodeOp, NodeReply};
 use forebay_types::{RouteKey, WorkerId};
 
 use super::Nodes;
@@ -69,8 +69,8 @@ impl Nodes {
 }
 
 async fn send(serving: &Serving, worker: u64, bytes: &[u8], class: StorageClass) -> NodeResult<BlockRef> {
-    let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class } };
-    match serving.ask_nodes(worker, &call, Some(Bytes::copy_from_slice(bytes))).await?.reply()? {
+    let op = NodeOp::BlockWrite { class };
+    match serving.ask_block(worker, op, Some(Bytes::copy_from_slice(bytes))).await?.reply()? {
         NodeReply::Block(block) => Ok(block),
         _ => Err(misfit()),
     }

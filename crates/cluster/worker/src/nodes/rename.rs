@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use forebay_nodes::{BlockRef, DirId, Moving, NodeError, NodeErrorKind, NodeResult, Target};
-use forebay_protocol::{NodeCall, NodeOp, NodeReply, Raw};
+use forebay_protocol::{NodeReply, PeerCall, PeerOp, Raw};
 use forebay_transport::Response;
 use tokio::sync::oneshot;
 
@@ -168,8 +168,8 @@ impl Nodes {
         let node = postcard::to_stdvec(moving).expect("nodes are encodable");
         let (mut dir, mut path) = to;
         for _ in 0..PREPARE_STEPS {
-            let op = NodeOp::Arrive { rename, source: self.worker, name: own, node: Raw(&node) };
-            let call = NodeCall { from: dir, moves: 0, path, op };
+            let op = PeerOp::Arrive { rename, source: self.worker, name: own, node: Raw(&node) };
+            let call = PeerCall { from: dir, path, op };
             let answer = serving.ask_nodes(dir.worker, &call, None).await.map_err(|error| (error, Some(dir.worker)))?;
             match answer.reply().map_err(|error| (error, None))? {
                 NodeReply::Done => return Ok(dir.worker),
@@ -210,7 +210,7 @@ impl Nodes {
         };
         self.free_later(serving, freed);
         if let Some((id, parent)) = container {
-            serving.tell_nodes(id.worker, NodeOp::Reparent { parent });
+            serving.tell_nodes(id.worker, id, PeerOp::Reparent { parent });
         }
     }
 
@@ -222,8 +222,8 @@ impl Nodes {
 
     /// Tells a target how a rename ended; whether it heard. One that doesn't asks by itself: see `sweep`.
     pub(super) async fn tell_end(&self, serving: &Serving, worker: u64, rename: u128, committed: bool) -> bool {
-        let op = NodeOp::Settle { rename, committed };
-        let call = NodeCall { from: forebay_nodes::ROOT, moves: 0, path: "", op };
+        let op = PeerOp::Settle { rename, committed };
+        let call = PeerCall { from: forebay_nodes::ROOT, path: "", op };
         let told = serving.ask_nodes(worker, &call, None).await.and_then(|answer| answer.reply().map(drop));
         if let Err(error) = &told {
             tracing::debug!(worker, %error, "a worker did not hear how a rename ended");
@@ -235,7 +235,7 @@ impl Nodes {
     async fn moved(&self, serving: &Serving) {
         self.moves.fetch_add(1, Relaxed);
         let told = serving.others().into_iter().map(|other| async move {
-            let call = NodeCall { from: forebay_nodes::ROOT, moves: 0, path: "", op: NodeOp::Moved };
+            let call = PeerCall { from: forebay_nodes::ROOT, path: "", op: PeerOp::Moved };
             if let Err(error) = serving.ask_nodes(other.id.0, &call, None).await {
                 tracing::warn!(worker = %other.id, %error, "a worker did not hear that a container was renamed");
             }

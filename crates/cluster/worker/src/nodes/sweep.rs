@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forebay_nodes::{BlockRef, NodeErrorKind, ROOT, UNCLAIMED_FOR};
-use forebay_protocol::{NodeCall, NodeOp, NodeReply};
+use forebay_protocol::{NodeReply, PeerCall, PeerOp};
 
 use super::Nodes;
 use crate::serving::Serving;
@@ -60,8 +60,8 @@ impl Nodes {
         let unsettled = self.names.lock().unsettled();
         for (rename, source) in unsettled {
             let is_live = serving.view().workers.iter().any(|worker| worker.id.0 == source);
-            let op = NodeOp::Outcome { rename };
-            let asked = serving.ask_nodes(source, &NodeCall { from: ROOT, moves: 0, path: "", op }, None).await;
+            let op = PeerOp::Outcome { rename };
+            let asked = serving.ask_nodes(source, &PeerCall { from: ROOT, path: "", op }, None).await;
             match asked.as_ref().map(|answer| answer.reply()) {
                 Ok(Ok(NodeReply::Outcome(true))) => self.settle(serving, rename, true),
                 // It was given up, and word of that was lost.
@@ -90,8 +90,8 @@ impl Nodes {
             if blocks.is_empty() {
                 return;
             }
-            let op = NodeOp::BlockUnknown { blocks: std::mem::take(&mut blocks) };
-            let answer = serving.ask_nodes(worker.id.0, &NodeCall { from: ROOT, moves: 0, path: "", op }, None).await;
+            let op = PeerOp::BlockUnknown { blocks: std::mem::take(&mut blocks) };
+            let answer = serving.ask_nodes(worker.id.0, &PeerCall { from: ROOT, path: "", op }, None).await;
             match answer.as_ref().map(|answer| answer.reply()) {
                 Ok(Ok(NodeReply::Blocks(unknown))) => blocks = unknown,
                 _ => return,

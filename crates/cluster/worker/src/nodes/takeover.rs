@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_nodes::{Carton, DirId, NodeError, NodeErrorKind, NodeResult, Packed, ROOT};
-use forebay_protocol::{NodeCall, NodeOp, NodeReply};
+use forebay_protocol::{NodeReply, PeerCall, PeerOp};
 use forebay_transport::Response;
 use futures::stream::{self, StreamExt};
 
@@ -50,8 +50,8 @@ impl Nodes {
             return Ok(true);
         };
         let told = stream::iter(inside).map(async |child: DirId| {
-            let op = NodeOp::Reparent { parent: id };
-            let told = serving.ask_nodes(child.worker, &NodeCall { from: child, moves: 0, path: "", op }, None).await;
+            let op = PeerOp::Reparent { parent: id };
+            let told = serving.ask_nodes(child.worker, &PeerCall { from: child, path: "", op }, None).await;
             match told.and_then(|answer| answer.reply().map(drop)) {
                 Err(error) if error.kind != NodeErrorKind::DataLost => Err(error),
                 _ => Ok(()),
@@ -68,8 +68,8 @@ impl Nodes {
         let first = if parent.worker == ROOT.worker { view.root().map(|root| root.id.0) } else { Some(parent.worker) };
         let others = view.workers.iter().map(|worker| worker.id.0).filter(|worker| Some(*worker) != first);
         for worker in first.into_iter().chain(others) {
-            let op = NodeOp::Relink { old, new };
-            let asked = serving.ask_nodes(worker, &NodeCall { from: ROOT, moves: 0, path: "", op }, None).await;
+            let op = PeerOp::Relink { old, new };
+            let asked = serving.ask_nodes(worker, &PeerCall { from: ROOT, path: "", op }, None).await;
             let found = match asked.as_ref().map(|answer| answer.reply()) {
                 Ok(Ok(NodeReply::Outcome(found))) => found,
                 Ok(Ok(_)) => return Err(misfit()),

@@ -4,7 +4,7 @@ use forebay_nodes::{
     BlockRef, Condition, CreateOptions, DirId, NodeError, NodeErrorKind, NodeResult, NodeType, Removed, ValueView,
 };
 use forebay_placement::holder;
-use forebay_protocol::{NodeCall, NodeOp, NodeReply, Raw};
+use forebay_protocol::{NodeOp, NodeReply, PeerCall, PeerOp, Raw};
 use forebay_transport::Response;
 use forebay_types::{RouteKey, WorkerId};
 use futures::stream::{self, StreamExt};
@@ -45,8 +45,8 @@ impl Nodes {
         }
         // The nodes' place first: a name is seen only when what it means is there.
         let affinity = self.names.lock().check_create(dir, name, &options)?;
-        let op = NodeOp::Adopt { kind: options.kind, affinity, parent: dir };
-        let id = match serving.ask_nodes(worker, &NodeCall { from: dir, moves: 0, path: "", op }, None).await?.reply()? {
+        let op = PeerOp::Adopt { kind: options.kind, affinity, parent: dir };
+        let id = match serving.ask_nodes(worker, &PeerCall { from: dir, path: "", op }, None).await?.reply()? {
             NodeReply::Dir(id) => id,
             _ => return Err(misfit()),
         };
@@ -165,7 +165,7 @@ impl Nodes {
     }
 
     async fn ask_to_remove(&self, serving: &Serving, id: DirId, recursive: bool) -> NodeResult<()> {
-        let call = NodeCall { from: id, moves: 0, path: "", op: NodeOp::RemoveNodes { recursive } };
+        let call = PeerCall { from: id, path: "", op: PeerOp::RemoveNodes { recursive } };
         match serving.ask_nodes(id.worker, &call, None).await?.reply()? {
             NodeReply::Done => Ok(()),
             _ => Err(misfit()),
@@ -181,14 +181,13 @@ impl Nodes {
         let mut elsewhere: Vec<BlockRef> = blocks.into_iter().filter(|block| block.worker != self.worker).collect();
         elsewhere.sort();
         for blocks in elsewhere.chunk_by(|a, b| a.worker == b.worker) {
-            serving.tell_nodes(blocks[0].worker, NodeOp::BlockFree { blocks: blocks.to_vec() });
+            serving.tell_nodes(blocks[0].worker, forebay_nodes::ROOT, PeerOp::BlockFree { blocks: blocks.to_vec() });
         }
     }
 
     pub(super) async fn fetch_elsewhere(&self, serving: &Serving, block: BlockRef) -> NodeResult<bytes::Bytes> {
         let op = NodeOp::BlockRead { block, start: 0, bytes: block.len };
-        let answer =
-            serving.ask_nodes(block.worker, &NodeCall { from: forebay_nodes::ROOT, moves: 0, path: "", op }, None).await?;
+        let answer = serving.ask_block(block.worker, op, None).await?;
         answer.reply()?;
         Ok(answer.payload)
     }

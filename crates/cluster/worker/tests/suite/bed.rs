@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
-use forebay_protocol::{ControlReply, ControlRequest, DataReply, DataRequest, RangeSpec, decode, encode};
+use forebay_protocol::{AdminRequest, ControlCall, ControlReply, DataReply, DataRequest, PeerRequest, RangeSpec, decode, encode};
 use forebay_shared_storage::StorageSettings;
 use forebay_testing::{S3Server, S3Settings};
 use forebay_transport::{Address, Connection, Security};
@@ -97,16 +97,16 @@ pub async fn start_worker(coordinator: &Address, store: StoreSettings, unix_sock
     Worker::start_with(settings, tuning).await.unwrap()
 }
 
-pub async fn control(coordinator: &Address, request: ControlRequest) -> Result<ControlReply> {
+pub async fn control(coordinator: &Address, request: impl Into<ControlCall>) -> Result<ControlReply> {
     let connection = Connection::connect(coordinator, &Security::default()).await?;
-    match decode(&connection.call(encode(&request), Vec::new()).await?.meta)? {
+    match decode(&connection.call(encode(&request.into()), Vec::new()).await?.meta)? {
         ControlReply::Failed { kind, message } => Err(Error::new(kind, message)),
         reply => Ok(reply),
     }
 }
 
 pub async fn add_mount(coordinator: &Address, name: &str, url: &str, options: MountOptions) -> Mount {
-    let request = ControlRequest::MountAdd { name: name.parse().unwrap(), url: url.into(), options };
+    let request = AdminRequest::MountAdd { name: name.parse().unwrap(), url: url.into(), options };
     match control(coordinator, request).await.unwrap() {
         ControlReply::Mount(mount) => mount,
         other => panic!("{other:?}"),
@@ -126,6 +126,15 @@ impl Client {
 
     pub async fn call(&self, request: DataRequest) -> Result<(DataReply, Bytes)> {
         self.send(request, Vec::new()).await.map(|(reply, payload, _)| (reply, payload))
+    }
+
+    /// As another worker asks.
+    pub async fn ask_peer(&self, request: PeerRequest) -> Result<(DataReply, Bytes)> {
+        let answer = self.connection.call(request.encode(), Vec::new()).await?;
+        match decode(&answer.meta)? {
+            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            reply => Ok((reply, answer.payload)),
+        }
     }
 
     pub async fn send(&self, request: DataRequest, payload: Vec<Bytes>) -> Result<(DataReply, Bytes, Option<OwnedFd>)> {

@@ -1,5 +1,7 @@
 use forebay_block_store::StoreSettings;
-use forebay_protocol::{ControlReply, ControlRequest, DataReply, DataRequest, PutCondition, WorkerState};
+use forebay_protocol::{
+    AdminRequest, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest, PutCondition, WorkerState,
+};
 use forebay_types::{ErrorKind, Key, MountOptions, Validate};
 
 use crate::bed::{Bed, Client, MIB, Plan, add_mount, control, start_coordinator, start_worker, until};
@@ -37,7 +39,7 @@ async fn a_worker_that_was_taken_for_lost_forgets_what_it_knew() {
     let old = client.version("a").await;
     bed.s3.put("lake", "a", b"new").unwrap();
     assert_eq!(client.version("a").await, old, "nothing told it of the change");
-    control(&bed.coordinator_address, ControlRequest::Leave(bed.worker().id())).await.unwrap();
+    control(&bed.coordinator_address, MemberRequest::Leave(bed.worker().id())).await.unwrap();
     until("it asks anew", async || client.version("a").await != old).await;
 }
 
@@ -72,7 +74,7 @@ async fn mounts_come_change_and_go_with_the_view() {
     let version = client.version("b").await;
     assert_eq!(client.read(&version, 0, 5).await.unwrap(), "bytes");
     let read_only = MountOptions { read_only: true, ..options };
-    control(&bed.coordinator_address, ControlRequest::MountSet { name: mount.name.clone(), options: read_only }).await.unwrap();
+    control(&bed.coordinator_address, AdminRequest::MountSet { name: mount.name.clone(), options: read_only }).await.unwrap();
     until("writes are refused", async || {
         let put = DataRequest::Put { mount: mount.id, key: Key::new("c").unwrap(), condition: PutCondition::Any };
         matches!(client.send(put, vec!["x".into()]).await, Err(error) if error.kind() == ErrorKind::Denied)
@@ -82,7 +84,7 @@ async fn mounts_come_change_and_go_with_the_view() {
     let report = bed.worker().report();
     let counters = report.storage.iter().find(|(id, _)| *id == mount.id).unwrap().1;
     assert!(counters.gets >= 1, "counters go on when options change: {counters:?}");
-    control(&bed.coordinator_address, ControlRequest::MountRemove { name: mount.name }).await.unwrap();
+    control(&bed.coordinator_address, AdminRequest::MountRemove { name: mount.name }).await.unwrap();
     until(
         "the mount is gone",
         async || matches!(client.read(&version, 0, 5).await, Err(error) if error.kind() == ErrorKind::NotFound),
@@ -96,7 +98,7 @@ async fn pinned_prefixes_are_kept_from_the_start() {
     bed.object("dim/a", 10_000);
     bed.object("fact/a", 10_000);
     let path = "/lake/dim/".parse().unwrap();
-    control(&bed.coordinator_address, ControlRequest::PinAdd { path }).await.unwrap();
+    control(&bed.coordinator_address, AdminRequest::PinAdd { path }).await.unwrap();
     let client = bed.client().await;
     let held = async |key: &str| {
         let version = client.version(key).await;

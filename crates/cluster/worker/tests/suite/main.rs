@@ -13,6 +13,7 @@ mod lists;
 mod partitions;
 mod proxy;
 mod reads;
+mod rights;
 mod text_cells;
 mod versions;
 mod writes;

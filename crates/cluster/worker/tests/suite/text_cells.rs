@@ -8,7 +8,7 @@ use arrow_array::types::{Date32Type, Decimal128Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest};
+use forebay_protocol::{DataReply, DataRequest, PeerRequest};
 use forebay_types::{CsvLines, ErrorKind, FormId, ObjectVersion, OperationId, SegmentId, TEXT_CHUNK_BYTES, TextForm, TextLines};
 
 use crate::bed::{Bed, Client};
@@ -147,7 +147,7 @@ async fn other_options_and_schemas_have_other_cells() {
     let cells = made_as(&client, &version, Some(&header), 0, &[0, 1]).await;
     assert_eq!((text(&cells[0]), text(&cells[1])), (vec!["2".to_string()], vec!["b,8".to_string()]));
 
-    let known = async |form| match client.call(DataRequest::Form { form }).await.unwrap() {
+    let known = async |form| match client.ask_peer(PeerRequest::Form { form }).await.unwrap() {
         (DataReply::Form(form), _) => form,
         (other, _) => panic!("{other:?}"),
     };

@@ -1,11 +1,13 @@
+mod peer;
 mod raw;
 mod reply;
 
 use bytes::Bytes;
-use forebay_nodes::{Affinity, BlockRef, Condition, DirId, Location, NodeType, StorageClass};
+use forebay_nodes::{BlockRef, Condition, DirId, Location, NodeType, StorageClass};
 use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+pub use peer::{NODE_PEER_MESSAGE, PeerCall, PeerOp};
 pub use raw::Raw;
 pub use reply::NodeReply;
 
@@ -14,7 +16,7 @@ pub const NODE_MESSAGE: u8 = b'n';
 /// Values and pieces up to this many bytes lie in the message, longer ones are its payload.
 pub const NODE_MESSAGE_VALUE_MAX: usize = 4 << 10;
 
-/// What is asked of a worker about temporary nodes. Every reply is a [`NodeReply`]. Borrowed from the frame, so that reading
+/// What a client asks of a worker about temporary nodes. Every reply is a [`NodeReply`]. Borrowed from the frame, so that reading
 /// one allocates nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeCall<'a> {
@@ -151,63 +153,6 @@ pub enum NodeOp<'a> {
         /// Bytes.
         bytes: u32,
     },
-    /// Nobody needs these blocks of this worker any more: [`NodeReply::Done`].
-    BlockFree {
-        /// Which.
-        blocks: Vec<BlockRef>,
-    },
-    /// Of these blocks of the asker those that no node here has: [`NodeReply::Blocks`].
-    BlockUnknown {
-        /// Which.
-        blocks: Vec<BlockRef>,
-    },
-    /// Makes a container's nodes be with this worker; its name is the asker's business: [`NodeReply::Dir`].
-    Adopt {
-        /// What it is.
-        kind: NodeType,
-        /// Where blocks of its nodes are to lie.
-        affinity: Affinity,
-        /// The container that its name is in.
-        parent: DirId,
-    },
-    /// Deletes the nodes of the container `from` and itself, not its name: [`NodeReply::Done`].
-    RemoveNodes {
-        /// Also when there are any.
-        recursive: bool,
-    },
-    /// The name of the container `from` is in another one now: [`NodeReply::Done`].
-    Reparent {
-        /// In this.
-        parent: DirId,
-    },
-    /// Takes a node that another worker is about to give up, unseen until it is settled: [`NodeReply::Done`]. With an empty
-    /// path it comes under its own name; else an existing container of that path takes it in, [`NodeReply::Elsewhere`] when
-    /// that one's nodes are with another worker.
-    Arrive {
-        /// Number of the rename.
-        rename: u128,
-        /// The worker that gives it up.
-        source: u64,
-        /// Its name there.
-        name: &'a str,
-        /// The node, as `forebay_nodes::Moving`.
-        #[serde(borrow)]
-        node: Raw<'a>,
-    },
-    /// How a rename ended: [`NodeReply::Done`].
-    Settle {
-        /// Number of the rename.
-        rename: u128,
-        /// The node has come, or stays where it was.
-        committed: bool,
-    },
-    /// Whether a rename that this worker is the source of is committed: [`NodeReply::Outcome`].
-    Outcome {
-        /// Number of the rename.
-        rename: u128,
-    },
-    /// A container was renamed somewhere: what clients remember of paths is old: [`NodeReply::Done`].
-    Moved,
     /// Values of several key-values of one container: [`NodeReply::Values`].
     GetMany {
         /// Their names.
@@ -219,51 +164,6 @@ pub enum NodeOp<'a> {
         /// Names and values.
         #[serde(borrow)]
         values: Vec<(&'a str, Raw<'a>)>,
-    },
-    /// Room for what another worker gives up: [`NodeReply::Room`].
-    Room,
-    /// Makes place for a container that another worker is about to give up, unseen: [`NodeReply::Dir`] with what it will be.
-    TakeOver {
-        /// The worker that gives it up.
-        source: u64,
-        /// The container, as `forebay_nodes::Carton`.
-        #[serde(borrow)]
-        carton: Raw<'a>,
-    },
-    /// Takes nodes, the payload as a list of `forebay_nodes::Packed`, into the container `from` that is coming:
-    /// [`NodeReply::Done`].
-    TakeOverNodes,
-    /// All nodes of the container `from` have come: [`NodeReply::Done`].
-    TakeOverEnd,
-    /// The container that was `from` does not come: [`NodeReply::Done`].
-    TakeOverDrop,
-    /// The container `from` is here now, given up by its source: [`NodeReply::Outcome`], whether its
-    /// name was found, which leads here then.
-    TookOver {
-        /// What it was.
-        old: DirId,
-        /// The container that its name is in.
-        parent: DirId,
-    },
-    /// A container is another one now: its name, if it is here, leads there: [`NodeReply::Outcome`], whether it is here.
-    Relink {
-        /// What it was.
-        old: DirId,
-        /// What it is.
-        new: DirId,
-    },
-    /// Blocks of a worker that nodes here have: [`NodeReply::BlocksOf`].
-    BlocksOf {
-        /// The worker.
-        worker: u64,
-        /// At most so many; up to 10,000.
-        limit: u32,
-    },
-    /// Blocks have copies on other workers: nodes here have these instead. [`NodeReply::Blocks`] with the old ones of those that
-    /// have; the others were given up meanwhile, or their nodes are on their way. Nobody is to free the old ones but who asks.
-    BlocksMoved {
-        /// Old and new.
-        moved: Vec<(BlockRef, BlockRef)>,
     },
     /// A place for a block of the class `dram` that the asker writes itself, on a connection that has attached:
     /// [`NodeReply::Place`].
@@ -289,16 +189,6 @@ pub enum NodeOp<'a> {
     DeleteIf {
         /// What is to be true of it.
         condition: Condition,
-    },
-    /// Of these containers those whose names are not here: [`NodeReply::Dirs`].
-    Nameless {
-        /// Which; at most 10,000.
-        containers: Vec<DirId>,
-    },
-    /// Of these containers those that are not here, and were not given to another worker: [`NodeReply::Dirs`].
-    Missing {
-        /// Which; at most 10,000.
-        containers: Vec<DirId>,
     },
 }
 

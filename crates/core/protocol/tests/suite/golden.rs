@@ -52,12 +52,12 @@ fn requests() {
         column: 200,
         in_place: true,
     };
-    golden(cell(None), "17 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 00 03 c8 01 01");
+    golden(cell(None), "16 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 00 03 c8 01 01");
     golden(
         cell(Some(form().into())),
-        "17 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01 00 01 3b 22 01 5c 00 00 00 02 01 00 03 c8 01 01",
+        "16 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01 00 01 3b 22 01 5c 00 00 00 02 01 00 03 c8 01 01",
     );
-    golden(DataRequest::Form { form: FormId(130) }, "19 82 01");
+    assert_eq!(&PeerRequest::Form { form: FormId(130) }.encode()[..], [b'p', 1, 0x82, 1]);
 }
 
 #[test]
@@ -79,13 +79,22 @@ fn replies() {
 
 #[test]
 fn control() {
-    golden(ControlRequest::View { have: 3 }, "03 03");
-    golden(ControlRequest::PinAdd { path: "/lake/d/".parse().unwrap() }, "07 04 6c 61 6b 65 02 64 2f");
-    golden(ControlRequest::Scheduler { serves: Some("h:1".into()) }, "11 01 03 68 3a 31");
+    golden(ControlCall::from(ControlRequest::View { have: 3 }), "00 00 03");
+    golden(ControlCall::from(AdminRequest::PinAdd { path: "/lake/d/".parse().unwrap() }), "01 03 04 6c 61 6b 65 02 64 2f");
+    golden(ControlCall::from(MemberRequest::Scheduler { serves: "h:1".into() }), "02 05 03 68 3a 31");
+    golden(Grant::everywhere(Role::Write), "01 00 00");
+    golden(
+        Grant {
+            role: Role::Read,
+            scope: Scope::Only { mounts: vec!["lake".parse().unwrap()], temporary: true },
+            expires: Some(300),
+        },
+        "00 01 01 04 6c 61 6b 65 01 01 ac 02",
+    );
     golden(ControlReply::Unchanged, "02");
     golden(ControlReply::Scheduler(None), "0b 00");
-    golden(ControlRequest::Unheard { worker: WorkerId(5), number: None }, "14 05 00");
-    golden(ControlReply::Unheard { number: 130 }, "0c 82 01");
+    golden(ControlRequest::Unheard { mount: MountId(7), worker: WorkerId(5), number: None }, "0a 07 05 00");
+    golden(ControlReply::Unheard { number: 130 }, "0f 82 01");
     golden(
         ControlReply::Beat {
             view: None,
@@ -94,9 +103,10 @@ fn control() {
             window: 3,
             orders: vec![Order::Drop { segment: SegmentId(130) }],
             routes: 4,
+            credentials: 5,
             hears: Some(130),
         },
-        "03 00 00 05 c0 84 3d 03 01 01 82 01 04 01 82 01",
+        "03 00 00 05 c0 84 3d 03 01 01 82 01 04 05 01 82 01",
     );
     let route = Route { key: RouteKey(7), holders: vec![(WorkerId(1), 80), (WorkerId(2), 20)] };
     golden(ControlReply::Routes(RoutesDelta { version: 9, base: 8, routes: vec![route] }), "09 09 08 01 07 02 01 50 02 14");

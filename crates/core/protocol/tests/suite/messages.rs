@@ -1,7 +1,7 @@
 use std::fmt::Debug;
 
 use forebay_protocol::{
-    ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, PutCondition, RangeSpec, decode, encode,
+    AdminRequest, ControlCall, ControlReply, DataNotice, DataReply, DataRequest, PutCondition, RangeSpec, decode, encode,
 };
 use forebay_types::{Error, ErrorKind, Key, MountId, ObjectVersion, OperationId, VersionTag};
 use proptest::prelude::*;
@@ -26,7 +26,10 @@ fn every_message_is_read_back_as_written() {
     samples::requests().iter().for_each(check);
     samples::replies().iter().for_each(check);
     samples::notices().iter().for_each(check);
-    samples::control_requests().iter().for_each(check);
+    samples::control_requests().into_iter().map(ControlCall::from).for_each(|call| check(&call));
+    samples::admin_requests().into_iter().map(ControlCall::from).for_each(|call| check(&call));
+    samples::member_requests().into_iter().map(ControlCall::from).for_each(|call| check(&call));
+    samples::peer_requests().iter().for_each(check);
     samples::control_replies().iter().for_each(check);
 }
 
@@ -36,13 +39,16 @@ fn every_variant_keeps_its_number() {
     fn numbers<T: Serialize>(messages: &[T]) -> Vec<u8> {
         messages.iter().map(|message| encode(message)[0]).collect()
     }
-    assert_eq!(numbers(&samples::requests()), (0..26).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::requests()), (0..24).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::replies()), (0..20).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::notices()), [0]);
-    assert_eq!(numbers(&samples::control_requests()), (0..21).collect::<Vec<u8>>());
-    assert_eq!(numbers(&samples::control_replies()), (0..13).collect::<Vec<u8>>());
-    assert!(decode::<DataRequest>(&[26]).is_err() && decode::<DataReply>(&[20]).is_err());
-    assert!(decode::<ControlRequest>(&[21]).is_err() && decode::<ControlReply>(&[13]).is_err());
+    assert_eq!(numbers(&samples::peer_requests()), [0, 1]);
+    assert_eq!(numbers(&samples::control_requests()), (0..11).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::admin_requests()), (0..9).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::member_requests()), (0..7).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::control_replies()), (0..16).collect::<Vec<u8>>());
+    assert!(decode::<DataRequest>(&[24]).is_err() && decode::<DataReply>(&[20]).is_err());
+    assert!(decode::<ControlCall>(&[3]).is_err() && decode::<ControlReply>(&[16]).is_err());
 }
 
 #[test]
@@ -61,8 +67,8 @@ fn keys_and_names_in_messages_are_checked() {
     let bad = [&good[..good.len() - 1], &[0]].concat();
     assert_eq!(decode::<DataRequest>(&bad).unwrap_err().kind(), ErrorKind::Invalid);
     // `lake` as `LAKE`, which is no mount's name.
-    let good = encode(&ControlRequest::MountRemove { name: "lake".parse().unwrap() });
-    assert_eq!(decode::<ControlRequest>(&good.to_ascii_uppercase()).unwrap_err().kind(), ErrorKind::Invalid);
+    let good = encode(&ControlCall::from(AdminRequest::MountRemove { name: "lake".parse().unwrap() }));
+    assert_eq!(decode::<ControlCall>(&good.to_ascii_uppercase()).unwrap_err().kind(), ErrorKind::Invalid);
 }
 
 fn key() -> impl Strategy<Value = Key> {
@@ -129,8 +135,8 @@ proptest! {
         if let Ok(message) = decode::<DataNotice>(&bytes) {
             prop_assert_eq!(decode::<DataNotice>(&encode(&message)).unwrap(), message);
         }
-        if let Ok(message) = decode::<ControlRequest>(&bytes) {
-            prop_assert_eq!(decode::<ControlRequest>(&encode(&message)).unwrap(), message);
+        if let Ok(message) = decode::<ControlCall>(&bytes) {
+            prop_assert_eq!(decode::<ControlCall>(&encode(&message)).unwrap(), message);
         }
         if let Ok(message) = decode::<ControlReply>(&bytes) {
             prop_assert_eq!(decode::<ControlReply>(&encode(&message)).unwrap(), message);

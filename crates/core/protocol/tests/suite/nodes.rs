@@ -1,7 +1,7 @@
 use forebay_nodes::{
     Affinity, BlockRef, Condition, DirId, Location, NodeError, NodeErrorKind, NodeType, ROOT, Stat, StorageClass,
 };
-use forebay_protocol::{DataRequest, NODE_MESSAGE, NodeCall, NodeOp, NodeReply, Raw, Span, decode, encode};
+use forebay_protocol::{DataRequest, NODE_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, Raw, Span, decode, encode};
 use forebay_types::ErrorKind;
 use proptest::prelude::*;
 
@@ -15,7 +15,6 @@ fn rack1() -> Location {
 fn ops() -> Vec<NodeOp<'static>> {
     let value = Raw(b"v");
     let (blocks, class) = (|| vec![BLOCK], StorageClass::Dram);
-    let affinity = Affinity { class, location: rack1() };
     vec![
         NodeOp::Get,
         NodeOp::Put { value },
@@ -36,32 +35,39 @@ fn ops() -> Vec<NodeOp<'static>> {
         NodeOp::Lease { ttl_ms: Some(1000) },
         NodeOp::BlockWrite { class },
         NodeOp::BlockRead { block: BLOCK, start: 1, bytes: 2 },
-        NodeOp::BlockFree { blocks: blocks() },
-        NodeOp::BlockUnknown { blocks: blocks() },
-        NodeOp::Adopt { kind: NodeType::Bag, affinity, parent: ROOT },
-        NodeOp::RemoveNodes { recursive: false },
-        NodeOp::Reparent { parent: DIR },
-        NodeOp::Arrive { rename: 1 << 100, source: 3, name: "c", node: value },
-        NodeOp::Settle { rename: 8, committed: true },
-        NodeOp::Outcome { rename: 8 },
-        NodeOp::Moved,
         NodeOp::GetMany { names: vec!["a", "b"] },
         NodeOp::PutMany { values: vec![("a", value), ("b", Raw(b""))] },
-        NodeOp::Room,
-        NodeOp::TakeOver { source: 3, carton: value },
-        NodeOp::TakeOverNodes,
-        NodeOp::TakeOverEnd,
-        NodeOp::TakeOverDrop,
-        NodeOp::TookOver { old: DIR, parent: ROOT },
-        NodeOp::Relink { old: DIR, new: ROOT },
-        NodeOp::BlocksOf { worker: 3, limit: 10 },
-        NodeOp::BlocksMoved { moved: vec![(BLOCK, BLOCK)] },
         NodeOp::Prepare { bytes: 1 << 20, descriptor: true },
         NodeOp::Written { pin: 1 },
         NodeOp::Replace { name: "b", condition: Condition::Tag(1 << 100) },
         NodeOp::DeleteIf { condition: Condition::Absent },
-        NodeOp::Nameless { containers: vec![DIR] },
-        NodeOp::Missing { containers: vec![DIR] },
+    ]
+}
+
+fn peer_ops() -> Vec<PeerOp<'static>> {
+    let (value, blocks) = (Raw(b"v"), || vec![BLOCK]);
+    let affinity = Affinity { class: StorageClass::Dram, location: rack1() };
+    vec![
+        PeerOp::BlockFree { blocks: blocks() },
+        PeerOp::BlockUnknown { blocks: blocks() },
+        PeerOp::Adopt { kind: NodeType::Bag, affinity, parent: ROOT },
+        PeerOp::RemoveNodes { recursive: false },
+        PeerOp::Reparent { parent: DIR },
+        PeerOp::Arrive { rename: 1 << 100, source: 3, name: "c", node: value },
+        PeerOp::Settle { rename: 8, committed: true },
+        PeerOp::Outcome { rename: 8 },
+        PeerOp::Moved,
+        PeerOp::Room,
+        PeerOp::TakeOver { source: 3, carton: value },
+        PeerOp::TakeOverNodes,
+        PeerOp::TakeOverEnd,
+        PeerOp::TakeOverDrop,
+        PeerOp::TookOver { old: DIR, parent: ROOT },
+        PeerOp::Relink { old: DIR, new: ROOT },
+        PeerOp::BlocksOf { worker: 3, limit: 10 },
+        PeerOp::BlocksMoved { moved: vec![(BLOCK, BLOCK)] },
+        PeerOp::Nameless { containers: vec![DIR] },
+        PeerOp::Missing { containers: vec![DIR] },
     ]
 }
 
@@ -91,6 +97,10 @@ fn replies() -> Vec<NodeReply<'static>> {
     ]
 }
 
+fn peer_call(op: PeerOp<'_>) -> PeerCall<'_> {
+    PeerCall { from: DIR, path: "t/k", op }
+}
+
 fn call(op: NodeOp<'_>) -> NodeCall<'_> {
     NodeCall { from: DIR, moves: 5, path: "t/k", op }
 }
@@ -108,6 +118,11 @@ fn what_is_read_is_what_was_written() {
         let call = call(op);
         assert_eq!(NodeCall::decode(&call.encode()).unwrap().unwrap(), call);
     }
+    for op in peer_ops() {
+        let call = peer_call(op);
+        assert_eq!(PeerCall::decode(&call.encode()).unwrap().unwrap(), call);
+        assert!(NodeCall::decode(&call.encode()).is_none());
+    }
     for reply in replies() {
         assert_eq!(NodeReply::decode(&reply.encode()).unwrap(), reply);
     }
@@ -117,7 +132,9 @@ fn what_is_read_is_what_was_written() {
 fn variants_keep_their_numbers() {
     let before = BEFORE.split(' ').count();
     let numbers: Vec<u8> = ops().into_iter().map(|op| call(op).encode()[before]).collect();
-    assert_eq!(numbers, (0..45).collect::<Vec<u8>>());
+    assert_eq!(numbers, (0..25).collect::<Vec<u8>>());
+    let numbers: Vec<u8> = peer_ops().into_iter().map(|op| peer_call(op).encode()[before - 1]).collect();
+    assert_eq!(numbers, (0..20).collect::<Vec<u8>>());
     let numbers: Vec<u8> = replies().iter().map(|reply| reply.encode()[0]).collect();
     assert_eq!(numbers, (0..20).collect::<Vec<u8>>());
     assert!(NodeReply::decode(&[20]).is_err());
@@ -133,15 +150,15 @@ fn golden_bytes() {
     let free = NodeOp::Create { kind: NodeType::File, enumerable: false, class: None, location: Some(Location::default()) };
     golden(free, "03 00 00 00 01 00");
     let adopt =
-        NodeOp::Adopt { kind: NodeType::Bag, affinity: Affinity { class: StorageClass::Disk, location: rack1() }, parent: ROOT };
-    golden(adopt, "15 04 01 05 72 61 63 6b 31 00 00");
+        PeerOp::Adopt { kind: NodeType::Bag, affinity: Affinity { class: StorageClass::Disk, location: rack1() }, parent: ROOT };
+    assert_eq!(hex(&peer_call(adopt).encode()), "6d 03 ac 02 03 74 2f 6b 02 04 01 05 72 61 63 6b 31 00 00");
     golden(NodeOp::List { after: None, limit: 1000 }, "05 00 e8 07");
     golden(NodeOp::Rename { dir: DIR, name: "b", inside: false }, "0d 03 ac 02 01 62 00");
-    golden(NodeOp::GetMany { names: vec!["a", "b"] }, "1c 02 01 61 01 62");
-    golden(NodeOp::PutMany { values: vec![("a", Raw(b"vw"))] }, "1d 01 01 61 02 76 77");
-    golden(NodeOp::Prepare { bytes: 300, descriptor: true }, "27 ac 02 01");
-    golden(NodeOp::Replace { name: "b", condition: Condition::Absent }, "29 01 62 01");
-    golden(NodeOp::DeleteIf { condition: Condition::Tag(300) }, "2a 02 ac 02");
+    golden(NodeOp::GetMany { names: vec!["a", "b"] }, "13 02 01 61 01 62");
+    golden(NodeOp::PutMany { values: vec![("a", Raw(b"vw"))] }, "14 01 01 61 02 76 77");
+    golden(NodeOp::Prepare { bytes: 300, descriptor: true }, "15 ac 02 01");
+    golden(NodeOp::Replace { name: "b", condition: Condition::Absent }, "17 01 62 01");
+    golden(NodeOp::DeleteIf { condition: Condition::Tag(300) }, "18 02 ac 02");
     let golden = |reply: NodeReply<'_>, expected: &str| assert_eq!(hex(&reply.encode()), expected);
     golden(NodeReply::Failed(NodeError::new(NodeErrorKind::DataLost, "no")), "00 07 02 6e 6f");
     golden(NodeReply::Bytes(Raw(b"vw")), "05 02 76 77");

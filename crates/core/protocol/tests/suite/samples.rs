@@ -67,7 +67,6 @@ pub fn requests() -> Vec<DataRequest> {
             complete: true,
             in_place: true,
         },
-        DataRequest::Copy { segment, start: 1, pages: 1024 },
         DataRequest::Queue,
         DataRequest::Present { runs: vec![(segment, PageRun::new(3, 300))] },
         DataRequest::ReadCell {
@@ -79,7 +78,6 @@ pub fn requests() -> Vec<DataRequest> {
             in_place: true,
         },
         DataRequest::Ring,
-        DataRequest::Form { form: form().id() },
     ]
 }
 
@@ -212,9 +210,39 @@ fn placement() -> PlacementStatus {
 }
 
 pub fn control_requests() -> Vec<ControlRequest> {
+    let table = TableDefinition { name: "t".into(), statement: "CREATE EXTERNAL TABLE t".into() };
+    vec![
+        ControlRequest::View { have: 0 },
+        ControlRequest::TableAdd { table, replace: true },
+        ControlRequest::TableRemove { name: "t".into() },
+        ControlRequest::Tables,
+        ControlRequest::Budget { client: 11, mount: MountId(7) },
+        ControlRequest::Status,
+        ControlRequest::Routes { have: (2 << 32) + 1 },
+        ControlRequest::Placement { limit: 100 },
+        ControlRequest::Scheduler,
+        ControlRequest::WhoAmI,
+        ControlRequest::Unheard { mount: MountId(7), worker: WorkerId(1), number: Some((2 << 32) + 6) },
+    ]
+}
+
+pub fn admin_requests() -> Vec<AdminRequest> {
     let path: ForebayPath = "/lake/dim/".parse().unwrap();
     let (name, options) = (mount().name, mount().options);
-    let table = TableDefinition { name: "t".into(), statement: "CREATE EXTERNAL TABLE t".into() };
+    vec![
+        AdminRequest::MountAdd { name: name.clone(), url: mount().url, options: options.clone() },
+        AdminRequest::MountSet { name: name.clone(), options },
+        AdminRequest::MountRemove { name },
+        AdminRequest::PinAdd { path: path.clone() },
+        AdminRequest::PinRemove { path },
+        AdminRequest::Drain { worker: WorkerId(1), draining: true },
+        AdminRequest::TokenAdd { name: "etl".into(), grant: verifier().grant, keys: verifier().keys },
+        AdminRequest::TokenRemove { name: "etl.2".into() },
+        AdminRequest::Tokens,
+    ]
+}
+
+pub fn member_requests() -> Vec<MemberRequest> {
     let heartbeat = Heartbeat {
         worker: WorkerId(1),
         have: 3,
@@ -226,28 +254,27 @@ pub fn control_requests() -> Vec<ControlRequest> {
         heard: Some((2 << 32) + 5),
     };
     vec![
-        ControlRequest::Register(worker()),
-        ControlRequest::Heartbeat(heartbeat),
-        ControlRequest::Leave(WorkerId(1)),
-        ControlRequest::View { have: 0 },
-        ControlRequest::MountAdd { name: name.clone(), url: mount().url, options: options.clone() },
-        ControlRequest::MountSet { name: name.clone(), options },
-        ControlRequest::MountRemove { name },
-        ControlRequest::PinAdd { path: path.clone() },
-        ControlRequest::PinRemove { path },
-        ControlRequest::TableAdd { table, replace: true },
-        ControlRequest::TableRemove { name: "t".into() },
-        ControlRequest::Tables,
-        ControlRequest::Budget { client: 11, mount: MountId(7) },
-        ControlRequest::Status,
-        ControlRequest::Routes { have: (2 << 32) + 1 },
-        ControlRequest::Placement { limit: 100 },
-        ControlRequest::News(WorkerId(1)),
-        ControlRequest::Scheduler { serves: Some("h:1".into()) },
-        ControlRequest::Drain { worker: WorkerId(1), draining: true },
-        ControlRequest::PassRoot { from: WorkerId(1), to: WorkerId(2) },
-        ControlRequest::Unheard { worker: WorkerId(1), number: Some((2 << 32) + 6) },
+        MemberRequest::Register(worker()),
+        MemberRequest::Heartbeat(heartbeat),
+        MemberRequest::Leave(WorkerId(1)),
+        MemberRequest::News(WorkerId(1)),
+        MemberRequest::PassRoot { from: WorkerId(1), to: WorkerId(2) },
+        MemberRequest::Scheduler { serves: "h:1".into() },
+        MemberRequest::Credentials,
     ]
+}
+
+pub fn peer_requests() -> Vec<PeerRequest> {
+    vec![
+        PeerRequest::Copy { segment: SegmentId::of(&version(), 0), start: 1, pages: 1024 },
+        PeerRequest::Form { form: form().id() },
+    ]
+}
+
+pub fn verifier() -> Verifier {
+    let scope = Scope::Only { mounts: vec![mount().name], temporary: true };
+    let grant = Grant { role: Role::Write, scope, expires: Some(1_900_000_000) };
+    Verifier { id: "etl.2".into(), grant, created: 1_800_000_000, keys: TokenKeys { stored: [1; 32], server: [2; 32] } }
 }
 
 pub fn control_replies() -> Vec<ControlReply> {
@@ -275,6 +302,7 @@ pub fn control_replies() -> Vec<ControlReply> {
                 Order::Drop { segment: SegmentId::of(&version(), 0) },
             ],
             routes: (2 << 32) + 1,
+            credentials: (2 << 32) + 3,
             hears: Some((2 << 32) + 6),
         },
         ControlReply::Mount(mount()),
@@ -289,6 +317,9 @@ pub fn control_replies() -> Vec<ControlReply> {
         }),
         ControlReply::Placement(Box::new(placement())),
         ControlReply::Scheduler(None),
+        ControlReply::Tokens(vec![verifier().info()]),
+        ControlReply::Caller(CallerInfo { name: "token etl.2".into(), grant: Some(verifier().grant) }),
+        ControlReply::Credentials { version: 5, verifiers: vec![verifier()] },
         ControlReply::Unheard { number: (2 << 32) + 6 },
     ]
 }

@@ -2,7 +2,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use forebay_data_folder::FileLock;
+use forebay_data_folder::{FileLock, make_private_folder};
 use forebay_types::{Error, Result, ResultExt};
 
 use super::record::FORMAT_VERSION;
@@ -20,7 +20,7 @@ impl Folder {
     /// newer version.
     pub fn open(path: &Path) -> Result<Self> {
         let shown = path.display();
-        std::fs::create_dir_all(path).context(|| format!("{shown}: the folder of the tiers can't be made"))?;
+        make_private_folder(path).map_err(|error| error.context("the folder of the tiers"))?;
         let lock = File::options().create(true).write(true).truncate(false).open(path.join("lock"));
         let doing = || format!("{shown}: the folder of the tiers can't be locked");
         let Ok(lock) = FileLock::take(lock.context(doing)?).context(doing)? else {

@@ -17,7 +17,7 @@ impl DiskFile {
     /// Opens the file, making it when it is not there.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut options = File::options();
-        options.read(true).write(true).create(true).truncate(false);
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let direct = options.clone().custom_flags(OFlags::DIRECT.bits() as i32).open(path);
         let file = match direct {
             // Some file systems know no O_DIRECT; slower by a copy, and right all the same.

@@ -1,3 +1,5 @@
+use std::os::unix::fs::PermissionsExt;
+
 use forebay_block_store::{BlockStore, StoreSettings};
 use forebay_types::ErrorKind;
 
@@ -43,4 +45,16 @@ fn bad_settings_are_refused() {
     ] {
         assert_eq!(BlockStore::open(bad).err().unwrap().kind(), ErrorKind::Invalid);
     }
+}
+
+#[test]
+fn other_users_see_nothing_of_the_tiers() {
+    let folder = folder();
+    let tiers = folder.path().join("tiers");
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    // Of an earlier version.
+    std::fs::create_dir(&tiers).unwrap();
+    std::fs::set_permissions(&tiers, std::fs::Permissions::from_mode(0o755)).unwrap();
+    drop(with_disk(&tiers, MIB, MIB));
+    assert_eq!((mode(&tiers), mode(&tiers.join("disk.tier"))), (0o700, 0o600));
 }

@@ -2,19 +2,19 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_transport::{Address, Security, ServerLimits};
+use forebay_transport::{Address, ServerLimits};
 use forebay_types::ErrorKind;
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::desk::{Open, local, open, open_at, pattern, unix, until};
+use crate::desk::{Open, local, open, open_at, ours, pattern, unix, until};
 use crate::raw;
 
 /// Over TCP and over a Unix socket.
 async fn both() -> [(Option<tempfile::TempDir>, Open); 2] {
     let (folder, address) = unix();
-    let unix = open_at(&address, Security::default(), ServerLimits::default()).await;
+    let unix = open_at(&address, ours(), ServerLimits::default()).await;
     [(None, open().await), (Some(folder), unix)]
 }
 
@@ -186,7 +186,7 @@ async fn requests_too_long_for_a_frame_are_refused_here() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_runs_no_more_calls_than_its_limit() {
     let limits = ServerLimits { in_flight: 4, ..ServerLimits::default() };
-    let open = open_at(&local(), Security::default(), limits).await;
+    let open = open_at(&local(), ours(), limits).await;
     let connection = open.connect().await;
     let calls: JoinSet<_> = (0..100)
         .map(|_| {
@@ -201,7 +201,7 @@ async fn a_server_runs_no_more_calls_than_its_limit() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_holds_no_more_payload_than_its_limit() {
     let limits = ServerLimits { payload_bytes: 1 << 20, ..ServerLimits::default() };
-    let open = open_at(&local(), Security::default(), limits).await;
+    let open = open_at(&local(), ours(), limits).await;
     let connection = open.connect().await;
     let half = Bytes::from(vec![0; 512 << 10]);
     let calls: JoinSet<_> = (0..20)

@@ -1,10 +1,10 @@
 use std::io::{Read, Seek};
 use std::os::fd::OwnedFd;
 
-use forebay_transport::{Security, ServerLimits};
+use forebay_transport::ServerLimits;
 use tokio::task::JoinSet;
 
-use crate::desk::{open, open_at, unix};
+use crate::desk::{open, open_at, ours, unix};
 
 fn contents(descriptor: OwnedFd) -> String {
     let mut file = std::fs::File::from(descriptor);
@@ -17,7 +17,7 @@ fn contents(descriptor: OwnedFd) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_descriptor_comes_with_its_answer() {
     let (_folder, address) = unix();
-    let open = open_at(&address, Security::default(), ServerLimits::default()).await;
+    let open = open_at(&address, ours(), ServerLimits::default()).await;
     let connection = open.connect().await;
     let answer = connection.call("file".into(), vec![]).await.unwrap();
     assert_eq!(contents(answer.descriptor.unwrap()), "what the descriptor holds");
@@ -26,7 +26,7 @@ async fn a_descriptor_comes_with_its_answer() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn descriptors_find_their_answers_among_others() {
     let (_folder, address) = unix();
-    let open = open_at(&address, Security::default(), ServerLimits::default()).await;
+    let open = open_at(&address, ours(), ServerLimits::default()).await;
     let connection = open.connect().await;
     let mut calls = JoinSet::new();
     for i in 0..300 {

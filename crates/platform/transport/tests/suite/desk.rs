@@ -180,8 +180,14 @@ pub fn local() -> Address {
     Address::Tcp("127.0.0.1:0".into())
 }
 
-pub fn token(token: &str) -> Security {
-    Security { token: Some(token.into()), tls: None }
+/// What servers and clients of these tests are secured by when they don't say otherwise.
+pub fn ours() -> Security {
+    owner(crate::raw::SECRET)
+}
+
+/// Of who knows this secret.
+pub fn owner(secret: &str) -> Security {
+    Security::owner(secret).unwrap()
 }
 
 pub struct Open {
@@ -199,12 +205,12 @@ pub async fn open_at(address: &Address, security: Security, limits: ServerLimits
 }
 
 pub async fn open() -> Open {
-    open_at(&local(), Security::default(), ServerLimits::default()).await
+    open_at(&local(), ours(), ServerLimits::default()).await
 }
 
 impl Open {
     pub async fn connect(&self) -> Connection {
-        Connection::connect(&self.address, &Security::default()).await.unwrap()
+        Connection::connect(&self.address, &ours()).await.unwrap()
     }
 }
 

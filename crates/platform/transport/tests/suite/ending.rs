@@ -1,10 +1,10 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use forebay_transport::{Connection, Security, ServerLimits};
+use forebay_transport::{Connection, ServerLimits};
 use forebay_types::ErrorKind;
 
-use crate::desk::{open, open_at, unix, until};
+use crate::desk::{open, open_at, ours, unix, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_closed_once_when_its_connection_is_dropped() {
@@ -62,7 +62,7 @@ async fn a_call_that_panics_ends_its_connection() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shutdown_lets_running_calls_finish() {
     let (folder, address) = unix();
-    let open = open_at(&address, Security::default(), ServerLimits::default()).await;
+    let open = open_at(&address, ours(), ServerLimits::default()).await;
     let connection = open.connect().await;
     let idle = open.connect().await;
     let call = tokio::spawn({
@@ -106,7 +106,7 @@ async fn shutdown_ends_calls_that_take_too_long() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dropped_server_ends_everything() {
     let (folder, address) = unix();
-    let open = open_at(&address, Security::default(), ServerLimits::default()).await;
+    let open = open_at(&address, ours(), ServerLimits::default()).await;
     let connection = open.connect().await;
     let call = tokio::spawn({
         let connection = connection.clone();
@@ -118,6 +118,6 @@ async fn a_dropped_server_ends_everything() {
     until(|| open.desk.running.load(Ordering::SeqCst) == 0).await;
     until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
     until(|| std::fs::read_dir(folder.path()).unwrap().count() == 0).await;
-    let error = Connection::connect(&address, &Security::default()).await.err().unwrap();
+    let error = Connection::connect(&address, &ours()).await.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Retry);
 }

@@ -1,14 +1,12 @@
-//! Other protocols' connections behind the cluster's token and TLS.
-
-use std::sync::Arc;
+//! Other protocols' connections behind the cluster's credentials and TLS.
 
 use forebay_transport::{Guard, Guarded, Security};
 use forebay_types::ErrorKind;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-fn with(token: Option<&str>) -> Security {
-    Security { token: token.map(Arc::from), tls: None }
+fn with(secret: Option<&str>) -> Security {
+    secret.map_or_else(Security::default, |secret| Security::owner(secret).unwrap())
 }
 
 /// Whether a byte goes there and back between ends with these tokens.
@@ -31,12 +29,16 @@ async fn goes(server: Option<&'static str>, client: Option<&str>) -> Result<(), 
 }
 
 #[tokio::test]
-async fn only_who_knows_the_token_gets_in() {
-    assert_eq!(goes(Some("t"), Some("t")).await, Ok(()));
+async fn only_who_knows_the_secret_gets_in() {
+    assert_eq!(goes(Some("a secret of ours"), Some("a secret of ours")).await, Ok(()));
     assert_eq!(goes(None, None).await, Ok(()));
-    assert_eq!(goes(Some("t"), Some("u")).await, Err(ErrorKind::Denied));
-    assert_eq!(goes(Some("t"), None).await, Err(ErrorKind::Denied));
-    assert_eq!(goes(None, Some("t")).await, Err(ErrorKind::Denied), "the client does not trust who can't prove it");
+    assert_eq!(goes(Some("a secret of ours"), Some("a guess of theirs")).await, Err(ErrorKind::Denied));
+    assert_eq!(goes(Some("a secret of ours"), None).await, Err(ErrorKind::Denied));
+    assert_eq!(
+        goes(None, Some("a secret of ours")).await,
+        Err(ErrorKind::Denied),
+        "the client does not trust who can't prove it"
+    );
 }
 
 #[tokio::test]
@@ -45,7 +47,7 @@ async fn a_stranger_is_not_let_in() {
     let address = listener.local_addr().unwrap();
     let serving = tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
-        Guard::new(&with(Some("t"))).unwrap().admit(stream).await.map(|_| ())
+        Guard::new(&with(Some("a secret of ours"))).unwrap().admit(stream).await.map(|_| ())
     });
     let mut stranger = tokio::net::TcpStream::connect(address).await.unwrap();
     stranger.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n and more than any hello is long").await.unwrap();

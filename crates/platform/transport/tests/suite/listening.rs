@@ -1,10 +1,9 @@
 use std::os::unix::fs::PermissionsExt;
-use std::sync::Arc;
 
-use forebay_transport::{Address, Listener, Security, Server, ServerLimits};
+use forebay_transport::{Address, Listener, ServerLimits};
 use forebay_types::ErrorKind;
 
-use crate::desk::{DeskService, open, open_at, token, unix};
+use crate::desk::{open, open_at, ours, unix};
 
 async fn refused(address: &Address) -> String {
     let error = Listener::bind(address).await.err().expect("it can't be listened at");
@@ -26,24 +25,9 @@ async fn addresses_of_other_machines_are_refused() {
 }
 
 #[tokio::test]
-async fn others_may_connect_only_with_a_token() {
-    let everywhere = Address::Tcp("0.0.0.0:0".into());
-    let start = async |security| {
-        let listener = Listener::bind(&everywhere).await.unwrap();
-        Server::start(listener, security, Arc::new(DeskService::default()), ServerLimits::default())
-    };
-    for security in [Security::default(), token("  ")] {
-        let error = start(security).await.err().unwrap();
-        assert_eq!(error.kind(), ErrorKind::Invalid);
-        assert!(error.message().contains("FOREBAY_TOKEN") && error.message().contains("127.0.0.1"), "{error}");
-    }
-    start(token("secret")).await.unwrap().shutdown().await;
-}
-
-#[tokio::test]
 async fn a_socket_is_for_its_user_alone() {
     let (_folder, address) = unix();
-    let _open = open_at(&address, Security::default(), ServerLimits::default()).await;
+    let _open = open_at(&address, ours(), ServerLimits::default()).await;
     let Address::Unix(path) = &address else { unreachable!() };
     assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
 }
@@ -54,7 +38,7 @@ async fn a_socket_left_behind_is_replaced_and_a_live_one_is_not() {
     let Address::Unix(path) = &address else { unreachable!() };
     drop(std::os::unix::net::UnixListener::bind(path).unwrap());
     assert!(path.exists(), "the dead process's file is still there");
-    let open = open_at(&address, Security::default(), ServerLimits::default()).await;
+    let open = open_at(&address, ours(), ServerLimits::default()).await;
     let message = refused(&address).await;
     assert!(message.contains(&path.display().to_string()) && message.contains("in use"), "{message}");
     open.connect().await.call("echo".into(), vec![]).await.unwrap();

@@ -6,15 +6,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_transport::{Connection, Security, ServerLimits};
+use forebay_transport::{Connection, ServerLimits};
 use forebay_types::ErrorKind;
 
-use crate::desk::{Open, open, open_at, pattern, unix, until};
+use crate::desk::{Open, open, open_at, ours, pattern, unix, until};
 
 async fn at_home() -> (tempfile::TempDir, Open, Connection) {
     let (folder, address) = unix();
-    let open = open_at(&address, Security::default(), ServerLimits::default()).await;
-    let connection = Connection::nearest(&open.address, &Security::default()).await.unwrap();
+    let open = open_at(&address, ours(), ServerLimits::default()).await;
+    let connection = Connection::nearest(&open.address, &ours()).await.unwrap();
     (folder, open, connection)
 }
 
@@ -38,11 +38,11 @@ async fn requests_answers_descriptors_and_notices_are_the_same() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_socket_elsewhere_and_tcp_are_connected_to() {
     let open = open().await;
-    let connection = Connection::nearest(&open.address, &Security::default()).await.unwrap();
+    let connection = Connection::nearest(&open.address, &ours()).await.unwrap();
     connection.call("echo".into(), vec![]).await.unwrap();
     assert_ne!(open.desk.peers.lock()[0].address, "this process");
     let (_folder, address) = unix();
-    assert!(Connection::nearest(&address, &Security::default()).await.is_err());
+    assert!(Connection::nearest(&address, &ours()).await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -95,14 +95,14 @@ async fn a_server_that_stops_lets_calls_finish_and_one_that_is_dropped_does_not(
     assert!(connection.is_closed());
     until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
 
-    let again = open_at(&address, Security::default(), ServerLimits::default()).await;
-    let connection = Connection::nearest(&address, &Security::default()).await.unwrap();
+    let again = open_at(&address, ours(), ServerLimits::default()).await;
+    let connection = Connection::nearest(&address, &ours()).await.unwrap();
     let (answer, ()) = tokio::join!(connection.call("sleep 60000".into(), vec![]), async {
         until(|| again.desk.running.load(Ordering::SeqCst) == 1).await;
         drop(again.server);
     });
     assert_eq!(answer.unwrap_err().kind(), ErrorKind::Closed);
-    assert!(Connection::nearest(&address, &Security::default()).await.is_err());
+    assert!(Connection::nearest(&address, &ours()).await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -111,7 +111,7 @@ async fn a_call_that_panics_ends_its_connection() {
     assert_eq!(broken.call("panic".into(), vec![]).await.unwrap_err().kind(), ErrorKind::Closed);
     broken.closed().await;
     until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
-    let broken = Connection::nearest(&open.address, &Security::default()).await.unwrap();
+    let broken = Connection::nearest(&open.address, &ours()).await.unwrap();
     assert_eq!(broken.call("unheard of".into(), vec![]).await.unwrap_err().kind(), ErrorKind::Closed);
     until(|| open.desk.closed.load(Ordering::SeqCst) == 2).await;
     open.connect().await.call("echo".into(), vec![]).await.unwrap();

@@ -1,7 +1,11 @@
 //! The protocol by hand, as docs/specs/protocol.md has it, for peers that don't keep to it.
 
+use ring::{digest, hmac};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+
+/// The owner's, where nothing else is said.
+pub const SECRET: &str = "a secret of ours";
 
 pub const REQUEST: u8 = 0;
 pub const REPLY: u8 = 1;
@@ -41,14 +45,41 @@ pub async fn receive(stream: &mut TcpStream) -> (u8, u64, Vec<u8>) {
     (header[16], u64::from_le_bytes(header[8..16].try_into().unwrap()), rest)
 }
 
-/// A client that has passed the handshake with a server that has no token.
+fn mac(key: &[u8], message: &[u8]) -> Vec<u8> {
+    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), message).as_ref().to_vec()
+}
+
+fn transcript(label: &[u8], client: &[u8], server: &[u8]) -> Vec<u8> {
+    [label, &[0, 6, 0], client, server, b"owner"].concat()
+}
+
+/// The server's proof to the owner of [`SECRET`].
+fn server_proof(client: &[u8], server: &[u8]) -> Vec<u8> {
+    mac(&mac(SECRET.as_bytes(), b"forebay server key"), &transcript(b"forebay server proof", client, server))
+}
+
+/// The owner's proof.
+fn client_proof(client: &[u8], server: &[u8]) -> Vec<u8> {
+    let key = mac(SECRET.as_bytes(), b"forebay client key");
+    let stored = digest::digest(&digest::SHA256, &key);
+    let mask = mac(stored.as_ref(), &transcript(b"forebay client proof", client, server));
+    key.iter().zip(mask).map(|(key, mask)| key ^ mask).collect()
+}
+
+/// A client's first message.
+pub fn hello() -> Vec<u8> {
+    [&[0], [7; 32].as_slice(), &[5], b"owner"].concat()
+}
+
+/// A client that has passed the handshake.
 pub async fn client(address: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(&frame(HELLO, 0, &[&[0], [7; 32].as_slice()].concat(), 0)).await.unwrap();
-    let (kind, _, hello) = receive(&mut stream).await;
-    assert_eq!((kind, hello.len(), hello[0], hello[33]), (HELLO, 34, 1, 0));
-    stream.write_all(&frame(HELLO, 0, &[2, 0], 0)).await.unwrap();
-    assert_eq!(receive(&mut stream).await, (HELLO, 0, vec![3, 0]));
+    say(&mut stream, &hello()).await;
+    let said = hear(&mut stream).await;
+    assert_eq!((said.len(), said[0], said[33]), (66, 1, 32));
+    assert_eq!(said[34..], server_proof(&[7; 32], &said[1..33]));
+    say(&mut stream, &[&[2, 32], client_proof(&[7; 32], &said[1..33]).as_slice()].concat()).await;
+    assert_eq!(hear(&mut stream).await, [3]);
     stream
 }
 
@@ -60,12 +91,25 @@ pub async fn server<F: Future<Output = ()> + Send>(
     let address = listener.local_addr().unwrap().to_string();
     let task = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
-        let (kind, _, hello) = receive(&mut stream).await;
-        assert_eq!((kind, hello.len(), hello[0]), (HELLO, 33, 0));
-        stream.write_all(&frame(HELLO, 0, &[&[1], [9; 32].as_slice(), &[0]].concat(), 0)).await.unwrap();
-        assert_eq!(receive(&mut stream).await, (HELLO, 0, vec![2, 0]));
-        stream.write_all(&frame(HELLO, 0, &[3, 0], 0)).await.unwrap();
+        let said = hear(&mut stream).await;
+        assert_eq!((said.len(), said[0], &said[33..]), (39, 0, &b"\x05owner"[..]));
+        let proof = server_proof(&said[1..33], &[9; 32]);
+        say(&mut stream, &[&[1], [9; 32].as_slice(), &[32], &proof].concat()).await;
+        assert_eq!(hear(&mut stream).await, [&[2, 32], client_proof(&said[1..33], &[9; 32]).as_slice()].concat());
+        say(&mut stream, &[3]).await;
         then(stream).await;
     });
     (address, task)
+}
+
+/// Sends a message of a handshake.
+pub async fn say(stream: &mut TcpStream, message: &[u8]) {
+    stream.write_all(&frame(HELLO, 0, message, 0)).await.unwrap();
+}
+
+/// Receives one.
+pub async fn hear(stream: &mut TcpStream) -> Vec<u8> {
+    let (kind, tag, message) = receive(stream).await;
+    assert_eq!((kind, tag), (HELLO, 0));
+    message
 }

@@ -5,15 +5,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_transport::{Connection, Security, ServerLimits};
+use forebay_transport::{Connection, ServerLimits};
 use forebay_types::ErrorKind;
 
-use crate::desk::{Open, memory, open, open_at, pattern, unix, until};
+use crate::desk::{Open, memory, open, open_at, ours, pattern, unix, until};
 
 /// A connection with a ring, and all that must live for it.
 async fn beside() -> (tempfile::TempDir, Open, Connection) {
     let (folder, address) = unix();
-    let open = open_at(&address, Security::default(), ServerLimits::default()).await;
+    let open = open_at(&address, ours(), ServerLimits::default()).await;
     let connection = with_ring(&open).await;
     (folder, open, connection)
 }

@@ -2,12 +2,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_transport::{Address, Connection, Security};
+use forebay_transport::{Address, Connection};
 use forebay_types::{ErrorKind, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::desk::{Open, open, until};
+use crate::desk::{Open, open, ours, until};
 use crate::raw::{self, HELLO, NOTICE, REPLY, REQUEST};
 
 fn tcp(open: &Open) -> String {
@@ -15,7 +15,7 @@ fn tcp(open: &Open) -> String {
 }
 
 async fn connect(address: &str) -> Result<Connection> {
-    Connection::connect(&Address::Tcp(address.into()), &Security::default()).await
+    Connection::connect(&Address::Tcp(address.into()), &ours()).await
 }
 
 /// Reads until the server ends the connection, which it must.
@@ -98,11 +98,11 @@ async fn long_hellos_are_refused() {
 async fn another_version_is_refused_by_the_server_in_its_own() {
     let open = open().await;
     let mut stream = TcpStream::connect(tcp(&open)).await.unwrap();
-    let hello = raw::frame_of_version(9, HELLO, &[&[0], [7; 32].as_slice()].concat());
+    let hello = raw::frame_of_version(9, HELLO, &raw::hello());
     stream.write_all(&hello).await.unwrap();
     let answer = to_the_end(stream).await;
-    assert_eq!(answer[16..20], [HELLO, 0, 5, 0], "a hello of version 5");
-    assert!(String::from_utf8_lossy(&answer).contains("peer speaks protocol 9, this is 5"));
+    assert_eq!(answer[16..20], [HELLO, 0, 6, 0], "a hello of version 6");
+    assert!(String::from_utf8_lossy(&answer).contains("peer speaks protocol 9, this is 6"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -31,7 +31,7 @@ fn certificates(folder: &Path, name: &str) -> TlsSettings {
 }
 
 fn security(tls: TlsSettings) -> Security {
-    Security { token: Some("secret".into()), tls: Some(tls) }
+    crate::desk::owner("a secret of ours").with_tls(Some(tls))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,8 @@
 use forebay_protocol::{Pin, TableDefinition};
 use forebay_types::{ByteSize, ErrorKind, Key, MountName};
 
+use forebay_protocol::AdminRequest;
+
 use super::*;
 use crate::decide::{Change, Stored};
 
@@ -8,11 +10,11 @@ fn name(name: &str) -> MountName {
     name.parse().unwrap()
 }
 
-fn add(name: &str, url: &str, options: MountOptions) -> ControlRequest {
-    ControlRequest::MountAdd { name: name.parse().unwrap(), url: url.into(), options }
+fn add(name: &str, url: &str, options: MountOptions) -> AdminRequest {
+    AdminRequest::MountAdd { name: name.parse().unwrap(), url: url.into(), options }
 }
 
-fn refused(request: ControlRequest) -> Error {
+fn refused(request: impl Into<ControlCall>) -> Error {
     error_of(ask(&mut state(), 0.0, request).1)
 }
 
@@ -89,7 +91,7 @@ fn credentials_in_a_url_are_refused_and_not_repeated() {
 #[test]
 fn options_are_set_without_asking_storage_unless_the_way_to_it_changes() {
     let mut state = state();
-    let set = |options| ControlRequest::MountSet { name: name("lake"), options };
+    let set = |options| AdminRequest::MountSet { name: name("lake"), options };
     let bandwidth = MountOptions { bandwidth: Some(BitRate::from_bytes_per_sec(1_000_000)), ..MountOptions::default() };
     let (commands, _) = ask(&mut state, 0.0, set(bandwidth));
     assert!(matches!(&commands[..], [Command::Write(Change::SetMount { .. })]), "{commands:?}");
@@ -101,10 +103,10 @@ fn options_are_set_without_asking_storage_unless_the_way_to_it_changes() {
 fn unknown_names_are_told_with_those_that_exist() {
     let path = "/leak/x".parse().unwrap();
     let requests = [
-        ControlRequest::MountSet { name: name("leak"), options: MountOptions::default() },
-        ControlRequest::MountRemove { name: name("leak") },
-        ControlRequest::PinAdd { path },
-        ControlRequest::PinRemove { path: "/leak/".parse().unwrap() },
+        AdminRequest::MountSet { name: name("leak"), options: MountOptions::default() },
+        AdminRequest::MountRemove { name: name("leak") },
+        AdminRequest::PinAdd { path },
+        AdminRequest::PinRemove { path: "/leak/".parse().unwrap() },
     ];
     for request in requests {
         let error = refused(request);
@@ -121,7 +123,7 @@ fn unknown_names_are_told_with_those_that_exist() {
 fn pins_come_and_go_with_their_mount() {
     let mut state = state();
     let path: forebay_types::ForebayPath = "/lake/dim/".parse().unwrap();
-    let (commands, _) = ask(&mut state, 0.0, ControlRequest::PinAdd { path: path.clone() });
+    let (commands, _) = ask(&mut state, 0.0, AdminRequest::PinAdd { path: path.clone() });
     let prefix = Key::new("dim/").unwrap();
     assert_eq!(commands, [Command::Write(Change::AddPin { mount: LAKE, prefix: prefix.clone() })]);
     let before = view(&mut state, 0.0).version;
@@ -130,10 +132,10 @@ fn pins_come_and_go_with_their_mount() {
     assert_eq!(with_pin.pins, [Pin { mount: LAKE, prefix: prefix.clone() }]);
     assert!(with_pin.version > before);
     assert_eq!(state.status(at(0.1)).pins, std::slice::from_ref(&path));
-    let (commands, reply) = ask(&mut state, 0.2, ControlRequest::PinAdd { path });
+    let (commands, reply) = ask(&mut state, 0.2, AdminRequest::PinAdd { path });
     assert_eq!((commands, reply), (vec![], Some(ControlReply::Done)), "it is there already");
 
-    let error = error_of(ask(&mut state, 0.3, ControlRequest::PinRemove { path: "/lake/dim".parse().unwrap() }).1);
+    let error = error_of(ask(&mut state, 0.3, AdminRequest::PinRemove { path: "/lake/dim".parse().unwrap() }).1);
     assert!(error.message().contains("/lake/dim/"), "{error}");
     state.decide(at(0.4), Event::Stored(Stored::MountRemoved(LAKE)));
     let after = view(&mut state, 0.4);

@@ -1,14 +1,14 @@
-use forebay_protocol::{ControlReply, ControlRequest};
+use forebay_protocol::{AdminRequest, ControlReply, MemberRequest};
 use forebay_types::{ErrorKind, WorkerId};
 
 use super::*;
 
 fn drain(state: &mut State, now: f64, worker: u64, draining: bool) -> Option<ControlReply> {
-    ask(state, now, ControlRequest::Drain { worker: WorkerId(worker), draining }).1
+    ask(state, now, AdminRequest::Drain { worker: WorkerId(worker), draining }).1
 }
 
 fn pass(state: &mut State, now: f64, from: u64, to: u64) -> Option<ControlReply> {
-    ask(state, now, ControlRequest::PassRoot { from: WorkerId(from), to: WorkerId(to) }).1
+    ask(state, now, MemberRequest::PassRoot { from: WorkerId(from), to: WorkerId(to) }).1
 }
 
 fn placeable(view: &ClusterView) -> Vec<u64> {
@@ -38,13 +38,13 @@ fn a_worker_that_was_drained_and_stopped_comes_back_as_any_other() {
     register(&mut state, 0.0, 1);
     register(&mut state, 0.0, 2);
     drain(&mut state, 0.1, 1, true);
-    ask(&mut state, 0.2, ControlRequest::Leave(WorkerId(1)));
+    ask(&mut state, 0.2, MemberRequest::Leave(WorkerId(1)));
     assert_eq!(placeable(&register(&mut state, 0.3, 1)), [1, 2]);
     // One that goes on while the coordinator starts anew says it itself.
     let mut after = restarted(2, &[1, 2]);
     let mut draining = info(1);
     draining.draining = true;
-    ask(&mut after, 0.0, ControlRequest::Register(draining));
+    ask(&mut after, 0.0, MemberRequest::Register(draining));
     assert_eq!(placeable(&register(&mut after, 0.1, 2)), [2]);
 }
 
@@ -64,6 +64,6 @@ fn the_root_is_passed_once_and_stays_where_it_went() {
     assert_eq!(root(register(&mut state, 0.5, 3)), 3);
     // And with the next coordinator with what the view said.
     let mut after = restarted(2, &[1, 2, 3]);
-    passed.workers.into_iter().for_each(|info| drop(ask(&mut after, 0.0, ControlRequest::Register(info))));
+    passed.workers.into_iter().for_each(|info| drop(ask(&mut after, 0.0, MemberRequest::Register(info))));
     assert_eq!(root(view(&mut after, 0.1)), 3);
 }

@@ -1,13 +1,13 @@
 //! Who may answer from what it knows, and when one that was not told has forgotten.
 
-use forebay_protocol::{ControlReply, ControlRequest, Heartbeat};
+use forebay_protocol::{ControlReply, ControlRequest, Heartbeat, MemberRequest};
 use forebay_types::{ErrorKind, WorkerId};
 
 use super::*;
 
 /// A heartbeat of a worker that has this view and has forgotten with this number; what it hears from now on.
 fn hears(state: &mut State, now: f64, worker: u64, have: u64, heard: Option<u64>) -> Option<u64> {
-    let beat = ControlRequest::Heartbeat(Heartbeat { have, heard, ..blank(worker) });
+    let beat = MemberRequest::Heartbeat(Heartbeat { have, heard, ..blank(worker) });
     match ask(state, now, beat).1 {
         Some(ControlReply::Beat { hears, .. }) => hears,
         other => panic!("{other:?} is no beat"),
@@ -15,7 +15,7 @@ fn hears(state: &mut State, now: f64, worker: u64, have: u64, heard: Option<u64>
 }
 
 fn unheard(state: &mut State, now: f64, worker: u64, number: Option<u64>) -> Option<u64> {
-    match ask(state, now, ControlRequest::Unheard { worker: WorkerId(worker), number }).1 {
+    match ask(state, now, ControlRequest::Unheard { mount: LAKE, worker: WorkerId(worker), number }).1 {
         Some(ControlReply::Unheard { number }) => Some(number),
         Some(ControlReply::Done) => None,
         other => panic!("{other:?}"),
@@ -45,7 +45,7 @@ fn a_new_worker_hears_once_all_others_know_of_it() {
     assert_eq!(hears(&mut state, 1.1, 3, new, None), None);
     assert_eq!(hears(&mut state, 1.1, 1, new, Some(one)), Some(one), "who heard goes on to hear");
     assert_eq!(hears(&mut state, 1.2, 3, new, None), None, "2 has the view of before");
-    let beat = ControlRequest::Heartbeat(Heartbeat { have: new, ..blank(2) });
+    let beat = MemberRequest::Heartbeat(Heartbeat { have: new, ..blank(2) });
     let (commands, _) = ask(&mut state, 1.3, beat);
     assert_eq!(commands, [Command::Tell(vec![WorkerId(3)])], "it is woken to hear of it");
     assert!(hears(&mut state, 1.4, 3, new, None).is_some());
@@ -102,7 +102,7 @@ fn after_a_restart_nobody_hears_until_all_are_back_or_their_leases_are_over() {
     let mut state = restarted(2, &[1, 2]);
     let version = register(&mut state, 0.1, 1).version;
     assert_eq!(hears(&mut state, 0.2, 1, version, None), None);
-    let beat = ControlRequest::Unheard { worker: WorkerId(2), number: None };
+    let beat = ControlRequest::Unheard { mount: LAKE, worker: WorkerId(2), number: None };
     assert_eq!(error_of(ask(&mut state, 0.2, beat).1).kind(), ErrorKind::Retry, "it may still answer");
     assert_eq!(hears(&mut state, 4.9, 1, version, None), None);
     state.decide(at(5.1), Event::Tick);

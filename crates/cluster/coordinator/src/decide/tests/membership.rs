@@ -1,4 +1,4 @@
-use forebay_protocol::{ControlReply, ControlRequest, WorkerState};
+use forebay_protocol::{ControlReply, ControlRequest, MemberRequest, WorkerState};
 use forebay_types::{ErrorKind, WorkerId};
 
 use super::*;
@@ -26,7 +26,10 @@ fn a_scheduler_is_known_for_one_lease_after_it_spoke() {
     let mut scheduler = |now: f64, serves: Option<&str>| match ask(
         &mut state,
         now,
-        ControlRequest::Scheduler { serves: serves.map(str::to_string) },
+        match serves {
+            Some(serves) => ControlCall::from(MemberRequest::Scheduler { serves: serves.to_string() }),
+            None => ControlRequest::Scheduler.into(),
+        },
     )
     .1
     {
@@ -111,23 +114,23 @@ fn a_worker_that_leaves_is_out_at_once_and_its_share_is_free() {
         rate(&mut state, second, 1, u64::MAX);
         rate(&mut state, second, 2, u64::MAX);
     }
-    let (commands, reply) = ask(&mut state, 3.1, ControlRequest::Leave(WorkerId(2)));
+    let (commands, reply) = ask(&mut state, 3.1, MemberRequest::Leave(WorkerId(2)));
     assert_eq!(reply, Some(ControlReply::Done));
     assert_eq!(commands, [Command::Remember(vec![WorkerId(1)]), Command::TellAll]);
     assert_eq!(workers(&view(&mut state, 3.1)), [1]);
     assert_eq!(rate(&mut state, 4.0, 1, u64::MAX), BOUND);
-    assert_eq!(error_of(ask(&mut state, 4.1, ControlRequest::Leave(WorkerId(2))).1).kind(), ErrorKind::NotFound);
+    assert_eq!(error_of(ask(&mut state, 4.1, MemberRequest::Leave(WorkerId(2))).1).kind(), ErrorKind::NotFound);
 }
 
 #[test]
 fn a_worker_that_comes_back_the_same_changes_no_view() {
     let mut state = state();
     let first = register(&mut state, 0.0, 1).version;
-    let (commands, _) = ask(&mut state, 1.0, ControlRequest::Register(info(1)));
+    let (commands, _) = ask(&mut state, 1.0, MemberRequest::Register(info(1)));
     assert_eq!(commands, [], "nothing to remember");
     assert_eq!(view(&mut state, 1.0).version, first);
     let moved = WorkerInfo { address: "10.9.9.9:7000".into(), ..info(1) };
-    ask(&mut state, 2.0, ControlRequest::Register(moved.clone()));
+    ask(&mut state, 2.0, MemberRequest::Register(moved.clone()));
     let after = view(&mut state, 2.0);
     assert!(after.version > first);
     assert_eq!(after.workers, [moved]);
@@ -137,7 +140,7 @@ fn a_worker_that_comes_back_the_same_changes_no_view() {
 fn an_address_that_nobody_can_reach_is_refused() {
     let mut state = state();
     for address in ["", "7000", "host:", "host:port", ":7000", "host:0"] {
-        let error = error_of(ask(&mut state, 0.0, ControlRequest::Register(WorkerInfo { address: address.into(), ..info(1) })).1);
+        let error = error_of(ask(&mut state, 0.0, MemberRequest::Register(WorkerInfo { address: address.into(), ..info(1) })).1);
         assert_eq!(error.kind(), ErrorKind::Invalid, "{address:?}");
         assert!(error.message().contains("--advertise"), "{error}");
     }
@@ -163,7 +166,7 @@ fn reports_are_kept_within_limits() {
     let warnings = vec!["ü".repeat(10_000); 1000];
     let report = WorkerReport { warnings, reads: 5, ..WorkerReport::default() };
     let beat = Heartbeat { report, ..blank(1) };
-    ask(&mut state, 1.0, ControlRequest::Heartbeat(beat));
+    ask(&mut state, 1.0, MemberRequest::Heartbeat(beat));
     let status = state.status(at(1.0));
     let kept = &status.workers[0].2;
     assert_eq!(kept.reads, 5);

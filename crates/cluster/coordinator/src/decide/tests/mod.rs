@@ -13,7 +13,10 @@ mod simulation;
 
 use std::time::Duration;
 
-use forebay_protocol::{BudgetLease, ClusterView, ControlReply, ControlRequest, Heartbeat, MountShare, WorkerInfo, WorkerReport};
+use forebay_protocol::{
+    BudgetLease, ClusterView, ControlCall, ControlReply, ControlRequest, Heartbeat, MemberRequest, MountShare, WorkerInfo,
+    WorkerReport,
+};
 use forebay_types::{BitRate, Error, HostId, Mount, MountId, MountOptions, WorkerId};
 
 use super::{Catalogue, Command, Event, Start, State};
@@ -62,8 +65,8 @@ fn info(worker: u64) -> WorkerInfo {
 }
 
 /// The commands without the answer, and the answer.
-fn ask(state: &mut State, now: f64, request: ControlRequest) -> (Vec<Command>, Option<ControlReply>) {
-    let mut commands = state.decide(at(now), Event::Asked(request));
+fn ask(state: &mut State, now: f64, request: impl Into<ControlCall>) -> (Vec<Command>, Option<ControlReply>) {
+    let mut commands = state.decide(at(now), Event::Asked(request.into()));
     let answers = commands.extract_if(.., |command| matches!(command, Command::Answer(_)));
     let mut replies: Vec<_> =
         answers.map(|command| if let Command::Answer(reply) = command { reply } else { unreachable!() }).collect();
@@ -79,7 +82,7 @@ fn error_of(reply: Option<ControlReply>) -> Error {
 }
 
 fn register(state: &mut State, now: f64, worker: u64) -> ClusterView {
-    match ask(state, now, ControlRequest::Register(info(worker))).1 {
+    match ask(state, now, MemberRequest::Register(info(worker))).1 {
         Some(ControlReply::View(view)) => view,
         other => panic!("{other:?} is no view"),
     }
@@ -99,9 +102,9 @@ fn blank(worker: u64) -> Heartbeat {
     }
 }
 
-fn heartbeat(worker: u64, have: u64, demand: u64) -> ControlRequest {
+fn heartbeat(worker: u64, have: u64, demand: u64) -> MemberRequest {
     let demand = vec![(LAKE, demand)];
-    ControlRequest::Heartbeat(Heartbeat { have, demand, ..blank(worker) })
+    MemberRequest::Heartbeat(Heartbeat { have, demand, ..blank(worker) })
 }
 
 /// A heartbeat with this demand; the view that came, and the share of mount lake.

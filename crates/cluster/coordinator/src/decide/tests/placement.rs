@@ -44,7 +44,7 @@ struct Answer {
 }
 
 fn beat_with(state: &mut State, now: f64, heartbeat: Heartbeat) -> Answer {
-    let (commands, reply) = ask(state, now, ControlRequest::Heartbeat(heartbeat));
+    let (commands, reply) = ask(state, now, MemberRequest::Heartbeat(heartbeat));
     match reply {
         Some(ControlReply::Beat { orders, window, .. }) => {
             let kept = carry_out(state, now, commands.clone());
@@ -444,7 +444,7 @@ fn segments_of_a_mount_that_is_gone_are_forgotten() {
 }
 
 /// What follows from the plan that a request asks for, if it does.
-fn solved(state: &mut State, now: f64, request: ControlRequest) -> Option<Vec<Command>> {
+fn solved(state: &mut State, now: f64, request: impl Into<ControlCall>) -> Option<Vec<Command>> {
     let (commands, _) = ask(state, now, request);
     let problem = commands.into_iter().find_map(|command| match command {
         Command::Plan(problem) => Some(problem),
@@ -463,12 +463,12 @@ fn an_object_that_starts_popular_is_planned_for_at_once_and_who_has_orders_is_wo
     beat_with(&mut state, now, Heartbeat { fresh: vec![version(&keys[0])], ..blank(1) });
     report(&mut state, now, 1, window, vec![read(&keys[0], 100, 5 * MIB)]);
     let told = WindowReport { window, lasted: at(60.0), ..WindowReport::default() };
-    let last = ControlRequest::Heartbeat(Heartbeat { window: Some(told), ..blank(2) });
+    let last = MemberRequest::Heartbeat(Heartbeat { window: Some(told), ..blank(2) });
     let commands = solved(&mut state, now, last).expect("the last report has a plan made");
     assert!(commands.contains(&Command::Tell(vec![WorkerId(2)])), "{commands:?}");
     assert_eq!(beat_with(&mut state, now + 0.1, blank(2)).orders.len(), 1);
 
-    let beat = || ControlRequest::Heartbeat(Heartbeat { fresh: vec![version(&keys[1])], ..blank(1) });
+    let beat = || MemberRequest::Heartbeat(Heartbeat { fresh: vec![version(&keys[1])], ..blank(1) });
     solved(&mut state, now + 2.0, beat()).expect("the new object has a plan made");
     let planned = state.placement_status(5).segments.into_iter().map(|segment| segment.planned);
     assert!(

@@ -179,7 +179,7 @@ impl World {
             WindowReport { window, lasted: at(WINDOW_SECS as f64), uses, ..WindowReport::default() }
         });
         let beat = Heartbeat { window, ended, report, ..blank(worker) };
-        let (commands, reply) = ask(state, now, ControlRequest::Heartbeat(beat));
+        let (commands, reply) = ask(state, now, MemberRequest::Heartbeat(beat));
         // The last report of a window has a plan made.
         self.plan(state, commands);
         match reply {

@@ -1,122 +1,13 @@
+mod request;
+
 use std::time::Duration;
 
-use forebay_types::{ErrorKind, ForebayPath, HostId, Mount, MountId, MountName, MountOptions, ObjectVersion, WorkerId};
+use forebay_types::{CallerInfo, ErrorKind, ForebayPath, HostId, Mount, MountId, ObjectVersion, TokenInfo, Verifier, WorkerId};
 use serde::{Deserialize, Serialize};
 
 use crate::{Order, OrderEnd, PlacementStatus, RoutesDelta, StorageCounters, WindowReport};
 
-/// What is asked of the coordinator. Every reply is a [`ControlReply`] of the variant named here, or
-/// [`ControlReply::Failed`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum ControlRequest {
-    /// A worker joins, or comes back: [`ControlReply::View`].
-    Register(WorkerInfo),
-    /// A worker lives; once a second: [`ControlReply::Beat`]. `NotFound` when it must register again.
-    Heartbeat(Heartbeat),
-    /// A worker goes, in order: [`ControlReply::Done`].
-    Leave(WorkerId),
-    /// The cluster as clients need it: [`ControlReply::View`], or [`ControlReply::Unchanged`] when `have` is current.
-    View {
-        /// Version of the view that the client has; 0 for none.
-        have: u64,
-    },
-    /// Adds a mount after asking its storage: [`ControlReply::Mount`].
-    MountAdd {
-        /// Its name.
-        name: MountName,
-        /// Its URL.
-        url: String,
-        /// Its options.
-        options: MountOptions,
-    },
-    /// Changes a mount's options, from now on: [`ControlReply::Mount`].
-    MountSet {
-        /// Its name.
-        name: MountName,
-        /// All options, changed ones among them.
-        options: MountOptions,
-    },
-    /// Removes a mount; shared storage keeps its data: [`ControlReply::Done`].
-    MountRemove {
-        /// Its name.
-        name: MountName,
-    },
-    /// Keeps everything below a path in the tiers, from now on: [`ControlReply::Done`].
-    PinAdd {
-        /// A path; all keys that start with it.
-        path: ForebayPath,
-    },
-    /// Lifts a pin: [`ControlReply::Done`]. `NotFound` when there is none at exactly this path.
-    PinRemove {
-        /// The pin's path.
-        path: ForebayPath,
-    },
-    /// Keeps an external table's definition: [`ControlReply::Done`]. `Conflict` when the name is taken and `replace` is off.
-    TableAdd {
-        /// The definition.
-        table: TableDefinition,
-        /// Over one of the same name.
-        replace: bool,
-    },
-    /// Forgets an external table: [`ControlReply::Done`]. `NotFound` when there is none.
-    TableRemove {
-        /// Its name.
-        name: String,
-    },
-    /// All external tables: [`ControlReply::Tables`].
-    Tables,
-    /// A share of a mount's bandwidth bound for a client that must read shared storage itself: [`ControlReply::Budget`].
-    Budget {
-        /// The client, by a random number.
-        client: u64,
-        /// The mount.
-        mount: MountId,
-    },
-    /// Everything a person wants to know: [`ControlReply::Status`].
-    Status,
-    /// What is new in the routing table: [`ControlReply::Routes`].
-    Routes {
-        /// Version of the table that the asker has; 0 for none.
-        have: u64,
-    },
-    /// Popularity, replicas and routing of the most popular segments: [`ControlReply::Placement`].
-    Placement {
-        /// Segments at most; 1 to 10,000.
-        limit: u32,
-    },
-    /// A worker waits for a reason to send its next heartbeat before its time: [`ControlReply::Done`] as soon as a window has
-    /// closed, it has new orders or the view has changed; [`ControlReply::Unchanged`] when nothing did for 3 s.
-    News(WorkerId),
-    /// Where the scheduler of distributed SQL is: [`ControlReply::Scheduler`].
-    Scheduler {
-        /// `host:port` of the asker, when it is the scheduler: known for one lease from now on, so it says so every second.
-        serves: Option<String>,
-    },
-    /// A worker gives up all temporary data and is given no more, or takes part again: [`ControlReply::Done`]. `NotFound` when
-    /// it is not live.
-    Drain {
-        /// The worker.
-        worker: WorkerId,
-        /// From now on; else not any more.
-        draining: bool,
-    },
-    /// The root of the temporary namespace, which another worker has a copy of, is that one's: [`ControlReply::View`].
-    /// `Conflict` when the first has it no more, or the other one is not live.
-    PassRoot {
-        /// Who has it.
-        from: WorkerId,
-        /// Who gets it.
-        to: WorkerId,
-    },
-    /// A worker could not be told of a change: [`ControlReply::Done`] once it can't serve what it knew before this was asked
-    /// first, else [`ControlReply::Unheard`], to ask again with its number.
-    Unheard {
-        /// The worker that was not told.
-        worker: WorkerId,
-        /// The number of the answer before; none at first.
-        number: Option<u64>,
-    },
-}
+pub use request::{AdminRequest, ControlCall, ControlRequest, MemberRequest};
 
 /// A worker as it introduces itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -334,6 +225,8 @@ pub enum ControlReply {
         orders: Vec<Order>,
         /// Version of the routing table.
         routes: u64,
+        /// Version of the credentials; a worker that has another one asks for them.
+        credentials: u64,
         /// Whether every other worker tells this one of what it changes, until `lease` after this. None: not all know of it
         /// yet, so it asks shared storage at every open. A number that it has not had before: it may not have been told of
         /// a change, and forgets what it knows of versions and listings before it does anything else.
@@ -355,6 +248,17 @@ pub enum ControlReply {
     Placement(Box<PlacementStatus>),
     /// To `Scheduler`: the `host:port` of the one that spoke last; none when there is none.
     Scheduler(Option<String>),
+    /// To `Tokens`.
+    Tokens(Vec<TokenInfo>),
+    /// To `WhoAmI`.
+    Caller(CallerInfo),
+    /// To `Credentials`.
+    Credentials {
+        /// Grows with every change.
+        version: u64,
+        /// All of them.
+        verifiers: Vec<Verifier>,
+    },
     /// To `Unheard` as long as the worker has not forgotten what it knew.
     Unheard {
         /// To ask again with.

@@ -1,0 +1,99 @@
+//! What processes show each other, and whom they let in.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use figment::value::magic::RelativePathBuf;
+use forebay_data_folder::{owner_secret, owner_secret_of};
+use forebay_transport::{Admission, Credential, Security, TlsSettings, random_secret};
+
+use super::settings::Settings;
+use crate::exit::{Failure, Outcome};
+
+/// Commands show the token that they are given, else the owner's secret where the coordinator is this user's on this machine.
+pub(super) fn of_client(settings: &Settings, data_dir: &Path) -> Outcome<Security> {
+    let shows = match token(settings)? {
+        Some(token) => Some(token),
+        None => found_owner(settings, data_dir)?,
+    };
+    Ok(Security { shows, admits: Arc::default(), tls: tls(settings)? })
+}
+
+/// A coordinator's process is its owner's; it lets in the cluster's processes, and the administrator of its configuration.
+pub(super) fn of_coordinator(settings: &Settings, data_dir: &Path) -> Outcome<Security> {
+    let owner = Credential::owner(&owner_secret(data_dir, random_secret)?)?;
+    let others = [member(settings)?, token(settings)?];
+    let admits = Arc::new(Admission::of([Some(&owner), others[0].as_ref(), others[1].as_ref()].into_iter().flatten()));
+    Ok(Security { shows: Some(owner), admits, tls: tls(settings)? })
+}
+
+/// The cluster's other processes show its secret; on the coordinator's machine the owner's does as well. Whom else they let in,
+/// the coordinator tells them.
+pub(super) fn of_member(settings: &Settings, data_dir: &Path) -> Outcome<Security> {
+    let shows = match member(settings)? {
+        Some(member) => member,
+        None => found_owner(settings, data_dir)?.ok_or_else(|| {
+            Failure::Usage(format!(
+                "nothing proves to the coordinator at {} that this is a process of its cluster: set FOREBAY_CLUSTER_SECRET or \
+                 cluster-secret-file on both; on one machine start the coordinator first, as the same user",
+                settings.coordinator
+            ))
+        })?,
+    };
+    let admits = Arc::new(Admission::of([&shows]));
+    Ok(Security { shows: Some(shows), admits, tls: tls(settings)? })
+}
+
+/// Whether the cluster's secret is in the configuration.
+pub(super) fn names_member(settings: &Settings) -> bool {
+    settings.cluster_secret.is_some() || settings.cluster_secret_file.is_some()
+}
+
+/// Whether anybody could come in from another machine.
+pub(super) fn is_configured(settings: &Settings) -> bool {
+    settings.token.is_some() || settings.token_file.is_some() || names_member(settings)
+}
+
+fn found_owner(settings: &Settings, data_dir: &Path) -> Outcome<Option<Credential>> {
+    let secret = match owner_secret_of(&settings.coordinator)? {
+        Some(secret) => Some(secret),
+        None => forebay_data_folder::owner_secret_in(data_dir)?,
+    };
+    Ok(secret.map(|secret| Credential::owner(&secret)).transpose()?)
+}
+
+fn token(settings: &Settings) -> Outcome<Option<Credential>> {
+    let text = text(&settings.token, &settings.token_file, "token-file")?;
+    Ok(text.map(|text| Credential::token(&text)).transpose().map_err(wrong("token"))?)
+}
+
+fn member(settings: &Settings) -> Outcome<Option<Credential>> {
+    let text = text(&settings.cluster_secret, &settings.cluster_secret_file, "cluster-secret-file")?;
+    Ok(text.map(|text| Credential::member(&text)).transpose().map_err(wrong("cluster-secret"))?)
+}
+
+fn wrong(key: &'static str) -> impl Fn(forebay_types::Error) -> Failure {
+    move |error| Failure::Usage(format!("configuration key {key}: {}", error.message()))
+}
+
+/// A secret itself, or what a file of it holds.
+fn text(secret: &Option<String>, file: &Option<RelativePathBuf>, key: &str) -> Outcome<Option<String>> {
+    match (secret, file) {
+        (Some(secret), _) => Ok(Some(secret.clone())),
+        (None, Some(file)) => {
+            let file = file.relative();
+            let read = std::fs::read_to_string(&file);
+            Ok(Some(read.map_err(|error| Failure::Usage(format!("{key} {}: {error}", file.display())))?))
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+fn tls(settings: &Settings) -> Outcome<Option<TlsSettings>> {
+    let path = |path: &Option<RelativePathBuf>| path.as_ref().map(RelativePathBuf::relative);
+    let (ca, cert, key) = (path(&settings.tls_ca), path(&settings.tls_cert), path(&settings.tls_key));
+    if cert.is_some() != key.is_some() {
+        return Err(Failure::Usage("tls-cert and tls-key go together: set both or none".to_string()));
+    }
+    Ok((ca.is_some() || cert.is_some()).then_some(TlsSettings { ca, cert, key }))
+}

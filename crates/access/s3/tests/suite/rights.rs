@@ -1,0 +1,215 @@
+//! Who may only read changes nothing, by whatever method, sub-resource and header.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use forebay_client::AdminRequest;
+use forebay_s3::{AccessRule, Anonymous, NewBuckets};
+use forebay_types::{MountOptions, Validate};
+use futures::StreamExt;
+
+use crate::client::{Answer, Signed, raw, request};
+use crate::cluster::{Cluster, gateway_settings};
+
+/// What a store could take for something else than the request's method says.
+const SUB_RESOURCES: [&str; 46] = [
+    "",
+    "abac",
+    "accelerate",
+    "acl",
+    "analytics&id=a",
+    "attributes",
+    "cors",
+    "delete",
+    "encryption",
+    "intelligent-tiering&id=a",
+    "inventory&id=a",
+    "legal-hold",
+    "lifecycle",
+    "list-type=2",
+    "location",
+    "logging",
+    "metadataConfiguration",
+    "metadataTable",
+    "metrics&id=a",
+    "notification",
+    "object-lock",
+    "ownershipControls",
+    "partNumber=1",
+    "partNumber=1&uploadId=u",
+    "policy",
+    "policyStatus",
+    "publicAccessBlock",
+    "renameObject",
+    "replication",
+    "requestPayment",
+    "restore",
+    "retention",
+    "select",
+    "select-type=2",
+    "session",
+    "tagging",
+    "torrent",
+    "uploadId=u",
+    "uploads",
+    "versionId=null",
+    "versioning",
+    "versions",
+    "website",
+    "x-id=GetObject",
+    "cors=&restore",
+    "unheard-of",
+];
+/// With these a request reads, if it is a POST of an object with nothing else.
+const DISGUISES: [&str; 3] = ["", "select", "select&select-type=2"];
+const LIST: &str = "<Delete><Object><Key>kept</Key></Object></Delete>";
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Who {
+    Reader,
+    Nobody,
+    /// May do everything; the mount is read-only.
+    Owner,
+}
+
+#[derive(Debug)]
+struct Asked {
+    who: Who,
+    method: &'static str,
+    path: String,
+    copies: bool,
+}
+
+impl Asked {
+    fn request(&self) -> Signed {
+        let mut request = request(self.method, &self.path);
+        if self.who == Who::Reader {
+            (request.id, request.secret) = ("READER".into(), "s".into());
+        }
+        if self.copies {
+            let bucket = self.path.split('/').nth(1).unwrap().split('?').next().unwrap();
+            return request.header("x-amz-copy-source", &format!("/{bucket}/other"));
+        }
+        match self.method {
+            "POST" => request.body(LIST),
+            "PUT" => request.body("changed"),
+            _ => request,
+        }
+    }
+
+    async fn send(&self, cluster: &Cluster) -> Answer {
+        let (at, request) = (cluster.address(), self.request());
+        if self.who != Who::Nobody {
+            return request.send(at).await;
+        }
+        let mut text = format!("{} {} HTTP/1.1\r\nhost: {at}\r\n", self.method, self.path);
+        request.headers.iter().for_each(|(name, value)| text.push_str(&format!("{name}: {value}\r\n")));
+        text.push_str(&format!("content-length: {}\r\n\r\n", request.body.len()));
+        raw(at, &[text.as_bytes(), &request.body].concat(), self.method == "HEAD").await.expect("an answer")
+    }
+
+    /// SelectObjectContent, and nothing else.
+    fn asks_an_object(&self) -> bool {
+        let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
+        let mut names: Vec<&str> = query.split('&').filter(|name| *name != "x-id=GetObject").collect();
+        names.sort_unstable();
+        self.method == "POST" && path.matches('/').count() == 2 && names == ["select", "select-type=2"]
+    }
+}
+
+/// Everything that may be asked of a bucket and of an object in it.
+fn all(bucket: &str, who: Who) -> Vec<Asked> {
+    let mut all = Vec::new();
+    for method in ["GET", "HEAD", "PUT", "POST", "DELETE", "PATCH"] {
+        for place in [format!("/{bucket}"), format!("/{bucket}/kept"), format!("/{bucket}/new")] {
+            for (sub, disguise) in SUB_RESOURCES.iter().flat_map(|sub| DISGUISES.map(|disguise| (sub, disguise))) {
+                let query = [*sub, disguise].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("&");
+                let path = if query.is_empty() { place.clone() } else { format!("{place}?{query}") };
+                all.push(Asked { who, method, path: path.clone(), copies: false });
+                if method == "PUT" && place.ends_with("new") {
+                    all.push(Asked { who, method, path, copies: true });
+                }
+            }
+        }
+    }
+    all
+}
+
+fn in_folder(folder: &Path, all: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => in_folder(&path, all),
+            false => drop(all.insert(path.display().to_string(), std::fs::read(&path).unwrap())),
+        }
+    }
+}
+
+/// All that could have changed.
+async fn state(cluster: &Cluster, folder: &Path) -> (BTreeMap<String, Vec<u8>>, Vec<String>) {
+    let mut bytes = BTreeMap::new();
+    in_folder(folder, &mut bytes);
+    for path in ["lake", "tmp"].iter().flat_map(|bucket| ["kept", "other", "new"].map(|key| format!("/{bucket}/{key}"))) {
+        let got = request("GET", &path).send(cluster.address()).await;
+        if got.status == 200 {
+            bytes.insert(path, got.body);
+        }
+    }
+    let mut listed = Vec::new();
+    for path in
+        ["/", "/lake?list-type=2", "/lake?uploads", "/nas?list-type=2", "/nas?uploads", "/tmp?list-type=2", "/tmp?uploads"]
+    {
+        listed.push(request("GET", path).send(cluster.address()).await.text());
+    }
+    (bytes, listed)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_only_read_changes_nothing_by_any_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = gateway_settings();
+    settings.keys.push(AccessRule { read_only: true, ..AccessRule::new("READER", "s") });
+    settings.anonymous = Anonymous::Read;
+    // All that could be changed through it may be, by others.
+    settings.bucket_configuration = true;
+    settings.new_buckets = Some(NewBuckets { url: format!("file://{}", folder.path().display()), endpoint: None });
+    let (cluster, s3) = Cluster::over_s3(|_| {}, settings).await;
+    cluster.mount("lake-ro", "s3://data", &s3.endpoint(), |options| options.read_only = true).await;
+    for (name, read_only) in [("nas", false), ("nas-ro", true)] {
+        let options = MountOptions { validate: Validate::Always, read_only, ..MountOptions::default() };
+        let (name, url) = (name.parse().unwrap(), format!("file://{}", folder.path().display()));
+        cluster.client.control(AdminRequest::MountAdd { name, url, options }).await.unwrap();
+    }
+    for path in ["/lake/kept", "/lake/other", "/nas/kept", "/nas/other", "/tmp/kept", "/tmp/other"] {
+        let put = request("PUT", path).body(path).send(cluster.address()).await;
+        assert_eq!(put.status, 200, "{path}: {}", put.text());
+    }
+    let before = state(&cluster, folder.path()).await;
+    s3.reset_counters();
+    let mut asked = Vec::new();
+    for bucket in ["lake", "nas", "tmp", "unheard-of"] {
+        asked.extend(all(bucket, Who::Reader));
+        asked.extend(all(bucket, Who::Nobody));
+    }
+    asked.extend(all("lake-ro", Who::Owner));
+    asked.extend(all("nas-ro", Who::Owner));
+    let mut answers = futures::stream::iter(asked).map(async |asked| (asked.send(&cluster).await, asked)).buffer_unordered(8);
+    let (mut changes, mut questions) = (0, 0);
+    while let Some((answer, asked)) = answers.next().await {
+        if matches!(asked.method, "GET" | "HEAD") {
+            continue;
+        }
+        if asked.asks_an_object() {
+            questions += u64::from(asked.path.starts_with("/lake/"));
+            continue;
+        }
+        changes += 1;
+        let told = format!("{asked:?}: {} {}", answer.head, answer.text());
+        assert_eq!((answer.status, answer.code().as_str()), (403, "AccessDenied"), "{told}");
+    }
+    assert!(changes > 10_000, "{changes} requests");
+    let counters = s3.counters();
+    assert_eq!((counters.puts, counters.deletes), (questions, 0), "the store counts questions as what they are sent by");
+    assert!(state(&cluster, folder.path()).await == before, "what there was is what there is");
+}

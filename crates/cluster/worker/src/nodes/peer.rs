@@ -1,0 +1,96 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use bytes::Bytes;
+use forebay_nodes::{NodeError, NodeErrorKind, NodeResult};
+use forebay_protocol::{NodeReply, PeerCall, PeerOp};
+use forebay_transport::Response;
+use forebay_types::Result;
+
+use super::Nodes;
+use super::values::reply;
+use crate::serving::Serving;
+
+/// Answers another worker.
+pub(crate) async fn answer_peer(serving: &Arc<Serving>, call: Result<PeerCall<'_>>, payload: Bytes) -> Response {
+    let answered = match call {
+        Ok(call) => serving.nodes.answer_peer(serving, call, payload).await,
+        Err(error) => Err(NodeError::new(NodeErrorKind::Invalid, error.message())),
+    };
+    answered.unwrap_or_else(|error| reply(&NodeReply::Failed(error)))
+}
+
+impl Nodes {
+    async fn answer_peer(&self, serving: &Arc<Serving>, call: PeerCall<'_>, payload: Bytes) -> NodeResult<Response> {
+        let PeerCall { from, path, op } = call;
+        let done = || reply(&NodeReply::Done);
+        Ok(match op {
+            PeerOp::BlockFree { blocks } => {
+                self.free_here(&blocks);
+                done()
+            }
+            PeerOp::BlockUnknown { blocks } => reply(&NodeReply::Blocks(self.unknown(blocks))),
+            PeerOp::Adopt { kind, affinity, parent } => {
+                self.check_takes_new()?;
+                let id = self.names.lock().adopt(kind, affinity, parent)?;
+                self.came(id);
+                reply(&NodeReply::Dir(id))
+            }
+            PeerOp::RemoveNodes { .. } | PeerOp::Reparent { .. } if let Some(to) = self.moved_to(from) => {
+                return self.pass_on(serving, to, op).await;
+            }
+            PeerOp::RemoveNodes { recursive } => {
+                self.remove_nodes(serving, from, recursive).await?;
+                done()
+            }
+            PeerOp::Reparent { parent } => {
+                self.names.lock().set_parent(from, parent);
+                done()
+            }
+            PeerOp::Arrive { rename, source, name: own, node } => {
+                return self.arrive(rename, source, (from, path), own, node.0);
+            }
+            PeerOp::Settle { rename, committed } => {
+                self.settle(serving, rename, committed);
+                done()
+            }
+            PeerOp::Outcome { rename } => reply(&NodeReply::Outcome(self.outcome(rename)?)),
+            PeerOp::Room => self.room(),
+            PeerOp::TakeOver { source, carton } => return self.take_over(source, carton.0),
+            PeerOp::TakeOverNodes => return self.take_over_nodes(from, &payload),
+            PeerOp::TakeOverEnd => {
+                self.names.lock().end_takeover(from)?;
+                done()
+            }
+            PeerOp::TakeOverDrop => {
+                self.names.lock().drop_takeover_of(from);
+                done()
+            }
+            PeerOp::TookOver { old, parent } => {
+                reply(&NodeReply::Outcome(self.took_over(serving, from, old, Some(parent)).await?))
+            }
+            PeerOp::Relink { old, new } => reply(&NodeReply::Outcome(self.names.lock().relink(old, new)?)),
+            PeerOp::BlocksOf { worker, limit } => self.blocks_for(worker, limit),
+            PeerOp::BlocksMoved { moved } => self.blocks_moved(&moved),
+            PeerOp::Nameless { containers } => {
+                check_count(containers.len())?;
+                reply(&NodeReply::Dirs(self.names.lock().nameless(containers)))
+            }
+            PeerOp::Missing { containers } => {
+                check_count(containers.len())?;
+                reply(&NodeReply::Dirs(self.names.lock().missing(containers)))
+            }
+            PeerOp::Moved => {
+                self.moves.fetch_add(1, Relaxed);
+                done()
+            }
+        })
+    }
+}
+
+fn check_count(containers: usize) -> NodeResult<()> {
+    match containers <= super::named::ASKED_MAX {
+        true => Ok(()),
+        false => Err(NodeError::new(NodeErrorKind::Invalid, format!("{containers} containers are too many for one question"))),
+    }
+}

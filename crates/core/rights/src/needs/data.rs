@@ -1,0 +1,50 @@
+use forebay_protocol::{DataNotice, DataRequest, PeerRequest};
+
+use crate::{Need, Place};
+
+/// What a request to a worker needs.
+pub fn data(request: &DataRequest) -> Need {
+    match request {
+        // The memory that it hands over holds what is cached of every mount.
+        DataRequest::Attach => Need::read(Place::Everything),
+        DataRequest::Open { mount, .. }
+        | DataRequest::List { mount, .. }
+        | DataRequest::ReadLatest { mount, .. }
+        | DataRequest::Stat { mount, .. }
+        | DataRequest::ReadObject { mount, .. }
+        // Costs a request to shared storage, and changes nothing.
+        | DataRequest::Refresh { mount, .. } => Need::read(Place::Mount(*mount)),
+        DataRequest::Read { version, .. } | DataRequest::ReadCell { version, .. } => Need::read(Place::Mount(version.mount)),
+        DataRequest::Prefetch { version, keep: false, .. } => Need::read(Place::Mount(version.mount)),
+        DataRequest::Prefetch { version, keep: true, .. } => Need::administer(Place::Mount(version.mount)),
+        DataRequest::Put { mount, .. }
+        | DataRequest::PutBegin { mount, .. }
+        | DataRequest::Delete { mount, .. }
+        // Of a gateway that has written past the worker.
+        | DataRequest::Changed { mount, .. } => Need::write(Place::Mount(*mount)),
+        DataRequest::PutPart { .. } | DataRequest::PutCommit { .. } | DataRequest::PutAbort { .. } => {
+            Need::write(Place::Begun)
+        }
+        // Segments of any mount, by numbers that don't say of which.
+        DataRequest::Free { .. } | DataRequest::Keep { .. } => Need::administer(Place::Everything),
+        DataRequest::Held { .. }
+        | DataRequest::Present { .. }
+        | DataRequest::Report
+        | DataRequest::Queue
+        | DataRequest::Ring => Need::read(Place::Cluster),
+    }
+}
+
+/// What a message without an answer needs.
+pub fn notice(notice: &DataNotice) -> Need {
+    match notice {
+        DataNotice::Unpin { .. } => Need::read(Place::Begun),
+    }
+}
+
+/// What a worker's request to another one needs.
+pub fn peer(request: &PeerRequest) -> Need {
+    match request {
+        PeerRequest::Copy { .. } | PeerRequest::Form { .. } => Need::serve(),
+    }
+}

@@ -1,0 +1,9 @@
+//! What each request needs: a row a request, and no request without one.
+
+mod control;
+mod data;
+mod nodes;
+
+pub use control::control;
+pub use data::{data, notice, peer};
+pub use nodes::{node, node_peer};
