@@ -37,6 +37,7 @@ mod segments;
 mod settings;
 mod slot;
 mod store;
+mod told;
 mod view;
 mod write;
 mod writer;

@@ -111,13 +111,12 @@ impl Client {
         self.core.fallback.open(mount)
     }
 
-    /// An object was written or deleted past the workers: what they know of it is old. Workers that can't be told go by the
-    /// mount's rule.
+    /// An object was written or deleted past the workers: what they know of it is old. Back when none of them can answer from
+    /// that any more; `Retry` when this is not certain.
     pub async fn changed(&self, path: &ForebayPath) -> Result<()> {
         let mount = self.core.mount(path).await?;
         let request = DataRequest::Changed { mount: mount.id, key: path.key().clone(), info: None };
-        self.core.at_all_workers(std::slice::from_ref(&request)).await?;
-        Ok(())
+        self.core.tell_everyone(mount.id, &request).await.map_err(|error| error.context(path))
     }
 }
 

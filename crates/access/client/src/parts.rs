@@ -69,6 +69,7 @@ impl PartUpload {
         let begun = core.at_home(RouteKey::of(mount.id, path.key(), 0), |link| {
             let request = &request;
             async move {
+                core.is_there(&link).await?;
                 match ask(&link, request, Vec::new(), deadline).await? {
                     DataReply::Upload { upload, part_bytes } => Ok((link, upload, part_bytes)),
                     _ => Err(misfit(&link, "begin of a put")),

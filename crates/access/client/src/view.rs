@@ -41,6 +41,11 @@ impl Known {
         self.infos.get(&id)
     }
 
+    /// All workers, in no order: those that are being drained too, and those that are presumed to be there.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<WorkerInfo>> {
+        self.infos.values()
+    }
+
     pub(crate) fn mount(&self, id: MountId) -> Option<&Arc<Mount>> {
         self.mounts.iter().find(|mount| mount.id == id)
     }

@@ -99,7 +99,10 @@ impl Core {
         for worker in self.failures.order(RouteKey::of(mount.id, path.key(), 0), &known.workers).into_iter().take(TRIES) {
             let Some(info) = known.worker(worker) else { continue };
             let outcome = match self.connections.link(info).await {
-                Ok(link) => once(link).await,
+                Ok(link) => match self.is_there(&link).await {
+                    Ok(()) => once(link).await,
+                    Err(failure) => Err(failure),
+                },
                 Err(error) => Err(Failure::Unreached(error)),
             };
             match outcome {

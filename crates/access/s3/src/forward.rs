@@ -66,8 +66,10 @@ impl Passing<'_> {
             Self::Object(object) => {
                 let changing = Changing::begin(&context.client, object.path());
                 let forwarded = store::write(context, object.may_write(), method, sending).await;
-                changing.end().await;
-                forwarded
+                let told = changing.end().await;
+                let forwarded = forwarded?;
+                told?;
+                Ok(forwarded)
             }
         }
     }
@@ -84,11 +86,11 @@ impl Changing {
         Self { client: client.clone(), path: Some(path) }
     }
 
-    /// The store has answered: back when all workers know.
-    pub(crate) async fn end(mut self) {
-        if let Some(path) = self.path.take() {
-            tell(&self.client, &path).await;
-        }
+    /// The store has answered: back when no worker answers from what it knew before; an error when that is not certain, so that
+    /// the writer does not take it for granted.
+    pub(crate) async fn end(mut self) -> S3Result<()> {
+        let Some(path) = self.path.take() else { return Ok(()) };
+        Ok(self.client.changed(&path).await?)
     }
 }
 
@@ -97,14 +99,12 @@ impl Drop for Changing {
     fn drop(&mut self) {
         if let (Some(path), Ok(runtime)) = (self.path.take(), tokio::runtime::Handle::try_current()) {
             let client = self.client.clone();
-            runtime.spawn(async move { tell(&client, &path).await });
+            runtime.spawn(async move {
+                if let Err(error) = client.changed(&path).await {
+                    tracing::warn!(%path, %error, "a worker did not hear of a write");
+                }
+            });
         }
-    }
-}
-
-async fn tell(client: &Client, path: &ForebayPath) {
-    if let Err(error) = client.changed(path).await {
-        tracing::warn!(%path, %error, "a worker did not hear of a write");
     }
 }
 

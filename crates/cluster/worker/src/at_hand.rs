@@ -13,6 +13,9 @@ impl Serving {
     pub(crate) fn at_hand(&self, wanted: &AtHand) -> Option<Handed> {
         let began = Instant::now();
         let door = self.mounts.find(wanted.mount)?;
+        if !self.hearing.holds_at(began) {
+            return None;
+        }
         let rule = door.mount.options.validate;
         let (info, attributes) = self.versions.at_hand(wanted.mount, &wanted.key, rule, wanted.complete)?;
         let Some(range) = wanted.range else {

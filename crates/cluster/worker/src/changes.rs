@@ -15,7 +15,7 @@ pub(crate) struct Writes(Mutex<HashMap<(MountId, Key), Overlap>>);
 #[derive(Default)]
 struct Overlap {
     count: usize,
-    /// More than one was under way at a time, so that nobody knows here which came last.
+    /// More than one was under way at a time, or others told of one, so that nobody knows here which came last.
     mixed: bool,
 }
 
@@ -28,17 +28,18 @@ pub(crate) struct Write {
 }
 
 impl Write {
-    /// Before the first request that may change the object.
-    pub(crate) fn begin(serving: &Arc<Serving>, mount: MountId, key: &Key) -> Self {
+    /// Before the first request that may change the object. `Retry` when it could not be acknowledged.
+    pub(crate) async fn begin(serving: &Arc<Serving>, mount: MountId, key: &Key) -> Result<Self> {
+        serving.may_write().await.map_err(|error| error.context(key))?;
         let mut writes = serving.writes.0.lock();
         let overlap = writes.entry((mount, key.clone())).or_default();
         overlap.count += 1;
         overlap.mixed |= overlap.count > 1;
-        Self { serving: Arc::clone(serving), mount, key: key.clone(), ended: false }
+        Ok(Self { serving: Arc::clone(serving), mount, key: key.clone(), ended: false })
     }
 
-    /// With shared storage's answer: the object as it is now, or none when it was deleted. Peers hear of it before the
-    /// writer does.
+    /// With shared storage's answer: the object as it is now, or none when it was deleted. All workers have heard of it
+    /// before the writer does; `Retry` when that is not certain.
     pub(crate) async fn end(mut self, result: Result<Option<ObjectInfo>>) -> Result<Option<ObjectInfo>> {
         self.ended = true;
         let mixed = self.leave();
@@ -47,15 +48,17 @@ impl Write {
                 self.serving.versions.learn(info, Instant::now());
                 self.serving.listings.forget_with(self.mount, &self.key);
             }
-            Ok(_) => self.serving.note_change(self.mount, &self.key),
+            Ok(_) => self.serving.forget(self.mount, &self.key),
             // Refused before anything happened.
             Err(error) if is_refusal(error) => return result,
             // It may have happened all the same.
-            Err(_) => self.serving.note_change(self.mount, &self.key),
+            Err(_) => self.serving.forget(self.mount, &self.key),
         }
         let info = result.as_ref().ok().and_then(Clone::clone);
-        self.serving.tell_peers(self.mount, &self.key, info).await;
-        result
+        let told = self.serving.tell_change(self.mount, &self.key, info).await;
+        let info = result?;
+        told.map_err(|error| error.context(&self.key))?;
+        Ok(info)
     }
 
     fn leave(&self) -> bool {
@@ -78,9 +81,13 @@ impl Drop for Write {
             return;
         }
         self.leave();
-        self.serving.note_change(self.mount, &self.key);
+        self.serving.forget(self.mount, &self.key);
         let (serving, mount, key) = (Arc::clone(&self.serving), self.mount, self.key.clone());
-        self.serving.later(async move { serving.tell_peers(mount, &key, None).await });
+        self.serving.later(async move {
+            if let Err(error) = serving.tell_change(mount, &key, None).await {
+                tracing::warn!(%key, %error, "not all workers heard of a write whose writer went away");
+            }
+        });
     }
 }
 
@@ -89,20 +96,30 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 impl Serving {
-    /// An object has changed: what is known of it, and the listings that it is in, are old. The next open asks; an answer
-    /// from before this moment does not count.
+    /// Others tell that an object has changed. A write of it that is under way here may have come before or after.
     pub(crate) fn note_change(&self, mount: MountId, key: &Key) {
+        if let Some(overlap) = self.writes.0.lock().get_mut(&(mount, key.clone())) {
+            overlap.mixed = true;
+        }
+        self.forget(mount, key);
+    }
+
+    /// What is known of an object, and the listings that it is in, are old. The next open asks; an answer from before this
+    /// moment does not count.
+    fn forget(&self, mount: MountId, key: &Key) {
         self.versions.unlearn(mount, key);
         self.listings.forget_with(mount, key);
     }
 
-    async fn tell_peers(&self, mount: MountId, key: &Key, info: Option<ObjectInfo>) {
-        let request = DataRequest::Changed { mount, key: key.clone(), info };
-        self.peers.tell(&self.others(), &request).await;
+    async fn tell_change(&self, mount: MountId, key: &Key, info: Option<ObjectInfo>) -> Result<()> {
+        self.tell_everyone(mount, &DataRequest::Changed { mount, key: key.clone(), info }).await
     }
 
     /// Forgets versions and listings below `prefix`.
     pub(crate) fn refresh(&self, mount: MountId, prefix: &Key) {
+        for ((of, key), overlap) in self.writes.0.lock().iter_mut() {
+            overlap.mixed |= *of == mount && key.as_str().starts_with(prefix.as_str());
+        }
         self.versions.refresh(mount, prefix);
         self.listings.refresh(mount, prefix);
     }

@@ -36,7 +36,12 @@ impl Serving {
     /// The current version of an object, as fresh as the mount's rule wants it.
     pub(crate) async fn open(&self, mount: MountId, key: &Key) -> Result<ObjectInfo> {
         let door = self.mount(mount).await?;
-        self.versions.resolve(mount, key, door.mount.options.validate, self.head(&door, key)).await
+        self.versions.resolve(mount, key, self.rule(&door), self.head(&door, key)).await
+    }
+
+    /// The mount's rule, as strict as it has to be now.
+    pub(crate) fn rule(&self, door: &MountDoor) -> Validate {
+        self.hearing.rule(door.mount.options.validate)
     }
 
     /// What shared storage says of an object now.
@@ -59,7 +64,7 @@ impl Serving {
         let mut attempt = 1;
         loop {
             // The tickets keep what the opening request brings along on its way until the read has joined it.
-            let opened = OpenedLatest { range, whole: false, rule: door.mount.options.validate };
+            let opened = OpenedLatest { range, whole: false, rule: self.rule(&door) };
             let (info, _tickets) = self.latest(&door, key, opened).await?;
             let bytes =
                 first_part(range, info.version.size).map_err(|error| error.context(format!("/{}/{key}", door.mount.name)))?;

@@ -76,7 +76,7 @@ impl Serving {
     ) -> Result<Listing> {
         let door = self.mount(mount).await?;
         let storage = door.storage()?;
-        let (rule, limit) = (door.mount.options.validate, limit.clamp(1, LIMIT_MAX) as usize);
+        let (rule, limit) = (self.rule(&door), limit.clamp(1, LIMIT_MAX) as usize);
         let place = Place { mount, prefix: prefix.clone(), folders };
         let Some(kept) = self.listings.find(&place, rule, after.is_none()) else {
             return self.list_page(&storage, prefix, folders, after, limit).await;

@@ -17,6 +17,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 /// How often a worker looks whether its shares still fit.
 const NEED_LOOK: Duration = Duration::from_millis(50);
+/// How long a start waits until all others know of it.
+const SETTLE_WITHIN: Duration = Duration::from_secs(1);
 /// Shortest time between two heartbeats, whoever asks for news.
 const BEAT_GAP: Duration = Duration::from_millis(20);
 
@@ -75,6 +77,16 @@ impl Membership {
         }
     }
 
+    /// Beats until it hears of what others write, so that it serves as it will from the start on; not for long, as one that
+    /// is lost may keep it waiting until its lease is over.
+    pub(crate) async fn settle(&mut self) {
+        let began = Instant::now();
+        while !self.serving.hearing.holds() && began.elapsed() < SETTLE_WITHIN {
+            tokio::time::sleep(BEAT_GAP).await;
+            self.beat().await;
+        }
+    }
+
     /// Beats for ever.
     pub(crate) async fn keep(mut self, tuning: Tuning) {
         loop {
@@ -122,13 +134,22 @@ impl Membership {
         let (ended, fresh) = (serving.replicas.ended(), serving.fresh.first());
         let (ended_count, fresh_count) = (ended.len(), fresh.len());
         let demand = serving.mounts.tell_demand();
-        let beat = Heartbeat { worker: serving.id, have, demand, report, window: self.window.clone(), ended, fresh };
+        let heard = serving.hearing.number();
+        let beat = Heartbeat { worker: serving.id, have, demand, report, window: self.window.clone(), ended, fresh, heard };
         let sent = Instant::now();
         match self.ask(MemberRequest::Heartbeat(beat)).await {
-            Ok(ControlReply::Beat { view, shares, lease, window, orders, routes, credentials }) => {
+            Ok(ControlReply::Beat { view, shares, lease, window, orders, routes, credentials, hears }) => {
                 self.leased_until = sent + lease;
+                let is_news = view.is_some() || (hears.is_some() && hears != heard);
                 if let Some(view) = view {
                     self.follow(view);
+                }
+                // Behind the view: from now on it tells everyone in there of what it writes.
+                serving.hearing.renew(sent, lease, hears, || serving.refresh_all());
+                serving.nodes.follow(&serving.view(), serving.hearing.holds());
+                if is_news {
+                    // Someone may wait until the coordinator knows that this worker has the view, or has forgotten.
+                    serving.ask_news.notify_one();
                 }
                 serving.mounts.set_shares(&shares);
                 serving.replicas.heard(ended_count);
@@ -139,12 +160,8 @@ impl Membership {
                 self.follow_routes(routes).await
             }
             Ok(_) => Err(Error::internal("the coordinator answered a heartbeat with something else")),
-            // It has started anew, or took this worker for lost: then changes were told to others.
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.register().await?;
-                serving.refresh_all();
-                Ok(())
-            }
+            // It has started anew, or took this worker for lost.
+            Err(error) if error.kind() == ErrorKind::NotFound => self.register().await,
             Err(error) => Err(error),
         }
     }
@@ -177,6 +194,7 @@ impl Membership {
     }
 
     async fn register(&mut self) -> Result<()> {
+        self.serving.hearing.end();
         match self.ask(MemberRequest::Register(self.info.clone())).await? {
             ControlReply::View(view) => {
                 tracing::info!(coordinator = %self.coordinator, worker = %self.info.id, version = view.version, "joined the cluster");

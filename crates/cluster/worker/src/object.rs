@@ -19,7 +19,7 @@ impl Serving {
     /// The current version of an object and what the store says of it beside.
     pub(crate) async fn stat(&self, mount: MountId, key: &Key, complete: bool) -> Result<(ObjectInfo, Attributes)> {
         let door = self.mount(mount).await?;
-        let rule = self.rule_with(door.mount.options.validate, mount, key, complete);
+        let rule = self.rule_with(self.rule(&door), mount, key, complete);
         let info = self.versions.resolve(mount, key, rule, self.head(&door, key)).await?;
         self.with_attributes(&door, info).await
     }
@@ -35,7 +35,7 @@ impl Serving {
         let door = self.mount(mount).await?;
         let mut attempt = 1;
         loop {
-            let rule = self.rule_with(door.mount.options.validate, mount, key, wanted.complete);
+            let rule = self.rule_with(self.rule(&door), mount, key, wanted.complete);
             let opened = OpenedLatest { range: wanted.range, whole: wanted.complete, rule };
             // The tickets keep what the opening request brings along on its way until the read has joined it.
             let (info, _tickets) = self.latest(&door, key, opened).await?;

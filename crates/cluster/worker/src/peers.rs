@@ -3,9 +3,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use forebay_block_store::pages_verify;
 use forebay_protocol::{DataReply, DataRequest, PeerRequest, WorkerInfo, decode, encode};
 use forebay_transport::{Address, Answer, Connection, Security};
-use forebay_types::{Error, FormId, PageRun, Result, SegmentId, TextForm, WorkerId};
+use forebay_types::{Error, ErrorKind, FormId, PAGE_BYTES, PageRun, Result, SegmentId, TextForm, WorkerId};
+use metrics::counter;
 use parking_lot::Mutex;
 
 /// How long a peer may take to hear of a write.
@@ -14,7 +16,7 @@ const TELL_WITHIN: Duration = Duration::from_secs(1);
 const COPY_WITHIN: Duration = Duration::from_secs(30);
 /// How long a peer may take for what concerns temporary nodes.
 const NODES_WITHIN: Duration = Duration::from_secs(5);
-/// How long a peer that did not answer is left alone: its lease runs out meanwhile, and writes don't wait for it each.
+/// How long a peer that did not answer is not told itself: writes don't wait for it each.
 const AWAY_FOR: Duration = Duration::from_secs(3);
 
 /// The other workers, who are told of writes and asked for copies. A connection each, made at the first word and kept.
@@ -38,38 +40,47 @@ impl Peers {
         self.lines.lock().retain(|id, _| workers.iter().any(|worker| worker.id == *id));
     }
 
-    /// Says `request` to all `peers` at once and waits until each has answered, or failed to within a second. Best effort:
-    /// the mounts' rules bound how long a peer that did not hear goes on with what it knows.
+    /// Says `request` to all `peers` at once and waits until each has answered, or failed to within a second. Best effort, for
+    /// what happened past Forebay: the mounts' rules bound how long a peer that did not hear goes on with what it knows.
     pub(crate) async fn tell(&self, peers: &[WorkerInfo], request: &DataRequest) {
         if peers.is_empty() {
             return;
         }
         let message = encode(request);
-        let told = peers.iter().filter(|peer| !self.is_away(peer.id)).map(|peer| {
-            let message = message.clone();
-            async move {
-                let told = tokio::time::timeout(TELL_WITHIN, self.tell_one(peer, message)).await;
-                if let Err(error) = told.unwrap_or_else(|_| Err(Error::retry("no answer within a second"))) {
-                    tracing::debug!(worker = %peer.id, %error, "peer did not hear of a write");
-                    self.lines.lock().insert(peer.id, Line::AwayUntil(Instant::now() + AWAY_FOR));
-                }
-            }
-        });
-        futures::future::join_all(told).await;
+        futures::future::join_all(peers.iter().map(|peer| self.tell_now(peer, message.clone()))).await;
     }
 
-    /// Asks a peer for those pages of a segment that it holds: their runs, and the pages.
+    /// Says something to one, unless it did not answer a moment ago: whether it has heard.
+    pub(crate) async fn tell_now(&self, peer: &WorkerInfo, message: Bytes) -> bool {
+        if self.is_away(peer.id) {
+            return false;
+        }
+        let told = tokio::time::timeout(TELL_WITHIN, self.tell_one(peer, message)).await;
+        let Err(error) = told.unwrap_or_else(|_| Err(Error::retry("no answer within a second"))) else { return true };
+        tracing::debug!(worker = %peer.id, %error, "peer did not hear of a change");
+        self.lines.lock().insert(peer.id, Line::AwayUntil(Instant::now() + AWAY_FOR));
+        false
+    }
+
+    /// Asks a peer for those pages of a segment that it holds: their runs, and the pages. `Corrupt` when they are not what came to
+    /// the peer: with checksums of its own what was damaged over there, or on its way, would be valid here.
     pub(crate) async fn copy(&self, peer: &WorkerInfo, segment: SegmentId, part: PageRun) -> Result<(Vec<PageRun>, Bytes)> {
         let request = PeerRequest::Copy { segment, start: part.start, pages: part.len };
         let call = async { self.line(peer).await?.call(request.encode(), Vec::new()).await };
         let answer = tokio::time::timeout(COPY_WITHIN, call).await.map_err(|_| Error::retry("no answer to a copy"))??;
         match decode(&answer.meta)? {
-            DataReply::Copied { runs } => {
+            DataReply::Copied { runs, sums } => {
                 let within = |(start, len): &(u32, u32)| *len > 0 && start.checked_add(*len).is_some_and(|end| end <= part.end());
                 if !runs.iter().all(within) {
                     return Err(Error::invalid("the answer to a copy doesn't fit the question"));
                 }
-                Ok((runs.into_iter().map(|(start, len)| PageRun::new(start, start + len)).collect(), answer.payload))
+                let runs: Vec<_> = runs.into_iter().map(|(start, len)| PageRun::new(start, start + len)).collect();
+                if !verify(segment, &runs, &answer.payload, &sums) {
+                    counter!("forebay_worker_copies_damaged").increment(1);
+                    tracing::warn!(%segment, worker = %peer.id, page = part.start, pages = part.len, "pages of a peer do not verify");
+                    return Err(Error::new(ErrorKind::Corrupt, format!("pages of worker {} do not verify", peer.id)));
+                }
+                Ok((runs, answer.payload))
             }
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
             _ => Err(Error::internal("a peer answered a copy with something else")),
@@ -116,6 +127,23 @@ impl Peers {
     fn is_away(&self, peer: WorkerId) -> bool {
         matches!(self.lines.lock().get(&peer), Some(Line::AwayUntil(until)) if Instant::now() < *until)
     }
+}
+
+/// Whether the pages of some runs, one run behind the other, have these checksums.
+fn verify(segment: SegmentId, runs: &[PageRun], mut pages: &[u8], mut sums: &[u32]) -> bool {
+    for run in runs {
+        let bytes = run.len as usize * PAGE_BYTES as usize;
+        let (Some((these, rest)), Some((theirs, others))) =
+            (pages.split_at_checked(bytes), sums.split_at_checked(run.len as usize))
+        else {
+            return false;
+        };
+        if !pages_verify(segment, *run, these, theirs) {
+            return false;
+        }
+        (pages, sums) = (rest, others);
+    }
+    pages.is_empty() && sums.is_empty()
 }
 
 type Lines = Mutex<HashMap<WorkerId, Line>>;

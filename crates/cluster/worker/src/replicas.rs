@@ -237,17 +237,22 @@ impl Serving {
         Ok(there_bytes)
     }
 
-    /// The pages of `part` that are here, for a peer.
-    pub(crate) async fn copy(&self, segment: SegmentId, part: PageRun) -> (Vec<(u32, u32)>, Vec<Bytes>) {
+    /// The pages of `part` that are here, for a peer: runs and checksums, and the pages.
+    pub(crate) async fn copy(&self, segment: SegmentId, part: PageRun) -> (Vec<(u32, u32)>, Vec<u32>, Vec<Bytes>) {
         for run in self.store.state(segment, part).disk {
             if let Err(error) = self.store.load(segment, run).await {
                 tracing::debug!(%segment, %error, "the disk tier can't give pages that it has");
             }
         }
         let held = self.store.state(segment, part).dram.into_iter();
+        let (mut runs, mut sums, mut pages) = (Vec::new(), Vec::new(), Vec::new());
         // What was evicted since is left out.
-        let held = held.filter_map(|run| self.store.pin(segment, run).map(|pinned| ((run.start, run.len), pinned.into_bytes())));
-        held.unzip()
+        for (run, pinned) in held.filter_map(|run| Some((run, self.store.pin(segment, run)?))) {
+            runs.push((run.start, run.len));
+            sums.extend(pinned.sums());
+            pages.push(pinned.into_bytes());
+        }
+        (runs, sums, pages)
     }
 }
 

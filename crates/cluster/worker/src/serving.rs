@@ -21,6 +21,7 @@ use crate::forms::Forms;
 use crate::fresh::Fresh;
 use crate::garbage::Garbage;
 use crate::gate::Line;
+use crate::hearing::Hearing;
 use crate::in_place::InPlace;
 use crate::listings::Listings;
 use crate::metrics::Meters;
@@ -32,6 +33,7 @@ use crate::pins::Pins;
 use crate::replicas::Replicas;
 use crate::segment::Segment;
 use crate::settings::{Tuning, WorkerSettings};
+use crate::told::Forgetting;
 use crate::versions::Versions;
 
 /// How long a request for an unknown mount waits for a newer view before it is refused.
@@ -52,6 +54,8 @@ pub(crate) struct Serving {
     pub(crate) meters: Arc<Meters>,
     pub(crate) in_place: InPlace,
     pub(crate) peers: Peers,
+    pub(crate) hearing: Hearing,
+    pub(crate) forgetting: Forgetting,
     pub(crate) discoveries: Discoveries,
     pub(crate) replicas: Replicas,
     pub(crate) routes: ArcSwap<RouteTable>,
@@ -93,7 +97,9 @@ impl Serving {
             meters,
             in_place: InPlace::new(store.clone(), settings.unix_socket.is_some()),
             store,
-            peers: Peers::new(security),
+            peers: Peers::new(security.clone()),
+            hearing: Hearing::default(),
+            forgetting: Forgetting::new(settings.coordinator.clone(), security),
             discoveries: Discoveries::default(),
             replicas: Replicas::default(),
             routes: ArcSwap::default(),
@@ -127,7 +133,8 @@ impl Serving {
         }
         self.pins.set(view.pins.clone());
         self.peers.retain(&view.workers);
-        self.nodes.follow(&view);
+        self.forgetting.retain(&view.workers);
+        self.nodes.follow(&view, self.hearing.holds());
         self.view.store(Arc::new(view));
         self.discoveries.follow(self);
     }

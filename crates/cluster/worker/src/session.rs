@@ -111,9 +111,9 @@ impl WorkerSession {
         self.may(|| needs::peer(&request))?;
         Ok(match request {
             PeerRequest::Copy { segment, start, pages } => {
-                let (runs, payload) = serving.copy(segment, PageRun::of(start, pages)?).await;
+                let (runs, sums, payload) = serving.copy(segment, PageRun::of(start, pages)?).await;
                 serving.pace.send(payload.iter().map(|bytes| bytes.len() as u64).sum()).await;
-                Response { meta: encode(&DataReply::Copied { runs }), payload, ..Response::default() }
+                Response { meta: encode(&DataReply::Copied { runs, sums }), payload, ..Response::default() }
             }
             PeerRequest::Form { form } => reply(DataReply::Form(serving.forms.known.get(form))),
         })
@@ -189,7 +189,9 @@ impl WorkerSession {
             // What the peer says of the version is not believed: words of two writers may overtake each other.
             DataRequest::Changed { mount, key, .. } => {
                 serving.note_change(mount, &key);
-                reply(DataReply::Done)
+                // Behind it, and the view last: who is not in there answers from nothing that is older than this.
+                let hears = serving.hearing.holds();
+                reply(DataReply::Heard { view: if hears { serving.view().version } else { 0 } })
             }
             DataRequest::Free { segments } => {
                 let cells = segments.iter().flat_map(|segment| serving.forms.take_cells(*segment));

@@ -62,6 +62,8 @@ pub struct Tuning {
     pub reclaim_after: Duration,
     /// How long the first registration may take before the start fails.
     pub register_within: Duration,
+    /// Bytes of the tiers that are verified a second, in the background; 0 for none.
+    pub scrub_bytes_per_sec: u64,
 }
 
 impl Default for Tuning {
@@ -72,6 +74,7 @@ impl Default for Tuning {
             beat: Duration::from_secs(1),
             reclaim_after: Duration::from_secs(10),
             register_within: Duration::from_secs(30),
+            scrub_bytes_per_sec: 8 << 20,
         }
     }
 }

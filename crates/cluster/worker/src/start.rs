@@ -13,6 +13,7 @@ use crate::identity::{host_id, host_name, worker_id};
 use crate::membership::{Membership, ask};
 use crate::news::follow_news;
 use crate::nodes;
+use crate::scrub;
 use crate::serving::Serving;
 use crate::session::WorkerService;
 use crate::settings::{Tuning, WorkerSettings};
@@ -39,6 +40,7 @@ struct Running {
     sweep: JoinHandle<()>,
     drain: JoinHandle<()>,
     news: JoinHandle<()>,
+    scrub: JoinHandle<()>,
 }
 
 impl Drop for Running {
@@ -47,6 +49,7 @@ impl Drop for Running {
         self.sweep.abort();
         self.drain.abort();
         self.news.abort();
+        self.scrub.abort();
     }
 }
 
@@ -91,6 +94,7 @@ impl Worker {
         membership.join(tuning.register_within).await?;
         // The first beat brings the shares of the bounds, before anybody is served.
         membership.beat().await;
+        membership.settle().await;
         let service = Arc::new(WorkerService(Arc::clone(&serving)));
         let serve = |listener| Server::start(listener, security.clone(), Arc::clone(&service), tuning.limits);
         let servers = listeners.into_iter().map(serve).collect::<Result<_>>()?;
@@ -98,9 +102,16 @@ impl Worker {
         let sweep = tokio::spawn(nodes::sweep(Arc::clone(&serving)));
         let drain = tokio::spawn(nodes::drain(Arc::clone(&serving), coordinator.clone(), security.clone()));
         let news = tokio::spawn(follow_news(Arc::clone(&serving), coordinator.clone(), security.clone()));
+        let rate = tuning.scrub_bytes_per_sec;
+        let scrubbed = Arc::clone(&serving);
+        let scrub = tokio::spawn(async move {
+            if rate > 0 {
+                scrub::scrub(scrubbed, rate).await;
+            }
+        });
         Forms::start(&serving);
         tracing::info!(worker = %id, %address, "worker serves");
-        let running = Mutex::new(Some(Running { servers, beats, sweep, drain, news }));
+        let running = Mutex::new(Some(Running { servers, beats, sweep, drain, news, scrub }));
         Ok(Self { serving, address, coordinator, security, running })
     }
 
@@ -127,6 +138,7 @@ impl Worker {
         running.beats.abort();
         running.sweep.abort();
         running.drain.abort();
+        running.scrub.abort();
         // Ended by the line above, which is no error.
         let _ = (&mut running.beats).await;
         let servers = std::mem::take(&mut running.servers);

@@ -78,9 +78,17 @@ impl SessionUploads {
         let (send, receive) = oneshot::channel();
         let task_serving = Arc::clone(serving);
         serving.later(async move {
-            let write = Write::begin(&task_serving, draft.mount, &draft.key);
-            let result = upload.commit(parts, condition(when)).await;
-            let ended = write.end(result.map(Some)).await;
+            let ended = match Write::begin(&task_serving, draft.mount, &draft.key).await {
+                Ok(write) => {
+                    let result = upload.commit(parts, condition(when)).await;
+                    write.end(result.map(Some)).await
+                }
+                Err(error) => {
+                    // Its parts are no use to anyone: the writer begins again.
+                    let _ = upload.abort().await;
+                    Err(error)
+                }
+            };
             if let Ok(Some(info)) = &ended {
                 task_serving.fresh.add(&info.version);
             }

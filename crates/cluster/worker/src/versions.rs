@@ -149,6 +149,13 @@ impl Versions {
         }
     }
 
+    /// Whether the object has changed, as far as is known, since shared storage was asked at `asked`.
+    fn is_outdated(&self, mount: MountId, key: &Key, asked: Instant) -> bool {
+        let known = self.known.lock();
+        known.barriers.get(&mount).is_some_and(|barrier| asked < *barrier)
+            || known.entries.peek(&(mount, key.clone())).is_some_and(|entry| entry.info.is_none() && asked < entry.asked)
+    }
+
     /// Forgets all versions below `prefix`, those that are being asked for among them.
     pub(crate) fn refresh(&self, mount: MountId, prefix: &Key) {
         let mut known = self.known.lock();
@@ -195,12 +202,13 @@ impl Versions {
             return Ok(info);
         }
         if let Some(answered) = &*last {
-            let current = match &answered.result {
-                // A failure of now is everyone's, or each of many would wait for its own deadline in turn.
-                Err(error) if error.kind() == ErrorKind::Retry => answered.done >= came,
-                _ if rule == Validate::Always => answered.asked >= came,
-                _ => answered.done >= came,
-            };
+            let current = !self.is_outdated(mount, key, answered.asked)
+                && match &answered.result {
+                    // A failure of now is everyone's, or each of many would wait for its own deadline in turn.
+                    Err(error) if error.kind() == ErrorKind::Retry => answered.done >= came,
+                    _ if rule == Validate::Always => answered.asked >= came,
+                    _ => answered.done >= came,
+                };
             if current {
                 return answered.result.clone();
             }
@@ -337,6 +345,33 @@ mod tests {
         assert!(futures::future::join_all(opens).await.iter().all(|result| result.is_ok()));
         assert_eq!(asked.load(Relaxed), 1);
         assert!(versions.asking.lock().is_empty());
+    }
+
+    /// The first one asks before the change, and is told after it: what it hears is old to everyone who comes then.
+    #[tokio::test]
+    async fn an_answer_from_before_a_change_is_not_for_those_who_come_behind_it() {
+        for forget in
+            [|versions: &Versions| versions.unlearn(MOUNT, &key("a")), |versions: &Versions| versions.refresh(MOUNT, &key(""))]
+        {
+            let versions = Versions::default();
+            let (asked, ask) = (tokio::sync::Notify::new(), tokio::sync::Notify::new());
+            let name = key("a");
+            let first = versions.resolve(MOUNT, &name, TTL, async {
+                asked.notify_one();
+                ask.notified().await;
+                Ok(info("a", "old"))
+            });
+            let second = async {
+                asked.notified().await;
+                forget(&versions);
+                let second = versions.resolve(MOUNT, &name, TTL, async { Ok(info("a", "new")) });
+                let (second, ()) = tokio::join!(second, async { ask.notify_one() });
+                second
+            };
+            let (first, second) = tokio::join!(first, second);
+            assert_eq!((first.unwrap(), second.unwrap()), (info("a", "old"), info("a", "new")));
+            assert_eq!(versions.fresh(MOUNT, &name, TTL), Some(info("a", "new")));
+        }
     }
 
     #[tokio::test]

@@ -31,7 +31,7 @@ impl Serving {
         let door = self.writable(mount, key).await?;
         let parts = if payload.is_empty() { Vec::new() } else { vec![payload.clone()] };
         let storage = door.storage()?;
-        let write = Write::begin(self, mount, key);
+        let write = Write::begin(self, mount, key).await?;
         let result = storage.put(key, parts, self::condition(condition)).await;
         let info = write.end(result.map(Some)).await?.expect("a put gives what it put");
         self.fresh.add(&info.version);
@@ -44,7 +44,7 @@ impl Serving {
     pub(crate) async fn delete(self: &Arc<Self>, mount: MountId, key: &Key) -> Result<()> {
         let door = self.writable(mount, key).await?;
         let storage = door.storage()?;
-        let write = Write::begin(self, mount, key);
+        let write = Write::begin(self, mount, key).await?;
         let result = storage.delete(key).await;
         write.end(result.map(|()| None)).await?;
         Ok(())

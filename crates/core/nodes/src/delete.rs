@@ -66,18 +66,22 @@ impl Namespace {
             }
             next += 1;
         }
+        Ok(self.remove_tables(inside))
+    }
+
+    pub(crate) fn remove_tables(&mut self, containers: Vec<DirId>) -> Removed {
         let mut removed = Removed::default();
-        for dir in inside {
+        for dir in containers {
             let Some(table) = self.tables.remove(&dir) else { continue };
             self.coming.remove(&dir);
             for (name, node) in table.nodes {
                 self.forget(dir, &name, &node);
                 match node {
-                    Node::Container(_, link) if link.1.worker != id.worker => removed.elsewhere.push(link.1),
+                    Node::Container(_, link) if link.1.worker != self.worker() => removed.elsewhere.push(link.1),
                     other => removed.blocks.extend(other.into_blocks()),
                 }
             }
         }
-        Ok(removed)
+        removed
     }
 }

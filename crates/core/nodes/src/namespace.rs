@@ -6,7 +6,7 @@ use crate::node::Node;
 use crate::rename::Arriving;
 use crate::table::{Table, TableState};
 use crate::takeover::Coming;
-use crate::{Affinity, BlockRef, DirId, Location, NodeError, NodeErrorKind, NodeResult, NodeType, ROOT, Stat};
+use crate::{Affinity, BlockRef, DirId, Location, NodeError, NodeErrorKind, NodeResult, NodeType, ROOT, Removed, Stat};
 
 /// Memory of a node beside its name and value: its slots in the tree (half of which may be empty) and what the allocator rounds up.
 const NODE_BYTES: u64 = 96;
@@ -79,6 +79,10 @@ impl Namespace {
         self.tables.entry(ROOT).or_insert_with(|| Table::new(NodeType::Directory, Affinity::default(), ROOT));
     }
 
+    pub(crate) fn worker(&self) -> u64 {
+        self.worker
+    }
+
     /// Whether a container's nodes are here.
     pub fn has(&self, dir: DirId) -> bool {
         self.tables.contains_key(&dir)
@@ -135,11 +139,42 @@ impl Namespace {
         nodes.flat_map(Node::blocks).filter(|block| worker(block.worker)).collect()
     }
 
-    /// The containers here whose names are with workers that are not `live`.
-    pub fn orphans(&self, live: impl Fn(u64) -> bool) -> Vec<DirId> {
-        let orphans = self.tables.iter().filter(|(id, table)| **id != ROOT && !live(table.parent.worker));
-        let orphans = orphans.filter(|(id, _)| !self.coming.contains_key(*id));
-        orphans.map(|(id, _)| *id).collect()
+    /// The containers here that no name here leads to: another worker's does, or none any more. O(containers).
+    pub fn strangers(&self) -> Vec<DirId> {
+        let strangers = self.tables.keys().filter(|id| **id != ROOT && !self.links.contains_key(*id));
+        strangers.filter(|id| !self.coming.contains_key(*id)).copied().collect()
+    }
+
+    /// The containers that containers here are in.
+    pub fn parents(&self, containers: &[DirId]) -> Vec<(DirId, DirId)> {
+        containers.iter().filter_map(|id| Some((*id, self.tables.get(id)?.parent))).collect()
+    }
+
+    /// Of some containers those that no name here leads to, not one on its way here either.
+    pub fn nameless(&self, mut containers: Vec<DirId>) -> Vec<DirId> {
+        let arriving: HashSet<DirId> = self.arriving.values().filter_map(|arriving| arriving.node.container()).collect();
+        containers.retain(|id| !self.links.contains_key(id) && !arriving.contains(id));
+        containers
+    }
+
+    /// Of some containers those that are not here, and were not given to another worker.
+    pub fn missing(&self, mut containers: Vec<DirId>) -> Vec<DirId> {
+        containers.retain(|id| !self.has(*id) && !self.moved.contains_key(id));
+        containers
+    }
+
+    /// The container that a name leads to when its nodes are with another worker.
+    pub fn container_elsewhere(&self, dir: DirId, name: &str) -> Option<DirId> {
+        self.tables.get(&dir)?.find(name)?.container().filter(|id| !self.has(*id))
+    }
+
+    /// Another worker has the root: what is left of it here means nothing any more. Not while it is handed over.
+    pub fn drop_root(&mut self) -> Removed {
+        let is_open = self.tables.get(&ROOT).is_some_and(|table| table.state == TableState::Open);
+        if !is_open || self.coming.contains_key(&ROOT) {
+            return Removed::default();
+        }
+        self.remove_tables(vec![ROOT])
     }
 
     /// A container, to be read.

@@ -128,7 +128,7 @@ pub enum DataRequest {
         /// Keys start with this.
         prefix: Key,
     },
-    /// A peer has written (or deleted, when `info` is none) an object: [`DataReply::Done`].
+    /// A peer or a gateway has written (or deleted, when `info` is none) an object: [`DataReply::Heard`].
     Changed {
         /// The mount.
         mount: MountId,
@@ -442,6 +442,8 @@ pub enum DataReply {
     Copied {
         /// What is held of the pages that were asked for.
         runs: Vec<(u32, u32)>,
+        /// The checksum of each page of the payload, as it was stored when the page came to the worker.
+        sums: Vec<u32>,
     },
     /// To `Queue`; reads under way, all of them.
     Queue(Hint),
@@ -454,6 +456,11 @@ pub enum DataReply {
     },
     /// To `Form`; none where it is not known.
     Form(Option<Arc<TextForm>>),
+    /// To `Changed`: what was known of the object is forgotten.
+    Heard {
+        /// Version of the view that the worker has, when that names every worker that keeps what it knows of objects; else 0.
+        view: u64,
+    },
 }
 
 impl DataReply {

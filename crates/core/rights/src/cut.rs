@@ -32,6 +32,7 @@ pub fn cut(reply: &mut ControlReply, grant: &Grant) {
         | ControlReply::Scheduler(_)
         | ControlReply::Tokens(_)
         | ControlReply::Caller(_)
-        | ControlReply::Credentials { .. } => {}
+        | ControlReply::Credentials { .. }
+        | ControlReply::Unheard { .. } => {}
     }
 }

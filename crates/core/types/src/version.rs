@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Key, MountId};
 
 /// What tells two versions of an object apart: its ETag as the store gave it (with its quotes), or size and
-/// modification time where the store has none.
+/// modification time (of files more than that) where the store has none.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct VersionTag(Arc<str>);
@@ -17,10 +17,16 @@ impl VersionTag {
         Self(etag.into())
     }
 
-    /// The tag of a file: its inode, size in bytes and modification time in nanoseconds. Starts with `m`, which no
-    /// ETag does.
-    pub fn file(inode: u64, size: u64, modified_ns: i128) -> Self {
-        Self(format!("m{inode:x}-{size:x}-{modified_ns:x}").into())
+    /// The tag of a file: its inode, size in bytes, and the times in nanoseconds when its bytes were modified, as whoever
+    /// wrote them may set it, and when anything of it was changed, as only the file system does. Starts with `m`, which
+    /// no ETag does.
+    pub fn file(inode: u64, size: u64, modified_ns: i128, changed_ns: i128) -> Self {
+        Self(format!("m{inode:x}-{size:x}-{modified_ns:x}-{changed_ns:x}").into())
+    }
+
+    /// The tag of an object of a store without ETags: its size in bytes and modification time in nanoseconds.
+    pub fn modified(size: u64, modified_ns: i128) -> Self {
+        Self(format!("m0-{size:x}-{modified_ns:x}").into())
     }
 
     /// The tag's text.

@@ -17,7 +17,7 @@ mod threads;
 mod usage;
 
 pub use control::{ScrubCursor, ScrubStep};
-pub use data::{ArenaHandle, BlockFill, Fill, Pinned};
+pub use data::{ArenaHandle, BlockFill, Fill, Pinned, pages_verify};
 pub use settings::{SegmentSpec, StoreSettings};
 pub use store::BlockStore;
 pub use usage::{HeldBytes, RunState, TierUsage, Usage};

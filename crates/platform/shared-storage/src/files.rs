@@ -9,10 +9,14 @@ mod write;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use forebay_types::{Attributes, Error, Key, Mount, MountId, MountName, ObjectInfo, Result, VersionTag};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
 use crate::backend::{Backend, Opened, Parts};
 use crate::bandwidth::Limiter;
@@ -29,20 +33,69 @@ pub(crate) struct Inner {
     folder: PathBuf,
     limiter: Arc<Limiter>,
     tally: Arc<Tally>,
+    /// How long a call may wait for the file system.
+    patience: Duration,
+    /// Each call that waits for the file system has one, also when nobody waits for the call any more: a server that hangs takes
+    /// no more of the process's threads.
+    places: Arc<Semaphore>,
+    /// What dead writers left was looked for.
+    is_swept: AtomicBool,
 }
 
+/// Calls of one mount that wait for the file system at a time.
+const PLACES: usize = 64;
+
 impl Files {
-    pub(crate) fn new(mount: &Mount, folder: PathBuf, limiter: &Arc<Limiter>, tally: &Arc<Tally>) -> Self {
-        let (limiter, tally) = (Arc::clone(limiter), Arc::clone(tally));
-        Self(Arc::new(Inner { mount: mount.id, name: mount.name.clone(), folder, limiter, tally }))
+    pub(crate) fn new(mount: &Mount, folder: PathBuf, patience: Duration, limiter: &Arc<Limiter>, tally: &Arc<Tally>) -> Self {
+        let (limiter, tally, places) = (Arc::clone(limiter), Arc::clone(tally), Arc::new(Semaphore::new(PLACES)));
+        let (mount, name, is_swept) = (mount.id, mount.name.clone(), AtomicBool::new(false));
+        Self(Arc::new(Inner { mount, name, folder, limiter, tally, patience, places, is_swept }))
     }
 
-    /// Runs what may wait for a disk or a server aside.
+    /// Runs what may wait for a disk or a server aside. `Retry` when that takes too long; the call may end later all the same.
     async fn aside<T: Send + 'static>(&self, work: impl FnOnce(&Inner) -> Result<T> + Send + 'static) -> Result<T> {
-        let files = Arc::clone(&self.0);
-        let done = tokio::task::spawn_blocking(move || work(&files)).await;
-        done.map_err(|error| Error::internal("a file operation was broken off").with_source(error))?
+        self.aside_within(self.0.patience, work).await
     }
+
+    async fn aside_within<T: Send + 'static>(
+        &self,
+        within: Duration,
+        work: impl FnOnce(&Inner) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let done = self.begin(work).await?;
+        tokio::time::timeout(within, done).await.map_err(|_| self.hangs())?.map_err(broken_off)?
+    }
+
+    /// The same for what changes an object: who asks hears how it ended, however long it takes, as others are told of it then.
+    async fn aside_to_its_end<T: Send + 'static>(&self, work: impl FnOnce(&Inner) -> Result<T> + Send + 'static) -> Result<T> {
+        self.begin(work).await?.await.map_err(broken_off)?
+    }
+
+    async fn begin<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Inner) -> Result<T> + Send + 'static,
+    ) -> Result<JoinHandle<Result<T>>> {
+        let place = tokio::time::timeout(self.0.patience, Arc::clone(&self.0.places).acquire_owned()).await;
+        let place = place.map_err(|_| self.hangs())?.map_err(|_| Error::closed("the mount is closed"))?;
+        let files = Arc::clone(&self.0);
+        Ok(tokio::task::spawn_blocking(move || {
+            let _place = place;
+            work(&files)
+        }))
+    }
+
+    fn hangs(&self) -> Error {
+        let Inner { name, folder, patience, .. } = &*self.0;
+        Error::retry(format!(
+            "mount {name}: {} did not answer within {} s: see whether its file server is there",
+            folder.display(),
+            patience.as_secs()
+        ))
+    }
+}
+
+fn broken_off(error: tokio::task::JoinError) -> Error {
+    Error::internal("a file operation was broken off").with_source(error)
 }
 
 impl Inner {
@@ -77,7 +130,7 @@ impl Backend for Files {
         count(&self.0.tally.heads);
         let key = key.clone();
         self.aside(move |files| {
-            files.open_file(&key).map(|(_, info)| (info, Attributes { complete: true, ..Attributes::default() }))
+            files.open_file(&key).map(|(_, _, info)| (info, Attributes { complete: true, ..Attributes::default() }))
         })
         .await
     }
@@ -85,14 +138,16 @@ impl Backend for Files {
     async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<Listing> {
         count(&self.0.tally.lists);
         let (prefix, after) = (prefix.clone(), after.cloned());
-        self.aside(move |files| list::list(files, &prefix, folders, after.as_ref(), limit)).await
+        // A folder with many entries is many calls.
+        let within = self.0.patience * 4;
+        self.aside_within(within, move |files| list::list(files, &prefix, folders, after.as_ref(), limit)).await
     }
 
     async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: &Condition) -> Result<ObjectInfo> {
         count(&self.0.tally.puts);
         count_by(&self.0.tally.bytes_out, payload.iter().map(|piece| piece.len() as u64).sum());
         let (key, condition) = (key.clone(), condition.clone());
-        self.aside(move |files| files.write(&key, &payload, &condition)).await
+        self.aside_to_its_end(move |files| files.write(&key, &payload, &condition)).await
     }
 
     async fn begin_upload(&self, key: &Key) -> Result<Box<dyn Parts>> {
@@ -105,6 +160,47 @@ impl Backend for Files {
     async fn delete(&self, key: &Key) -> Result<()> {
         count(&self.0.tally.deletes);
         let key = key.clone();
-        self.aside(move |files| files.remove(&key)).await
+        self.aside_to_its_end(move |files| files.remove(&key)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use forebay_types::{ErrorKind, MountOptions};
+
+    use super::*;
+
+    fn files(patience: Duration) -> (Files, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let mount = Mount { id: MountId(1), name: "nas".parse().unwrap(), url: String::new(), options: MountOptions::default() };
+        let (limiter, tally) = (Limiter::new(None, 0), Arc::default());
+        (Files::new(&mount, folder.path().into(), patience, &limiter, &tally), folder)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_server_that_hangs_is_named_and_takes_a_bounded_number_of_threads() {
+        let (files, folder) = files(Duration::from_millis(200));
+        let (release, hung) = mpsc::channel::<()>();
+        let hung = Arc::new(parking_lot::Mutex::new(hung));
+        let calls = (0..PLACES + 20).map(|_| {
+            let hung = Arc::clone(&hung);
+            files.aside(move |_| {
+                let _ = hung.lock().recv();
+                Ok(())
+            })
+        });
+        for called in futures::future::join_all(calls).await {
+            let error = called.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Retry);
+            assert!(error.message().contains(&folder.path().display().to_string()), "{error}");
+        }
+        assert_eq!(files.0.places.available_permits(), 0, "they still hang");
+        drop(release);
+        while files.0.places.available_permits() < PLACES {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        files.aside(|_| Ok(())).await.unwrap();
     }
 }

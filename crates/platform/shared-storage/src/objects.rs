@@ -125,7 +125,7 @@ impl Inner {
     fn info(&self, key: &Key, tag: Option<&str>, size: u64, modified_ms: i64) -> ObjectInfo {
         let tag = match tag {
             Some(tag) => VersionTag::etag(tag),
-            None => VersionTag::file(0, size, i128::from(modified_ms.div_euclid(1000)) * 1_000_000_000),
+            None => VersionTag::modified(size, i128::from(modified_ms.div_euclid(1000)) * 1_000_000_000),
         };
         ObjectInfo { version: ObjectVersion { mount: self.common.mount, key: key.clone(), tag, size }, modified_ms }
     }

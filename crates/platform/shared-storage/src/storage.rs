@@ -110,7 +110,7 @@ impl Storage {
             Ok(Location::Azure(bucket)) => {
                 common(true).and_then(|common| Ok(Box::new(Objects::azure(mount, bucket, common)?) as _))
             }
-            Ok(Location::Files(folder)) => Ok(Box::new(Files::new(mount, folder, &limiter, &tally))),
+            Ok(Location::Files(folder)) => Ok(Box::new(Files::new(mount, folder, settings.request_timeout, &limiter, &tally))),
             Err(error) => Err(error),
         };
         let backend = opened.map_err(|error| error.context(format!("mount {}", mount.name)))?;

@@ -126,6 +126,19 @@ async fn a_deadline_ends_the_wait_and_the_slow_one_is_tried_last_for_a_while() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_goes_past_a_worker_that_was_stopped_and_it_does_not_do_it_later() {
+    let (first, second, coordinator, version, _) = pair("x").await;
+    let client = coordinator.client(|_| {}).await;
+    client.read(OPERATION, &version, 0..10).await.unwrap();
+    first.set(Mood::Stopped);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let began = Instant::now();
+    put(&client, PutCondition::Any).await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    assert_eq!((first.writes(), second.writes()), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reads_go_on_without_coordinator() {
     let (_first, _second, mut coordinator, version, bytes) = pair("x").await;
     let client = coordinator.client(|settings| settings.view_poll = Duration::from_millis(50)).await;

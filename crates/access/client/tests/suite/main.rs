@@ -11,6 +11,7 @@ mod failover;
 mod in_place;
 mod nodes;
 mod offers;
+mod one_namespace;
 mod placement;
 mod prefetch;
 mod reads;

@@ -32,6 +32,8 @@ pub enum Mood {
     /// Answers after a while.
     Slow(Duration),
     Hangs,
+    /// Answers nothing at all any more.
+    Stopped,
     Fails(forebay_types::ErrorKind),
     /// Answers with a span outside its tier.
     Lies,
@@ -182,6 +184,9 @@ impl WorkerSession {
                 Mood::Fails(kind) => return Err(Error::new(kind, "as told")),
                 _ => {}
             }
+        }
+        if mood == Mood::Stopped {
+            std::future::pending::<()>().await;
         }
         match request {
             DataRequest::Attach => {

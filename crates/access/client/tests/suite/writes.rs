@@ -4,10 +4,37 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use forebay_client::PutCondition;
-use forebay_types::{ErrorKind, Key};
+use forebay_protocol::{DataReply, DataRequest, decode, encode};
+use forebay_transport::{Connection, Security};
+use forebay_types::{ErrorKind, Key, Validate};
 use futures::TryStreamExt;
 
 use crate::cluster::{Cluster, bytes, path, put};
+
+/// A gateway's view is up to 20 s old.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_a_gateway_does_not_know_of_has_forgotten_when_the_gateway_has_told_all() {
+    let mut cluster = Cluster::start_with(1, |options| options.validate = Validate::Immutable).await;
+    let gateway = cluster.client(|_| {}).await;
+    cluster.store("a", b"old");
+    cluster.add_worker().await;
+    let mount = gateway.known_mount("lake").unwrap().id;
+    let connection = Connection::connect(&cluster.workers[1].address(), &Security::default()).await.unwrap();
+    let version = async || {
+        let request = DataRequest::Open { mount, key: Key::new("a").unwrap() };
+        match decode(&connection.call(encode(&request), Vec::new()).await.unwrap().meta).unwrap() {
+            DataReply::Info(info) => info.version,
+            other => panic!("{other:?}"),
+        }
+    };
+    let old = version().await;
+    cluster.store("a", b"new");
+    assert_eq!(version().await, old, "nobody has told it");
+    assert_eq!(gateway.view().workers.len(), 1);
+    gateway.changed(&path("a")).await.unwrap();
+    assert_ne!(version().await, old);
+    assert_eq!(gateway.view().workers.len(), 2);
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_written_is_read_and_listed() {

@@ -50,8 +50,10 @@ pub(crate) async fn delete_many(context: &Arc<Context>, request: Request, may: &
     } else if !good.is_empty() {
         let changing: Vec<Changing> = good.iter().map(|(object, _)| Changing::begin(&context.client, object.path())).collect();
         let deleted = at_store(context, &request, may, &good, &mut done).await;
-        futures::stream::iter(changing).for_each_concurrent(32, Changing::end).await;
+        let told = futures::stream::iter(changing).map(Changing::end).buffer_unordered(32);
+        let told: Vec<S3Result<()>> = told.collect().await;
         deleted?;
+        told.into_iter().collect::<S3Result<()>>()?;
     }
     Ok(document(done.xml()))
 }

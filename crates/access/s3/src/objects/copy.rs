@@ -200,8 +200,10 @@ async fn send(
         }
         Err(error) => Err(error),
     };
-    changing.end().await;
-    answer
+    let told = changing.end().await;
+    let answer = answer?;
+    told?;
+    Ok(answer)
 }
 
 /// What is copied: one version of it.

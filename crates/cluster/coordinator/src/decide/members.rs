@@ -4,6 +4,7 @@ use std::time::Duration;
 use forebay_protocol::{ControlReply, Heartbeat, WorkerInfo, WorkerReport, WorkerState};
 use forebay_types::{Error, MountId, WorkerId};
 
+use super::hearing::Hearing;
 use super::ledger::Holder;
 use super::state::answer;
 use super::{Command, State};
@@ -29,6 +30,7 @@ pub(super) struct Member {
     /// Bytes a second that it would take of each mount, were there no bound.
     pub(super) demand: BTreeMap<MountId, u64>,
     pub(super) report: WorkerReport,
+    pub(super) hearing: Hearing,
     /// It has not sent a heartbeat since it registered.
     is_first: bool,
 }
@@ -97,6 +99,10 @@ impl Members {
         }
     }
 
+    pub(super) fn hearing(&self, id: WorkerId) -> Option<&Hearing> {
+        self.by_id.get(&id).map(|member| &member.hearing)
+    }
+
     pub(super) fn live_member(&mut self, id: WorkerId) -> Option<&mut Member> {
         self.by_id.get_mut(&id).filter(|member| member.state == WorkerState::Live)
     }
@@ -108,19 +114,32 @@ impl State {
         #[cfg(test)]
         assert_ne!(self.placement.fails_on.as_deref(), Some(info.address.as_str()), "as a test wants it");
         let id = info.id;
-        let before = self.members.by_id.get(&id).filter(|member| member.state == WorkerState::Live);
+        let known = self.members.by_id.get(&id);
+        let before = known.filter(|member| member.state == WorkerState::Live);
+        // What it had is lost to all others, and the root, if it had that, is another one's by now: it comes as a new one.
+        let was_lost = known.is_some_and(|member| member.state == WorkerState::Lost || now > member.seen + self.lease)
+            || (known.is_none() && !self.members.presumed.contains(&id) && now > self.lease);
+        // All know its part of temporary data by its address, which is as it was.
+        let is_restarted = before.is_some() && info.turn == 0;
         if let Some(before) = before {
             // It may not have heard yet of what was decided about it.
             (info.turn, info.draining) = (before.info.turn, before.info.draining);
+        }
+        if was_lost {
+            info.turn = 0;
         }
         if info.turn == 0 {
             // Above all that this coordinator and those before it gave, whether or not these workers are back by now.
             self.members.turns += 1;
             info.turn = (self.epoch << 32) + self.members.turns;
         }
-        let is_new = before.is_none_or(|member| member.info != info);
+        let is_new = is_restarted || before.is_none_or(|member| member.info != info);
+        let named = before.map(|member| member.hearing.named());
         if before.is_none() && self.members.live().count() >= MEMBERS_MAX {
             return Err(Error::retry(format!("worker {id}: the cluster has its limit of {MEMBERS_MAX} workers")));
+        }
+        if let Some(before) = before {
+            self.settling.left(id, &before.hearing);
         }
         self.members.presumed.remove(&id);
         let drains = info.draining;
@@ -130,6 +149,7 @@ impl State {
             seen: now,
             demand: BTreeMap::new(),
             report: WorkerReport::default(),
+            hearing: Hearing::default(),
             is_first: true,
         };
         self.members.by_id.insert(id, member);
@@ -142,13 +162,18 @@ impl State {
             self.view_changed();
             commands.push(Command::Remember(self.members.live_ids()));
         }
+        let named = named.filter(|_| !is_new).unwrap_or(self.view_version);
+        if let Some(member) = self.members.live_member(id) {
+            member.hearing = Hearing::new(named);
+            self.settling.joined(id, &member.hearing);
+        }
         self.assume_first_shares(now, id);
         commands.insert(0, answer(ControlReply::View(self.view())));
         Ok(commands)
     }
 
     pub(super) fn heartbeat(&mut self, now: Duration, heartbeat: Heartbeat) -> Result<Vec<Command>, Error> {
-        let Heartbeat { worker, have, demand, mut report, window, ended, fresh } = heartbeat;
+        let Heartbeat { worker, have, demand, mut report, window, ended, fresh, heard } = heartbeat;
         let lease = self.lease;
         let member = match self.members.live_member(worker) {
             Some(member) if now <= member.seen + lease => member,
@@ -161,6 +186,7 @@ impl State {
         report.warnings.truncate(WARNINGS_MAX);
         report.warnings.iter_mut().for_each(shorten);
         member.seen = now;
+        self.settling.beats(&mut member.hearing, have, heard);
         let demand: BTreeMap<_, _> = demand.into_iter().collect();
         let demand_before = std::mem::replace(&mut member.demand, demand.clone());
         member.report = report;
@@ -182,10 +208,13 @@ impl State {
             }
         }
         self.demand_moved(&demand_before, &demand);
-        let (shares, wake) = self.grant_shares(now, worker);
+        let (shares, mut wake) = self.grant_shares(now, worker);
         let view = (have != self.view_version).then(|| self.view());
         let (window, routes) = (self.placement.window(), self.placement.routes_version());
         let orders = self.placement.orders_of(worker);
+        let settled: Vec<_> = self.settle().into_iter().filter(|id| *id != worker && !wake.contains(id)).collect();
+        wake.extend(settled);
+        let hears = self.members.live_member(worker).and_then(|member| member.hearing.tell());
         let mut commands = vec![answer(ControlReply::Beat {
             view,
             shares,
@@ -194,6 +223,7 @@ impl State {
             orders,
             routes,
             credentials: self.credentials_version,
+            hears,
         })];
         if !wake.is_empty() {
             commands.push(Command::Tell(wake));
@@ -206,6 +236,7 @@ impl State {
             return Err(Error::not_found(format!("worker {worker} is not in the cluster")));
         };
         member.state = WorkerState::Lost;
+        self.settling.left(worker, &member.hearing);
         // It says so itself, and takes nothing any more: its shares are free at once.
         self.ledger.release(Holder::Worker(worker));
         self.placement.gone(now, worker);

@@ -4,6 +4,7 @@ mod budget;
 mod catalogue;
 mod drain;
 mod event;
+mod hearing;
 mod ledger;
 mod lookup;
 mod members;

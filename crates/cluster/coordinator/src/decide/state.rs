@@ -6,6 +6,7 @@ use forebay_protocol::{
 };
 use forebay_types::{Error, Mount, MountId, MountName, Verifier, WorkerId};
 
+use super::hearing::Settling;
 use super::ledger::Ledger;
 use super::members::Members;
 use super::placement::Placement;
@@ -54,6 +55,9 @@ pub(crate) struct State {
     pub(super) targets: Targets,
     pub(super) placement: Placement,
     pub(super) view_version: u64,
+    pub(super) settling: Settling,
+    /// The last number that a worker was to forget with what it knew.
+    pub(super) doubts: u64,
     /// Grows with every change of tokens.
     pub(super) credentials_version: u64,
     /// Where distributed SQL is scheduled, and when that was said.
@@ -76,6 +80,8 @@ impl State {
             placement,
             // The epoch stands above: a view of this coordinator is newer than all of those before it.
             view_version: (start.epoch << 32) + 1,
+            doubts: start.epoch << 32,
+            settling: Settling::default(),
             credentials_version: (start.epoch << 32) + 1,
             scheduler: None,
         };
@@ -142,6 +148,7 @@ impl State {
             ControlRequest::Scheduler => ControlReply::Scheduler(self.scheduler(now)),
             // The driver answers it.
             ControlRequest::WhoAmI => ControlReply::Unchanged,
+            ControlRequest::Unheard { worker, number, .. } => return self.unheard(worker, number),
         };
         Ok(vec![answer(reply)])
     }
@@ -196,7 +203,12 @@ impl State {
         let lost = self.members.expire(now, self.lease);
         let mut commands = Vec::new();
         if !lost.is_empty() {
-            lost.iter().for_each(|(worker, _)| self.placement.gone(now, *worker));
+            for (worker, _) in &lost {
+                self.placement.gone(now, *worker);
+                if let Some(hearing) = self.members.hearing(*worker) {
+                    self.settling.left(*worker, hearing);
+                }
+            }
             self.view_changed();
             commands.extend(lost.into_iter().map(|(worker, address)| Command::ReportLost(worker, address)));
             commands.push(Command::Remember(self.members.live_ids()));

@@ -144,6 +144,7 @@ fn kind(call: &ControlCall) -> &'static str {
             ControlRequest::Placement { .. } => "placement",
             ControlRequest::Scheduler => "scheduler",
             ControlRequest::WhoAmI => "who_am_i",
+            ControlRequest::Unheard { .. } => "unheard",
         },
         ControlCall::Administer(request) => match request {
             AdminRequest::MountAdd { .. } => "mount_add",

@@ -69,6 +69,7 @@ impl Cluster {
             window: None,
             ended: Vec::new(),
             fresh: Vec::new(),
+            heard: None,
         };
         match self.ask(MemberRequest::Heartbeat(heartbeat)).await.unwrap() {
             ControlReply::Beat { view, shares, .. } => (view, shares),

@@ -14,6 +14,7 @@ mod evacuate;
 mod files;
 mod handover;
 mod many;
+mod named;
 mod offer;
 mod peer;
 mod place;
@@ -25,7 +26,7 @@ mod takeover;
 mod tree;
 mod values;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,7 @@ use forebay_protocol::{ClusterView, DrainReport};
 use forebay_types::WorkerId;
 use parking_lot::Mutex;
 
+use named::Named;
 use rename::Renames;
 
 pub(crate) use answer::{answer, failed};
@@ -75,8 +77,8 @@ pub(crate) struct Nodes {
     reclaim_after: Duration,
     /// Containers that came from a worker that is gone and whose names have not been found yet: what they were, since when.
     unlinked: Mutex<HashMap<DirId, (DirId, Instant)>>,
-    /// Containers whose names were with workers that are gone, at the last look.
-    suspects: Mutex<HashSet<DirId>>,
+    /// Which containers whose names are with other workers have one.
+    named: Mutex<Named>,
 }
 
 struct Kept {
@@ -123,12 +125,13 @@ impl Nodes {
             retired: Mutex::default(),
             reclaim_after,
             unlinked: Mutex::default(),
-            suspects: Mutex::default(),
+            named: Mutex::default(),
         }
     }
 
-    /// Takes over a view: the first of the live workers has the root.
-    pub(crate) fn follow(&self, view: &ClusterView) {
+    /// Takes over a view: the first of the live workers has the root. While this worker does not hear of everything, one that was
+    /// live under the coordinator before may come back with it.
+    pub(crate) fn follow(&self, view: &ClusterView, hears: bool) {
         let me = WorkerId(self.worker);
         let is_placeable = view.placeable().any(|worker| worker.id == me);
         let drains = view.workers.iter().any(|worker| worker.id == me && worker.draining);
@@ -136,7 +139,7 @@ impl Nodes {
         self.draining.store(drains && !is_placeable, Relaxed);
         self.drains.store(drains, Relaxed);
         let is_old = self.passed.lock().is_some_and(|(epoch, version)| view.epoch == epoch && view.version < version);
-        if view.root().is_some_and(|root| root.id == me) && !is_old {
+        if hears && view.root().is_some_and(|root| root.id == me) && !is_old {
             self.names.lock().make_root();
         }
     }

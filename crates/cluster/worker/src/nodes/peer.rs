@@ -32,7 +32,9 @@ impl Nodes {
             PeerOp::BlockUnknown { blocks } => reply(&NodeReply::Blocks(self.unknown(blocks))),
             PeerOp::Adopt { kind, affinity, parent } => {
                 self.check_takes_new()?;
-                reply(&NodeReply::Dir(self.names.lock().adopt(kind, affinity, parent)?))
+                let id = self.names.lock().adopt(kind, affinity, parent)?;
+                self.came(id);
+                reply(&NodeReply::Dir(id))
             }
             PeerOp::RemoveNodes { .. } | PeerOp::Reparent { .. } if let Some(to) = self.moved_to(from) => {
                 return self.pass_on(serving, to, op).await;
@@ -70,10 +72,25 @@ impl Nodes {
             PeerOp::Relink { old, new } => reply(&NodeReply::Outcome(self.names.lock().relink(old, new)?)),
             PeerOp::BlocksOf { worker, limit } => self.blocks_for(worker, limit),
             PeerOp::BlocksMoved { moved } => self.blocks_moved(&moved),
+            PeerOp::Nameless { containers } => {
+                check_count(containers.len())?;
+                reply(&NodeReply::Dirs(self.names.lock().nameless(containers)))
+            }
+            PeerOp::Missing { containers } => {
+                check_count(containers.len())?;
+                reply(&NodeReply::Dirs(self.names.lock().missing(containers)))
+            }
             PeerOp::Moved => {
                 self.moves.fetch_add(1, Relaxed);
                 done()
             }
         })
+    }
+}
+
+fn check_count(containers: usize) -> NodeResult<()> {
+    match containers <= super::named::ASKED_MAX {
+        true => Ok(()),
+        false => Err(NodeError::new(NodeErrorKind::Invalid, format!("{containers} containers are too many for one question"))),
     }
 }

@@ -19,7 +19,7 @@ const BLOCKS_MAX: usize = 10_000;
 
 /// Does for ever what nobody asks for.
 pub(crate) async fn sweep(serving: Arc<Serving>) {
-    let mut round = 0u32;
+    let (mut round, mut view) = (0u32, 0);
     loop {
         tokio::time::sleep(EVERY).await;
         round = round.wrapping_add(1);
@@ -28,10 +28,14 @@ pub(crate) async fn sweep(serving: Arc<Serving>) {
         nodes.end_renames(&serving).await;
         nodes.end_takeovers(&serving).await;
         nodes.reclaim();
+        let now = serving.view().version;
+        let at_all = std::mem::replace(&mut view, now) != now || round.is_multiple_of(LOOK_EVERY);
+        if at_all || nodes.has_doubts() {
+            nodes.look_for_names(&serving, at_all).await;
+        }
         if round.is_multiple_of(LOOK_EVERY) {
             nodes.store.trim_spares(SPARES_IDLE);
             nodes.look_at_kept(&serving, UNCLAIMED_FOR / 2).await;
-            nodes.drop_orphans(&serving);
         }
     }
 }
@@ -109,21 +113,5 @@ impl Nodes {
         let known = names.blocks_of(|worker| blocks.first().is_some_and(|block| block.worker == worker));
         blocks.retain(|block| !known.contains(block));
         blocks
-    }
-
-    /// Drops containers whose names were with workers that are gone.
-    fn drop_orphans(&self, serving: &Arc<Serving>) {
-        let view = serving.view();
-        let is_live = |worker: u64| worker == 0 || view.workers.iter().any(|live| live.id.0 == worker);
-        let orphans = self.names.lock().orphans(is_live);
-        // Not at the first look: the name may have moved, and word of it be on its way.
-        let suspects = std::mem::replace(&mut *self.suspects.lock(), orphans.iter().copied().collect());
-        for id in orphans.into_iter().filter(|id| suspects.contains(id)) {
-            tracing::info!(container = ?id, "container lost with the worker that had its name");
-            let removed = self.names.lock().remove_nodes(id, true);
-            if let Ok(removed) = removed {
-                self.gone(serving, removed, None);
-            }
-        }
     }
 }

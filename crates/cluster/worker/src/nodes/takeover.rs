@@ -44,6 +44,7 @@ impl Nodes {
     /// is such a name. May be said again.
     pub(super) async fn took_over(&self, serving: &Serving, id: DirId, old: DirId, parent: Option<DirId>) -> NodeResult<bool> {
         let (inside, parent) = self.names.lock().settle_takeover(id, parent);
+        self.came(id);
         let Some(parent) = parent else {
             // Deleted meanwhile, with its name.
             return Ok(true);

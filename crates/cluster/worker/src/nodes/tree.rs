@@ -21,8 +21,18 @@ const LISTED_MAX: u32 = 10_000;
 const REMOVALS: usize = 16;
 
 impl Nodes {
-    /// Makes a node; a container's nodes come to the worker that the hash of its place says.
+    /// Makes a node; a container's nodes come to the worker that the hash of its place says. The name of a container that is
+    /// lost with its worker is free.
     pub(super) async fn create(&self, serving: &Arc<Serving>, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<()> {
+        match self.create_new(serving, dir, name, options.clone()).await {
+            Err(error) if error.kind == NodeErrorKind::Exists && self.clear_lost(serving, dir, name).await => {
+                self.create_new(serving, dir, name, options).await
+            }
+            created => created,
+        }
+    }
+
+    async fn create_new(&self, serving: &Arc<Serving>, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<()> {
         let worker = if options.kind.is_container() { self.home_of(serving, dir, name) } else { self.worker };
         if worker == self.worker {
             let (created, freed) = {

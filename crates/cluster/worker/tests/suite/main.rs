@@ -13,6 +13,8 @@ mod in_place;
 mod latest;
 mod lists;
 mod mutator;
+mod partitions;
+mod proxy;
 mod reads;
 mod rights;
 mod text_cells;

@@ -90,6 +90,7 @@ fn of_client(request: &ControlRequest) -> Takes {
         | ControlRequest::Scheduler
         | ControlRequest::WhoAmI => Takes::Anything,
         ControlRequest::Budget { .. } => Takes::Reading,
+        ControlRequest::Unheard { .. } => Takes::Writing,
         ControlRequest::TableAdd { .. } | ControlRequest::TableRemove { .. } => Takes::WritingAll,
     }
 }
@@ -105,6 +106,7 @@ fn client_requests() -> Vec<ControlRequest> {
         ControlRequest::Scheduler,
         ControlRequest::WhoAmI,
         ControlRequest::Budget { client: 1, mount: LAKE },
+        ControlRequest::Unheard { mount: LAKE, worker: WorkerId(1), number: None },
         ControlRequest::TableAdd { table, replace: true },
         ControlRequest::TableRemove { name: "none".into() },
     ]
@@ -158,6 +160,7 @@ fn member_requests() -> Vec<MemberRequest> {
             window: None,
             ended: vec![],
             fresh: vec![],
+            heard: None,
         }),
     ]
 }
@@ -306,6 +309,8 @@ fn peer_ops() -> Vec<PeerOp<'static>> {
         PeerOp::Relink { old: none, new: none },
         PeerOp::BlocksOf { worker: 1, limit: 1 },
         PeerOp::BlocksMoved { moved: vec![] },
+        PeerOp::Nameless { containers: vec![] },
+        PeerOp::Missing { containers: vec![] },
     ]
 }
 

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use bytes::Bytes;
 use forebay_protocol::{DataReply, DataRequest, PutCondition};
 use forebay_testing::Fault;
@@ -18,6 +20,26 @@ async fn begin(client: &Client, key: &str) -> Result<(u64, usize)> {
         DataReply::Upload { upload, part_bytes } => Ok((upload, part_bytes as usize)),
         other => panic!("{other:?}"),
     }
+}
+
+/// Which of the two came last nobody knows here: shared storage is asked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_of_another_that_is_told_during_one_s_own_is_not_forgotten() {
+    let options = MountOptions { validate: Validate::Immutable, ..MountOptions::default() };
+    let bed = Bed::new(Plan { options, ..Plan::default() }).await;
+    let (client, other) = (bed.client().await, bed.client().await);
+    let key = Key::new("a").unwrap();
+    bed.s3.set_latency(Duration::from_millis(300));
+    let put = DataRequest::Put { mount: bed.mount.id, key: key.clone(), condition: PutCondition::Any };
+    let told = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        other.call(DataRequest::Changed { mount: bed.mount.id, key, info: None }).await.unwrap();
+    };
+    let (own, ()) = tokio::join!(client.send(put, vec!["own".into()]), told);
+    let DataReply::Info(own) = own.unwrap().0 else { panic!("a version") };
+    bed.s3.set_latency(Duration::ZERO);
+    bed.s3.put("lake", "a", b"the other's").unwrap();
+    assert_ne!(client.version("a").await, own.version);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

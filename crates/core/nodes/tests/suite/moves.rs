@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use forebay_nodes::{
-    Appended, At, BlockRef, Condition, CreateOptions, Got, Location, Namespace, NodeErrorKind, NodeType, ROOT, StorageClass,
-    Target, Value, tag,
+    Appended, At, BlockRef, Condition, CreateOptions, DirId, Got, Location, Namespace, NodeErrorKind, NodeType, ROOT,
+    StorageClass, Target, Value, tag,
 };
 
 use crate::store::{LEASE, NOW, Store};
@@ -274,7 +274,10 @@ fn a_container_of_another_worker_is_followed_there() {
     assert_eq!(here.target("k", ROOT, "d").unwrap(), Target::Into(id));
     assert_eq!(here.elsewhere(ROOT, "d").unwrap(), Some(id));
     assert_eq!(there.remove_nodes(id, false).unwrap_err().kind, NodeErrorKind::NotEmpty);
-    assert_eq!(there.orphans(|worker| worker != 0), [id], "its name was with a worker that is gone");
+    assert_eq!((there.strangers(), here.strangers()), (vec![id], vec![]));
+    assert_eq!((there.nameless(vec![id]), here.nameless(vec![id])), (vec![id], vec![]), "its name is there, its nodes here");
+    assert_eq!((there.missing(vec![id]), here.missing(vec![id])), (vec![], vec![id]));
+    assert_eq!(here.container_elsewhere(ROOT, "d"), Some(id));
     // Nothing is said to its worker of a name that can't be deleted now.
     here.begin_move(ROOT, "d").unwrap();
     assert_eq!(here.elsewhere(ROOT, "d").unwrap_err().kind, NodeErrorKind::Retry);
@@ -306,4 +309,19 @@ fn a_container_does_not_come_into_itself_by_what_is_said_of_its_parent() {
     names.rename((chain[0], "b"), (ROOT, "b")).unwrap();
     names.set_parent(chain[0], chain[2]).unwrap();
     assert_eq!(names.set_parent(chain[1], chain[0]).unwrap_err().kind, NodeErrorKind::Invalid, "a is below b now");
+}
+
+#[test]
+fn what_is_left_of_a_root_that_another_worker_has_is_dropped_and_its_containers_have_no_name() {
+    let mut names = root(1);
+    let options = CreateOptions::new(NodeType::Directory);
+    names.create(ROOT, "here", options.clone()).unwrap();
+    let elsewhere = DirId { worker: 2, number: 7 };
+    names.link(ROOT, "there", options, elsewhere).unwrap();
+    assert_eq!(names.strangers(), []);
+    assert_eq!(names.drop_root().elsewhere, [elsewhere]);
+    assert!(!names.has(ROOT) && names.nodes() == 0);
+    let [left] = names.strangers()[..] else { panic!("the directory that was here") };
+    names.remove_nodes(left, true).unwrap();
+    assert_eq!((names.strangers(), names.bytes()), (vec![], 0));
 }

@@ -63,6 +63,8 @@ pub struct Heartbeat {
     /// Object versions that were written here or discovered since then.
     #[serde(deserialize_with = "at_most::<USES_MAX, _, _>")]
     pub fresh: Vec<ObjectVersion>,
+    /// The number of the last beat with which it forgot what it knew of versions and listings.
+    pub heard: Option<u64>,
 }
 
 /// What a worker knows of itself.
@@ -231,6 +233,10 @@ pub enum ControlReply {
         routes: u64,
         /// Version of the credentials; a worker that has another one asks for them.
         credentials: u64,
+        /// Whether every other worker tells this one of what it changes, until `lease` after this. None: not all know of it
+        /// yet, so it asks shared storage at every open. A number that it has not had before: it may not have been told of
+        /// a change, and forgets what it knows of versions and listings before it does anything else.
+        hears: Option<u64>,
     },
     /// To `MountAdd` and `MountSet`.
     Mount(Mount),
@@ -258,6 +264,11 @@ pub enum ControlReply {
         version: u64,
         /// All of them.
         verifiers: Vec<Verifier>,
+    },
+    /// To `Unheard` as long as the worker has not forgotten what it knew.
+    Unheard {
+        /// To ask again with.
+        number: u64,
     },
 }
 

@@ -81,6 +81,16 @@ pub enum ControlRequest {
     Scheduler,
     /// Who the caller is here: [`crate::ControlReply::Caller`].
     WhoAmI,
+    /// A worker could not be told of a change: [`crate::ControlReply::Done`] once it can't serve what it knew before this was
+    /// asked first, else [`crate::ControlReply::Unheard`], to ask again with its number.
+    Unheard {
+        /// The mount in which something has changed.
+        mount: MountId,
+        /// The worker that was not told.
+        worker: WorkerId,
+        /// The number of the answer before; none at first.
+        number: Option<u64>,
+    },
 }
 
 /// What an administrator asks the coordinator.

@@ -129,6 +129,16 @@ pub enum PeerOp<'a> {
         #[serde(deserialize_with = "at_most::<BLOCKS_MAX, _, _>")]
         moved: Vec<(BlockRef, BlockRef)>,
     },
+    /// Of these containers those whose names are not here: [`super::NodeReply::Dirs`].
+    Nameless {
+        /// Which; at most 10,000.
+        containers: Vec<DirId>,
+    },
+    /// Of these containers those that are not here, and were not given to another worker: [`super::NodeReply::Dirs`].
+    Missing {
+        /// Which; at most 10,000.
+        containers: Vec<DirId>,
+    },
 }
 
 impl PeerCall<'_> {

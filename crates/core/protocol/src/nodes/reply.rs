@@ -92,6 +92,8 @@ pub enum NodeReply<'a> {
     },
     /// Blocks, each with where its node asks to lie.
     BlocksOf(Vec<(BlockRef, Location)>),
+    /// Containers.
+    Dirs(Vec<DirId>),
 }
 
 impl<'a> NodeReply<'a> {

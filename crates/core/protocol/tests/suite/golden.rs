@@ -67,9 +67,10 @@ fn replies() {
     golden(DataReply::Read { in_place: None, hint }, "04 00 02 81 01");
     golden(DataReply::Read { in_place: Some((5, Span { offset: 4096, len: 300 })), hint }, "04 01 05 80 20 ac 02 02 81 01");
     golden(DataReply::Queue(hint), "0f 02 81 01");
-    golden(DataReply::Copied { runs: vec![(0, 3), (300, 1)] }, "0e 02 00 03 ac 02 01");
+    golden(DataReply::Copied { runs: vec![(0, 1), (300, 1)], sums: vec![1, 300] }, "0e 02 00 01 ac 02 01 02 01 ac 02");
     golden(DataReply::Present(vec![true, false]), "10 02 01 00");
     golden(DataReply::Form(None), "12 00");
+    golden(DataReply::Heard { view: 130 }, "13 82 01");
     golden(
         DataReply::Info(ObjectInfo { version: version(), modified_ms: -1 }),
         "02 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01",
@@ -92,6 +93,8 @@ fn control() {
     );
     golden(ControlReply::Unchanged, "02");
     golden(ControlReply::Scheduler(None), "0b 00");
+    golden(ControlRequest::Unheard { mount: MountId(7), worker: WorkerId(5), number: None }, "0a 07 05 00");
+    golden(ControlReply::Unheard { number: 130 }, "0f 82 01");
     golden(
         ControlReply::Beat {
             view: None,
@@ -101,8 +104,9 @@ fn control() {
             orders: vec![Order::Drop { segment: SegmentId(130) }],
             routes: 4,
             credentials: 5,
+            hears: Some(130),
         },
-        "03 00 00 05 c0 84 3d 03 01 01 82 01 04 05",
+        "03 00 00 05 c0 84 3d 03 01 01 82 01 04 05 01 82 01",
     );
     let route = Route { key: RouteKey(7), holders: vec![(WorkerId(1), 80), (WorkerId(2), 20)] };
     golden(ControlReply::Routes(RoutesDelta { version: 9, base: 8, routes: vec![route] }), "09 09 08 01 07 02 01 50 02 14");

@@ -66,6 +66,8 @@ fn peer_ops() -> Vec<PeerOp<'static>> {
         PeerOp::Relink { old: DIR, new: ROOT },
         PeerOp::BlocksOf { worker: 3, limit: 10 },
         PeerOp::BlocksMoved { moved: vec![(BLOCK, BLOCK)] },
+        PeerOp::Nameless { containers: vec![DIR] },
+        PeerOp::Missing { containers: vec![DIR] },
     ]
 }
 
@@ -91,6 +93,7 @@ fn replies() -> Vec<NodeReply<'static>> {
         NodeReply::Room { names: 1, blocks: 2, has_disk: true },
         NodeReply::Place { pin: 1, span: Span { offset: 2, len: 3 } },
         NodeReply::BlocksOf(vec![(BLOCK, rack1()), (BLOCK, Location::default())]),
+        NodeReply::Dirs(vec![DIR]),
     ]
 }
 
@@ -131,10 +134,10 @@ fn variants_keep_their_numbers() {
     let numbers: Vec<u8> = ops().into_iter().map(|op| call(op).encode()[before]).collect();
     assert_eq!(numbers, (0..25).collect::<Vec<u8>>());
     let numbers: Vec<u8> = peer_ops().into_iter().map(|op| peer_call(op).encode()[before - 1]).collect();
-    assert_eq!(numbers, (0..18).collect::<Vec<u8>>());
+    assert_eq!(numbers, (0..20).collect::<Vec<u8>>());
     let numbers: Vec<u8> = replies().iter().map(|reply| reply.encode()[0]).collect();
-    assert_eq!(numbers, (0..19).collect::<Vec<u8>>());
-    assert!(NodeReply::decode(&[19]).is_err());
+    assert_eq!(numbers, (0..20).collect::<Vec<u8>>());
+    assert!(NodeReply::decode(&[20]).is_err());
 }
 
 #[test]

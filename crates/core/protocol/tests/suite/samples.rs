@@ -99,11 +99,12 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Report(Box::new(report())),
         DataReply::Stat(info(), attributes()),
         DataReply::ReadObject { info: info(), attributes: attributes(), start: 1, len: 2, in_place: None, hint, hit: true },
-        DataReply::Copied { runs: vec![(0, 3), (1000, 24)] },
+        DataReply::Copied { runs: vec![(0, 3), (1000, 24)], sums: vec![7; 27] },
         DataReply::Queue(hint),
         DataReply::Present(vec![true, false]),
         DataReply::NoCell { hint },
         DataReply::Form(Some(form().into())),
+        DataReply::Heard { view: (2 << 32) + 6 },
     ]
 }
 
@@ -221,6 +222,7 @@ pub fn control_requests() -> Vec<ControlRequest> {
         ControlRequest::Placement { limit: 100 },
         ControlRequest::Scheduler,
         ControlRequest::WhoAmI,
+        ControlRequest::Unheard { mount: MountId(7), worker: WorkerId(1), number: Some((2 << 32) + 6) },
     ]
 }
 
@@ -249,6 +251,7 @@ pub fn member_requests() -> Vec<MemberRequest> {
         window: Some(window()),
         ended: vec![OrderEnd { segment: SegmentId::of(&version(), 0), hold: true, held_bytes: 300 }],
         fresh: vec![version()],
+        heard: Some((2 << 32) + 5),
     };
     vec![
         MemberRequest::Register(worker()),
@@ -300,6 +303,7 @@ pub fn control_replies() -> Vec<ControlReply> {
             ],
             routes: (2 << 32) + 1,
             credentials: (2 << 32) + 3,
+            hears: Some((2 << 32) + 6),
         },
         ControlReply::Mount(mount()),
         ControlReply::Tables(vec![TableDefinition { name: "t".into(), statement: "s".into() }]),
@@ -316,6 +320,7 @@ pub fn control_replies() -> Vec<ControlReply> {
         ControlReply::Tokens(vec![verifier().info()]),
         ControlReply::Caller(CallerInfo { name: "token etl.2".into(), grant: Some(verifier().grant) }),
         ControlReply::Credentials { version: 5, verifiers: vec![verifier()] },
+        ControlReply::Unheard { number: (2 << 32) + 6 },
     ]
 }
 

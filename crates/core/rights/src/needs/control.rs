@@ -21,6 +21,8 @@ fn ask(request: &ControlRequest) -> Need {
         | ControlRequest::Scheduler
         | ControlRequest::WhoAmI => Need::read(Place::Cluster),
         ControlRequest::Budget { mount, .. } => Need::read(Place::Mount(*mount)),
+        // Costs a worker what it knows of objects, which is asked for anew.
+        ControlRequest::Unheard { mount, .. } => Need::write(Place::Mount(*mount)),
         ControlRequest::TableAdd { .. } | ControlRequest::TableRemove { .. } => Need::write(Place::Cluster),
     }
 }

@@ -55,6 +55,8 @@ pub fn node_peer(op: &PeerOp<'_>) -> Need {
         | PeerOp::TookOver { .. }
         | PeerOp::Relink { .. }
         | PeerOp::BlocksOf { .. }
-        | PeerOp::BlocksMoved { .. } => Need::serve(),
+        | PeerOp::BlocksMoved { .. }
+        | PeerOp::Nameless { .. }
+        | PeerOp::Missing { .. } => Need::serve(),
     }
 }

@@ -38,8 +38,9 @@ fn ids_and_routes_stay_as_they_are() {
 
 #[test]
 fn files_have_tags_that_no_etag_is() {
-    let tag = VersionTag::file(255, 4096, 1_700_000_000_000_000_001);
-    assert_eq!(tag.as_str(), "mff-1000-17979cfe362a0001");
+    let tag = VersionTag::file(255, 4096, 1_700_000_000_000_000_001, 1_700_000_000_000_000_002);
+    assert_eq!(tag.as_str(), "mff-1000-17979cfe362a0001-17979cfe362a0002");
+    assert_eq!(VersionTag::modified(4096, 1_700_000_000_000_000_000).as_str(), "m0-1000-17979cfe362a0000");
 }
 
 #[test]

@@ -80,6 +80,11 @@ impl Pinned {
         self.0.run
     }
 
+    /// The pages' checksums, in order, as they were stored when the pages came: for who sends the pages on.
+    pub fn sums(&self) -> Vec<u32> {
+        self.0.sums()
+    }
+
     /// The pages as shared bytes that keep the pin alive.
     pub fn into_bytes(self) -> Bytes {
         Bytes::from_owner(self)

@@ -23,6 +23,7 @@ pub(crate) use flush::flush;
 pub(crate) use landing::Landing;
 pub(crate) use off_memory::{read as read_off_memory, write as write_off_memory};
 pub(crate) use read::load;
+pub use sums::pages_verify;
 pub(crate) use sums::{SUMS_PER_PAGE, SumGroups, page_sum};
 
 pub use access::Pinned;

@@ -1,4 +1,4 @@
-use forebay_types::{PAGE_BYTES, SegmentId};
+use forebay_types::{PAGE_BYTES, PageRun, SegmentId};
 use parking_lot::Mutex;
 
 /// Checksums in a page of them.
@@ -13,6 +13,15 @@ pub(crate) fn page_sum(id: SegmentId, page: u32, bytes: &[u8]) -> u32 {
     seed[..16].copy_from_slice(&id.0.to_le_bytes());
     seed[16..].copy_from_slice(&page.to_le_bytes());
     crc32c::crc32c_append(crc32c::crc32c(&seed), bytes)
+}
+
+/// Whether whole pages are those that another store gave with these checksums ([`super::Pinned::sums`]): neither the bytes nor
+/// their place have changed since they came to it.
+pub fn pages_verify(id: SegmentId, run: PageRun, bytes: &[u8], sums: &[u32]) -> bool {
+    let pages = bytes.chunks_exact(PAGE_BYTES as usize);
+    bytes.len() as u64 == u64::from(run.len) * PAGE_BYTES
+        && sums.len() == run.len as usize
+        && run.pages().zip(pages).zip(sums).all(|((page, bytes), sum)| page_sum(id, page, bytes) == *sum)
 }
 
 /// Which pages of a tier's checksum area are in use. The sum of the page at address `a` is the `a`-th word of the area, so

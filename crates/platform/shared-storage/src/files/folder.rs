@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use forebay_types::{Error, Key, ObjectInfo, Result};
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, open, openat, openat2};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, open, openat, openat2};
 use rustix::io::Errno;
 
 use super::Inner;
@@ -50,14 +50,14 @@ impl Inner {
     }
 
     /// Opens an object's file, and tells the version of what is open.
-    pub(super) fn open_file(&self, key: &Key) -> Result<(OwnedFd, ObjectInfo)> {
+    pub(super) fn open_file(&self, key: &Key) -> Result<(OwnedFd, Stat, ObjectInfo)> {
         let parts = self.parts_of_existing(key)?;
         // Opening a pipe must not wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK;
         let file = self.open_below(self.root()?, &parts.join("/"), flags).map_err(|errno| self.failed(key.as_str(), errno))?;
         let stat = fstat(&file).map_err(|errno| self.failed(key.as_str(), errno))?;
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Ok((file, self.info(key, &stat))),
+            FileType::RegularFile => Ok((file, stat, self.info(key, &stat))),
             FileType::Directory => {
                 Err(Error::not_found(format!("{}: this is a folder, not a file: list it", self.path(key.as_str()))))
             }

@@ -38,7 +38,20 @@ pub(super) fn modified_ns(stat: &Stat) -> i128 {
     i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec)
 }
 
-/// A file's version: another file, another length or another time of modification is another version.
+fn changed_ns(stat: &Stat) -> i128 {
+    i128::from(stat.st_ctime) * 1_000_000_000 + i128::from(stat.st_ctime_nsec)
+}
+
+/// A file's version: another file, another length or another time of modification is another version, and so is one that
+/// was changed in any way: whoever rewrites a file may set its time of modification back. A change of rights or of its
+/// links costs that the same bytes are fetched again.
 pub(super) fn tag(stat: &Stat) -> VersionTag {
-    VersionTag::file(stat.st_ino, stat.st_size as u64, modified_ns(stat))
+    VersionTag::file(stat.st_ino, stat.st_size as u64, modified_ns(stat), changed_ns(stat))
+}
+
+/// Whether an open file has the bytes that it had when `before` was looked at. One that has lost a name since was replaced or
+/// deleted, which changes it and not its bytes.
+pub(super) fn has_same_bytes(before: &Stat, now: &Stat) -> bool {
+    tag(before) == tag(now)
+        || (now.st_nlink < before.st_nlink && before.st_size == now.st_size && modified_ns(before) == modified_ns(now))
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use forebay_types::{Attributes, Error, Key, ObjectInfo, Result};
 use rustix::buffer::spare_capacity;
-use rustix::fs::fstat;
+use rustix::fs::{Stat, fstat};
 use rustix::io::{Errno, pread};
 
 use super::{Files, Inner, name};
@@ -20,7 +20,7 @@ const READ_BYTES: u64 = 1 << 20;
 
 pub(super) async fn open(files: &Files, get: &Get<'_>) -> Result<Opened> {
     let key = get.key.clone();
-    let (file, info) = files.aside(move |files| files.open_file(&key)).await?;
+    let (file, stat, info) = files.aside(move |files| files.open_file(&key)).await?;
     if let Some(tag) = get.if_match.filter(|tag| **tag != info.version.tag) {
         return Err(files.0.conflict(get.key, tag, &info.version.tag));
     }
@@ -28,7 +28,7 @@ pub(super) async fn open(files: &Files, get: &Get<'_>) -> Result<Opened> {
     let range = get.range.of(info.version.size).ok_or_else(past_end)?;
     let source = FileSource {
         files: files.clone(),
-        file: Arc::new(file),
+        file: Arc::new((file, stat)),
         info: info.clone(),
         left: range.clone(),
         turn: files.0.limiter.turn(get.class),
@@ -39,7 +39,8 @@ pub(super) async fn open(files: &Files, get: &Get<'_>) -> Result<Opened> {
 /// A range of one open file.
 struct FileSource {
     files: Files,
-    file: Arc<OwnedFd>,
+    /// With how it was when it was opened.
+    file: Arc<(OwnedFd, Stat)>,
     info: ObjectInfo,
     left: Range<u64>,
     turn: Turn,
@@ -66,7 +67,7 @@ impl Source for FileSource {
 
 /// Reads, and looks afterwards whether the file is still the version that was opened: what was read before a change is
 /// that version's, what may be of another is not handed on.
-fn read(files: &Inner, file: &OwnedFd, info: &ObjectInfo, at: u64, bytes: u64) -> Result<Bytes> {
+fn read(files: &Inner, (file, stat): &(OwnedFd, Stat), info: &ObjectInfo, at: u64, bytes: u64) -> Result<Bytes> {
     let key: &Key = &info.version.key;
     let failed = |errno: Errno| files.failed(key.as_str(), errno);
     let mut buffer = Vec::with_capacity(bytes as usize);
@@ -80,10 +81,9 @@ fn read(files: &Inner, file: &OwnedFd, info: &ObjectInfo, at: u64, bytes: u64) -
         }
     }
     buffer.truncate(wanted);
-    let stat = fstat(file).map_err(failed)?;
-    let tag = name::tag(&stat);
-    if tag != info.version.tag || buffer.len() < wanted {
-        return Err(files.conflict(key, &info.version.tag, &tag));
+    let now = fstat(file).map_err(failed)?;
+    if !name::has_same_bytes(stat, &now) || buffer.len() < wanted {
+        return Err(files.conflict(key, &info.version.tag, &name::tag(&now)));
     }
     Ok(buffer.into())
 }

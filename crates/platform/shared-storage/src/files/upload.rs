@@ -68,7 +68,7 @@ impl Parts for FileParts {
             None => return self.refuse("the upload has ended".into()),
         };
         let key = self.key.clone();
-        self.files.aside(move |files| files.write_at(&key, &file, &payload, u64::from(index) * PART_BYTES)).await?;
+        self.files.aside_to_its_end(move |files| files.write_at(&key, &file, &payload, u64::from(index) * PART_BYTES)).await?;
         self.done.lock().insert(index, bytes);
         Ok(())
     }
@@ -82,7 +82,7 @@ impl Parts for FileParts {
             rustix::fs::ftruncate(&draft.file, size).map_err(|errno| files.failed(key.as_str(), errno))?;
             files.publish(&key, draft, &condition)
         };
-        self.files.aside(publish).await
+        self.files.aside_to_its_end(publish).await
     }
 
     async fn abort(&self) -> Result<()> {

@@ -2,16 +2,27 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use forebay_types::{Error, Key, ObjectInfo, Result};
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, fstat, fsync, mkdirat, openat, renameat, renameat_with, unlinkat};
+use rustix::fs::{
+    AtFlags, Dir, Mode, OFlags, RenameFlags, fstat, fsync, mkdirat, openat, renameat, renameat_with, statat, unlinkat,
+};
 use rustix::io::{Errno, pwrite};
 
 use super::Inner;
 use super::folder::folder_flags;
 use super::name::HIDDEN;
 use crate::request::Condition;
+
+/// How long the lock of the writers that go by versions is waited for, and the pauses between.
+const LOCKED_WITHIN: Duration = Duration::from_secs(10);
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+/// A draft that nobody has written to for so long has no writer.
+const DRAFT_SECS_MAX: i64 = 24 * 60 * 60;
+/// Drafts that are looked at.
+const SWEPT_MAX: usize = 100_000;
 
 /// A file that has no name yet; gone when dropped.
 pub(super) struct Draft {
@@ -43,6 +54,9 @@ impl Inner {
             }
             other => other.map_err(failed)?,
         };
+        if !self.is_swept.swap(true, Relaxed) {
+            sweep(&hidden);
+        }
         // Others write into this folder from other machines too.
         let name = format!("{:x}-{:x}-{:016x}", std::process::id(), NEXT.fetch_add(1, Relaxed), rand::random::<u64>());
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -96,9 +110,16 @@ impl Inner {
             Condition::Version(tag) => {
                 // File systems can't compare and rename in one step: writers that go by versions are kept apart by this
                 // lock, on one machine and over NFS.
-                let _lock = Lock::take(&draft.hidden).map_err(failed)?;
+                let _lock = Lock::take(&draft.hidden).map_err(|errno| match errno {
+                    Errno::WOULDBLOCK => Error::retry(format!(
+                        "{}: another writer holds the lock of this folder for longer than {} s: try again",
+                        self.path(key.as_str()),
+                        LOCKED_WITHIN.as_secs()
+                    )),
+                    errno => failed(errno),
+                })?;
                 let there = match self.open_file(key) {
-                    Ok((_, info)) => info.version.tag,
+                    Ok((_, _, info)) => info.version.tag,
                     Err(error) if error.kind() == forebay_types::ErrorKind::NotFound => {
                         return Err(Error::conflict(format!("{}: version {tag} is gone", self.path(key.as_str()))));
                     }
@@ -176,10 +197,30 @@ impl Lock {
     fn take(hidden: &OwnedFd) -> Result<Self, Errno> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(hidden, "lock", flags, Mode::from_raw_mode(0o666))?;
+        let began = Instant::now();
         loop {
-            match rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive) {
+            match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
                 Err(Errno::INTR) => {}
+                // Anyone who may write here can hold it as long as he likes.
+                Err(Errno::WOULDBLOCK) if began.elapsed() < LOCKED_WITHIN => std::thread::sleep(LOCK_PAUSE),
                 other => return other.map(|()| Self { _file: file }),
+            }
+        }
+    }
+}
+
+/// Takes away what writers that were killed have left, on whatever machine. What can't be looked at stays.
+fn sweep(hidden: &OwnedFd) {
+    let Ok(entries) = Dir::read_from(hidden) else { return };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
+    for entry in entries.take(SWEPT_MAX).flatten() {
+        let name = entry.file_name();
+        let is_draft = name.to_bytes().iter().filter(|byte| **byte == b'-').count() == 2;
+        let Ok(stat) = statat(hidden, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        if is_draft && now.saturating_sub(stat.st_mtime) > DRAFT_SECS_MAX {
+            match unlinkat(hidden, name, AtFlags::empty()) {
+                Ok(()) => tracing::info!(draft = ?name, "draft of a writer that is gone taken away"),
+                Err(error) => tracing::debug!(draft = ?name, %error, "draft of a writer that is gone stays"),
             }
         }
     }

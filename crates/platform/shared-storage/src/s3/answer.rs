@@ -59,7 +59,7 @@ pub(super) fn modified_ms(headers: &HeaderMap) -> Option<i64> {
 pub(super) fn tag(etag: Option<&str>, size: u64, modified_ms: Option<i64>) -> Option<VersionTag> {
     match etag {
         Some(etag) if !etag.is_empty() => Some(VersionTag::etag(etag)),
-        _ => modified_ms.map(|ms| VersionTag::file(0, size, i128::from(ms.div_euclid(1000)) * 1_000_000_000)),
+        _ => modified_ms.map(|ms| VersionTag::modified(size, i128::from(ms.div_euclid(1000)) * 1_000_000_000)),
     }
 }
 

@@ -11,6 +11,24 @@ use crate::lab::{Lab, get, key, open, patient, pattern, put};
 conformance!(Lab::files());
 
 #[tokio::test]
+async fn a_file_that_is_rewritten_in_place_with_its_time_put_back_is_another_version() {
+    let lab = Lab::files();
+    let path = lab.folder().join("a");
+    std::fs::write(&path, "old bytes").unwrap();
+    let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
+    let before = lab.storage.head(&key("a")).await.unwrap();
+    // Past the granularity of the file system's clock.
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    std::fs::write(&path, "new bytes").unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+    let after = lab.storage.head(&key("a")).await.unwrap();
+    assert_eq!((before.modified_ms, before.version.size), (after.modified_ms, after.version.size));
+    assert_ne!(before.version.tag, after.version.tag);
+    let get = Get { key: &key("a"), range: GetRange::All, if_match: Some(&before.version.tag), class: Class::Demand };
+    assert_eq!(lab.storage.get(get).await.unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[tokio::test]
 async fn links_that_leave_the_mount_are_refused() {
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("secret"), "hush").unwrap();
@@ -145,4 +163,36 @@ async fn a_file_that_is_larger_than_any_object_is_refused_by_name() {
         let listed = storage.list(&key(""), false, None, 10).await.unwrap();
         assert_eq!(listed.objects.len(), 2, "others are listed as before");
     }
+}
+
+#[tokio::test]
+async fn drafts_of_writers_that_were_killed_are_taken_away() {
+    let lab = Lab::files();
+    put(&lab.storage, "first", "x").await;
+    let hidden = std::fs::read_dir(lab.folder()).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
+    let draft = |name: &str, days: u64| {
+        let path = hidden.join(name);
+        std::fs::write(&path, "half").unwrap();
+        let written = std::time::SystemTime::now() - std::time::Duration::from_secs(days * 86_400);
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(written).unwrap();
+        path
+    };
+    let (old, young, other) = (draft("1f-0-00ff", 2), draft("1f-1-00ff", 0), draft("lock", 2));
+    let again = open(&format!("file://{}", lab.folder().display()), MountOptions::default(), patient());
+    put(&again, "second", "x").await;
+    assert_eq!((old.exists(), young.exists(), other.exists()), (false, true, true));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_that_somebody_holds_does_not_hold_writers_for_ever() {
+    let lab = Lab::files();
+    let there = put(&lab.storage, "a", "old").await;
+    let hidden = std::fs::read_dir(lab.folder()).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
+    let lock = std::fs::File::create(hidden.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let began = std::time::Instant::now();
+    let write = lab.storage.put(&key("a"), vec!["new".into()], Condition::Version(there.version.tag)).await;
+    assert_eq!(write.unwrap_err().kind(), ErrorKind::Retry);
+    assert!(began.elapsed() < std::time::Duration::from_secs(15));
+    assert_eq!(get(&lab.storage, "a", GetRange::All).await.unwrap(), "old");
 }

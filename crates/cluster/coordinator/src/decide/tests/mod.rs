@@ -4,6 +4,7 @@
 mod budgets;
 mod catalogue;
 mod drain;
+mod hearing;
 mod membership;
 mod placement;
 mod placement_simulation;
@@ -97,6 +98,7 @@ fn blank(worker: u64) -> Heartbeat {
         window: None,
         ended: Vec::new(),
         fresh: Vec::new(),
+        heard: None,
     }
 }
 

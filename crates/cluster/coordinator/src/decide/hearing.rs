@@ -1,0 +1,139 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use forebay_protocol::ControlReply;
+use forebay_types::{Error, WorkerId};
+
+use super::state::answer;
+use super::{Command, State};
+
+/// What a worker hears of what others change. It may answer from what it knows of objects only while everyone who writes
+/// tells it, or waits until it has forgotten.
+#[derive(Debug, Default)]
+pub(super) struct Hearing {
+    /// Version of the view that it has.
+    have: u64,
+    /// Version of the view that was the first to name it as it is.
+    named: u64,
+    /// The number that its beats carry; none until all others have a view that names it.
+    number: Option<u64>,
+    /// A beat has carried it.
+    is_told: bool,
+    /// The number with which it forgot last.
+    heard: Option<u64>,
+}
+
+impl Hearing {
+    /// Of a worker that has just registered, and answers from nothing since before it did.
+    pub(super) fn new(named: u64) -> Self {
+        Self { named, ..Self::default() }
+    }
+
+    pub(super) fn named(&self) -> u64 {
+        self.named
+    }
+
+    /// What the answer to a heartbeat carries.
+    pub(super) fn tell(&mut self) -> Option<u64> {
+        self.is_told |= self.number.is_some();
+        self.number
+    }
+
+    fn has_forgotten(&self, number: u64) -> bool {
+        self.number.is_none() || self.heard.is_some_and(|heard| heard >= number)
+    }
+}
+
+/// Which views live workers have, and who waits until all have one that names it.
+#[derive(Debug, Default)]
+pub(super) struct Settling {
+    /// How many have each view.
+    views: BTreeMap<u64, usize>,
+    /// By the view that names it.
+    waiting: BTreeSet<(u64, WorkerId)>,
+}
+
+impl Settling {
+    /// A worker has registered: it has no view until it says so.
+    pub(super) fn joined(&mut self, worker: WorkerId, hearing: &Hearing) {
+        *self.views.entry(hearing.have).or_default() += 1;
+        self.waiting.insert((hearing.named, worker));
+    }
+
+    /// A heartbeat says how far a live worker is.
+    pub(super) fn beats(&mut self, hearing: &mut Hearing, have: u64, heard: Option<u64>) {
+        hearing.heard = heard;
+        if hearing.have != have {
+            self.forget_view(hearing.have);
+            *self.views.entry(have).or_default() += 1;
+            hearing.have = have;
+        }
+    }
+
+    /// A worker is not live any more.
+    pub(super) fn left(&mut self, worker: WorkerId, hearing: &Hearing) {
+        self.forget_view(hearing.have);
+        self.waiting.remove(&(hearing.named, worker));
+    }
+
+    fn forget_view(&mut self, view: u64) {
+        if let Some(count) = self.views.get_mut(&view) {
+            *count -= 1;
+            if *count == 0 {
+                self.views.remove(&view);
+            }
+        }
+    }
+
+    /// Those that everyone knows by now.
+    fn settled(&mut self) -> Vec<WorkerId> {
+        let lowest = self.views.first_key_value().map_or(0, |(view, _)| *view);
+        let settled: Vec<_> = self.waiting.iter().take_while(|(named, _)| *named <= lowest).copied().collect();
+        settled.iter().for_each(|entry| {
+            self.waiting.remove(entry);
+        });
+        settled.into_iter().map(|(_, worker)| worker).collect()
+    }
+}
+
+impl State {
+    /// Lets those hear of whom every live worker knows by now; gives them.
+    ///
+    /// A worker that came under this coordinator may write while one of the coordinator before, which has not come back yet,
+    /// still answers from what it knows: nobody hears, and so nobody's write is acknowledged, before its lease is over.
+    pub(super) fn settle(&mut self) -> Vec<WorkerId> {
+        if self.members.presumed().next().is_some() {
+            return Vec::new();
+        }
+        let settled = self.settling.settled();
+        for id in &settled {
+            let Some(member) = self.members.live_member(*id) else { continue };
+            self.doubts += 1;
+            (member.hearing.number, member.hearing.is_told) = (Some(self.doubts), false);
+        }
+        settled
+    }
+
+    /// Someone could not tell `worker` of a change: it is to forget what it knew before now. `Done` once it can't answer
+    /// from that any more.
+    pub(super) fn unheard(&mut self, worker: WorkerId, number: Option<u64>) -> Result<Vec<Command>, Error> {
+        if self.members.presumed().any(|presumed| presumed == worker) {
+            return Err(Error::retry(format!(
+                "worker {worker} has not come back to this coordinator, and its lease is not over"
+            )));
+        }
+        let next = self.doubts + 1;
+        let Some(hearing) = self.members.live_member(worker).map(|member| &mut member.hearing) else {
+            return Ok(vec![answer(ControlReply::Done)]);
+        };
+        if hearing.number.is_none() || number.is_some_and(|number| hearing.has_forgotten(number)) {
+            return Ok(vec![answer(ControlReply::Done)]);
+        }
+        // One that no beat has carried yet is as good for everybody who asks until then.
+        if number.is_none() && hearing.is_told {
+            (hearing.number, hearing.is_told) = (Some(next), false);
+            self.doubts = next;
+        }
+        let number = number.or(hearing.number).unwrap_or(next);
+        Ok(vec![answer(ControlReply::Unheard { number }), Command::Tell(vec![worker])])
+    }
+}
