@@ -112,6 +112,7 @@ impl Asked {
                 window: None,
                 ended: Vec::new(),
                 fresh: Vec::new(),
+                heard: heartbeat.heard,
             })),
             Event::Asked(call) => Self::Call(encode(call).to_vec()),
             Event::Stored(_) => Self::Stored,
