@@ -161,8 +161,8 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
             NodeOp::PutMany { values: vec![("m1", value), ("m2", value)] },
             NodeOp::Prepare { bytes: 1 << 20, descriptor: true },
             NodeOp::Written { pin: 0 },
-            NodeOp::Replace { name: "other", condition: condition.clone() },
-            NodeOp::DeleteIf { condition: condition.clone() },
+            NodeOp::Replace { name: "other", condition },
+            NodeOp::DeleteIf { condition },
         ]
     };
     let between = |blocks: Vec<BlockRef>| {
