@@ -9,7 +9,7 @@ use tokio::net::UnixStream;
 /// A connection that has passed the handshake.
 pub async fn connect(socket: &Path) -> UnixStream {
     let mut stream = UnixStream::connect(socket).await.unwrap();
-    stream.write_all(&frame(FrameKind::Hello, 0, &[&[0], [7; 32].as_slice()].concat())).await.unwrap();
+    stream.write_all(&frame(FrameKind::Hello, 0, &[&[0], [7; 32].as_slice(), &[0]].concat())).await.unwrap();
     message(&mut stream).await;
     stream.write_all(&frame(FrameKind::Hello, 0, &[2, 0])).await.unwrap();
     message(&mut stream).await;

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_nodes::{Affinity, BlockRef, CreateOptions, DirId, NodeType, ROOT, StorageClass};
 use forebay_protocol::{
-    ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, FrameKind, Heartbeat, InPlaceCount, NodeCall, NodeOp,
-    NodeReply, PutCondition, RangeSpec, Raw, SegmentUse, WindowReport, WorkerInfo, WorkerReport, decode, encode,
+    AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, FrameKind, Heartbeat,
+    InPlaceCount, MemberRequest, NODE_MESSAGE, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, PeerRequest,
+    PutCondition, RangeSpec, Raw, SegmentUse, WindowReport, WorkerInfo, WorkerReport, decode, encode,
 };
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{ErrorKind, HostId, ObjectVersion, PageRun, SegmentId, WorkerId};
@@ -67,9 +68,10 @@ fn variant(text: String) -> String {
 /// What a worker's answer says, in short.
 fn edge(request: &[u8], answer: &[u8]) -> String {
     let about = request.first().copied().unwrap_or(0);
-    if about == b'n' {
-        let op = match NodeCall::decode(request) {
-            Some(Ok(call)) => variant(format!("{:?}", call.op)),
+    if [NODE_MESSAGE, NODE_PEER_MESSAGE].contains(&about) {
+        let op = match (NodeCall::decode(request), PeerCall::decode(request)) {
+            (Some(Ok(call)), _) => variant(format!("{:?}", call.op)),
+            (_, Some(Ok(call))) => variant(format!("{:?}", call.op)),
             _ => "unreadable".into(),
         };
         return match NodeReply::decode(answer).expect("a worker's answers can be read") {
@@ -125,7 +127,6 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
         DataRequest::Keep { segments: vec![segment], keep: true },
         DataRequest::Held { segments: vec![segment, SegmentId(7)] },
         DataRequest::Report,
-        DataRequest::Copy { segment, start: 0, pages: 300 },
         DataRequest::Queue,
         DataRequest::Present { runs: vec![(segment, PageRun::new(0, 1)), (segment, PageRun::new(3, 16_384))] },
         cell(None),
@@ -156,32 +157,41 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
             NodeOp::Lease { ttl_ms: Some(100) },
             NodeOp::BlockWrite { class },
             NodeOp::BlockRead { block, start: 1, bytes: 10 },
-            NodeOp::BlockFree { blocks: blocks.clone() },
-            NodeOp::BlockUnknown { blocks },
-            NodeOp::Adopt { kind: NodeType::Table, affinity: affinity(), parent: dir },
-            NodeOp::RemoveNodes { recursive: false },
-            NodeOp::Reparent { parent: dir },
-            NodeOp::Arrive { rename: 5, source: worker, name: "come", node: value },
-            NodeOp::Settle { rename: 5, committed: true },
-            NodeOp::Outcome { rename: 5 },
             NodeOp::GetMany { names: vec!["a", "b"] },
             NodeOp::PutMany { values: vec![("m1", value), ("m2", value)] },
-            NodeOp::Room,
-            NodeOp::TakeOver { source: worker, carton: value },
-            NodeOp::TakeOverNodes,
-            NodeOp::TakeOverEnd,
-            NodeOp::TakeOverDrop,
-            NodeOp::TookOver { old: dir, parent: dir },
-            NodeOp::Relink { old: dir, new: dir },
-            NodeOp::BlocksOf { worker, limit: 100 },
-            NodeOp::BlocksMoved { moved: vec![(block, block)] },
             NodeOp::Prepare { bytes: 1 << 20, descriptor: true },
             NodeOp::Written { pin: 0 },
-            NodeOp::Replace { name: "other", condition: condition.clone() },
-            NodeOp::DeleteIf { condition: condition.clone() },
+            NodeOp::Replace { name: "other", condition },
+            NodeOp::DeleteIf { condition },
+        ]
+    };
+    let between = |blocks: Vec<BlockRef>| {
+        vec![
+            PeerOp::BlockFree { blocks: blocks.clone() },
+            PeerOp::BlockUnknown { blocks },
+            PeerOp::Adopt { kind: NodeType::Table, affinity: affinity(), parent: dir },
+            PeerOp::RemoveNodes { recursive: false },
+            PeerOp::Reparent { parent: dir },
+            PeerOp::Arrive { rename: 5, source: worker, name: "come", node: value },
+            PeerOp::Settle { rename: 5, committed: true },
+            PeerOp::Outcome { rename: 5 },
+            PeerOp::Room,
+            PeerOp::TakeOver { source: worker, carton: value },
+            PeerOp::TakeOverNodes,
+            PeerOp::TakeOverEnd,
+            PeerOp::TakeOverDrop,
+            PeerOp::TookOver { old: dir, parent: dir },
+            PeerOp::Relink { old: dir, new: dir },
+            PeerOp::BlocksOf { worker, limit: 100 },
+            PeerOp::BlocksMoved { moved: vec![(block, block)] },
         ]
     };
     let mut seeds: Vec<Vec<u8>> = requests.iter().map(|request| encode(request).to_vec()).collect();
+    seeds.push(PeerRequest::Copy { segment, start: 0, pages: 300 }.encode().to_vec());
+    for op in between(vec![block]) {
+        seeds.push(PeerCall { from: dir, path: "", op: op.clone() }.encode().to_vec());
+        seeds.push(PeerCall { from: ROOT, path: "dir", op }.encode().to_vec());
+    }
     for op in ops(vec![block]) {
         for (from, path) in [(ROOT, "dir/file"), (ROOT, "value"), (dir, "file"), (dir, "")] {
             seeds.push(NodeCall { from, moves: 0, path, op: op.clone() }.encode().to_vec());
@@ -335,30 +345,35 @@ fn control_seeds(bed: &Bed, version: &ObjectVersion) -> Vec<Vec<u8>> {
         fresh: vec![version.clone()],
     };
     let path = "/lake/a".parse().unwrap();
-    let requests = [
-        ControlRequest::Register(info),
-        ControlRequest::Heartbeat(heartbeat(None)),
-        ControlRequest::Heartbeat(heartbeat(Some(window))),
-        ControlRequest::Leave(worker),
-        ControlRequest::View { have: 0 },
-        ControlRequest::PinAdd { path },
-        ControlRequest::Tables,
-        ControlRequest::Budget { client: 7, mount: bed.mount.id },
-        ControlRequest::Status,
-        ControlRequest::Routes { have: 0 },
-        ControlRequest::Placement { limit: 100 },
-        ControlRequest::Scheduler { serves: Some("127.0.0.1:1".into()) },
-        ControlRequest::Drain { worker, draining: true },
-        ControlRequest::PassRoot { from: worker, to: worker },
+    let calls: [ControlCall; 18] = [
+        MemberRequest::Register(info).into(),
+        MemberRequest::Heartbeat(heartbeat(None)).into(),
+        MemberRequest::Heartbeat(heartbeat(Some(window))).into(),
+        MemberRequest::Leave(worker).into(),
+        MemberRequest::Scheduler { serves: "127.0.0.1:1".into() }.into(),
+        MemberRequest::PassRoot { from: worker, to: worker }.into(),
+        MemberRequest::Credentials.into(),
+        ControlRequest::View { have: 0 }.into(),
+        ControlRequest::Tables.into(),
+        ControlRequest::Budget { client: 7, mount: bed.mount.id }.into(),
+        ControlRequest::Status.into(),
+        ControlRequest::Routes { have: 0 }.into(),
+        ControlRequest::Placement { limit: 100 }.into(),
+        ControlRequest::Scheduler.into(),
+        ControlRequest::WhoAmI.into(),
+        AdminRequest::PinAdd { path }.into(),
+        AdminRequest::Drain { worker, draining: true }.into(),
+        AdminRequest::Tokens.into(),
     ];
-    requests.iter().map(|request| encode(request).to_vec()).collect()
+    calls.iter().map(|call| encode(call).to_vec()).collect()
 }
 
 /// Whether a request has something done outside of the coordinator, or waits for news.
 fn leads_outside(request: &[u8]) -> bool {
     matches!(
-        decode::<ControlRequest>(request),
-        Ok(ControlRequest::MountAdd { .. } | ControlRequest::MountSet { .. } | ControlRequest::News(_))
+        decode::<ControlCall>(request),
+        Ok(ControlCall::Administer(AdminRequest::MountAdd { .. } | AdminRequest::MountSet { .. })
+            | ControlCall::Serve(MemberRequest::News(_)))
     )
 }
 
@@ -382,13 +397,13 @@ async fn a_coordinator_takes_any_message() {
             }
         });
         for (input, answer) in inputs.iter().zip(join_all(calls).await) {
-            let about = input.first().copied().unwrap_or(0);
+            let about = &input[..input.len().min(2)];
             let edge = match decode::<ControlReply>(&answer).expect("a coordinator's answers can be read") {
                 ControlReply::Failed { kind, message } => {
                     assert!(kind != ErrorKind::Internal, "{input:?}: {message}");
-                    format!("{about} {kind:?} {}", shape(&message))
+                    format!("{about:?} {kind:?} {}", shape(&message))
                 }
-                reply => format!("{about} {}", variant(format!("{reply:?}"))),
+                reply => format!("{about:?} {}", variant(format!("{reply:?}"))),
             };
             mutator.led_to(input, edge);
         }

@@ -501,7 +501,7 @@ fn an_object_larger_than_any_can_be_is_counted_for_nothing() {
         let window = state.placement.window();
         let report = WindowReport { window, lasted: Duration::from_secs(1), uses, ..WindowReport::default() };
         let fresh = vec![huge.version];
-        let (_, answer) = ask(&mut state, 1.0, ControlRequest::Heartbeat(Heartbeat { window: Some(report), fresh, ..blank(1) }));
+        let (_, answer) = ask(&mut state, 1.0, MemberRequest::Heartbeat(Heartbeat { window: Some(report), fresh, ..blank(1) }));
         assert!(matches!(answer, Some(ControlReply::Beat { .. })), "{answer:?}");
     }
     assert_eq!(state.placement_status(10).segments.iter().map(|it| it.path.key().as_str()).collect::<Vec<_>>(), ["a"]);
