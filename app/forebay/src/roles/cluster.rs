@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forebay_client::{Client, ClientSettings, host_id};
 use forebay_distributed::{Cluster, ClusterSettings, Executor, ExecutorSettings, Policy, Scheduler, SchedulerSettings, Shuffle};
 use forebay_sql::{Engine, EngineSettings};
 use forebay_transport::{Address, Admission, Security};
-use forebay_types::{Error, Result, WorkerId};
+use forebay_types::{Error, ErrorKind, Result, WorkerId};
 use tokio_util::task::AbortOnDropHandle;
 
 /// What of distributed SQL runs in this process.
@@ -52,6 +52,26 @@ pub(crate) struct ClusterRunning {
     _credentials: AbortOnDropHandle<()>,
 }
 
+/// How long a process waits for those that it is started beside, and the pauses between two looks.
+const WITHIN: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Does something that needs a process which may just not be there yet: tries again as long as it says `Retry`.
+async fn patiently<T>(mut work: impl AsyncFnMut() -> Result<T>) -> Result<T> {
+    let began = Instant::now();
+    loop {
+        match work().await {
+            Err(error) if error.kind() == ErrorKind::Retry && began.elapsed() < WITHIN => {
+                if began.elapsed() < LOOK_EVERY {
+                    tracing::info!(%error, "waiting");
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+            done => return done,
+        }
+    }
+}
+
 /// How often what the coordinator knows of credentials is asked for.
 const CREDENTIALS_EVERY: Duration = Duration::from_secs(1);
 
@@ -85,7 +105,7 @@ impl ClusterRunning {
                 in_place,
                 ..ClientSettings::new(Address::Tcp(coordinator.to_string()))
             };
-            Client::connect(settings).await
+            patiently(async || Client::connect(settings.clone()).await).await
         };
         let scheduler = match part.scheduler {
             Some(part) => {
@@ -105,11 +125,15 @@ impl ClusterRunning {
         let named = part.executors.as_ref().and_then(|executors| executors.scheduler.clone());
         let scheduler_address = match own.or(named) {
             Some(address) => address,
-            None => connect().await?.scheduler().await?.ok_or_else(|| {
-                Error::retry(format!(
-                    "the coordinator at {coordinator} knows of no scheduler: start `forebay scheduler`, or name one with --scheduler HOST:PORT"
-                ))
-            })?,
+            None => {
+                let client = connect().await?;
+                let unknown = || {
+                    Error::retry(format!(
+                        "the coordinator at {coordinator} knows of no scheduler: start `forebay scheduler`, or name one with --scheduler HOST:PORT"
+                    ))
+                };
+                patiently(async || client.scheduler().await?.ok_or_else(unknown)).await?
+            }
         };
         let mut executors = Vec::new();
         let mut slots = 0;

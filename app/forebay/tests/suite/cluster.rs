@@ -116,3 +116,50 @@ fn reads_go_on_without_a_coordinator_and_everything_does_after_its_restart() {
     terminal.quit();
     forebay(&cluster.address, &["mount", "rm", "lake"]).ok();
 }
+
+const KEYS: usize = 6;
+
+/// A worker is stopped, all keys are overwritten, and it goes on after `stopped`: nobody reads an old one then.
+fn overwrite_past_a_stopped_worker(stopped: Duration) {
+    let cluster = Cluster::start(2);
+    cluster.wait_for_live(2);
+    let path = |key: usize| format!("/lake/keys/{key}");
+    let old = cluster.home.path().join("old");
+    std::fs::write(&old, "old").unwrap();
+    for key in 0..KEYS {
+        forebay(&cluster.address, &["cp", old.to_str().unwrap(), &path(key)]).ok();
+        assert_eq!(forebay(&cluster.address, &["cat", &path(key)]).ok().text(), "old");
+    }
+    let new = cluster.home.path().join("new");
+    std::fs::write(&new, "new").unwrap();
+    let worker = &cluster.workers[1];
+    worker.signal("STOP");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(stopped);
+            worker.signal("CONT");
+        });
+        for key in 0..KEYS {
+            let began = Instant::now();
+            forebay(&cluster.address, &["cp", new.to_str().unwrap(), &path(key)]).ok();
+            assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+            assert_eq!(forebay(&cluster.address, &["cat", &path(key)]).ok().text(), "new");
+        }
+    });
+    for _ in 0..5 {
+        for key in 0..KEYS {
+            assert_eq!(forebay(&cluster.address, &["cat", &path(key)]).ok().text(), "new");
+        }
+        std::thread::sleep(Duration::from_millis(300));
+    }
+}
+
+#[test]
+fn a_worker_that_was_stopped_for_a_moment_does_not_answer_with_what_was_overwritten() {
+    overwrite_past_a_stopped_worker(Duration::from_millis(1200));
+}
+
+#[test]
+fn a_worker_that_was_stopped_for_longer_than_its_lease_does_not_answer_with_what_was_overwritten() {
+    overwrite_past_a_stopped_worker(Duration::from_secs(9));
+}

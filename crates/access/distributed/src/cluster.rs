@@ -19,6 +19,7 @@ use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::broken_off::is_broken_off;
 use crate::compressed::{Codec, marked};
 use crate::control::SchedulerControl;
 use crate::ports::Ways;
@@ -84,6 +85,9 @@ const CANCEL_TRIES: usize = 20;
 /// Operators that a stage has around its part of a plan, at most.
 const WRAPPERS_MAX: usize = 4;
 
+/// Time before it is run again: who is gone is missed meanwhile.
+const PAUSE: Duration = Duration::from_millis(500);
+
 /// How often a query is run whose job lost what its stages had read already.
 const TRIES: usize = 4;
 
@@ -137,9 +141,10 @@ impl Distribute for Cluster {
                     Ok((rows.try_next().await?, rows))
                 };
                 match first.await {
-                    Err(error) if tries < TRIES && DataFusionError::to_string(&error).contains(RUN_AGAIN) => {
+                    Err(error) if tries < TRIES && runs_again(&error) => {
                         tracing::info!(tries, %error, "the query runs again");
                         tries += 1;
+                        tokio::time::sleep(PAUSE).await;
                     }
                     Err(error) => return Err(sorted(error)),
                     Ok((first, rows)) => return Ok(futures::stream::iter(first.map(Ok)).chain(rows.map_err(sorted))),
@@ -214,6 +219,12 @@ async fn watch(control: SchedulerControl, operation: OperationId, progress: Arc<
     }
 }
 
+/// Whether a query of which no row was given out yet failed with what was lost on the way.
+fn runs_again(error: &DataFusionError) -> bool {
+    let text = error.to_string();
+    text.contains(RUN_AGAIN) || is_broken_off(&text)
+}
+
 /// Gives an error from the cluster, which comes as text, back the kind that tells the caller what to do.
 fn sorted(error: DataFusionError) -> DataFusionError {
     let text = error.strip_backtrace();
@@ -221,6 +232,10 @@ fn sorted(error: DataFusionError) -> DataFusionError {
     let kind = match () {
         () if says(&["Precondition", "has another version", "was overwritten"]) => ErrorKind::Conflict,
         () if says(&["cancelled", "Cancelled"]) => ErrorKind::Closed,
+        () if is_broken_off(&text) => {
+            let what = "an executor went away while rows were read from it, run the query again";
+            return DataFusionError::External(Box::new(Error::retry(format!("{what} ({text})"))));
+        }
         () if says(&["GrpcConnectionError", "tcp connect error", "Connection refused", "transport error"]) => ErrorKind::Retry,
         () => return error,
     };

@@ -7,6 +7,7 @@
 //! Start with [`Scheduler::start`] and [`Executor::start`] for the roles and with [`Cluster::connect`] for queries:
 //! [`forebay_sql::Engine::over_cluster`] takes it.
 
+mod broken_off;
 mod cluster;
 mod compressed;
 mod control;

@@ -3,6 +3,8 @@ use std::collections::{HashMap, HashSet};
 use ballista_core::serde::protobuf::failed_task::FailedReason;
 use ballista_core::serde::protobuf::{ExecutionError, TaskStatus, task_status};
 
+use crate::broken_off::is_broken_off;
+
 /// Begins the error of a job that has to run again as a whole.
 pub(crate) const RUN_AGAIN: &str = "run it again: what its stages had passed on was lost";
 
@@ -57,11 +59,10 @@ impl Attempts {
                 if so_far.clone().all(|(_, heard)| *heard == Heard::Lost) && so_far.count() <= LOST_MAX {
                     return Some(status);
                 }
-                let mut failed = failed.clone();
-                failed.error = format!("{RUN_AGAIN}: {}", failed.error);
-                failed.failed_reason = Some(FailedReason::ExecutionError(ExecutionError {}));
-                Some(TaskStatus { status: Some(task_status::Status::Failed(failed)), ..status })
+                Some(running_again(status))
             }
+            // The executor that it read from is gone, which nobody has heard of yet.
+            Some(task_status::Status::Failed(failed)) if is_broken_off(&failed.error) => Some(running_again(status)),
             _ => Some(status),
         }
     }
@@ -88,6 +89,16 @@ impl Attempts {
     pub(super) fn forget(&mut self, job: &str) {
         self.0.remove(job);
     }
+}
+
+/// The status of a task whose job ends, to be run again.
+fn running_again(mut status: TaskStatus) -> TaskStatus {
+    if let Some(task_status::Status::Failed(failed)) = &mut status.status {
+        failed.error = format!("{RUN_AGAIN}: {}", failed.error);
+        failed.failed_reason = Some(FailedReason::ExecutionError(ExecutionError {}));
+        failed.retryable = false;
+    }
+    status
 }
 
 #[cfg(test)]
@@ -123,6 +134,21 @@ mod tests {
             assert_eq!(attempts.sift("e", lost(attempt)), Some(lost(attempt)));
         }
         assert_ne!(attempts.sift("e", lost(5)), Some(lost(5)), "too often");
+    }
+
+    #[test]
+    fn a_job_runs_again_whose_task_read_from_an_executor_that_went_away() {
+        let failed = |error: &str| {
+            let reason = Some(FailedReason::ExecutionError(ExecutionError {}));
+            let failed = FailedTask { error: error.into(), failed_reason: reason, ..FailedTask::default() };
+            told(0, task_status::Status::Failed(failed))
+        };
+        let mut attempts = Attempts::default();
+        let broken = attempts.sift("e", failed("h2 protocol error: error reading a body from connection")).unwrap();
+        let Some(task_status::Status::Failed(told)) = broken.status else { panic!("it failed") };
+        assert!(told.error.starts_with(RUN_AGAIN), "{}", told.error);
+        let own = failed("Divide by zero error");
+        assert_eq!(attempts.sift("e", own.clone()), Some(own), "what it says itself it says again");
     }
 
     #[test]

@@ -163,7 +163,16 @@ mod tests {
         let window = Some(WindowReport { window: 1 << 32, lasted: Duration::from_secs(60), uses, ..WindowReport::default() });
         let (demand, report) = (vec![(MountId(1), 1)], WorkerReport::default());
         let worker = WorkerId(worker);
-        MemberRequest::Heartbeat(Heartbeat { worker, have: 0, demand, report, window, ended: Vec::new(), fresh: Vec::new() })
+        MemberRequest::Heartbeat(Heartbeat {
+            worker,
+            have: 0,
+            demand,
+            report,
+            window,
+            ended: Vec::new(),
+            fresh: Vec::new(),
+            heard: None,
+        })
     }
 
     fn ask(deciding: &mut Deciding, ms: u64, call: impl Into<ControlCall>) -> ControlReply {

@@ -156,6 +156,7 @@ pub enum AdminRequest {
 
 /// What a process of the cluster says to the coordinator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, once a second")]
 pub enum MemberRequest {
     /// A worker joins, or comes back: [`crate::ControlReply::View`].
     Register(WorkerInfo),
