@@ -104,19 +104,19 @@ impl Distribute for Cluster {
     async fn run(&self, query: DistributedQuery) -> Result<Option<DistributedRun>> {
         let codec = Codec::default();
         let plan = marked(query.plan).map_err(|error| Error::internal(error.strip_backtrace()))?;
-        match PhysicalPlanNode::try_from_physical_plan(Arc::clone(&plan), &codec) {
+        match PhysicalPlanNode::try_from_physical_plan(Arc::clone(&plan), &codec).map(is_too_deep) {
             Err(error) => {
                 tracing::debug!(%error, "a plan can't travel: the query runs here");
                 return Ok(None);
             }
-            Ok(node) if is_too_deep(node) => {
+            Ok(true) => {
                 tracing::warn!(
                     "the query's plan nests too deep to travel, so the query runs in this process alone: \
                      write parts of it to tables of their own to run it on the cluster"
                 );
                 return Ok(None);
             }
-            Ok(_) => {}
+            Ok(false) => {}
         }
         let sql: String = query.sql.chars().take(SQL_CHARS_MAX).collect();
         let operation = query.operation;
@@ -166,7 +166,7 @@ impl Distribute for Cluster {
 fn is_too_deep(node: PhysicalPlanNode) -> bool {
     let around = (0..WRAPPERS_MAX).fold(node, |input, _| {
         let wrapper = CoalescePartitionsExecNode { input: Some(Box::new(input)), fetch: None };
-        PhysicalPlanNode { physical_plan_type: Some(PhysicalPlanType::CoalescePartitions(Box::new(wrapper))) }
+        PhysicalPlanNode { physical_plan_type: Some(PhysicalPlanType::Merge(Box::new(wrapper))) }
     });
     let mut bytes = Vec::new();
     around.try_encode(&mut bytes).and_then(|()| PhysicalPlanNode::try_decode(&bytes)).is_err()

@@ -279,6 +279,7 @@ async fn plan(engine: &Engine, session: &QuerySession, sql: &str, parameters: Op
         return Ok(Planned { plan: None, writes: true });
     };
     let sets = matches!(logical, LogicalPlan::Statement(Statement::SetVariable(_) | Statement::ResetVariable(_)));
+    check_set(&logical)?;
     let changes = sets || matches!(logical, LogicalPlan::Ddl(_));
     let writes = changes || matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
     let frame = session.context.execute_logical_plan(logical).await.map_err(from_engine)?;
@@ -290,6 +291,21 @@ async fn plan(engine: &Engine, session: &QuerySession, sql: &str, parameters: Op
     }
     let plan = frame.create_physical_plan().await.map_err(from_engine)?;
     Ok(Planned { plan: Some(plan), writes })
+}
+
+/// Memory and disk are the process' and its owner's: the engine would make folders wherever a statement says.
+fn check_set(plan: &LogicalPlan) -> Result<()> {
+    let name = match plan {
+        LogicalPlan::Statement(Statement::SetVariable(set)) => &set.variable,
+        LogicalPlan::Statement(Statement::ResetVariable(reset)) => &reset.variable,
+        _ => return Ok(()),
+    };
+    match name.to_ascii_lowercase().starts_with("datafusion.runtime.") {
+        true => {
+            Err(Error::invalid(format!("{name} is no setting of a session: see `sql-memory` and `sql-spill` of the process")))
+        }
+        false => Ok(()),
+    }
 }
 
 /// What a store said, when the engine's wrapping has lost what the caller must do.

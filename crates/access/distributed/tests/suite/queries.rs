@@ -100,10 +100,8 @@ async fn a_plan_that_nests_too_deep_to_travel_runs_here() {
     bed.put("a.csv", b"x\n1\n2\n3\n");
     let (here, cluster) = (bed.here(), bed.cluster().await);
     let nested = |depth: usize| {
-        let inner = (0..depth).fold("select x from '/lake/a.csv'".to_string(), |inner, at| {
-            format!("select x + count(*) as x from ({inner}) as t{at} group by x")
-        });
-        format!("select sum(x) from ({inner})")
+        let steps = (0..depth).map(|at| format!(", t{} as (select x + count(*) as x from t{at} group by x)", at + 1));
+        format!("with t0 as (select x from '/lake/a.csv'){} select sum(x) from t{depth}", steps.collect::<String>())
     };
     assert_eq!(rows(&cluster, &nested(24)).await, rows(&here, &nested(24)).await);
     assert!(bed.control().jobs().await.unwrap().is_empty());

@@ -83,6 +83,9 @@ impl Resolver {
             .with_table_partition_cols(partitions.clone())
             .with_file_sort_order(declared.order_exprs.clone());
         let schema = if has_schema {
+            if is_arrow(&options) {
+                arrow::schema(&store, &listing.files).await?;
+            }
             without(declared.schema.inner(), &partitions)?
         } else {
             let files = listing.with_content().map_err(external)?;
@@ -129,6 +132,10 @@ async fn is_array(store: &Arc<dyn ObjectStore>, format: Format, files: &[ObjectM
     Ok(start.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'['))
 }
 
+fn is_arrow(options: &ListingOptions) -> bool {
+    options.format.get_ext().trim_start_matches('.') == "arrow"
+}
+
 /// The files' common schema without the partition columns. A file that can't be read is named.
 async fn infer(
     state: &SessionState,
@@ -137,8 +144,9 @@ async fn infer(
     text: &str,
     files: &[ObjectMeta],
 ) -> Result<SchemaRef> {
-    let is_arrow = options.format.get_ext().trim_start_matches('.') == "arrow";
-    if is_arrow && let Some(schema) = arrow::schema(store, files).await? {
+    if is_arrow(options)
+        && let Some(schema) = arrow::schema(store, files).await?
+    {
         return without(&schema, &options.table_partition_cols);
     }
     match options.format.infer_schema(state, store, files).await {

@@ -34,6 +34,10 @@ impl Seen {
         self.versions.lock().get(path).cloned()
     }
 
+    fn size(&self, path: &Path) -> Option<u64> {
+        self.versions.lock().get(path).map(|meta| meta.size)
+    }
+
     /// Bytes that the query was given so far.
     pub(crate) fn bytes_read(&self) -> u64 {
         self.bytes_read.load(Ordering::Relaxed)
@@ -74,14 +78,6 @@ impl Seen {
     }
 }
 
-/// What a reader is told that asks for bytes which a file does not have: stores give what there is, and readers that were led
-/// there by damaged metadata take it for what they asked for.
-fn beyond(location: &Path, asked: &Range<u64>, end: u64) -> object_store::Error {
-    let (path, start, asked) = (shown(location.as_ref()), asked.start, asked.end);
-    let message = format!("'{path}' is damaged or cut short: it says that it has bytes {start}..{asked} and ends at {end}");
-    object_store::Error::Generic { store: "forebay", source: Box::new(Error::corrupt(message)) }
-}
-
 /// A store as one query sees it. Listings and headers are kept: asking a second time within a query costs nothing and
 /// answers the same.
 #[derive(Debug)]
@@ -93,6 +89,15 @@ pub(crate) struct Observed {
 impl Observed {
     pub(crate) fn new(inner: Arc<dyn ObjectStore>, seen: Arc<Seen>) -> Self {
         Self { inner, seen }
+    }
+
+    /// Refuses a range that the file does not have. Stores give what there is of it, and readers that were led there by damaged
+    /// metadata take that for what they asked for.
+    fn check_range(&self, path: &Path, range: &Range<u64>) -> Result<()> {
+        let Some(size) = self.seen.size(path).filter(|size| range.end > *size) else { return Ok(()) };
+        let (shown, Range { start, end }) = (shown(path.as_ref()), range);
+        let message = format!("'{shown}' is damaged or cut short: it says that it has bytes {start}..{end} and ends at {size}");
+        self.seen.check(Err(object_store::Error::Generic { store: "forebay", source: Box::new(Error::corrupt(message)) }))
     }
 }
 
@@ -124,25 +129,20 @@ impl ObjectStore for Observed {
             self.seen.note(&result.meta);
             return Ok(result);
         }
-        let asked = match &options.range {
-            Some(GetRange::Bounded(range)) => Some(range.clone()),
-            _ => None,
-        };
+        if let Some(GetRange::Bounded(range)) = &options.range {
+            self.check_range(location, range)?;
+        }
         let result = self.seen.check(self.inner.get_opts(location, options).await)?;
         self.seen.note(&result.meta);
-        if let Some(asked) = asked.filter(|asked| result.range.end < asked.end) {
-            return self.seen.check(Err(beyond(location, &asked, result.range.end)));
-        }
         self.seen.bytes_read.fetch_add(result.range.end - result.range.start, Ordering::Relaxed);
         Ok(result)
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let parts = self.seen.check(self.inner.get_ranges(location, ranges).await)?;
-        let short = parts.iter().zip(ranges).find(|(part, range)| (part.len() as u64) < range.end.saturating_sub(range.start));
-        if let Some((part, range)) = short {
-            return self.seen.check(Err(beyond(location, range, range.start + part.len() as u64)));
+        if let Some(last) = ranges.iter().max_by_key(|range| range.end) {
+            self.check_range(location, last)?;
         }
+        let parts = self.seen.check(self.inner.get_ranges(location, ranges).await)?;
         let bytes: usize = parts.iter().map(Bytes::len).sum();
         self.seen.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(parts)

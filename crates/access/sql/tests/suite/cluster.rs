@@ -112,7 +112,7 @@ async fn every_spelling_of_a_mounts_place_goes_through_the_mount() {
     }
     let name = "lake".parse().unwrap();
     let options = MountOptions { read_only: true, ..cluster.client.mount(&name).await.unwrap().options.clone() };
-    cluster.client.control(ControlRequest::MountSet { name, options }).await.unwrap();
+    cluster.client.control(AdminRequest::MountSet { name, options }).await.unwrap();
     cluster.client.refresh_view().await.unwrap();
     let places =
         ["s3a://river/pool", "s3://River/pool", "s3://river:443/pool", "s3://x@river/pool", "s3://r%69ver/pool", "/lake"];

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::ipc::root_as_footer;
 use datafusion::arrow_avro::writer::AvroWriter;
 use forebay_types::ErrorKind;
 
@@ -172,4 +173,43 @@ async fn local_files_need_no_mount() {
     let target = folder.path().join("out.parquet");
     lake.rows(&format!("copy (select 5 as id) to '{}'", target.display())).await;
     assert_eq!(lake.rows(&format!("select id from '{}'", target.display())).await, "5");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_arrow_file_whose_footer_lies_costs_no_memory() {
+    let lake = Lake::new();
+    lake.rows("copy (select value as id from range(0, 1000)) to '/lake/x.arrow'").await;
+    let whole = lake.store_bytes("x.arrow").await.to_vec();
+    let length = u32::from_le_bytes(whole[whole.len() - 10..whole.len() - 6].try_into().unwrap()) as usize;
+    let footer = root_as_footer(&whole[whole.len() - 10 - length..whole.len() - 10]).unwrap();
+    let block = footer.recordBatches().unwrap().get(0);
+    // The length of its body is what a block ends with, and begins 16 bytes after its offset.
+    let written =
+        [block.offset().to_le_bytes(), i64::from(block.metaDataLength()).to_le_bytes(), block.bodyLength().to_le_bytes()];
+    let body = whole.windows(24).rposition(|at| at == written.concat()).unwrap() + 16;
+    for lie in [8i64 << 30, -1, i64::MAX] {
+        let mut bytes = whole.clone();
+        bytes[body..body + 8].copy_from_slice(&lie.to_le_bytes());
+        lake.put("lie.arrow", bytes).await;
+        lake.rows("drop table if exists t").await;
+        let error = lake.error("select * from '/lake/lie.arrow'").await;
+        assert!(error.kind() == ErrorKind::Corrupt && error.message().contains("lie.arrow"), "{lie}: {error}");
+        let declared = "create external table t (id bigint) stored as arrow location '/lake/lie.arrow'";
+        assert_eq!(lake.error(declared).await.kind(), ErrorKind::Corrupt, "{lie}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metadata_that_leads_beyond_the_end_of_a_file_is_told_as_damage() {
+    let lake = Lake::new();
+    lake.rows("copy (select value as id, 'v' || value as name from range(0, 5000)) to '/lake/x.parquet'").await;
+    let whole = lake.store_bytes("x.parquet").await;
+    let footer = u32::from_le_bytes(whole[whole.len() - 8..whole.len() - 4].try_into().unwrap()) as usize + 8;
+    // The data is gone, the metadata that names it is there.
+    lake.put("cut.parquet", [&whole[..100], &whole[whole.len() - footer..]].concat()).await;
+    for query in ["select sum(id) from '/lake/cut.parquet'", "select max(name) from '/lake/cut.parquet' where id > 3"] {
+        let error = lake.error(query).await;
+        assert!(error.message().contains("cut.parquet"), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    }
 }

@@ -57,6 +57,11 @@ async fn sql_of_a_server_reaches_mounts_and_nothing_else() {
     for sql in statements("http://127.0.0.1/x.csv") {
         assert_eq!(lake.error(&sql).await.kind(), ErrorKind::Invalid, "{sql}");
     }
+    for (name, value) in [("temp_directory", below("made")), ("memory_limit", "100G".to_string())] {
+        let error = lake.error(&format!("set datafusion.runtime.{name} = '{value}'")).await;
+        assert!(error.kind() == ErrorKind::Invalid && error.message().contains("sql-memory"), "{error}");
+    }
+    assert!(!Path::new(&below("made")).exists());
     assert_eq!(lake.rows("select a from '/lake/x.csv'").await, "1");
     assert_eq!(lake.rows("copy (select 2 as a) to '/lake/y.csv'").await, "1");
     assert_eq!(lake.rows("select sum(a) from '/lake/*.csv'").await, "3");
