@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use forebay_protocol::FrameKind;
 use parking_lot::Mutex;
@@ -24,6 +25,8 @@ pub(crate) struct Outbox {
     direct: Option<Arc<Socket>>,
     work: Notify,
     progress: Notify,
+    /// Bytes of frames that are not through, of all outboxes of a server.
+    all: Arc<AtomicUsize>,
 }
 
 #[derive(Default)]
@@ -40,11 +43,16 @@ struct State {
 impl Outbox {
     /// An outbox that is emptied into `sink` by [`Self::write`].
     pub(crate) fn new(sink: &Sink) -> Self {
+        Self::one_of(sink, Arc::default())
+    }
+
+    /// One of those whose bytes `all` counts together.
+    pub(crate) fn one_of(sink: &Sink, all: Arc<AtomicUsize>) -> Self {
         let direct = match sink {
             Sink::Socket { socket, .. } => Some(socket.clone()),
             Sink::Tls(_) => None,
         };
-        Self { state: Mutex::default(), direct, work: Notify::new(), progress: Notify::new() }
+        Self { state: Mutex::default(), direct, work: Notify::new(), progress: Notify::new(), all }
     }
 
     /// Puts a frame in without sending it yet. A closed outbox drops it.
@@ -52,6 +60,7 @@ impl Outbox {
         let mut state = self.state.lock();
         if !state.closed {
             state.bytes += frame.bytes();
+            self.all.fetch_add(frame.bytes(), Relaxed);
             state.queue.push_back(frame);
         }
     }
@@ -83,7 +92,7 @@ impl Outbox {
         let mut state = self.state.lock();
         let found = state.queue.iter().position(|frame| frame.kind == FrameKind::Request && frame.tag == tag);
         let frame = found.and_then(|index| state.queue.remove(index));
-        state.bytes -= frame.as_ref().map_or(0, OutFrame::bytes);
+        self.less(&mut state, frame.as_ref().map_or(0, OutFrame::bytes));
         frame.is_some()
     }
 
@@ -165,7 +174,8 @@ impl Outbox {
         let dropped = {
             let mut state = self.state.lock();
             state.closed = true;
-            state.bytes = 0;
+            let left = state.bytes;
+            self.less(&mut state, left);
             (std::mem::take(&mut state.queue), std::mem::take(&mut state.handed_over))
         };
         drop(dropped);
@@ -192,11 +202,17 @@ impl Outbox {
         true
     }
 
+    fn less(&self, state: &mut State, bytes: usize) {
+        state.bytes -= bytes;
+        self.all.fetch_sub(bytes, Relaxed);
+    }
+
     fn release(&self, through: usize) {
         if through > 0 {
             let mut state = self.state.lock();
             // A closed outbox counts nothing any more.
-            state.bytes = state.bytes.saturating_sub(through);
+            let through = through.min(state.bytes);
+            self.less(&mut state, through);
             drop(state);
             self.progress.notify_waiters();
         }

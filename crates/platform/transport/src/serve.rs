@@ -1,6 +1,6 @@
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -31,6 +31,10 @@ use crate::{Budget, Peer, Place, Response, Security, ServerLimits, Service, Sess
 
 /// How long a peer gets to read what was said to it last.
 const FAREWELL_TIMEOUT: Duration = Duration::from_millis(500);
+/// When answers of all connections together wait for more than half of the server's memory for requests, a connection has so many calls
+/// in flight, and so many bytes of answers waiting, before it is read further: who takes its answers has them all the same.
+const CALLS_WHEN_FULL: usize = 16;
+const ANSWER_BYTES_WHEN_FULL: usize = 1 << 20;
 /// A frame that was begun must come within so long: it holds memory that others wait for.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(60);
 /// A request waits so long for its memory. What has it may wait for other servers, whose requests wait here: somebody has to end that.
@@ -49,6 +53,8 @@ pub(crate) struct Shared<S> {
     pub(crate) admitted: Arc<Semaphore>,
     /// What requests take their memory from.
     pub(crate) budget: Budget,
+    /// Bytes of answers that wait to be sent, over all connections.
+    pub(crate) unsent: Arc<AtomicUsize>,
 }
 
 /// Serves one connection until it ends or `stop` is set and its running calls are done.
@@ -99,7 +105,8 @@ async fn receive<S: Service>(shared: &Shared<S>, accepted: Accepted) -> Result<(
             // From here on the session's end is told, whatever happens.
             let live = Live(Arc::new(Inner {
                 session: Arc::new(session),
-                outbox: Arc::new(Outbox::new(&sink)),
+                outbox: Arc::new(Outbox::one_of(&sink, shared.unsent.clone())),
+                unsent: shared.unsent.clone(),
                 in_flight: InFlight::default(),
                 hangup: Arc::new(hangup),
                 ended: CancellationToken::new(),
@@ -137,6 +144,7 @@ struct Live<S: Session>(Arc<Inner<S>>);
 struct Inner<S> {
     session: Arc<S>,
     outbox: Arc<Outbox>,
+    unsent: Arc<AtomicUsize>,
     in_flight: InFlight,
     hangup: Arc<Hangup>,
     /// This side has ended it.
@@ -249,11 +257,12 @@ impl Drop for Kept {
 
 impl<S: Session> Inner<S> {
     async fn read(self: &Arc<Self>, reader: &mut FrameReader) -> Result<()> {
-        let ServerLimits { in_flight, payload_bytes, .. } = self.limits;
+        let most = self.limits.payload_bytes;
         loop {
-            if !self.in_flight.is_below(in_flight, payload_bytes) {
+            let (in_flight, payload_bytes) = self.may_have();
+            if !self.in_flight.is_below(in_flight, most) {
                 self.outbox.flush();
-                self.in_flight.below(in_flight, payload_bytes).await;
+                self.in_flight.below(in_flight, most).await;
             }
             match self.outbox.bytes() {
                 waiting if waiting > payload_bytes => {
@@ -276,6 +285,15 @@ impl<S: Session> Inner<S> {
                     Err(_) => return Err(Error::invalid("a frame that was begun does not come")),
                 },
             }
+        }
+    }
+
+    /// Calls in flight, and bytes of answers that wait to be sent, with which the connection is read further.
+    fn may_have(&self) -> (usize, usize) {
+        let ServerLimits { in_flight, payload_bytes, .. } = self.limits;
+        match self.unsent.load(Ordering::Relaxed) as u64 > self.budget.bytes() / 2 {
+            true => (in_flight.min(CALLS_WHEN_FULL), payload_bytes.min(ANSWER_BYTES_WHEN_FULL)),
+            false => (in_flight, payload_bytes),
         }
     }
 

@@ -49,6 +49,7 @@ impl Server {
             rings: Arc::new(Rings::new()),
             admitted: Arc::new(Semaphore::new(limits.connections)),
             budget: limits.request_bytes.map_or_else(Budget::of_process, Budget::new),
+            unsent: Arc::default(),
         });
         let task = tokio::spawn(accept(listener, shared, stop.subscribe()));
         Ok(Self { address, stop, task, door })

@@ -343,7 +343,7 @@ fn control_seeds(bed: &Bed, version: &ObjectVersion) -> Vec<Vec<u8>> {
         window,
         ended: vec![forebay_protocol::OrderEnd { segment: SegmentId::of(version, 0), hold: true, held_bytes: 1 << 20 }],
         fresh: vec![version.clone()],
-        heard: None,
+        heard: Some(1),
     };
     let path = "/lake/a".parse().unwrap();
     let calls: [ControlCall; 18] = [

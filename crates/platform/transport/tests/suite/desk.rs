@@ -20,6 +20,7 @@ pub struct Desk {
     pub running_most: AtomicUsize,
     pub dropped: AtomicUsize,
     pub lent: AtomicUsize,
+    pub asked: AtomicUsize,
     pub notices: parking_lot::Mutex<Vec<Bytes>>,
     pub peers: parking_lot::Mutex<Vec<Peer>>,
 }
@@ -35,6 +36,7 @@ impl Default for Desk {
             running_most: Default::default(),
             dropped: Default::default(),
             lent: Default::default(),
+            asked: Default::default(),
             notices: Default::default(),
             peers: Default::default(),
         }
@@ -124,6 +126,7 @@ impl Drop for DeskPlace {
 
 impl Session for DeskSession {
     async fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
+        self.desk.asked.fetch_add(1, Ordering::SeqCst);
         let mut running = Running::new(&self.desk);
         let text = String::from_utf8_lossy(&meta).into_owned();
         let (what, number) = text.split_once(' ').unwrap_or((&text, "0"));

@@ -282,3 +282,29 @@ async fn messages_that_are_announced_and_do_not_come_hold_no_small_ones_up() {
     drop(stalled);
     connection.call("sum".into(), vec![Bytes::from(vec![1; 2 << 20])]).await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_nobody_takes_are_bounded_over_all_connections() {
+    let limits = ServerLimits { request_bytes: Some(16 << 20), ..ServerLimits::default() };
+    let open = open_at(&local(), ours(), limits).await;
+    let mut deaf = Vec::new();
+    for _ in 0..16 {
+        let mut stream = raw::client(&tcp(&open)).await;
+        let asked: Vec<u8> = (1..=200).flat_map(|tag| raw::frame(REQUEST, tag, b"give 1048576", 0)).collect();
+        stream.write_all(&asked).await.unwrap();
+        deaf.push(stream);
+    }
+    let asked = || open.desk.asked.load(Ordering::SeqCst);
+    let mut before = usize::MAX;
+    while before != asked() {
+        before = asked();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    // 8 MiB and one more each, and what the sockets have taken: some MiB each. Without the bound all 3,200 would be made.
+    assert!(before < 400, "{before} answers of 1 MiB wait or are in sockets");
+    let connection = open.connect().await;
+    for _ in 0..50 {
+        let answer = connection.call("give 100000".into(), vec![]).await.unwrap();
+        assert_eq!(answer.payload.len(), 100_000);
+    }
+}
