@@ -75,7 +75,7 @@ fix:
 FUZZ_SECS ?= 600
 
 fuzz:
-	FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) $(CARGO) test -p forebay-worker -p forebay-s3 --test suite fuzz -- --nocapture --test-threads 1
+	FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) $(CARGO) test --locked -p forebay-worker -p forebay-s3 --test suite fuzz -- --nocapture --test-threads 1
 
 bench:
 	$(CARGO) run $(FAST) -p forebay-bench -- all --json
