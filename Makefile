@@ -2,6 +2,7 @@
 # test    all tests, with whatever they need
 # verify  what must hold before a change goes in; changes no file of the checkout
 # loom    the models of what threads share, in every order that they can run in
+# asan    tests of what has unsafe code under the address sanitizer, with a nightly compiler
 # fix     what a machine can put right
 # fuzz    requests, messages and frames that mean harm, FUZZ_SECS seconds a kind
 # bench   the benchmarks, one JSON line a figure
@@ -16,7 +17,7 @@ ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python verify format deny lint lint-engine loom fix fuzz bench
+.PHONY: demo test test-deps test-light test-engine test-python verify format deny lint lint-engine loom asan fix fuzz bench
 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
@@ -60,6 +61,13 @@ loom:
 	RUSTFLAGS="--cfg loom" $(CARGO) test --locked --target-dir "$${CARGO_TARGET_DIR:-target}/loom" -p forebay-shard --lib models
 	$(CARGO) test --locked -p forebay-transport --features models --lib models
 
+# With a nightly compiler (`rustup toolchain install nightly`). Calls by the ring are given up where a process is as slow as here.
+ASAN = RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 rustup run nightly cargo test --locked \
+	--target-dir "$${CARGO_TARGET_DIR:-target}/asan" --target $(shell rustc -vV | sed -n 's/^host: //p')
+asan:
+	$(ASAN) -p forebay-block-store -p forebay-table
+	$(ASAN) -p forebay-transport -- --skip ring::
+
 fix:
 	$(CARGO) clippy --fix --allow-dirty --allow-staged --all-targets
 	$(CARGO) fmt --all
@@ -67,7 +75,7 @@ fix:
 FUZZ_SECS ?= 600
 
 fuzz:
-	FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) $(CARGO) test -p forebay-worker -p forebay-s3 --test suite fuzz -- --nocapture --test-threads 1
+	FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) $(CARGO) test --locked -p forebay-worker -p forebay-s3 --test suite fuzz -- --nocapture --test-threads 1
 
 bench:
 	$(CARGO) run $(FAST) -p forebay-bench -- all --json

@@ -77,7 +77,7 @@ pub(crate) struct WorkerPart {
 pub(crate) struct Running {
     coordinator: Option<Arc<Coordinator>>,
     worker: Option<Arc<Worker>>,
-    extra_workers: Vec<(Worker, DataFolder)>,
+    extra_workers: Vec<(Arc<Worker>, DataFolder)>,
     #[cfg(feature = "cluster")]
     cluster: Option<ClusterRunning>,
     gateway: Option<Gateway>,
@@ -159,7 +159,7 @@ impl Running {
                 let host = part.listen.rsplit_once(':').map_or("127.0.0.1", |(host, _)| host);
                 let part = WorkerPart { listen: format!("{host}:0"), advertise: None, ..part.clone() };
                 let settings = worker_settings(part, &folder, &coordinator_address, &settings.security);
-                extra_workers.push((Worker::start(settings).await?, folder));
+                extra_workers.push((Arc::new(Worker::start(settings).await?), folder));
             }
         }
         let spill = folder.as_ref().map(|_| settings.folder.as_path());
@@ -186,7 +186,8 @@ impl Running {
         };
         let http = match (settings.http, handle) {
             (Some(address), Some(handle)) => {
-                let metrics = Metrics { handle, coordinator: coordinator.clone() };
+                let workers = worker.iter().chain(extra_workers.iter().map(|(worker, _)| worker)).cloned().collect();
+                let metrics = Metrics { handle, coordinator: coordinator.clone(), workers };
                 let readers = if settings.metrics_anonymous { None } else { Some(readers(&settings.security)) };
                 Some(Http::start(&address, metrics, readers).await?)
             }

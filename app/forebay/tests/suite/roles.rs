@@ -107,7 +107,7 @@ fn metrics_and_health_are_served() {
     // Workers publish once a second.
     let published = (0..50).map(|_| get(host, "/metrics")).find(|text| {
         std::thread::sleep(std::time::Duration::from_millis(100));
-        text.contains("forebay_worker_storage_requests")
+        text.contains("forebay_worker_tier_capacity_bytes")
     });
     let text = published.expect("the worker publishes its numbers");
     for (metric, value) in [

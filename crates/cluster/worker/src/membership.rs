@@ -128,8 +128,7 @@ impl Membership {
     async fn try_beat(&mut self) -> Result<()> {
         let serving = Arc::clone(&self.serving);
         let report = serving.report();
-        let name_of = |mount| serving.mounts.find(mount).map(|door| door.mount.name.clone());
-        publish(serving.id, &report, serving.in_place.bytes(), serving.nodes.usage(), name_of);
+        publish(serving.id, &report, serving.in_place.bytes(), serving.nodes.usage());
         let have = serving.view().version;
         let (ended, fresh) = (serving.replicas.ended(), serving.fresh.first());
         let (ended_count, fresh_count) = (ended.len(), fresh.len());

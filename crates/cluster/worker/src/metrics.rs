@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use forebay_protocol::WorkerReport;
-use forebay_types::{MountId, MountName, WorkerId};
+use forebay_types::WorkerId;
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 /// The worker's numbers: those of its report, and the same for whoever scrapes metrics.
@@ -81,13 +81,7 @@ impl Meters {
 
 /// Sets the gauges of a worker, one of several in the process maybe, to what its report says; `nodes` are its temporary nodes, and
 /// their bytes.
-pub(crate) fn publish(
-    id: WorkerId,
-    report: &WorkerReport,
-    in_place_bytes: u64,
-    nodes: (u64, u64),
-    name_of: impl Fn(MountId) -> Option<MountName>,
-) {
+pub(crate) fn publish(id: WorkerId, report: &WorkerReport, in_place_bytes: u64, nodes: (u64, u64)) {
     let worker = id.to_string();
     let set = |gauge: Gauge, value: u64| gauge.set(value as f64);
     for (tier, (capacity, used, pinned)) in [("dram", report.dram), ("disk", report.disk)] {
@@ -100,23 +94,4 @@ pub(crate) fn publish(
     set(gauge!("forebay_worker_in_place_pinned_bytes", "worker" => worker.clone()), in_place_bytes);
     set(gauge!("forebay_worker_temporary_nodes", "worker" => worker.clone()), nodes.0);
     set(gauge!("forebay_worker_temporary_bytes", "worker" => worker.clone()), nodes.1);
-    for (mount, counters) in &report.storage {
-        let Some(name) = name_of(*mount) else { continue };
-        let requests = [
-            ("get", counters.gets),
-            ("head", counters.heads),
-            ("list", counters.lists),
-            ("put", counters.puts),
-            ("delete", counters.deletes),
-            ("retry", counters.retries),
-        ];
-        for (kind, count) in requests {
-            counter!("forebay_worker_storage_requests", "mount" => name.to_string(), "kind" => kind, "worker" => worker.clone())
-                .absolute(count);
-        }
-        for (direction, bytes) in [("in", counters.bytes_in), ("out", counters.bytes_out)] {
-            counter!("forebay_worker_storage_bytes", "mount" => name.to_string(), "direction" => direction, "worker" => worker.clone())
-                .absolute(bytes);
-        }
-    }
 }

@@ -2,9 +2,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_block_store::BlockStore;
-use forebay_protocol::{MemberRequest, WorkerInfo, WorkerReport};
+use forebay_protocol::{MemberRequest, StorageCounters, WorkerInfo, WorkerReport};
 use forebay_transport::{Address, Listener, Security, Server};
-use forebay_types::{Error, Result, ResultExt, WorkerId};
+use forebay_types::{Error, MountName, Result, ResultExt, WorkerId};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
@@ -128,6 +128,13 @@ impl Worker {
     /// What the worker knows of itself.
     pub fn report(&self) -> WorkerReport {
         self.serving.report()
+    }
+
+    /// What was asked of the shared storage behind each mount that is there: for metrics that end with their mounts.
+    pub fn storage(&self) -> Vec<(MountName, StorageCounters)> {
+        let name_of = |mount| self.serving.mounts.find(mount).map(|door| door.mount.name.clone());
+        let storage = self.serving.report().storage.into_iter();
+        storage.filter_map(|(mount, counters)| Some((name_of(mount)?, counters))).collect()
     }
 
     /// Stops accepting, finishes the calls that run, writes what is in DRAM only to disk (10 s at most), and tells the

@@ -84,12 +84,15 @@ async fn mounts_come_change_and_go_with_the_view() {
     let report = bed.worker().report();
     let counters = report.storage.iter().find(|(id, _)| *id == mount.id).unwrap().1;
     assert!(counters.gets >= 1, "counters go on when options change: {counters:?}");
-    control(&bed.coordinator_address, AdminRequest::MountRemove { name: mount.name }).await.unwrap();
+    let has_numbers = || bed.worker().storage().iter().any(|(name, _)| *name == mount.name);
+    assert!(has_numbers());
+    control(&bed.coordinator_address, AdminRequest::MountRemove { name: mount.name.clone() }).await.unwrap();
     until(
         "the mount is gone",
         async || matches!(client.read(&version, 0, 5).await, Err(error) if error.kind() == ErrorKind::NotFound),
     )
     .await;
+    assert!(!has_numbers(), "they end with their mount");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
