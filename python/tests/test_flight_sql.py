@@ -42,6 +42,12 @@ class Up:
             if not words:
                 break
         assert "flight-sql" in self.told, self.told
+        # What its own user shows where the kernel has no word for that one.
+        self.secret = (folder / "forebay-data" / "owner.secret").read_text().strip()
+
+    def connect(self) -> flight_sql.Connection:
+        options = {DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {self.secret}"}
+        return flight_sql.connect(f"grpc://{self.told['flight-sql']}", db_kwargs=options)
 
     def stop(self) -> None:
         self.process.terminate()
@@ -59,7 +65,7 @@ def up(tmp_path_factory, sales, lake):
 
 @pytest.fixture
 def cursor(up):
-    with flight_sql.connect(f"grpc://{up.told['flight-sql']}") as connection, connection.cursor() as cursor:
+    with up.connect() as connection, connection.cursor() as cursor:
         yield cursor
 
 
@@ -114,7 +120,7 @@ def test_jdbc(up, sales):
     """With the driver from Maven Central, which `.ci/test-deps` fetches."""
     cache = Path(os.environ.get("FOREBAY_CACHE") or Path.home() / ".cache/forebay")
     [driver] = cache.glob("jdbc/flight-sql-jdbc-driver-*.jar")
-    url = f"jdbc:arrow-flight-sql://{up.told['flight-sql']}/?useEncryption=false"
+    url = f"jdbc:arrow-flight-sql://{up.told['flight-sql']}/?useEncryption=false&token={up.secret}"
     command = [str(cache / "s3-clients/bin/python"), str(Path(__file__).parent / "jdbc_client.py"), str(driver), url]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and done.stdout.endswith("done\n"), done.stdout + done.stderr
@@ -122,14 +128,42 @@ def test_jdbc(up, sales):
 
 def test_a_reader_that_goes_away_ends_its_query(up):
     started = time.monotonic()
-    with flight_sql.connect(f"grpc://{up.told['flight-sql']}") as connection, connection.cursor() as cursor:
+    with up.connect() as connection, connection.cursor() as cursor:
         cursor.execute("select a.value from generate_series(1, 1000000000) a")
         reader = cursor.fetch_record_batch()
         assert reader.read_next_batch().num_rows > 0
     assert time.monotonic() - started < 30
-    with flight_sql.connect(f"grpc://{up.told['flight-sql']}") as connection, connection.cursor() as cursor:
+    with up.connect() as connection, connection.cursor() as cursor:
         cursor.execute("select 1")
         assert cursor.fetchone() == (1,)
+
+
+def test_nobody_is_let_in_who_shows_nothing(up):
+    uri = f"grpc://{up.told['flight-sql']}"
+    for options in ({}, {"username": "anyone", "password": "a guess of somebody"}):
+        with pytest.raises(adbc_driver_manager.Error, match="token"):
+            with flight_sql.connect(uri, db_kwargs=options) as connection, connection.cursor() as cursor:
+                cursor.execute("select 1")
+
+
+def test_a_token_reads_its_mounts_and_writes_nothing(up, lake, sales):
+    def forebay_token(*arguments: str) -> str:
+        command = [str(BINARY), "token", *arguments, "--coordinator", up.told["coordinator"]]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    options = {DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {forebay_token('add', 'reader', '--read', '--mount', 'lake')}"}
+    with flight_sql.connect(f"grpc://{up.told['flight-sql']}", db_kwargs=options) as connection, connection.cursor() as cursor:
+        cursor.execute("select count(*) from '/lake/sales/'")
+        assert cursor.fetchone() == (3000,)
+        with pytest.raises(adbc_driver_manager.Error, match="may not write"):
+            cursor.execute("copy (select 1) to '/lake/flight/denied.parquet'")
+            cursor.fetchall()
+        for local in ("/etc/passwd", str(lake / "sales/part-1.parquet")):
+            with pytest.raises(adbc_driver_manager.Error):
+                cursor.execute(f"create external table local stored as csv location 'file://{local}'")
+                cursor.fetchall()
+    assert not (lake / "flight" / "denied.parquet").exists()
+    forebay_token("rm", "reader")
 
 
 def test_token_and_tls(tmp_path, sales, lake):
@@ -161,6 +195,6 @@ def test_token_and_tls(tmp_path, sales, lake):
         with forebay.connect(up.told["coordinator"], token=TOKEN, tls_ca=tmp_path / "ca.pem") as fb:
             assert fb.sql("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
         with pytest.raises(forebay.Denied):
-            forebay.connect(up.told["coordinator"], token="other", tls_ca=tmp_path / "ca.pem")
+            forebay.connect(up.told["coordinator"], token="another token of nobody", tls_ca=tmp_path / "ca.pem")
     finally:
         up.stop()

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use forebay_client::Security;
 use forebay_distributed::Cluster;
