@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use forebay_client::{Address, Client, ClientSettings};
+use forebay_client::{Address, Client, ClientSettings, Security};
 use forebay_types::ObjectVersion;
 use serde_json::Value;
 
@@ -80,7 +80,10 @@ fn counts_and_routing_go_on_when_a_worker_and_then_the_coordinator_are_killed() 
     let tally = Arc::new(Tally::default());
     let readers = runtime.block_on(async {
         let coordinator = Address::Tcp(address.clone());
-        let client = Client::connect(ClientSettings { in_place: false, ..ClientSettings::new(coordinator) }).await.unwrap();
+        let secret = std::fs::read_to_string(home.path().join("coordinator/owner.secret")).unwrap();
+        let security = Security::owner(&secret).unwrap();
+        let settings = ClientSettings { security, in_place: false, ..ClientSettings::new(coordinator) };
+        let client = Client::connect(settings).await.unwrap();
         let mut versions = Vec::new();
         for object in 0..OBJECTS {
             versions.push(client.open(&format!("/lake/o/{object}").parse().unwrap()).await.unwrap().version);

@@ -71,7 +71,8 @@ async fn loses_an_executor(mut bed: Bed, tasks: u64) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_executor_that_dies_when_stages_are_done_changes_no_answer() {
-    for tasks in [1, 5, 9, 13] {
+    // Among the scans, between them, and when all that the join reads is passed on.
+    for tasks in [1, 3, 6] {
         let in_nodes = loses_an_executor(Bed::shuffling(3, MountOptions::default()).await, tasks);
         let in_files = loses_an_executor(Bed::with(3, MountOptions::default(), true).await, tasks);
         futures::future::join(in_nodes, in_files).await;
