@@ -244,10 +244,11 @@ def connect(
 ) -> Client:
     """Connects to a running cluster, as ``forebay up`` starts one.
 
-    ``address`` is the coordinator's ``host:port``; else ``$FOREBAY_COORDINATOR``, else ``127.0.0.1:7400``. ``token`` is the
-    cluster's; else ``$FOREBAY_TOKEN``. ``tls_ca`` is a PEM file and switches TLS on. ``in_place=False`` reads by copies even
-    beside a worker. SQL runs in this process: ``memory`` (``"4GiB"``) bounds what queries hold before they spill to disk,
-    ``partitions`` is how many parts they are split into (the cores by default).
+    ``address`` is the coordinator's ``host:port``; else ``$FOREBAY_COORDINATOR``, else ``127.0.0.1:7400``. ``token`` is one
+    that ``forebay token add`` made; else ``$FOREBAY_TOKEN``; the user who started a cluster on this machine needs none.
+    ``tls_ca`` is a PEM file and switches TLS on. ``in_place=False`` reads by copies even beside a worker. SQL runs in this
+    process: ``memory`` (``"4GiB"``) bounds what queries hold before they spill to disk, ``partitions`` is how many parts they
+    are split into (the cores by default).
     """
     place = Place(address, token=token, tls_ca=tls_ca, in_place=in_place, memory=memory, partitions=partitions)
     client = Client(place)
