@@ -100,7 +100,7 @@ impl ValueType {
         Ok(true)
     }
 
-    /// The value that [`encode`](Self::encode) wrote.
+    /// The value that `encode` wrote.
     pub fn decode(self, bytes: &[u8]) -> Result<Value> {
         let value = match self {
             Self::Bytes => Some(Value::Bytes(bytes.to_vec())),

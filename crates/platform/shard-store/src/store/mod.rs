@@ -39,7 +39,7 @@ use crate::log::LocalLog;
 
 /// A shard in a folder. Any number of threads may ask it, also while layers come and go and records are put.
 ///
-/// Readers never wait for a lock: each question is answered from the [`View`] that it found when it began. Updates go from
+/// Readers never wait for a lock: each question is answered from the view that it found when it began. Updates go from
 /// the log to a suffix array to the compressed shard by themselves; when the store is dropped, what has begun of that is
 /// finished, and the rest goes on when it is opened the next time.
 pub struct Store {
