@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_client::{AdminRequest, ControlReply, PutCondition};
+use forebay_transport::TlsSettings;
 use forebay_types::{Error, ForebayPath, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 use pyo3::buffer::PyBuffer;
@@ -70,17 +71,21 @@ impl Connection {
 #[pymethods]
 impl Connection {
     #[new]
-    #[pyo3(signature = (address, *, token=None, tls_ca=None, in_place=true, memory=None, partitions=None))]
+    #[pyo3(signature = (address, *, token=None, tls_ca=None, tls_cert=None, tls_key=None, in_place=true, memory=None, partitions=None))]
+    #[expect(clippy::too_many_arguments, reason = "each is a keyword of its own in Python")]
     fn new(
         address: String,
         token: Option<&str>,
         tls_ca: Option<PathBuf>,
+        tls_cert: Option<PathBuf>,
+        tls_key: Option<PathBuf>,
         in_place: bool,
         memory: Option<u64>,
         partitions: Option<usize>,
     ) -> Self {
         let token = token.map(Arc::from);
-        let place = Place { address, token, tls_ca, in_place, memory_bytes: memory, partitions };
+        let tls = tls_ca.map(|ca| TlsSettings { ca: Some(ca), cert: tls_cert, key: tls_key, client_ca: None });
+        let place = Place { address, token, tls, in_place, memory_bytes: memory, partitions };
         Self { lazy: Arc::new(Lazy::new(place)) }
     }
 

@@ -1,4 +1,3 @@
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use crate::process::InProcess;
 pub(crate) struct Place {
     pub(crate) address: String,
     pub(crate) token: Option<Arc<str>>,
-    pub(crate) tls_ca: Option<PathBuf>,
+    pub(crate) tls: Option<TlsSettings>,
     pub(crate) in_place: bool,
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) partitions: Option<usize>,
@@ -69,9 +68,8 @@ impl Place {
             // The user's own cluster, where it runs on this machine.
             None => owner_secret_of(&self.address)?.map(|secret| Credential::owner(&secret)).transpose()?,
         };
-        let tls = self.tls_ca.clone().map(|ca| TlsSettings { ca: Some(ca), ..TlsSettings::default() });
         let settings = ClientSettings {
-            security: Security { shows, admits: Arc::default(), tls },
+            security: Security { shows, admits: Arc::default(), tls: self.tls.clone() },
             in_place: self.in_place,
             connect_timeout: Duration::from_secs(5),
             ..ClientSettings::new(Address::Tcp(self.address.clone()))

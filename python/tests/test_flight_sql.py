@@ -166,16 +166,22 @@ def test_a_token_reads_its_mounts_and_writes_nothing(up, lake, sales):
     forebay_token("rm", "reader")
 
 
-def test_token_and_tls(tmp_path, sales, lake):
+def certificates(folder: Path) -> list[str]:
+    """An authority, and certificates of it for a server and a client; the flags of a server with them."""
+    signed = ["-x509", "-CA", "ca.pem", "-CAkey", "ca.key", "-addext", "basicConstraints=critical,CA:FALSE"]
     for name, arguments in {
         "ca": ["-x509", "-addext", "basicConstraints=critical,CA:TRUE", "-subj", "/CN=authority"],
-        "server": ["-x509", "-CA", "ca.pem", "-CAkey", "ca.key", "-subj", "/CN=server", "-addext", "basicConstraints=critical,CA:FALSE"]
-        + ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+        "server": [*signed, "-subj", "/CN=server", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+        "client": [*signed, "-subj", "/CN=client"],
     }.items():
         command = ["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
         command += [*arguments, "-keyout", f"{name}.key", "-out", f"{name}.pem"]
-        subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
-    tls = [f"--tls-{what}={tmp_path / file}" for what, file in (("ca", "ca.pem"), ("cert", "server.pem"), ("key", "server.key"))]
+        subprocess.run(command, check=True, capture_output=True, cwd=folder)
+    return [f"--tls-{what}={folder / file}" for what, file in (("ca", "ca.pem"), ("cert", "server.pem"), ("key", "server.key"))]
+
+
+def test_token_and_tls(tmp_path, sales, lake):
+    tls = certificates(tmp_path)
     up = Up(tmp_path, *tls, token=TOKEN)
     try:
         uri = f"grpc+tls://{up.told['flight-sql']}"
@@ -196,5 +202,37 @@ def test_token_and_tls(tmp_path, sales, lake):
             assert fb.sql("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
         with pytest.raises(forebay.Denied):
             forebay.connect(up.told["coordinator"], token="another token of nobody", tls_ca=tmp_path / "ca.pem")
+    finally:
+        up.stop()
+
+
+def test_certificates_of_clients(tmp_path, sales, lake, monkeypatch):
+    tls = certificates(tmp_path)
+    with monkeypatch.context() as environment:
+        environment.setenv("FOREBAY_TLS_CLIENT_CA", str(tmp_path / "ca.pem"))
+        up = Up(tmp_path, *tls, token=TOKEN)
+    try:
+        own = {"tls_cert": tmp_path / "client.pem", "tls_key": tmp_path / "client.key"}
+        place = {"address": up.told["coordinator"], "token": TOKEN, "tls_ca": tmp_path / "ca.pem"}
+        with forebay.connect(**place, **own) as fb:
+            assert fb.sql("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
+        with pytest.raises(forebay.Denied, match="tls-cert"):
+            forebay.connect(**place)
+
+        options = {
+            DatabaseOptions.TLS_ROOT_CERTS.value: (tmp_path / "ca.pem").read_text(),
+            DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {TOKEN}",
+        }
+        shown = {
+            DatabaseOptions.MTLS_CERT_CHAIN.value: (tmp_path / "client.pem").read_text(),
+            DatabaseOptions.MTLS_PRIVATE_KEY.value: (tmp_path / "client.key").read_text(),
+        }
+        uri = f"grpc+tls://{up.told['flight-sql']}"
+        with flight_sql.connect(uri, db_kwargs=options | shown) as connection, connection.cursor() as cursor:
+            cursor.execute("select 1")
+            assert cursor.fetchone() == (1,)
+        with pytest.raises(adbc_driver_manager.Error):
+            with flight_sql.connect(uri, db_kwargs=options) as connection, connection.cursor() as cursor:
+                cursor.execute("select 1")
     finally:
         up.stop()

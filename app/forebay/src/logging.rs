@@ -1,19 +1,131 @@
-use std::io::IsTerminal;
+//! What a process says: its log on the standard error, and the audit log in a file.
 
-use tracing_subscriber::EnvFilter;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use forebay_transport::AUDIT;
+use tracing::Level;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::exit::{Failure, Outcome};
 
-/// Logs to the standard error: what `--log` (or the configuration) says, else `RUST_LOG`, else `default`.
-pub(crate) fn start(configured: Option<&str>, default: &str) -> Outcome {
+/// How often it is looked whether the audit log was moved away.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Logs to the standard error: what `--log` (or the configuration) says, else `RUST_LOG`, else `default`. With a file for it,
+/// whoever changes something or is refused is written there.
+pub(crate) fn start(configured: Option<&str>, default: &str, audit: Option<&Path>) -> Outcome {
     let variable = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
     let text = configured.or(variable.as_deref()).unwrap_or(default);
     let filter = EnvFilter::try_new(text).map_err(|error| Failure::Usage(format!("log filter {text:?}: {error}")))?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+    let others = Targets::new().with_default(LevelFilter::TRACE).with_target(AUDIT, LevelFilter::OFF);
+    let shown = tracing_subscriber::fmt::layer()
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
         .with_target(false)
-        .init();
+        .with_filter(filter)
+        .with_filter(others);
+    let audit = audit.map(AuditLog::open).transpose()?.map(|log| {
+        tracing_subscriber::fmt::layer()
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_span_list(false)
+            .with_target(false)
+            .with_level(false)
+            .with_writer(log)
+            .with_filter(Targets::new().with_target(AUDIT, Level::INFO))
+    });
+    tracing_subscriber::registry().with(shown).with(audit).init();
     Ok(())
+}
+
+/// A file that lines are put at the end of, by this user alone. One that is moved away is followed by a new one, so that any
+/// rotation of logs works without a signal.
+struct AuditLog {
+    path: PathBuf,
+    open: Mutex<Opened>,
+}
+
+struct Opened {
+    file: File,
+    looked: Instant,
+}
+
+impl AuditLog {
+    fn open(path: &Path) -> Outcome<Self> {
+        let file = append(path).map_err(|error| {
+            Failure::Usage(format!(
+                "audit-log {}: {error}: name a file in a folder that is there and may be written",
+                path.display()
+            ))
+        })?;
+        Ok(Self { path: path.to_path_buf(), open: Mutex::new(Opened { file, looked: Instant::now() }) })
+    }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
+impl Opened {
+    fn follow(&mut self, path: &Path) -> io::Result<()> {
+        if self.looked.elapsed() < LOOK_EVERY {
+            return Ok(());
+        }
+        self.looked = Instant::now();
+        let (own, named) = (self.file.metadata()?, fs::metadata(path).ok());
+        if named.is_none_or(|named| (named.dev(), named.ino()) != (own.dev(), own.ino())) {
+            self.file = append(path)?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for &AuditLog {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.follow(&self.path)?;
+        // Whole, or two processes' lines might mix.
+        open.file.write_all(line)?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for AuditLog {
+    type Writer = &'a Self;
+
+    fn make_writer(&'a self) -> &'a Self {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_is_moved_away_is_followed_by_a_new_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, moved) = (folder.path().join("audit.log"), folder.path().join("audit.log.1"));
+        let log = AuditLog::open(&path).unwrap_or_else(|_| panic!("it can be opened"));
+        (&log).write_all(b"one\n").unwrap();
+        fs::rename(&path, &moved).unwrap();
+        log.open.lock().unwrap().looked = Instant::now().checked_sub(LOOK_EVERY).unwrap();
+        (&log).write_all(b"two\n").unwrap();
+        assert_eq!((fs::read(&moved).unwrap(), fs::read(&path).unwrap()), (b"one\n".to_vec(), b"two\n".to_vec()));
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+    }
 }

@@ -56,13 +56,14 @@ fn run(cli: Cli) -> Outcome {
         Command::Simulate(command) => return commands::simulate::run(command),
         Command::Demo(_) => demo::with_credentials()?,
         Command::DemoS3Server(args) => {
-            logging::start(None, "warn")?;
+            logging::start(None, "warn", None)?;
             return block_on(demo::serve(args));
         }
         _ => {}
     }
     let config = Config::load(cli.config.as_deref(), &Flags { global: &cli.global, role: cli.command.role_flags() })?;
-    logging::start(config.log(), if cli.command.is_role() { "info" } else { "warn" })?;
+    let (default, audit) = if cli.command.is_role() { ("info", config.audit_log()) } else { ("warn", None) };
+    logging::start(config.log(), default, audit.as_deref())?;
     match cli.command {
         Command::Config { json } => {
             let mut output = Output::new(json);

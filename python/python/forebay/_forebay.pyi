@@ -99,6 +99,8 @@ class Connection:
         *,
         token: str | None = None,
         tls_ca: str | None = None,
+        tls_cert: str | None = None,
+        tls_key: str | None = None,
         in_place: bool = True,
         memory: int | None = None,
         partitions: int | None = None,

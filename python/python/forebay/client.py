@@ -238,6 +238,8 @@ def connect(
     *,
     token: str | None = None,
     tls_ca: str | os.PathLike[str] | None = None,
+    tls_cert: str | os.PathLike[str] | None = None,
+    tls_key: str | os.PathLike[str] | None = None,
     in_place: bool = True,
     memory: int | str | None = None,
     partitions: int | None = None,
@@ -246,11 +248,12 @@ def connect(
 
     ``address`` is the coordinator's ``host:port``; else ``$FOREBAY_COORDINATOR``, else ``127.0.0.1:7400``. ``token`` is one
     that ``forebay token add`` made; else ``$FOREBAY_TOKEN``; the user who started a cluster on this machine needs none.
-    ``tls_ca`` is a PEM file and switches TLS on. ``in_place=False`` reads by copies even beside a worker. SQL runs in this
+    ``tls_ca`` is a PEM file and switches TLS on; ``tls_cert`` and ``tls_key`` are shown where the cluster asks for them. ``in_place=False`` reads by copies even beside a worker. SQL runs in this
     process: ``memory`` (``"4GiB"``) bounds what queries hold before they spill to disk, ``partitions`` is how many parts they
     are split into (the cores by default).
     """
-    place = Place(address, token=token, tls_ca=tls_ca, in_place=in_place, memory=memory, partitions=partitions)
+    tls = {"tls_ca": tls_ca, "tls_cert": tls_cert, "tls_key": tls_key}
+    place = Place(address, token=token, **tls, in_place=in_place, memory=memory, partitions=partitions)
     client = Client(place)
     client._connection.connect()
     return client

@@ -1,7 +1,7 @@
 """Forebay as an fsspec file system, protocol ``forebay``: ``forebay://MOUNT/KEY``.
 
 pandas, Dask, PyArrow, DuckDB and whatever else takes fsspec URLs find it by the package's entry point. Storage options are
-those of :func:`forebay.connect`: ``address``, ``token``, ``tls_ca``, ``in_place``; without them the environment's.
+those of :func:`forebay.connect`: ``address``, ``token``, ``tls_ca``, ``tls_cert``, ``tls_key``, ``in_place``; without them the environment's.
 """
 
 from __future__ import annotations
@@ -42,13 +42,16 @@ class ForebayFileSystem(AbstractFileSystem):
         *,
         token: str | None = None,
         tls_ca: str | None = None,
+        tls_cert: str | None = None,
+        tls_key: str | None = None,
         in_place: bool = True,
         memory: int | str | None = None,
         partitions: int | None = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        place = Place(address, token=token, tls_ca=tls_ca, in_place=in_place, memory=memory, partitions=partitions)
+        tls = {"tls_ca": tls_ca, "tls_cert": tls_cert, "tls_key": tls_key}
+        place = Place(address, token=token, **tls, in_place=in_place, memory=memory, partitions=partitions)
         #: The client, which connects at first use.
         self.client = Client(place)
         self._temporary = Temporary(self.client)

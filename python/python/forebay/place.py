@@ -30,6 +30,10 @@ def size_of(size: int | str | None) -> int | None:
         raise ValueError(f"{size!r} is no size: write a number with a unit, as in '64MiB' or '10GB'") from None
 
 
+#: Files in PEM, each also named by a variable of the environment.
+_TLS = ("tls_ca", "tls_cert", "tls_key")
+
+
 class Place:
     """A cluster by its address. Goes through ``pickle``: what comes out connects by itself, at first use."""
 
@@ -39,6 +43,8 @@ class Place:
         *,
         token: str | None = None,
         tls_ca: str | os.PathLike[str] | None = None,
+        tls_cert: str | os.PathLike[str] | None = None,
+        tls_key: str | os.PathLike[str] | None = None,
         in_place: bool = True,
         memory: int | str | None = None,
         partitions: int | None = None,
@@ -47,7 +53,7 @@ class Place:
         # Only what was given travels in a pickle; what is in the environment is there in the other process too.
         self._given: dict[str, Any] = {
             "token": token,
-            "tls_ca": None if tls_ca is None else os.fspath(tls_ca),
+            **{name: None if path is None else os.fspath(path) for name, path in zip(_TLS, (tls_ca, tls_cert, tls_key))},
             "in_place": in_place,
             "memory": size_of(memory),
             "partitions": partitions,
@@ -57,7 +63,8 @@ class Place:
         """A connection, made at first use."""
         given = dict(self._given)
         given["token"] = given["token"] or token_of_environment()
-        given["tls_ca"] = given["tls_ca"] or os.environ.get("FOREBAY_TLS_CA")
+        for name in _TLS:
+            given[name] = given[name] or os.environ.get(f"FOREBAY_{name.upper()}")
         return _forebay.Connection(self.address, **given)
 
     def arguments(self) -> tuple[str, dict[str, Any]]:

@@ -71,6 +71,10 @@ pub(crate) struct RoleFlags {
     #[arg(long)]
     #[serde(skip_serializing_if = "is_false")]
     metrics_anonymous: bool,
+    /// File that gets a line of JSON for whatever changes something or is refused here
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audit_log: Option<PathBuf>,
     /// File with what the cluster's processes on several machines know each other by; else $FOREBAY_CLUSTER_SECRET
     #[arg(long, value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 use figment::Figment;
 use figment::providers::{Format, Toml};
 use forebay_data_folder::check_private_file;
-use forebay_s3::{AccessRule, Anonymous, GatewaySettings, NewBuckets, Secret, TlsFiles};
+use forebay_s3::{AccessRule, Anonymous, GatewaySettings, NewBuckets, Secret};
 use forebay_types::{Grant, Role, Scope};
 use serde::Deserialize;
 
@@ -50,8 +50,7 @@ impl Config {
         gateway.bucket_configuration = self.settings.s3_bucket_configuration;
         let endpoint = self.settings.s3_new_buckets_endpoint.clone();
         gateway.new_buckets = self.settings.s3_new_buckets.clone().map(|url| NewBuckets { url, endpoint });
-        let tls = self.security.tls.as_ref().and_then(|tls| Some((tls.cert.clone()?, tls.key.clone()?)));
-        gateway.tls = tls.map(|(cert, key)| TlsFiles { cert, key });
+        gateway.tls = self.security.tls.clone().filter(|tls| tls.cert.is_some());
         Ok((!gateway.keys.is_empty() || gateway.anonymous != Anonymous::Off).then_some(gateway))
     }
 

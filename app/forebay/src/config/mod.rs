@@ -238,6 +238,11 @@ impl Config {
         self.settings.log.as_deref()
     }
 
+    /// Where it is written down who changed what, and who was refused.
+    pub(crate) fn audit_log(&self) -> Option<PathBuf> {
+        self.settings.audit_log.as_ref().map(figment::value::magic::RelativePathBuf::relative)
+    }
+
     /// An address to listen at: `host:port`, and with a secret in the configuration when the host isn't this one alone.
     fn listen<'a>(&self, key: &str, address: &'a str) -> Outcome<&'a str> {
         let wrong = |what: &str| Failure::Usage(format!("--{key} {address}: {what}"));

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use figment::value::magic::RelativePathBuf;
-use forebay_data_folder::{owner_secret, owner_secret_of};
+use forebay_data_folder::{check_private_file, owner_secret, owner_secret_of, read_private_file};
 use forebay_transport::{Admission, Credential, Security, TlsSettings, random_secret};
 
 use forebay_types::{MountName, Scope};
@@ -94,8 +94,9 @@ fn text(secret: &Option<String>, file: &Option<RelativePathBuf>, key: &str) -> O
         (Some(secret), _) => Ok(Some(secret.clone())),
         (None, Some(file)) => {
             let file = file.relative();
-            let read = std::fs::read_to_string(&file);
-            Ok(Some(read.map_err(|error| Failure::Usage(format!("{key} {}: {error}", file.display())))?))
+            let read = read_private_file(&file).map_err(|error| Failure::Usage(format!("{key} {error}")))?;
+            let missing = || Failure::Usage(format!("{key} {}: there is no such file", file.display()));
+            Ok(Some(read.ok_or_else(missing)?))
         }
         (None, None) => Ok(None),
     }
@@ -103,9 +104,18 @@ fn text(secret: &Option<String>, file: &Option<RelativePathBuf>, key: &str) -> O
 
 fn tls(settings: &Settings) -> Outcome<Option<TlsSettings>> {
     let path = |path: &Option<RelativePathBuf>| path.as_ref().map(RelativePathBuf::relative);
-    let (ca, cert, key) = (path(&settings.tls_ca), path(&settings.tls_cert), path(&settings.tls_key));
+    let (ca, client_ca) = (path(&settings.tls_ca), path(&settings.tls_client_ca));
+    let (cert, key) = (path(&settings.tls_cert), path(&settings.tls_key));
     if cert.is_some() != key.is_some() {
         return Err(Failure::Usage("tls-cert and tls-key go together: set both or none".to_string()));
     }
-    Ok((ca.is_some() || cert.is_some()).then_some(TlsSettings { ca, cert, key }))
+    if client_ca.is_some() && cert.is_none() {
+        return Err(Failure::Usage("tls-client-ca is for what listens with tls-cert and tls-key: set these too".to_string()));
+    }
+    if let Some(key) = &key
+        && key.is_file()
+    {
+        check_private_file(key).map_err(|error| Failure::Usage(format!("tls-key {error}")))?;
+    }
+    Ok((ca.is_some() || cert.is_some()).then_some(TlsSettings { ca, cert, key, client_ca }))
 }

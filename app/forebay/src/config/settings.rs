@@ -299,7 +299,9 @@ pub(crate) struct Settings {
     pub(crate) tls_cert: Option<RelativePathBuf>,
     pub(crate) tls_key: Option<RelativePathBuf>,
     pub(crate) tls_ca: Option<RelativePathBuf>,
+    pub(crate) tls_client_ca: Option<RelativePathBuf>,
     pub(crate) log: Option<String>,
+    pub(crate) audit_log: Option<RelativePathBuf>,
 }
 
 /// What stands when nothing else is said.
@@ -441,5 +443,10 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ("tls-cert", "PEM file with the certificate that this process shows"),
     ("tls-key", "PEM file with its private key"),
     ("tls-ca", "PEM file with the authority that certificates are checked against"),
+    (
+        "tls-client-ca",
+        "PEM file with the authority of clients' certificates: what listens with tls-cert lets in who shows one of it only",
+    ),
     ("log", "what is logged, as in info or forebay_worker=debug"),
+    ("audit-log", "file that gets a line of JSON for whatever changes something or is refused here; not set: none"),
 ];

@@ -99,7 +99,9 @@ impl Config {
             "tls-cert" => path(&settings.tls_cert),
             "tls-key" => path(&settings.tls_key),
             "tls-ca" => path(&settings.tls_ca),
+            "tls-client-ca" => path(&settings.tls_client_ca),
             "log" => settings.log.clone(),
+            "audit-log" => path(&settings.audit_log),
             _ => None,
         }
     }

@@ -9,8 +9,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use forebay_rights::{Need, Place};
-use forebay_transport::{Admission, Credential, unix_now};
-use forebay_types::{Result, ResultExt};
+use forebay_transport::{Admission, Credential, Deed, tell, unix_now};
+use forebay_types::{Error, Result, ResultExt};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -49,6 +49,8 @@ impl Http {
                     if let Some(readers) = &shown.readers
                         && !may_read(readers, &headers)
                     {
+                        let refused = Error::denied("no token, or none that may read");
+                        tell("unknown", "", &Deed { port: "http", what: "metrics", on: "/metrics".to_string() }, Some(&refused));
                         let how = "send a token that may read as `authorization: Bearer TOKEN`, or set metrics-anonymous\n";
                         return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], how).into_response();
                     }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use crate::support::{Bucket, Role, csv, forebay, forebay_in, forebay_with, free_port};
 
@@ -125,7 +127,7 @@ fn metrics_and_health_are_served() {
 #[test]
 fn a_token_is_asked_of_everyone_who_is_not_the_owner() {
     let home = tempfile::tempdir().unwrap();
-    fs::write(home.path().join("token"), "a-secret-of-the-administrator\n").unwrap();
+    secret_file(&home.path().join("token"), "a-secret-of-the-administrator\n");
     let up = Role::up_with(home.path(), &["--token-file", "token"]);
     let at = up.address();
     let asked = |token: Option<&str>, arguments: &[&str]| {
@@ -164,6 +166,69 @@ fn a_token_is_asked_of_everyone_who_is_not_the_owner() {
 }
 
 #[test]
+fn a_secret_that_others_can_read_is_refused_with_the_remedy() {
+    let home = tempfile::tempdir().unwrap();
+    secret_file(&home.path().join("secret"), "a-secret-of-the-administrator");
+    fs::set_permissions(home.path().join("secret"), fs::Permissions::from_mode(0o644)).unwrap();
+    for key in ["token-file", "cluster-secret-file"] {
+        let flag = format!("--{key}");
+        forebay_in(home.path(), &[&["up", &flag, "secret"], &FREE[..]].concat()).fails(2, &[key, "mode 0644", "chmod 600"]);
+    }
+}
+
+#[test]
+fn who_changed_what_and_who_was_refused_is_written_down() {
+    let home = tempfile::tempdir().unwrap();
+    secret_file(&home.path().join("token"), "a-secret-of-the-administrator");
+    secret_file(&home.path().join("keys.toml"), "[[key]]\nid = \"AKONE\"\nsecret = \"of-the-key\"\nread-only = true\n");
+    let flags = ["--token-file", "token", "--audit-log", "audit.jsonl", "--s3", "127.0.0.1:0", "--s3-keys-file", "keys.toml"];
+    let up = Role::up_with(home.path(), &flags);
+    let token = forebay(&up.address(), &["token", "add", "etl", "--read"]).ok().text().trim().to_string();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let with = |token: &str, arguments: &[&str]| {
+        let token = token.to_string();
+        let change = move |command: &mut std::process::Command| {
+            command.env("FOREBAY_TOKEN", token).env("XDG_RUNTIME_DIR", "/none");
+        };
+        forebay_with(elsewhere.path(), &[arguments, &["--coordinator", &up.address()]].concat(), change, b"")
+    };
+    with(&token, &["mount", "add", "lake", "file:///none"]).fails(1, &["may not administer"]);
+    with("a guess of somebody's", &["status"]).fails(1, &["oken"]);
+    with(&token, &["status"]).ok();
+    let bucket = Bucket::folder();
+    bucket.mount(&up);
+    forebay_with(home.path(), &["cp", "-", "/lake/new", "--coordinator", &up.address()], |_| (), b"text").ok();
+    forebay(&up.address(), &["node", "mkdir", "/tmp/job"]).ok();
+    let (s3, metrics) = (up.place("s3"), up.place("metrics"));
+    assert!(ask(s3.trim_start_matches("http://"), "/lake/new", "").starts_with("HTTP/1.1 403"));
+    let host = metrics.trim_start_matches("http://").trim_end_matches("/metrics");
+    assert!(ask(host, "/metrics", "").starts_with("HTTP/1.1 401"));
+
+    let text = fs::read_to_string(home.path().join("audit.jsonl")).unwrap();
+    assert!(!text.contains("a-secret-of") && !text.contains(&token) && !text.contains("a guess"), "{text}");
+    let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told = |who: &str, port: &str, what: &str, on: &str, verdict: &str| {
+        let wanted = [("who", who), ("port", port), ("what", what), ("on", on), ("verdict", verdict)];
+        let found = lines.iter().find(|line| wanted.iter().all(|(field, value)| line[field] == *value));
+        let found = found.unwrap_or_else(|| panic!("{wanted:?} is not in\n{text}"));
+        assert!(found["timestamp"].is_string() && found["from"].is_string());
+        assert_eq!(found["why"].is_string(), verdict == "refused", "{found}");
+    };
+    told("owner", "control", "token_add", "etl", "allowed");
+    told("token etl.1", "control", "mount_add", "lake", "refused");
+    told("unknown", "connection", "connect", "", "refused");
+    told("owner", "control", "mount_add", "lake", "allowed");
+    told("owner", "data", "put", "/lake/new", "allowed");
+    told("owner", "data", "create", "/tmp/job", "allowed");
+    told("unknown", "s3", "get_object", "/lake/new", "refused");
+    told("unknown", "http", "metrics", "/metrics", "refused");
+    assert!(
+        !text.contains("heartbeat") && !text.contains("\"status\""),
+        "neither what a cluster says to itself nor reading: {text}"
+    );
+}
+
+#[test]
 fn commands_of_the_same_user_need_no_token_from_any_folder() {
     let home = tempfile::tempdir().unwrap();
     let up = Role::up(home.path());
@@ -184,8 +249,8 @@ fn processes_of_a_cluster_know_each_other_by_its_secret_and_by_nothing_else() {
     let (home, away) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let secret = "a secret of the cluster's processes";
     for folder in [&home, &away] {
-        fs::write(folder.path().join("cluster"), secret).unwrap();
-        fs::write(folder.path().join("other"), "a secret of another cluster").unwrap();
+        secret_file(&folder.path().join("cluster"), secret);
+        secret_file(&folder.path().join("other"), "a secret of another cluster");
     }
     let listen = ["--coordinator-listen", "127.0.0.1:0", "--http", "off"];
     let coordinator = Role::start(home.path(), &[&["coordinator", "--cluster-secret-file", "cluster"], &listen[..]].concat());
@@ -206,6 +271,12 @@ fn processes_of_a_cluster_know_each_other_by_its_secret_and_by_nothing_else() {
     };
     let asked = ["status", "--coordinator", &coordinator.address()];
     forebay_with(away.path(), &asked, as_member, b"").fails(1, &["none of this cluster"]);
+}
+
+/// A file that only its user can read.
+fn secret_file(path: &Path, secret: &str) {
+    fs::write(path, secret).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 fn get(host: &str, path: &str) -> String {

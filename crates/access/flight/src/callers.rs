@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forebay_sql::Engine;
-use forebay_transport::Credential;
-use forebay_types::{ErrorKind, Result};
+use forebay_transport::{Credential, Deed, is_audited, tell};
+use forebay_types::{Error, ErrorKind, Result};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tonic::Status;
@@ -81,5 +81,9 @@ impl Callers {
 }
 
 fn unknown() -> Status {
+    if is_audited() {
+        let refused = Error::denied("the token is none of this cluster, or was taken away");
+        tell("unknown", "", &Deed { port: "sql", what: "call", on: String::new() }, Some(&refused));
+    }
     Status::unauthenticated("this token is none of this cluster, or was taken away: `forebay token add` makes one")
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use forebay_transport::{TlsSettings, acceptor_for};
+use forebay_transport::{Acceptor, Spoken, TlsSettings};
 use forebay_types::Result;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -32,7 +32,7 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     pub(crate) fn new(listener: TcpListener, tls: Option<&TlsSettings>) -> Result<Self> {
-        let acceptor = tls.map(|tls| acceptor_for(tls, &["h2"])).transpose()?;
+        let acceptor = tls.map(|tls| Acceptor::new(tls, Spoken::Http2)).transpose()?;
         let (sender, ready) = mpsc::channel(WAITING_MAX);
         let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let accept = async move {
@@ -84,7 +84,7 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    async fn of(stream: TcpStream, acceptor: Option<tokio_rustls::TlsAcceptor>, room: OwnedSemaphorePermit) -> io::Result<Self> {
+    async fn of(stream: TcpStream, acceptor: Option<Acceptor>, room: OwnedSemaphorePermit) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         let peer = stream.peer_addr().ok();
         let bytes: Box<dyn Bytes> = match acceptor {

@@ -13,6 +13,7 @@
 //!
 //! Start with [`Gateway::start`].
 
+mod audit;
 mod auth;
 mod body;
 mod buckets;
@@ -33,9 +34,8 @@ mod store;
 mod subresource;
 mod target;
 mod temporary;
-mod tls;
 mod warm;
 mod xml;
 
 pub use server::Gateway;
-pub use settings::{AccessRule, Anonymous, GatewaySettings, NewBuckets, Secret, TlsFiles};
+pub use settings::{AccessRule, Anonymous, GatewaySettings, NewBuckets, Secret};

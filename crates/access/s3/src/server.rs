@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use forebay_client::Client;
+use forebay_transport::{Acceptor, Spoken};
 use forebay_types::{Result, ResultExt};
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, SERVER};
 use http::{HeaderValue, Method};
@@ -12,8 +13,8 @@ use metrics::Gauge;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio_rustls::TlsAcceptor;
 
+use crate::audit::Asked;
 use crate::auth::authenticate;
 use crate::connection::{Turn, serve};
 use crate::context::{Answer, AnswerBody, Context, Request, Served, plain};
@@ -21,6 +22,7 @@ use crate::error::{S3Error, S3Result};
 use crate::meters::operation;
 use crate::route::route;
 use crate::settings::GatewaySettings;
+use crate::store::Reading;
 use crate::target::Target;
 
 /// How long a TLS handshake may take.
@@ -40,7 +42,7 @@ impl Gateway {
     /// Listens and answers from now on, reading and writing through `client`.
     pub async fn start(client: Client, settings: GatewaySettings) -> Result<Self> {
         let place = || format!("can't listen at {}", settings.listen);
-        let tls = settings.tls.as_ref().map(crate::tls::acceptor).transpose()?;
+        let tls = settings.tls.as_ref().map(|tls| Acceptor::new(tls, Spoken::Http1)).transpose()?;
         let listener = TcpListener::bind(&settings.listen).await.context(place)?;
         let address = listener.local_addr().context(place)?;
         let (stop, stopped) = watch::channel(false);
@@ -81,7 +83,7 @@ impl std::fmt::Debug for Gateway {
 }
 
 /// Serves connections until told to stop; those that are open then end with this function.
-async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, context: Arc<Context>, mut stopped: watch::Receiver<bool>) {
+async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Context>, mut stopped: watch::Receiver<bool>) {
     let room = Arc::new(Semaphore::new(context.settings.connections_max));
     let mut connections = JoinSet::new();
     loop {
@@ -97,9 +99,9 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, context: Arc<Co
                 accepted = listener.accept() => break Some(accepted),
             }
         };
-        let socket = match accepted {
+        let (socket, from) = match accepted {
             None => break,
-            Some(Ok((socket, _))) => socket,
+            Some(Ok(accepted)) => accepted,
             Some(Err(error)) => {
                 // Out of descriptors, say: those that are open go on.
                 tracing::warn!(%error, "can't accept a connection");
@@ -113,9 +115,9 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, context: Arc<Co
         connections.spawn(async move {
             let _counted = (permit, open);
             match tls {
-                None => serve(socket, context, stopped).await,
+                None => serve(socket, from, context, stopped).await,
                 Some(tls) => match tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(socket)).await {
-                    Ok(Ok(socket)) => serve(socket, context, stopped).await,
+                    Ok(Ok(socket)) => serve(socket, from, context, stopped).await,
                     Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
                     Err(_) => tracing::debug!("TLS handshake took too long"),
                 },
@@ -145,13 +147,15 @@ impl Drop for Open {
 }
 
 /// Answers one request; a refusal is an answer too.
-pub(crate) async fn handle(context: Arc<Context>, request: http::Request<Incoming>, turn: Turn) -> Served {
+pub(crate) async fn handle(context: Arc<Context>, from: SocketAddr, request: http::Request<Incoming>, turn: Turn) -> Served {
     let (begun, id) = (Instant::now(), context.request_id());
     let is_head = request.method() == Method::HEAD;
     let has_body = !request.body().is_end_stream();
     let uri = request.uri().clone();
-    let mut operation = "other";
-    let mut answer = match answer(&context, request, &mut operation).await {
+    let mut asked = Asked::default();
+    let answered = answer(&context, request, &mut asked).await;
+    asked.tell(from, uri.path(), answered.as_ref().err());
+    let mut answer = match answered {
         Ok(answer) => answer,
         Err(error) => {
             let resource = uri.path();
@@ -170,7 +174,7 @@ pub(crate) async fn handle(context: Arc<Context>, request: http::Request<Incomin
     }
     headers.insert(SERVER, HeaderValue::from_static("Forebay"));
     answer.body_mut().sending(context.meters.sent.clone(), turn);
-    context.meters.answered(operation, answer.status(), begun.elapsed());
+    context.meters.answered(asked.operation, answer.status(), begun.elapsed());
     Ok(answer)
 }
 
@@ -184,10 +188,13 @@ fn refusal(error: &S3Error, resource: &str, id: &str, is_head: bool) -> Answer {
     answer
 }
 
-async fn answer(context: &Arc<Context>, request: http::Request<Incoming>, asked: &mut &'static str) -> S3Result<Answer> {
+async fn answer(context: &Arc<Context>, request: http::Request<Incoming>, asked: &mut Asked) -> S3Result<Answer> {
     let target = Target::of(&request, &context.settings.domains)?;
-    *asked = operation(request.method(), &target, request.headers().contains_key("x-amz-copy-source"));
+    asked.operation = operation(request.method(), &target, request.headers().contains_key("x-amz-copy-source"));
     let (parts, body) = request.into_parts();
     let (caller, hash) = authenticate(&context.keys, &parts, &target.query, Utc::now())?;
-    route(context, Request { parts, target, caller, hash }, body).await
+    asked.caller = Some(caller.clone());
+    let request = Request { parts, target, caller, hash };
+    asked.changes = Reading::of(&request).is_none();
+    route(context, request, body).await
 }

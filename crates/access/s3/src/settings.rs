@@ -1,7 +1,7 @@
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use forebay_transport::TlsSettings;
 use forebay_types::{Grant, MountName, Role, Scope};
 
 /// How the gateway listens, and whom it lets in. Start from [`GatewaySettings::new`].
@@ -18,7 +18,7 @@ pub struct GatewaySettings {
     /// The region that is told to clients. Signatures for any region are taken.
     pub region: String,
     /// HTTPS instead of HTTP.
-    pub tls: Option<TlsFiles>,
+    pub tls: Option<TlsSettings>,
     /// Connections at once; more wait to be accepted.
     pub connections_max: usize,
     /// Bytes that uploads to temporary data and documents of requests hold in this process at once; more wait for 10 s, then are
@@ -117,13 +117,4 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("(secret)")
     }
-}
-
-/// Files in PEM for HTTPS.
-#[derive(Clone, Debug)]
-pub struct TlsFiles {
-    /// The certificate with its chain.
-    pub cert: PathBuf,
-    /// Its private key.
-    pub key: PathBuf,
 }

@@ -7,8 +7,8 @@ use forebay_protocol::{
     AtHand, DataNotice, DataReply, DataRequest, Handed, Held, Hint, ListPage, NodeCall, PeerCall, PeerRequest, decode, encode,
 };
 use forebay_rights::{Need, Place, needs};
-use forebay_transport::{Peer, Response, Service, Session, unix_now};
-use forebay_types::{Cell, Error, PageRun, Result};
+use forebay_transport::{Deed, Peer, Response, Service, Session, is_audited, unix_now};
+use forebay_types::{Cell, Error, ForebayPath, MountId, MountName, PageRun, Result};
 
 use crate::gate::Line;
 use crate::in_place::SessionPins;
@@ -44,11 +44,12 @@ impl Session for WorkerSession {
     async fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
         if let Some(call) = NodeCall::decode(&meta) {
             let pins = self.attached.load(Relaxed).then_some(&self.pins);
-            let call = call.and_then(|call| self.may(|| needs::node(&call.op)).map(|()| call));
+            let call = call.and_then(|call| self.may(|| needs::node(&call.op), || of_node(&call)).map(|()| call));
             return nodes::answer(&self.serving, pins, call, payload).await;
         }
         if let Some(call) = PeerCall::decode(&meta) {
-            let call = call.and_then(|call| self.may(|| needs::node_peer(&call.op)).map(|()| call));
+            let call =
+                call.and_then(|call| self.may(|| needs::node_peer(&call.op), || of_peer((&call.op).into())).map(|()| call));
             return nodes::answer_peer(&self.serving, call, payload).await;
         }
         let answer = match PeerRequest::decode(&meta) {
@@ -60,8 +61,11 @@ impl Session for WorkerSession {
 
     fn place(self: &Arc<Self>, meta: &Bytes, payload_bytes: u32) -> Option<Box<dyn forebay_transport::Place>> {
         let call = NodeCall::decode(meta)?.ok()?;
-        self.may(|| needs::node(&call.op)).ok()?;
-        nodes::place(&self.serving, &call, payload_bytes)
+        self.may_quietly(|| needs::node(&call.op)).ok()?;
+        let place = nodes::place(&self.serving, &call, payload_bytes)?;
+        // With no place the call comes as any other, and is told then.
+        self.may(|| needs::node(&call.op), || of_node(&call)).ok()?;
+        Some(place)
     }
 
     fn failed(&self, meta: &Bytes) -> Response {
@@ -75,7 +79,7 @@ impl Session for WorkerSession {
     }
 
     fn notice(self: &Arc<Self>, meta: Bytes) {
-        let notice = decode(&meta).and_then(|notice| self.may(|| needs::notice(&notice)).map(|()| notice));
+        let notice = decode(&meta).and_then(|notice| self.may_quietly(|| needs::notice(&notice)).map(|()| notice));
         match notice {
             Ok(DataNotice::Unpin { pins, counts }) => {
                 self.pins.release(&pins);
@@ -86,7 +90,7 @@ impl Session for WorkerSession {
     }
 
     fn at_hand(&self, wanted: &AtHand) -> Option<Handed> {
-        self.may(|| Need::read(Place::Mount(wanted.mount))).ok()?;
+        self.may_quietly(|| Need::read(Place::Mount(wanted.mount))).ok()?;
         self.serving.at_hand(wanted)
     }
 
@@ -98,17 +102,51 @@ impl Session for WorkerSession {
 
 impl WorkerSession {
     /// `Denied` when the one at the other end has not what a request needs.
-    fn may(&self, need: impl FnOnce() -> Need) -> Result<()> {
+    fn may(&self, need: impl FnOnce() -> Need, deed: impl FnOnce() -> Deed) -> Result<()> {
+        if self.peer.caller.is_unlimited() && !is_audited() {
+            return Ok(());
+        }
+        self.peer.may(&need(), |mount| self.mount_name(mount), deed)
+    }
+
+    /// The same without a word to the audit log, for what is asked for again or hands over what was given before.
+    fn may_quietly(&self, need: impl FnOnce() -> Need) -> Result<()> {
         if self.peer.caller.is_unlimited() {
             return Ok(());
         }
-        let name_of = |mount| self.serving.mounts.find(mount).map(|door| door.mount.name.clone());
-        self.peer.caller.may(&need(), unix_now(), name_of)
+        self.peer.caller.may(&need(), unix_now(), |mount| self.mount_name(mount))
+    }
+
+    fn mount_name(&self, mount: MountId) -> Option<MountName> {
+        self.serving.mounts.find(mount).map(|door| door.mount.name.clone())
+    }
+
+    /// What a request would do, for the audit log.
+    fn deed(&self, request: &DataRequest) -> Deed {
+        let object = match request {
+            DataRequest::Put { mount, key, .. }
+            | DataRequest::PutBegin { mount, key, .. }
+            | DataRequest::Delete { mount, key }
+            | DataRequest::Changed { mount, key, .. }
+            | DataRequest::Open { mount, key, .. }
+            | DataRequest::Stat { mount, key, .. }
+            | DataRequest::ReadLatest { mount, key, .. }
+            | DataRequest::ReadObject { mount, key, .. } => Some((*mount, key)),
+            DataRequest::Read { version, .. } | DataRequest::ReadCell { version, .. } | DataRequest::Prefetch { version, .. } => {
+                Some((version.mount, &version.key))
+            }
+            _ => None,
+        };
+        let on = object.map(|(mount, key)| match self.mount_name(mount) {
+            Some(name) => ForebayPath::new(name, key.clone()).to_string(),
+            None => format!("mount number {}: {key}", mount.0),
+        });
+        Deed { port: "data", what: request.into(), on: on.unwrap_or_default() }
     }
 
     async fn answer_peer(&self, request: Result<PeerRequest>) -> Result<Response> {
         let (request, serving) = (request?, &self.serving);
-        self.may(|| needs::peer(&request))?;
+        self.may(|| needs::peer(&request), || of_peer((&request).into()))?;
         Ok(match request {
             PeerRequest::Copy { segment, start, pages } => {
                 let (runs, sums, payload) = serving.copy(segment, PageRun::of(start, pages)?).await;
@@ -121,7 +159,7 @@ impl WorkerSession {
 
     async fn answer(self: &Arc<Self>, request: Result<DataRequest>, payload: Bytes) -> Result<Response> {
         let (request, serving) = (request?, &self.serving);
-        self.may(|| needs::data(&request))?;
+        self.may(|| needs::data(&request), || self.deed(&request))?;
         Ok(match request {
             DataRequest::Read { operation, version, start, len, in_place } => {
                 let queued = Queued::new(serving);
@@ -292,6 +330,14 @@ impl Drop for Queued<'_> {
     fn drop(&mut self) {
         self.0.queue.fetch_sub(1, Relaxed);
     }
+}
+
+fn of_node(call: &NodeCall<'_>) -> Deed {
+    Deed { port: "data", what: (&call.op).into(), on: format!("/tmp/{}", call.path) }
+}
+
+fn of_peer(what: &'static str) -> Deed {
+    Deed { port: "data", what, on: String::new() }
 }
 
 fn reply(reply: DataReply) -> Response {

@@ -5,12 +5,14 @@ use forebay_types::{
     Attributes, ErrorKind, FormId, Key, MountId, ObjectInfo, ObjectVersion, OperationId, PageRun, Result, SegmentId, TextForm,
 };
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::limits::{PINS_MAX, RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, at_most};
 use crate::{RangeSpec, decode};
 
 /// What is asked of a worker. Every reply is a [`DataReply`] of the variant named here, or [`DataReply::Failed`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum DataRequest {
     /// Hands over the DRAM tier for reading in place: [`DataReply::Attached`] with one read-only descriptor. Only on a
     /// Unix connection of the same user; `Denied` elsewhere or when the worker runs with `--no-in-place`.
@@ -220,7 +222,8 @@ pub const PEER_MESSAGE: u8 = b'p';
 
 /// What a worker asks of another about what is cached. Every reply is a [`DataReply`] of the variant named here, or
 /// [`DataReply::Failed`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum PeerRequest {
     /// Those of a segment's pages that the worker holds, for another worker: [`DataReply::Copied`], with the pages as
     /// payload. Fetches nothing and counts as no read.

@@ -16,4 +16,4 @@ pub use capacity::{default_disk_bytes, default_dram_bytes, memory_bytes};
 pub use file_lock::FileLock;
 pub use folder::DataFolder;
 pub use owner::{Announced, owner_secret, owner_secret_in, owner_secret_of, state_folder};
-pub use private::{check_private_file, make_private_folder};
+pub use private::{check_private_file, make_private_folder, read_private_file};

@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use forebay_types::{Error, Result, ResultExt};
 
+use crate::private::read_private_file;
+
 /// The file in the data folder.
 const FILE: &str = "owner.secret";
-/// Longest secret, and path of a data folder, that is read.
-const BYTES_MAX: u64 = 8 << 10;
 
 /// Coordinators of this process, for callers where there is no folder for that.
 static OWN: LazyLock<Mutex<HashMap<u16, PathBuf>>> = LazyLock::new(Mutex::default);
@@ -50,7 +50,7 @@ pub fn owner_secret_of(coordinator: &str) -> Result<Option<String>> {
     let Some(port) = port_of(coordinator) else { return Ok(None) };
     let own = OWN.lock().unwrap_or_else(PoisonError::into_inner).get(&port).cloned();
     let folder = own.or_else(|| {
-        let text = read_own(&clusters()?.join(port.to_string())).ok().flatten()?;
+        let text = read_private_file(&clusters()?.join(port.to_string())).ok().flatten()?;
         Some(PathBuf::from(text.trim_end_matches('\n')))
     });
     match folder {
@@ -119,28 +119,8 @@ fn port_of(address: &str) -> Option<u16> {
 }
 
 fn read_secret(folder: &Path) -> Result<Option<String>> {
-    let path = folder.join(FILE);
-    let text = read_own(&path).context(|| path.display())?;
+    let text = read_private_file(&folder.join(FILE))?;
     Ok(text.map(|text| text.trim().to_string()).filter(|text| !text.is_empty()))
-}
-
-/// A file of this user that nobody else can read; none where there is none.
-fn read_own(path: &Path) -> Result<Option<String>> {
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let meta = file.metadata()?;
-    if meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o077 != 0 {
-        return Err(Error::denied(format!(
-            "{} is another user's or others can read it: it is believed with mode 600 only (chmod 600)",
-            path.display()
-        )));
-    }
-    let mut text = String::new();
-    file.take(BYTES_MAX).read_to_string(&mut text)?;
-    Ok(Some(text))
 }
 
 #[cfg(test)]

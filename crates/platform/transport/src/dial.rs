@@ -74,6 +74,7 @@ async fn shake_hands(address: &Address, security: &Security, fd: OwnedFd, truste
         _ => Link::plain(fd, unix)?,
     };
     let (mut reader, mut sink) = (FrameReader::new(link.source), link.sink);
-    handshake::greet(&mut reader, &mut sink, security, trusted).await?;
+    let greeted = handshake::greet(&mut reader, &mut sink, security, trusted).await;
+    greeted.map_err(|error| tls::refused_certificate(&error).unwrap_or(error))?;
     Ok((reader, sink, link.hangup))
 }

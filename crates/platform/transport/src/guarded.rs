@@ -3,17 +3,17 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use forebay_rights::Caller;
-use forebay_types::{Error, Result};
+use forebay_types::{Error, ErrorKind, Result};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_rustls::TlsAcceptor;
 
 use crate::admission::unknown;
 use crate::dial::{CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT};
-use crate::handshake::{ID_BYTES_MAX, nothing_to_show, stranger};
+use crate::handshake::{ID_BYTES_MAX, left, nothing_to_show, stranger};
+use crate::tls::{Acceptor, Spoken};
 use crate::token::{self, NONCE_BYTES, Nonce, PROOF_BYTES, Proof, Transcript};
-use crate::{Address, Security, socket, tls};
+use crate::{Address, Security, audit, socket, tls};
 
 /// What both sides begin with.
 const MAGIC: &[u8; 8] = b"FBGUARD2";
@@ -35,19 +35,20 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 /// Lets connections in.
 pub struct Guard {
     security: Security,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Acceptor>,
 }
 
 impl Guard {
     /// Reads the certificate and its key.
     pub fn new(security: &Security) -> Result<Self> {
-        let tls = security.tls.as_ref().map(tls::acceptor).transpose()?;
+        let tls = security.tls.as_ref().map(|tls| Acceptor::new(tls, Spoken::Ours)).transpose()?;
         Ok(Self { security: security.clone(), tls })
     }
 
     /// Lets a connection in that has just been accepted, or says why not. Ends within the time of a handshake.
     pub async fn admit(&self, stream: TcpStream) -> Result<Guarded> {
         socket::set_tcp_options(&stream)?;
+        let from = stream.peer_addr().map_or_else(|_| String::new(), |address| address.to_string());
         let admitted = async {
             let mut io: Box<dyn Io> = match &self.tls {
                 Some(tls) => Box::new(tls.accept(stream).await.map_err(|error| Error::denied(format!("TLS failed: {error}")))?),
@@ -65,7 +66,9 @@ impl Guard {
                 }
             }
         };
-        timeout(HANDSHAKE_TIMEOUT, admitted).await.map_err(|_| Error::retry("the peer does not finish the handshake"))?
+        let admitted = timeout(HANDSHAKE_TIMEOUT, admitted).await;
+        let admitted = admitted.map_err(|_| Error::retry("the peer does not finish the handshake"))?;
+        admitted.inspect_err(|error| audit::tell_stranger(&from, error))
     }
 
     async fn check(&self, io: &mut Box<dyn Io>) -> Result<Caller> {
@@ -80,7 +83,7 @@ impl Guard {
         };
         let own = token::prove_server(&entry.verifier.keys, &said);
         say(io, &[MAGIC.as_slice(), &server, &own].concat()).await?;
-        let proof = hear_proof(io).await?;
+        let proof = hear_proof(io).await.map_err(|error| if error.kind() == ErrorKind::Retry { left(&id) } else { error })?;
         if token::is_client(&entry.verifier.keys, &said, &proof) { Ok(entry.caller()) } else { Err(unknown(&id)) }
     }
 }
@@ -134,7 +137,8 @@ async fn prove(io: &mut Box<dyn Io>, security: &Security) -> Result<()> {
 }
 
 fn broken(error: io::Error) -> Error {
-    Error::retry(format!("the connection ended during the handshake: {error}"))
+    let refused = tls::refused_certificate(&error);
+    refused.unwrap_or_else(|| Error::retry(format!("the connection ended during the handshake: {error}")).with_source(error))
 }
 
 async fn say(io: &mut Box<dyn Io>, bytes: &[u8]) -> Result<()> {

@@ -76,7 +76,8 @@ pub(crate) async fn receive(reader: &mut FrameReader, sink: &mut Sink, security:
     let entry = security.admits.find(&id).ok_or_else(|| unknown(&id))?;
     let said = Transcript { client: &client, server: &server, id: &id };
     say(sink, &Hello::Server { nonce: server, proof: token::prove_server(&entry.verifier.keys, &said).to_vec() }).await?;
-    let Hello::Proof { proof } = hear(reader).await? else { return Err(out_of_order()) };
+    let proof = hear(reader).await.map_err(|error| if error.kind() == ErrorKind::Closed { left(&id) } else { error })?;
+    let Hello::Proof { proof } = proof else { return Err(out_of_order()) };
     match token::is_client(&entry.verifier.keys, &said, &proof) {
         true => Ok(entry.caller()),
         false => Err(unknown(&id)),
@@ -97,9 +98,13 @@ async fn say(sink: &mut Sink, hello: &Hello) -> Result<()> {
     let mut batch = Batch::default();
     batch.frames.push_back(OutFrame::new(FrameKind::Hello, 0, encode(hello), Vec::<Bytes>::new(), None)?);
     while !batch.is_empty() {
-        sink.send(&mut batch).await.map_err(|error| Error::closed(format!("the handshake failed: {error}")))?;
+        sink.send(&mut batch).await.map_err(failed)?;
     }
-    sink.rest().await.map_err(|error| Error::closed(format!("the handshake failed: {error}")))
+    sink.rest().await.map_err(failed)
+}
+
+fn failed(error: std::io::Error) -> Error {
+    Error::closed(format!("the handshake failed: {error}")).with_source(error)
 }
 
 async fn hear(reader: &mut FrameReader) -> Result<Hello> {
@@ -129,6 +134,11 @@ pub(crate) fn nothing_to_show() -> Error {
 
 pub(crate) fn stranger() -> Error {
     Error::denied("the server does not know the secret of this credential: it is another cluster's, or the token is an old one")
+}
+
+/// Who leaves when it has seen the server's proof has another secret for this name.
+pub(crate) fn left(id: &str) -> Error {
+    Error::denied(format!("the peer has another secret for the credential {id:?}, and left"))
 }
 
 fn out_of_order() -> Error {

@@ -9,6 +9,7 @@
 
 mod address;
 mod admission;
+mod audit;
 mod batch;
 mod budget;
 mod buffers;
@@ -39,6 +40,7 @@ mod unix_file;
 
 pub use address::Address;
 pub use admission::{Admission, unix_now};
+pub use audit::{AUDIT, Deed, is_audited, tell};
 pub use budget::{Budget, Spent};
 pub use connection::{Answer, Connection};
 pub use credential::{Credential, SECRET_BYTES_MIN, random_secret};
@@ -48,4 +50,4 @@ pub use listener::Listener;
 pub use security::{Security, TlsSettings};
 pub use server::Server;
 pub use service::{Peer, Place, Response, ServerLimits, Service, Session};
-pub use tls::acceptor_for;
+pub use tls::{Acceptor, Spoken};

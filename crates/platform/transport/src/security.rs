@@ -22,10 +22,12 @@ pub struct Security {
 pub struct TlsSettings {
     /// Certificates that the connecting side trusts.
     pub ca: Option<PathBuf>,
-    /// The certificate (with its chain) that the listening side shows.
+    /// The certificate (with its chain) that the listening side shows, and the connecting one where it is asked for one.
     pub cert: Option<PathBuf>,
     /// The private key of `cert`.
     pub key: Option<PathBuf>,
+    /// Certificates that the listening side trusts: with these, clients must show one that they have signed.
+    pub client_ca: Option<PathBuf>,
 }
 
 impl Default for Security {

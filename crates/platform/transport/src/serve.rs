@@ -13,7 +13,6 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 
@@ -27,7 +26,8 @@ use crate::link::{Hangup, Link, Sink};
 use crate::listener::Accepted;
 use crate::outbox::Outbox;
 use crate::ring::{Answers, MESSAGE_BYTES_MAX, Request, Rings, Seat, Slots};
-use crate::{Budget, Peer, Place, Response, Security, ServerLimits, Service, Session, Spent, handshake};
+use crate::tls::Acceptor;
+use crate::{Budget, Peer, Place, Response, Security, ServerLimits, Service, Session, Spent, audit, handshake};
 
 /// How long a peer gets to read what was said to it last.
 const FAREWELL_TIMEOUT: Duration = Duration::from_millis(500);
@@ -46,7 +46,7 @@ const FLUSH_BYTES: usize = 256 << 10;
 pub(crate) struct Shared<S> {
     pub(crate) service: Arc<S>,
     pub(crate) security: Security,
-    pub(crate) acceptor: Option<TlsAcceptor>,
+    pub(crate) acceptor: Option<Acceptor>,
     pub(crate) limits: ServerLimits,
     pub(crate) rings: Arc<Rings>,
     /// Places for connections that have passed the handshake.
@@ -69,7 +69,10 @@ pub(crate) async fn serve<S: Service>(shared: Arc<Shared<S>>, accepted: Accepted
     drop(place);
     match received {
         Ok(Ok((live, reader, sink))) => live.run(reader, sink, stop).await,
-        Ok(Err(error)) => warn!(peer = %peer.address, reason = %error, "connection refused"),
+        Ok(Err(error)) => {
+            warn!(peer = %peer.address, reason = %error, "connection refused");
+            audit::tell_stranger(&peer.address, &error);
+        }
         Err(_) => warn!(peer = %peer.address, "connection refused: no handshake in time"),
     }
 }

@@ -10,7 +10,8 @@ use crate::listener::Listener;
 use crate::local::{Door, Opened};
 use crate::ring::Rings;
 use crate::serve::{self, Shared};
-use crate::{Address, Budget, Entrance, Security, ServerLimits, Service, tls};
+use crate::tls::{Acceptor, Spoken};
+use crate::{Address, Budget, Entrance, Security, ServerLimits, Service};
 
 /// How long running calls get at a shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,7 +33,7 @@ impl Server {
     /// `Invalid` when the files for TLS can't be used.
     pub fn start<S: Service>(listener: Listener, security: Security, service: Arc<S>, limits: ServerLimits) -> Result<Self> {
         let acceptor = match &security.tls {
-            Some(settings) if listener.is_tcp() => Some(tls::acceptor(settings)?),
+            Some(settings) if listener.is_tcp() => Some(Acceptor::new(settings, Spoken::Ours)?),
             _ => None,
         };
         let address = listener.local_address();

@@ -27,7 +27,7 @@ fn tls(folder: &Path) -> TlsSettings {
         fs::write(folder.join(name), pem).unwrap();
     }
     let file = |name: &str| Some(folder.join(name));
-    TlsSettings { ca: file("ca.pem"), cert: file("cert.pem"), key: file("key.pem") }
+    TlsSettings { ca: file("ca.pem"), cert: file("cert.pem"), key: file("key.pem"), client_ca: None }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

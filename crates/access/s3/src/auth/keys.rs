@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use forebay_rights::{Need, Place, Who, decide, grants};
@@ -70,6 +71,16 @@ impl Caller {
         match self {
             Self::Key(rule) if grants(&rule.grant, &Need::write(Place::Cluster), unix_now(), |_| None) => Ok(()),
             _ => Err(S3Error::access_denied()),
+        }
+    }
+}
+
+/// The name in the audit log.
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(rule) => write!(f, "access key {}", rule.id),
+            Self::Anonymous(_) => f.write_str("anonymous"),
         }
     }
 }

@@ -1,5 +1,6 @@
 use std::future::poll_fn;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
@@ -26,6 +27,7 @@ pub(super) const HEAD_WITHIN: Duration = Duration::from_secs(120);
 /// with what came of the next one; none when the connection has ended.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     socket: S,
+    from: SocketAddr,
     begun: Bytes,
     context: &Arc<Context>,
     stopped: &mut watch::Receiver<bool>,
@@ -36,7 +38,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         move |request: http::Request<Incoming>| {
             use hyper::body::Body;
             let turn = turns.begin(!request.body().is_end_stream());
-            handle(Arc::clone(&context), request, turn)
+            handle(Arc::clone(&context), from, request, turn)
         }
     });
     let mut connection = http1::Builder::new()

@@ -5,6 +5,7 @@ mod general;
 mod quick;
 mod turns;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ const END_WITHIN: Duration = Duration::from_secs(1);
 /// Serves a connection until it ends, or until told to stop and nothing is under way.
 pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     socket: S,
+    from: SocketAddr,
     context: Arc<Context>,
     mut stopped: watch::Receiver<bool>,
 ) {
@@ -41,7 +43,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             }
         }
         // Large, and nothing that an idle connection should hold.
-        match Box::pin(general::serve(socket, begun, &context, &mut stopped)).await {
+        match Box::pin(general::serve(socket, from, begun, &context, &mut stopped)).await {
             Some((same, rest)) => (socket, begun) = (same, rest),
             None => return,
         }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use forebay_s3::TlsFiles;
+use forebay_transport::TlsSettings;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,7 +18,7 @@ async fn the_same_over_tls_and_nothing_without() {
     std::fs::write(&cert, certificate.pem()).unwrap();
     std::fs::write(&private, key.serialize_pem()).unwrap();
     let mut settings = gateway_settings();
-    settings.tls = Some(TlsFiles { cert, key: private });
+    settings.tls = Some(TlsSettings { cert: Some(cert), key: Some(private), ..TlsSettings::default() });
     let (cluster, s3) = Cluster::over_s3(|_| {}, settings).await;
     assert!(cluster.gateway.as_ref().unwrap().is_https());
     let body = bytes(9, 300_000);

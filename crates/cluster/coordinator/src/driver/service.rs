@@ -3,9 +3,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{AdminRequest, ControlCall, ControlReply, ControlRequest, MemberRequest, decode, encode};
-use forebay_rights::{Need, cut, needs};
+use forebay_rights::{cut, needs};
 use forebay_shared_storage::{Storage, StorageSettings};
-use forebay_transport::{Peer, Response, Service, Session, unix_now};
+use forebay_transport::{Deed, Peer, Response, Service, Session};
 use forebay_types::{Error, Mount, Result};
 use metrics::counter;
 use tokio::sync::oneshot;
@@ -40,7 +40,7 @@ impl Session for ControlSession {
     async fn call(self: &Arc<Self>, meta: Bytes, _payload: Bytes) -> Response {
         let reply = match decode::<ControlCall>(&meta) {
             Ok(call) => {
-                let kind = kind(&call);
+                let kind = call.name();
                 let reply = self.answer(call).await.unwrap_or_else(|error| ControlReply::failed(&error));
                 counter!("forebay_coordinator_requests", "kind" => kind).increment(1);
                 if matches!(reply, ControlReply::Failed { .. }) {
@@ -64,7 +64,8 @@ impl Session for ControlSession {
 impl ControlSession {
     /// The answer to a call of who may make it, cut to what that one may see.
     async fn answer(&self, call: ControlCall) -> Result<ControlReply> {
-        self.may(&needs::control(&call))?;
+        let deed = || Deed { port: "control", what: call.name(), on: subject(&call) };
+        self.peer.may(&needs::control(&call), |mount| self.shared.mount_name(mount), deed)?;
         let mut reply = match call {
             ControlCall::Serve(MemberRequest::News(worker)) => self.shared.news().wait(worker).await?,
             ControlCall::Serve(MemberRequest::Credentials) => self.shared.credentials(),
@@ -75,10 +76,6 @@ impl ControlSession {
             cut(&mut reply, grant);
         }
         Ok(reply)
-    }
-
-    fn may(&self, need: &Need) -> Result<()> {
-        self.peer.caller.may(need, unix_now(), |mount| self.shared.mount_name(mount))
     }
 
     async fn carry_out(&self, call: ControlCall) -> Result<ControlReply> {
@@ -130,41 +127,21 @@ async fn check(mount: &Mount) -> Result<()> {
     }
 }
 
-/// A request's name in metrics.
-fn kind(call: &ControlCall) -> &'static str {
+/// What a request is about, for the audit log.
+fn subject(call: &ControlCall) -> String {
     match call {
-        ControlCall::Ask(request) => match request {
-            ControlRequest::View { .. } => "view",
-            ControlRequest::TableAdd { .. } => "table_add",
-            ControlRequest::TableRemove { .. } => "table_remove",
-            ControlRequest::Tables => "tables",
-            ControlRequest::Budget { .. } => "budget",
-            ControlRequest::Status => "status",
-            ControlRequest::Routes { .. } => "routes",
-            ControlRequest::Placement { .. } => "placement",
-            ControlRequest::Scheduler => "scheduler",
-            ControlRequest::WhoAmI => "who_am_i",
-            ControlRequest::Unheard { .. } => "unheard",
-        },
+        ControlCall::Ask(ControlRequest::TableAdd { table, .. }) => table.name.clone(),
+        ControlCall::Ask(ControlRequest::TableRemove { name }) => name.clone(),
+        ControlCall::Ask(ControlRequest::Unheard { mount, worker, .. }) => format!("worker {worker}, mount number {}", mount.0),
         ControlCall::Administer(request) => match request {
-            AdminRequest::MountAdd { .. } => "mount_add",
-            AdminRequest::MountSet { .. } => "mount_set",
-            AdminRequest::MountRemove { .. } => "mount_remove",
-            AdminRequest::PinAdd { .. } => "pin_add",
-            AdminRequest::PinRemove { .. } => "pin_remove",
-            AdminRequest::Drain { .. } => "drain",
-            AdminRequest::TokenAdd { .. } => "token_add",
-            AdminRequest::TokenRemove { .. } => "token_remove",
-            AdminRequest::Tokens => "tokens",
+            AdminRequest::MountAdd { name, .. } | AdminRequest::MountSet { name, .. } | AdminRequest::MountRemove { name } => {
+                name.to_string()
+            }
+            AdminRequest::PinAdd { path } | AdminRequest::PinRemove { path } => path.to_string(),
+            AdminRequest::Drain { worker, .. } => format!("worker {worker}"),
+            AdminRequest::TokenAdd { name, .. } | AdminRequest::TokenRemove { name } => name.clone(),
+            AdminRequest::Tokens => String::new(),
         },
-        ControlCall::Serve(request) => match request {
-            MemberRequest::Register(_) => "register",
-            MemberRequest::Heartbeat(_) => "heartbeat",
-            MemberRequest::Leave(_) => "leave",
-            MemberRequest::News(_) => "news",
-            MemberRequest::PassRoot { .. } => "pass_root",
-            MemberRequest::Scheduler { .. } => "scheduler_serves",
-            MemberRequest::Credentials => "credentials",
-        },
+        ControlCall::Ask(_) | ControlCall::Serve(_) => String::new(),
     }
 }

@@ -1,5 +1,6 @@
 use forebay_types::{ForebayPath, Grant, MountId, MountName, MountOptions, TokenKeys, WorkerId};
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::{Heartbeat, TableDefinition, WorkerInfo};
 
@@ -33,8 +34,20 @@ impl From<MemberRequest> for ControlCall {
     }
 }
 
+impl ControlCall {
+    /// The request's name, as metrics and the audit log have it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Ask(request) => request.into(),
+            Self::Administer(request) => request.into(),
+            Self::Serve(request) => request.into(),
+        }
+    }
+}
+
 /// What a client asks the coordinator.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ControlRequest {
     /// The cluster as clients need it: [`crate::ControlReply::View`], or [`crate::ControlReply::Unchanged`] when `have` is
     /// current. Holds the mounts that the caller may read.
@@ -94,7 +107,8 @@ pub enum ControlRequest {
 }
 
 /// What an administrator asks the coordinator.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum AdminRequest {
     /// Adds a mount after asking its storage: [`crate::ControlReply::Mount`].
     MountAdd {
@@ -155,7 +169,8 @@ pub enum AdminRequest {
 }
 
 /// What a process of the cluster says to the coordinator.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "the large one is the usual one, once a second")]
 pub enum MemberRequest {
     /// A worker joins, or comes back: [`crate::ControlReply::View`].
@@ -177,6 +192,7 @@ pub enum MemberRequest {
     },
     /// The asker is the scheduler of distributed SQL, known for one lease from now on, so that it says so every second:
     /// [`crate::ControlReply::Scheduler`].
+    #[strum(serialize = "scheduler_serves")]
     Scheduler {
         /// Its `host:port`.
         serves: String,

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use forebay_nodes::{BlockRef, Condition, DirId, Location, NodeType, StorageClass};
 use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::limits::{BLOCKS_MAX, VALUES_MAX, at_most};
 
@@ -36,7 +37,8 @@ pub struct NodeCall<'a> {
 }
 
 /// What is done with a node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum NodeOp<'a> {
     /// A key-value's value: [`NodeReply::Bytes`].
     Get,

@@ -2,6 +2,7 @@ use bytes::Bytes;
 use forebay_nodes::{Affinity, BlockRef, DirId, NodeType};
 use forebay_types::Result;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::{Raw, read, write};
 use crate::limits::{BLOCKS_MAX, at_most};
@@ -22,7 +23,8 @@ pub struct PeerCall<'a> {
 }
 
 /// What a worker has another one do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum PeerOp<'a> {
     /// Nobody needs these blocks of this worker any more: [`super::NodeReply::Done`].
     BlockFree {

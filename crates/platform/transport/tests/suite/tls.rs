@@ -1,33 +1,49 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_transport::{Address, Connection, Listener, Security, Server, ServerLimits, TlsSettings};
+use forebay_transport::{Address, Connection, Guard, Guarded, Listener, Security, Server, ServerLimits, TlsSettings};
 use forebay_types::ErrorKind;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
 use crate::desk::{DeskService, local, open_at, pattern, unix};
 
-/// A CA's certificate, and a server's with its key.
-fn certificates(folder: &Path, name: &str) -> TlsSettings {
-    let file = |what: &str, contents: String| -> Option<PathBuf> {
-        let path = folder.join(format!("{name}-{what}.pem"));
-        std::fs::write(&path, contents).unwrap();
-        Some(path)
-    };
-    let mut ca = CertificateParams::new(vec![]).unwrap();
-    ca.distinguished_name.push(rcgen::DnType::CommonName, format!("{name} ca"));
-    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let ca_key = KeyPair::generate().unwrap();
-    let ca_certificate = ca.self_signed(&ca_key).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let server = CertificateParams::new(vec!["localhost".to_string(), "127.0.0.1".to_string()]).unwrap();
-    let certificate = server.signed_by(&key, &Issuer::new(ca, ca_key)).unwrap();
-    TlsSettings {
-        ca: file("ca", ca_certificate.pem()),
-        cert: file("cert", certificate.pem()),
-        key: file("key", key.serialize_pem()),
+/// A CA with its certificate in a file.
+struct Authority {
+    folder: PathBuf,
+    file: PathBuf,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    fn new(folder: &Path, name: &str) -> Self {
+        let mut ca = CertificateParams::new(vec![]).unwrap();
+        ca.distinguished_name.push(rcgen::DnType::CommonName, format!("{name} ca"));
+        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let file = folder.join(format!("{name}-ca.pem"));
+        std::fs::write(&file, ca.self_signed(&key).unwrap().pem()).unwrap();
+        Self { folder: folder.to_path_buf(), file, issuer: Issuer::new(ca, key) }
     }
+
+    /// A certificate of it and its key, in files of this name, for a side that trusts this CA.
+    fn issue(&self, name: &str) -> TlsSettings {
+        let key = KeyPair::generate().unwrap();
+        let names = CertificateParams::new(vec!["localhost".to_string(), "127.0.0.1".to_string()]).unwrap();
+        let certificate = names.signed_by(&key, &self.issuer).unwrap();
+        let file = |what: &str, contents: String| {
+            let path = self.folder.join(format!("{name}-{what}.pem"));
+            std::fs::write(&path, contents).unwrap();
+            Some(path)
+        };
+        let (cert, key) = (file("cert", certificate.pem()), file("key", key.serialize_pem()));
+        TlsSettings { ca: Some(self.file.clone()), cert, key, client_ca: None }
+    }
+}
+
+fn certificates(folder: &Path, name: &str) -> TlsSettings {
+    Authority::new(folder, name).issue(name)
 }
 
 fn security(tls: TlsSettings) -> Security {
@@ -129,4 +145,55 @@ async fn files_that_are_missing_or_wrong_are_named() {
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(error.message().contains(named), "{error}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_an_authority_of_clients_only_its_certificates_come_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ours, other) = (Authority::new(folder.path(), "ours"), Authority::new(folder.path(), "other"));
+    let server = TlsSettings { client_ca: Some(ours.file.clone()), ..ours.issue("server") };
+    let client = ours.issue("client");
+    let open = open_at(&local(), security(server.clone()), ServerLimits::default()).await;
+    let connection = Connection::connect(&open.address, &security(client.clone())).await.unwrap();
+    assert_eq!(connection.call("echo small".into(), vec![]).await.unwrap().meta, "echo small");
+    let none = TlsSettings { cert: None, key: None, ..client.clone() };
+    let foreign = TlsSettings { ca: client.ca.clone(), ..other.issue("foreign") };
+    for tls in [none.clone(), foreign.clone()] {
+        let error = Connection::connect(&open.address, &security(tls)).await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+        assert!(error.message().contains("tls-cert"), "{error}");
+    }
+    // Connections of other protocols between processes as well.
+    for (tls, good) in [(client, true), (none, false), (foreign, false)] {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let guard = Guard::new(&security(server.clone())).unwrap();
+        let admitting = tokio::spawn(async move { guard.admit(listener.accept().await.unwrap().0).await.is_ok() });
+        let connected = Guarded::connect(&address, &security(tls)).await.is_ok();
+        assert_eq!((connected, admitting.await.unwrap()), (good, good));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_certificate_that_was_replaced_is_shown_without_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, new) = (Authority::new(folder.path(), "old"), Authority::new(folder.path(), "new"));
+    let before = old.issue("server");
+    let open = open_at(&local(), security(before.clone()), ServerLimits::default()).await;
+    let standing = Connection::connect(&open.address, &security(before.clone())).await.unwrap();
+    // Of the same names, as whoever renews certificates writes them.
+    let after = new.issue("server");
+    let trusts_new = security(TlsSettings { ca: after.ca.clone(), ..TlsSettings::default() });
+    let until_it_comes_in = async {
+        while Connection::connect(&open.address, &trusts_new).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), until_it_comes_in).await.unwrap();
+    assert!(Connection::connect(&open.address, &security(before)).await.is_err(), "it trusts the old authority");
+    assert_eq!(standing.call("echo small".into(), vec![]).await.unwrap().meta, "echo small");
+    // One that can't be used changes nothing.
+    std::fs::write(after.cert.as_ref().unwrap(), "half a certif").unwrap();
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    Connection::connect(&open.address, &trusts_new).await.unwrap();
 }
