@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use forebay_fuzz::{Mutator, lasts, resident_bytes, shape};
 use forebay_nodes::{Affinity, BlockRef, CreateOptions, DirId, NodeType, ROOT, StorageClass};
 use forebay_protocol::{
     AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, FrameKind, Heartbeat,
@@ -19,7 +20,6 @@ use tokio::io::AsyncWriteExt;
 
 use crate::bed::{Bed, MIB, OPERATION, Plan};
 use crate::by_hand;
-use crate::mutator::Mutator;
 
 /// Calls under way at once.
 const AT_ONCE: usize = 32;
@@ -27,10 +27,6 @@ const AT_ONCE: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What the process may grow by, in bytes: tiers, buffers, what the S3 server keeps.
 const MEMORY_MAX: u64 = 1 << 30;
-
-fn lasts() -> Duration {
-    Duration::from_secs(std::env::var("FOREBAY_TEST_FUZZ_SECS").map_or(4, |text| text.parse().unwrap()))
-}
 
 /// Panics of this workspace's own code, which are counted from the first call on.
 fn defects() -> usize {
@@ -47,18 +43,6 @@ fn defects() -> usize {
         }));
     });
     DEFECTS.load(Relaxed)
-}
-
-fn resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/statm").unwrap();
-    status.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
-}
-
-/// An error's text without what differs from one to the next.
-fn shape(text: &str) -> String {
-    // Names are at the beginning of messages, what is always the same at their ends.
-    let words = text.rsplit(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() > 3);
-    words.take(3).collect::<Vec<_>>().join(" ")
 }
 
 fn variant(text: String) -> String {

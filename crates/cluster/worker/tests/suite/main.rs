@@ -12,7 +12,6 @@ mod fuzz;
 mod in_place;
 mod latest;
 mod lists;
-mod mutator;
 mod partitions;
 mod proxy;
 mod reads;

@@ -53,7 +53,7 @@ impl EliasFano {
         let [head, high, low, ones, zeros] = sections;
         let last = load(&head, 0);
         let low_bits = (load(&head, 8) as u32).min(56);
-        let width = width_of((last >> low_bits) + count as u64 + 1);
+        let width = width_of((last >> low_bits).saturating_add((count as u64).saturating_add(1)));
         Self {
             high,
             low: Packed::new(low, low_bits),

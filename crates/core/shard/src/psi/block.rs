@@ -106,7 +106,8 @@ pub(crate) fn excess(payload: &[u8], at: usize, j: u32) -> u32 {
         return 0;
     }
     let k = k - 1;
-    let upper = select(payload, high, k) - k;
+    // Smaller than `k` only for damage that checksums did not see.
+    let upper = select(payload, high, k).wrapping_sub(k);
     let lower = bits(payload, (high + second) * 8 + k as usize * low as usize, low);
     (upper << low) | lower as u32
 }

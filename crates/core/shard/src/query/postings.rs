@@ -142,15 +142,18 @@ fn mark(hash: u64) -> u64 {
 impl PostingsSlice {
     pub(crate) fn open(part: &Part, record_bits: u32) -> Self {
         let numbers = part.section(0);
-        let count = load(&numbers, 0) as usize;
+        let (high, table) = (part.section(2), part.section(5));
+        // Each entry has a bit of its own there: a bound for damage that checksums did not see, as that of the slots.
+        let count = (load(&numbers, 0) as usize).min(high.len() * 8);
         let row_bits = width_of(count as u64).min(40);
-        let sections = [part.section(1), part.section(2), part.section(3), part.section(4), Bytes::new()];
+        let slots_max = table.len() as u64 * 8 / u64::from(row_bits + MARK_BITS);
+        let sections = [part.section(1), high, part.section(3), part.section(4), Bytes::new()];
         Self {
             entries: EliasFano::new(sections, count),
             count,
             record_bits,
-            table: Packed::new(part.section(5), row_bits + MARK_BITS),
-            slots: load(&numbers, 8).max(1),
+            table: Packed::new(table, row_bits + MARK_BITS),
+            slots: load(&numbers, 8).clamp(1, slots_max.max(1)),
             row_bits,
         }
     }

@@ -6,7 +6,7 @@ use forebay_types::ErrorKind;
 
 use crate::model::Model;
 
-fn model() -> Model {
+pub fn model() -> Model {
     let record = |key: u64| (Key::U64(key * 3), vec![Value::Text(format!("name {}", key % 7)), Value::Int(key as i64)]);
     let schema = Schema::new("key", KeyType::U64).with("name", ValueType::Text).with("number", ValueType::Int);
     Model::new(schema, (0..200).map(record))

@@ -4,5 +4,6 @@
 mod answers;
 mod corrupt;
 mod flat;
+mod fuzz;
 mod model;
 mod text;

@@ -6,14 +6,14 @@ use forebay_types::{ErrorKind, Result};
 use crate::round_trip::write;
 use crate::samples::{Numbers, batch};
 
-fn files() -> [Bytes; 3] {
+pub fn files() -> [Bytes; 3] {
     let batch = batch(11, 90);
     [Grouping::columns(), Grouping::rows(), Grouping::rows().layout(Layout::Packed)]
         .map(|grouping| write(std::slice::from_ref(&batch), grouping, 40))
 }
 
 /// Everything that a reader can do with a file, without comparing checksums where that can be left out.
-fn read_all(file: &Bytes) -> Result<Vec<RecordBatch>> {
+pub fn read_all(file: &Bytes) -> Result<Vec<RecordBatch>> {
     let length = file.len() as u64;
     let footer = Footer::parse(length, &file.slice(Footer::range(length)?.start as usize..))?;
     let metadata = footer.metadata();

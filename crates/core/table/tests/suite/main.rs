@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod corrupt;
+mod fuzz;
 mod golden;
 mod layouts;
 mod pruning;

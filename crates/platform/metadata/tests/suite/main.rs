@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod conformance;
+mod fuzz;
 mod postgres;
 mod postgres_server;
 mod sqlite;

@@ -78,7 +78,13 @@ impl Manifest {
             return Err(damaged());
         }
         match version.parse::<u32>() {
-            Ok(VERSION) => serde_json::from_slice(body).map_err(|_| damaged()),
+            Ok(VERSION) => {
+                let manifest: Self = serde_json::from_slice(body).map_err(|_| damaged())?;
+                // Names of the folder's own files: whoever wrote this may not choose others of the disk.
+                let is_name = |file: &str| Path::new(file).file_name().is_some_and(|name| name == file);
+                let names = manifest.files().all(|entry| is_name(&entry.file));
+                if names { Ok(manifest) } else { Err(damaged()) }
+            }
             Ok(newer) if newer > VERSION => Err(Error::invalid(format!(
                 "{}: the shard has version {newer}, this program reads up to {VERSION}: use a newer Forebay",
                 folder.display()

@@ -6,6 +6,7 @@ mod beside;
 mod crash;
 mod damage;
 mod full;
+mod fuzz;
 mod log;
 mod store;
 mod support;

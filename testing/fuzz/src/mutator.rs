@@ -7,6 +7,7 @@ const KEPT_MAX: usize = 2_000;
 /// Bytes of an input.
 const BYTES_MAX: usize = 64 << 10;
 
+/// Makes inputs of seeds, and of inputs that have led somewhere new.
 pub struct Mutator {
     state: u64,
     inputs: Vec<Vec<u8>>,
@@ -22,6 +23,7 @@ impl Mutator {
         Self { state: seed | 1, inputs: seeds, reached: BTreeMap::new() }
     }
 
+    /// A number below `sides`; 0 where there are none.
     pub fn roll(&mut self, sides: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;

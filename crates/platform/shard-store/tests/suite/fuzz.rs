@@ -1,0 +1,49 @@
+//! Manifests and logs that mean harm, with checksums that are right: the shard opens or says what is wrong, and reads nothing outside
+//! of its folder.
+
+use forebay_fuzz::{run, shape};
+use forebay_shard_store::Store;
+use forebay_types::ErrorKind;
+
+use crate::support::{build, random, records};
+
+/// Makes the checksum in a manifest's first line fit what follows.
+fn mend(manifest: &mut Vec<u8>) {
+    let Some(end) = manifest.iter().position(|&byte| byte == b'\n') else { return };
+    let Some(version) = String::from_utf8_lossy(&manifest[..end]).split(' ').nth(1).map(str::to_string) else { return };
+    let sum = crc32c::crc32c_append(crc32c::crc32c(version.as_bytes()), &manifest[end + 1..]);
+    let head = format!("forebay-shard {version} {sum:08x}");
+    manifest.splice(..end, head.into_bytes());
+}
+
+#[test]
+fn fuzz_a_manifest() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.shard");
+    build(&path, &records(&mut random(1), 100), 2.5);
+    let manifest = path.join("manifest");
+    let good = std::fs::read_to_string(&manifest).unwrap();
+    // A file beside the folder, as large as one of the shard's, and a name that leads to it.
+    let base = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+    let base = base.filter(|file| file.file_name().unwrap().to_string_lossy().starts_with("base")).max().unwrap();
+    let name = base.file_name().unwrap().to_str().unwrap();
+    std::fs::copy(&base, folder.path().join("outside")).unwrap();
+    let seeds =
+        [good.clone(), good.replace(name, "../outside"), good.replace(name, folder.path().join("outside").to_str().unwrap())];
+    run("manifests", seeds.map(String::into_bytes).to_vec(), mend, |input| {
+        std::fs::write(&manifest, input).unwrap();
+        match Store::open(&path) {
+            Ok(_) => {
+                assert!(!String::from_utf8_lossy(input).contains("outside"), "a file outside of the folder was read");
+                "opened".into()
+            }
+            Err(error) => {
+                let kinds = [ErrorKind::Corrupt, ErrorKind::Invalid, ErrorKind::NotFound, ErrorKind::Conflict];
+                assert!(kinds.contains(&error.kind()), "{error:?}");
+                shape(error.message())
+            }
+        }
+    });
+    std::fs::write(&manifest, &good).unwrap();
+    Store::open(&path).unwrap();
+}
