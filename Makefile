@@ -4,7 +4,7 @@
 # loom    the models of what threads share, in every order that they can run in
 # asan    tests of what has unsafe code under the address sanitizer, with a nightly compiler
 # fix     what a machine can put right
-# fuzz    requests, messages and frames that mean harm, FUZZ_SECS seconds a kind
+# fuzz    requests, messages, frames and files that mean harm, FUZZ_SECS seconds a kind
 # bench   the benchmarks, one JSON line a figure
 
 CARGO ?= cargo
@@ -73,9 +73,12 @@ fix:
 	$(CARGO) fmt --all
 
 FUZZ_SECS ?= 600
+FUZZED = -p forebay-worker -p forebay-s3 -p forebay-table -p forebay-shard -p forebay-shard-store -p forebay-metadata
 
 fuzz:
-	FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) $(CARGO) test --locked -p forebay-worker -p forebay-s3 --test suite fuzz -- --nocapture --test-threads 1
+	FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) $(CARGO) test --locked $(FUZZED) --test suite fuzz -- --nocapture --test-threads 1
+	$(CARGO) build $(FAST) $(ENGINE)
+	FOREBAY_CACHE="$(FOREBAY_CACHE)" FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) .ci/test-python -s tests/test_flight_fuzz.py
 
 bench:
 	$(CARGO) run $(FAST) -p forebay-bench -- all --json

@@ -14,7 +14,7 @@ import pytest
 import forebay
 
 # No configuration of this machine, and no other cluster than the tests' own.
-for _name in [name for name in os.environ if name.startswith("FOREBAY_") and name not in ("FOREBAY_CACHE", "FOREBAY_TEST_BINARY")]:
+for _name in [name for name in os.environ if name.startswith("FOREBAY_") and not name.startswith(("FOREBAY_CACHE", "FOREBAY_TEST_"))]:
     del os.environ[_name]
 
 _SERVER = """
