@@ -139,6 +139,11 @@ impl Base {
             0 => (record_bits(numbers.records), record_bits(numbers.records)),
             _ => (width_of(rows), width_of(numbers.symbols)),
         };
+        let (starts, owners) = (part.section(section::STARTS), part.section(section::RECORDS));
+        let holds = |section: &Bytes, bits: u32| section.len() as u64 * 8 / u64::from(bits.max(1)) >= numbers.records;
+        if numbers.flat == 0 && !(holds(&starts, start_bits) && holds(&owners, owner_bits)) {
+            return Err(corrupt("the number of its records"));
+        }
         let codes = match section_of(&part.section(section::CODES)) {
             // A shard without record text.
             [] => Codes::none(schema.attributes.len()),
@@ -152,8 +157,8 @@ impl Base {
             psi,
             keys,
             attributes,
-            starts: Packed::new(part.section(section::STARTS), start_bits),
-            owners: Packed::new(part.section(section::RECORDS), owner_bits),
+            starts: Packed::new(starts, start_bits),
+            owners: Packed::new(owners, owner_bits),
             dictionary: part.section(section::DICTIONARY),
             codes,
             unpacker: OnceLock::new(),

@@ -127,7 +127,8 @@ impl Walk {
         if self.steps > 0 && self.next == u32::MAX {
             self.next = attribute;
         }
-        let index = self.row - base.delimiter_column(attribute as usize).start;
+        // Outside of the column only for damage that checksums did not see.
+        let index = self.row.wrapping_sub(base.delimiter_column(attribute as usize).start);
         match set.sa[attribute as usize].get(index as usize) {
             // The start of the next record.
             Some(record) if attribute == 0 && self.steps > 0 => {

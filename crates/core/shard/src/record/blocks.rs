@@ -16,6 +16,9 @@ pub(crate) const BLOCK_RECORDS: u32 = 16;
 const LEVEL: i32 = 9;
 /// A block of records is never larger than this.
 const BLOCK_BYTES_MAX: u64 = 1 << 30;
+/// What zstd unpacks a block of its own to at most (RFC 8878, 3.1.1.2), and the bytes that one takes at least.
+const UNPACKED_BYTES_MAX: u64 = 128 << 10;
+const PACKED_BYTES_MIN: u64 = 3;
 
 /// A slice of the record text: blocks of 16 records, of each attribute numbers, or text that zstd compresses with the
 /// shard's dictionary.
@@ -165,7 +168,9 @@ impl BlockSlice {
         let frame = self.frames.get(from..to).ok_or_else(corrupt)?;
         let (length, at) = varint::read(frame, 0);
         let packed = at + numbers_bytes(codes.bits);
-        if length > BLOCK_BYTES_MAX || packed > frame.len() {
+        let Some(packed_bytes) = frame.len().checked_sub(packed) else { return Err(corrupt()) };
+        let unpacked_max = (packed_bytes as u64 / PACKED_BYTES_MIN + 1) * UNPACKED_BYTES_MAX;
+        if length > BLOCK_BYTES_MAX.min(unpacked_max) {
             return Err(corrupt());
         }
         // What is numbered needs no unpacking.
