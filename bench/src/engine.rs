@@ -13,9 +13,9 @@ use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use url::Url;
 
-use crate::figure::{Bar, Figure, median};
 use crate::recorder::Recorder;
 use crate::rig::{Rig, RigSettings, Worker, mounted};
+use forebay_bench_harness::{Bar, Figure, median};
 
 const SCALE: f64 = 1.0;
 

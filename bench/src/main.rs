@@ -2,9 +2,7 @@
 
 mod bytes_of;
 mod cluster;
-mod cpu;
 mod engine;
-mod figure;
 mod heap;
 mod hot;
 mod mixapart;
@@ -18,7 +16,7 @@ mod traffic;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use figure::Figure;
+use forebay_bench_harness::Figure;
 use forebay_types::Result;
 
 #[global_allocator]

@@ -15,9 +15,9 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::bytes_of::{random_bytes, sum};
-use crate::figure::{Bar, Figure, median};
 use crate::rig::{Rig, RigSettings, path};
 use crate::traffic::Traffic;
+use forebay_bench_harness::{Bar, Figure, median};
 
 const READER: OperationId = OperationId(1);
 const GBIT: u64 = 125_000_000;

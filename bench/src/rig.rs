@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
+use forebay_bench_harness::security;
 use forebay_client::{Client, ClientSettings};
 use forebay_protocol::AdminRequest;
 use forebay_shared_storage::{Condition, Storage, StorageSettings};
@@ -128,7 +129,7 @@ impl S3 {
 
     /// CPU time that it took.
     pub fn cpu(&self) -> Result<Duration> {
-        crate::cpu::of_process(self.served.child.id())
+        forebay_bench_harness::cpu::of_process(self.served.child.id())
     }
 
     /// What it was asked since the last call, and counts from zero again.
@@ -224,7 +225,7 @@ impl Worker {
 /// A client of the coordinator at `address`.
 pub async fn client(address: &str, in_place: bool) -> Result<Client> {
     let coordinator = Address::Tcp(address.to_string());
-    Client::connect(ClientSettings { in_place, ..ClientSettings::new(coordinator) }).await
+    Client::connect(ClientSettings { in_place, security: security(), ..ClientSettings::new(coordinator) }).await
 }
 
 /// Both, with the bucket mounted.

@@ -4,6 +4,7 @@ use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use forebay_bench_harness::security;
 use forebay_block_store::StoreSettings;
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_testing::{S3Server, S3Settings};
@@ -57,7 +58,8 @@ pub async fn node(folder: String, dram_bytes: u64, disk_bytes: u64) -> Result<()
     let folder = PathBuf::from(folder);
     let metadata_url = format!("sqlite:{}", folder.join("metadata.db").display());
     let listen = Address::Tcp("127.0.0.1:0".to_string());
-    let coordinator = Coordinator::start(CoordinatorSettings::new(listen, metadata_url)).await?;
+    let settings = CoordinatorSettings { security: security(), ..CoordinatorSettings::new(listen, metadata_url) };
+    let coordinator = Coordinator::start(settings).await?;
     let Address::Tcp(address) = coordinator.address() else { return Err(Error::internal("coordinator listens on TCP")) };
     let worker = start_worker(&folder, &address, dram_bytes, disk_bytes).await?;
     say(&address)?;
@@ -85,6 +87,7 @@ async fn start_worker(folder: &Path, coordinator: &str, dram_bytes: u64, disk_by
     let store = StoreSettings::new(folder.join("worker"), dram_bytes).with_disk(disk_bytes);
     let coordinator = Address::Tcp(coordinator.to_string());
     let mut settings = WorkerSettings::new(coordinator, Address::Tcp("127.0.0.1:0".to_string()), store);
+    settings.security = security();
     settings.unix_socket = Some(folder.join("worker.sock"));
     Worker::start(settings).await
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use forebay_types::Result;
 
-use crate::figure::{Bar, Figure};
+use forebay_bench_harness::{Bar, Figure};
 
 /// How often the counter is looked at.
 const EVERY: Duration = Duration::from_millis(20);

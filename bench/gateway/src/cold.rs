@@ -1,6 +1,6 @@
-use crate::figure::{at_least, at_most};
 use crate::load::{self, Ask, run, whole};
 use crate::rig::{LINK, Rig, environment};
+use forebay_bench_harness::{at_least, at_most};
 
 const FILE_BYTES: u64 = 30_000_000;
 

@@ -7,7 +7,6 @@
 #![allow(clippy::print_stdout, reason = "its figures are its output")]
 
 mod cold;
-mod figure;
 mod load;
 mod memory;
 mod peers;

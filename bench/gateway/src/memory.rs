@@ -9,9 +9,9 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::Command;
 
-use crate::figure::at_most;
 use crate::load::{Ask, answer, ranges, run, text, whole};
 use crate::rig::{Rig, environment};
+use forebay_bench_harness::at_most;
 
 const FILE_BYTES: u64 = 30_000_000;
 const IDLE: usize = 10_000;

@@ -2,11 +2,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
-use crate::figure::at_least;
 use crate::load::{Ask, ranges, run, whole};
 use crate::peers::{nginx, rclone};
 use crate::rig::{KEY, Rig, environment};
 use crate::sign::presign;
+use forebay_bench_harness::at_least;
 
 const FILE_BYTES: u64 = 30_000_000;
 

@@ -8,11 +8,10 @@ use bytes::Bytes;
 use forebay_block_store::StoreSettings;
 use forebay_client::{Address, Client, ClientSettings, CreateOptions, NodeType, Nodes};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
-use forebay_transport::Security;
 use forebay_worker::{Worker, WorkerSettings};
 
-use crate::figure::{at_least, median};
 use crate::links::Links;
+use forebay_bench_harness::{at_least, median, security};
 
 const WORKERS: usize = 4;
 const FILES: usize = 1000;
@@ -65,11 +64,6 @@ pub async fn all(rounds: usize) {
     );
     at_least("the same without the links' limit: what the processors allow", "MB/s", unbound, ("the links", plain), 0.9);
     drop((workers, senders));
-}
-
-/// They listen beyond this machine, so that they need a token.
-fn security() -> Security {
-    Security::owner("the secret of the benchmark").expect("long enough")
 }
 
 async fn fill(nodes: &Nodes) {

@@ -13,7 +13,7 @@ pub async fn p50<F: Future<Output = ()>>(count: usize, mut call: impl FnMut(usiz
         call(at).await;
         times.push(began.elapsed().as_secs_f64() * 1e6);
     }
-    crate::figure::median(times)
+    forebay_bench_harness::median(times)
 }
 
 /// Calls a second with so many in flight.

@@ -6,9 +6,9 @@ use std::time::Instant;
 use forebay_client::{CreateOptions, NodeType, StorageClass};
 use futures::stream::{self, StreamExt};
 
-use crate::figure::{at_least, median};
 use crate::rig::Rig;
 use crate::sequential::{BYTES, REQUEST, Sequential, gbytes};
+use forebay_bench_harness::{at_least, median};
 
 /// Bytes of a random request, and requests in flight.
 const RANDOM: usize = 64 << 10;

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use forebay_client::{CreateOptions, NodeType};
 
 use crate::clock::rate;
-use crate::figure::{at_least, at_most};
 use crate::rig::Rig;
+use forebay_bench_harness::{at_least, at_most};
 
 const NODES: usize = 1_000_000;
 

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use forebay_client::{CreateOptions, NodeType};
 
-use crate::figure::{at_least, median};
 use crate::rig::Rig;
 use crate::sequential::{BYTES, REQUEST, Sequential, gbytes};
+use forebay_bench_harness::{at_least, median};
 
 /// Sequential writes and reads in requests of 1 MB, against a plain sender and receiver.
 pub async fn all(rounds: usize) {

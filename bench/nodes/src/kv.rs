@@ -4,9 +4,9 @@ use bytes::Bytes;
 use forebay_client::{CreateOptions, NodeType, Nodes};
 
 use crate::clock::{p50, rate};
-use crate::figure::{at_least, at_most, median};
 use crate::redis::Redis;
 use crate::rig::{Rig, Way};
+use forebay_bench_harness::{at_least, at_most, median};
 
 /// Keys that are used in turn.
 const KEYS: usize = 96;

@@ -1,9 +1,9 @@
 use forebay_client::{CreateOptions, NodeType};
 
 use crate::clock::{p50, rate};
-use crate::figure::{at_least, at_most, median};
 use crate::redis::Redis;
 use crate::rig::Rig;
+use forebay_bench_harness::{at_least, at_most, median};
 
 /// Get over TCP: 64 KB by its middle time, 1 MB by values a second, one at a time both.
 pub async fn all(requests: usize, rounds: usize) {

@@ -10,7 +10,6 @@ mod bag;
 mod clock;
 mod disk;
 mod enumerate;
-mod figure;
 mod file;
 mod kv;
 mod large;

@@ -1,8 +1,8 @@
 use forebay_client::{CreateOptions, NodeType};
 
 use crate::clock::{p50, rate};
-use crate::figure::{at_least, at_most, median};
 use crate::rig::Rig;
+use forebay_bench_harness::{at_least, at_most, median};
 
 /// Lookup, create (listed) and delete over TCP.
 pub async fn all(requests: usize, rounds: usize) {

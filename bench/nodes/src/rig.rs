@@ -48,6 +48,7 @@ impl Rig {
     /// A client that goes one way.
     pub async fn nodes_by(&self, way: Way) -> Nodes {
         let mut settings = ClientSettings::new(self.address.parse().unwrap());
+        settings.security = forebay_bench_harness::security();
         settings.in_place = way != Way::Tcp;
         settings.ring = way == Way::SharedMemory;
         Client::connect(settings).await.unwrap().nodes()

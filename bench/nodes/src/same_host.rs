@@ -4,8 +4,8 @@ use std::time::Instant;
 use forebay_client::{CreateOptions, NodeType};
 
 use crate::clock::p50;
-use crate::figure::{at_least, at_most, median};
 use crate::rig::Rig;
+use forebay_bench_harness::{at_least, at_most, median};
 
 const BYTES: usize = 1 << 20;
 /// Values that are read in turn: more than a processor's caches hold.

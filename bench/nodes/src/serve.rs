@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use forebay_bench_harness::security;
 use forebay_block_store::StoreSettings;
 use forebay_client::Address;
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
@@ -12,9 +13,11 @@ const DRAM_BYTES: u64 = 2 << 30;
 pub async fn serve(folder: &Path, disk_bytes: u64) {
     let local = || Address::Tcp("127.0.0.1:0".into());
     let url = format!("sqlite:{}", folder.join("metadata.db").display());
-    let coordinator = Coordinator::start(CoordinatorSettings::new(local(), url)).await.unwrap();
+    let settings = CoordinatorSettings { security: security(), ..CoordinatorSettings::new(local(), url) };
+    let coordinator = Coordinator::start(settings).await.unwrap();
     let store = StoreSettings::new(folder.join("tiers"), DRAM_BYTES).with_disk(disk_bytes);
     let mut settings = WorkerSettings::new(coordinator.address(), local(), store);
+    settings.security = security();
     settings.unix_socket = Some(folder.join("worker.sock"));
     settings.temporary_share = 0.9;
     let worker = Worker::start(settings).await.unwrap();

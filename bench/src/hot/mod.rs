@@ -13,9 +13,9 @@ use forebay_types::{HotForm, MountOptions, Result, ResultExt};
 pub use parquet::hot_form;
 pub use text::hot_text;
 
-use crate::cpu;
 use crate::engine::{data, upload};
 use crate::rig::{MOUNT, Rig, RigSettings, mounted};
+use forebay_bench_harness::cpu;
 
 /// Two engines that read the same client, worker and tier; only one looks for decoded columns.
 struct Engines {
@@ -66,5 +66,5 @@ async fn engine(client: &Client, hot_form: bool) -> Result<Tpch> {
 
 /// Milliseconds.
 fn median_ms(taken: &[Taken], of: fn(&Taken) -> Duration) -> f64 {
-    crate::figure::median(taken.iter().map(|it| of(it).as_secs_f64() * 1e3).collect())
+    forebay_bench_harness::median(taken.iter().map(|it| of(it).as_secs_f64() * 1e3).collect())
 }

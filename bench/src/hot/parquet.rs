@@ -7,7 +7,7 @@ use forebay_tpch::{QUERIES, check_answer};
 use forebay_types::{Error, Result, ResultExt};
 
 use super::{Engines, median_ms};
-use crate::figure::{Bar, Figure};
+use forebay_bench_harness::{Bar, Figure};
 
 /// Alternated runs of each query.
 const RUNS: usize = 7;

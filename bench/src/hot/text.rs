@@ -6,8 +6,8 @@ use forebay_tpch::Tpch;
 use forebay_types::{Error, Result, ResultExt};
 
 use super::{Engines, median_ms};
-use crate::figure::{Bar, Figure};
 use crate::rig::mounted;
+use forebay_bench_harness::{Bar, Figure};
 
 /// Alternated runs of each query.
 const RUNS: usize = 5;

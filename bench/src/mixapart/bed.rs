@@ -6,8 +6,8 @@ use forebay_protocol::AdminRequest;
 use forebay_types::{BitRate, Error, MountOptions, Result};
 
 use crate::cluster::{LocalCluster, Shape};
-use crate::cpu;
 use crate::rig::{MOUNT, S3};
+use forebay_bench_harness::cpu;
 
 /// A cluster of this process over an S3 server of its own.
 pub struct Bed {

@@ -5,7 +5,7 @@ use super::cores;
 use super::pages::{FILES, FILES_FEW, Work};
 use super::views::{Views, same};
 use crate::cluster::Shape;
-use crate::figure::{Bar, Figure, median};
+use forebay_bench_harness::{Bar, Figure, median};
 
 const RUNS: usize = 3;
 

@@ -8,8 +8,8 @@ use super::bed::Bed;
 use super::pages::{FILES_FEW, Work};
 use super::views::Views;
 use crate::cluster::Shape;
-use crate::figure::{Bar, Figure, median};
 use crate::traffic::Traffic;
+use forebay_bench_harness::{Bar, Figure, median};
 
 /// So little, in bytes a second, that jobs wait for it and not for this machine's cores.
 const BOUND: u64 = 48_000_000;

@@ -5,7 +5,7 @@ use forebay_types::Result;
 
 use super::bed::{Bed, Run};
 use crate::cluster::Shape;
-use crate::figure::{Bar, Figure, median};
+use forebay_bench_harness::{Bar, Figure, median};
 
 /// The 22 queries of TPC-H queued as a batch, cold, on a link where the transfer takes as long as the batch computes.
 pub async fn tpch() -> Result<Vec<Figure>> {

@@ -7,8 +7,8 @@ use forebay_types::{Error, MountOptions, Result};
 
 use super::work::Work;
 use crate::cluster::{LocalCluster, Shape};
-use crate::cpu;
 use crate::rig::MOUNT;
+use forebay_bench_harness::cpu;
 
 /// A cluster of this process over a folder of files.
 pub struct Bed {

@@ -16,7 +16,7 @@ use bed::{Bed, Measured};
 use work::Work;
 
 use crate::cluster::Shape;
-use crate::figure::{Bar, Figure, median};
+use forebay_bench_harness::{Bar, Figure, median};
 
 /// Which bars, and how large.
 #[derive(Args)]

@@ -22,10 +22,14 @@ pub(crate) fn read(body: &[u8], attributes: usize, columns: Option<&[usize]>, ou
                 let (length, next) = varint::read(body, at);
                 at = next;
                 out.nulls |= u128::from(length == 0) << index;
-                end += (length as u32).saturating_sub(1);
+                end = end.saturating_add((length as u32).saturating_sub(1));
                 out.ends.push(end);
             }
-            out.bytes.extend_from_slice(body.get(at..at + end as usize).unwrap_or_default());
+            match body.get(at..at.saturating_add(end as usize)) {
+                Some(bytes) => out.bytes.extend_from_slice(bytes),
+                // Damage that checksums did not see: no value is longer than nothing.
+                None => out.ends.fill(0),
+            }
         }
         Some(columns) => {
             let mut places = [(0u64, 0u64); crate::model::schema::ATTRIBUTES_MAX];
@@ -34,11 +38,11 @@ pub(crate) fn read(body: &[u8], attributes: usize, columns: Option<&[usize]>, ou
                 let (length, next) = varint::read(body, at);
                 at = next;
                 *place = (length, end);
-                end += length.saturating_sub(1);
+                end = u64::saturating_add(end, length.saturating_sub(1));
             }
             for column in columns {
                 let (length, from) = places[*column];
-                let from = at + from as usize;
+                let from = at.saturating_add(from as usize);
                 let to = from.saturating_add(length.saturating_sub(1) as usize);
                 out.bytes.extend_from_slice(body.get(from..to).unwrap_or_default());
                 out.end_value(length == 0);

@@ -1,3 +1,5 @@
+//! One measured figure, its peer's, and the bar.
+
 use serde::Serialize;
 
 /// What a figure has to reach.
@@ -70,6 +72,16 @@ impl Figure {
     pub fn met(&self) -> bool {
         self.met
     }
+}
+
+/// Prints a line of JSON: ours over the peer's must be at least `bar`, as more is better.
+pub fn at_least(name: &str, unit: &'static str, ours: f64, peer: (&str, f64), bar: f64) {
+    Figure::new(name, ours, unit, peer.0, peer.1, Bar::RatioAtLeast(bar)).print(true);
+}
+
+/// The same where less is better: at most `bar`.
+pub fn at_most(name: &str, unit: &'static str, ours: f64, peer: (&str, f64), bar: f64) {
+    Figure::new(name, ours, unit, peer.0, peer.1, Bar::RatioAtMost(bar)).print(true);
 }
 
 fn short(value: f64) -> String {

@@ -1,4 +1,4 @@
-//! CPU time that processes took.
+//! CPU time and memory that processes took.
 
 use std::time::Duration;
 
@@ -24,4 +24,12 @@ fn of(process: &str) -> Result<Duration> {
         nanos += first.ok_or_else(|| Error::internal(format!("{folder}: no time in {text:?}")))?;
     }
     Ok(Duration::from_nanos(nanos))
+}
+
+/// Memory that another process has, in bytes.
+pub fn resident_bytes(id: u32) -> Result<u64> {
+    let path = format!("/proc/{id}/statm");
+    let text = std::fs::read_to_string(&path).context(|| path.clone())?;
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    Ok(pages.ok_or_else(|| Error::internal(format!("{path}: no number in {text:?}")))? * 4096)
 }
