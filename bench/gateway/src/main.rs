@@ -11,6 +11,7 @@ mod load;
 mod memory;
 mod peers;
 mod rig;
+mod rights;
 mod sign;
 mod warm;
 
@@ -29,6 +30,8 @@ enum Bar {
     Warm,
     /// Memory beyond the tiers, at work and with 10,000 idle connections.
     Memory,
+    /// What it costs that every request is looked at, by CPU time.
+    Rights,
 }
 
 /// Benchmarks of the S3 gateway.
@@ -43,6 +46,9 @@ struct Args {
     /// Rounds of each warm run; the middle one counts.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+    /// Reads a round and side of `rights`.
+    #[arg(long, default_value_t = 20_000)]
+    reads: usize,
     /// Only be the idle clients of a gateway.
     #[arg(long, hide = true)]
     idle_clients_of: Option<std::net::SocketAddr>,
@@ -69,5 +75,8 @@ async fn main() {
     }
     if wanted(Bar::Memory) {
         memory::all().await;
+    }
+    if wanted(Bar::Rights) {
+        rights::rights(args.reads).await;
     }
 }

@@ -22,6 +22,7 @@ pub const BUCKET: &str = "lake";
 pub struct Rig {
     pub s3: S3Server,
     pub gateway: Gateway,
+    pub coordinator: Address,
     _client: Client,
     _worker: Worker,
     _coordinator: Coordinator,
@@ -51,7 +52,15 @@ impl Rig {
         let mut settings = GatewaySettings::new("127.0.0.1:0");
         settings.keys.push(AccessRule::new(ACCESS_KEY, SECRET_KEY));
         let gateway = Gateway::start(client.clone(), settings).await.unwrap();
-        Self { s3, gateway, _client: client, _worker: worker, _coordinator: coordinator, folder }
+        Self {
+            s3,
+            gateway,
+            coordinator: coordinator.address(),
+            _client: client,
+            _worker: worker,
+            _coordinator: coordinator,
+            folder,
+        }
     }
 
     pub fn address(&self) -> SocketAddr {
