@@ -1,0 +1,33 @@
+"""What the two engines differ in by intent or by a fault that is not Forebay's, by name and with the reason.
+
+`REFUSED` are errors that count as no failure: a statement that the engine below does not take. What would give other rows is not
+generated at all; `NOT_ASKED` says what that is.
+"""
+
+from __future__ import annotations
+
+import re
+
+REFUSED: dict[str, tuple[str, str]] = {
+    "not in of distinct rows within or": (
+        "decorrelate_predicate_subquery.*\\n?.*\\n?.*Projections require unique expression names",
+        "DataFusion makes two columns of one name of `a or b not in (select distinct ..)`",
+    ),
+}
+
+NOT_ASKED = {
+    "intersect all, except all": "DataFusion makes semi and anti joins of them, which do not count rows",
+    "division of whole numbers by `/`, and by 0": "a whole number here, a fraction in DuckDB, which writes `//`; an error here, NULL there",
+    "division of decimals": "scales differ",
+    "avg of decimals": "a decimal here, a double in DuckDB",
+    "arithmetic of narrow integers": "runs over without an error here, is an error in DuckDB: operands are cast to bigint",
+    "-0.0": "is less than 0.0 here, equal to it in DuckDB",
+    "length of a list without elements": "NULL or 0",
+    "sums of floats that are not exact": "depend on the order",
+    "an empty field of CSV": "is NULL here, whatever its type",
+}
+
+
+def refused(message: str) -> str | None:
+    """The name of a known refusal."""
+    return next((name for name, (pattern, _) in REFUSED.items() if re.search(pattern, message)), None)
