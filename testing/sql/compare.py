@@ -49,12 +49,18 @@ def same(expected: list[tuple[Any, ...]], actual: list[tuple[Any, ...]], ordered
         return expected == actual if ordered else Counter(expected) == Counter(actual)
     exact = [at for at in range(len(expected[0]) if expected else 0) if at not in nearly]
 
-    def key(row: tuple[Any, ...]) -> str:
-        rounded = [f"{row[at]:.6e}" if isinstance(row[at], float) and row[at] else str(row[at] or 0) for at in nearly]
-        return repr(([row[at] for at in exact], rounded))
+    def key(row: tuple[Any, ...]) -> Any:
+        return repr([row[at] for at in exact]), [_rounded(row[at]) for at in nearly]
 
     pairs = zip(sorted(expected, key=key), sorted(actual, key=key))
     return all([a[at] for at in exact] == [b[at] for at in exact] and all(_near(a[at], b[at]) for at in nearly) for a, b in pairs)
+
+
+def _rounded(value: Any) -> tuple[int, float]:
+    """A place in an order in which what is nearly alike is close."""
+    if not isinstance(value, (int, float)):
+        return (0 if value is None else 1), 0.0
+    return 2, round(value, 6)
 
 
 def _near(a: Any, b: Any) -> bool:

@@ -63,7 +63,7 @@ class Expressions:
         if kind in ("float", "wild"):
             return expr(kind, f"cast({rng.choice(['0', '1.25', '-2.5', '10.0', '20'])} as double)")
         if kind == "text":
-            return expr(kind, "'" + rng.choice(["", "a", "ab", "b", "é", "Straße", "日本", "a rather long string", "zzz", "%"]) + "'")
+            return expr(kind, "'" + rng.choice(["", "a", "ab", "b", "é", "Ærø", "日本", "a rather long string", "zzz", "%"]) + "'")
         if kind == "bool":
             return expr(kind, rng.choice(["true", "false"]))
         if kind == "date":
@@ -182,7 +182,8 @@ class Expressions:
     def _wild(self, scope: Scope, depth: int) -> Expr:
         what = self.rng.randint(0, 2)
         if what == 0:
-            return expr("wild", "(", self.of("float", scope, depth - 1), " / nullif(abs(", self.of("float", scope, 0), "), 0) + 0)")
+            sides = [expr("float", "cast(", self.of("float", scope, depth - 1), " as double)") for _ in range(2)]
+            return expr("wild", "(", sides[0], " / nullif(abs(", sides[1], "), 0) + 0)")
         return self._any("wild", scope, depth)
 
     def _text(self, scope: Scope, depth: int) -> Expr:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,14 @@ from tables import Table
 ROWS_MAX = 6000
 # What a query may show, but nothing may be computed of: it is right within some ulps.
 NEARLY = "nearly"
+# What has a least and a greatest value in both engines: see `infinities` in `known`.
+ORDERED = [kind for kind in FLAT if kind != "wild"]
 COMPARABLE = [*FLAT, "list", "struct"]
+
+
+def has_columns(of: Expr) -> bool:
+    """Whether an expression names a column, or counts rows."""
+    return any(has_columns(part) if isinstance(part, Expr) else isinstance(part, str) and re.search(r"^[a-z]+[0-9]+\.|count\(\*", part) for part in of.parts)
 
 
 class Source:
@@ -66,7 +74,7 @@ class Generator:
         at = list(range(len(made.columns)))
         self.rng.shuffle(at)
         order = tuple(f"{ix + 1} {self.rng.choice(['asc', 'desc'])} nulls {self.rng.choice(['first', 'last'])}" for ix in at)
-        if getattr(made.node, "distinct_on", ()) or any(kind == NEARLY for _, kind in made.columns):
+        if getattr(made.node, "distinct_on", ()) or any(kind not in FLAT for _, kind in made.columns):
             return made.node
         node = replace(made.node, order=order)
         if self.chance(limit):
@@ -86,6 +94,11 @@ class Generator:
         word = self.rng.choice(["union", "union all", "union all", "intersect", "except"])
         key = None if word == "union all" else [name for name, _ in left.columns]
         return Made(SetOp(word, left.node, right.node), left.columns, key, left.rows + right.rows)
+
+    def condition_of_columns(self, scope: Scope, depth: int = 2) -> tuple[Expr, ...]:
+        """A condition that some column decides: see `conditions of constants` in `known`."""
+        made = self.make.predicate(scope, depth)
+        return (made,) if has_columns(made) else ()
 
     # What is read.
 
@@ -182,7 +195,7 @@ class Generator:
         if depth > 1:
             scope.subquery = lambda kind, around: self.subquery(kind, around, depth - 1)
         shown = replace(scope, subquery=scope.subquery and (lambda kind, around: self.shown_subquery(kind, around, depth - 1)))
-        where = tuple(self.make.predicate(scope) for _ in range(self.rng.choice([0, 0, 0, 1, 1, 2])))
+        where = tuple(one for _ in range(self.rng.choice([0, 0, 0, 1, 1, 2])) for one in self.condition_of_columns(scope))
         if self.chance(0.4):
             return self.grouped(source, shown, where, top, kinds)
         if top and kinds is None and self.chance(0.06):
@@ -260,7 +273,7 @@ class Generator:
                 sets = tuple(tuple(used.index(at) for at in of) for of in sets) if keys else sets
         aggregates = [self.aggregate(inner, top and kinds is None) for _ in range(rng.randint(1 if not keys else 0, 4))]
         after = Scope(keys + [one for one in aggregates if one.kind in FLAT], None)
-        having = (self.make.predicate(after, 1),) if self.chance(0.2) else ()
+        having = self.condition_of_columns(after, 1) if self.chance(0.2) else ()
         if kinds is None:
             items = [*keys, *aggregates]
             if self.chance(0.3):
@@ -271,6 +284,8 @@ class Generator:
                 items.append(expr("int", "grouping(", rng.choice(keys), ")"))
         else:
             items = [self.make.of(kind, after, 1) for kind in kinds]
+        if sets != "plain" and not all(has_columns(item) for item in items):
+            sets = "plain"
         columns, named = self.name_all(items)
         key_names = None
         if kinds is None and sets == "plain":
@@ -292,7 +307,7 @@ class Generator:
             distinct = "distinct " if self.chance(0.15) else ""
             made = self.of_sum(kind, f"sum({distinct}", self.make.of(kind, scope, 1), ")", *self.filter(scope))
         elif what <= 9:
-            kind = self.make.kind(scope, FLAT)
+            kind = self.make.kind(scope, ORDERED)
             made = expr(kind, f"{rng.choice(['min', 'max'])}(", self.make.of(kind, scope, 1), ")", *self.filter(scope))
         elif what == 10:
             made = expr("bool", f"{rng.choice(['bool_and', 'bool_or'])}(", self.make.predicate(scope, 1), ")")
@@ -368,7 +383,7 @@ class Generator:
         if what == 0:
             return expr("int", "count(", self.make.of(rng.choice(FLAT), scope, 1), ")", *over)
         if what == 1:
-            of = self.make.kind(scope, FLAT)
+            of = self.make.kind(scope, ORDERED)
             return expr(of, f"{rng.choice(['min', 'max'])}(", self.make.of(of, scope, 1), ")", *over)
         return self.of_sum(kind, "sum(", self.make.of(kind, scope, 1), ")", *over)
 
@@ -419,6 +434,8 @@ class Generator:
         kind = self.make.kind(around, ["int", "text", "date", "dec", "float"])
         made = self.select(1, False, [kind])
         left = self.make.of(kind, replace(around, subquery=None), 1)
+        if not has_columns(left):
+            return None
         return expr("bool", "(", left, f" {self.rng.choice(['in', 'in', 'not in'])} (", made.node, "))")
 
     def compared(self, around: Scope, depth: int) -> Expr | None:
@@ -428,6 +445,8 @@ class Generator:
 
     def scalar(self, kind: str, around: Scope, depth: int) -> Expr | None:
         """One value: an aggregate of a query that may name columns around it."""
+        if kind not in ORDERED:
+            return None
         inner = self.source(1)
         scope = Scope(inner.atoms)
         of = self.make.of(kind, scope, 1)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 EPOCH = datetime.datetime(1970, 1, 1)
 # Short and long, with and without what needs quoting or several bytes; some are prefixes of others.
-WORDS = ["", "a", "ab", "abc", "Straße", "Ω", "日本", "日本語の長い文字列です", "é", "naïve", "a,b", 'say "x"', "O'Neil", "%", "a_c", "😀 face", " lead", "trail ", "NULL", "null", "nan", "0", "12", "true"]
+WORDS = ["", "a", "ab", "abc", "Ærøskøbing", "Ω", "日本", "日本語の長い文字列です", "é", "naïve", "a,b", 'say "x"', "O'Neil", "%", "a_c", "😀 face", " lead", "trail ", "NULL", "null", "nan", "0", "12", "true"]
 LONG = "a rather long string that is kept out of line "
 ZONES = ["UTC", "+02:00", "America/New_York"]
 
@@ -61,6 +61,10 @@ class Table:
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(kind):
         return pa.array(values, kind.value_type).dictionary_encode().cast(kind)
+    if pa.types.is_struct(kind):
+        # Fields of a struct that is null are null too: see `a struct that is null` in `known`.
+        fields = [pa.array([value and value[field.name] for value in values], field.type) for field in kind]
+        return pa.StructArray.from_arrays(fields, fields=list(kind), mask=pa.array([value is None for value in values], pa.bool_()))
     return pa.array(values, kind)
 
 
