@@ -30,8 +30,8 @@ def write(table: Table, roots: dict[str, Path]) -> list[str]:
     statements = []
     for path, columns, rows in _cut(table, rng):
         if table.form == "albis":
-            # Forebay writes its own format.
-            source = path.removesuffix("albis").replace(f"w{table.name[1:].split('_')[0]}/", "albis-of-", 1).replace("/", "-") + "parquet"
+            # Forebay writes its own format, from a file beside the table's.
+            source = f"sources/{path.removesuffix('.albis')}.parquet"
             _file(root / source, "parquet", table, columns, rows, rng)
             statements.append(f"copy (select * from '/{table.mount}/{source}') to '/{table.mount}/{path}'")
         else:
@@ -49,14 +49,11 @@ def _cut(table: Table, rng: random.Random) -> list[tuple[str, list[Column], Rows
     if table.layout == "one":
         return [(table.path, columns, rows)]
     if table.layout == "parts":
-        inner, parts = columns[:-2], {}
+        # An empty table still needs a file to be one.
+        parts: dict[tuple[Any, ...], Rows] = {} if rows else {(1, "x"): []}
         for row in rows:
             parts.setdefault(row[-2:], []).append(row)
-        # An empty table still needs a file to be one.
-        for part in parts or {(1, "x"): []}:
-            parts.setdefault(part, [])
-        found = parts or {(1, "x"): []}
-        return [(f"{table.path}part={part}/name={name}/f.{table.form}", inner, of) for (part, name), of in found.items()]
+        return [(f"{table.path}part={part}/name={name}/f.{table.form}", columns[:-2], of) for (part, name), of in parts.items()]
     count = rng.randint(2, 4)
     cuts = sorted(rng.randint(0, len(rows)) for _ in range(count - 1))
     files = []

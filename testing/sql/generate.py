@@ -159,10 +159,7 @@ class Generator:
                 return None
             on, rows = (expr("bool", "(", ids[0], " = ", ids[1], ")"),), max(left.rows, right.rows)
         if self.chance(0.2):
-            scope = Scope(left.atoms + right.atoms)
-            # Neither engine of the two takes all conditions of full joins; equalities come first.
-            more = self.make.comparison(scope, 1)
-            on = (*on, more)
+            on = (*on, self.make.comparison(Scope(left.atoms + right.atoms), 1))
         return self.as_source(kind, left, right, on, max(rows, left.rows if kind in ("left", "full") else 1, right.rows if kind in ("right", "full") else 1))
 
     def condition(self, left: Source, right: Source) -> tuple[tuple[Expr, ...], float]:

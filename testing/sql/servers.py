@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -112,11 +111,3 @@ class Killer:
         for process in self.processes.values():
             process.kill()
             process.wait()
-
-
-def until(what: str, holds: Any, within: float = 60.0) -> None:
-    """Waits until something holds."""
-    began = time.monotonic()
-    while not holds():
-        assert time.monotonic() - began < within, f"{what} does not come"
-        time.sleep(0.2)
