@@ -97,7 +97,8 @@ class Generator:
 
     def condition_of_columns(self, scope: Scope, depth: int = 2) -> tuple[Expr, ...]:
         """A condition that some column decides: see `conditions of constants` in `known`."""
-        made = self.make.predicate(scope, depth)
+        made = self.within(scope, bare=True) if scope.subquery and self.chance(0.08) else None
+        made = made or self.make.predicate(scope, depth)
         return (made,) if has_columns(made) else ()
 
     # What is read.
@@ -400,7 +401,7 @@ class Generator:
     def subquery(self, kind: str, around: Scope, depth: int) -> Expr | None:
         """A condition or a value by a query."""
         if kind == "bool":
-            return self.rng.choice([self.exists, self.within, self.compared])(around, depth)
+            return self.rng.choice([self.exists, lambda around, depth: self.within(around), self.compared])(around, depth)
         return self.scalar(kind, around, depth)
 
     def shown_subquery(self, kind: str, around: Scope, depth: int) -> Expr | None:
@@ -427,13 +428,22 @@ class Generator:
         a, b = self.rng.choice(pairs)
         return [expr("bool", "(", b, " = ", a, ")")]
 
-    def within(self, around: Scope, depth: int) -> Expr | None:
+    def within(self, around: Scope, bare: bool = False) -> Expr | None:
+        """`in` a query. Nulls come in conditions that stand by themselves only: see `in with nulls` in `known`."""
         kind = self.make.kind(around, ["int", "text", "date", "dec", "float"])
         made = self.select(1, False, [kind])
         left = self.make.of(kind, replace(around, subquery=None), 1)
         if not has_columns(left):
             return None
+        if not bare:
+            left = self.never_null(left)
+            items = tuple((self.never_null(item), name) for item, name in made.node.items)
+            made.node = replace(made.node, items=items)
         return expr("bool", "(", left, f" {self.rng.choice(['in', 'in', 'not in'])} (", made.node, "))")
+
+    def never_null(self, of: Expr) -> Expr:
+        other = {"int": "0", "text": "''", "date": "date '2024-01-01'", "dec": "cast(0 as decimal(18, 4))", "float": "cast(0 as double)"}
+        return expr(of.kind, "coalesce(", of, f", {other[of.kind]})")
 
     def compared(self, around: Scope, depth: int) -> Expr | None:
         kind = self.make.kind(around, ["int", "text", "date", "dec", "float", "ts"])

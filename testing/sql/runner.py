@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import Counter
@@ -284,4 +285,5 @@ def _passes(error: Exception) -> bool:
 
 def _words(error: str) -> str:
     """An error without what changes from query to query."""
-    return "".join(" " if letter.isdigit() else letter for letter in error.splitlines()[0])[:60]
+    first = re.sub(r"Job \w+ failed: (Job failed due to stage \d+ failed: )?", "", error.splitlines()[0])
+    return re.sub(r"\d", " ", first)[:60]

@@ -18,6 +18,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, PartitionMode};
+use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
@@ -123,16 +124,32 @@ impl PhysicalOptimizerRule for WithinStages {
     }
 }
 
-/// Joins without a key see all of their right side, if what they tell is about the left: each task would tell it of its own part.
+/// Joins that tell of the left side by all of the right one, and can't be shuffled, see it whole: each task would tell of its own part.
+/// Those are joins without a key, and anti joins that a null on the right decides.
 fn in_one_task(node: Plan) -> Result<Transformed<Plan>> {
-    let join = node.downcast_ref::<NestedLoopJoinExec>().filter(|join| tells_of_the_left(*join.join_type()));
-    let Some(join) = join.filter(|join| !join.right().is::<CoalescePartitionsExec>()) else {
+    let (left, right) = if let Some(join) = node.downcast_ref::<NestedLoopJoinExec>()
+        && tells_of_the_left(*join.join_type())
+    {
+        (join.left(), join.right())
+    } else if let Some(join) = node.downcast_ref::<HashJoinExec>()
+        && join.null_aware
+        && *join.partition_mode() == PartitionMode::CollectLeft
+    {
+        (join.left(), join.right())
+    } else {
         return Ok(Transformed::no(node));
     };
-    // Also where there is one partition: a scan may be cut into several tasks later.
-    let whole = Arc::new(CoalescePartitionsExec::new(Arc::clone(join.right())));
-    let left = Arc::clone(join.left());
-    Ok(Transformed::yes(replace_children_if_necessary(node, vec![left, whole])?))
+    if right.is::<GlobalLimitExec>() {
+        return Ok(Transformed::no(node));
+    }
+    let both = vec![Arc::clone(left), whole(Arc::clone(right))];
+    Ok(Transformed::yes(replace_children_if_necessary(node, both)?))
+}
+
+/// All of a side in one partition, also where it is one already: a scan may be cut into several tasks later. The limit limits
+/// nothing. It asks for one partition, as these joins don't: Ballista takes away what brings partitions together unasked.
+fn whole(side: Plan) -> Plan {
+    Arc::new(GlobalLimitExec::new(Arc::new(CoalescePartitionsExec::new(side)), 0, None))
 }
 
 /// Sorts where an order comes from behind an exchange: what reads another stage's rows knows nothing of their order, nor of their

@@ -56,6 +56,9 @@ async fn a_join_without_a_key_tells_once_of_each_row() {
         queries.push(format!("select id from {one} a where {word} (select 1 from {many} b where a.id > b.id + 5)"));
         queries.push(format!("select id from {many} a where {word} (select 1 from {one} b where a.id < b.id - 5)"));
     }
+    // Where something is above, which Ballista plans anew.
+    let above: Vec<String> = queries.iter().map(|query| format!("select count(*) from ({query})")).collect();
+    queries.extend(above);
     same(&bed, &queries.iter().map(String::as_str).collect::<Vec<_>>()).await;
 }
 
@@ -87,4 +90,17 @@ async fn rows_without_columns_are_passed_on() {
         ],
     )
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_null_decides_for_all_rows_in_whichever_file_it_is() {
+    let bed = tables().await;
+    rows(&bed.here(), "copy (select cast(null as bigint) as id, 1 as k) to '/lake/many/9.parquet'").await;
+    let mut queries = Vec::new();
+    for inner in ["id from '/lake/many/'", "id from '/lake/many/' where id is not null", "id from '/lake/many/' where id < 0"] {
+        queries.push(format!("select count(*), max(k) from '/lake/one.parquet' where id not in (select {inner})"));
+        queries.push(format!("select k, count(*) from '/lake/one.parquet' where id not in (select {inner}) group by k"));
+        queries.push(format!("select id from '/lake/one.parquet' where id not in (select {inner})"));
+    }
+    same(&bed, &queries.iter().map(String::as_str).collect::<Vec<_>>()).await;
 }
