@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
+from expressions import FLAT
 from tables import TEXT_FORMS, Column, Table
 
 Rows = list[tuple[Any, ...]]
@@ -99,6 +100,8 @@ def _file(path: Path, form: str, table: Table, columns: list[Column], rows: Rows
         row_group_size=rng.choice([20, 100, 1000]),
         compression=rng.choice(["none", "snappy", "zstd", "gzip"]),
         use_dictionary=rng.random() < 0.6,
+        # See `NaN in Parquet` in `known`.
+        write_statistics=[column.name for column in columns if column.kind in FLAT and column.kind != "wild"],
         write_page_index=rng.random() < 0.5,
         data_page_size=rng.choice([256, 4096, 1 << 20]),
         data_page_version=rng.choice(["1.0", "2.0"]),

@@ -15,6 +15,8 @@ from tables import Table
 ROWS_MAX = 6000
 # What a query may show, but nothing may be computed of: it is right within some ulps.
 NEARLY = "nearly"
+# What is the same in all rows: nothing is asked of it further up, see `conditions of constants` in `known`.
+CONSTANT = "constant"
 # What has a least and a greatest value in both engines: see `infinities` in `known`.
 ORDERED = [kind for kind in FLAT if kind != "wild"]
 COMPARABLE = [*FLAT, "list", "struct"]
@@ -74,7 +76,7 @@ class Generator:
         at = list(range(len(made.columns)))
         self.rng.shuffle(at)
         order = tuple(f"{ix + 1} {self.rng.choice(['asc', 'desc'])} nulls {self.rng.choice(['first', 'last'])}" for ix in at)
-        if getattr(made.node, "distinct_on", ()) or any(kind not in FLAT for _, kind in made.columns):
+        if getattr(made.node, "distinct_on", ()) or any(kind not in (*FLAT, CONSTANT) for _, kind in made.columns):
             return made.node
         node = replace(made.node, order=order)
         if self.chance(limit):
@@ -132,7 +134,7 @@ class Generator:
 
     def of_made(self, made: Made, node: Any) -> Source:
         alias = self.name("d")
-        atoms = [expr(kind, f"{alias}.{name}") for name, kind in made.columns if kind != NEARLY]
+        atoms = [expr(kind, f"{alias}.{name}") for name, kind in made.columns if kind not in (NEARLY, CONSTANT)]
         keys = None if made.key is None else [expr(dict(made.columns)[name], f"{alias}.{name}") for name in made.key]
         return Source(node(alias), atoms, keys, made.rows)
 
@@ -232,7 +234,8 @@ class Generator:
 
     def name_all(self, items: list[Expr]) -> tuple[list[tuple[str, str]], tuple[tuple[Expr, str], ...]]:
         named = tuple((item, self.name("x")) for item in items)
-        return [(name, item.kind) for item, name in named], named
+        constant = {name for item, name in named if item.kind != NEARLY and not has_columns(item)}
+        return [(name, CONSTANT if name in constant else item.kind) for item, name in named], named
 
     def distinct_on(self, source: Source, scope: Scope, where: tuple[Expr, ...]) -> Made:
         """The first row of each group, by an order of all that is shown."""
