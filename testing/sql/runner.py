@@ -180,7 +180,8 @@ class Runner:
             with self.lock:
                 self.counts[f"again {what}"] += 1
             return None
-        reduced = self.reduce(world, query, what) if what != "crash" else query
+        hangs = any(word in what for word in ("DeadlineExceeded", "TIMEOUT"))
+        reduced = query if hangs or what == "crash" else self.reduce(world, query, what)
         if reduced is not query:
             _, expected, actual = self.differ(world, reduced)
         told = [compare.shown(a.rows, b.rows or []) if a.rows is not None else f"  {a.error}" for a, b in ((expected, actual), (actual, expected))]

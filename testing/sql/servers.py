@@ -15,6 +15,8 @@ from adbc_driver_flightsql import DatabaseOptions
 MODES = ("plain", "hot", "cluster", "killed")
 # Between two kills, and between a kill and the start of another process in its place.
 KILL_EVERY, AWAY = 3.0, 1.0
+# A query that takes longer hangs.
+ANSWER_SECS = "60"
 
 
 class Servers:
@@ -65,7 +67,8 @@ class Servers:
 
     def connect(self) -> flight_sql.Connection:
         options = {DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {self.secret}"}
-        return flight_sql.connect(f"grpc://{self.told['flight-sql']}", db_kwargs=options)
+        limits = {f"adbc.flight.sql.rpc.timeout_seconds.{call}": ANSWER_SECS for call in ("query", "fetch")}
+        return flight_sql.connect(f"grpc://{self.told['flight-sql']}", db_kwargs=options, conn_kwargs=limits)
 
     def is_up(self) -> bool:
         return self.up.poll() is None
