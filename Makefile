@@ -1,5 +1,6 @@
 # demo    TPC-H through Forebay and through the alternatives, one table at the end
 # test    all tests, with whatever they need
+# test-sql  random SQL against DuckDB, SQL_QUERIES from the seed SQL_SEED on in each of SQL_MODES
 # verify  what must hold before a change goes in; changes no file of the checkout
 # loom    the models of what threads share, in every order that they can run in
 # asan    tests of what has unsafe code under the address sanitizer, with a nightly compiler
@@ -17,7 +18,7 @@ ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python verify format deny lint lint-engine loom asan fix fuzz bench
+.PHONY: demo test test-deps test-light test-engine test-python test-sql verify format deny lint lint-engine loom asan fix fuzz bench
 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
@@ -35,6 +36,14 @@ test-engine:
 # After the engine's tests, which build the binary that the Flight SQL tests start.
 test-python: test-engine
 	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-python
+
+SQL_QUERIES ?= 5000
+SQL_SEED ?= 1
+SQL_MODES ?= plain hot cluster killed
+
+test-sql:
+	$(CARGO) build $(FAST) $(ENGINE)
+	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-sql --seed $(SQL_SEED) --queries $(SQL_QUERIES) $(SQL_MODES:%=--mode %)
 
 test-deps:
 	@FOREBAY_VERSITYGW="$(VERSITYGW)" FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-deps

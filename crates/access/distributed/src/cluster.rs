@@ -99,6 +99,7 @@ impl Distribute for Cluster {
             .with_config(config)
             .with_default_features()
             .with_optimizer_rules(ballista_default_optimizer_rules())
+            .with_physical_optimizer_rules(crate::stages::rules())
     }
 
     async fn run(&self, query: DistributedQuery) -> Result<Option<DistributedRun>> {
@@ -236,8 +237,23 @@ fn sorted(error: DataFusionError) -> DataFusionError {
             let what = "an executor went away while rows were read from it, run the query again";
             return DataFusionError::External(Box::new(Error::retry(format!("{what} ({text})"))));
         }
+        // It was, as often as is tried here.
+        () if says(&[RUN_AGAIN]) => ErrorKind::Retry,
         () if says(&["GrpcConnectionError", "tcp connect error", "Connection refused", "transport error"]) => ErrorKind::Retry,
         () => return error,
     };
     DataFusionError::External(Box::new(Error::new(kind, text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_lost_too_often_is_to_be_asked_for_again() {
+        let error = DataFusionError::Execution(format!("Job 1 failed: {RUN_AGAIN}: Ipc error"));
+        assert!(runs_again(&error));
+        let DataFusionError::External(told) = sorted(error) else { panic!("no kind is told") };
+        assert_eq!(told.downcast_ref::<Error>().map(Error::kind), Some(ErrorKind::Retry));
+    }
 }

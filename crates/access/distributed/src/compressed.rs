@@ -72,8 +72,9 @@ impl ExecutionPlan for CompressedScan {
         vec![&self.scan]
     }
 
+    /// It does, but a sort must not be moved between the two.
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
+        vec![false]
     }
 
     /// Nothing is to come between the two.

@@ -16,6 +16,7 @@ mod ports;
 mod scheduler;
 mod settings;
 mod shuffle;
+mod stages;
 mod travel;
 
 pub use cluster::{Cluster, ClusterSettings};

@@ -20,6 +20,7 @@ use crate::distribute::Distribute;
 use crate::namespace::DirectStores;
 use crate::paths::SCHEME;
 use crate::query::Query;
+use crate::same_names::careful;
 use crate::settings::EngineSettings;
 use crate::statement::split;
 use crate::stores::Routes;
@@ -111,7 +112,9 @@ impl Engine {
             Some(elsewhere) => elsewhere.prepare(config),
             None => SessionStateBuilder::new().with_config(config).with_default_features(),
         };
-        let mut template = template.build();
+        let template = template.build();
+        let rules = careful(template.physical_optimizers());
+        let mut template = SessionStateBuilder::new_from_existing(template).with_physical_optimizer_rules(rules).build();
         let registered = template.register_file_format(Arc::new(TableFormatFactory), true);
         registered.expect("a format that may be there already is never refused");
         let config = template.config().clone();

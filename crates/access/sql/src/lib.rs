@@ -28,6 +28,7 @@ mod prefetch;
 mod query;
 mod reach;
 mod remote;
+mod same_names;
 mod session;
 mod settings;
 mod statement;

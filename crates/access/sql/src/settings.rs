@@ -69,6 +69,9 @@ pub(crate) const FOOTER_HINT_BYTES: usize = 64 << 10;
 /// Memory for the listing that one query keeps; enough for some hundred thousand files.
 pub(crate) const LISTING_BYTES_MAX: usize = 256 << 20;
 
+/// The zone of a session that sets none.
+const TIME_ZONE: &str = "UTC";
+
 impl EngineSettings {
     /// The session's configuration: the same over Forebay and without it, so that runs can be compared.
     pub(crate) fn session_config(&self) -> SessionConfig {
@@ -81,6 +84,11 @@ impl EngineSettings {
         }
         let options = config.options_mut();
         options.execution.parquet.metadata_size_hint = Some(FOOTER_HINT_BYTES);
+        // `TIMESTAMP WITH TIME ZONE` is an instant. Without a zone of the session the engine takes it for a time of no zone, and
+        // drops the one that values have.
+        options.execution.time_zone = Some(TIME_ZONE.to_string());
+        // The check refuses queries for what the engine's own planner says of nulls: `x is not false` has none by one part of it.
+        options.execution.skip_physical_aggregate_schema_check = true;
         // Folders are listed by this crate, which also decides about subfolders.
         options.execution.listing_table_ignore_subdirectory = false;
         config

@@ -5,6 +5,7 @@ use ballista_core::serde::scheduler::PartitionLocation;
 use bytes::Bytes;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::buffer::Buffer;
+use datafusion::arrow::datatypes::Schema;
 use datafusion::arrow::ipc::reader::StreamDecoder;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_plan::metrics::{Count, Time};
@@ -32,10 +33,12 @@ pub(super) fn rows(
     shared: &Arc<Shared>,
     locations: Vec<PartitionLocation>,
     counts: Counts,
+    schema: &Schema,
 ) -> BoxStream<'static, Result<RecordBatch>> {
     let locations: Arc<[PartitionLocation]> = locations.into();
     let (pieces, shared) = (pieces(shared, &locations), Arc::clone(shared));
-    let read = Read { shared, pieces, locations, current: None, left: Buffer::default(), counts };
+    let bodiless = schema.fields().iter().all(|field| field.data_type().is_null());
+    let read = Read { shared, pieces, locations, current: None, left: Buffer::default(), counts, bodiless };
     stream::try_unfold(read, |mut read| async move {
         let time = read.counts.time.clone();
         let timer = time.timer();
@@ -53,7 +56,12 @@ struct Read {
     current: Option<(usize, StreamDecoder)>,
     left: Buffer,
     counts: Counts,
+    /// Rows are counted only: their messages have no bytes after their heads.
+    bodiless: bool,
 }
+
+/// The end of a stream of Arrow messages. Writers leave it out.
+const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
 impl Read {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
@@ -71,28 +79,44 @@ impl Read {
                 }
             }
             match self.pieces.next().await {
-                None => {
-                    self.end().await?;
-                    return Ok(None);
-                }
+                None => return self.end().await,
                 Some(Err((index, error))) => return Err(lost(&self.shared, &self.locations, index, &error.to_string()).await),
                 Some(Ok((index, bytes))) => {
-                    if self.current.as_ref().is_none_or(|(current, _)| *current != index) {
-                        self.end().await?;
-                        self.current = Some((index, StreamDecoder::new()));
-                    }
+                    let last = match self.current.as_ref().is_none_or(|(current, _)| *current != index) {
+                        true => {
+                            let last = self.end().await?;
+                            self.current = Some((index, StreamDecoder::new()));
+                            last
+                        }
+                        false => None,
+                    };
                     self.counts.bytes.add(bytes.len());
                     self.left = Buffer::from(bytes);
+                    if last.is_some() {
+                        return Ok(last);
+                    }
                 }
             }
         }
     }
 
-    /// The current output is read.
-    async fn end(&mut self) -> Result<()> {
-        let Some((index, mut decoder)) = self.current.take() else { return Ok(()) };
-        match decoder.finish() {
-            Ok(()) => Ok(()),
+    /// The current output is read, up to the batch that may be left of it: the decoder looks at a message when there is something
+    /// after its head, which a last one without columns does not have.
+    async fn end(&mut self) -> Result<Option<RecordBatch>> {
+        let Some((index, mut decoder)) = self.current.take() else { return Ok(None) };
+        let mut end = Buffer::from(&END);
+        let mut last = Ok(None);
+        while self.bodiless && !end.is_empty() && matches!(last, Ok(None)) {
+            last = decoder.decode(&mut end);
+        }
+        let ended = match last {
+            // The end itself is still to be read.
+            Ok(Some(batch)) => Ok(Some(batch)),
+            Ok(None) => decoder.finish().map(|()| None),
+            Err(error) => Err(error),
+        };
+        match ended {
+            Ok(last) => Ok(last),
             Err(error) => Err(lost(&self.shared, &self.locations, index, &error.to_string()).await),
         }
     }

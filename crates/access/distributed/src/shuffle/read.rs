@@ -44,7 +44,7 @@ impl Reader {
     ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let (in_nodes, in_files): (Vec<_>, Vec<_>) =
             locations.into_iter().partition(|location| MapNumber::of_output(location.file_id).is_some());
-        let found = rows(&self.shared, in_nodes, counts);
+        let found = rows(&self.shared, in_nodes, counts, &self.schema());
         if in_files.is_empty() {
             return Ok(found);
         }

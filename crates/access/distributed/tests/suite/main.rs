@@ -9,3 +9,4 @@ mod ports;
 mod queries;
 mod shuffles;
 mod snapshots;
+mod stages;

@@ -1,0 +1,106 @@
+//! Plans that are cut into stages answer as they do whole.
+
+use forebay_types::MountOptions;
+
+use crate::bed::{Bed, rows};
+
+/// A table of one file and one of several, with keys in common and without.
+async fn tables() -> Bed {
+    let bed = Bed::shuffling(2, MountOptions::default()).await;
+    let here = bed.here();
+    rows(&here, "copy (select value as id, value % 7 as k from generate_series(1, 40) as t(value)) to '/lake/one.parquet'").await;
+    for part in 0..3 {
+        let select =
+            format!("select value as id, value % 5 as k from generate_series({0}, {0} + 19) as t(value)", part * 20 + 30);
+        rows(&here, &format!("copy ({select}) to '/lake/many/{part}.parquet'")).await;
+        rows(&here, &format!("copy ({select}) to '/lake/zipped/{part}.csv.gz'")).await;
+    }
+    bed
+}
+
+/// Asks one process and the cluster, which runs it as a job.
+async fn same(bed: &Bed, queries: &[&str]) {
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    for sql in queries {
+        let jobs = bed.control().jobs().await.unwrap().len();
+        assert_eq!(rows(&cluster, sql).await, rows(&here, sql).await, "{sql}");
+        assert_eq!(bed.control().jobs().await.unwrap().len(), jobs + 1, "on the cluster: {sql}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_row_is_missing_above_a_join_that_can_not_be_passed_to_everyone() {
+    let bed = tables().await;
+    let mut queries = Vec::new();
+    for kind in ["full", "left", "right", "left semi", "left anti"] {
+        for (left, right) in [("one.parquet", "many/"), ("many/", "one.parquet")] {
+            let join = format!("select a.id as x from '/lake/{left}' a {kind} join '/lake/{right}' b on a.id = b.id");
+            queries.push(format!("{join} order by x"));
+            queries.push(format!("select count(*), sum(x) from ({join}) cross join (select 1 as one from '/lake/one.parquet')"));
+        }
+    }
+    same(&bed, &queries.iter().map(String::as_str).collect::<Vec<_>>()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_join_without_a_key_tells_once_of_each_row() {
+    let bed = tables().await;
+    let (one, many) = ("'/lake/one.parquet'", "'/lake/many/'");
+    let mut queries = Vec::new();
+    for kind in ["full", "left", "right"] {
+        for (left, right) in [(one, many), (many, one)] {
+            queries.push(format!("select a.id as x, b.id as y from {left} a {kind} join {right} b on a.id > b.id + 5"));
+        }
+    }
+    for word in ["exists", "not exists"] {
+        queries.push(format!("select id from {one} a where {word} (select 1 from {many} b where a.id > b.id + 5)"));
+        queries.push(format!("select id from {many} a where {word} (select 1 from {one} b where a.id < b.id - 5)"));
+    }
+    // Where something is above, which Ballista plans anew.
+    let above: Vec<String> = queries.iter().map(|query| format!("select count(*) from ({query})")).collect();
+    queries.extend(above);
+    same(&bed, &queries.iter().map(String::as_str).collect::<Vec<_>>()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_order_from_before_an_exchange_is_made_again_behind_it() {
+    let bed = tables().await;
+    let joined = "(select false as c, k, id from '/lake/one.parquet' a left semi join '/lake/many/' b on a.id = b.id)";
+    same(
+        &bed,
+        &[
+            "select id, count(*) over (partition by k order by id), cume_dist() over (order by k desc, id desc) from '/lake/many/'",
+            &format!("select id, lag(id) over (partition by k, c order by id) from {joined}"),
+            &format!("select id, row_number() over (partition by c order by k, id) from {joined}"),
+            "select k, array_agg(id order by id) from '/lake/zipped/' group by k",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn rows_without_columns_are_passed_on() {
+    let bed = tables().await;
+    same(
+        &bed,
+        &[
+            "select b.id from '/lake/many/' a cross join '/lake/one.parquet' b",
+            "select b.id, count(*) from '/lake/zipped/' a cross join '/lake/many/' b group by b.id",
+            "select count(*) from (select distinct k from '/lake/many/') a cross join '/lake/one.parquet' b",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_null_decides_for_all_rows_in_whichever_file_it_is() {
+    let bed = tables().await;
+    rows(&bed.here(), "copy (select cast(null as bigint) as id, 1 as k) to '/lake/many/9.parquet'").await;
+    let mut queries = Vec::new();
+    for inner in ["id from '/lake/many/'", "id from '/lake/many/' where id is not null", "id from '/lake/many/' where id < 0"] {
+        queries.push(format!("select count(*), max(k) from '/lake/one.parquet' where id not in (select {inner})"));
+        queries.push(format!("select k, count(*) from '/lake/one.parquet' where id not in (select {inner}) group by k"));
+        queries.push(format!("select id from '/lake/one.parquet' where id not in (select {inner})"));
+    }
+    same(&bed, &queries.iter().map(String::as_str).collect::<Vec<_>>()).await;
+}

@@ -1,0 +1,45 @@
+//! Columns of one name in what a join gives, and what the engine takes one of them for.
+
+use crate::support::Lake;
+
+/// Two tables with a column `s` each.
+async fn two() -> Lake {
+    let lake = Lake::new();
+    lake.rows("copy (select 'x' as s, 1 as n) to '/lake/a.parquet'").await;
+    lake.rows("copy (select 'y' as s, 'x' as n) to '/lake/b.parquet'").await;
+    lake
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_filter_of_one_side_of_a_join_is_not_asked_of_the_others_column_of_its_name() {
+    let lake = two().await;
+    let join = "from '/lake/a.parquet' a right join '/lake/b.parquet' b on a.s = b.n";
+    for (columns, filter) in [
+        ("b.s", "concat('a', '-', a.s) <> 'a-y'"),
+        ("b.s", "concat('a', '-', a.s) = 'a-x'"),
+        ("b.s", "coalesce(a.s, 'z') < 'y'"),
+        ("a.s as t, b.s", "upper(coalesce(a.s, '')) = 'X'"),
+    ] {
+        let rows = lake.rows(&format!("select {columns} {join} where {filter}")).await;
+        assert_eq!(rows.split(' ').next_back(), Some("y"), "{filter}");
+    }
+    assert_eq!(lake.rows(&format!("select b.s {join} where coalesce(a.s, '') = 'y'")).await, "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_join_with_a_semi_join_does_not_filter_by_a_column_that_only_has_the_name_of_the_key() {
+    let lake = Lake::new();
+    lake.rows("copy (select 5 as k) to '/lake/d.parquet'").await;
+    lake.rows("copy (select value as k, value as x from generate_series(0, 99) as t(value)) to '/lake/l.parquet'").await;
+    lake.rows("copy (select value as id, 1000 - value as k from generate_series(0, 99) as t(value)) to '/lake/r.parquet'").await;
+    let semi = "select l.k from '/lake/l.parquet' l left semi join '/lake/r.parquet' r on l.k = r.id and l.x < r.k";
+    assert_eq!(lake.rows(&format!("select s.k from '/lake/d.parquet' d join ({semi}) s on d.k = s.k")).await, "5");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_of_columns_that_are_told_apart_still_reach_their_files() {
+    let lake = two().await;
+    let joined = "from '/lake/a.parquet' a join '/lake/b.parquet' b on a.s = b.n";
+    let plan = lake.rows(&format!("explain select a.n as one, b.s as two {joined} where upper(b.s) = 'Y'")).await;
+    assert!(plan.contains("predicate=upper"), "{plan}");
+}

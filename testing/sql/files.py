@@ -1,0 +1,172 @@
+"""Tables as files in the mounted folders, and the statements that make the engine know them."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import gzip
+import io
+import json
+import math
+import random
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+
+from expressions import FLAT
+from tables import TEXT_FORMS, Column, Table
+
+Rows = list[tuple[Any, ...]]
+
+
+def write(table: Table, roots: dict[str, Path]) -> list[str]:
+    """Writes a table's files below its mount's folder. Answers the statements that finish it, in order."""
+    rng = random.Random(table.seed)
+    root = roots[table.mount]
+    statements = []
+    for path, columns, rows in _cut(table, rng):
+        if table.form == "albis":
+            # Forebay writes its own format, from a file beside the table's.
+            source = f"sources/{path.removesuffix('.albis')}.parquet"
+            _file(root / source, "parquet", table, columns, rows, rng)
+            statements.append(f"copy (select * from '/{table.mount}/{source}') to '/{table.mount}/{path}'")
+        else:
+            _file(root / path, table.form, table, columns, rows, rng)
+    if table.layout == "many" and table.form != "albis" and rng.random() < 0.5:
+        # A file of no bytes, as writers that died leave them.
+        (root / table.path / f"zz.{table.form}").write_bytes(b"")
+    statements += _definition(table, rng)
+    return statements
+
+
+def _cut(table: Table, rng: random.Random) -> list[tuple[str, list[Column], Rows]]:
+    """The files of a table: path, columns, rows."""
+    columns, rows = table.columns, table.rows
+    if table.layout == "one":
+        return [(table.path, columns, rows)]
+    if table.layout == "parts":
+        # An empty table still needs a file to be one.
+        parts: dict[tuple[Any, ...], Rows] = {} if rows else {(1, "x"): []}
+        for row in rows:
+            parts.setdefault(row[-2:], []).append(row)
+        return [(f"{table.path}part={part}/name={name}/f.{table.form}", columns[:-2], of) for (part, name), of in parts.items()]
+    count = rng.randint(2, 4)
+    cuts = sorted(rng.randint(0, len(rows)) for _ in range(count - 1))
+    files = []
+    for at, (start, end) in enumerate(zip([0, *cuts], [*cuts, len(rows)])):
+        part, own = rows[start:end], columns
+        if table.layout == "more" and at == 0:
+            # The first file was written before its table had its last columns: these are null there.
+            own = columns[: max(3, len(columns) - 2)]
+            part = [row[: len(own)] + (None,) * (len(columns) - len(own)) for row in part]
+            table.rows[start:end] = part
+        if table.layout == "wide" and at == 0:
+            own = [_narrower(column) for column in columns]
+        files.append((f"{table.path}f{at}.{table.form}", own, part))
+    return files
+
+
+def _narrower(column: Column) -> Column:
+    """What the column was before its type was widened; values stay what they are."""
+    narrow = {pa.int64(): pa.int32(), pa.int32(): pa.int16()}.get(column.arrow, column.arrow)
+    if column.name == "id":
+        narrow = pa.int16()
+    if column.name != "id" and column.arrow == pa.float64() and column.kind == "float":
+        narrow = pa.float32()
+    return Column(column.name, column.kind, narrow, column.truth, column.declared)
+
+
+def _file(path: Path, form: str, table: Table, columns: list[Column], rows: Rows, rng: random.Random) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if form in TEXT_FORMS:
+        text = _csv(columns, rows) if form.startswith("csv") else _json(columns, rows)
+        path.write_bytes(gzip.compress(text.encode(), mtime=0) if form.endswith(".gz") else text.encode())
+        return
+    names = [column.name for column in columns]
+    of = Table(table.name, table.mount, table.path, form, table.layout, columns, rows, table.seed)
+    data = of.arrow([row[: len(names)] for row in rows])
+    if form == "arrow":
+        with pa.ipc.new_file(path, data.schema, options=pa.ipc.IpcWriteOptions(compression=rng.choice([None, "lz4", "zstd"]))) as writer:
+            writer.write_table(data, max_chunksize=rng.choice([17, 200, 10000]))
+        return
+    pa.parquet.write_table(
+        data,
+        path,
+        row_group_size=rng.choice([20, 100, 1000]),
+        compression=rng.choice(["none", "snappy", "zstd", "gzip"]),
+        use_dictionary=rng.random() < 0.6,
+        # See `NaN in Parquet` in `known`.
+        write_statistics=[column.name for column in columns if column.kind in FLAT and column.kind != "wild"],
+        write_page_index=rng.random() < 0.5,
+        data_page_size=rng.choice([256, 4096, 1 << 20]),
+        data_page_version=rng.choice(["1.0", "2.0"]),
+        # Of all files or of none: types that only Arrow has are others without it.
+        store_schema=table.seed % 10 < 7,
+    )
+
+
+def _csv(columns: list[Column], rows: Rows) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([column.name for column in columns])
+    for row in rows:
+        writer.writerow(["" if cell is None else _text(cell) for cell in row[: len(columns)]])
+    return out.getvalue()
+
+
+def _text(cell: Any) -> str:
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        return "NaN" if math.isnan(cell) else ("inf" if cell > 0 else "-inf") if math.isinf(cell) else repr(cell)
+    if isinstance(cell, datetime.datetime):
+        return cell.replace(tzinfo=None).isoformat() + ("Z" if cell.tzinfo else "")
+    return str(cell)
+
+
+def _json(columns: list[Column], rows: Rows) -> str:
+    def plain(cell: Any) -> Any:
+        if isinstance(cell, Decimal):
+            return str(cell)
+        if isinstance(cell, (datetime.date, datetime.datetime)):
+            return _text(cell)
+        return cell
+
+    names = [column.name for column in columns]
+    # Every other null is left out instead of written.
+    lines = []
+    for at, row in enumerate(rows):
+        cells = zip(names, row[: len(names)])
+        lines.append(json.dumps({name: plain(cell) for name, cell in cells if cell is not None or at % 2}, ensure_ascii=at % 3 == 0))
+    return "".join(line + "\n" for line in lines)
+
+
+def _definition(table: Table, rng: random.Random) -> list[str]:
+    """The statement that declares the table. Without one, queries name its path."""
+    text = table.form in TEXT_FORMS
+    declares = text or table.layout == "wide"
+    if not declares and rng.random() < 0.5:
+        table.extra["from"] = f"'{table.location}'"
+        return []
+    table.extra["from"] = table.name
+    kind = {"ndjson": "json", "csv": "csv"}.get(table.form.removesuffix(".gz"), table.form)
+    options = []
+    if kind == "csv":
+        options.append("'format.has_header' 'true'")
+    if table.form.endswith(".gz"):
+        options.append("'format.compression' 'gzip'")
+    statement = f"create external table {table.name}"
+    if declares:
+        statement += " (" + ", ".join(f"{column.name} {column.declared}" for column in table.columns) + ")"
+    statement += f" stored as {kind}"
+    if table.layout == "parts" and declares:
+        statement += " partitioned by (part, name)"
+    statement += f" location '/{table.mount}/{quote(table.path)}'"
+    if options:
+        statement += f" options ({', '.join(options)})"
+    return [statement]

@@ -1,0 +1,64 @@
+"""What the two engines differ in by intent or by a fault that is not Forebay's, by name and with the reason.
+
+`REFUSED` are errors that count as no failure: a statement that the engine below does not take. What would give other rows is not
+generated at all; `NOT_ASKED` says what that is.
+"""
+
+from __future__ import annotations
+
+import re
+
+REFUSED: dict[str, tuple[str, str]] = {
+    "not in of distinct rows within or": (
+        "decorrelate_predicate_subquery.*\\n?.*\\n?.*Projections require unique expression names",
+        "DataFusion makes two columns of one name of `a or b not in (select distinct ..)`",
+    ),
+    "a condition of constants in having": (
+        r"HAVING clause references: .* must appear in the GROUP BY clause",
+        "DataFusion takes a condition without columns for a column",
+    ),
+    "two aggregates of one name": (
+        r"Schema contains duplicate unqualified field name",
+        "DataFusion names what it computes by its text without casts: `sum(cast(x as double)), sum(cast(cast(x as double) as double))`",
+    ),
+    "decimals of several widths": (
+        r"Invalid comparison operation: Decimal128",
+        "DataFusion compares the sum as it is with constants of the type that it was cast to: `cast(sum(x) as decimal(18, 4)) not in (1, 2)`",
+    ),
+    "a window over what is empty by constants": (
+        r"Expects PARTITION BY expression to be ordered",
+        "DataFusion takes columns of no rows for ordered, and then not",
+    ),
+    "a field of a struct of a joined table": (
+        r"Optimizer rule 'push_down_leaf_projections' failed",
+        "DataFusion gives what it takes out of a struct a name that is there already",
+    ),
+    "an order that constants keep": (
+        r"SanityCheckPlan",
+        "DataFusion counts on an order that a join of constants does not have, and then refuses its own plan",
+    ),
+}
+
+NOT_ASKED = {
+    "intersect all, except all": "DataFusion makes semi and anti joins of them, which do not count rows",
+    "division of whole numbers by `/`, and by 0": "a whole number here, a fraction in DuckDB, which writes `//`; an error here, NULL there",
+    "division of decimals": "scales differ",
+    "avg of decimals": "a decimal here, a double in DuckDB",
+    "arithmetic of narrow integers": "runs over without an error here, is an error in DuckDB: operands are cast to bigint",
+    "-0.0": "is less than 0.0 here, equal to it in DuckDB",
+    "length of a list without elements": "NULL or 0",
+    "sums of floats that are not exact": "depend on the order",
+    "min and max of infinities": "DataFusion answers the greatest finite number for a group of infinities with a filter",
+    "upper and lower of letters that become several": "ß is SS here, ẞ in DuckDB",
+    "order by lists and structs": "nulls in them lie elsewhere",
+    "a struct that is null": "DataFusion answers with what lies in its fields, where a writer of Arrow files left something there",
+    "in with nulls": "DataFusion takes NULL for false in `or`, `is not false` and the like, and of a constant `in` a subquery",
+    "conditions of constants": "DataFusion asks them below aggregates, where those of all rows still make one",
+    "NaN in Parquet": "DataFusion leaves out what statistics say has no greater number; they leave NaN out, which is greater than all",
+    "an empty field of CSV": "is NULL here, whatever its type",
+}
+
+
+def refused(message: str) -> str | None:
+    """The name of a known refusal."""
+    return next((name for name, (pattern, _) in REFUSED.items() if re.search(pattern, message)), None)

@@ -1,0 +1,223 @@
+"""Tables of a seed: their columns, their rows, and where they lie."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import random
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+EPOCH = datetime.datetime(1970, 1, 1)
+# Short and long, with and without what needs quoting or several bytes; some are prefixes of others.
+WORDS = ["", "a", "ab", "abc", "Ærøskøbing", "Ω", "日本", "日本語の長い文字列です", "é", "naïve", "a,b", 'say "x"', "O'Neil", "%", "a_c", "😀 face", " lead", "trail ", "NULL", "null", "nan", "0", "12", "true"]
+LONG = "a rather long string that is kept out of line "
+ZONES = ["UTC", "+02:00", "America/New_York"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """`kind` is what the generator knows; `arrow` is what the files have; `truth` is what the other engine is given."""
+
+    name: str
+    kind: str
+    arrow: pa.DataType
+    truth: pa.DataType
+    declared: str
+
+
+@dataclass
+class Table:
+    """One table: `rows` in the order of `columns`, cut into the files of its `layout`."""
+
+    name: str
+    mount: str
+    path: str
+    form: str
+    layout: str
+    columns: list[Column]
+    rows: list[tuple[Any, ...]]
+    seed: int
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def location(self) -> str:
+        return f"/{self.mount}/{self.path}"
+
+    def truth(self) -> pa.Table:
+        return self.arrow(self.rows, truth=True)
+
+    def arrow(self, rows: list[tuple[Any, ...]], truth: bool = False, columns: list[Column] | None = None) -> pa.Table:
+        picked = self.columns if columns is None else columns
+        at = [self.columns.index(column) for column in picked]
+        types = [column.truth if truth else column.arrow for column in picked]
+        arrays = [_array([row[i] for row in rows], kind) for i, kind in zip(at, types)]
+        return pa.table(arrays, schema=pa.schema([(column.name, kind) for column, kind in zip(picked, types)]))
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(kind):
+        return pa.array(values, kind.value_type).dictionary_encode().cast(kind)
+    if pa.types.is_struct(kind):
+        # Fields of a struct that is null are null too: see `a struct that is null` in `known`.
+        fields = [pa.array([value and value[field.name] for value in values], field.type) for field in kind]
+        return pa.StructArray.from_arrays(fields, fields=list(kind), mask=pa.array([value is None for value in values], pa.bool_()))
+    return pa.array(values, kind)
+
+
+INTS = [
+    (pa.int8(), "tinyint", -100, 100),
+    (pa.int16(), "smallint", -300, 300),
+    (pa.int32(), "int", -1000, 1000),
+    (pa.int64(), "bigint", -1000, 1000),
+    (pa.uint8(), "tinyint unsigned", 0, 200),
+    (pa.uint32(), "int unsigned", 0, 1000),
+]
+DECIMALS = [(9, 2), (18, 4), (38, 6)]
+STRUCT = pa.struct([("a", pa.int64()), ("b", pa.string())])
+TEXT_FORMS = ("csv", "csv.gz", "ndjson", "ndjson.gz")
+
+
+def column(rng: random.Random, name: str, kind: str, form: str) -> Column:
+    """A column whose values are of a kind, in a width that the form of the file can have."""
+    text = form in TEXT_FORMS
+    if kind == "int":
+        arrow, declared, _, _ = rng.choice(INTS)
+        return Column(name, kind, arrow, pa.int64(), declared)
+    if kind == "dec":
+        precision, scale = rng.choice(DECIMALS)
+        arrow = pa.decimal128(precision, scale)
+        return Column(name, kind, arrow, arrow, f"decimal({precision}, {scale})")
+    if kind == "float":
+        narrow = rng.random() < 0.3
+        return Column(name, kind, pa.float32() if narrow else pa.float64(), pa.float64(), "float" if narrow else "double")
+    if kind == "wild":
+        return Column(name, kind, pa.float64(), pa.float64(), "double")
+    if kind == "text":
+        arrow = pa.string() if text or form == "albis" else rng.choice([pa.string(), pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+        return Column(name, kind, arrow, pa.string(), "varchar")
+    if kind == "bool":
+        return Column(name, kind, pa.bool_(), pa.bool_(), "boolean")
+    if kind == "date":
+        return Column(name, kind, pa.date32(), pa.date32(), "date")
+    if kind == "ts":
+        unit = "us" if text else rng.choice(["s", "ms", "us", "ns"])
+        # Parquet has no seconds.
+        unit = "ms" if unit == "s" and form == "parquet" else unit
+        return Column(name, kind, pa.timestamp(unit), pa.timestamp("us"), "timestamp(6)")
+    if kind == "tz":
+        unit = "us" if text else rng.choice(["ms", "us", "ns"])
+        zone = "UTC" if form == "parquet" and rng.random() < 0.7 else rng.choice(ZONES)
+        return Column(name, kind, pa.timestamp(unit, zone), pa.timestamp("us", "UTC"), "timestamp with time zone")
+    if kind == "list":
+        return Column(name, kind, pa.list_(pa.int64()), pa.list_(pa.int64()), "bigint[]")
+    assert kind == "struct", kind
+    return Column(name, kind, STRUCT, STRUCT, "struct<a bigint, b varchar>")
+
+
+def value(rng: random.Random, of: Column, form: str) -> Any:
+    """A value, none now and then."""
+    if rng.random() < 0.12:
+        return None
+    kind = of.kind
+    if kind == "int":
+        low, high = next((low, high) for arrow, _, low, high in INTS if arrow == of.arrow)
+        return rng.randint(max(low, -9), min(high, 30)) if rng.random() < 0.7 else rng.randint(low, high)
+    if kind == "dec":
+        return Decimal(rng.randint(-40, 400)) / 4 if rng.random() < 0.8 else Decimal(rng.randint(-99999, 99999)) / 100
+    if kind == "float":
+        return rng.randint(-40, 160) / 4 or 0.0
+    if kind == "wild":
+        # JSON has no word for the others.
+        if form not in ("ndjson", "ndjson.gz") and rng.random() < 0.2:
+            return rng.choice([math.nan, math.inf, -math.inf])
+        return rng.choice([rng.randint(-9, 9) / 4, rng.uniform(-10, 10), rng.uniform(-1, 1) * 1e18]) or 0.0
+    if kind == "text":
+        word = rng.choice(WORDS) if rng.random() < 0.8 else LONG + str(rng.randint(0, 12))
+        # An empty field of CSV is a null.
+        return word if word or not form.startswith("csv") else "x"
+    if kind == "bool":
+        return rng.random() < 0.5
+    if kind == "date":
+        return datetime.date(2024, 1, 1) + datetime.timedelta(days=rng.choice([rng.randint(-20, 90), rng.randint(-30000, 9000)]))
+    if kind in ("ts", "tz"):
+        seconds = rng.choice([rng.randint(1704000000, 1706000000), rng.randint(-2000000000, 3000000000)])
+        exact = of.arrow.unit == "s"
+        when = EPOCH + datetime.timedelta(seconds=seconds, milliseconds=0 if exact else rng.choice([0, 0, rng.randint(0, 999)]))
+        return when.replace(tzinfo=datetime.timezone.utc) if kind == "tz" else when
+    if kind == "list":
+        return [None if rng.random() < 0.1 else rng.randint(-3, 9) for _ in range(rng.choice([0, 1, 2, 3, 7]))]
+    return {"a": rng.choice([None, rng.randint(0, 9)]), "b": rng.choice([None, *WORDS[1:6]])}
+
+
+# A pair of tables lies at one path, in two stores: (form, layout). Layouts: `one` file; `many` files, some empty; `more`, where later
+# files have columns that earlier ones have not; `wide`, where they have wider types; `parts`, partitioned by folders.
+PAIRS = [
+    ("parquet", "one"),
+    ("parquet", "many"),
+    ("parquet", "more"),
+    ("parquet", "wide"),
+    ("parquet", "parts"),
+    ("csv", "one"),
+    ("csv", "parts"),
+    ("csv.gz", "many"),
+    ("ndjson", "one"),
+    ("ndjson.gz", "more"),
+    ("arrow", "one"),
+    ("arrow", "many"),
+    ("albis", "one"),
+    ("albis", "many"),
+]
+SIZES = [0, 1, 7, 40, 40, 100, 150, 300, 300, 300, 500, 500, 1500]
+FLAT = ["int", "int", "dec", "float", "wild", "text", "text", "bool", "date", "ts", "tz"]
+NESTED = ["list", "struct"]
+
+
+def tables(seed: int) -> list[Table]:
+    """The tables of a seed: seven pairs."""
+    rng = random.Random(f"tables {seed}")
+    made = []
+    for at, (form, layout) in enumerate(rng.sample(PAIRS, 7)):
+        columns = _columns(rng, form, layout)
+        for mount in ("one", "two"):
+            # Two in three pairs have the same columns in both stores, so that one's file read for the other's would go unnoticed.
+            if mount == "two" and rng.random() < 0.33:
+                columns = _columns(rng, form, layout)
+            name = f"w{seed}_{mount}_{at}"
+            path = f"w{seed}/{at}" + (f".{form}" if layout == "one" else "/")
+            made.append(Table(name, mount, path, form, layout, columns, _rows(rng, columns, form), rng.getrandbits(32)))
+    return made
+
+
+def _columns(rng: random.Random, form: str, layout: str) -> list[Column]:
+    kinds = rng.sample(FLAT, rng.randint(4, 8))
+    if not form.startswith("csv") and rng.random() < 0.6:
+        kinds += rng.sample(NESTED, rng.randint(1, 2))
+    found = [Column("id", "int", pa.int64(), pa.int64(), "bigint"), Column("k", "int", pa.int32(), pa.int64(), "int")]
+    found += [column(rng, f"c{at}", kind, form) for at, kind in enumerate(kinds)]
+    if layout == "parts":
+        found.append(Column("part", "int", pa.int64(), pa.int64(), "bigint"))
+        found.append(Column("name", "text", pa.string(), pa.string(), "varchar"))
+    return found
+
+
+def _rows(rng: random.Random, columns: list[Column], form: str) -> list[tuple[Any, ...]]:
+    count = rng.choice(SIZES)
+    ids = list(range(count))
+    if rng.random() < 0.5:
+        rng.shuffle(ids)
+    rows = []
+    for key in ids:
+        row: list[Any] = [key, rng.randint(0, 24) if rng.random() < 0.9 else None]
+        for of in columns[2:]:
+            if of.name == "part":
+                row.append(rng.choice([1, 2, 10, -3]))
+            elif of.name == "name":
+                row.append(rng.choice(["x", "y z", "ü", "07"]))
+            else:
+                row.append(value(rng, of, form))
+        rows.append(tuple(row))
+    return rows
