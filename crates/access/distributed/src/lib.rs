@@ -8,6 +8,7 @@
 //! [`forebay_sql::Engine::over_cluster`] takes it.
 
 mod broken_off;
+mod checked;
 mod cluster;
 mod compressed;
 mod control;

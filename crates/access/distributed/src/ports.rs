@@ -73,7 +73,7 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Lets in who may read all mounts, as a plan may, from now on.
+    /// Lets in who may read all mounts, as a plan may, from now on. What each call needs is looked at with the call.
     pub(crate) fn new(listener: TcpListener, security: &Security) -> Result<Self> {
         let guard = Arc::new(Guard::new(security)?);
         let (send, admitted) = mpsc::channel(ADMITTED_MAX);
