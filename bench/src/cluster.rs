@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_block_store::StoreSettings;
-use forebay_client::{Client, ClientSettings};
+use forebay_client::{Client, ClientSettings, Wait};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_distributed::{
     Cluster, ClusterSettings, Executor, ExecutorSettings, Policy, Scheduler, SchedulerControl, SchedulerSettings, Shuffle,
@@ -121,6 +121,8 @@ impl LocalCluster {
     pub async fn engine(&self, priority: i32, partitions: usize) -> Result<Engine> {
         let settings = ClusterSettings {
             scheduler: self.scheduler.address().to_string(),
+            finds: None,
+            wait: Wait::default(),
             security: Security::default(),
             priority,
             partitions: Some(partitions),

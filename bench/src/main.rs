@@ -5,6 +5,7 @@ mod cluster;
 mod engine;
 mod heap;
 mod hot;
+mod losses;
 mod mixapart;
 mod reads;
 mod recorder;
@@ -71,6 +72,8 @@ enum Name {
     Mixapart(Mixapart),
     /// What passes between stages of distributed queries: temporary nodes against files, on disk and on tmpfs.
     Shuffle(shuffle::ShuffleArgs),
+    /// A cluster of real processes under clients, with processes killed and started again: what is done, wrong, failed or hung.
+    Losses(losses::LossesArgs),
     #[command(hide = true)]
     ServeS3 { folder: String, bytes_per_sec: u64, latency_ms: u64 },
     #[command(hide = true)]
@@ -158,6 +161,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
         Name::Mixapart(Mixapart::Fair) => print(mixapart::fair().await?),
         Name::Mixapart(Mixapart::Fifo) => print(mixapart::fifo().await?),
         Name::Shuffle(arguments_of) => print(shuffle::shuffle(&arguments_of).await?),
+        Name::Losses(arguments_of) => print(losses::losses(arguments_of, arguments.json).await?),
         Name::Unknown => print(reads::unknown().await?),
         Name::Random => print(reads::random().await?),
         Name::Bound => print(reads::bound().await?),

@@ -17,6 +17,10 @@ pub(crate) struct GlobalFlags {
     #[arg(long, global = true, value_name = "HOST:PORT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     scheduler: Option<String>,
+    /// How long SQL, schedulers and executors wait for a coordinator or a scheduler that is away [default: 60s]
+    #[arg(long, global = true, value_name = "DURATION", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wait: Option<String>,
     /// File that holds the token to show; else $FOREBAY_TOKEN. The user who started a cluster on this machine needs none
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]

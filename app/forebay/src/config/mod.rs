@@ -56,6 +56,11 @@ impl Config {
         self.settings.scheduler.as_deref()
     }
 
+    /// How long a coordinator or a scheduler that is away is waited for.
+    pub(crate) fn wait(&self) -> Duration {
+        self.settings.wait.0
+    }
+
     /// Where the scheduler listens.
     #[cfg(feature = "cluster")]
     pub(crate) fn scheduler_listen(&self) -> Outcome<&str> {

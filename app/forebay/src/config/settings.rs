@@ -250,6 +250,7 @@ pub(crate) struct Settings {
     pub(crate) coordinator: String,
     pub(crate) coordinator_listen: Option<String>,
     pub(crate) scheduler: Option<String>,
+    pub(crate) wait: Period,
     pub(crate) scheduler_listen: String,
     pub(crate) executor_listen: String,
     pub(crate) slots: Option<Slots>,
@@ -309,6 +310,7 @@ pub(crate) struct Settings {
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Defaults {
     coordinator: &'static str,
+    wait: Period,
     scheduler_listen: &'static str,
     executor_listen: &'static str,
     job_order: JobOrder,
@@ -342,6 +344,7 @@ impl Default for Defaults {
     fn default() -> Self {
         Self {
             coordinator: "127.0.0.1:7400",
+            wait: Period(Duration::from_secs(60)),
             scheduler_listen: "127.0.0.1:7420",
             executor_listen: "127.0.0.1:7421",
             job_order: JobOrder::Fifo,
@@ -382,6 +385,7 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ("coordinator", "address of the coordinator: where clients and workers look for it"),
     ("coordinator-listen", "address that the coordinator listens at"),
     ("scheduler", "address of the scheduler of distributed SQL, or off; not set: the one that the coordinator knows, if any"),
+    ("wait", "how long SQL, schedulers and executors wait for a coordinator or a scheduler that is away"),
     ("scheduler-listen", "address that the scheduler listens at"),
     ("executor-listen", "address that an executor hands results out at"),
     ("slots", "tasks that an executor runs at once"),

@@ -50,6 +50,7 @@ impl Config {
             "coordinator" => Some(settings.coordinator.clone()),
             "coordinator-listen" => Some(settings.coordinator_listen.clone().unwrap_or_else(|| settings.coordinator.clone())),
             "scheduler" => settings.scheduler.clone(),
+            "wait" => Some(forebay_types::format_duration(settings.wait.0)),
             "scheduler-listen" => Some(settings.scheduler_listen.clone()),
             "executor-listen" => Some(settings.executor_listen.clone()),
             "slots" => settings.slots.map(|slots| slots.0.to_string()),

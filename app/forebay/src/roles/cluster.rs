@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use forebay_client::{Client, ClientSettings, host_id};
+use forebay_client::{Client, ClientSettings, Wait, host_id};
 use forebay_distributed::{Cluster, ClusterSettings, Executor, ExecutorSettings, Policy, Scheduler, SchedulerSettings, Shuffle};
 use forebay_sql::{Engine, EngineSettings};
 use forebay_transport::{Address, Admission, Security};
-use forebay_types::{Error, ErrorKind, Result, WorkerId};
+use forebay_types::{Error, Result, WorkerId};
 use tokio_util::task::AbortOnDropHandle;
 
 /// What of distributed SQL runs in this process.
@@ -17,6 +17,8 @@ use tokio_util::task::AbortOnDropHandle;
 pub(crate) struct ClusterPart {
     pub(crate) scheduler: Option<SchedulerPart>,
     pub(crate) executors: Option<ExecutorPart>,
+    /// How long those that it is started beside are waited for.
+    pub(crate) wait: Duration,
 }
 
 /// A scheduler.
@@ -49,27 +51,8 @@ pub(crate) struct ClusterRunning {
     scheduler_address: String,
     security: Security,
     slots: usize,
+    wait: Wait,
     _credentials: AbortOnDropHandle<()>,
-}
-
-/// How long a process waits for those that it is started beside, and the pauses between two looks.
-const WITHIN: Duration = Duration::from_secs(60);
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-
-/// Does something that needs a process which may just not be there yet: tries again as long as it says `Retry`.
-async fn patiently<T>(mut work: impl AsyncFnMut() -> Result<T>) -> Result<T> {
-    let began = Instant::now();
-    loop {
-        match work().await {
-            Err(error) if error.kind() == ErrorKind::Retry && began.elapsed() < WITHIN => {
-                if began.elapsed() < LOOK_EVERY {
-                    tracing::info!(%error, "waiting");
-                }
-                tokio::time::sleep(LOOK_EVERY).await;
-            }
-            done => return done,
-        }
-    }
 }
 
 /// How often what the coordinator knows of credentials is asked for.
@@ -99,13 +82,16 @@ impl ClusterRunning {
         queries: &EngineSettings,
     ) -> Result<Self> {
         let in_place = part.executors.as_ref().is_none_or(|executors| executors.in_place);
+        // A process that serves says it in its log.
+        let wait = Wait::new(part.wait, |what| tracing::info!("{what}"));
         let connect = || async {
             let settings = ClientSettings {
                 security: security.clone(),
                 in_place,
                 ..ClientSettings::new(Address::Tcp(coordinator.to_string()))
             };
-            patiently(async || Client::connect(settings.clone()).await).await
+            let what = format!("the coordinator at {coordinator}");
+            wait.until(&what, || Client::connect(settings.clone())).await
         };
         let scheduler = match part.scheduler {
             Some(part) => {
@@ -132,7 +118,7 @@ impl ClusterRunning {
                         "the coordinator at {coordinator} knows of no scheduler: start `forebay scheduler`, or name one with --scheduler HOST:PORT"
                     ))
                 };
-                patiently(async || client.scheduler().await?.ok_or_else(unknown)).await?
+                wait.until("a scheduler", || async { client.scheduler().await?.ok_or_else(unknown) }).await?
             }
         };
         let mut executors = Vec::new();
@@ -159,7 +145,7 @@ impl ClusterRunning {
             }
         }
         let _credentials = follow_credentials(connect().await?, Arc::clone(&security.admits));
-        Ok(Self { executors, scheduler, scheduler_address, security: security.clone(), slots, _credentials })
+        Ok(Self { executors, scheduler, scheduler_address, security: security.clone(), slots, wait, _credentials })
     }
 
     /// Where the scheduler of this process listens.
@@ -176,7 +162,12 @@ impl ClusterRunning {
     pub(crate) fn way(&self) -> ClusterWay {
         // Executors that have just been started have not asked for tasks yet.
         let partitions = (self.slots > 0).then_some((self.slots * 2).max(4));
-        ClusterWay { scheduler: self.scheduler_address.clone(), security: self.security.clone(), partitions }
+        ClusterWay {
+            scheduler: self.scheduler_address.clone(),
+            security: self.security.clone(),
+            wait: self.wait.clone(),
+            partitions,
+        }
     }
 }
 
@@ -185,26 +176,21 @@ impl ClusterRunning {
 pub(crate) struct ClusterWay {
     scheduler: String,
     security: Security,
+    wait: Wait,
     partitions: Option<usize>,
 }
 
 impl ClusterWay {
     /// An engine that plans by this client, with its rights: what it may not open is in no plan. Its queries run here.
     pub(crate) async fn engine(&self, client: Client, queries: EngineSettings) -> Result<Engine> {
-        engine(client, &self.scheduler, &self.security, 0, self.partitions, queries).await
+        let Self { scheduler, security, wait, partitions } = self.clone();
+        let settings = ClusterSettings { scheduler, finds: None, wait, security, priority: 0, partitions };
+        engine(client, settings, queries).await
     }
 }
 
 /// An engine whose queries run where this scheduler says.
-pub(crate) async fn engine(
-    client: Client,
-    scheduler: &str,
-    security: &Security,
-    priority: i32,
-    partitions: Option<usize>,
-    queries: EngineSettings,
-) -> Result<Engine> {
-    let settings = ClusterSettings { scheduler: scheduler.to_string(), security: security.clone(), priority, partitions };
+pub(crate) async fn engine(client: Client, settings: ClusterSettings, queries: EngineSettings) -> Result<Engine> {
     let cluster = Cluster::connect(settings).await?;
     Ok(Engine::over_cluster(client, queries, Arc::new(cluster)))
 }

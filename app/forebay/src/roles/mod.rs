@@ -227,6 +227,7 @@ fn cluster_part(config: &Config, workers: usize) -> Outcome<ClusterPart> {
             folder: config.data_dir().join("results"),
             in_place: config.in_place(),
         }),
+        wait: config.wait(),
     })
 }
 

@@ -1,4 +1,6 @@
-use forebay_client::{Client, ClientSettings};
+use std::time::{Duration, Instant};
+
+use forebay_client::{Client, ClientSettings, Wait};
 use forebay_sql::Engine;
 use forebay_transport::{Address, Security};
 use forebay_types::{Error, ErrorKind};
@@ -7,6 +9,12 @@ use crate::commands;
 use crate::config::Config;
 use crate::exit::Outcome;
 use crate::roles::{CoordinatorPart, RunSettings, Running, WorkerPart};
+
+/// A coordinator that took so long to answer was away.
+const AWAY: Duration = Duration::from_millis(250);
+/// Schedulers tell a coordinator of themselves every second.
+#[cfg(feature = "cluster")]
+const TOLD_WITHIN: Duration = Duration::from_secs(3);
 
 /// What statements run on: a running cluster, or one of this process' own.
 pub(crate) struct Backend {
@@ -18,13 +26,16 @@ impl Backend {
     /// Connects to the running cluster, or starts one for this process alone.
     pub(crate) async fn start(config: &Config, embedded: bool, priority: i32) -> Outcome<Self> {
         if !embedded {
-            let client = commands::connect(config).await.map_err(|error| match error.kind() {
+            let (wait, began) = (Wait::new(config.wait(), |what| eprintln!("{what}")), Instant::now());
+            let coordinator = format!("the coordinator at {}", config.coordinator_text());
+            let client = wait.until(&coordinator, || commands::connect(config)).await.map_err(|error| match error.kind() {
                 ErrorKind::Retry | ErrorKind::Closed => {
                     Error::new(error.kind(), format!("{error}; `forebay sql --embedded` runs without one"))
                 }
                 _ => error,
             })?;
-            return Ok(Self { engine: engine(config, client, priority).await?, embedded: None });
+            let is_new = began.elapsed() >= AWAY;
+            return Ok(Self { engine: engine(config, client, priority, wait, is_new).await?, embedded: None });
         }
         // Nobody else is to come in.
         let security = Security::default();
@@ -54,26 +65,42 @@ impl Backend {
     }
 }
 
-/// An engine whose queries run where the scheduler says, when there is one; else one of this process.
+/// An engine whose queries run where the scheduler says, when there is one; else one of this process. A coordinator that is new has
+/// not heard of its scheduler yet.
 #[cfg(feature = "cluster")]
-async fn engine(config: &Config, client: Client, priority: i32) -> Outcome<Engine> {
-    let scheduler = match config.scheduler() {
-        Some("off") => None,
-        Some(scheduler) => Some(scheduler.to_string()),
-        None => client.scheduler().await?,
+async fn engine(config: &Config, client: Client, priority: i32, wait: Wait, is_new: bool) -> Outcome<Engine> {
+    let (scheduler, finds) = match config.scheduler() {
+        Some("off") => (None, None),
+        Some(scheduler) => (Some(scheduler.to_string()), None),
+        None => (known_scheduler(&client, is_new).await?, Some(client.clone())),
     };
     let queries = config.sql().own_engine(None)?;
     match scheduler {
         Some(scheduler) => {
-            Ok(crate::roles::distributed_engine(client, &scheduler, config.security(), priority, None, queries).await?)
+            let security = config.security().clone();
+            let settings = forebay_distributed::ClusterSettings { scheduler, finds, wait, security, priority, partitions: None };
+            Ok(crate::roles::distributed_engine(client, settings, queries).await?)
         }
         None => Ok(Engine::over_client(client, queries)),
     }
 }
 
+/// The scheduler that the coordinator knows of; a new one is given the time to be told.
+#[cfg(feature = "cluster")]
+async fn known_scheduler(client: &Client, is_new: bool) -> Outcome<Option<String>> {
+    let began = Instant::now();
+    loop {
+        let known = client.scheduler().await?;
+        if known.is_some() || !is_new || began.elapsed() > TOLD_WITHIN {
+            return Ok(known);
+        }
+        tokio::time::sleep(AWAY).await;
+    }
+}
+
 /// An engine of this process: this forebay was built without distributed SQL.
 #[cfg(not(feature = "cluster"))]
-async fn engine(config: &Config, client: Client, _priority: i32) -> Outcome<Engine> {
+async fn engine(config: &Config, client: Client, _priority: i32, _wait: Wait, _is_new: bool) -> Outcome<Engine> {
     match config.scheduler() {
         Some(scheduler) if scheduler != "off" => {
             Err(Error::invalid("this forebay was built without distributed SQL: unset the scheduler").into())

@@ -150,19 +150,33 @@ fn what_passes_between_stages_goes_with_its_job_and_with_its_scheduler() {
     forebay(&at, &["mount", "set", "lake", "--bandwidth", "1Mbit"]).ok();
     let asked = {
         let (at, stuck) = (at.clone(), groups.replace("/t/*", "/u/*"));
-        std::thread::spawn(move || forebay(&at, &["sql", "--csv", &stuck]))
+        std::thread::spawn(move || forebay(&at, &["sql", "--csv", "--wait", "2s", &stuck]))
     };
     until("the directory of the second job", || (!kept().trim().is_empty()).then_some(()));
     scheduler.kill();
     until("the end of the directory of a job without a scheduler", || kept().trim().is_empty().then_some(()));
-    assert_ne!(asked.join().unwrap().code, 0);
+    let failed = asked.join().unwrap().fails(1, &["waited 2s for the scheduler", "forebay scheduler"]);
+    for raw in ["h2", "tonic", "transport error", "status:"] {
+        assert!(!failed.stderr.contains(raw), "{}", failed.stderr);
+    }
 }
 
 #[test]
 fn an_executor_without_a_scheduler_says_so() {
     let home = tempfile::tempdir().unwrap();
     let up = Role::up(home.path());
-    let flags =
-        ["executor", "--coordinator", &up.address(), "--http", "off", "--executor-listen", "127.0.0.1:0", "--data-dir", "e"];
+    let flags = [
+        "executor",
+        "--coordinator",
+        &up.address(),
+        "--http",
+        "off",
+        "--executor-listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        "e",
+        "--wait",
+        "2s",
+    ];
     forebay_in(home.path(), &flags).fails(1, &["no scheduler", "forebay scheduler", "--scheduler"]);
 }

@@ -10,6 +10,7 @@ mod drain;
 mod errors;
 mod full_disk;
 mod gateway;
+mod losses;
 mod mixapart;
 mod nodes;
 mod placement;

@@ -61,7 +61,10 @@ fn a_role_takes_all_the_open_files_that_it_may_have() {
 fn without_a_coordinator_commands_say_how_to_start_one() {
     let address = free_port();
     forebay(&address, &["ls"]).fails(1, &[&address, "forebay up"]);
-    forebay(&address, &["sql", "select 1"]).fails(1, &[&address, "forebay up", "--embedded"]);
+    let waits = forebay(&address, &["sql", "--wait", "2s", "select 1"]);
+    assert!(waits.stderr.starts_with(&format!("waiting for the coordinator at {address}, 2s at most")), "{}", waits.stderr);
+    waits.fails(1, &[&address, "waited 2s", "forebay up", "--embedded"]);
+    forebay(&address, &["sql", "--wait", "0s", "select 1"]).fails(1, &[&address, "forebay up"]);
 }
 
 #[test]

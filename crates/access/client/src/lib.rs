@@ -39,6 +39,7 @@ mod slot;
 mod store;
 mod told;
 mod view;
+mod wait;
 mod write;
 mod writer;
 
@@ -52,6 +53,7 @@ pub use object::{FirstRead, ObjectRead};
 pub use prefetch::Prefetch;
 pub use settings::ClientSettings;
 pub use store::{LiveStore, SnapshotStore, from_store_error, to_store_error};
+pub use wait::Wait;
 pub use writer::Writer;
 
 pub use forebay_nodes::{

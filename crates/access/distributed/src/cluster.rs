@@ -5,13 +5,15 @@ use async_trait::async_trait;
 use ballista_core::execution_plans::execute_physical_plan;
 use ballista_core::extension::SessionConfigExt;
 use ballista_core::optimizer::ballista_default_optimizer_rules;
+use datafusion::arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
-use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::physical_plan::AsExecutionPlan;
 use datafusion_proto::protobuf::physical_plan_node::PhysicalPlanType;
 use datafusion_proto::protobuf::{CoalescePartitionsExecNode, PhysicalPlanNode};
+use forebay_client::{Client, Wait};
 use forebay_sql::{Distribute, DistributedQuery, DistributedRun, Progress};
 use forebay_transport::Security;
 use forebay_types::{Error, ErrorKind, OperationId, Result};
@@ -19,7 +21,8 @@ use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::broken_off::is_broken_off;
+use crate::at::At;
+use crate::broken_off::is_gone;
 use crate::compressed::{Codec, marked};
 use crate::control::SchedulerControl;
 use crate::ports::Ways;
@@ -41,6 +44,10 @@ const SQL_CHARS_MAX: usize = 400;
 pub struct ClusterSettings {
     /// `host:port` of the scheduler.
     pub scheduler: String,
+    /// Asks the coordinator where a scheduler is that has come back elsewhere; none where the address was given.
+    pub finds: Option<Client>,
+    /// How long a scheduler that is away is waited for.
+    pub wait: Wait,
     /// Token and TLS of the cluster.
     pub security: Security,
     /// Jobs of a higher priority go first.
@@ -51,21 +58,21 @@ pub struct ClusterSettings {
 
 /// A cluster's scheduler, as a place where an engine's queries run.
 pub struct Cluster {
-    settings: ClusterSettings,
-    control: SchedulerControl,
+    priority: i32,
+    at: At,
     ways: Ways,
     partitions: usize,
 }
 
 impl Cluster {
-    /// Asks the scheduler how large its cluster is. `Retry` when it does not answer.
+    /// Asks the scheduler how large its cluster is. `Retry` when it does not answer for as long as it is waited for.
     pub async fn connect(settings: ClusterSettings) -> Result<Self> {
         let ways = Ways::new(&settings.security)?;
-        let control = SchedulerControl::at(&settings.scheduler, ways.endpoint(&settings.scheduler)?, &ways);
-        let slots = control.cluster().await?.slots;
-        let partitions = (slots * PARTITIONS_A_SLOT).clamp(PARTITIONS.0, PARTITIONS.1);
-        let partitions = settings.partitions.unwrap_or(partitions as usize);
-        Ok(Self { settings, control, ways, partitions })
+        let ClusterSettings { scheduler, finds, wait, security, priority, partitions } = settings;
+        let at = At::new(&scheduler, &ways, &security, finds, wait)?;
+        let slots = at.answers().await?.slots;
+        let by_slots = (slots * PARTITIONS_A_SLOT).clamp(PARTITIONS.0, PARTITIONS.1);
+        Ok(Self { priority, at, ways, partitions: partitions.unwrap_or(by_slots as usize) })
     }
 
     /// Questions to the scheduler at `host:port`.
@@ -88,8 +95,11 @@ const WRAPPERS_MAX: usize = 4;
 /// Time before it is run again: who is gone is missed meanwhile.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How often a query is run whose job lost what its stages had read already.
-const TRIES: usize = 4;
+/// How often a query is run whose job was lost: what its stages had read, its results, or its scheduler.
+const TRIES: usize = 8;
+
+/// Bytes of an answer that are read before the first row is given out, from where on the query can't run again.
+const HELD_BYTES_MAX: usize = 8 << 20;
 
 #[async_trait]
 impl Distribute for Cluster {
@@ -121,34 +131,37 @@ impl Distribute for Cluster {
         }
         let sql: String = query.sql.chars().take(SQL_CHARS_MAX).collect();
         let operation = query.operation;
-        let ticket = Ticket { operation, priority: self.settings.priority, sql: sql.clone(), pins: query.pins };
+        let ticket = Ticket { operation, priority: self.priority, sql: sql.clone(), pins: query.pins };
         let mut config = query.config.with_ballista_job_name(&sql);
         travel::send(&mut config, Some(&ticket), None)?;
 
         let progress = Arc::new(Mutex::new(Progress::default()));
-        let watching = AbortOnDropHandle::new(tokio::spawn(watch(self.control.clone(), operation, Arc::clone(&progress))));
-        let mut running = RunningJob { control: self.control.clone(), operation, ended: false, _watching: watching };
-        let (url, schema) = (url(&self.settings.scheduler), plan.schema());
+        let watching = AbortOnDropHandle::new(tokio::spawn(watch(self.at.clone(), operation, Arc::clone(&progress))));
+        let mut running = RunningJob { at: self.at.clone(), operation, ended: false, _watching: watching };
+        let (at, schema) = (self.at.clone(), plan.schema());
         let session = format!("{:016x}", operation.0);
         let ballista = config.ballista_config();
         let rows = async move {
             let mut tries = 1;
             loop {
-                let (url, plan, session, config) = (url.clone(), Arc::clone(&plan), session.clone(), config.clone());
+                let (url, plan, session, config) = (url(&at.address()), Arc::clone(&plan), session.clone(), config.clone());
                 let first = async {
                     let started = execute_physical_plan::<PhysicalPlanNode>(url, &ballista, plan, &codec, session, config);
-                    let mut rows = Box::pin(started.await?);
+                    let mut rows = started.await?;
                     // The first rows come when the job is done.
-                    Ok((rows.try_next().await?, rows))
+                    Ok((held(&mut rows).await?, rows))
                 };
                 match first.await {
                     Err(error) if tries < TRIES && runs_again(&error) => {
                         tracing::info!(tries, %error, "the query runs again");
                         tries += 1;
                         tokio::time::sleep(PAUSE).await;
+                        at.answers().await.map_err(|error| DataFusionError::External(Box::new(error)))?;
                     }
                     Err(error) => return Err(sorted(error)),
-                    Ok((first, rows)) => return Ok(futures::stream::iter(first.map(Ok)).chain(rows.map_err(sorted))),
+                    Ok((held, rows)) => {
+                        return Ok(futures::stream::iter(held.into_iter().map(Ok)).chain(rows.map_err(sorted)));
+                    }
                 }
             }
         };
@@ -173,9 +186,20 @@ fn is_too_deep(node: PhysicalPlanNode) -> bool {
     around.try_encode(&mut bytes).and_then(|()| PhysicalPlanNode::try_decode(&bytes)).is_err()
 }
 
+/// The first rows of a query, before any is given out: all of a small answer, whose executors may go away while it is read.
+async fn held(rows: &mut SendableRecordBatchStream) -> Result<Vec<RecordBatch>, DataFusionError> {
+    let (mut held, mut bytes) = (Vec::new(), 0);
+    while bytes < HELD_BYTES_MAX {
+        let Some(batch) = rows.try_next().await? else { break };
+        bytes += batch.get_array_memory_size();
+        held.push(batch);
+    }
+    Ok(held)
+}
+
 /// A job on the cluster; it is cancelled when this is dropped before its end.
 struct RunningJob {
-    control: SchedulerControl,
+    at: At,
     operation: OperationId,
     ended: bool,
     _watching: AbortOnDropHandle<()>,
@@ -192,7 +216,7 @@ impl Drop for RunningJob {
         if self.ended {
             return;
         }
-        let (control, id) = (self.control.clone(), format!("{:016x}", self.operation.0));
+        let (control, id) = (self.at.control(), format!("{:016x}", self.operation.0));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             // Bounded by the question's deadline and the tries.
             runtime.spawn(async move {
@@ -209,10 +233,10 @@ impl Drop for RunningJob {
     }
 }
 
-async fn watch(control: SchedulerControl, operation: OperationId, progress: Arc<Mutex<Progress>>) {
+async fn watch(at: At, operation: OperationId, progress: Arc<Mutex<Progress>>) {
     loop {
         tokio::time::sleep(LOOK).await;
-        let Ok(jobs) = control.jobs().await else { continue };
+        let Ok(jobs) = at.control().jobs().await else { continue };
         if let Some(job) = jobs.iter().rev().find(|job| job.operation == operation.0) {
             *progress.lock() =
                 Progress { bytes_planned: job.bytes, bytes_read: job.bytes_done, tasks: job.tasks, tasks_done: job.tasks_done };
@@ -223,26 +247,34 @@ async fn watch(control: SchedulerControl, operation: OperationId, progress: Arc<
 /// Whether a query of which no row was given out yet failed with what was lost on the way.
 fn runs_again(error: &DataFusionError) -> bool {
     let text = error.to_string();
-    text.contains(RUN_AGAIN) || is_broken_off(&text)
+    text.contains(RUN_AGAIN) || is_gone(&text)
 }
 
-/// Gives an error from the cluster, which comes as text, back the kind that tells the caller what to do.
+/// Gives an error from the cluster, which comes as text, back the kind that tells the caller what to do. What transports say is for
+/// the log.
 fn sorted(error: DataFusionError) -> DataFusionError {
     let text = error.strip_backtrace();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let kind = match () {
         () if says(&["Precondition", "has another version", "was overwritten"]) => ErrorKind::Conflict,
-        () if says(&["cancelled", "Cancelled"]) => ErrorKind::Closed,
-        () if is_broken_off(&text) => {
-            let what = "an executor went away while rows were read from it, run the query again";
-            return DataFusionError::External(Box::new(Error::retry(format!("{what} ({text})"))));
+        () if says(&["code: PermissionDenied"]) => return denied(&text),
+        () if runs_again(&error) => {
+            tracing::warn!(%error, "processes of the cluster went away from a query");
+            let what = "an executor or the scheduler went away while the query ran or its rows were read: see that they run \
+                        (`forebay jobs`, `forebay status`), and run the query again";
+            return DataFusionError::External(Box::new(Error::retry(what)));
         }
-        // It was, as often as is tried here.
-        () if says(&[RUN_AGAIN]) => ErrorKind::Retry,
+        () if says(&["cancelled", "Cancelled"]) => ErrorKind::Closed,
         () if says(&["GrpcConnectionError", "tcp connect error", "Connection refused", "transport error"]) => ErrorKind::Retry,
         () => return error,
     };
     DataFusionError::External(Box::new(Error::new(kind, text)))
+}
+
+fn denied(text: &str) -> DataFusionError {
+    tracing::info!(text, "the scheduler refuses the query");
+    let what = "the scheduler or an executor refuses the query: that takes a token that may read all mounts";
+    DataFusionError::External(Box::new(Error::denied(what)))
 }
 
 #[cfg(test)]

@@ -159,10 +159,12 @@ fn of_status(address: &str, status: &Status) -> Error {
         _ => ErrorKind::Internal,
     };
     match kind {
-        ErrorKind::Retry => Error::retry(format!(
-            "the scheduler at {address} does not answer: start it with `forebay up --cluster N` or `forebay scheduler` ({})",
-            status.message()
-        )),
+        ErrorKind::Retry => {
+            tracing::debug!(address, %status, "the scheduler does not answer");
+            Error::retry(format!(
+                "the scheduler at {address} does not answer: start it with `forebay up --cluster N` or `forebay scheduler`"
+            ))
+        }
         _ => Error::new(kind, status.message().to_string()),
     }
 }

@@ -21,12 +21,14 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use forebay_client::Client;
+use forebay_rights::needs;
 use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::Security;
 use forebay_types::{Error, Result, ResultExt, WorkerId};
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::checked::Checked;
 use crate::compressed::Codec;
 use crate::ports::{Ways, incoming};
 use crate::settings::{MESSAGE_BYTES_MAX, producer};
@@ -112,7 +114,9 @@ impl Executor {
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
         let control = ExecutorGrpcServer::new(Control(Arc::clone(&executor)));
-        let server = create_grpc_server(&GrpcServerConfig::default()).add_service(flight).add_service(control);
+        let server = create_grpc_server(&GrpcServerConfig::default())
+            .add_service(Checked::new(flight, needs::executor))
+            .add_service(Checked::new(control, needs::executor));
         let incoming = incoming(listener, &settings.security)?;
         let serving = tokio::spawn(async move {
             if let Err(error) = server.serve_with_incoming(incoming).await {

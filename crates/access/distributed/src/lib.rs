@@ -7,7 +7,9 @@
 //! Start with [`Scheduler::start`] and [`Executor::start`] for the roles and with [`Cluster::connect`] for queries:
 //! [`forebay_sql::Engine::over_cluster`] takes it.
 
+mod at;
 mod broken_off;
+mod checked;
 mod cluster;
 mod compressed;
 mod control;

@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ballista_core::extension::EndpointOverrideFn;
-use forebay_rights::{Caller, Need, Place};
-use forebay_transport::{Entrance, Guard, Guarded, Security, unix_now};
+use forebay_rights::Caller;
+use forebay_transport::{Entrance, Guard, Guarded, Security};
 use forebay_types::{Error, Result};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt};
@@ -73,7 +73,7 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Lets in who may read all mounts, as a plan may, from now on.
+    /// Lets in whom the cluster knows, from now on. What each call needs is looked at with the call (`checked`).
     pub(crate) fn new(listener: TcpListener, security: &Security) -> Result<Self> {
         let guard = Arc::new(Guard::new(security)?);
         let (send, admitted) = mpsc::channel(ADMITTED_MAX);
@@ -93,7 +93,7 @@ impl Incoming {
                 let place = entrance.enter(&peer.to_string()).await;
                 shaking.spawn(async move {
                     let admitted = tokio::select! {
-                        admitted = guard.admit(stream) => admitted.and_then(entitled),
+                        admitted = guard.admit(stream) => admitted,
                         () = place.gives_way() => Err(Error::retry("it says nothing, and others wait for its place")),
                     };
                     drop(place);
@@ -107,12 +107,6 @@ impl Incoming {
         });
         Ok(Self { admitted, _accepting: AbortOnDropHandle::new(accepting) })
     }
-}
-
-fn entitled(guarded: Guarded) -> Result<Guarded> {
-    let caller = guarded.caller().ok_or_else(|| Error::denied("nobody was let in"))?;
-    caller.may(&Need::read(Place::Everything), unix_now(), |_| None)?;
-    Ok(guarded)
 }
 
 impl Stream for Incoming {

@@ -14,6 +14,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
+use forebay_rights::needs;
 use forebay_scheduling::{Policy as Order, ScheduleSettings};
 use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::Security;
@@ -29,6 +30,7 @@ use super::gate::{Gate, Server};
 use super::policy::Policy;
 use super::shuffles::Shuffles;
 use super::watch::{MISSED, watch};
+use crate::checked::Checked;
 use crate::compressed::Codec;
 use crate::ports::{Ways, incoming};
 use crate::settings::{MESSAGE_BYTES_MAX, producer};
@@ -121,8 +123,9 @@ impl Scheduler {
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
         let answers = Answers { server: server.clone(), books: Arc::clone(&books), carrier: Arc::clone(&carrier) };
-        let services =
-            create_grpc_server(&GrpcServerConfig::default()).add_service(gate).add_service(FlightServiceServer::new(answers));
+        let services = create_grpc_server(&GrpcServerConfig::default())
+            .add_service(Checked::new(gate, needs::scheduler))
+            .add_service(Checked::new(FlightServiceServer::new(answers), needs::scheduler));
         let incoming = incoming(listener, &settings.security)?;
         let serving = tokio::spawn(async move {
             if let Err(error) = services.serve_with_incoming(incoming).await {

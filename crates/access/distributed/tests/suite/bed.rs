@@ -5,7 +5,7 @@ use std::time::Duration;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use forebay_block_store::StoreSettings;
-use forebay_client::{Address, AdminRequest, Client, ClientSettings, Security, StorageClass};
+use forebay_client::{Address, AdminRequest, Client, ClientSettings, Security, StorageClass, Wait};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_distributed::{
     Cluster, ClusterSettings, Executor, ExecutorSettings, Policy, Scheduler, SchedulerControl, SchedulerSettings, Shuffle,
@@ -120,7 +120,14 @@ impl Bed {
     /// The scheduler, as an engine reaches it.
     pub async fn connect_cluster(&self, priority: i32) -> Cluster {
         let scheduler = self.scheduler_address.to_string();
-        let settings = ClusterSettings { scheduler, security: self.security.clone(), priority, partitions: Some(6) };
+        let settings = ClusterSettings {
+            scheduler,
+            finds: None,
+            wait: Wait::default(),
+            security: self.security.clone(),
+            priority,
+            partitions: Some(6),
+        };
         Cluster::connect(settings).await.unwrap()
     }
 

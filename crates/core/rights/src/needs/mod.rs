@@ -3,7 +3,9 @@
 mod control;
 mod data;
 mod nodes;
+mod sql;
 
 pub use control::control;
 pub use data::{data, notice, peer};
 pub use nodes::{node, node_peer};
+pub use sql::{executor, scheduler};

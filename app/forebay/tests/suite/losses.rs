@@ -1,0 +1,147 @@
+//! Processes of a cluster that are killed while queries of it run: the queries wait, run again, and answer right.
+
+use std::path::Path;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Bucket, Ran, Role, csv, forebay, free_port};
+
+/// Two stages, one of which passes on to the other.
+const GROUPS: &str = "select square % 7 as g, count(*) as n from '/lake/t/*.csv' group by g order by g";
+
+/// A coordinator, a worker, a scheduler and two executors, each in a process of its own, and six files.
+struct Cluster {
+    home: tempfile::TempDir,
+    at: String,
+    scheduler_at: String,
+    bucket: Bucket,
+    coordinator: Option<Role>,
+    scheduler: Option<Role>,
+    executors: Vec<Role>,
+    _worker: Role,
+}
+
+fn role(home: &Path, name: &str, folder: &str, at: &str, more: &[&str]) -> Role {
+    let flags = [name, "--coordinator", at, "--http", "off", "--data-dir", folder];
+    Role::start(home, &[&flags[..], more].concat())
+}
+
+impl Cluster {
+    fn start() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let bucket = Bucket::s3();
+        for part in 0..6 {
+            bucket.put(&format!("t/{part}.csv"), &csv(40_000));
+        }
+        let (at, scheduler_at) = (free_port(), free_port());
+        let coordinator = Role::coordinator(home.path(), &at);
+        let worker = Role::worker(home.path(), "w", &at);
+        bucket.mount(&coordinator);
+        let scheduler = role(home.path(), "scheduler", "s", &at, &["--scheduler-listen", &scheduler_at]);
+        let executor = |folder| role(home.path(), "executor", folder, &at, &["--executor-listen", "127.0.0.1:0", "--slots", "2"]);
+        let executors = vec![executor("e1"), executor("e2")];
+        let (coordinator, scheduler) = (Some(coordinator), Some(scheduler));
+        Self { home, at, scheduler_at, bucket, coordinator, scheduler, executors, _worker: worker }
+    }
+
+    /// What a process alone answers of the same rows under another name, so that the query's own are not cached.
+    fn alone(&self) -> String {
+        for part in 0..6 {
+            self.bucket.put(&format!("same/{part}.csv"), &csv(40_000));
+        }
+        forebay(&self.at, &["sql", "--csv", "--scheduler", "off", &GROUPS.replace("/t/", "/same/")]).ok().text()
+    }
+
+    fn bandwidth(&self, bound: &str) {
+        forebay(&self.at, &["mount", "set", "lake", "--bandwidth", bound]).ok();
+    }
+
+    fn query(&self) -> JoinHandle<Ran> {
+        let at = self.at.clone();
+        std::thread::spawn(move || forebay(&at, &["sql", "--csv", GROUPS]))
+    }
+
+    /// Waits until a query has a task on an executor.
+    fn until_it_runs(&self) {
+        let began = Instant::now();
+        let runs = |job: &Value| job["state"] == "running" && job["tasks_running"].as_u64() > Some(0);
+        while !forebay(&self.at, &["jobs", "--json"]).ok().json().iter().any(runs) {
+            assert!(began.elapsed() < Duration::from_secs(30), "no job runs");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+#[test]
+fn a_query_goes_on_when_its_scheduler_is_killed_and_comes_back() {
+    let mut cluster = Cluster::start();
+    let alone = cluster.alone();
+    cluster.bandwidth("1Mbit");
+    let asked = cluster.query();
+    cluster.until_it_runs();
+    cluster.scheduler.take().unwrap().kill();
+    std::thread::sleep(Duration::from_secs(2));
+    let at = ["--scheduler-listen", &cluster.scheduler_at];
+    cluster.scheduler = Some(role(cluster.home.path(), "scheduler", "s", &cluster.at, &at));
+    cluster.bandwidth("1Gbit");
+    let ran = asked.join().unwrap().ok();
+    assert_eq!(ran.text(), alone);
+    assert!(
+        ran.stderr.contains(&format!("waiting for the scheduler at {}, 60s at most", cluster.scheduler_at)),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_query_follows_its_scheduler_to_another_address() {
+    let mut cluster = Cluster::start();
+    let alone = cluster.alone();
+    cluster.bandwidth("1Mbit");
+    let asked = cluster.query();
+    cluster.until_it_runs();
+    cluster.scheduler.take().unwrap().kill();
+    // Executors know one scheduler: those of the new one are new, too.
+    cluster.executors.clear();
+    cluster.scheduler = Some(role(cluster.home.path(), "scheduler", "s", &cluster.at, &["--scheduler-listen", &free_port()]));
+    let flags = [
+        "--executor-listen",
+        "127.0.0.1:0",
+        "--slots",
+        "2",
+        "--scheduler",
+        &cluster.scheduler.as_ref().unwrap().place("scheduler"),
+    ];
+    cluster.executors.push(role(cluster.home.path(), "executor", "e3", &cluster.at, &flags));
+    cluster.bandwidth("1Gbit");
+    assert_eq!(asked.join().unwrap().ok().text(), alone);
+}
+
+#[test]
+fn a_query_waits_for_a_coordinator_that_is_away() {
+    let mut cluster = Cluster::start();
+    let alone = cluster.alone();
+    cluster.coordinator.take().unwrap().kill();
+    let asked = cluster.query();
+    std::thread::sleep(Duration::from_secs(3));
+    cluster.coordinator = Some(Role::coordinator(cluster.home.path(), &cluster.at));
+    let ran = asked.join().unwrap().ok();
+    assert_eq!(ran.text(), alone);
+    assert!(ran.stderr.contains(&format!("waiting for the coordinator at {}, 60s at most", cluster.at)), "{}", ran.stderr);
+    // It ran on the cluster: a coordinator that has just come back is given the time to hear of its scheduler.
+    assert_eq!(forebay(&cluster.at, &["jobs", "--json"]).ok().json().len(), 1);
+}
+
+#[test]
+fn a_query_goes_on_when_an_executor_is_killed() {
+    let mut cluster = Cluster::start();
+    let alone = cluster.alone();
+    cluster.bandwidth("1Mbit");
+    let asked = cluster.query();
+    cluster.until_it_runs();
+    cluster.executors.remove(0).kill();
+    cluster.bandwidth("1Gbit");
+    assert_eq!(asked.join().unwrap().ok().text(), alone);
+}

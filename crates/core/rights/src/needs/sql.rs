@@ -1,0 +1,82 @@
+use crate::{Need, Place};
+
+/// Who gives queries to a scheduler, and asks for them and for their results, reads whatever a plan can name.
+const READS: Need = Need::read(Place::Everything);
+
+/// What a call of gRPC at a scheduler's port needs, by its path. `None`: nobody makes such a call, so nobody may.
+pub fn scheduler(path: &str) -> Option<Need> {
+    if let Some(method) = path.strip_prefix("/ballista.protobuf.SchedulerGrpc/") {
+        return Some(match method {
+            // What executors say: who says it decides what counts as a row of other people's answers.
+            "PollWork" | "RegisterExecutor" | "HeartBeatFromExecutor" | "UpdateTaskStatus" | "ExecutorStopped" => Need::serve(),
+            "ExecuteQuery"
+            | "ExecuteQueryPush"
+            | "GetJobStatus"
+            | "GetJobMetrics"
+            | "CancelJob"
+            | "CreateUpdateSession"
+            | "RemoveSession" => READS,
+            // Takes away what jobs of others still read.
+            "CleanJobData" => Need::administer(Place::Everything),
+            _ => return None,
+        });
+    }
+    match path.strip_prefix("/arrow.flight.protocol.FlightService/")? {
+        // The questions of people: jobs, transfers, the cluster, the end of a job.
+        "DoAction" | "ListActions" => Some(READS),
+        _ => None,
+    }
+}
+
+/// What a call of gRPC at an executor's port needs, by its path. `None`: nobody makes such a call, so nobody may.
+pub fn executor(path: &str) -> Option<Need> {
+    if let Some(method) = path.strip_prefix("/ballista.protobuf.ExecutorGrpc/") {
+        return match method {
+            // What the scheduler says.
+            "LaunchTask" | "LaunchMultiTask" | "StopExecutor" | "CancelTasks" | "RemoveJobData" => Some(Need::serve()),
+            _ => None,
+        };
+    }
+    match path.strip_prefix("/arrow.flight.protocol.FlightService/")? {
+        // How clients fetch results.
+        "DoGet" => Some(READS),
+        // How executors fetch from each other what passes between stages.
+        "DoAction" => Some(Need::serve()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_call_is_open_that_is_not_in_the_list() {
+        for path in [
+            "",
+            "/",
+            "PollWork",
+            "/ballista.protobuf.SchedulerGrpc",
+            "/ballista.protobuf.SchedulerGrpc/",
+            "/ballista.protobuf.SchedulerGrpc/pollwork",
+            "/ballista.protobuf.SchedulerGrpc/PollWork/",
+            "/ballista.protobuf.SchedulerGrpc/New",
+            "/arrow.flight.protocol.FlightService/DoPut",
+            "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+        ] {
+            assert_eq!((scheduler(path), executor(path)), (None, None), "{path}");
+        }
+        assert_eq!(executor("/ballista.protobuf.SchedulerGrpc/PollWork"), None, "each port has its own calls");
+        assert_eq!(scheduler("/ballista.protobuf.ExecutorGrpc/CancelTasks"), None);
+    }
+
+    #[test]
+    fn what_processes_of_the_cluster_say_is_for_them_alone() {
+        for method in ["PollWork", "RegisterExecutor", "HeartBeatFromExecutor", "UpdateTaskStatus", "ExecutorStopped"] {
+            assert_eq!(scheduler(&format!("/ballista.protobuf.SchedulerGrpc/{method}")), Some(Need::serve()), "{method}");
+        }
+        for method in ["LaunchTask", "LaunchMultiTask", "StopExecutor", "CancelTasks", "RemoveJobData"] {
+            assert_eq!(executor(&format!("/ballista.protobuf.ExecutorGrpc/{method}")), Some(Need::serve()), "{method}");
+        }
+    }
+}
