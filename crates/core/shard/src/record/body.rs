@@ -17,7 +17,7 @@ pub(crate) fn read(body: &[u8], attributes: usize, columns: Option<&[usize]>, ou
     out.clear();
     match columns {
         None => {
-            let (mut at, mut end) = (0, 0);
+            let (mut at, mut end) = (0, 0_u32);
             for index in 0..attributes {
                 let (length, next) = varint::read(body, at);
                 at = next;
@@ -33,12 +33,12 @@ pub(crate) fn read(body: &[u8], attributes: usize, columns: Option<&[usize]>, ou
         }
         Some(columns) => {
             let mut places = [(0u64, 0u64); crate::model::schema::ATTRIBUTES_MAX];
-            let (mut at, mut end) = (0, 0);
+            let (mut at, mut end) = (0, 0_u64);
             for place in &mut places[..attributes] {
                 let (length, next) = varint::read(body, at);
                 at = next;
                 *place = (length, end);
-                end = u64::saturating_add(end, length.saturating_sub(1));
+                end = end.saturating_add(length.saturating_sub(1));
             }
             for column in columns {
                 let (length, from) = places[*column];
