@@ -11,14 +11,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use forebay_bench_harness::{Bar, Figure};
 use forebay_tpch::{QUERIES, prepare};
 use forebay_types::{Error, Result, ResultExt};
 
 use clients::{Clients, Query, alone};
 use counts::Counts;
 use processes::{Processes, Role};
-
-use crate::figure::{Bar, Figure};
 
 /// Workers, each with an executor.
 const WORKERS: usize = 3;
