@@ -1,8 +1,8 @@
 use std::convert::Infallible;
 use std::task::{Context, Poll};
 
-use forebay_rights::{Caller, Need};
-use forebay_transport::unix_now;
+use forebay_rights::Need;
+use forebay_transport::{Deed, Peer};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::http::{Extensions, Request, Response};
@@ -53,10 +53,8 @@ where
 fn check(needs: Needs, path: &str, extensions: &Extensions) -> Result<(), Status> {
     let need = needs(path).ok_or_else(|| Status::permission_denied(format!("there is no call {path} here")))?;
     // A connection brings who was let in; one without is none of our ports'.
-    let caller = extensions.get::<Option<Caller>>().and_then(Option::as_ref);
-    let caller = caller.ok_or_else(|| Status::unauthenticated("nobody was let in"))?;
-    caller.may(&need, unix_now(), |_| None).map_err(|error| {
-        tracing::info!(who = %caller.who(), path, "call refused");
-        Status::permission_denied(error.to_string())
-    })
+    let peer = extensions.get::<Option<Peer>>().and_then(Option::as_ref);
+    let peer = peer.ok_or_else(|| Status::unauthenticated("nobody was let in"))?;
+    let deed = || Deed { port: "cluster", what: "call", on: path.to_string() };
+    peer.may(&need, |_| None, deed).map_err(|error| Status::permission_denied(error.to_string()))
 }

@@ -3,19 +3,20 @@
 //! guarded connection.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ballista_core::extension::EndpointOverrideFn;
-use forebay_rights::Caller;
-use forebay_transport::{Entrance, Guard, Guarded, Security};
+use forebay_transport::{Entrance, Guard, Guarded, Peer, Security};
 use forebay_types::{Error, Result};
 use futures::stream::BoxStream;
-use futures::{Stream, StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, UnixListener};
@@ -36,39 +37,43 @@ const REST: Duration = Duration::from_millis(50);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection to a port, and who is at its other end.
-pub(crate) struct Port(Guarded);
+pub(crate) struct Port {
+    io: Guarded,
+    from: SocketAddr,
+}
 
 impl Connected for Port {
-    type ConnectInfo = Option<Caller>;
+    type ConnectInfo = Option<Peer>;
 
     fn connect_info(&self) -> Self::ConnectInfo {
-        self.0.caller().cloned()
+        let caller = self.io.caller()?.clone();
+        Some(Peer { caller, address: self.from.to_string(), unix: false, same_user: false })
     }
 }
 
 impl AsyncRead for Port {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, into)
+        Pin::new(&mut self.io).poll_read(cx, into)
     }
 }
 
 impl AsyncWrite for Port {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, bytes)
+        Pin::new(&mut self.io).poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
+        Pin::new(&mut self.io).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
+        Pin::new(&mut self.io).poll_shutdown(cx)
     }
 }
 
 /// The connections that a port lets in, for the service behind it.
 pub(crate) struct Incoming {
-    admitted: mpsc::Receiver<Guarded>,
+    admitted: mpsc::Receiver<Port>,
     _accepting: AbortOnDropHandle<()>,
 }
 
@@ -99,7 +104,7 @@ impl Incoming {
                     drop(place);
                     match admitted {
                         // Nobody waits for it when the service ends.
-                        Ok(guarded) => drop(send.send(guarded).await),
+                        Ok(io) => drop(send.send(Port { io, from: peer }).await),
                         Err(error) => tracing::info!(%peer, %error, "connection refused"),
                     }
                 });
@@ -110,7 +115,7 @@ impl Incoming {
 }
 
 impl Stream for Incoming {
-    type Item = std::io::Result<Guarded>;
+    type Item = std::io::Result<Port>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.admitted.poll_recv(cx).map(|admitted| admitted.map(Ok))
@@ -119,7 +124,7 @@ impl Stream for Incoming {
 
 /// The connections that a service is given.
 pub(crate) fn incoming(listener: TcpListener, security: &Security) -> Result<BoxStream<'static, std::io::Result<Port>>> {
-    Ok(Incoming::new(listener, security)?.map_ok(Port).boxed())
+    Ok(Incoming::new(listener, security)?.boxed())
 }
 
 /// The ways from this process to ports that are guarded.
@@ -193,18 +198,23 @@ impl Ways {
 
 /// Takes each connection at a socket to the target. Ends with its owner.
 async fn forward(listener: UnixListener, target: String, security: Security) {
-    let mut connections = JoinSet::new();
+    let (mut connections, is_away) = (JoinSet::new(), Arc::new(AtomicBool::default()));
     loop {
         while connections.try_join_next().is_some() {}
         let Ok((mut near, _)) = listener.accept().await else {
             tokio::time::sleep(REST).await;
             continue;
         };
-        let (target, security) = (target.clone(), security.clone());
+        let (target, security, is_away) = (target.clone(), security.clone(), Arc::clone(&is_away));
         connections.spawn(async move {
             match Guarded::connect(&target, &security).await {
-                Ok(mut far) => drop(tokio::io::copy_bidirectional(&mut near, &mut far).await),
-                Err(error) => tracing::warn!(%error, "no way there"),
+                Ok(mut far) => {
+                    is_away.store(false, Relaxed);
+                    drop(tokio::io::copy_bidirectional(&mut near, &mut far).await);
+                }
+                // Once: an executor asks for a scheduler that is away twenty times a second.
+                Err(error) if !is_away.swap(true, Relaxed) => tracing::warn!(%error, "no way there"),
+                Err(error) => tracing::debug!(%error, "no way there still"),
             }
         });
     }

@@ -15,7 +15,7 @@ pub const AUDIT: &str = "forebay_audit";
 /// What somebody wanted to do.
 #[derive(Clone, Debug)]
 pub struct Deed {
-    /// Where it came in: `control`, `data`, `s3`, `sql`, `http`; `connection` before anything was asked.
+    /// Where it came in: `control`, `data`, `s3`, `sql`, `http`, `cluster` (of scheduler and executors); `connection` before anything was asked.
     pub port: &'static str,
     /// The request's name.
     pub what: &'static str,
