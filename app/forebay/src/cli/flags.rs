@@ -17,10 +17,6 @@ pub(crate) struct GlobalFlags {
     #[arg(long, global = true, value_name = "HOST:PORT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     scheduler: Option<String>,
-    /// How long SQL, schedulers and executors wait for a coordinator or a scheduler that is away [default: 60s]
-    #[arg(long, global = true, value_name = "DURATION", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    wait: Option<String>,
     /// File that holds the token to show; else $FOREBAY_TOKEN. The user who started a cluster on this machine needs none
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,6 +103,10 @@ pub(crate) struct RoleFlags {
     #[arg(long, value_name = "HOST:PORT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     executor_listen: Option<String>,
+    /// How long SQL, schedulers and executors wait for a coordinator or a scheduler that is away [default: 60s]
+    #[arg(long, value_name = "DURATION", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wait: Option<String>,
     /// Tasks that an executor runs at once [default: the machine's cores, shared by its executors]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
     #[serde(skip_serializing_if = "Option::is_none")]

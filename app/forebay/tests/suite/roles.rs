@@ -207,7 +207,13 @@ fn who_changed_what_and_who_was_refused_is_written_down() {
     let host = metrics.trim_start_matches("http://").trim_end_matches("/metrics");
     assert!(ask(host, "/metrics", "").starts_with("HTTP/1.1 401"));
 
-    let text = fs::read_to_string(home.path().join("audit.jsonl")).unwrap();
+    let log = || fs::read_to_string(home.path().join("audit.jsonl")).unwrap();
+    // Who left is seen a moment after it did.
+    let began = std::time::Instant::now();
+    while !log().contains("\"connection\"") && began.elapsed() < std::time::Duration::from_secs(10) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let text = log();
     assert!(!text.contains("a-secret-of") && !text.contains(&token) && !text.contains("a guess"), "{text}");
     let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let told = |who: &str, port: &str, what: &str, on: &str, verdict: &str| {
