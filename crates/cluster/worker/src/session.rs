@@ -117,6 +117,17 @@ impl WorkerSession {
         self.peer.caller.may(&need(), unix_now(), |mount| self.mount_name(mount))
     }
 
+    /// Rights go by names, and a mount that was just made may have none here yet: with one that is not there at all, the request
+    /// says so.
+    async fn hear_of_mount(&self, request: &DataRequest) {
+        if self.peer.caller.is_unlimited() && !is_audited() {
+            return;
+        }
+        if let Place::Mount(mount) = needs::data(request).place {
+            let _ = self.serving.mount(mount).await;
+        }
+    }
+
     fn mount_name(&self, mount: MountId) -> Option<MountName> {
         self.serving.mounts.find(mount).map(|door| door.mount.name.clone())
     }
@@ -159,6 +170,7 @@ impl WorkerSession {
 
     async fn answer(self: &Arc<Self>, request: Result<DataRequest>, payload: Bytes) -> Result<Response> {
         let (request, serving) = (request?, &self.serving);
+        self.hear_of_mount(&request).await;
         self.may(|| needs::data(&request), || self.deed(&request))?;
         Ok(match request {
             DataRequest::Read { operation, version, start, len, in_place } => {

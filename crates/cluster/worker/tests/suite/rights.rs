@@ -508,6 +508,29 @@ async fn a_token_for_one_mount_sees_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_right_of_a_mount_holds_as_soon_as_the_mount_is_made() {
+    let mut cluster = Cluster::start().await;
+    let control = cluster.connect(&cluster.coordinator.address(), "owner").await.unwrap();
+    let names: Vec<MountName> = (0..5).map(|number| name(&format!("new-{number}"))).collect();
+    let scope = Scope::Only { mounts: names.clone(), temporary: false };
+    let token = add_token(&control, "new", Grant { role: Role::Read, scope, expires: None }).await;
+    cluster.credentials.insert("new", token);
+    cluster.admits("new").await;
+    let data = cluster.connect(&cluster.worker.address(), "new").await.unwrap();
+    let folder = TempDir::new().unwrap();
+    for name in names {
+        let (url, options) = (format!("file://{}", folder.path().display()), MountOptions::default());
+        let ControlReply::Mount(mount) = ask(&control, AdminRequest::MountAdd { name, url, options }).await else {
+            panic!("a mount")
+        };
+        let list = DataRequest::List { mount: mount.id, prefix: Key::new("").unwrap(), folders: true, after: None, limit: 10 };
+        let reply: DataReply = decode(&data.call(encode(&list), Vec::new()).await.unwrap().meta).unwrap();
+        assert!(matches!(reply, DataReply::Listed(_)), "{reply:?}");
+    }
+    cluster.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_is_rotated_and_taken_away() {
     let cluster = Cluster::start().await;
     let owner = cluster.connect(&cluster.coordinator.address(), "owner").await.unwrap();
