@@ -44,12 +44,13 @@ fn kilobytes(field: &str) -> u64 {
 ///
 /// # Panics
 /// Where `read` does, with the input in a file; and where it takes long or more memory than any input is worth.
+#[expect(clippy::print_stdout, reason = "what a fuzzer has reached is its output")]
 pub fn run(what: &str, seeds: Vec<Vec<u8>>, mend: impl Fn(&mut Vec<u8>), mut read: impl FnMut(&[u8]) -> String) {
     let mut mutator = Mutator::new(seeds);
     let (began, before) = (Instant::now(), peak_bytes());
     let (mut count, mut slowest) = (0_u64, Duration::ZERO);
     while began.elapsed() < lasts() {
-        let mut input = mutator.next();
+        let mut input = mutator.input();
         if mutator.roll(2) == 0 {
             mend(&mut input);
         }

@@ -18,7 +18,8 @@ pub struct Mutator {
 impl Mutator {
     /// The seed is printed, so that a run can be had again: `FOREBAY_TEST_FUZZ_SEED`.
     pub fn new(seeds: Vec<Vec<u8>>) -> Self {
-        let seed = std::env::var("FOREBAY_TEST_FUZZ_SEED").map_or(0x9e37_79b9_7f4a_7c15, |text| text.parse().unwrap());
+        let seed = std::env::var("FOREBAY_TEST_FUZZ_SEED")
+            .map_or(0x9e37_79b9_7f4a_7c15, |text| text.parse().expect("FOREBAY_TEST_FUZZ_SEED is a number"));
         eprintln!("FOREBAY_TEST_FUZZ_SEED={seed}");
         Self { state: seed | 1, inputs: seeds, reached: BTreeMap::new() }
     }
@@ -32,7 +33,7 @@ impl Mutator {
     }
 
     /// The next input.
-    pub fn next(&mut self) -> Vec<u8> {
+    pub fn input(&mut self) -> Vec<u8> {
         let at = self.roll(self.inputs.len());
         let mut input = self.inputs[at].clone();
         for _ in 0..self.roll(5) {

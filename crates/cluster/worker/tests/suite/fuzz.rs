@@ -212,7 +212,7 @@ async fn a_worker_takes_any_message() {
     let (began, before) = (Instant::now(), resident_bytes());
     let (mut count, mut slowest) = (0u64, Duration::ZERO);
     while began.elapsed() < lasts() {
-        let inputs: Vec<_> = (0..AT_ONCE).map(|_| mutator.next()).collect();
+        let inputs: Vec<_> = (0..AT_ONCE).map(|_| mutator.input()).collect();
         let calls = inputs.iter().map(|input| {
             let payload = match mutator.roll(4) {
                 0 => vec![Bytes::from(vec![1; mutator.roll(70_000)])],
@@ -272,7 +272,7 @@ async fn a_worker_takes_any_frames() {
     while began.elapsed() < lasts() / 2 {
         let mut stream = by_hand::connect(&socket).await;
         for _ in 0..=mutator.roll(4) {
-            let mut input = mutator.next();
+            let mut input = mutator.input();
             if input.len() >= 24 && mutator.roll(2) == 0 {
                 // With a checksum that is right, so that the rest is looked at.
                 let meta = u32::from_le_bytes(input[..4].try_into().unwrap()) as usize;
@@ -372,7 +372,7 @@ async fn a_coordinator_takes_any_message() {
     let mut mutator = Mutator::new(control_seeds(&bed, &version));
     let (began, before, mut count) = (Instant::now(), resident_bytes(), 0u64);
     while began.elapsed() < lasts() {
-        let inputs: Vec<_> = (0..AT_ONCE).map(|_| mutator.next()).filter(|input| !leads_outside(input)).collect();
+        let inputs: Vec<_> = (0..AT_ONCE).map(|_| mutator.input()).filter(|input| !leads_outside(input)).collect();
         let calls = inputs.iter().map(|input| {
             let connection = &connection;
             async move {
