@@ -16,6 +16,23 @@ fn mend(manifest: &mut Vec<u8>) {
     manifest.splice(..end, head.into_bytes());
 }
 
+/// Whether a manifest names a file that is not its folder's.
+fn leads_outside(manifest: &[u8]) -> bool {
+    fn walk(value: &serde_json::Value) -> bool {
+        match value {
+            serde_json::Value::Object(fields) => fields.iter().any(|(name, value)| match value.as_str() {
+                Some(text) => name == "file" && text.contains("outside"),
+                None => walk(value),
+            }),
+            serde_json::Value::Array(values) => values.iter().any(walk),
+            _ => false,
+        }
+    }
+    let body = manifest.splitn(2, |&byte| byte == b'\n').nth(1).unwrap_or_default();
+    let read: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+    read.is_some_and(|read| read.get("shards").is_some_and(walk))
+}
+
 #[test]
 fn fuzz_a_manifest() {
     let folder = tempfile::tempdir().unwrap();
@@ -34,7 +51,7 @@ fn fuzz_a_manifest() {
         std::fs::write(&manifest, input).unwrap();
         match Store::open(&path) {
             Ok(_) => {
-                assert!(!String::from_utf8_lossy(input).contains("outside"), "a file outside of the folder was read");
+                assert!(!leads_outside(input), "a file outside of the folder was read");
                 "opened".into()
             }
             Err(error) => {
