@@ -12,6 +12,9 @@ use crate::admission::unix_now;
 /// The target of these events. They are of level info, and have the fields `port`, `who`, `from`, `what`, `on`, `verdict`, `why`.
 pub const AUDIT: &str = "forebay_audit";
 
+/// So much of a path or a name is told.
+const ON_BYTES_MAX: usize = 1024;
+
 /// What somebody wanted to do.
 #[derive(Clone, Debug)]
 pub struct Deed {
@@ -31,6 +34,8 @@ pub fn is_audited() -> bool {
 /// Tells the audit log what `who` did, from an address; or did not, since it was refused.
 pub fn tell(who: impl Display, from: &str, deed: &Deed, refused: Option<&Error>) {
     let Deed { port, what, on } = deed;
+    // Also of who has proved nothing, and writes what it likes there.
+    let on = &on[..on.floor_char_boundary(ON_BYTES_MAX)];
     let verdict = if refused.is_some() { "refused" } else { "allowed" };
     let why = refused.map(tracing::field::display);
     tracing::event!(target: AUDIT, Level::INFO, port, %who, from, what, on, verdict, why);
