@@ -20,11 +20,15 @@ use crate::exit::{Failure, Outcome};
 /// How often it is looked whether the audit log was moved away.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// What of libraries is said unasked: Ballista tells of each task, and of each try to reach a scheduler that is away.
+const OF_LIBRARIES: &str = "ballista_core=error,ballista_executor=error,ballista_scheduler=error";
+
 /// Logs to the standard error: what `--log` (or the configuration) says, else `RUST_LOG`, else `default`. With a file for it,
 /// whoever changes something or is refused is written there.
 pub(crate) fn start(configured: Option<&str>, default: &str, audit: Option<&Path>) -> Outcome {
     let variable = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
-    let text = configured.or(variable.as_deref()).unwrap_or(default);
+    let default = format!("{default},{OF_LIBRARIES}");
+    let text = configured.or(variable.as_deref()).unwrap_or(&default);
     let filter = EnvFilter::try_new(text).map_err(|error| Failure::Usage(format!("log filter {text:?}: {error}")))?;
     let others = Targets::new().with_default(LevelFilter::TRACE).with_target(AUDIT, LevelFilter::OFF);
     let shown = tracing_subscriber::fmt::layer()

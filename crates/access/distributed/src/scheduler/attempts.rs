@@ -28,6 +28,8 @@ struct Told {
     heard: HashMap<(u32, u32), Heard>,
     /// Which executor has done a task of which stage.
     done_by: HashSet<(String, u32)>,
+    /// Of how many operators the first task of a stage told what they took.
+    operators: HashMap<u32, usize>,
     runs_again: bool,
 }
 
@@ -39,11 +41,16 @@ enum Heard {
 
 impl Attempts {
     /// What Ballista is to hear of what an executor said.
-    pub(super) fn sift(&mut self, executor: &str, status: TaskStatus) -> Option<TaskStatus> {
-        let Told { heard: attempts, done_by, .. } = self.0.entry(status.job_id.clone()).or_default();
+    pub(super) fn sift(&mut self, executor: &str, mut status: TaskStatus) -> Option<TaskStatus> {
+        let Told { heard: attempts, done_by, operators, .. } = self.0.entry(status.job_id.clone()).or_default();
         let attempt = (status.stage_id, status.stage_attempt_num);
         match &status.status {
             Some(task_status::Status::Successful(_)) => {
+                // Ballista 55 wants one number of operators of all tasks of a stage, and takes a task with another for one that runs
+                // for ever. A part of a union that a task does not read is an operator with metrics in place of one without.
+                if !status.metrics.is_empty() && *operators.entry(attempt.0).or_insert(status.metrics.len()) != status.metrics.len() {
+                    status.metrics.clear();
+                }
                 let heard = *attempts.entry(attempt).or_insert(Heard::Done);
                 if heard == Heard::Done {
                     done_by.insert((executor.to_string(), status.stage_id));
@@ -134,6 +141,18 @@ mod tests {
             assert_eq!(attempts.sift("e", lost(attempt)), Some(lost(attempt)));
         }
         assert_ne!(attempts.sift("e", lost(5)), Some(lost(5)), "too often");
+    }
+
+    #[test]
+    fn tasks_of_a_stage_tell_of_one_number_of_operators_or_of_none() {
+        let done = |stage_id, operators| TaskStatus {
+            stage_id,
+            metrics: vec![Default::default(); operators],
+            ..told(0, task_status::Status::Successful(SuccessfulTask::default()))
+        };
+        let mut attempts = Attempts::default();
+        let mut heard = |stage, operators| attempts.sift("e", done(stage, operators)).unwrap().metrics.len();
+        assert_eq!([heard(1, 0), heard(1, 11), heard(1, 10), heard(1, 11), heard(2, 10)], [0, 11, 0, 11, 10]);
     }
 
     #[test]

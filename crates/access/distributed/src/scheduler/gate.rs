@@ -70,7 +70,11 @@ fn told_of(status: &TaskStatus) -> Told {
 fn note_end(books: &mut Books, status: &TaskStatus) {
     let (done, bytes_passed) = match &status.status {
         Some(task_status::Status::Successful(task)) => (true, task.partitions.iter().map(|partition| partition.num_bytes).sum()),
-        Some(task_status::Status::Failed(_)) => (false, 0),
+        Some(task_status::Status::Failed(failed)) => {
+            let (job, stage, task) = (&status.job_id, status.stage_id, status.task_id);
+            tracing::debug!(%job, stage, task, error = %failed.error, "task failed");
+            (false, 0)
+        }
         _ => return,
     };
     let took = Duration::from_millis(status.end_exec_time.saturating_sub(status.start_exec_time));

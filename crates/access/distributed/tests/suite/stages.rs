@@ -104,3 +104,19 @@ async fn a_null_decides_for_all_rows_in_whichever_file_it_is() {
     }
     same(&bed, &queries.iter().map(String::as_str).collect::<Vec<_>>()).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_part_of_a_union_without_rows_ends() {
+    let bed = tables().await;
+    // One task reads the first part, the other one the second, which is sorted before.
+    let nothing = "select a.k as k from '/lake/one.parquet' a cross join (select 1 where false) b group by a.k";
+    same(
+        &bed,
+        &[
+            &format!("({nothing}) union all (select id from '/lake/one.parquet' where k = 3) order by 1"),
+            &format!("({nothing}) union all (select id from '/lake/many/' where k = 9) order by 1"),
+            "(select 1 as k) union all (select id from '/lake/one.parquet' where k = 3) order by 1",
+        ],
+    )
+    .await;
+}
