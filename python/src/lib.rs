@@ -26,6 +26,11 @@ mod writer;
 
 #[pyo3::pymodule]
 mod _forebay {
+    use pyo3::prelude::*;
+    use pyo3::types::PyDict;
+
+    use crate::process;
+
     #[pymodule_export]
     use crate::buffer::Buffer;
     #[pymodule_export]
@@ -47,4 +52,26 @@ mod _forebay {
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    /// Forks are told of, so that a child finds nothing of threads that it does not have.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let py = module.py();
+        let hooks = PyDict::new(py);
+        hooks.set_item("before", wrap_pyfunction!(before_fork, module)?)?;
+        hooks.set_item("after_in_parent", wrap_pyfunction!(after_fork, module)?)?;
+        py.import("os")?.call_method("register_at_fork", (), Some(&hooks))?;
+        Ok(())
+    }
+
+    #[pyfunction]
+    fn before_fork(py: Python<'_>) {
+        // Threads that tell Python of something need the interpreter to come to an end.
+        py.detach(process::before_fork);
+    }
+
+    #[pyfunction]
+    fn after_fork() {
+        process::after_fork();
+    }
 }

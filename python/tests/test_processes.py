@@ -51,6 +51,27 @@ writer.discard()
     subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program], check=True, timeout=60)
 
 
+def test_forks_between_calls(server, lake):
+    (lake / "often").write_bytes(b"x" * 1000)
+    program = f"""
+import os, signal, forebay
+fb = forebay.connect({server!r})
+def use():
+    assert fb.sql("select 2 as two").to_arrow().to_pylist() == [{{"two": 2}}]
+    assert fb.read("/lake/often") == b"x" * 1000
+for _ in range(20):
+    use()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        use()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+use()
+"""
+    subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program], check=True, timeout=120)
+
+
 def test_dask_workers(fb, sales, address):
     import dask.dataframe
     from dask.distributed import Client, LocalCluster

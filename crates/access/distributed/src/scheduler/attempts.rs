@@ -48,7 +48,9 @@ impl Attempts {
             Some(task_status::Status::Successful(_)) => {
                 // Ballista 55 wants one number of operators of all tasks of a stage, and takes a task with another for one that runs
                 // for ever. A part of a union that a task does not read is an operator with metrics in place of one without.
-                if !status.metrics.is_empty() && *operators.entry(attempt.0).or_insert(status.metrics.len()) != status.metrics.len() {
+                if !status.metrics.is_empty()
+                    && *operators.entry(attempt.0).or_insert(status.metrics.len()) != status.metrics.len()
+                {
                     status.metrics.clear();
                 }
                 let heard = *attempts.entry(attempt).or_insert(Heard::Done);
