@@ -103,6 +103,7 @@ impl Nodes {
     }
 
     #[pyo3(signature = (path, kind, enumerable=true, storage_class=None, location=None, aio=false))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn create<'py>(
         &self,
         py: Python<'py>,

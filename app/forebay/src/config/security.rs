@@ -76,12 +76,12 @@ fn found_owner(settings: &Settings, data_dir: &Path) -> Outcome<Option<Credentia
 
 fn token(settings: &Settings) -> Outcome<Option<Credential>> {
     let text = text(&settings.token, &settings.token_file, "token-file")?;
-    Ok(text.map(|text| Credential::token(&text)).transpose().map_err(wrong("token"))?)
+    text.map(|text| Credential::token(&text)).transpose().map_err(wrong("token"))
 }
 
 fn member(settings: &Settings) -> Outcome<Option<Credential>> {
     let text = text(&settings.cluster_secret, &settings.cluster_secret_file, "cluster-secret-file")?;
-    Ok(text.map(|text| Credential::member(&text)).transpose().map_err(wrong("cluster-secret"))?)
+    text.map(|text| Credential::member(&text)).transpose().map_err(wrong("cluster-secret"))
 }
 
 fn wrong(key: &'static str) -> impl Fn(forebay_types::Error) -> Failure {
