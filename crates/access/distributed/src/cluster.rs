@@ -4,10 +4,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ballista_core::execution_plans::execute_physical_plan;
 use ballista_core::extension::SessionConfigExt;
-use ballista_core::optimizer::ballista_default_optimizer_rules;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
+use datafusion::optimizer::Optimizer;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::physical_plan::AsExecutionPlan;
@@ -108,7 +108,7 @@ impl Distribute for Cluster {
         SessionStateBuilder::new()
             .with_config(config)
             .with_default_features()
-            .with_optimizer_rules(ballista_default_optimizer_rules())
+            .with_optimizer_rules(Optimizer::new().rules)
             .with_physical_optimizer_rules(crate::stages::rules())
     }
 

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use arrow_flight::flight_service_server::FlightServiceServer;
 use ballista_core::config::TaskSchedulingPolicy;
-use ballista_core::optimizer::ballista_default_optimizer_rules;
 use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpcServer;
 use ballista_core::utils::{GrpcServerConfig, create_grpc_server};
 use ballista_scheduler::cluster::BallistaCluster;
@@ -12,6 +11,7 @@ use ballista_scheduler::config::{SchedulerConfig, TaskDistributionPolicy};
 use ballista_scheduler::scheduler_process::create_scheduler;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::optimizer::Optimizer;
 use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
 use forebay_rights::needs;
@@ -154,7 +154,7 @@ fn session(engine: &Engine, config: SessionConfig) -> datafusion::error::Result<
         .with_config(config)
         .with_default_features()
         .with_runtime_env(engine.runtime_of(operation, pins).map_err(failed)?)
-        .with_optimizer_rules(ballista_default_optimizer_rules());
+        .with_optimizer_rules(Optimizer::new().rules);
     Ok(builder.build())
 }
 
