@@ -7,7 +7,6 @@ use ballista_core::extension::SessionConfigExt;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
-use datafusion::optimizer::Optimizer;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::physical_plan::AsExecutionPlan;
@@ -108,7 +107,6 @@ impl Distribute for Cluster {
         SessionStateBuilder::new()
             .with_config(config)
             .with_default_features()
-            .with_optimizer_rules(Optimizer::new().rules)
             .with_physical_optimizer_rules(crate::stages::rules())
     }
 

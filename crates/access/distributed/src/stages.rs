@@ -155,9 +155,8 @@ fn whole(side: Plan) -> Plan {
 /// Sorts where an order comes from behind an exchange: what reads another stage's rows knows nothing of their order, nor of their
 /// constants.
 fn sorted_within(node: Plan) -> Result<Transformed<Plan>> {
-    if node.is::<SortPreservingMergeExec>() {
-        // What it merges is another stage's, written in its order.
-        return Ok(Transformed::no(node));
+    if let Some(merge) = node.downcast_ref::<SortPreservingMergeExec>() {
+        return Ok(merged_without_constants(merge).map_or(Transformed::no(node), Transformed::yes));
     }
     let mut children: Vec<Plan> = node.children().into_iter().cloned().collect();
     let mut is_changed = false;
@@ -177,6 +176,15 @@ fn sorted_within(node: Plan) -> Result<Transformed<Plan>> {
         true => Transformed::yes(replace_children_if_necessary(node, children)?),
         false => Transformed::no(node),
     })
+}
+
+/// A merge without what only the stage before it knows to be constant. It merges rows of another stage, written in their order; one
+/// that it can't find in them is given up when the plan is cut, and the merge's limit with it.
+fn merged_without_constants(merge: &SortPreservingMergeExec) -> Option<Plan> {
+    let input = merge.input();
+    let order = input.equivalence_properties().normalize_sort_exprs(merge.expr().iter().cloned())?;
+    (order != *merge.expr())
+        .then(|| Arc::new(SortPreservingMergeExec::new(order, Arc::clone(input)).with_fetch(merge.fetch())) as Plan)
 }
 
 /// The part of a plan that is in the stage of its root; for the rest stands what says nothing of its rows.

@@ -46,8 +46,8 @@ impl Attempts {
         let attempt = (status.stage_id, status.stage_attempt_num);
         match &status.status {
             Some(task_status::Status::Successful(_)) => {
-                // Ballista 55 wants one number of operators of all tasks of a stage, and takes a task with another for one that runs
-                // for ever. A part of a union that a task does not read is an operator with metrics in place of one without.
+                // Ballista 55 wants one number of operators of all tasks of a stage, and takes a task with another for one that
+                // runs for ever. A part of a union that a task does not read has metrics, where it had none.
                 if !status.metrics.is_empty()
                     && *operators.entry(attempt.0).or_insert(status.metrics.len()) != status.metrics.len()
                 {

@@ -11,7 +11,6 @@ use ballista_scheduler::config::{SchedulerConfig, TaskDistributionPolicy};
 use ballista_scheduler::scheduler_process::create_scheduler;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SessionState, SessionStateBuilder};
-use datafusion::optimizer::Optimizer;
 use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
 use forebay_rights::needs;
@@ -153,8 +152,7 @@ fn session(engine: &Engine, config: SessionConfig) -> datafusion::error::Result<
     let builder = SessionStateBuilder::new()
         .with_config(config)
         .with_default_features()
-        .with_runtime_env(engine.runtime_of(operation, pins).map_err(failed)?)
-        .with_optimizer_rules(Optimizer::new().rules);
+        .with_runtime_env(engine.runtime_of(operation, pins).map_err(failed)?);
     Ok(builder.build())
 }
 

@@ -120,3 +120,32 @@ async fn a_part_of_a_union_without_rows_ends() {
     )
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_condition_that_is_never_true_holds_beside_a_not_in() {
+    let bed = tables().await;
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    for other in ["'/lake/one.parquet'", "'/lake/zipped/'"] {
+        let select =
+            format!("select id from '/lake/many/' where id > cast(null as bigint) and k not in (select id from {other})");
+        // Whether there is anything left to run on the cluster is the engine's to say.
+        assert_eq!(rows(&here, &select).await, Vec::<String>::new());
+        assert_eq!(rows(&cluster, &select).await, Vec::<String>::new(), "{select}");
+    }
+    same(&bed, &["select id from '/lake/many/' where id > 40 and k not in (select id from '/lake/one.parquet' where id > 2)"])
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_limit_holds_below_an_exchange() {
+    let bed = tables().await;
+    let mut queries = Vec::new();
+    for order in ["order by id desc", "order by k, id", "order by c, id desc", "order by k, c, id"] {
+        let first = format!("(select one as c, id, k from '/lake/many/' cross join (select 1 as one) {order} limit 3)");
+        queries.push(format!("select k, count(*), min(id), max(id) from {first} group by k"));
+        queries.push(format!("select a.id from {first} a join '/lake/zipped/' b on a.id = b.id where a.k is not null"));
+        queries.push(format!("select a.id from {first} a left anti join '/lake/zipped/' b on a.id = b.k where a.k > -1"));
+    }
+    queries.push("select n, count(*) from (select 1 as n from '/lake/many/' limit 3) where n > 0 group by n".to_string());
+    same(&bed, &queries.iter().map(String::as_str).collect::<Vec<_>>()).await;
+}
