@@ -58,20 +58,26 @@ mod _forebay {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
         let hooks = PyDict::new(py);
-        hooks.set_item("before", wrap_pyfunction!(before_fork, module)?)?;
-        hooks.set_item("after_in_parent", wrap_pyfunction!(after_fork, module)?)?;
+        hooks.set_item("before", wrap_pyfunction!(before_fork, py)?)?;
+        hooks.set_item("after_in_parent", wrap_pyfunction!(after_fork_in_parent, py)?)?;
+        hooks.set_item("after_in_child", wrap_pyfunction!(after_fork_in_child, py)?)?;
         py.import("os")?.call_method("register_at_fork", (), Some(&hooks))?;
         Ok(())
     }
 
-    #[pyfunction]
+    // None of them is in the module: they are for the hooks alone.
+    #[pyo3::pyfunction]
     fn before_fork(py: Python<'_>) {
-        // Threads that tell Python of something need the interpreter to come to an end.
-        py.detach(process::before_fork);
+        process::before_fork(py);
     }
 
-    #[pyfunction]
-    fn after_fork() {
-        process::after_fork();
+    #[pyo3::pyfunction]
+    fn after_fork_in_parent(py: Python<'_>) {
+        process::after_fork_in_parent(py);
+    }
+
+    #[pyo3::pyfunction]
+    fn after_fork_in_child(py: Python<'_>) {
+        process::after_fork_in_child(py);
     }
 }

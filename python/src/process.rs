@@ -1,18 +1,21 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use forebay_types::{Error, Result};
+use pyo3::Python;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// The runtime of this process.
 static CURRENT: ArcSwapOption<InProcess<Threads>> = ArcSwapOption::const_empty();
-/// Where its threads are while the process forks.
-static FORKING: Mutex<Option<Arc<Halt>>> = Mutex::new(None);
+/// The forks under way. Locked by who has the interpreter only, as who forks does: no child finds it locked.
+static FORKING: Mutex<Option<Forking>> = Mutex::new(None);
 /// Longer than this a fork does not wait for threads that compute.
-const HALTED: Duration = Duration::from_secs(1);
+const HALTING_MOST: Duration = Duration::from_secs(1);
+/// Longer than this threads do not stand still: a hook of another package may wait for what they do.
+const HALTED_MOST: Duration = Duration::from_secs(5);
 
 /// A runtime, and how many threads it has.
 struct Threads {
@@ -25,8 +28,8 @@ struct Threads {
 pub(crate) fn runtime() -> Result<Handle> {
     loop {
         let current = CURRENT.load_full();
-        if let Some(runtime) = current.as_ref().and_then(|current| current.get().ok()) {
-            return Ok(runtime.runtime.handle().clone());
+        if let Some(threads) = current.as_ref().and_then(|current| current.get().ok()) {
+            return Ok(threads.runtime.handle().clone());
         }
         let count = Arc::new(AtomicUsize::new(0));
         let (more, less) = (Arc::clone(&count), Arc::clone(&count));
@@ -44,40 +47,53 @@ pub(crate) fn runtime() -> Result<Handle> {
 
 /// Before the process forks: halts the threads of its runtime, outside of all locks and queues.
 ///
-/// Threads that wait for work do so in a table of the whole process (`parking_lot`'s), with memory of their stacks. A child has the table
-/// but not the threads, gives the stacks to its own, and crashes or goes round for ever in what is left of the queues.
-pub(crate) fn before_fork() {
-    let current = CURRENT.load_full();
-    let Some(Ok(threads)) = current.as_ref().map(|current| current.get()) else { return };
-    let handle = threads.runtime.handle();
-    let workers = handle.metrics().num_workers();
-    // A thread for each job that blocks: so many take all that wait for one, if others are busy.
-    let others = threads.count.load(SeqCst).saturating_sub(workers);
-    let halt = Arc::<Halt>::default();
-    if let Some(earlier) = locked(&FORKING).replace(Arc::clone(&halt)) {
-        earlier.go_on();
-    }
-    for _ in 0..workers {
-        let halt = Arc::clone(&halt);
-        handle.spawn(async move { halt.stay() });
-    }
-    for _ in 0..others {
-        let halt = Arc::clone(&halt);
-        handle.spawn_blocking(move || halt.stay());
-    }
-    halt.wait_for(workers + others, HALTED);
+/// Threads that wait for work do so in a table of the whole process (`parking_lot`'s), with memory of their stacks. A child has
+/// the table but not the threads, gives the stacks to its own, and crashes or goes round for ever in what is left of the queues.
+pub(crate) fn before_fork(py: Python<'_>) {
+    let halt = {
+        let mut forking = locked(&FORKING);
+        match &mut *forking {
+            Some(forking) => {
+                forking.forks += 1;
+                Arc::clone(&forking.halt)
+            }
+            None => {
+                let Some(halt) = Halt::of_runtime() else { return };
+                *forking = Some(Forking { halt: Arc::clone(&halt), forks: 1 });
+                halt
+            }
+        }
+    };
+    // What the threads do before they stand still may need the interpreter.
+    py.detach(|| halt.wait_for_all(HALTING_MOST));
 }
 
-/// After a fork, in the process that was there before: its threads go on.
-pub(crate) fn after_fork() {
-    if let Some(halt) = locked(&FORKING).take() {
-        halt.go_on();
+/// After a fork, in the process that was there before: its threads go on, unless another fork is under way.
+pub(crate) fn after_fork_in_parent(_: Python<'_>) {
+    let mut forking = locked(&FORKING);
+    let Some(under_way) = &mut *forking else { return };
+    under_way.forks -= 1;
+    if under_way.forks == 0 {
+        under_way.halt.go_on();
+        *forking = None;
     }
+}
+
+/// After a fork, in the child: no thread of it stands still.
+pub(crate) fn after_fork_in_child(_: Python<'_>) {
+    // Not dropped, nor locked: a thread that the child does not have may just have been about to stand still.
+    std::mem::forget(locked(&FORKING).take());
+}
+
+/// Forks under way, and where the threads are meanwhile.
+struct Forking {
+    halt: Arc<Halt>,
+    forks: usize,
 }
 
 /// Where threads stand still. Its locks are the standard library's, which keep nothing outside of themselves.
-#[derive(Default)]
 struct Halt {
+    threads: usize,
     state: Mutex<Halted>,
     changed: Condvar,
 }
@@ -89,23 +105,35 @@ struct Halted {
 }
 
 impl Halt {
+    /// Asks all threads of this process's runtime to stand still; none where it has no runtime.
+    fn of_runtime() -> Option<Arc<Self>> {
+        let current = CURRENT.load_full()?;
+        let threads = current.get().ok()?;
+        let handle = threads.runtime.handle();
+        let workers = handle.metrics().num_workers();
+        // So many jobs that block take all threads that wait for such a one; for those that are busy new ones come.
+        let others = threads.count.load(SeqCst).saturating_sub(workers);
+        let halt = Arc::new(Self { threads: workers + others, state: Mutex::default(), changed: Condvar::new() });
+        for _ in 0..workers {
+            let halt = Arc::clone(&halt);
+            handle.spawn(async move { halt.stay() });
+        }
+        for _ in 0..others {
+            let halt = Arc::clone(&halt);
+            handle.spawn_blocking(move || halt.stay());
+        }
+        Some(halt)
+    }
+
     fn stay(&self) {
         let mut state = locked(&self.state);
         state.threads += 1;
         self.changed.notify_all();
-        while !state.is_over {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
+        drop(self.changed.wait_timeout_while(state, HALTED_MOST, |state| !state.is_over));
     }
 
-    fn wait_for(&self, threads: usize, most: Duration) {
-        let until = Instant::now() + most;
-        let mut state = locked(&self.state);
-        while state.threads < threads
-            && let Some(left) = until.checked_duration_since(Instant::now())
-        {
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
+    fn wait_for_all(&self, most: Duration) {
+        drop(self.changed.wait_timeout_while(locked(&self.state), most, |state| state.threads < self.threads));
     }
 
     fn go_on(&self) {
@@ -114,6 +142,7 @@ impl Halt {
     }
 }
 
+/// Nothing panics with these locks.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

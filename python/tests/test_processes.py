@@ -72,6 +72,56 @@ use()
     subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program], check=True, timeout=120)
 
 
+def test_forks_of_several_threads_and_of_children(server, lake):
+    (lake / "together").write_bytes(b"x" * 1000)
+    program = f"""
+import os, signal, threading, forebay
+fb = forebay.connect({server!r})
+def use():
+    assert fb.read("/lake/together") == b"x" * 1000
+def fork(then):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        then()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+done = []
+def forks():
+    for _ in range(20):
+        fork(lambda: None)
+    done.append(True)
+use()
+threads = [threading.Thread(target=forks) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert len(done) == 4
+use()
+# A child that has used nothing yet forks, and one that has.
+fork(lambda: fork(use))
+fork(lambda: (use(), fork(use), use()))
+use()
+"""
+    subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program], check=True, timeout=120)
+
+
+def test_a_hook_of_another_package_may_use_the_client_while_the_process_forks(server, lake):
+    (lake / "hooked").write_bytes(b"x" * 1000)
+    program = f"""
+import os
+# Known before the package's own, and so called when its threads stand still.
+os.register_at_fork(before=lambda: fb.read("/lake/hooked"))
+import forebay
+fb = forebay.connect({server!r})
+child = os.fork()
+if child == 0:
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert fb.read("/lake/hooked") == b"x" * 1000
+"""
+    subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program], check=True, timeout=60)
+
+
 def test_dask_workers(fb, sales, address):
     import dask.dataframe
     from dask.distributed import Client, LocalCluster
