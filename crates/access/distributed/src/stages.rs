@@ -11,7 +11,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::JoinType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
@@ -24,7 +24,9 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::union::UnionExec;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, replace_children_if_necessary};
+use datafusion::physical_plan::{
+    ChildSatisfactionOptions, Distribution, ExecutionPlan, ExecutionPlanProperties, Partitioning, replace_children_if_necessary,
+};
 
 type Plan = Arc<dyn ExecutionPlan>;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
@@ -112,7 +114,7 @@ struct WithinStages;
 
 impl PhysicalOptimizerRule for WithinStages {
     fn optimize(&self, plan: Plan, _: &ConfigOptions) -> Result<Plan> {
-        plan.transform_up(|node| in_one_task(node)?.transform_data(sorted_within)).data()
+        plan.transform_up(|node| in_one_task(node)?.transform_data(spread_within)?.transform_data(sorted_within)).data()
     }
 
     fn name(&self) -> &'static str {
@@ -152,6 +154,31 @@ fn whole(side: Plan) -> Plan {
     Arc::new(GlobalLimitExec::new(Arc::new(CoalescePartitionsExec::new(side)), 0, None))
 }
 
+/// Exchanges where rows are together by their keys only because of a constant behind another exchange. The engine plans again when
+/// the plan is cut, misses it there and puts the exchange within the stage: its tasks run one partition each, and it has many.
+fn spread_within(node: Plan) -> Result<Transformed<Plan>> {
+    let asked = node.input_distribution_requirements();
+    let subset = ChildSatisfactionOptions::new().with_allow_subset(true);
+    let mut children: Vec<Plan> = node.children().into_iter().cloned().collect();
+    let mut is_changed = false;
+    for (at, child) in children.iter_mut().enumerate() {
+        let Some(Distribution::KeyPartitioned(keys)) = asked.child_distribution(at) else { continue };
+        let Partitioning::Hash(_, partitions @ 2..) = child.output_partitioning().clone() else { continue };
+        let seen = as_its_stage_sees(child)?;
+        let is_spread =
+            |child: &Plan| Ok::<_, DataFusionError>(asked.child_satisfaction(at, child.as_ref(), subset)?.is_satisfied());
+        if is_spread(child)? && !is_spread(&seen)? {
+            let keys = Partitioning::Hash(keys.clone(), partitions);
+            *child = Arc::new(RepartitionExec::try_new(Arc::clone(child), keys)?);
+            is_changed = true;
+        }
+    }
+    Ok(match is_changed {
+        true => Transformed::yes(replace_children_if_necessary(node, children)?),
+        false => Transformed::no(node),
+    })
+}
+
 /// Sorts where an order comes from behind an exchange: what reads another stage's rows knows nothing of their order, nor of their
 /// constants.
 fn sorted_within(node: Plan) -> Result<Transformed<Plan>> {
@@ -189,7 +216,11 @@ fn merged_without_constants(merge: &SortPreservingMergeExec) -> Option<Plan> {
 
 /// The part of a plan that is in the stage of its root; for the rest stands what says nothing of its rows.
 fn as_its_stage_sees(node: &Plan) -> Result<Plan> {
-    if node.is::<RepartitionExec>() || node.is::<CoalescePartitionsExec>() || node.is::<UnionExec>() {
+    if let Some(exchange) = node.downcast_ref::<RepartitionExec>() {
+        let spread = exchange.partitioning().clone();
+        return Ok(Arc::new(RepartitionExec::try_new(unknown(exchange.input()), spread)?));
+    }
+    if node.is::<CoalescePartitionsExec>() || node.is::<UnionExec>() {
         return Ok(unknown(node));
     }
     let merges = node.is::<SortPreservingMergeExec>();

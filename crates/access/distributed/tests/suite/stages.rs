@@ -149,3 +149,18 @@ async fn a_limit_holds_below_an_exchange() {
     queries.push("select n, count(*) from (select 1 as n from '/lake/many/' limit 3) where n > 0 group by n".to_string());
     same(&bed, &queries.iter().map(String::as_str).collect::<Vec<_>>()).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_join_by_a_key_that_a_condition_makes_constant_is_spread_by_it() {
+    let bed = tables().await;
+    let mut queries = Vec::new();
+    for kind in ["left", "inner", "right", "full"] {
+        let pairs =
+            format!("(select a.id as i, b.id as j, b.k from '/lake/one.parquet' a {kind} join '/lake/zipped/' b on a.id = b.id)");
+        queries
+            .push(format!("select d.j, count(*) from '/lake/many/' m left join {pairs} d on m.k = d.j and d.i = 0 group by d.j"));
+        queries.push(format!("select m.id, d.i from '/lake/many/' m {kind} join {pairs} d on m.k = d.j where d.i = 0"));
+        queries.push(format!("select d.j, count(*), max(d.k) from {pairs} d where d.i = 1 group by d.j"));
+    }
+    same(&bed, &queries.iter().map(String::as_str).collect::<Vec<_>>()).await;
+}
