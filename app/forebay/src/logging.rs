@@ -8,11 +8,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use forebay_transport::AUDIT;
+use forebay_types::Error;
 use tracing::Level;
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_log::{AsLog, LogTracer};
+use tracing_subscriber::filter::{FilterExt, LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::layer::{Filter, SubscriberExt};
 use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::exit::{Failure, Outcome};
@@ -23,20 +24,21 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// What of libraries is said unasked: Ballista tells of each task, and of each try to reach a scheduler that is away.
 const OF_LIBRARIES: &str = "ballista_core=error,ballista_executor=error,ballista_scheduler=error";
 
+/// Is never asked for traces: DataFusion prints these on the standard output, among the rows.
+const PRINTS: &str = "datafusion_physical_plan::aggregates::grouped_topk_stream";
+
 /// Logs to the standard error: what `--log` (or the configuration) says, else `RUST_LOG`, else `default`. With a file for it,
 /// whoever changes something or is refused is written there.
 pub(crate) fn start(configured: Option<&str>, default: &str, audit: Option<&Path>) -> Outcome {
     let variable = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
     let default = format!("{default},{OF_LIBRARIES}");
     let text = configured.or(variable.as_deref()).unwrap_or(&default);
-    let filter = EnvFilter::try_new(text).map_err(|error| Failure::Usage(format!("log filter {text:?}: {error}")))?;
-    let others = Targets::new().with_default(LevelFilter::TRACE).with_target(AUDIT, LevelFilter::OFF);
+    let filter = shown(text)?;
     let shown = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
         .with_target(false)
-        .with_filter(filter)
-        .with_filter(others);
+        .with_filter(filter);
     let audit = audit.map(AuditLog::open).transpose()?.map(|log| {
         tracing_subscriber::fmt::layer()
             .json()
@@ -48,8 +50,21 @@ pub(crate) fn start(configured: Option<&str>, default: &str, audit: Option<&Path
             .with_writer(log)
             .with_filter(Targets::new().with_target(AUDIT, Level::INFO))
     });
-    tracing_subscriber::registry().with(shown).with(audit).init();
+    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(shown).with(audit))
+        .map_err(|error| Error::internal(format!("the log was started before: {error}")))?;
+    LogTracer::builder()
+        .with_max_level(LevelFilter::current().as_log())
+        .ignore_crate(PRINTS)
+        .init()
+        .map_err(|error| Error::internal(format!("the log of libraries was started before: {error}")))?;
     Ok(())
+}
+
+/// What is shown: what the text says, but for the audit log.
+fn shown<S>(text: &str) -> Outcome<impl Filter<S> + use<S>> {
+    let filter = EnvFilter::try_new(text).map_err(|error| Failure::Usage(format!("log filter {text:?}: {error}")))?;
+    // One filter of both: of two behind each other the wider one would count where it is asked whether to speak at all.
+    Ok(filter.and(Targets::new().with_default(LevelFilter::TRACE).with_target(AUDIT, LevelFilter::OFF)))
 }
 
 /// A file that lines are put at the end of, by this user alone. One that is moved away is followed by a new one, so that any
@@ -119,6 +134,17 @@ impl<'a> MakeWriter<'a> for AuditLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_speaks_who_is_not_heard() {
+        let enabled = |text: &str| {
+            let shown = shown(text).unwrap_or_else(|_| panic!("{text} is a filter"));
+            let log = tracing_subscriber::registry().with(tracing_subscriber::fmt::layer().with_filter(shown));
+            tracing::subscriber::with_default(log, || (tracing::enabled!(Level::TRACE), tracing::enabled!(Level::WARN)))
+        };
+        assert_eq!(enabled("warn"), (false, true));
+        assert_eq!(enabled("trace"), (true, true));
+    }
 
     #[test]
     fn a_log_that_is_moved_away_is_followed_by_a_new_one() {

@@ -1,4 +1,4 @@
-use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use serde::Serialize;
 
@@ -9,13 +9,13 @@ use crate::exit::{Failure, Outcome};
 /// Everything goes through here so that a reader that went away (`forebay ls | head`) ends the command quietly.
 pub(crate) struct Output {
     json: bool,
-    stdout: BufWriter<StdoutLock<'static>>,
+    stdout: BufWriter<Stdout>,
 }
 
 impl Output {
     /// The output of this process. Flush with [`Self::finish`].
     pub(crate) fn new(json: bool) -> Self {
-        Self { json, stdout: BufWriter::with_capacity(64 << 10, io::stdout().lock()) }
+        Self { json, stdout: BufWriter::with_capacity(64 << 10, io::stdout()) }
     }
 
     /// Whether programs read it.

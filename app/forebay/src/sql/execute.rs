@@ -127,7 +127,7 @@ struct Printer {
 impl Printer {
     fn new(form: Form, schema: SchemaRef) -> Self {
         let gone = Rc::new(Cell::new(false));
-        let stdout = Stdout { out: BufWriter::with_capacity(64 << 10, io::stdout().lock()), gone: Rc::clone(&gone) };
+        let stdout = Stdout { out: BufWriter::with_capacity(64 << 10, io::stdout()), gone: Rc::clone(&gone) };
         Self { writer: Writer::new(form, schema, stdout), gone }
     }
 
@@ -146,9 +146,10 @@ fn sort(gone: &Cell<bool>, error: Error) -> Failure {
     if gone.get() { Failure::ReaderGone } else { Failure::Failed(error) }
 }
 
-/// The standard output, which remembers that its reader went away: writers above it turn errors into text.
+/// The standard output, which remembers that its reader went away: writers above it turn errors into text. It is not locked
+/// while a query runs: a library that prints a line of its own would wait for the query, and the query for it.
 struct Stdout {
-    out: BufWriter<io::StdoutLock<'static>>,
+    out: BufWriter<io::Stdout>,
     gone: Rc<Cell<bool>>,
 }
 

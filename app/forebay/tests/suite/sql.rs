@@ -47,6 +47,18 @@ fn statements_come_from_arguments_files_and_the_standard_input() {
 }
 
 #[test]
+fn what_a_library_traces_is_not_among_the_rows() {
+    let (home, up, _bucket) = up();
+    // DataFusion prints what such groups are made of, where it takes traces for asked for.
+    let query = "select distinct n % 2 as k from '/lake/x.csv' order by k limit 1";
+    for level in ["", "info", "trace"] {
+        let arguments = ["sql", "--csv", "--coordinator", &up.address(), query];
+        let ran = forebay_with(home.path(), &arguments, |command| _ = command.env("RUST_LOG", level), b"");
+        assert_eq!(ran.ok().text(), "k\n0\n", "RUST_LOG={level}");
+    }
+}
+
+#[test]
 fn copies_are_written_through_to_shared_storage() {
     let (_home, up, bucket) = up();
     let at = up.address();

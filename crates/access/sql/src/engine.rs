@@ -14,13 +14,13 @@ use url::Url;
 
 use crate::albis::TableFormatFactory;
 use crate::caches::FileCaches;
+use crate::careful::careful;
 use crate::catalog::{CATALOG, Definitions, SCHEMA, TableName};
 use crate::describe::Description;
 use crate::distribute::Distribute;
 use crate::namespace::DirectStores;
 use crate::paths::SCHEME;
 use crate::query::Query;
-use crate::same_names::careful;
 use crate::settings::EngineSettings;
 use crate::statement::split;
 use crate::stores::Routes;

@@ -10,6 +10,7 @@
 
 mod albis;
 mod caches;
+mod careful;
 mod catalog;
 mod convert;
 mod copy;
@@ -28,7 +29,6 @@ mod prefetch;
 mod query;
 mod reach;
 mod remote;
-mod same_names;
 mod session;
 mod settings;
 mod statement;

@@ -17,7 +17,7 @@ pub(super) fn run(args: &ShardBatchArgs) -> Outcome {
         Some(path) => Box::new(BufReader::new(File::open(path).context(|| path.display())?)),
         None => Box::new(BufReader::new(stdin().lock())),
     };
-    let mut output = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut output = std::io::BufWriter::new(std::io::stdout());
     let mut line = Vec::new();
     loop {
         line.clear();

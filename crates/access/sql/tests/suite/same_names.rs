@@ -43,3 +43,40 @@ async fn filters_of_columns_that_are_told_apart_still_reach_their_files() {
     let plan = lake.rows(&format!("explain select a.n as one, b.s as two {joined} where upper(b.s) = 'Y'")).await;
     assert!(plan.contains("predicate=upper"), "{plan}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_is_passed_down_to_the_groups_that_it_is_of_only() {
+    let lake = Lake::new();
+    let groups = "(select distinct value % 20 as k from generate_series(1, 1000) as t(value))";
+    for (select, first) in [
+        (format!("select k from {groups} order by k limit 2"), "0\n1"),
+        (format!("select k from (select -k as k from {groups}) order by k limit 2"), "-19\n-18"),
+        (format!("select -k as k from (select k as other, k from {groups}) order by 1 limit 2"), "-19\n-18"),
+        (format!("select k from (select -other as k from (select k as other from {groups})) order by k limit 2"), "-19\n-18"),
+        (format!("select j, k from (select -k as j, k from {groups}) order by j limit 2"), "-19 19\n-18 18"),
+        (format!("select k, min(k) over (order by k desc rows 1 preceding) as m from {groups} order by 1 limit 2"), "0 0\n1 1"),
+        (
+            format!(
+                "select k, min(k) over (order by k rows between current row and 1 following) as m from {groups} order by k desc limit 1"
+            ),
+            "19 19",
+        ),
+        (
+            format!(
+                "select k, max(k) over (order by k desc rows between current row and 2 following) from {groups} order by 1 desc limit 1"
+            ),
+            "19 19",
+        ),
+        (
+            format!(
+                "select k, min(k) over (order by k desc rows between 2 preceding and current row) from {groups} order by 1 limit 1"
+            ),
+            "0 0",
+        ),
+        (format!("select k, sum(k) over (order by k desc) as s from {groups} order by k limit 1"), "0 190"),
+    ] {
+        assert_eq!(lake.rows(&select).await, first, "{select}");
+    }
+    let plan = lake.rows(&format!("explain select k as j from {groups} order by j limit 2")).await;
+    assert!(plan.contains("lim=[2]"), "{plan}");
+}

@@ -1,8 +1,8 @@
-//! Filters that are pushed through plans keep to their columns where several have one name.
+//! Rules of the engine that hand something down a plan by the names of columns, stopped where a name means something else.
 //!
-//! The engine's rule `FilterPushdown` hands a filter from node to node by the names of its columns. Behind a join of two tables
-//! that both have `id`, a filter of one became a filter of the other, and rows were missing. Here filters stay above each node
-//! where a name may mean something else; all others go on as before.
+//! `FilterPushdown` hands filters down. Behind a join of two tables that both have `id`, a filter of one became a filter of the
+//! other, and rows were missing. `LimitAggregation` hands the limit of a sort down to the groups that it sorts. It went through
+//! windows, whose rows need others than the first ones, and through `-k as k`, whose first rows are the last of `k`.
 
 use std::sync::Arc;
 
@@ -16,55 +16,63 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
+type Plan = Arc<dyn ExecutionPlan>;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
-/// The rules of a session, with those that push filters replaced.
+/// The rules of a session, with those that go by names replaced.
 pub(crate) fn careful(rules: &[Rule]) -> Vec<Rule> {
-    rules
-        .iter()
-        .map(|rule| match rule.name().starts_with("FilterPushdown") {
-            true => Arc::new(Careful(Arc::clone(rule))) as Rule,
-            false => Arc::clone(rule),
-        })
-        .collect()
+    let replaced = |rule: &Rule| {
+        let stops_at: fn(&Plan) -> bool = match rule.name() {
+            "LimitAggregation" => changes_the_first,
+            name if name.starts_with("FilterPushdown") => misleads,
+            _ => return Arc::clone(rule),
+        };
+        Arc::new(Careful { rule: Arc::clone(rule), stops_at }) as Rule
+    };
+    rules.iter().map(replaced).collect()
 }
 
-/// A rule that pushes filters, kept from pushing them where names are not enough.
+/// A rule that is kept from going further down where names are not enough.
 #[derive(Debug)]
-struct Careful(Rule);
+struct Careful {
+    rule: Rule,
+    stops_at: fn(&Plan) -> bool,
+}
 
 impl PhysicalOptimizerRule for Careful {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+    fn optimize(&self, plan: Plan, config: &ConfigOptions) -> Result<Plan> {
         let guarded = plan.transform_up(|node| {
-            Ok(match misleads(&node) {
-                true => Transformed::yes(Arc::new(Guard(node)) as Arc<dyn ExecutionPlan>),
+            Ok(match (self.stops_at)(&node) {
+                true => Transformed::yes(Arc::new(Guard(node)) as Plan),
                 false => Transformed::no(node),
             })
         })?;
-        let pushed = self.0.optimize(guarded.data, config)?;
-        let without = |node: Arc<dyn ExecutionPlan>| {
+        let done = self.rule.optimize(guarded.data, config)?;
+        let without = |node: Plan| {
             Ok(match node.downcast_ref::<Guard>() {
                 Some(Guard(below)) => Transformed::yes(Arc::clone(below)),
                 None => Transformed::no(node),
             })
         };
-        pushed.transform_up(without).data()
+        done.transform_up(without).data()
     }
 
     fn name(&self) -> &str {
-        self.0.name()
+        self.rule.name()
     }
 
     fn schema_check(&self) -> bool {
-        self.0.schema_check()
+        self.rule.schema_check()
     }
 }
 
 /// Whether a column of a node, or below it, may be taken for another one by its name.
-fn misleads(node: &Arc<dyn ExecutionPlan>) -> bool {
+fn misleads(node: &Plan) -> bool {
     if repeats_names(node) {
         return true;
     }
@@ -75,7 +83,22 @@ fn misleads(node: &Arc<dyn ExecutionPlan>) -> bool {
     node.downcast_ref::<FilterExec>().is_some_and(|filter| repeats_names(filter.input()))
 }
 
-fn repeats_names(node: &Arc<dyn ExecutionPlan>) -> bool {
+/// Whether the first rows of a node may come from others than the first of its input, by a column of the same name.
+fn changes_the_first(node: &Plan) -> bool {
+    if node.is::<WindowAggExec>() || node.is::<BoundedWindowAggExec>() || repeats_names(node) {
+        return true;
+    }
+    let Some(projection) = node.downcast_ref::<ProjectionExec>() else { return false };
+    let is_below = |name: &str| projection.input().exists(|node| Ok(node.schema().index_of(name).is_ok())).unwrap_or(true);
+    let column = |of: &ProjectionExpr| of.expr.downcast_ref::<Column>().map(|column| column.name().to_string());
+    projection.expr().iter().any(|shown| match column(shown) {
+        None => is_below(&shown.alias),
+        // The rule follows a name, and would follow the one that it found once more.
+        Some(name) => projection.expr().iter().any(|other| other.alias == name && column(other).as_ref() != Some(&name)),
+    })
+}
+
+fn repeats_names(node: &Plan) -> bool {
     let schema = node.schema();
     let mut names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     names.sort_unstable();
@@ -98,9 +121,9 @@ fn keys_mislead(join: &HashJoinExec) -> bool {
     })
 }
 
-/// Lets no filter through. It is there while the rule runs only.
+/// Lets nothing through. It is there while the rule runs only.
 #[derive(Debug)]
-struct Guard(Arc<dyn ExecutionPlan>);
+struct Guard(Plan);
 
 impl DisplayAs for Guard {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -117,7 +140,7 @@ impl ExecutionPlan for Guard {
         self.0.properties()
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+    fn children(&self) -> Vec<&Plan> {
         vec![&self.0]
     }
 
@@ -132,7 +155,7 @@ impl ExecutionPlan for Guard {
         vec![true]
     }
 
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> Result<Plan> {
         let [below] =
             <[_; 1]>::try_from(children).or_else(|others| internal_err!("one node is expected, not {}", others.len()))?;
         Ok(Arc::new(Self(below)))
