@@ -2,6 +2,7 @@
 # test    all tests, with whatever they need
 # test-sql  random SQL against DuckDB, SQL_QUERIES from the seed SQL_SEED on in each of SQL_MODES
 # verify  what must hold before a change goes in; changes no file of the checkout
+# tidy    the rules of the checkout that the compiler does not know, by `cargo xtask tidy`; part of lint
 # loom    the models of what threads share, in every order that they can run in
 # asan    tests of what has unsafe code under the address sanitizer, with a nightly compiler
 # fix     what a machine can put right
@@ -18,7 +19,7 @@ ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python test-sql verify format deny lint lint-engine loom asan fix fuzz bench
+.PHONY: demo test test-deps test-light test-engine test-python test-sql verify format deny tidy lint lint-engine loom asan fix fuzz bench
 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
@@ -56,8 +57,11 @@ format:
 deny:
 	@FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/deny
 
+tidy:
+	$(CARGO) xtask tidy
+
 # Of all but the engine's crates, which take as long again.
-lint:
+lint: tidy
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
 

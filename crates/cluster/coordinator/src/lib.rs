@@ -12,6 +12,8 @@
 //!
 //! Start with [`Coordinator::start`].
 
+#![warn(unreachable_pub)]
+
 mod decide;
 mod driver;
 mod settings;

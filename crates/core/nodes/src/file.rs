@@ -87,41 +87,41 @@ pub struct FileView {
 }
 
 impl File {
-    pub fn new(serial: u64) -> Self {
+    pub(crate) fn new(serial: u64) -> Self {
         Self { serial, blocks: Vec::new(), tail: Vec::new(), writer: None }
     }
 
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.tail_at() + self.tail.len() as u64
     }
 
-    pub fn heap_bytes(&self) -> u64 {
+    pub(crate) fn heap_bytes(&self) -> u64 {
         (size_of::<Self>() + self.tail.len() + self.blocks.len() * size_of::<(u64, BlockRef)>()) as u64
     }
 
-    pub fn into_blocks(self) -> Vec<BlockRef> {
+    pub(crate) fn into_blocks(self) -> Vec<BlockRef> {
         self.blocks.into_iter().map(|(_, block)| block).collect()
     }
 
-    pub fn blocks(&self) -> impl Iterator<Item = BlockRef> {
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = BlockRef> {
         self.blocks.iter().map(|(_, block)| *block)
     }
 
     /// The bytes behind the blocks.
-    pub fn tail(&self) -> &[u8] {
+    pub(crate) fn tail(&self) -> &[u8] {
         &self.tail
     }
 
-    pub fn writer(&self) -> Option<(u64, Duration)> {
+    pub(crate) fn writer(&self) -> Option<(u64, Duration)> {
         self.writer
     }
 
-    pub fn set_writer(&mut self, writer: Option<(u64, Duration)>) {
+    pub(crate) fn set_writer(&mut self, writer: Option<(u64, Duration)>) {
         self.writer = writer;
     }
 
     /// Puts other blocks in the places of some.
-    pub fn replace(&mut self, mut other: impl FnMut(BlockRef) -> BlockRef) {
+    pub(crate) fn replace(&mut self, mut other: impl FnMut(BlockRef) -> BlockRef) {
         self.blocks.iter_mut().for_each(|(_, block)| *block = other(*block));
     }
 

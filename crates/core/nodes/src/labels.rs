@@ -10,7 +10,7 @@ const LABELS_MAX: usize = 1000;
 pub(crate) struct Labels(Vec<Option<Location>>);
 
 impl Labels {
-    pub fn location(&self, label: u16) -> Location {
+    pub(crate) fn location(&self, label: u16) -> Location {
         let at = usize::from(label).checked_sub(1);
         at.and_then(|at| self.0.get(at)).cloned().flatten().unwrap_or_default()
     }

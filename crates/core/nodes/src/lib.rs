@@ -16,6 +16,8 @@
 //! # let _ = Duration::ZERO;
 //! ```
 
+#![warn(unreachable_pub)]
+
 mod create;
 mod delete;
 mod drain;

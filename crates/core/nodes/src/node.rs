@@ -49,45 +49,45 @@ impl Flags {
     const LEASED: u8 = 4;
     const MOVING: u8 = 8;
 
-    pub fn new(enumerable: bool, class: StorageClass, label: u16) -> Self {
+    pub(crate) fn new(enumerable: bool, class: StorageClass, label: u16) -> Self {
         let bits = if enumerable { 0 } else { Self::HIDDEN } | if class == StorageClass::Disk { Self::DISK } else { 0 };
         Self { bits, label }
     }
 
-    pub fn label(self) -> u16 {
+    pub(crate) fn label(self) -> u16 {
         self.label
     }
 
-    pub fn set_label(&mut self, label: u16) {
+    pub(crate) fn set_label(&mut self, label: u16) {
         self.label = label;
     }
 
-    pub fn is_enumerable(self) -> bool {
+    pub(crate) fn is_enumerable(self) -> bool {
         self.bits & Self::HIDDEN == 0
     }
 
-    pub fn class(self) -> StorageClass {
+    pub(crate) fn class(self) -> StorageClass {
         if self.bits & Self::DISK == 0 { StorageClass::Dram } else { StorageClass::Disk }
     }
 
-    pub fn set_enumerable(&mut self, enumerable: bool) {
+    pub(crate) fn set_enumerable(&mut self, enumerable: bool) {
         self.set(Self::HIDDEN, !enumerable);
     }
 
-    pub fn is_leased(self) -> bool {
+    pub(crate) fn is_leased(self) -> bool {
         self.bits & Self::LEASED != 0
     }
 
-    pub fn set_leased(&mut self, leased: bool) {
+    pub(crate) fn set_leased(&mut self, leased: bool) {
         self.set(Self::LEASED, leased);
     }
 
     /// On its way to or from another worker: hidden at the target, and not to be changed at the source.
-    pub fn is_moving(self) -> bool {
+    pub(crate) fn is_moving(self) -> bool {
         self.bits & Self::MOVING != 0
     }
 
-    pub fn set_moving(&mut self, moving: bool) {
+    pub(crate) fn set_moving(&mut self, moving: bool) {
         self.set(Self::MOVING, moving);
     }
 
@@ -97,26 +97,26 @@ impl Flags {
 }
 
 impl Node {
-    pub fn of_value(flags: Flags, value: Value) -> Self {
+    pub(crate) fn of_value(flags: Flags, value: Value) -> Self {
         match value {
             Value::Inline(bytes) => Self::Small(flags, bytes),
             Value::Blocks(blocks) => Self::Large(flags, blocks),
         }
     }
 
-    pub fn flags(&self) -> Flags {
+    pub(crate) fn flags(&self) -> Flags {
         match self {
             Self::Small(flags, _) | Self::Large(flags, _) | Self::File(flags, _) | Self::Container(flags, _) => *flags,
         }
     }
 
-    pub fn flags_mut(&mut self) -> &mut Flags {
+    pub(crate) fn flags_mut(&mut self) -> &mut Flags {
         match self {
             Self::Small(flags, _) | Self::Large(flags, _) | Self::File(flags, _) | Self::Container(flags, _) => flags,
         }
     }
 
-    pub fn kind(&self) -> NodeType {
+    pub(crate) fn kind(&self) -> NodeType {
         match self {
             Self::Small(..) | Self::Large(..) => NodeType::KeyValue,
             Self::File(..) => NodeType::File,
@@ -125,7 +125,7 @@ impl Node {
     }
 
     /// Bytes of a file or value.
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Small(_, bytes) => bytes.len() as u64,
             Self::Large(_, blocks) => blocks.iter().map(|block| u64::from(block.len)).sum(),
@@ -135,7 +135,7 @@ impl Node {
     }
 
     /// The [`tag`] of a file or value.
-    pub fn tag(&self) -> u128 {
+    pub(crate) fn tag(&self) -> u128 {
         match self {
             Self::Small(_, bytes) => tag(&[], bytes, bytes.len() as u64),
             Self::Large(_, blocks) => tag(blocks, &[], self.len()),
@@ -145,7 +145,7 @@ impl Node {
     }
 
     /// Bytes of memory beside those of its slot and name.
-    pub fn heap_bytes(&self) -> u64 {
+    pub(crate) fn heap_bytes(&self) -> u64 {
         match self {
             Self::Small(_, bytes) => bytes.len() as u64,
             Self::Large(_, blocks) => size_of_val(&**blocks) as u64,
@@ -155,7 +155,7 @@ impl Node {
     }
 
     /// What a container is.
-    pub fn container(&self) -> Option<DirId> {
+    pub(crate) fn container(&self) -> Option<DirId> {
         match self {
             Self::Container(_, link) => Some(link.1),
             _ => None,
@@ -163,7 +163,7 @@ impl Node {
     }
 
     /// Its blocks, in order.
-    pub fn blocks(&self) -> Vec<BlockRef> {
+    pub(crate) fn blocks(&self) -> Vec<BlockRef> {
         match self {
             Self::Small(..) | Self::Container(..) => Vec::new(),
             Self::Large(_, blocks) => blocks.to_vec(),
@@ -172,7 +172,7 @@ impl Node {
     }
 
     /// The blocks that nobody has any more when it goes.
-    pub fn into_blocks(self) -> Vec<BlockRef> {
+    pub(crate) fn into_blocks(self) -> Vec<BlockRef> {
         match self {
             Self::Small(..) | Self::Container(..) => Vec::new(),
             Self::Large(_, blocks) => blocks.into_vec(),
@@ -180,7 +180,7 @@ impl Node {
         }
     }
 
-    pub fn stat(&self, location: Location) -> Stat {
+    pub(crate) fn stat(&self, location: Location) -> Stat {
         let flags = self.flags();
         Stat { kind: self.kind(), bytes: self.len(), enumerable: flags.is_enumerable(), class: flags.class(), location }
     }

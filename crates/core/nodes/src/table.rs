@@ -25,17 +25,17 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub fn new(kind: NodeType, affinity: Affinity, parent: DirId) -> Self {
+    pub(crate) fn new(kind: NodeType, affinity: Affinity, parent: DirId) -> Self {
         Self { kind, affinity, parent, state: TableState::Open, nodes: BTreeMap::new() }
     }
 
     /// `Moving` while its nodes can't be changed.
-    pub fn check_open(&self) -> NodeResult<()> {
+    pub(crate) fn check_open(&self) -> NodeResult<()> {
         if self.state == TableState::Open { Ok(()) } else { Err(NodeError::moving()) }
     }
 
     /// `WrongType` when this container doesn't hold nodes of that type.
-    pub fn check_holds(&self, kind: NodeType) -> NodeResult<()> {
+    pub(crate) fn check_holds(&self, kind: NodeType) -> NodeResult<()> {
         if self.kind.holds(kind) {
             return Ok(());
         }
@@ -43,7 +43,7 @@ impl Table {
     }
 
     /// The node of a name; not those that are on their way here.
-    pub fn find(&self, name: &str) -> Option<&Node> {
+    pub(crate) fn find(&self, name: &str) -> Option<&Node> {
         self.nodes.get(name)
     }
 }

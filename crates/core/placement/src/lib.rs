@@ -13,6 +13,8 @@
 //! Plans follow "Getafix: Workload-aware Distributed Interactive Analytics", and go past it where it is wrong or can be
 //! bettered. Start with [`Snapshot`] and [`plan()`].
 
+#![warn(unreachable_pub)]
+
 mod baseline;
 mod bound;
 mod budget;

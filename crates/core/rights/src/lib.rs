@@ -6,6 +6,8 @@
 //!
 //! Start with [`Caller::may`] and [`needs`].
 
+#![warn(unreachable_pub)]
+
 mod caller;
 mod cut;
 mod decide;

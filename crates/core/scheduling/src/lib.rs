@@ -6,6 +6,8 @@
 //!
 //! Rules are from "MixApart: Decoupled Analytics for Shared Storage Systems" (HotStorage'12).
 
+#![warn(unreachable_pub)]
+
 mod capacity;
 mod jobs;
 mod rate;

@@ -6,6 +6,8 @@
 //! Start with [`ForebayPath`] (what a user writes), [`ObjectVersion`] (what a read is pinned to) and
 //! [`SegmentId`] (what is placed, routed and counted).
 
+#![warn(unreachable_pub)]
+
 mod attributes;
 mod cell;
 mod error;

@@ -6,6 +6,8 @@
 //!
 //! Start with [`DataFolder::take`].
 
+#![warn(unreachable_pub)]
+
 mod capacity;
 mod file_lock;
 mod folder;

@@ -8,6 +8,8 @@
 //! Start with [`Metadata::open`] and [`Metadata::acquire_epoch`]. What differs between the two databases is in
 //! `dialect.rs` and nowhere else.
 
+#![warn(unreachable_pub)]
+
 mod checkpoints;
 mod counters;
 mod dialect;

@@ -14,6 +14,8 @@
 //! that has no share of the bound left doesn't read, and TCP holds the sender back. Demand reads before prefetch. Bytes
 //! that are sent (PUT) are counted, but not bounded.
 
+#![warn(unreachable_pub)]
+
 mod backend;
 mod bandwidth;
 mod body;

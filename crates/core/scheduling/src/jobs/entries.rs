@@ -40,7 +40,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    pub fn new(priority: i32, arrival: u64, io_rate: u64) -> Self {
+    pub(super) fn new(priority: i32, arrival: u64, io_rate: u64) -> Self {
         Self {
             is_closed: false,
             priority,
@@ -61,7 +61,7 @@ impl Job {
     }
 
     /// Its turn when slots are offered; none when no task of it waits.
-    pub fn turn(&self) -> Option<Turn> {
+    pub(super) fn turn(&self) -> Option<Turn> {
         self.places.waiting
     }
 }
@@ -77,7 +77,7 @@ pub(super) struct Task {
 
 impl Task {
     /// More or less of the input at a worker: what it had and has there.
-    pub fn count_near(&mut self, worker: WorkerId, bytes: u64, change: Change) -> (Near, Near) {
+    pub(super) fn count_near(&mut self, worker: WorkerId, bytes: u64, change: Change) -> (Near, Near) {
         let at = self.near.iter().position(|(id, _)| *id == worker);
         let before = at.map_or_else(Near::default, |at| self.near[at].1);
         let after = change.of(before, bytes as i64);
@@ -102,7 +102,7 @@ pub(super) struct Near {
 impl Near {
     /// The order in which a worker takes its tasks, the smallest first: by the share of `input_bytes` that is here or on its way
     /// here; of equal ones those first that have to wait for less of it.
-    pub fn rank(self, input_bytes: u64) -> Rank {
+    pub(super) fn rank(self, input_bytes: u64) -> Rank {
         (Reverse(share(self.bytes, input_bytes)), share(self.arriving, input_bytes))
     }
 }
@@ -158,7 +158,7 @@ pub(super) struct Range {
 }
 
 impl Range {
-    pub fn new(key: BlockRange) -> Self {
+    pub(super) fn new(key: BlockRange) -> Self {
         Self {
             key,
             bytes: key.len_bytes(),
@@ -172,25 +172,25 @@ impl Range {
         }
     }
 
-    pub fn is_missing(&self) -> bool {
+    pub(super) fn is_missing(&self) -> bool {
         self.holders.is_empty() && self.arriving.is_none()
     }
 
     /// Workers that have it or will.
-    pub fn places(&self) -> impl Iterator<Item = (WorkerId, Change)> {
+    pub(super) fn places(&self) -> impl Iterator<Item = (WorkerId, Change)> {
         let arriving = self.arriving.filter(|worker| !self.holders.contains(worker));
         let held = self.holders.iter().map(|worker| (*worker, Change::Held));
         held.chain(arriving.map(|worker| (worker, Change::Expected)))
     }
 
     /// The first of a job's pending tasks that read it.
-    pub fn reader(&self, job: JobId) -> Option<TaskId> {
+    pub(super) fn reader(&self, job: JobId) -> Option<TaskId> {
         let (of, task) = self.readers.range((job, TaskId(0))..).next()?;
         (*of == job).then_some(*task)
     }
 
     /// The jobs whose pending tasks read it.
-    pub fn jobs(&self) -> impl Iterator<Item = JobId> {
+    pub(super) fn jobs(&self) -> impl Iterator<Item = JobId> {
         successors(self.readers.first(), |(job, _)| {
             self.readers.range((Bound::Excluded((*job, TaskId(u64::MAX))), Bound::Unbounded)).next()
         })

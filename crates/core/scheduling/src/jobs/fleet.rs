@@ -22,7 +22,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub fn load(&self) -> u64 {
+    pub(super) fn load(&self) -> u64 {
         (self.waiting_bytes + self.running_bytes) / u64::from(self.slots.max(1))
     }
 
@@ -47,22 +47,22 @@ pub(super) struct Fleet {
 }
 
 impl Fleet {
-    pub fn get(&self, id: WorkerId) -> Option<&Worker> {
+    pub(super) fn get(&self, id: WorkerId) -> Option<&Worker> {
         self.workers.get(&id)
     }
 
     /// To change what it holds and expects, by which it is not filed.
-    pub fn get_mut(&mut self, id: WorkerId) -> Option<&mut Worker> {
+    pub(super) fn get_mut(&mut self, id: WorkerId) -> Option<&mut Worker> {
         self.workers.get_mut(&id)
     }
 
     #[cfg(test)]
-    pub fn iter(&self) -> impl Iterator<Item = (WorkerId, &Worker)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (WorkerId, &Worker)> {
         let sorted: BTreeMap<_, _> = self.workers.iter().map(|(id, worker)| (*id, worker)).collect();
         sorted.into_iter()
     }
 
-    pub fn add(&mut self, id: WorkerId, slots: u32, room_bytes: u64) {
+    pub(super) fn add(&mut self, id: WorkerId, slots: u32, room_bytes: u64) {
         self.workers.insert(id, Worker { slots, free: slots, room_bytes, ..Worker::default() });
         self.by_load.insert((0, id));
         if slots > 0 {
@@ -71,7 +71,7 @@ impl Fleet {
         self.slots += u64::from(slots);
     }
 
-    pub fn remove(&mut self, id: WorkerId) {
+    pub(super) fn remove(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.remove(&id) else { return };
         self.by_load.remove(&(worker.load(), id));
         self.free.remove(&id);
@@ -80,7 +80,7 @@ impl Fleet {
     }
 
     /// Changes a worker and files it under its new load and its free slots.
-    pub fn with(&mut self, id: WorkerId, change: impl FnOnce(&mut Worker)) {
+    pub(super) fn with(&mut self, id: WorkerId, change: impl FnOnce(&mut Worker)) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         let (load, free, beside) = worker.filed_under();
         change(worker);
@@ -99,7 +99,7 @@ impl Fleet {
     }
 
     /// A pending task that reads `bytes` has `after` at a worker where it had `before`.
-    pub fn near(&mut self, id: WorkerId, (job, task): (JobId, TaskId), bytes: u64, before: Near, after: Near) {
+    pub(super) fn near(&mut self, id: WorkerId, (job, task): (JobId, TaskId), bytes: u64, before: Near, after: Near) {
         self.with(id, |worker| {
             worker.waiting_bytes = worker.waiting_bytes + after.bytes - before.bytes;
             let tasks = worker.near.entry(job).or_default();

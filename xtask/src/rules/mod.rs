@@ -1,0 +1,19 @@
+//! The rules, one file a kind: each takes the tree and says the places that do not meet it.
+
+mod circles;
+mod density;
+mod doors;
+mod heads;
+mod links;
+mod rings;
+mod sizes;
+mod words;
+
+use crate::rule::Finding;
+use crate::tree::Tree;
+
+/// The findings of all rules.
+pub(crate) fn run(tree: &Tree) -> Vec<Finding> {
+    let rules = [rings::find, sizes::find, heads::find, words::find, circles::find, links::find, density::find, doors::find];
+    rules.iter().flat_map(|rule| rule(tree)).collect()
+}

@@ -1,0 +1,109 @@
+//! Each rule finds what breaks it, where it is, and nothing else.
+
+use xtask::Rule;
+
+use crate::tree::Checkout;
+
+const DOOR: &str = "crates/access/door";
+
+#[test]
+fn a_checkout_that_meets_every_rule_is_tidy() {
+    let outcome = Checkout::new().tidy();
+    assert!(outcome.is_tidy(), "{outcome}");
+}
+
+#[test]
+fn a_crate_depends_only_on_rows_above_its_own() {
+    let manifest = "[package]\nname = \"inner\"\n[dependencies]\nprocess.workspace = true\nserde = \"1\"\n";
+    let checkout = Checkout::new().file("crates/core/inner/Cargo.toml", manifest);
+    assert_eq!(checkout.places(Rule::Rings), ["crates/core/inner/Cargo.toml:4"]);
+    assert!(!checkout.tidy().is_tidy());
+}
+
+#[test]
+fn a_way_in_does_not_depend_on_a_process() {
+    let manifest = "[package]\nname = \"door\"\n[dependencies]\ninner = { path = \"..\" }\nprocess = { path = \"..\" }\n";
+    let checkout = Checkout::new().file("crates/access/door/Cargo.toml", manifest);
+    assert_eq!(checkout.places(Rule::Rings), ["crates/access/door/Cargo.toml:5"]);
+}
+
+#[test]
+fn tests_may_depend_on_any_row() {
+    let manifest = "[package]\nname = \"inner\"\n[dev-dependencies]\ntesting.workspace = true\n";
+    assert!(Checkout::new().file("crates/core/inner/Cargo.toml", manifest).found(Rule::Rings).is_empty());
+}
+
+#[test]
+fn a_long_file_weighs_what_is_past_the_limit() {
+    let checkout = Checkout::new().file("crates/access/door/src/a.rs", &format!("//! Long.\n{}", "\n".repeat(409)));
+    let found = checkout.found(Rule::FileLines);
+    assert_eq!((found[0].path.as_str(), found[0].weight), ("crates/access/door/src/a.rs", 10));
+}
+
+#[test]
+fn a_long_function_is_found_by_its_braces_and_not_by_those_in_strings() {
+    let long = format!("//! A.\nfn short() {{ say(\"{{\"); }}\nfn long(of: [u8; 4]) {{\n{}}}\n", "    a('{');\n".repeat(120));
+    let found = Checkout::new().file("crates/access/door/src/a.rs", &long).found(Rule::FunctionLines);
+    assert_eq!(found.iter().map(|finding| (finding.line, finding.weight)).collect::<Vec<_>>(), [(3, 22)]);
+}
+
+#[test]
+fn a_crowded_folder_weighs_the_files_past_the_limit() {
+    let mut checkout = Checkout::new();
+    for index in 0..16 {
+        checkout = checkout.file(&format!("{DOOR}/src/part/f{index}.rs"), "//! A part.\n");
+    }
+    let found = checkout.found(Rule::FolderFiles);
+    assert_eq!((found[0].path.as_str(), found[0].weight), ("crates/access/door/src/part", 2));
+}
+
+#[test]
+fn a_file_without_a_head_is_found() {
+    let checkout = Checkout::new().file("crates/access/door/src/a.rs", "// Not a head.\n");
+    assert_eq!(checkout.places(Rule::Heads), ["crates/access/door/src/a.rs:1"]);
+}
+
+#[test]
+fn names_that_say_nothing_and_work_left_undone_are_found() {
+    let checkout = Checkout::new()
+        .file("crates/access/door/src/utils/mod.rs", "//! What?\n")
+        .file("crates/access/door/src/a.rs", "//! A `todo!` in words is none.\nfn a() {\n    todo!()\n}\n");
+    assert_eq!(checkout.places(Rule::Words), ["crates/access/door/src/a.rs:3", "crates/access/door/src/utils/mod.rs:0"]);
+}
+
+#[test]
+fn a_path_into_somebodys_home_is_found_and_one_into_anybodys_is_not() {
+    let homes = ["/home/", "jane/notes, but ", "/home/", "user/notes and https://a.b/home/", "page are for all\n"].concat();
+    let checkout = Checkout::new().file("docs/a.md", &format!("# A\n\n{homes}")).file("docs/b.md", &homes[18..]);
+    assert_eq!(checkout.places(Rule::Words), ["docs/a.md:3"]);
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_found() {
+    let page = "[there](b.md#part) [gone](c.md)\n[web](https://a.b/c.md) `[code](d.md)`\n```\n[block](e.md)\n```\n";
+    let checkout = Checkout::new().file("docs/a.md", page).file("docs/b.md", "# B\n");
+    assert_eq!(checkout.places(Rule::Links), ["docs/a.md:1"]);
+}
+
+#[test]
+fn assertions_count_where_state_is_changed_and_not_in_tests() {
+    let code = "//! A.\nfn a() {\n    assert!(true);\n}\n#[cfg(test)]\nmod tests {\n    fn b() { assert_eq!(1, 1); }\n}\n";
+    let found = Checkout::new().file("crates/access/door/src/lib.rs", code).found(Rule::Assertions);
+    let door = found.iter().find(|finding| finding.owner == DOOR).unwrap();
+    assert_eq!((door.weight, door.what.as_str()), (1250, "1 assertions in 8 lines"));
+}
+
+#[test]
+fn clocks_chance_and_tasks_are_found_in_what_is_shipped_alone() {
+    let code = "//! A.\nuse std::time::Instant;\nfn a() {\n    Instant::now(); // Instant::now\n    tokio::spawn(b());\n    strand::c();\n}\n";
+    let checkout = Checkout::new()
+        .file("crates/access/door/src/a.rs", code)
+        .file("crates/access/door/src/lib.rs", "//! A.\nmod a;\n#[cfg(test)]\nmod steps;\n#[cfg(test)]\nmod tests;\n")
+        .file("crates/access/door/src/steps.rs", code)
+        .file("crates/access/door/src/tests/a.rs", code)
+        .file("crates/access/door/tests/suite/main.rs", code)
+        .file("testing/src/lib.rs", code);
+    assert_eq!(checkout.places(Rule::Clocks), ["crates/access/door/src/a.rs:4"]);
+    assert_eq!(checkout.places(Rule::Tasks), ["crates/access/door/src/a.rs:5"]);
+    assert!(checkout.found(Rule::Chance).is_empty());
+}
