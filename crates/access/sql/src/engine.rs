@@ -14,13 +14,13 @@ use url::Url;
 
 use crate::albis::TableFormatFactory;
 use crate::caches::FileCaches;
-use crate::careful::careful;
 use crate::catalog::{CATALOG, Definitions, SCHEMA, TableName};
 use crate::describe::Description;
 use crate::distribute::Distribute;
 use crate::namespace::DirectStores;
 use crate::paths::SCHEME;
 use crate::query::Query;
+use crate::rules;
 use crate::settings::EngineSettings;
 use crate::statement::split;
 use crate::stores::Routes;
@@ -113,8 +113,9 @@ impl Engine {
             None => SessionStateBuilder::new().with_config(config).with_default_features(),
         };
         let template = template.build();
-        let rules = careful(template.physical_optimizers());
-        let mut template = SessionStateBuilder::new_from_existing(template).with_physical_optimizer_rules(rules).build();
+        let (logical, physical) = (rules::logical(template.optimizers()), rules::physical(template.physical_optimizers()));
+        let template = SessionStateBuilder::new_from_existing(template).with_optimizer_rules(logical);
+        let mut template = template.with_physical_optimizer_rules(physical).build();
         let registered = template.register_file_format(Arc::new(TableFormatFactory), true);
         registered.expect("a format that may be there already is never refused");
         let config = template.config().clone();

@@ -10,7 +10,6 @@
 
 mod albis;
 mod caches;
-mod careful;
 mod catalog;
 mod convert;
 mod copy;
@@ -29,6 +28,7 @@ mod prefetch;
 mod query;
 mod reach;
 mod remote;
+mod rules;
 mod session;
 mod settings;
 mod statement;

@@ -7,6 +7,7 @@ mod cluster;
 mod formats;
 mod hot;
 mod hot_text;
+mod null_keys;
 mod output;
 mod parameters;
 mod prefetch;

@@ -1,0 +1,117 @@
+//! `is not distinct from` and `=` stay apart where one join has keys of both.
+//!
+//! A join takes nulls as equal in all of its keys or in none. `extract_equijoin_predicate` gave a join by `is not distinct from`
+//! further keys by `=`, and `eliminate_cross_join` made one tree of joins of both kinds, all of the first one's: rows whose keys are
+//! null came where `=` has none, and were missing where the other has them.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{JoinType, NullEquality};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, Join, LogicalPlan, Projection};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+type Rule = Arc<dyn OptimizerRule + Send + Sync>;
+
+/// The rules of a session, with those that mix keys replaced.
+pub(crate) fn careful(rules: &[Rule]) -> Vec<Rule> {
+    let replaced = |rule: &Rule| match rule.name() {
+        "extract_equijoin_predicate" => Arc::new(NoFurtherKeys(Arc::clone(rule))) as Rule,
+        "eliminate_cross_join" => Arc::new(JoinsOfTheirOwn(Arc::clone(rule))) as Rule,
+        _ => Arc::clone(rule),
+    };
+    rules.iter().map(replaced).collect()
+}
+
+/// Whether nulls are equal in a join's keys.
+fn takes_nulls(plan: &LogicalPlan) -> bool {
+    matches!(plan, LogicalPlan::Join(join) if join.null_equality == NullEquality::NullEqualsNull)
+}
+
+/// Finds keys among conditions, but for joins that take nulls already.
+#[derive(Debug)]
+struct NoFurtherKeys(Rule);
+
+impl OptimizerRule for NoFurtherKeys {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        match takes_nulls(&plan) {
+            true => Ok(Transformed::no(plan)),
+            false => self.0.rewrite(plan, config),
+        }
+    }
+}
+
+/// Orders inner joins anew, each kind by itself: where they meet stands a projection of everything meanwhile, which the rule does
+/// not look through.
+#[derive(Debug)]
+struct JoinsOfTheirOwn(Rule);
+
+impl OptimizerRule for JoinsOfTheirOwn {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        if !plan.exists(|node| Ok(is_apart(node)))? {
+            return self.0.rewrite(plan, config);
+        }
+        let apart = plan.transform_up(|node| {
+            Ok(Transformed::yes(match node {
+                LogicalPlan::Join(join) if is_apart_join(&join) => everything(LogicalPlan::Join(with_inputs_apart(join)?))?,
+                node => node,
+            }))
+        });
+        self.0.rewrite(apart.data()?, config)?.transform_data(|plan| plan.transform_up(|node| Ok(together(node))))
+    }
+}
+
+fn is_apart(plan: &LogicalPlan) -> bool {
+    matches!(plan, LogicalPlan::Join(join) if is_apart_join(join))
+}
+
+fn is_apart_join(join: &Join) -> bool {
+    join.join_type == JoinType::Inner && join.null_equality == NullEquality::NullEqualsNull
+}
+
+fn with_inputs_apart(mut join: Join) -> Result<Join> {
+    for input in [&mut join.left, &mut join.right] {
+        if matches!(input.as_ref(), LogicalPlan::Join(_)) {
+            *input = Arc::new(everything(input.as_ref().clone())?);
+        }
+    }
+    Ok(join)
+}
+
+/// A projection of all that a plan has.
+fn everything(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let columns = plan.schema().columns().into_iter().map(Expr::Column).collect();
+    Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))
+}
+
+/// Without such a projection, which changes nothing.
+fn together(plan: LogicalPlan) -> Transformed<LogicalPlan> {
+    match plan {
+        LogicalPlan::Projection(Projection { expr, input, schema, .. })
+            if matches!(input.as_ref(), LogicalPlan::Join(_))
+                && schema == *input.schema()
+                && expr.iter().zip(input.schema().columns()).all(|(shown, column)| *shown == Expr::Column(column)) =>
+        {
+            Transformed::yes(Arc::unwrap_or_clone(input))
+        }
+        plan => Transformed::no(plan),
+    }
+}
