@@ -105,11 +105,10 @@ impl LayerSet {
 
     /// Begins to fill a slice from what queries find.
     pub(crate) fn begin_filling(&mut self, base: &Base, id: LayerId) -> Result<()> {
-        use LayerKind::{IsaAttribute, IsaRate, SaAttribute, SaRate};
+        // Queries pass the starts of attributes; samples by rate lie between them, and no query meets all of a slice.
+        let passed = matches!(id.kind, LayerKind::IsaAttribute | LayerKind::SaAttribute);
         let shape = Shape::of(base, id.kind, id.which)
-            .filter(|shape| {
-                matches!(id.kind, IsaAttribute | SaAttribute | SaRate | IsaRate) && (id.slice as usize) < shape.slices()
-            })
+            .filter(|shape| passed && (id.slice as usize) < shape.slices())
             .ok_or_else(|| Error::invalid(format!("layer {id} can't be filled by queries; build it")))?;
         if self.bytes.contains_key(&id) {
             return Err(Error::invalid(format!("layer {id} is there already")));

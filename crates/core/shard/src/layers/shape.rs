@@ -105,26 +105,21 @@ impl LayerId {
 mod tests {
     use super::*;
 
-    /// The array {6, 4, 3, 8, 9, 2} of BlowFish's section 3.1, with rates 4 and 2: rate 4 keeps {6, 9}; rate 2 holds {3}
-    /// more, so that both together keep {6, 3, 9}.
+    /// The array {6, 4, 3, 8, 9, 2} of BlowFish's section 3.1: a layer of rate 4 keeps {6, 9}, one of rate 2 holds {3} more, so
+    /// that both together keep {6, 3, 9}. Rates begin coarser here: each value stands for a run of as many as the rates differ.
     #[test]
     fn blowfish_section_3_1_example() {
         let array = [6, 4, 3, 8, 9, 2];
-        let coarsest = 2;
-        let place = |index: u64| {
-            let which = (index | 1 << coarsest).trailing_zeros();
-            (which, if which == coarsest { index >> which } else { index >> (which + 1) })
+        let run = 1u64 << (RATE_MAX - 3);
+        let kept = |which: u16| -> Vec<i32> {
+            let sampled = (0..array.len() as u64 * run).step_by(run as usize).filter(|index| rate_place(*index).0 == which);
+            sampled.map(|index| array[(index / run) as usize]).collect()
         };
-        let layer = |which: u32| -> Vec<i32> {
-            (0..6u64).filter(|index| place(*index).0 == which).map(|index| array[index as usize]).collect()
-        };
-        assert_eq!(layer(2), [6, 9]);
-        assert_eq!(layer(1), [3]);
-        let mut together: Vec<i32> = (0..6).filter(|index| place(*index).0 >= 1).map(|index| array[index as usize]).collect();
-        assert_eq!(together, [6, 3, 9]);
-        together.clear();
-        assert_eq!(place(4), (2, 1));
-        assert_eq!(place(2), (1, 0));
+        let (rate_4, rate_2) = (RATE_MAX - 1, RATE_MAX - 2);
+        assert_eq!((kept(rate_4), kept(rate_2)), (vec![6, 9], vec![3]));
+        let count = array.len() as u64 * run;
+        assert_eq!((rate_entries(count, rate_4), rate_entries(count, rate_2)), (2, 1));
+        assert_eq!((rate_place(4 * run), rate_place(2 * run)), ((rate_4, 1), (rate_2, 0)));
     }
 
     #[test]

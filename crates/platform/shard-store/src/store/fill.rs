@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -7,40 +8,54 @@ use forebay_types::{Error, Result};
 use parking_lot::{Condvar, Mutex};
 
 use super::Store;
+use super::tune::layer_of;
 
 /// How often the sealer looks for slices that are full.
 const PERIOD: Duration = Duration::from_millis(100);
+/// How long it waits after it failed: a disk that is full now may be full for a while.
+const PERIOD_AFTER_ERROR: Duration = Duration::from_secs(5);
 
 impl Store {
-    /// Begins to fill slices from what questions compute anyway (BlowFish, section 3.1); they are used as far as they are
-    /// filled. [`Self::seal_filled`], or a [`Sealer`], writes the full ones.
+    /// Begins to fill slices from what questions compute anyway (BlowFish, section 3.1), in each part that can have them; they
+    /// are used as far as they are filled. [`Self::seal_filled`], or a [`Sealer`], writes the full ones.
     pub fn fill_layers(&self, ids: &[LayerId]) -> Result<()> {
         let view = self.view.load_full();
-        for mapped in &view.shards {
-            ids.iter().try_for_each(|&id| mapped.shard.begin_filling(id))?;
+        for &id in ids {
+            let begun: Vec<Result<()>> = view.shards.iter().map(|mapped| mapped.shard.begin_filling(id)).collect();
+            // Parts differ in their number of slices, and in what they have.
+            if begun.iter().all(Result::is_err) {
+                begun.into_iter().next().unwrap_or(Ok(()))?;
+            }
         }
         Ok(())
     }
 
-    /// Writes the slices that are full by now, and says which.
+    /// Writes the slices that are full by now, and says which. One that can't be written does not keep others from it; the first
+    /// error is returned then.
     pub fn seal_filled(&self) -> Result<Vec<LayerId>> {
-        let view = self.view.load_full();
-        let known = {
-            let manifest = self.writer()?.manifest.lock();
-            let files = manifest.shards.iter().flat_map(|shard| &shard.layers);
-            files.filter_map(super::tune::layer_of).collect::<std::collections::BTreeSet<_>>()
-        };
-        let mut sealed = Vec::new();
-        for layer in view.shards.iter().flat_map(|mapped| mapped.shard.layers()) {
-            if layer.filled >= 1.0 && !known.contains(&layer.id) && !sealed.contains(&layer.id) && self.seal(layer.id)? {
-                sealed.push(layer.id);
+        let mut sealed = BTreeSet::new();
+        self.change_layers(|manifest, view| {
+            let mut outcome = Ok(());
+            for (place, mapped) in view.shards.iter().enumerate() {
+                for layer in mapped.shard.layers().iter().filter(|layer| layer.filled >= 1.0) {
+                    if manifest.shards[place].layers.iter().any(|entry| layer_of(entry) == Some(layer.id)) {
+                        continue;
+                    }
+                    match self.seal(mapped, place, layer.id, manifest) {
+                        Ok(true) => _ = sealed.insert(layer.id),
+                        Ok(false) => {}
+                        Err(error) => outcome = outcome.and(Err(error)),
+                    }
+                }
             }
-        }
-        Ok(sealed)
+            outcome
+        })?;
+        Ok(sealed.into_iter().collect())
     }
 }
 
-/// A thread that writes slices as soon as questions have filled them. It ends with this.
+/// A thread that writes slices as soon as questions have filled them. It ends with this. What it can't write it says in the log, and
+/// tries again.
 pub struct Sealer {
     stop: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<Result<()>>>,
@@ -52,20 +67,25 @@ impl Sealer {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let (flag, stopped) = (stop.clone(), stop.clone());
         let work = move || loop {
-            store.seal_filled()?;
+            let outcome = store.seal_filled();
+            let mut wait = PERIOD;
+            if let Err(error) = &outcome {
+                tracing::warn!(%error, "layers could not be sealed");
+                wait = PERIOD_AFTER_ERROR;
+            }
             let mut stop = flag.0.lock();
             if !*stop {
-                flag.1.wait_for(&mut stop, PERIOD);
+                flag.1.wait_for(&mut stop, wait);
             }
             if *stop {
-                return Ok(());
+                return outcome.map(drop);
             }
         };
         let thread = std::thread::Builder::new().name("shard-sealer".to_string()).spawn(work)?;
         Ok(Self { stop: stopped, thread: Some(thread) })
     }
 
-    /// Ends it, and says what went wrong in it.
+    /// Ends it, and says what went wrong the last time that it looked.
     pub fn stop(mut self) -> Result<()> {
         self.end()
     }

@@ -51,10 +51,18 @@ impl Store {
         if !self.has_negative_keys()? {
             return self.search_query(&query, after.filter(|key| number(key) >= 0), limit);
         }
-        let mut keys = self.search_query(&query, None, None)?;
-        keys.retain(|key| after.is_none_or(|after| number(key) > number(after)));
-        keys.sort_unstable_by_key(number);
-        keys.truncate(limit.unwrap_or(usize::MAX));
+        let last = Key::U64(i64::MAX as u64);
+        let from_below_zero = after.is_none_or(|after| number(after) < 0);
+        let mut keys = match from_below_zero {
+            true => self.search_query(&query, Some(after.unwrap_or(&last)), limit)?,
+            false => Vec::new(),
+        };
+        let rest = limit.map(|limit| limit - keys.len());
+        if rest != Some(0) {
+            let mut others = self.search_query(&query, after.filter(|_| !from_below_zero), rest)?;
+            others.retain(|key| number(key) >= 0);
+            keys.append(&mut others);
+        }
         Ok(keys)
     }
 

@@ -60,7 +60,7 @@ impl Store {
 
     /// Changes layers, then the manifest. If the change fails, what was done of it stays, so that what answers questions is
     /// what the folder has.
-    fn change_layers(&self, change: impl FnOnce(&mut Manifest, &View) -> Result<()>) -> Result<()> {
+    pub(super) fn change_layers(&self, change: impl FnOnce(&mut Manifest, &View) -> Result<()>) -> Result<()> {
         let mut manifest = self.writer()?.manifest.lock();
         let before = manifest.clone();
         let outcome = change(&mut manifest, &self.view.load_full());
@@ -95,21 +95,14 @@ impl Store {
         Ok(())
     }
 
-    /// Writes a slice that questions have filled, and lets it take the place of what was filled. False while values are
-    /// missing.
-    pub(super) fn seal(&self, id: LayerId) -> Result<bool> {
-        let mut sealed = false;
-        self.change_layers(|manifest, view| {
-            for (place, mapped) in view.shards.iter().enumerate() {
-                let Some(bytes) = mapped.shard.seal(id) else { continue };
-                let entry = write_part(&self.path, manifest.name("layer") + &format!("-{id}"), &bytes)?;
-                mapped.shard.add_layer(map(&self.path.join(&entry.file))?)?;
-                manifest.shards[place].layers.push(entry);
-                sealed = true;
-            }
-            Ok(())
-        })?;
-        Ok(sealed)
+    /// Writes a slice of a part that questions have filled, and lets it take the place of what was filled. False while values
+    /// are missing.
+    pub(super) fn seal(&self, mapped: &Mapped, place: usize, id: LayerId, manifest: &mut Manifest) -> Result<bool> {
+        let Some(bytes) = mapped.shard.seal(id) else { return Ok(false) };
+        let entry = write_part(&self.path, manifest.name("layer") + &format!("-{id}"), &bytes)?;
+        mapped.shard.add_layer(map(&self.path.join(&entry.file))?)?;
+        manifest.shards[place].layers.push(entry);
+        Ok(true)
     }
 }
 

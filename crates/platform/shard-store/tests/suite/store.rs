@@ -1,10 +1,11 @@
 //! Build, read, update, merge, tune: answers are those of a plain map all the way.
 
 use forebay_shard::Key;
-use forebay_shard_store::{Change, Store};
+use forebay_shard_store::{Change, Condition, Store};
 use rand::Rng;
+use rand::rngs::StdRng;
 
-use crate::support::{Records, build, check, columns, random, records, values};
+use crate::support::{Records, build, check, columns, condition, random, records, values};
 
 #[test]
 fn answers_are_those_of_a_map_at_every_size() {
@@ -149,4 +150,52 @@ fn flat_text_is_searched_for_substrings_at_every_size() {
     }
     assert!(store.records().is_err());
     assert!(store.inspect().unwrap().input_bytes == 20_000);
+}
+
+/// All hits of a condition, by pages of three.
+fn by_pages(store: &Store, condition: &Condition) -> Vec<Key> {
+    let mut all: Vec<Key> = Vec::new();
+    loop {
+        let page = store.search(condition, all.last(), Some(3)).unwrap();
+        assert!(page.len() <= 3);
+        if page.is_empty() {
+            return all;
+        }
+        all.extend(page);
+    }
+}
+
+#[test]
+fn keys_below_zero_come_first_in_pages_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.shard");
+    let mut random = random(8);
+    let number = |key: &Key| match key {
+        Key::U64(key) => *key as i64,
+        Key::Bytes(_) => panic!("{key}"),
+    };
+    let edges = [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX - 1, i64::MAX];
+    let keys: Vec<i64> = edges.into_iter().chain((0..150).map(|_| random.random_range(-90..90))).collect();
+    let (first, later): (Vec<_>, Vec<_>) = keys.iter().enumerate().partition(|(at, _)| at % 3 > 0);
+    let of = |keys: Vec<(usize, &i64)>, random: &mut StdRng| -> Records {
+        keys.into_iter().map(|(_, key)| (Key::U64(*key as u64), values(random))).collect()
+    };
+    let (mut all, later) = (of(first, &mut random), of(later, &mut random));
+    build(&path, &all, 0.3);
+    let store = Store::open_to_change(&path).unwrap();
+    for round in 0..2 {
+        for _ in 0..25 {
+            let (condition, mut right) = condition(&mut random, &all);
+            right.sort_unstable_by_key(number);
+            assert_eq!(store.search(&condition, None, None).unwrap(), right, "{condition:?}");
+            assert_eq!(by_pages(&store, &condition), right, "{condition:?}");
+            let after = Key::U64(random.random_range(-100_i64..100) as u64);
+            let above: Vec<Key> = right.iter().filter(|key| number(key) > number(&after)).cloned().collect();
+            assert_eq!(store.search(&condition, Some(&after), None).unwrap(), above, "{condition:?} after {after}");
+        }
+        if round == 0 {
+            store.change(later.iter().map(|(key, values)| Change::Put(key.clone(), values.clone())).collect()).unwrap();
+            all.extend(later.clone());
+        }
+    }
 }
