@@ -77,6 +77,12 @@ async fn a_limit_is_passed_down_to_the_groups_that_it_is_of_only() {
     ] {
         assert_eq!(lake.rows(&select).await, first, "{select}");
     }
+    let floats = "(values (1.5), (cast('nan' as double)), (cast('inf' as double)), (null), (-2.0)) as t(x)";
+    lake.rows(&format!("copy (select cast(x as double) as x from {floats}) to '/lake/floats.parquet'")).await;
+    let grouped = "from '/lake/floats.parquet' group by x order by x";
+    assert_eq!(lake.rows(&format!("select x {grouped} desc nulls last limit 3")).await, "NaN\ninf\n1.5");
+    assert_eq!(lake.rows(&format!("select x {grouped} limit 2")).await, "-2.0\n1.5");
+    assert_eq!(lake.rows(&format!("select x, max(x) {grouped} limit 2")).await, "-2.0 -2.0\n1.5 1.5");
     let plan = lake.rows(&format!("explain select k as j from {groups} order by j limit 2")).await;
     assert!(plan.contains("lim=[2]"), "{plan}");
 }
