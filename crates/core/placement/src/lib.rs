@@ -11,47 +11,21 @@
 //! gives up only its own segments, in equal parts to all others, and one that joins takes only what is now its own.
 //!
 //! Plans follow "Getafix: Workload-aware Distributed Interactive Analytics", and go past it where it is wrong or can be
-//! bettered. Start with [`Snapshot`] and [`plan()`].
+//! bettered. Start with `README.md`, which has the goals and the phases, then [`Snapshot`] and [`plan()`].
 
 #![warn(unreachable_pub)]
 
-mod baseline;
-mod bound;
-mod budget;
-mod capacity;
-mod changes;
-mod copies;
-mod crowded;
-mod dice;
-mod fit;
-mod forest;
 mod form;
-mod garbage;
-mod matching;
-mod neighbours;
-mod packing;
-mod pick;
 mod plan;
-mod planner;
 mod popularity;
-mod queues;
-mod rendezvous;
-mod repack;
 mod routing;
-mod settings;
-mod snapshot;
-mod sticky;
+mod steps;
 
-pub use changes::{Changes, InFlight, Load, changes};
 pub use form::{FormCandidate, FormCosts, FormRoom, form_pays};
-pub use garbage::{Garbage, Replica, Storage, collect, garbage};
-pub use packing::Piece;
-pub use pick::{Candidate, Pick, pick, two_choices};
-pub use plan::{Plan, Reason, Share, Unsatisfied};
-pub use planner::plan;
+pub use plan::{
+    Concurrency, Holdings, Piece, Plan, PlanSettings, Policy, Reason, SegmentDemand, Share, Snapshot, Unsatisfied, WorkerRoom,
+    plan,
+};
 pub use popularity::{Popularity, Usage, Windows, measured_speed};
-pub use queues::QueueView;
-pub use rendezvous::{holder, rank};
-pub use routing::largest_remainder;
-pub use settings::{Concurrency, PlanSettings, Policy};
-pub use snapshot::{Holdings, SegmentDemand, Snapshot, WorkerRoom};
+pub use routing::{Candidate, Pick, QueueView, holder, largest_remainder, pick, rank, two_choices};
+pub use steps::{Changes, Garbage, InFlight, Load, Replica, Storage, changes, collect, garbage};

@@ -1,3 +1,5 @@
+//! Popularity as bytes, so that a coordinator that starts knows what was read before.
+
 use forebay_types::{Error, Result, SegmentId};
 use xxhash_rust::xxh3::xxh3_64;
 

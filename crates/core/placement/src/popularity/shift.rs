@@ -1,3 +1,5 @@
+//! How much of the past still counts when what is read has changed.
+
 /// How far from the rest a window must be, in multiples of what chance alone makes of two samples of one distribution.
 const BEYOND_CHANCE: f64 = 2.0;
 /// The mean of the absolute value of a normal variable, in standard deviations.

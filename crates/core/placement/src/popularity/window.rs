@@ -1,3 +1,5 @@
+//! The windows in which accesses are counted.
+
 /// Numbers the counting windows: all who know the period and the time agree, over restarts too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
