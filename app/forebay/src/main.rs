@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 
-use crate::cli::{Cli, Command, Flags, WorkerArgs};
+use crate::cli::{AloneCommand, Cli, Command, ConfiguredCommand, RoleCommand};
 use crate::config::Config;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
@@ -45,50 +45,69 @@ fn usage(error: &clap::Error) -> ExitCode {
 }
 
 fn run(cli: Cli) -> Outcome {
-    match cli.command {
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "forebay", &mut script);
-            let mut output = Output::new(false);
-            output.bytes(&script)?;
-            return output.finish();
-        }
-        Command::Simulate(command) => return commands::simulate::run(command),
-        Command::Demo(_) => demo::with_credentials()?,
-        Command::DemoS3Server(args) => {
-            logging::start(None, "warn", None)?;
-            return block_on(demo::serve(args));
-        }
-        _ => {}
+    let settings = cli.settings();
+    let command = match cli.command {
+        Command::Configured(command) => command,
+        Command::Alone(command) => return run_alone(command),
+    };
+    if matches!(command, ConfiguredCommand::Demo(_)) {
+        demo::with_credentials()?;
     }
-    let config = Config::load(cli.config.as_deref(), &Flags { global: &cli.global, role: cli.command.role_flags() })?;
-    let (default, audit) = if cli.command.is_role() { ("info", config.audit_log()) } else { ("warn", None) };
-    logging::start(config.log(), default, audit.as_deref())?;
-    match cli.command {
-        Command::Config { json } => {
+    let config = Config::load(cli.config.as_deref(), settings)?;
+    let is_role = matches!(&command, ConfiguredCommand::Role(role) if role.flags().is_some());
+    let (default, audit) = if is_role { ("info", config.audit_log()) } else { ("warn", None) };
+    logging::start(config.log(), default, audit)?;
+    match command {
+        ConfiguredCommand::Role(command) => run_role(&config, command),
+        #[cfg(feature = "cluster")]
+        ConfiguredCommand::Jobs(args) => block_on(interruptible(commands::jobs::run(&config, args))),
+        #[cfg(feature = "cluster")]
+        ConfiguredCommand::Transfers(args) => block_on(interruptible(commands::jobs::transfers(&config, args))),
+        ConfiguredCommand::Client(command) => block_on(interruptible(commands::run(&config, command))),
+        ConfiguredCommand::Sql(args) => block_on(sql::run(&config, args)),
+        ConfiguredCommand::Table(command) => block_on(interruptible(commands::table::run(&config, command))),
+        // Interrupted at any point it leaves the shard whole, so the signal may end it as it is.
+        ConfiguredCommand::Shard(command) => commands::shard(command),
+        ConfiguredCommand::Plan(command) => commands::plan::run(command),
+        ConfiguredCommand::Demo(args) => block_on(interruptible(demo::run(args))),
+        ConfiguredCommand::Config { json } => {
             let mut output = Output::new(json);
             config.show(&mut output)?;
             output.finish()
         }
-        Command::Up(args) => block_on(roles::up(&config, &args)),
+    }
+}
+
+fn run_role(config: &Config, command: RoleCommand) -> Outcome {
+    match command {
+        RoleCommand::Up(args) => block_on(roles::up(config, &args)),
+        RoleCommand::Coordinator(_) => block_on(roles::coordinator(config)),
+        RoleCommand::Worker(args) => match args.command {
+            None => block_on(roles::worker(config)),
+            Some(command) => block_on(interruptible(commands::worker(config, command))),
+        },
+        RoleCommand::Gateway(_) => block_on(roles::gateway(config)),
         #[cfg(feature = "cluster")]
-        Command::Scheduler(_) => block_on(roles::scheduler(&config)),
+        RoleCommand::Scheduler(_) => block_on(roles::scheduler(config)),
         #[cfg(feature = "cluster")]
-        Command::Executor(_) => block_on(roles::executor(&config)),
-        #[cfg(feature = "cluster")]
-        Command::Jobs(args) => block_on(interruptible(commands::jobs::run(&config, args))),
-        #[cfg(feature = "cluster")]
-        Command::Transfers(args) => block_on(interruptible(commands::jobs::transfers(&config, args))),
-        Command::Coordinator(_) => block_on(roles::coordinator(&config)),
-        Command::Worker(WorkerArgs { command: None, .. }) => block_on(roles::worker(&config)),
-        Command::Plan(command) => commands::plan::run(command),
-        Command::Gateway(_) => block_on(roles::gateway(&config)),
-        Command::Demo(args) => block_on(interruptible(demo::run(args))),
-        Command::Sql(args) => block_on(sql::run(&config, args)),
-        Command::Table(command) => block_on(interruptible(commands::table::run(&config, command))),
-        // Interrupted at any point it leaves the shard whole, so the signal may end it as it is.
-        Command::Shard(command) => commands::shard(command),
-        command => block_on(interruptible(commands::run(&config, command))),
+        RoleCommand::Executor(_) => block_on(roles::executor(config)),
+    }
+}
+
+fn run_alone(command: AloneCommand) -> Outcome {
+    match command {
+        AloneCommand::DemoS3Server(args) => {
+            logging::start(None, "warn", None)?;
+            block_on(demo::serve(args))
+        }
+        AloneCommand::Simulate(command) => commands::simulate::run(command),
+        AloneCommand::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "forebay", &mut script);
+            let mut output = Output::new(false);
+            output.bytes(&script)?;
+            output.finish()
+        }
     }
 }
 

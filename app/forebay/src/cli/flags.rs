@@ -1,204 +1,116 @@
-use std::path::PathBuf;
+//! Flags that override the configuration: made of the table of settings.
 
-use clap::Args;
-use forebay_types::ByteSize;
-use serde::Serialize;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-/// Flags of every command; each overrides the configuration key of the same name.
-#[derive(Args, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[command(next_help_heading = "Global options")]
-pub(crate) struct GlobalFlags {
-    /// Address of the coordinator [default: 127.0.0.1:7400]
-    #[arg(long, global = true, value_name = "HOST:PORT")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    coordinator: Option<String>,
-    /// Address of the scheduler of distributed SQL, or off [default: the one that the coordinator knows, if any]
-    #[arg(long, global = true, value_name = "HOST:PORT")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scheduler: Option<String>,
-    /// File that holds the token to show; else $FOREBAY_TOKEN. The user who started a cluster on this machine needs none
-    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    token_file: Option<PathBuf>,
-    /// Certificate authority that the cluster's certificates are checked against; switches TLS on
-    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tls_ca: Option<PathBuf>,
-    /// Certificate that this process shows; switches TLS on
-    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tls_cert: Option<PathBuf>,
-    /// Private key of the certificate
-    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tls_key: Option<PathBuf>,
-    /// What to log to the standard error, as in info or forebay_worker=debug
-    #[arg(long, global = true, value_name = "FILTER", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    log: Option<String>,
-}
+use crate::config::{Flag, Setting, TABLE, Written};
 
+/// Flags of every command.
+pub(crate) type GlobalFlags = SettingFlags<true>;
 /// Flags of what runs a coordinator, a worker or both.
-#[derive(Args, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) struct RoleFlags {
-    /// Folder of the tiers and of the embedded metadata [default: ./forebay-data]
-    #[arg(long, value_name = "FOLDER")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data_dir: Option<PathBuf>,
-    /// Address that the coordinator listens at [default: the one of --coordinator]
-    #[arg(long, value_name = "HOST:PORT")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    coordinator_listen: Option<String>,
-    /// Address that the worker's data plane listens at [default: 127.0.0.1:7401]
-    #[arg(long, value_name = "HOST:PORT")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    worker_listen: Option<String>,
-    /// host:port that clients reach the worker at, where it isn't the one it listens at
-    #[arg(long, value_name = "HOST:PORT")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    advertise: Option<String>,
-    /// Where the worker is, as temporary nodes may ask for: the label of a host or rack [default: the host's name]
-    #[arg(long, value_name = "LABEL")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    location: Option<String>,
-    /// Address of /metrics and /healthz, or off [default: 127.0.0.1:7480; executor 7481, scheduler 7482, gateway 7483]
-    #[arg(long, value_name = "HOST:PORT")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    http: Option<String>,
-    /// Answer /metrics to who shows no token as well
-    #[arg(long)]
-    #[serde(skip_serializing_if = "is_false")]
-    metrics_anonymous: bool,
-    /// File that gets a line of JSON for whatever changes something or is refused here
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    audit_log: Option<PathBuf>,
-    /// File with what the cluster's processes on several machines know each other by; else $FOREBAY_CLUSTER_SECRET
-    #[arg(long, value_name = "FILE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cluster_secret_file: Option<PathBuf>,
-    /// Address of the S3 gateway, or off [default: 127.0.0.1:7490, once there is an access key]
-    #[arg(long, value_name = "HOST:PORT")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    s3: Option<String>,
-    /// File with the S3 gateway's access keys; else $FOREBAY_S3_ACCESS_KEY and $FOREBAY_S3_SECRET_KEY
-    #[arg(long, value_name = "FILE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    s3_keys_file: Option<PathBuf>,
-    /// What S3 requests without a signature may do: off, read or write [default: off]
-    #[arg(long, value_name = "WHAT")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    s3_anonymous: Option<String>,
-    /// Address of Arrow Flight SQL in `forebay up`, or off [default: 127.0.0.1:7410]
-    #[arg(long, value_name = "HOST:PORT")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    flight: Option<String>,
-    /// Address that the scheduler of distributed SQL listens at [default: 127.0.0.1:7420]
-    #[arg(long, value_name = "HOST:PORT")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scheduler_listen: Option<String>,
-    /// Address that an executor hands results out at [default: 127.0.0.1:7421]
-    #[arg(long, value_name = "HOST:PORT")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    executor_listen: Option<String>,
-    /// How long SQL, schedulers and executors wait for a coordinator or a scheduler that is away [default: 60s]
-    #[arg(long, value_name = "DURATION", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    wait: Option<String>,
-    /// Tasks that an executor runs at once [default: the machine's cores, shared by its executors]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    slots: Option<u16>,
-    /// Order in which the scheduler serves jobs of one priority: fifo or fair [default: fifo]
-    #[arg(long, value_name = "ORDER")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    job_order: Option<String>,
-    /// Let tasks fetch what they read, instead of having it brought before they start
-    #[arg(long = "no-data-scheduler", action = clap::ArgAction::SetFalse)]
-    #[serde(skip_serializing_if = "is_true")]
-    data_scheduler: bool,
-    /// Where what passes between the stages of a job lies: files of executors, or nodes [default: nodes]
-    #[arg(long, value_name = "WHERE", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shuffle: Option<String>,
-    /// Storage class of these nodes: dram or disk [default: dram]
-    #[arg(long, value_name = "CLASS", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shuffle_storage_class: Option<String>,
-    /// Metadata database: sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE [default: SQLite in the data folder]
-    #[arg(long, value_name = "URL")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<String>,
-    /// Capacity of the DRAM tier [default: a quarter of the memory]
-    #[arg(long, value_name = "SIZE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dram: Option<ByteSize>,
-    /// Capacity of the disk tier, 0 for none [default: a quarter of the free disk]
-    #[arg(long, value_name = "SIZE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    disk: Option<ByteSize>,
-    /// Don't let processes of this host read the DRAM tier in place
-    #[arg(long = "no-in-place", action = clap::ArgAction::SetFalse)]
-    #[serde(skip_serializing_if = "is_true")]
-    in_place: bool,
-    /// How long a worker counts as live without a sign of life [default: 5s]
-    #[arg(long, value_name = "DURATION")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lease: Option<String>,
-    /// How replicas follow popularity: getafix, getafix-paper, .., or off [default: getafix]
-    #[arg(long, value_name = "POLICY", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    placement: Option<String>,
-    /// Share of a worker's part of the accesses that a plan may go beyond it [default: 5%]
-    #[arg(long, value_name = "SHARE", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    slack: Option<String>,
-    /// Bytes that replicas may take, as a multiple of one replica of everything: what is left of it goes to replicas where
-    /// queues are longest [default: 1]
-    #[arg(long, value_name = "TIMES", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    budget: Option<String>,
-    /// Share of a worker's storage that replicas may take, and from which garbage is collected [default: 80%]
-    #[arg(long, value_name = "SHARE", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    storage_share: Option<String>,
-    /// Period in which accesses are counted and after which replicas are planned [default: 60s]
-    #[arg(long, value_name = "DURATION", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    window: Option<String>,
-    /// How often clients ask for workers, mounts and routes [default: 20s]
-    #[arg(long, value_name = "DURATION", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    poll: Option<String>,
-    /// What the worker sends to readers and other workers at most, as in 100MB/s [default: as much as it can]
-    #[arg(long, value_name = "RATE", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    serve_bandwidth: Option<String>,
-    /// Share of the tiers that temporary nodes may take; the cache gives way to them [default: 50%]
-    #[arg(long, value_name = "PERCENT", hide_short_help = true)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    temporary_share: Option<String>,
+pub(crate) type RoleFlags = SettingFlags<false>;
+
+/// What the command line says of settings, those of every command or those of roles.
+pub(crate) struct SettingFlags<const EVERYWHERE: bool>(Vec<(&'static Setting, Written)>);
+
+impl<const EVERYWHERE: bool> SettingFlags<EVERYWHERE> {
+    /// The settings that are on the command line, with their values.
+    pub(crate) fn said(&self) -> impl Iterator<Item = (&'static Setting, Written)> {
+        self.0.iter().cloned()
+    }
+
+    fn settings() -> impl Iterator<Item = &'static Setting> {
+        TABLE.iter().filter(|setting| match setting.flag {
+            Flag::None => false,
+            Flag::Everywhere | Flag::EverywhereSeldom => EVERYWHERE,
+            Flag::Roles | Flag::RolesSeldom => !EVERYWHERE,
+        })
+    }
 }
 
-/// A flag that is not set must not override the configuration.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
-fn is_false(value: &bool) -> bool {
-    !value
+impl<const EVERYWHERE: bool> Args for SettingFlags<EVERYWHERE> {
+    fn augment_args(mut command: Command) -> Command {
+        for setting in Self::settings() {
+            let arg = argument(setting);
+            let arg = match EVERYWHERE {
+                true => arg.global(true).help_heading("Global options"),
+                // It is taken, but only the help of who goes by it tells of it.
+                false => arg.hide(!setting.concerns(command.get_name())),
+            };
+            command = command.arg(arg);
+        }
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
 }
 
-fn is_true(value: &bool) -> bool {
-    *value
+impl<const EVERYWHERE: bool> FromArgMatches for SettingFlags<EVERYWHERE> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        // A flag that is not set must not override the configuration.
+        let is_said = |setting: &Setting| matches.value_source(setting.key) == Some(ValueSource::CommandLine);
+        let value = |setting: &Setting| match setting.is_switch() {
+            true => Written::Switch(matches.get_flag(setting.key)),
+            false => Written::Text(matches.get_one::<String>(setting.key).cloned().unwrap_or_default()),
+        };
+        Ok(Self(Self::settings().filter(|setting| is_said(setting)).map(|setting| (setting, value(setting))).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
-/// All flags that override the configuration.
-#[derive(Serialize)]
-pub(crate) struct Flags<'a> {
-    /// Of every command.
-    #[serde(flatten)]
-    pub(crate) global: &'a GlobalFlags,
-    /// Of a role.
-    #[serde(flatten)]
-    pub(crate) role: Option<&'a RoleFlags>,
+fn argument(setting: &'static Setting) -> Arg {
+    let arg = Arg::new(setting.key).hide_short_help(matches!(setting.flag, Flag::EverywhereSeldom | Flag::RolesSeldom));
+    let arg = arg.long(setting.flag_name());
+    match (setting.is_switch(), setting.is_on_by_default()) {
+        (true, false) => arg.action(ArgAction::SetTrue).help(setting.about()),
+        (true, true) => arg.action(ArgAction::SetFalse).help(format!("Don't {}", lower(setting.about()))),
+        (false, _) => {
+            let default = setting.default();
+            let default = if default == "none" { String::new() } else { format!(" [default: {default}]") };
+            arg.value_name(setting.form)
+                .help(format!("{}{default}", setting.about()))
+                .long_help(format!("{}{default}", setting.about_all()))
+        }
+    }
+}
+
+fn lower(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn said(arguments: &[&str]) -> Vec<(&'static str, Written)> {
+        let cli = Cli::try_parse_from([&["forebay"], arguments].concat()).unwrap_or_else(|error| panic!("{error}"));
+        cli.settings().into_iter().map(|(setting, written)| (setting.key, written)).collect()
+    }
+
+    #[test]
+    fn only_what_is_typed_overrides_the_configuration() {
+        assert_eq!(said(&["up"]), []);
+        let expected = [("coordinator", Written::Text("a:1".into())), ("in-place", Written::Switch(false))];
+        assert_eq!(said(&["up", "--coordinator", "a:1", "--no-in-place"]), expected);
+        assert_eq!(said(&["up", "--metrics-anonymous"]), [("metrics-anonymous", Written::Switch(true))]);
+        assert_eq!(said(&["sql", "--dram", "1GiB", "select 1"]), [("dram", Written::Text("1GiB".into()))]);
+        assert_eq!(said(&["worker", "drain", "1", "--log", "debug"]), [("log", Written::Text("debug".into()))]);
+    }
+
+    #[test]
+    fn secrets_have_no_flag() {
+        for key in ["--token", "--cluster-secret", "--s3-secret-key"] {
+            assert!(Cli::try_parse_from(["forebay", "up", key, "x"]).is_err(), "{key}");
+        }
+    }
 }

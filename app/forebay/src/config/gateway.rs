@@ -1,5 +1,7 @@
-use figment::Figment;
-use figment::providers::{Format, Toml};
+//! The S3 gateway's part of the configuration, and the file of its access keys.
+
+use std::fs;
+
 use forebay_data_folder::check_private_file;
 use forebay_s3::{AccessRule, Anonymous, GatewaySettings, NewBuckets, Secret};
 use forebay_types::{Grant, Role, Scope};
@@ -7,6 +9,7 @@ use serde::Deserialize;
 
 use super::Config;
 use super::security::scope_of;
+use super::types::S3Anonymous;
 use crate::exit::{Failure, Outcome};
 
 /// A file with access keys.
@@ -30,26 +33,20 @@ struct KeyEntry {
 impl Config {
     /// The S3 gateway; none when it is switched off or nobody could come in.
     pub(crate) fn gateway(&self) -> Outcome<Option<GatewaySettings>> {
-        if self.settings.s3 == "off" {
-            return Ok(None);
-        }
-        let listen = &self.settings.s3;
-        if listen.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
-            return Err(Failure::Usage(format!("--s3 {listen}: write it as HOST:PORT, as in 127.0.0.1:7490, or off")));
-        }
-        let mut gateway = GatewaySettings::new(listen);
-        gateway.region = self.settings.s3_region.clone();
-        gateway.domains = vec![self.settings.s3_domain.clone()];
+        let settings = &self.settings;
+        let Some(listen) = settings.s3.on() else { return Ok(None) };
+        let mut gateway = GatewaySettings::new(&listen.0);
+        gateway.region = settings.s3_region.clone();
+        gateway.domains = vec![settings.s3_domain.clone()];
         gateway.keys = self.keys()?;
-        gateway.anonymous = match self.settings.s3_anonymous.as_str() {
-            "off" => Anonymous::Off,
-            "read" => Anonymous::Read,
-            "write" => Anonymous::Write,
-            other => return Err(Failure::Usage(format!("s3-anonymous {other:?}: write off, read or write"))),
+        gateway.anonymous = match settings.s3_anonymous {
+            S3Anonymous::Off => Anonymous::Off,
+            S3Anonymous::Read => Anonymous::Read,
+            S3Anonymous::Write => Anonymous::Write,
         };
-        gateway.bucket_configuration = self.settings.s3_bucket_configuration;
-        let endpoint = self.settings.s3_new_buckets_endpoint.clone();
-        gateway.new_buckets = self.settings.s3_new_buckets.clone().map(|url| NewBuckets { url, endpoint });
+        gateway.bucket_configuration = settings.s3_bucket_configuration;
+        let endpoint = settings.s3_new_buckets_endpoint.as_ref().map(|url| url.0.clone());
+        gateway.new_buckets = settings.s3_new_buckets.as_ref().map(|url| NewBuckets { url: url.0.clone(), endpoint });
         gateway.tls = self.security.tls.clone().filter(|tls| tls.cert.is_some());
         Ok((!gateway.keys.is_empty() || gateway.anonymous != Anonymous::Off).then_some(gateway))
     }
@@ -57,22 +54,22 @@ impl Config {
     fn keys(&self) -> Outcome<Vec<AccessRule>> {
         let mut keys = Vec::new();
         match (&self.settings.s3_access_key, &self.settings.s3_secret_key) {
-            (Some(id), Some(secret)) => keys.push(AccessRule::new(id, secret)),
+            (Some(id), Some(secret)) => keys.push(AccessRule::new(id, &secret.0)),
             (None, None) => {}
             _ => return Err(Failure::Usage("s3-access-key and s3-secret-key go together: set both or none".to_string())),
         }
         if let Some(file) = &self.settings.s3_keys_file {
-            let file = file.relative();
             let place = format!("s3-keys-file {}", file.display());
             if !file.is_file() {
                 return Err(Failure::Usage(format!("{place}: there is no such file")));
             }
-            check_private_file(&file).map_err(|error| Failure::Usage(format!("s3-keys-file {error}")))?;
-            // The error's kind names the field, never its value.
-            let entries: KeysFile = Figment::from(Toml::file_exact(&file)).extract().map_err(|error| {
-                let field = error.path.join(".");
+            check_private_file(file).map_err(|error| Failure::Usage(format!("s3-keys-file {error}")))?;
+            let text = fs::read_to_string(file).map_err(|error| Failure::Usage(format!("{place}: {error}")))?;
+            // The error itself may hold a secret: only its line is told.
+            let entries: KeysFile = toml::from_str(&text).map_err(|error| {
+                let line = 1 + text.bytes().take(error.span().map_or(0, |span| span.start)).filter(|byte| *byte == b'\n').count();
                 Failure::Usage(format!(
-                    "{place}: {field} is not as it must be: write [[key]] with id, secret, and perhaps mounts and read-only"
+                    "{place}:{line} is not as it must be: write [[key]] with id, secret, and perhaps mounts and read-only"
                 ))
             })?;
             for entry in entries.key {

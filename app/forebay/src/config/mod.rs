@@ -1,64 +1,70 @@
 //! The configuration: one TOML file, `FOREBAY_*` variables, flags, in that order.
+//!
+//! Owns: what settings there are ([`table`]), how each is written ([`value`], [`types`]) and where ([`sources`]).
+//! Never does: anything by a setting; roles and commands get typed values.
+//! Start with: `table.rs`. A new setting is a row there, and what reads its field here.
 
 mod gateway;
+#[cfg(test)]
+mod page;
 mod security;
-mod settings;
+mod setting;
 mod show;
 mod sources;
-mod variables;
+mod table;
+mod types;
+mod value;
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use forebay_coordinator::PlacementSettings;
 use forebay_transport::{Address, Security};
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::Outcome;
 use crate::roles::SqlPart;
 pub(crate) use security::scope_of;
-use settings::Settings;
+pub(crate) use setting::{Flag, Setting};
+use table::Settings;
+pub(crate) use table::TABLE;
+use types::{Address as HostPort, Http, JobOrder, NodeClass, OrOff, ShufflePlace};
+pub(crate) use value::Written;
 
 /// The effective configuration, validated.
 pub(crate) struct Config {
     settings: Settings,
     sources: sources::Sources,
     security: Security,
-    data_dir: PathBuf,
-    dram_bytes: u64,
-    disk_bytes: u64,
 }
 
 impl Config {
     /// Reads file and variables, puts the flags over them, and checks what can be checked without a network.
-    pub(crate) fn load(file: Option<&Path>, flags: &impl serde::Serialize) -> Outcome<Self> {
+    pub(crate) fn load(file: Option<&Path>, flags: Vec<(&'static Setting, Written)>) -> Outcome<Self> {
         let sources = sources::Sources::read(file, flags)?;
-        let settings = sources.settings()?;
-        let data_dir = settings.data_dir.relative();
-        let dram_bytes = settings.dram.map_or_else(forebay_data_folder::default_dram_bytes, |size| size.0);
-        let disk_bytes = settings.disk.map_or_else(|| forebay_data_folder::default_disk_bytes(&data_dir), |size| size.0);
-        let security = security::of_client(&settings, &data_dir)?;
-        Ok(Self { settings, sources, security, data_dir, dram_bytes, disk_bytes })
+        let settings = Settings::read(&sources)?;
+        let security = security::of_client(&settings)?;
+        Ok(Self { settings, sources, security })
     }
 
     /// Where clients and workers find the coordinator.
     pub(crate) fn coordinator(&self) -> Address {
-        Address::Tcp(self.settings.coordinator.clone())
+        Address::Tcp(self.settings.coordinator.0.clone())
     }
 
     /// The same as text, for messages.
     pub(crate) fn coordinator_text(&self) -> &str {
-        &self.settings.coordinator
+        &self.settings.coordinator.0
     }
 
-    /// Where the scheduler of distributed SQL is, when there is one.
+    /// Where the scheduler of distributed SQL is, or `off`, when that is said.
     pub(crate) fn scheduler(&self) -> Option<&str> {
-        self.settings.scheduler.as_deref()
+        self.settings.scheduler.as_ref().map(|scheduler| scheduler.on().map_or("off", |address| &address.0))
     }
 
     /// How long a coordinator or a scheduler that is away is waited for.
     pub(crate) fn wait(&self) -> Duration {
-        self.settings.wait.0
+        self.settings.wait
     }
 
     /// Where the scheduler listens.
@@ -83,7 +89,7 @@ impl Config {
     /// Whether jobs of one priority share the slots, instead of going one after the other.
     #[cfg(feature = "cluster")]
     pub(crate) fn is_fair(&self) -> bool {
-        self.settings.job_order == settings::JobOrder::Fair
+        self.settings.job_order == JobOrder::Fair
     }
 
     /// Whether the input of tasks is brought before they start.
@@ -98,15 +104,15 @@ impl Config {
         use forebay_client::StorageClass;
         use forebay_distributed::Shuffle;
         match (self.settings.shuffle, self.settings.shuffle_storage_class) {
-            (settings::ShufflePlace::Files, _) => Shuffle::Files,
-            (settings::ShufflePlace::Nodes, settings::NodeClass::Dram) => Shuffle::Nodes(StorageClass::Dram),
-            (settings::ShufflePlace::Nodes, settings::NodeClass::Disk) => Shuffle::Nodes(StorageClass::Disk),
+            (ShufflePlace::Files, _) => Shuffle::Files,
+            (ShufflePlace::Nodes, NodeClass::Dram) => Shuffle::Nodes(StorageClass::Dram),
+            (ShufflePlace::Nodes, NodeClass::Disk) => Shuffle::Nodes(StorageClass::Disk),
         }
     }
 
     /// Where the coordinator listens.
     pub(crate) fn coordinator_listen(&self) -> Outcome<&str> {
-        self.listen("coordinator-listen", self.settings.coordinator_listen.as_deref().unwrap_or(&self.settings.coordinator))
+        self.listen("coordinator-listen", &self.settings.coordinator_listen)
     }
 
     /// Where the worker's data plane listens.
@@ -116,10 +122,10 @@ impl Config {
 
     /// Where `/metrics` and `/healthz` are; none when switched off.
     pub(crate) fn http(&self, role_port: u16) -> Outcome<Option<String>> {
-        match self.settings.http.as_str() {
-            "off" => Ok(None),
-            "auto" => Ok(Some(format!("127.0.0.1:{role_port}"))),
-            address => self.listen("http", address).map(|address| Some(address.to_string())),
+        match &self.settings.http {
+            Http::Auto => Ok(Some(format!("127.0.0.1:{role_port}"))),
+            Http::Said(OrOff::Off) => Ok(None),
+            Http::Said(OrOff::On(address)) => self.listen("http", address).map(|address| Some(address.to_string())),
         }
     }
 
@@ -130,12 +136,12 @@ impl Config {
 
     /// Where Flight SQL listens; none when switched off.
     pub(crate) fn flight(&self) -> Outcome<Option<&str>> {
-        if self.settings.flight == "off" { Ok(None) } else { self.listen("flight", &self.settings.flight).map(Some) }
+        self.settings.flight.on().map(|address| self.listen("flight", address)).transpose()
     }
 
     /// What clients are told to reach the worker at.
     pub(crate) fn advertise(&self) -> Option<&str> {
-        self.settings.advertise.as_deref()
+        self.settings.advertise.as_ref().map(|address| address.0.as_str())
     }
 
     /// Where the worker is; its host when not said.
@@ -150,41 +156,38 @@ impl Config {
 
     /// What a coordinator, and all that runs beside it in its process, shows and lets in.
     pub(crate) fn coordinator_security(&self) -> Outcome<Security> {
-        security::of_coordinator(&self.settings, &self.data_dir)
+        security::of_coordinator(&self.settings)
     }
 
     /// Whether the secret of the coordinator may come to be there: it is to run on this machine, and has not been started.
     pub(crate) fn waits_for_secret(&self) -> bool {
-        let host = self.settings.coordinator.rsplit_once(':').map_or("", |(host, _)| host);
+        let host = self.settings.coordinator.0.rsplit_once(':').map_or("", |(host, _)| host);
         is_loopback(host) && !security::names_member(&self.settings)
     }
 
     /// What a worker, a scheduler or an executor shows and lets in.
     pub(crate) fn member_security(&self) -> Outcome<Security> {
-        security::of_member(&self.settings, &self.data_dir)
+        security::of_member(&self.settings)
     }
 
     /// The data folder.
     pub(crate) fn data_dir(&self) -> &Path {
-        &self.data_dir
+        &self.settings.data_dir
     }
 
     /// The metadata database's URL.
     pub(crate) fn metadata_url(&self) -> String {
-        match &self.settings.metadata {
-            Some(url) => url.clone(),
-            None => forebay_data_folder::DataFolder::metadata_url(&self.data_dir),
-        }
+        self.settings.metadata.0.clone()
     }
 
     /// Capacity of the DRAM tier in bytes.
     pub(crate) fn dram_bytes(&self) -> u64 {
-        self.dram_bytes
+        self.settings.dram.0
     }
 
     /// Capacity of the disk tier in bytes; 0 for none.
     pub(crate) fn disk_bytes(&self) -> u64 {
-        self.disk_bytes
+        self.settings.disk.0
     }
 
     /// Whether the DRAM tier is read in place by processes of this host.
@@ -194,19 +197,19 @@ impl Config {
 
     /// How long a worker counts as live.
     pub(crate) fn lease(&self) -> Duration {
-        self.settings.lease.0
+        self.settings.lease
     }
 
     /// How replicas follow popularity.
     pub(crate) fn placement(&self) -> PlacementSettings {
         let settings = &self.settings;
         PlacementSettings {
-            policy: settings.placement.0,
+            policy: settings.placement.on().copied(),
             slack: settings.slack.0,
             budget: settings.budget.0,
             storage_share: settings.storage_share.0,
-            window: settings.window.0,
-            poll: settings.poll.0,
+            window: settings.window,
+            poll: settings.poll,
         }
     }
 
@@ -227,10 +230,13 @@ impl Config {
 
     /// How SQL of servers runs.
     pub(crate) fn sql(&self) -> SqlPart {
-        let memory_bytes = self.settings.sql_memory.map_or_else(forebay_data_folder::default_dram_bytes, |size| size.0);
-        let spill_bytes = self.settings.sql_spill.map_or(memory_bytes.saturating_mul(4), |size| size.0);
-        let file_roots = self.settings.file_roots.as_ref().map(|folders| folders.0.clone()).unwrap_or_default();
-        SqlPart { memory_bytes, spill_bytes, file_roots, direct_stores: self.settings.direct_stores }
+        let settings = &self.settings;
+        SqlPart {
+            memory_bytes: settings.sql_memory.0,
+            spill_bytes: settings.sql_spill.0,
+            file_roots: settings.file_roots.as_ref().map(|folders| folders.0.clone()).unwrap_or_default(),
+            direct_stores: settings.direct_stores,
+        }
     }
 
     /// What the worker sends at most, in bytes a second.
@@ -244,25 +250,23 @@ impl Config {
     }
 
     /// Where it is written down who changed what, and who was refused.
-    pub(crate) fn audit_log(&self) -> Option<PathBuf> {
-        self.settings.audit_log.as_ref().map(figment::value::magic::RelativePathBuf::relative)
+    pub(crate) fn audit_log(&self) -> Option<&Path> {
+        self.settings.audit_log.as_deref()
     }
 
-    /// An address to listen at: `host:port`, and with a secret in the configuration when the host isn't this one alone.
-    fn listen<'a>(&self, key: &str, address: &'a str) -> Outcome<&'a str> {
-        let wrong = |what: &str| Failure::Usage(format!("--{key} {address}: {what}"));
-        let Some((host, port)) = address.rsplit_once(':') else {
-            return Err(wrong("write it as HOST:PORT, as in 127.0.0.1:7400"));
-        };
-        if port.parse::<u16>().is_err() {
-            return Err(wrong("the port must be a number from 0 to 65535"));
+    /// An address to listen at; with a secret in the configuration when the host isn't this one alone.
+    fn listen<'a>(&self, key: &str, HostPort(address): &'a HostPort) -> Outcome<&'a str> {
+        let host = address.rsplit_once(':').map_or("", |(host, _)| host);
+        if is_loopback(host) || security::is_configured(&self.settings) {
+            return Ok(address);
         }
-        if !is_loopback(host) && !security::is_configured(&self.settings) {
-            return Err(wrong(
-                "nobody beyond this machine could come in: set FOREBAY_CLUSTER_SECRET or cluster-secret-file on every process of the cluster, or FOREBAY_TOKEN on the coordinator",
-            ));
-        }
-        Ok(address)
+        Err(self.sources.wrong(
+            key,
+            &format!(
+                "at {address} nobody beyond this machine could come in: set FOREBAY_CLUSTER_SECRET or cluster-secret-file on every \
+                 process of the cluster, or FOREBAY_TOKEN on the coordinator"
+            ),
+        ))
     }
 }
 

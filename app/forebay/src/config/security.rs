@@ -1,29 +1,29 @@
 //! What processes show each other, and whom they let in.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use figment::value::magic::RelativePathBuf;
 use forebay_data_folder::{check_private_file, owner_secret, owner_secret_of, read_private_file};
 use forebay_transport::{Admission, Credential, Security, TlsSettings, random_secret};
 
 use forebay_types::{MountName, Scope};
 
-use super::settings::Settings;
+use super::table::Settings;
+use super::types::Secret;
 use crate::exit::{Failure, Outcome};
 
 /// Commands show the token that they are given, else the owner's secret where the coordinator is this user's on this machine.
-pub(super) fn of_client(settings: &Settings, data_dir: &Path) -> Outcome<Security> {
+pub(super) fn of_client(settings: &Settings) -> Outcome<Security> {
     let shows = match token(settings)? {
         Some(token) => Some(token),
-        None => found_owner(settings, data_dir)?,
+        None => found_owner(settings)?,
     };
     Ok(Security { shows, admits: Arc::default(), tls: tls(settings)? })
 }
 
 /// A coordinator's process is its owner's; it lets in the cluster's processes, and the administrator of its configuration.
-pub(super) fn of_coordinator(settings: &Settings, data_dir: &Path) -> Outcome<Security> {
-    let owner = Credential::owner(&owner_secret(data_dir, random_secret)?)?;
+pub(super) fn of_coordinator(settings: &Settings) -> Outcome<Security> {
+    let owner = Credential::owner(&owner_secret(&settings.data_dir, random_secret)?)?;
     let others = [member(settings)?, token(settings)?];
     let admits = Arc::new(Admission::of([Some(&owner), others[0].as_ref(), others[1].as_ref()].into_iter().flatten()));
     Ok(Security { shows: Some(owner), admits, tls: tls(settings)? })
@@ -31,14 +31,14 @@ pub(super) fn of_coordinator(settings: &Settings, data_dir: &Path) -> Outcome<Se
 
 /// The cluster's other processes show its secret; on the coordinator's machine the owner's does as well. Whom else they let in,
 /// the coordinator tells them.
-pub(super) fn of_member(settings: &Settings, data_dir: &Path) -> Outcome<Security> {
+pub(super) fn of_member(settings: &Settings) -> Outcome<Security> {
     let shows = match member(settings)? {
         Some(member) => member,
-        None => found_owner(settings, data_dir)?.ok_or_else(|| {
+        None => found_owner(settings)?.ok_or_else(|| {
             Failure::Usage(format!(
                 "nothing proves to the coordinator at {} that this is a process of its cluster: set FOREBAY_CLUSTER_SECRET or \
                  cluster-secret-file on both; on one machine start the coordinator first, as the same user",
-                settings.coordinator
+                settings.coordinator.0
             ))
         })?,
     };
@@ -66,10 +66,10 @@ pub(super) fn is_configured(settings: &Settings) -> bool {
     settings.token.is_some() || settings.token_file.is_some() || names_member(settings)
 }
 
-fn found_owner(settings: &Settings, data_dir: &Path) -> Outcome<Option<Credential>> {
-    let secret = match owner_secret_of(&settings.coordinator)? {
+fn found_owner(settings: &Settings) -> Outcome<Option<Credential>> {
+    let secret = match owner_secret_of(&settings.coordinator.0)? {
         Some(secret) => Some(secret),
-        None => forebay_data_folder::owner_secret_in(data_dir)?,
+        None => forebay_data_folder::owner_secret_in(&settings.data_dir)?,
     };
     Ok(secret.map(|secret| Credential::owner(&secret)).transpose()?)
 }
@@ -89,12 +89,11 @@ fn wrong(key: &'static str) -> impl Fn(forebay_types::Error) -> Failure {
 }
 
 /// A secret itself, or what a file of it holds.
-fn text(secret: &Option<String>, file: &Option<RelativePathBuf>, key: &str) -> Outcome<Option<String>> {
+fn text(secret: &Option<Secret>, file: &Option<PathBuf>, key: &str) -> Outcome<Option<String>> {
     match (secret, file) {
-        (Some(secret), _) => Ok(Some(secret.clone())),
+        (Some(secret), _) => Ok(Some(secret.0.clone())),
         (None, Some(file)) => {
-            let file = file.relative();
-            let read = read_private_file(&file).map_err(|error| Failure::Usage(format!("{key} {error}")))?;
+            let read = read_private_file(file).map_err(|error| Failure::Usage(format!("{key} {error}")))?;
             let missing = || Failure::Usage(format!("{key} {}: there is no such file", file.display()));
             Ok(Some(read.ok_or_else(missing)?))
         }
@@ -103,9 +102,8 @@ fn text(secret: &Option<String>, file: &Option<RelativePathBuf>, key: &str) -> O
 }
 
 fn tls(settings: &Settings) -> Outcome<Option<TlsSettings>> {
-    let path = |path: &Option<RelativePathBuf>| path.as_ref().map(RelativePathBuf::relative);
-    let (ca, client_ca) = (path(&settings.tls_ca), path(&settings.tls_client_ca));
-    let (cert, key) = (path(&settings.tls_cert), path(&settings.tls_key));
+    let (ca, client_ca) = (settings.tls_ca.clone(), settings.tls_client_ca.clone());
+    let (cert, key) = (settings.tls_cert.clone(), settings.tls_key.clone());
     if cert.is_some() != key.is_some() {
         return Err(Failure::Usage("tls-cert and tls-key go together: set both or none".to_string()));
     }

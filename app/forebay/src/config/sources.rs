@@ -1,96 +1,164 @@
+//! Where settings are written: a file, variables, flags. The later says what counts.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use figment::providers::{Format, Serialized, Toml};
-use figment::{Figment, Provider};
+use toml::Spanned;
 
-use super::settings::{Defaults, KEYS, Settings};
-use super::variables::Variables;
+use super::setting::{Setting, VARIABLES};
+use super::table::TABLE;
+use super::value::{Value, Written};
 use crate::exit::{Failure, Outcome};
 
-/// Where the configuration comes from.
-pub(crate) struct Sources {
-    figment: Figment,
-    file: Option<PathBuf>,
+/// Variables that are not settings: `FOREBAY_CONFIG` names the file itself, the others belong to the build and the tests.
+const OTHER_VARIABLES: [&str; 5] = ["CONFIG", "CACHE", "VERSITYGW", "CI_", "TEST_"];
+/// A key that differs from a known one by more letters isn't a slip of it.
+const NEAR_EDITS: usize = 3;
+
+/// What is written of settings, the strongest last.
+pub(crate) struct Sources(Vec<Said>);
+
+struct Said {
+    setting: &'static Setting,
+    written: Written,
+    source: Source,
 }
 
-impl Sources {
-    /// Reads all sources. Unknown keys are errors that name the key and where it stands.
-    pub(crate) fn read(file: Option<&Path>, flags: &impl serde::Serialize) -> Outcome<Self> {
-        let file = match file.map(PathBuf::from).or_else(|| std::env::var_os("FOREBAY_CONFIG").map(PathBuf::from)) {
-            Some(file) if !file.is_file() => {
-                return Err(Failure::Usage(format!("configuration {}: there is no such file", file.display())));
-            }
-            Some(file) => Some(file),
-            None => usual_places().into_iter().find(|file| file.is_file()),
-        };
-        let mut figment = Figment::from(Serialized::defaults(Defaults::default()));
-        if let Some(file) = &file {
-            let toml = Toml::file_exact(file);
-            let data =
-                toml.data().map_err(|error| Failure::Usage(format!("configuration {}: {}", file.display(), error.kind)))?;
-            for key in data.values().flat_map(|dict| dict.keys()) {
-                known(key, || format!("in {}", file.display()))?;
-            }
-            figment = figment.merge(toml);
-        }
-        let variables = Variables::of_process();
-        for (key, variable, _) in variables.entries() {
-            known(&key, || format!("in the variable {variable}"))?;
-        }
-        let figment = figment.merge(variables).merge(Serialized::defaults(flags));
-        Ok(Self { figment, file })
-    }
-
-    /// The settings. Values that can't be read are errors that name the key, its source and what is allowed.
-    pub(crate) fn settings(&self) -> Outcome<Settings> {
-        self.figment.extract().map_err(|error| {
-            let key = error.path.last().cloned().unwrap_or_default();
-            let place = match self.of(&key) {
-                Source::Default => String::new(),
-                Source::File(file) => format!(" in {}", file.display()),
-                Source::Variable => format!(" in the variable FOREBAY_{}", key.to_ascii_uppercase().replace('-', "_")),
-                Source::Flag => format!(" in the flag --{key}"),
-            };
-            Failure::Usage(format!("configuration key {key}{place}: {}", error.kind))
-        })
-    }
-
-    /// Which source a key's value is from.
-    pub(crate) fn of(&self, key: &str) -> Source {
-        match self.figment.find_metadata(key) {
-            Some(metadata) if metadata.name == "variable" => Source::Variable,
-            Some(metadata) if metadata.name.contains("TOML") => Source::File(self.file.clone().unwrap_or_default()),
-            Some(metadata) if metadata.name.contains("Defaults") => Source::Default,
-            Some(_) => Source::Flag,
-            None => Source::Default,
-        }
-    }
-}
-
-/// A source of configuration.
+/// Where a setting is written.
 pub(crate) enum Source {
-    Default,
-    File(PathBuf),
+    File { file: PathBuf, line: usize },
     Variable,
     Flag,
 }
 
-fn usual_places() -> Vec<PathBuf> {
-    let home = std::env::var_os("XDG_CONFIG_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")));
-    [Some(PathBuf::from("forebay.toml")), home.map(|folder| folder.join("forebay/forebay.toml"))].into_iter().flatten().collect()
+impl Sources {
+    /// Reads all sources. Unknown keys are errors that name the key and where it stands.
+    pub(crate) fn read(file: Option<&Path>, flags: Vec<(&'static Setting, Written)>) -> Outcome<Self> {
+        let mut said = Vec::new();
+        if let Some(file) = file_of(file)? {
+            of_file(&file, &mut said)?;
+        }
+        // A variable whose name or value is no text is none of ours.
+        of_variables(
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
+            &mut said,
+        )?;
+        said.extend(flags.into_iter().map(|(setting, written)| Said { setting, written, source: Source::Flag }));
+        Ok(Self(said))
+    }
+
+    /// What is said of a key; none leaves it to its default. A value without sense is an error that names the key, where it
+    /// stands, and what would be right.
+    pub(super) fn value<T: Value>(&self, key: &str) -> Outcome<Option<T>> {
+        let Some(Said { written, source, .. }) = self.strongest(key) else { return Ok(None) };
+        let folder = match source {
+            Source::File { file, .. } => file.parent().unwrap_or(Path::new("")),
+            Source::Variable | Source::Flag => Path::new(""),
+        };
+        T::read(written, folder).map(Some).map_err(|why| self.wrong(key, &why))
+    }
+
+    /// Where the value of a key is from; none for its default.
+    pub(super) fn of(&self, key: &str) -> Option<&Source> {
+        self.strongest(key).map(|said| &said.source)
+    }
+
+    /// What is wrong with the value of a key, and where that stands.
+    pub(super) fn wrong(&self, key: &str, why: &str) -> Failure {
+        let place = self.strongest(key).map_or(String::new(), |said| format!(" in {}", said.place()));
+        Failure::Usage(format!("configuration key {key}{place}: {why}"))
+    }
+
+    fn strongest(&self, key: &str) -> Option<&Said> {
+        self.0.iter().rfind(|said| said.setting.key == key)
+    }
 }
 
-fn known(key: &str, place: impl FnOnce() -> String) -> Outcome {
-    if KEYS.iter().any(|(known, _)| *known == key) {
-        return Ok(());
+impl Said {
+    fn place(&self) -> String {
+        match &self.source {
+            Source::File { file, line } => format!("{}:{line}", file.display()),
+            Source::Variable => format!("the variable {}", self.setting.variable()),
+            Source::Flag => format!("the flag --{}", self.setting.flag_name()),
+        }
     }
-    let near =
-        KEYS.iter().map(|(known, _)| *known).min_by_key(|known| distance(key, known)).filter(|near| distance(key, near) <= 3);
+}
+
+/// The file that is named, else the first of the usual ones that is there.
+fn file_of(named: Option<&Path>) -> Outcome<Option<PathBuf>> {
+    let named = named.map(PathBuf::from).or_else(|| std::env::var_os("FOREBAY_CONFIG").map(PathBuf::from));
+    match named {
+        Some(file) if !file.is_file() => Err(wrong_file(&file, "there is no such file")),
+        Some(file) => Ok(Some(file)),
+        None => {
+            let home = std::env::var_os("XDG_CONFIG_HOME")
+                .map(PathBuf::from)
+                .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")));
+            let usual = [Some(PathBuf::from("forebay.toml")), home.map(|folder| folder.join("forebay/forebay.toml"))];
+            Ok(usual.into_iter().flatten().find(|file| file.is_file()))
+        }
+    }
+}
+
+fn of_file(file: &Path, said: &mut Vec<Said>) -> Outcome {
+    let text = fs::read_to_string(file).map_err(|error| wrong_file(file, error))?;
+    let line = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+    let entries: BTreeMap<Spanned<String>, Spanned<toml::Value>> = toml::from_str(&text).map_err(|error| {
+        // The line as it stands may hold a secret: only its number is told.
+        let place = error.span().map_or(String::new(), |span| format!("line {}: ", line(span.start)));
+        wrong_file(file, format!("{place}{}", error.message().trim().replace('\n', ", ")))
+    })?;
+    let mut entries = entries.into_iter().collect::<Vec<_>>();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    for (key, value) in entries {
+        let source = Source::File { file: file.to_path_buf(), line: line(key.span().start) };
+        let setting = known(key.get_ref(), || format!("in {}:{}", file.display(), line(key.span().start)))?;
+        said.push(Said { setting, written: written(value.into_inner()), source });
+    }
+    Ok(())
+}
+
+fn written(value: toml::Value) -> Written {
+    match value {
+        toml::Value::String(text) => Written::Text(text),
+        toml::Value::Integer(number) => Written::Number(number.to_string()),
+        toml::Value::Float(number) => Written::Number(number.to_string()),
+        toml::Value::Boolean(switch) => Written::Switch(switch),
+        toml::Value::Array(list) => {
+            let texts = list.into_iter().map(|text| if let toml::Value::String(text) = text { Some(text) } else { None });
+            texts.collect::<Option<Vec<_>>>().map_or(Written::Other("a list of other things than texts"), Written::List)
+        }
+        toml::Value::Datetime(_) => Written::Other("a date"),
+        toml::Value::Table(_) => Written::Other("a table"),
+    }
+}
+
+fn of_variables(variables: impl Iterator<Item = (String, String)>, said: &mut Vec<Said>) -> Outcome {
+    for (variable, value) in variables {
+        let Some(rest) = variable.strip_prefix(VARIABLES) else { continue };
+        if OTHER_VARIABLES.iter().any(|other| rest == *other || (other.ends_with('_') && rest.starts_with(other))) {
+            continue;
+        }
+        let setting = known(&rest.to_ascii_lowercase().replace('_', "-"), || format!("in the variable {variable}"))?;
+        said.push(Said { setting, written: Written::Text(value), source: Source::Variable });
+    }
+    Ok(())
+}
+
+fn wrong_file(file: &Path, why: impl fmt::Display) -> Failure {
+    Failure::Usage(format!("configuration {}: {why}", file.display()))
+}
+
+fn known(key: &str, place: impl FnOnce() -> String) -> Outcome<&'static Setting> {
+    if let Some(setting) = TABLE.iter().find(|setting| setting.key == key) {
+        return Ok(setting);
+    }
+    let near = TABLE.iter().map(|setting| (distance(key, setting.key), setting.key)).min();
     let remedy = match near {
-        Some(near) => format!("did you mean {near}?"),
-        None => "`forebay config` lists the keys that there are".to_string(),
+        Some((edits, near)) if edits <= NEAR_EDITS => format!("did you mean {near}?"),
+        _ => "`forebay config` lists the keys that there are".to_string(),
     };
     Err(Failure::Usage(format!("unknown configuration key {key:?} {}: {remedy}", place())))
 }
@@ -112,7 +180,52 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    fn sources(text: &str, variables: &[(&str, &str)]) -> Result<Sources, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, mut said) = (folder.path().join("forebay.toml"), Vec::new());
+        fs::write(&file, text).unwrap();
+        let variables = variables.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        let read = of_file(&file, &mut said).and_then(|()| of_variables(variables, &mut said));
+        read.map(|()| Sources(said)).map_err(message)
+    }
+
+    fn message(failure: Failure) -> String {
+        match failure {
+            Failure::Usage(message) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_wrong_value_names_key_file_line_and_remedy() {
+        let read = sources("# ours\nlease = \"5s\"\nwindow = \"5\"\n", &[]).unwrap();
+        assert_eq!(read.value("lease").unwrap(), Some(Duration::from_secs(5)));
+        let error = message(read.value::<Duration>("window").unwrap_err());
+        for part in ["key window", "forebay.toml:3", "\"5\" is no duration", "60s"] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn variables_are_stronger_than_the_file_and_some_are_not_ours() {
+        let read = sources("lease = \"5s\"\n", &[("FOREBAY_LEASE", "6s"), ("FOREBAY_TEST_SEED", "1"), ("HOME", "/")]).unwrap();
+        assert_eq!(read.value("lease").unwrap(), Some(Duration::from_secs(6)));
+        assert!(matches!(read.of("lease"), Some(Source::Variable)) && read.of("window").is_none());
+        let error = sources("", &[("FOREBAY_LEAS", "6s")]).err().unwrap();
+        assert!(error.contains("FOREBAY_LEAS") && error.contains("did you mean lease?"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_toml_is_named_by_its_line_and_not_shown() {
+        let error = sources("lease = \"5s\"\ntoken = hidden\n", &[]).err().unwrap();
+        assert!(error.contains("line 2") && !error.contains("hidden"), "{error}");
+        let error = sources("[worker]\nlease = \"5s\"\n", &[]).err().unwrap();
+        assert!(error.contains("\"worker\"") && error.contains("forebay.toml:1"), "{error}");
+    }
 
     #[test]
     fn distance_counts_edits() {

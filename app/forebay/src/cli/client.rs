@@ -1,0 +1,57 @@
+use clap::Subcommand;
+
+use super::{
+    CatArgs, CpArgs, DuArgs, LoadArgs, LsArgs, MountCommand, NodeCommand, PathsArgs, PinArgs, RmArgs, StatArgs, TokenCommand,
+};
+
+/// What is asked of a running cluster.
+#[derive(Subcommand)]
+pub(crate) enum ClientCommand {
+    /// Add, change, remove and list mounts
+    #[command(subcommand)]
+    Mount(MountCommand),
+    /// Make, list and end tokens: who may read, write or administer, where and how long
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// List mounts, or what is below a path
+    Ls(LsArgs),
+    /// Show an object: size, version, and how much of it is cached
+    Stat(StatArgs),
+    /// Write objects to the standard output
+    Cat(CatArgs),
+    /// Copy between this machine and mounts, or from mount to mount
+    Cp(CpArgs),
+    /// Delete objects from shared storage
+    Rm(RmArgs),
+    /// Show how much is below a path, and how much of it is cached
+    Du(DuArgs),
+    /// Bring everything below paths into the tiers
+    Load(LoadArgs),
+    /// Keep everything below paths in the tiers; without a path, list the pins
+    Pin(PinArgs),
+    /// Drop what is cached below paths; shared storage keeps it
+    Free(PathsArgs),
+    /// Forget listings and versions below paths, so that the next open asks shared storage
+    Refresh(PathsArgs),
+    /// Put, read, list and delete temporary nodes: data below /tmp that lives between two steps of a job
+    #[command(subcommand)]
+    Node(NodeCommand),
+    /// Show the cluster: mounts, workers, tiers
+    Status {
+        /// Show segments instead, the most popular first: popularity, replicas, routing
+        #[arg(long)]
+        segments: bool,
+        /// Segments at most
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000), requires = "segments")]
+        limit: u32,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Watch the cluster
+    Top {
+        /// Time between two looks
+        #[arg(long, default_value = "1s", value_parser = forebay_types::parse_duration, value_name = "DURATION")]
+        interval: std::time::Duration,
+    },
+}

@@ -1,0 +1,227 @@
+//! The table of settings: each is written here and nowhere else. Fields, defaults, variables, flags, `forebay config`, errors and
+//! docs/settings.md follow from it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use forebay_coordinator::{CoordinatorSettings, PlacementSettings};
+use forebay_data_folder::{DataFolder, default_disk_bytes, default_dram_bytes};
+use forebay_placement::Policy;
+use forebay_types::{BitRate, ByteSize};
+
+use super::setting::Reader::{Commands, Coordinator, Executor, Gateway, Scheduler, Up, Worker};
+use super::setting::{ALL, Default, Flag, ROLES, Setting, kebab, settings};
+use super::sources::Sources;
+use super::types::{
+    Address, Folders, Http, JobOrder, Label, NodeClass, OrOff, S3Anonymous, Secret, Share, ShufflePlace, Slots, Times, Url,
+};
+use super::value::Value;
+use crate::exit::Outcome;
+
+settings! {
+    "Addresses" {
+        /// Address of the coordinator: where clients and workers look for it
+        coordinator: Address = "127.0.0.1:7400", of ALL, flag Everywhere;
+
+        /// Address that the coordinator listens at
+        coordinator_listen: Address = "the value of coordinator" => coordinator.clone(), of &[Coordinator], flag Roles;
+
+        /// Address of the scheduler of distributed SQL, or off
+        /// With off a query runs in the process that asks.
+        scheduler: Option<OrOff<Address>> = "the one that the coordinator knows, if any" => None,
+            of &[Commands, Executor], flag Everywhere;
+
+        /// How long SQL, schedulers and executors wait for a coordinator or a scheduler that is away
+        /// With 0s not at all.
+        wait: Duration = Duration::from_secs(60), of &[Commands, Scheduler, Executor], flag RolesSeldom;
+
+        /// Address that the scheduler of distributed SQL listens at
+        scheduler_listen: Address = "127.0.0.1:7420", of &[Scheduler], flag Roles;
+
+        /// Address that an executor hands results out at
+        executor_listen: Address = "127.0.0.1:7421", of &[Executor], flag Roles;
+
+        /// Address that the worker's data plane listens at
+        worker_listen: Address = "127.0.0.1:7401", of &[Worker], flag Roles;
+
+        /// Address that clients reach the worker at, where it isn't the one it listens at
+        /// Schedulers and executors take its host, and need it where they listen at 0.0.0.0.
+        advertise: Option<Address> = "the address that it listens at" => None, of &[Worker, Scheduler, Executor], flag Roles;
+
+        /// Where the worker is, as temporary nodes may ask for: the label of a host, a rack or a kind of machine
+        location: Option<Label> = "the host's name" => None, of &[Worker], flag Roles;
+
+        /// Address of /metrics and /healthz, auto for the role's port at 127.0.0.1, or off
+        /// The port is 7480, or 7481 for an executor, 7482 for a scheduler, 7483 for a gateway.
+        http: Http = Http::Auto, of ROLES, flag Roles;
+
+        /// Answer /metrics to who shows no token as well
+        /// /healthz always answers.
+        metrics_anonymous: bool = false, of ROLES, flag Roles;
+
+        /// Address of Arrow Flight SQL in `forebay up`, or off
+        flight: OrOff<Address> = OrOff::On("127.0.0.1:7410".into()), of &[Up], flag Roles;
+    }
+
+    "Distributed SQL" {
+        /// Tasks that an executor runs at once
+        slots: Option<Slots> = "the machine's cores, shared by the executors of a process" => None, of &[Executor], flag Roles;
+
+        /// Order in which the scheduler serves jobs of one priority: by arrival, or fair
+        job_order: JobOrder = JobOrder::Fifo, of &[Scheduler], flag Roles;
+
+        /// Bring the input of tasks before they start
+        data_scheduler: bool = true, of &[Scheduler], flag Roles;
+
+        /// Where what passes between the stages of a job lies: temporary nodes with the workers, or files of executors
+        shuffle: ShufflePlace = ShufflePlace::Nodes, of &[Scheduler], flag RolesSeldom;
+
+        /// Storage class of these nodes: memory first, or disk to keep them off memory
+        shuffle_storage_class: NodeClass = NodeClass::Dram, of &[Scheduler], flag RolesSeldom;
+    }
+
+    "S3" {
+        /// Address of the S3 gateway, or off
+        /// It needs a key, or anonymous access.
+        s3: OrOff<Address> = OrOff::On("127.0.0.1:7490".into()), of &[Gateway], flag Roles;
+
+        /// Id of an access key of the S3 gateway, which may do everything
+        s3_access_key: Option<String> = "none" => None, of &[Gateway], flag None;
+
+        /// Its secret
+        s3_secret_key: Option<Secret> = "none" => None, of &[Gateway], flag None;
+
+        /// TOML file with more access keys, and with what each may do
+        s3_keys_file: Option<PathBuf> = "none" => None, of &[Gateway], flag Roles;
+
+        /// What S3 requests without a signature may do
+        s3_anonymous: S3Anonymous = S3Anonymous::Off, of &[Gateway], flag Roles;
+
+        /// Host below which a bucket's name may stand
+        /// With s3.local, lake.s3.local is bucket lake.
+        s3_domain: String = "localhost", of &[Gateway], flag None;
+
+        /// Region that S3 clients are told
+        /// Signatures for any region are taken.
+        s3_region: String = "us-east-1", of &[Gateway], flag None;
+
+        /// Where S3 clients may make buckets, as in s3:// or file:///srv/buckets; each becomes a mount
+        s3_new_buckets: Option<Url> = "nowhere" => None, of &[Gateway], flag None;
+
+        /// URL of the S3 service that makes them, where it isn't the cloud's own
+        s3_new_buckets_endpoint: Option<Url> = "none" => None, of &[Gateway], flag None;
+
+        /// Let S3 clients change policies, versioning, tags and the like of mounts that are whole buckets
+        s3_bucket_configuration: bool = false, of &[Gateway], flag None;
+    }
+
+    "Tiers and metadata" {
+        /// Folder of the tiers and of the embedded metadata
+        data_dir: PathBuf = "./forebay-data", of ALL, flag Roles;
+
+        /// Metadata database: sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE
+        metadata: Url = "SQLite in the data folder" => Url(DataFolder::metadata_url(&data_dir)), of &[Coordinator], flag Roles;
+
+        /// Capacity of the DRAM tier
+        dram: ByteSize = "a quarter of the memory" => ByteSize(default_dram_bytes()), of &[Worker], flag Roles;
+
+        /// Capacity of the disk tier, 0B for none
+        disk: ByteSize = "a quarter of the free disk" => ByteSize(default_disk_bytes(&data_dir)), of &[Worker], flag Roles;
+
+        /// Let processes of the same user on the same host read the DRAM tier in place
+        /// They make small calls about temporary nodes by shared memory, too.
+        in_place: bool = true, of &[Worker, Executor], flag Roles;
+
+        /// How long a worker counts as live without a sign of life
+        lease: Duration = CoordinatorSettings::LEASE, of &[Coordinator], flag Roles;
+
+        /// What the worker sends to readers and other workers at most, as in 100MB/s
+        /// Reads in place don't count.
+        serve_bandwidth: Option<BitRate> = "as much as it can" => None, of &[Worker], flag RolesSeldom;
+
+        /// Share of the tiers that temporary nodes may take; the cache gives way to them
+        temporary_share: Share = Share(0.5), of &[Worker], flag RolesSeldom;
+    }
+
+    "Replicas" {
+        /// How replicas follow popularity: getafix, getafix-paper, another policy of `forebay plan`, or off
+        placement: OrOff<Policy> = OrOff::On(Policy::default()), of &[Coordinator], flag RolesSeldom;
+
+        /// Share of a worker's part of the accesses that a plan may go beyond it
+        slack: Share = Share(PlacementSettings::default().slack), of &[Coordinator], flag RolesSeldom;
+
+        /// Bytes that replicas may take, as a multiple of one replica of everything that is read
+        /// What is left of it goes to replicas where queues are longest: 2 is the storage of two copies of everything, spent where
+        /// it shortens queues most.
+        budget: Times = Times(PlacementSettings::default().budget), of &[Coordinator], flag RolesSeldom;
+
+        /// Share of a worker's storage that replicas may take, and from which garbage is collected
+        storage_share: Share = Share(PlacementSettings::default().storage_share), of &[Coordinator, Worker], flag RolesSeldom;
+
+        /// Period in which accesses are counted and after which replicas are planned
+        window: Duration = PlacementSettings::default().window, of &[Coordinator], flag RolesSeldom;
+
+        /// How often clients ask for workers, mounts and routes
+        poll: Duration = PlacementSettings::default().poll, of &[Coordinator], flag RolesSeldom;
+    }
+
+    "SQL" {
+        /// Remember statements of `forebay sql` on this account, for its prompt and for `forebay table suggest`
+        /// They are in $XDG_STATE_HOME/forebay (~/.local/state/forebay): those typed at the prompt, and those that went well, 1 MiB
+        /// at most. With false none are kept; what is there already goes when its files are deleted.
+        query_history: bool = true, of &[Commands], flag None;
+
+        /// Memory for what queries of this process hold (joins, sorts, aggregates), Flight SQL and executors together
+        /// Beyond it they spill to disk, and what can't spill fails with "out of memory".
+        sql_memory: ByteSize = "a quarter of the memory" => ByteSize(default_dram_bytes()), of &[Commands, Up, Executor], flag None;
+
+        /// Disk that they may spill to, in the data folder
+        sql_spill: ByteSize = "four times sql-memory" => ByteSize(sql_memory.0.saturating_mul(4)),
+            of &[Commands, Up, Executor], flag None;
+
+        /// Folders, separated by commas, whose files SQL of servers may read and write beside mounts
+        /// A server is Flight SQL in `forebay up`, say. Neither links nor .. lead out of the folders.
+        file_roots: Option<Folders> = "none" => None, of &[Up, Scheduler, Executor], flag None;
+
+        /// Let SQL of servers read and write buckets that no mount covers, with the server's credentials
+        /// A process of one's own (`forebay sql`, Python) may always, and may name local files.
+        direct_stores: bool = false, of &[Up, Scheduler, Executor], flag None;
+    }
+
+    "Trust" {
+        /// What this process shows, as `forebay token add` printed it
+        /// Of a coordinator, a text by which an administrator is let in.
+        token: Option<Secret> = "none" => None, of ALL, flag None;
+
+        /// File that holds the token to show; else $FOREBAY_TOKEN
+        /// The user who started a cluster on this machine needs none.
+        token_file: Option<PathBuf> = "none" => None, of ALL, flag EverywhereSeldom;
+
+        /// What coordinator, workers, schedulers and executors on several machines know each other by
+        cluster_secret: Option<Secret> = "none" => None, of &[Coordinator, Worker, Scheduler, Executor], flag None;
+
+        /// File with what the cluster's processes on several machines know each other by; else $FOREBAY_CLUSTER_SECRET
+        cluster_secret_file: Option<PathBuf> = "none" => None, of &[Coordinator, Worker, Scheduler, Executor], flag Roles;
+
+        /// PEM file with the certificate that this process shows; switches TLS on
+        tls_cert: Option<PathBuf> = "none" => None, of ALL, flag EverywhereSeldom;
+
+        /// PEM file with its private key, of mode 600
+        tls_key: Option<PathBuf> = "none" => None, of ALL, flag EverywhereSeldom;
+
+        /// PEM file with the authority that certificates are checked against; switches TLS on
+        tls_ca: Option<PathBuf> = "none" => None, of ALL, flag EverywhereSeldom;
+
+        /// PEM file with the authority of clients' certificates: what listens lets in who shows one of it only
+        tls_client_ca: Option<PathBuf> = "none" => None, of ROLES, flag None;
+    }
+
+    "Logs" {
+        /// What is logged to the standard error, as in info or forebay_worker=debug; else $RUST_LOG
+        /// Ballista's own messages come from error on; all of them with debug.
+        log: Option<String> = "info for roles, warn for commands" => None, of ALL, flag EverywhereSeldom;
+
+        /// File that gets a line of JSON for whatever changes something or is refused here
+        audit_log: Option<PathBuf> = "none" => None, of ROLES, flag RolesSeldom;
+    }
+}
