@@ -1,3 +1,5 @@
+//! What can be asked of a running cluster.
+
 use clap::Subcommand;
 
 use super::{

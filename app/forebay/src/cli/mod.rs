@@ -6,12 +6,11 @@ mod files;
 mod flags;
 #[cfg(feature = "cluster")]
 mod jobs;
+mod model;
 mod mounts;
 mod node;
-mod plan;
 mod role;
 mod shard;
-mod simulate;
 mod sql;
 mod table;
 mod token;
@@ -29,15 +28,16 @@ pub(crate) use files::{CatArgs, CpArgs, DuArgs, LoadArgs, LsArgs, PathsArgs, Pin
 use flags::{GlobalFlags, RoleFlags};
 #[cfg(feature = "cluster")]
 pub(crate) use jobs::{JobsArgs, JobsCommand, TransfersArgs};
+pub(crate) use model::{
+    DataScheduler, GetafixArgs, JobOrder, MixApartArgs, PlanCommand, PlanReplicasArgs, PlanTasksArgs, SimulateCommand,
+};
 pub(crate) use mounts::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
 pub(crate) use node::{NodeBatchArgs, NodeBytesArgs, NodeCommand, NodeLsArgs, NodeMkdirArgs, NodeRmArgs, NodeStatArgs};
-pub(crate) use plan::{PlanCommand, PlanReplicasArgs, PlanTasksArgs};
 pub(crate) use role::{RoleCommand, UpArgs};
 pub(crate) use shard::{
     ShardArgs, ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardDeleteArgs, ShardGetArgs, ShardPathArgs,
     ShardPutArgs, ShardSearchArgs, ShardTuneArgs,
 };
-pub(crate) use simulate::{DataScheduler, GetafixArgs, JobOrder, MixApartArgs, SimulateCommand};
 pub(crate) use sql::SqlArgs;
 pub(crate) use table::{TableCommand, TableConvertArgs, TableInspectArgs, TableLayout, TableSuggestArgs};
 pub(crate) use token::{TokenAddArgs, TokenCommand};

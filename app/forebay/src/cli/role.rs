@@ -1,3 +1,5 @@
+//! What runs until it is told to stop.
+
 use clap::Subcommand;
 
 use super::{RoleFlags, WorkerArgs};

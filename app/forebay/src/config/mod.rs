@@ -16,14 +16,13 @@ mod types;
 mod value;
 
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use forebay_coordinator::PlacementSettings;
 use forebay_transport::{Address, Security};
 
 use crate::exit::Outcome;
-use crate::roles::SqlPart;
 pub(crate) use security::scope_of;
 pub(crate) use setting::{Flag, Setting};
 use table::Settings;
@@ -41,7 +40,7 @@ pub(crate) struct Config {
 impl Config {
     /// Reads file and variables, puts the flags over them, and checks what can be checked without a network.
     pub(crate) fn load(file: Option<&Path>, flags: Vec<(&'static Setting, Written)>) -> Outcome<Self> {
-        let sources = sources::Sources::read(file, flags)?;
+        let sources = sources::Sources::read(TABLE, file, flags)?;
         let settings = Settings::read(&sources)?;
         let security = security::of_client(&settings)?;
         Ok(Self { settings, sources, security })
@@ -228,15 +227,15 @@ impl Config {
         self.settings.query_history
     }
 
-    /// How SQL of servers runs.
-    pub(crate) fn sql(&self) -> SqlPart {
-        let settings = &self.settings;
-        SqlPart {
-            memory_bytes: settings.sql_memory.0,
-            spill_bytes: settings.sql_spill.0,
-            file_roots: settings.file_roots.as_ref().map(|folders| folders.0.clone()).unwrap_or_default(),
-            direct_stores: settings.direct_stores,
-        }
+    /// Memory for what all queries hold, and disk that they may spill to, in bytes.
+    pub(crate) fn sql_bytes(&self) -> (u64, u64) {
+        (self.settings.sql_memory.0, self.settings.sql_spill.0)
+    }
+
+    /// Folders whose files statements in servers may name, and whether they may name buckets that no mount covers.
+    pub(crate) fn sql_reach(&self) -> (Vec<PathBuf>, bool) {
+        let folders = self.settings.file_roots.as_ref().map(|folders| folders.0.clone());
+        (folders.unwrap_or_default(), self.settings.direct_stores)
     }
 
     /// What the worker sends at most, in bytes a second.

@@ -9,7 +9,7 @@ use super::{Flag, TABLE};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
 /// Writes the page anew instead of comparing it.
-const WRITE: &str = "FOREBAY_WRITE_SETTINGS";
+const WRITE: &str = "FOREBAY_TEST_WRITE_SETTINGS";
 
 const HEAD: &str = "\
 # Settings

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 use super::setting::{Setting, VARIABLES};
-use super::table::TABLE;
 use super::value::{Value, Written};
 use crate::exit::{Failure, Outcome};
 
@@ -33,15 +32,19 @@ pub(crate) enum Source {
     Flag,
 }
 
+/// The settings that there are.
+type All = &'static [Setting];
+
 impl Sources {
     /// Reads all sources. Unknown keys are errors that name the key and where it stands.
-    pub(crate) fn read(file: Option<&Path>, flags: Vec<(&'static Setting, Written)>) -> Outcome<Self> {
+    pub(crate) fn read(all: All, file: Option<&Path>, flags: Vec<(&'static Setting, Written)>) -> Outcome<Self> {
         let mut said = Vec::new();
         if let Some(file) = file_of(file)? {
-            of_file(&file, &mut said)?;
+            of_file(all, &file, &mut said)?;
         }
         // A variable whose name or value is no text is none of ours.
         of_variables(
+            all,
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
             &mut said,
         )?;
@@ -102,7 +105,7 @@ fn file_of(named: Option<&Path>) -> Outcome<Option<PathBuf>> {
     }
 }
 
-fn of_file(file: &Path, said: &mut Vec<Said>) -> Outcome {
+fn of_file(all: All, file: &Path, said: &mut Vec<Said>) -> Outcome {
     let text = fs::read_to_string(file).map_err(|error| wrong_file(file, error))?;
     let line = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
     let entries: BTreeMap<Spanned<String>, Spanned<toml::Value>> = toml::from_str(&text).map_err(|error| {
@@ -114,7 +117,7 @@ fn of_file(file: &Path, said: &mut Vec<Said>) -> Outcome {
     entries.sort_by_key(|(key, _)| key.span().start);
     for (key, value) in entries {
         let source = Source::File { file: file.to_path_buf(), line: line(key.span().start) };
-        let setting = known(key.get_ref(), || format!("in {}:{}", file.display(), line(key.span().start)))?;
+        let setting = known(all, key.get_ref(), || format!("in {}:{}", file.display(), line(key.span().start)))?;
         said.push(Said { setting, written: written(value.into_inner()), source });
     }
     Ok(())
@@ -135,13 +138,13 @@ fn written(value: toml::Value) -> Written {
     }
 }
 
-fn of_variables(variables: impl Iterator<Item = (String, String)>, said: &mut Vec<Said>) -> Outcome {
+fn of_variables(all: All, variables: impl Iterator<Item = (String, String)>, said: &mut Vec<Said>) -> Outcome {
     for (variable, value) in variables {
         let Some(rest) = variable.strip_prefix(VARIABLES) else { continue };
         if OTHER_VARIABLES.iter().any(|other| rest == *other || (other.ends_with('_') && rest.starts_with(other))) {
             continue;
         }
-        let setting = known(&rest.to_ascii_lowercase().replace('_', "-"), || format!("in the variable {variable}"))?;
+        let setting = known(all, &rest.to_ascii_lowercase().replace('_', "-"), || format!("in the variable {variable}"))?;
         said.push(Said { setting, written: Written::Text(value), source: Source::Variable });
     }
     Ok(())
@@ -151,11 +154,11 @@ fn wrong_file(file: &Path, why: impl fmt::Display) -> Failure {
     Failure::Usage(format!("configuration {}: {why}", file.display()))
 }
 
-fn known(key: &str, place: impl FnOnce() -> String) -> Outcome<&'static Setting> {
-    if let Some(setting) = TABLE.iter().find(|setting| setting.key == key) {
+fn known(all: All, key: &str, place: impl FnOnce() -> String) -> Outcome<&'static Setting> {
+    if let Some(setting) = all.iter().find(|setting| setting.key == key) {
         return Ok(setting);
     }
-    let near = TABLE.iter().map(|setting| (distance(key, setting.key), setting.key)).min();
+    let near = all.iter().map(|setting| (distance(key, setting.key), setting.key)).min();
     let remedy = match near {
         Some((edits, near)) if edits <= NEAR_EDITS => format!("did you mean {near}?"),
         _ => "`forebay config` lists the keys that there are".to_string(),
@@ -183,13 +186,14 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::config::TABLE;
 
     fn sources(text: &str, variables: &[(&str, &str)]) -> Result<Sources, String> {
         let folder = tempfile::tempdir().unwrap();
         let (file, mut said) = (folder.path().join("forebay.toml"), Vec::new());
         fs::write(&file, text).unwrap();
         let variables = variables.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-        let read = of_file(&file, &mut said).and_then(|()| of_variables(variables, &mut said));
+        let read = of_file(TABLE, &file, &mut said).and_then(|()| of_variables(TABLE, variables, &mut said));
         read.map(|()| Sources(said)).map_err(message)
     }
 

@@ -51,7 +51,7 @@ pub(crate) async fn up(config: &Config, args: &UpArgs) -> Outcome {
         coordinator: Some(coordinator_part(config)?),
         worker: Some(share(worker_part(config)?, workers)),
         gateway: config.gateway()?,
-        sql: Some(config.sql()),
+        sql: Some(SqlPart::of(config)),
         extra_workers: workers - 1,
         #[cfg(feature = "cluster")]
         cluster: args.cluster.map(|workers| cluster_part(config, usize::from(workers))).transpose()?,
@@ -185,7 +185,7 @@ async fn cluster_settings(config: &Config, part: ClusterPart, http_port: u16) ->
         coordinator: None,
         worker: None,
         gateway: None,
-        sql: Some(config.sql()),
+        sql: Some(SqlPart::of(config)),
         extra_workers: 0,
         cluster: Some(part),
         coordinator_at: config.coordinator_text().to_string(),

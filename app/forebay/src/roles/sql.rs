@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use forebay_sql::{EngineMemory, EngineSettings, LocalFiles, QueryMemory, QueryMemorySettings, Reach};
 use forebay_types::{Error, Result, ResultExt};
 
+use crate::config::Config;
+
 /// The folder of the data folder that queries spill to.
 const SPILL_FOLDER: &str = "spill";
 
@@ -22,6 +24,12 @@ pub(crate) struct SqlPart {
 }
 
 impl SqlPart {
+    /// As it is configured for servers.
+    pub(crate) fn of(config: &Config) -> Self {
+        let ((memory_bytes, spill_bytes), (file_roots, direct_stores)) = (config.sql_bytes(), config.sql_reach());
+        Self { memory_bytes, spill_bytes, file_roots, direct_stores }
+    }
+
     /// The same for a process that is its user's own: statements may name whatever that user may.
     pub(crate) fn own_engine(&self, data_folder: Option<&Path>) -> Result<EngineSettings> {
         Ok(EngineSettings { reach: Reach::of_process(), ..self.engine(data_folder)? })

@@ -8,7 +8,7 @@ use forebay_types::{Error, ErrorKind};
 use crate::commands;
 use crate::config::Config;
 use crate::exit::Outcome;
-use crate::roles::{CoordinatorPart, RunSettings, Running, WorkerPart};
+use crate::roles::{CoordinatorPart, RunSettings, Running, SqlPart, WorkerPart};
 
 /// A coordinator that took so long to answer was away.
 const AWAY: Duration = Duration::from_millis(250);
@@ -46,7 +46,7 @@ impl Backend {
             ..ClientSettings::new(Address::Tcp(running.coordinator_address().to_string()))
         })
         .await?;
-        let queries = config.sql().own_engine(Some(config.data_dir()))?;
+        let queries = SqlPart::of(config).own_engine(Some(config.data_dir()))?;
         Ok(Self { engine: Engine::over_client(client, queries), embedded: Some(running) })
     }
 
@@ -74,7 +74,7 @@ async fn engine(config: &Config, client: Client, priority: i32, wait: Wait, is_n
         Some(scheduler) => (Some(scheduler.to_string()), None),
         None => (known_scheduler(&client, is_new).await?, Some(client.clone())),
     };
-    let queries = config.sql().own_engine(None)?;
+    let queries = SqlPart::of(config).own_engine(None)?;
     match scheduler {
         Some(scheduler) => {
             let security = config.security().clone();
@@ -105,7 +105,7 @@ async fn engine(config: &Config, client: Client, _priority: i32, _wait: Wait, _i
         Some(scheduler) if scheduler != "off" => {
             Err(Error::invalid("this forebay was built without distributed SQL: unset the scheduler").into())
         }
-        _ => Ok(Engine::over_client(client, config.sql().own_engine(None)?)),
+        _ => Ok(Engine::over_client(client, SqlPart::of(config).own_engine(None)?)),
     }
 }
 

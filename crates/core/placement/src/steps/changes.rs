@@ -1,6 +1,5 @@
 //! What to load and to delete next on the way to a plan.
 
-use super::postconditions;
 use crate::{Holdings, Plan, Snapshot};
 
 /// A replica to bring to a worker.
@@ -71,6 +70,22 @@ pub fn changes(snapshot: &Snapshot<'_>, plan: &Plan, flight: &InFlight<'_>) -> C
         changes.delete.extend(leaves.map(|worker| (segment, worker)));
         changes.keep.extend(spare.into_iter().filter(|worker| Some(*worker) != leaves).map(|worker| (segment, worker)));
     }
-    postconditions::of_changes(snapshot, plan, flight, &changes);
+    of_changes(snapshot, plan, flight, &changes);
     changes
+}
+
+/// Loads bring what is planned and not there; deletions take what is not planned, and leave enough.
+pub(super) fn of_changes(snapshot: &Snapshot<'_>, plan: &Plan, flight: &InFlight<'_>, changes: &Changes) {
+    for load in &changes.load {
+        let is_new = !snapshot.held.holds(load.segment, load.worker) && !flight.loading.holds(load.segment, load.worker);
+        assert!(is_new && plan.holds(load.segment, load.worker), "{load:?} brings what is planned and not on its way");
+    }
+    let once = changes.delete.windows(2).all(|pair| pair[0].0 < pair[1].0);
+    assert!(once, "at most one replica of a segment goes, and segments ascend");
+    for &(segment, worker) in &changes.delete {
+        let least = snapshot.segments[segment as usize].minimum.max(1) as usize;
+        assert!(!plan.holds(segment, worker), "segment {segment} at worker {worker} is planned, and stays");
+        assert!(!flight.named.holds(segment, worker), "segment {segment} at worker {worker} is named by a table, and stays");
+        assert!(snapshot.held.of(segment).len() > least, "segment {segment} keeps its {least} replicas");
+    }
 }

@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use super::postconditions;
 use crate::{Changes, InFlight, Plan, Snapshot};
 
 /// A replica on a worker, as garbage collection sees it.
@@ -120,6 +119,16 @@ pub fn collect(
         all.spare.extend(spare.into_iter().map(|segment| (segment, worker)));
         all.in_the_way.extend(in_the_way.into_iter().map(|segment| (segment, worker)));
     }
-    postconditions::of_garbage(snapshot, plan, changes, &all);
+    of_garbage(snapshot, plan, changes, &all);
     all
+}
+
+/// What goes for bytes is there, is not planned and does not go already.
+pub(super) fn of_garbage(snapshot: &Snapshot<'_>, plan: &Plan, changes: &Changes, garbage: &Garbage) {
+    for &(segment, worker) in garbage.spare.iter().chain(&garbage.in_the_way) {
+        assert!(snapshot.held.holds(segment, worker), "segment {segment} at worker {worker} is there to go");
+        assert!(!plan.holds(segment, worker), "segment {segment} at worker {worker} is planned, and stays");
+        let goes = changes.delete.binary_search(&(segment, worker)).is_ok();
+        assert!(!goes, "segment {segment} at worker {worker} goes once");
+    }
 }
