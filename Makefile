@@ -8,6 +8,11 @@
 # fix     what a machine can put right
 # fuzz    requests, messages, frames and files that mean harm, FUZZ_SECS seconds a kind
 # bench   the benchmarks, one JSON line a figure
+# figures what pages say of speed and size: rounds of all benches, bench/figures.json, and the pages from it (FIGURES_ARGS: --light, --only ..)
+# dist    what people install: packages, image, chart, wheel, in target/packages (DIST_PROFILE=fast to compile less)
+# test-console  every page of the console in Chromium, which it wants installed, with a cluster of the binary that the tests built
+# test-dist  installs and starts all of it, made of DIST_BINARY
+# figures-pages  only the pages, from the JSON that is there
 
 CARGO ?= cargo
 # Things that tests need and that are not part of the checkout.
@@ -19,7 +24,7 @@ ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python test-sql verify format deny tidy lint lint-engine loom asan fix fuzz bench
+.PHONY: demo test test-deps test-light test-engine test-python test-sql verify format deny tidy lint lint-engine loom asan fix fuzz bench figures figures-pages dist test-dist test-console
 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
@@ -95,3 +100,25 @@ fuzz:
 
 bench:
 	$(CARGO) run $(FAST) -p forebay-bench -- all --json
+
+# Compiles the query engine for the benches that need it, unless FIGURES_ARGS has --light.
+figures:
+	$(CARGO) run $(FAST) -p forebay-bench-figures -- $(FIGURES_ARGS)
+
+figures-pages:
+	$(CARGO) run --locked -p forebay-bench-figures -- --readme
+
+test-console:
+	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-console
+
+DIST_PROFILE ?= dist
+DIST_OUT ?= $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/packages
+
+dist:
+	CARGO="$(CARGO)" FOREBAY_CACHE="$(FOREBAY_CACHE)" DIST_PROFILE="$(DIST_PROFILE)" DIST_OUT="$(DIST_OUT)" DIST_BINARY="$(DIST_BINARY)" DIST_WHEEL="$(DIST_WHEEL)" dist/build
+
+# Compiles nothing: packages of the binary and the wheel that the engine's and Python's tests have built.
+test-dist: DIST_BINARY ?= $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/fast/forebay
+test-dist: DIST_WHEEL ?= $(lastword $(wildcard $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/wheels/forebay-*.whl))
+test-dist:
+	FOREBAY_CACHE="$(FOREBAY_CACHE)" DIST_BINARY="$(DIST_BINARY)" DIST_WHEEL="$(DIST_WHEEL)" dist/test/run

@@ -1,23 +1,18 @@
 //! Forebay's benchmarks: one name a benchmark, one line a figure, the peer in the same run.
 
-mod bytes_of;
 mod cluster;
 mod engine;
-mod heap;
 mod hot;
 mod losses;
 mod mixapart;
-mod reads;
 mod recorder;
-mod rig;
-mod serve;
 mod shuffle;
-mod traffic;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use forebay_bench_harness::Figure;
+use forebay_bench_reads::{Reads, Serve, heap, rig, traffic};
 use forebay_types::Result;
 
 #[global_allocator]
@@ -51,22 +46,8 @@ enum Name {
     Ingest,
     /// Bytes fetched cold against the union of ranges that the engine asks for without Forebay.
     Amplification,
-    /// How exactly a bandwidth bound holds while data is missing.
-    Bound,
-    /// 1,500 random reads of 64 KB, cold.
-    Random,
-    /// Warm sequential read in place against the page cache.
-    Sequential,
-    /// Warm sequential read over TCP against plain TCP.
-    Tcp,
-    /// Round trip of a warm random read of 64 KiB.
-    Latency,
-    /// 10,000 objects of 50 KB, warm.
-    Objects,
-    /// Requests for one read of an unknown object.
-    Unknown,
-    /// The worker's memory beyond its tiers.
-    Memory,
+    #[command(flatten)]
+    Reads(Reads),
     /// MixApart's workload on distributed SQL: four workers of two slots in this process.
     #[command(subcommand)]
     Mixapart(Mixapart),
@@ -74,12 +55,8 @@ enum Name {
     Shuffle(shuffle::ShuffleArgs),
     /// A cluster of real processes under clients, with processes killed and started again: what is done, wrong, failed or hung.
     Losses(losses::LossesArgs),
-    #[command(hide = true)]
-    ServeS3 { folder: String, bytes_per_sec: u64, latency_ms: u64 },
-    #[command(hide = true)]
-    ServeNode { folder: String, dram_bytes: u64, disk_bytes: u64 },
-    #[command(hide = true)]
-    ServeWorker { folder: String, coordinator: String, dram_bytes: u64 },
+    #[command(flatten)]
+    Serve(Serve),
 }
 
 #[derive(Subcommand)]
@@ -132,18 +109,11 @@ async fn run(arguments: Arguments) -> Result<bool> {
         }
     };
     match arguments.name {
-        Name::ServeS3 { folder, bytes_per_sec, latency_ms } => serve::s3(folder, bytes_per_sec, latency_ms)?,
-        Name::ServeNode { folder, dram_bytes, disk_bytes } => serve::node(folder, dram_bytes, disk_bytes).await?,
-        Name::ServeWorker { folder, coordinator, dram_bytes } => serve::worker(folder, coordinator, dram_bytes).await?,
+        Name::Serve(serve) => serve.run().await?,
         Name::Spine => {
-            print(reads::unknown().await?);
-            print(reads::random().await?);
-            print(reads::bound().await?);
-            print(reads::sequential().await?);
-            print(reads::tcp().await?);
-            print(reads::latency().await?);
-            print(reads::objects().await?);
-            print(reads::memory().await?);
+            for one in Reads::ALL {
+                print(one.figures().await?);
+            }
             print(engine::amplification().await?);
             print(engine::tpch().await?);
             print(engine::warm().await?);
@@ -162,14 +132,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
         Name::Mixapart(Mixapart::Fifo) => print(mixapart::fifo().await?),
         Name::Shuffle(arguments_of) => print(shuffle::shuffle(&arguments_of).await?),
         Name::Losses(arguments_of) => print(losses::losses(arguments_of, arguments.json).await?),
-        Name::Unknown => print(reads::unknown().await?),
-        Name::Random => print(reads::random().await?),
-        Name::Bound => print(reads::bound().await?),
-        Name::Sequential => print(reads::sequential().await?),
-        Name::Tcp => print(reads::tcp().await?),
-        Name::Latency => print(reads::latency().await?),
-        Name::Objects => print(reads::objects().await?),
-        Name::Memory => print(reads::memory().await?),
+        Name::Reads(one) => print(one.figures().await?),
         Name::Amplification => print(engine::amplification().await?),
         Name::Tpch => print(engine::tpch().await?),
         Name::Warm => print(engine::warm().await?),

@@ -1,11 +1,15 @@
 use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::Duration;
 
+use forebay_runtime::now;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
 
 use crate::errors::{Failure, raised};
 use crate::process::runtime;
@@ -28,18 +32,43 @@ where
 /// Waits with the interpreter released. Ctrl-C drops the call, which cancels what it does.
 pub(crate) fn wait<T: Send>(py: Python<'_>, call: impl Future<Output = Result<T, Failure>> + Send) -> PyResult<T> {
     let runtime = runtime().map_err(|error| raised(py, error))?;
-    let outcome = py.detach(|| {
-        runtime.block_on(async {
-            let mut call = pin!(call);
-            loop {
-                match timeout(SIGNALS, &mut call).await {
-                    Ok(outcome) => return outcome,
-                    Err(_) => Python::attach(|py| py.check_signals()).map_err(Failure::Python)?,
-                }
-            }
-        })
-    });
-    outcome.map_err(|failure| failure.raise(py))
+    let heard = || Python::attach(|py| py.check_signals()).map_err(Failure::Python);
+    let outcome = py.detach(|| until_interrupted(&runtime, call, heard));
+    outcome.and_then(|outcome| outcome).map_err(|failure| failure.raise(py))
+}
+
+/// Waits for what `work` gives, or for the error of `heard`, which is asked while it waits. Then the work is dropped.
+///
+/// This thread has a clock of its own: the runtime's goes on between pieces of work only, and a query that computes on all of
+/// its threads leaves seconds between them.
+pub(crate) fn until_interrupted<T, E>(
+    runtime: &Handle,
+    work: impl Future<Output = T>,
+    mut heard: impl FnMut() -> Result<(), E>,
+) -> Result<T, E> {
+    let _timers_and_tasks_are_its = runtime.enter();
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut work = pin!(work);
+    let mut asked = now();
+    loop {
+        if let Poll::Ready(output) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return Ok(output);
+        }
+        thread::park_timeout(SIGNALS);
+        // Not whenever it is woken: to ask, the interpreter is waited for.
+        if asked.elapsed() >= SIGNALS {
+            heard()?;
+            asked = now();
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
 }
 
 /// A future of the running event loop. Cancelling it cancels the call.

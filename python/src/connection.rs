@@ -16,10 +16,10 @@ use crate::errors::Failure;
 use crate::live::{Lazy, Live, Place};
 use crate::mounts;
 use crate::nodes::Nodes;
-use crate::object::Object;
-use crate::paths::{folder_of, object, tree, versions};
+use crate::objects::paths::{folder_of, object, tree, versions};
+use crate::objects::{Object, Writer};
 use crate::rows::Rows;
-use crate::writer::Writer;
+use crate::shards::Shards;
 use crate::{objects, parameters};
 
 /// Calls of one batch under way at once.
@@ -102,6 +102,12 @@ impl Connection {
     /// The temporary namespace.
     fn nodes(&self) -> Nodes {
         Nodes::new(Arc::clone(&self.lazy))
+    }
+
+    /// The dataset of shards in a folder of a mount.
+    #[pyo3(signature = (path, aio=false))]
+    fn shards<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, |live, path| async move { Shards::open(live, path).await })
     }
 
     fn close(&self, py: Python<'_>) {

@@ -15,17 +15,18 @@ mod errors;
 mod live;
 mod mounts;
 mod nodes;
-mod object;
 mod objects;
 mod parameters;
-mod paths;
 mod process;
 mod rows;
+mod shards;
 mod stream;
-mod writer;
 
 #[pyo3::pymodule]
 mod _forebay {
+    use std::ffi::OsString;
+
+    use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
@@ -42,13 +43,15 @@ mod _forebay {
     #[pymodule_export]
     use crate::nodes::Nodes;
     #[pymodule_export]
-    use crate::object::Object;
+    use crate::objects::Object;
+    #[pymodule_export]
+    use crate::objects::Writer;
     #[pymodule_export]
     use crate::rows::Rows;
     #[pymodule_export]
-    use crate::stream::Batch;
+    use crate::shards::Shards;
     #[pymodule_export]
-    use crate::writer::Writer;
+    use crate::stream::Batch;
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -63,6 +66,16 @@ mod _forebay {
         hooks.set_item("after_in_child", wrap_pyfunction!(after_fork_in_child, py)?)?;
         py.import("os")?.call_method("register_at_fork", (), Some(&hooks))?;
         Ok(())
+    }
+
+    /// Runs one command of the command line, whose first argument is the program's name; gives the exit code.
+    #[pyo3::pyfunction]
+    fn command(py: Python<'_>, program: Vec<OsString>, arguments: Vec<OsString>) -> PyResult<u8> {
+        let [file, before @ ..] = program.as_slice() else {
+            return Err(PyValueError::new_err("no program that starts this command"));
+        };
+        let program = forebay::Program::called_by(file.into(), before.to_vec());
+        Ok(py.detach(|| forebay::command(program, arguments)))
     }
 
     // None of them is in the module: they are for the hooks alone.

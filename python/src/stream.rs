@@ -1,6 +1,3 @@
-use std::pin::pin;
-use std::time::Duration;
-
 use forebay_sql::Query;
 use forebay_sql::arrow::array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use forebay_sql::arrow::datatypes::SchemaRef;
@@ -9,8 +6,8 @@ use forebay_sql::arrow::ffi::to_ffi;
 use forebay_types::Error;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
-use tokio::time::timeout;
 
+use crate::call::until_interrupted;
 use crate::errors::raised;
 use crate::process::{InProcess, runtime};
 
@@ -54,16 +51,8 @@ impl Streaming {
     fn advance(&mut self) -> Result<Option<RecordBatch>, Error> {
         let Some(query) = &self.query else { return Ok(None) };
         let mut query = query.get()?.lock();
-        runtime()?.block_on(async {
-            let mut batch = pin!(query.next_batch());
-            loop {
-                match timeout(Duration::from_millis(50), &mut batch).await {
-                    Ok(batch) => return batch.transpose(),
-                    Err(_) if interrupted() => return Err(Error::closed("the query was interrupted (Ctrl-C)")),
-                    Err(_) => {}
-                }
-            }
-        })
+        let heard = || if interrupted() { Err(Error::closed("the query was interrupted (Ctrl-C)")) } else { Ok(()) };
+        until_interrupted(&runtime()?, query.next_batch(), heard)?.transpose()
     }
 }
 

@@ -109,11 +109,12 @@ def test_the_interpreter_is_free_while_a_query_runs(fb):
 @pytest.mark.parametrize("form", ["to_arrow()", "reader().read_all()"])
 def test_ctrl_c_ends_a_long_query(server, lake, form):
     program = f"""
-import forebay, time
+import forebay, pyarrow, time
 fb = forebay.connect({server!r})
+result = fb.sql({LONG!r})
 print("ready", flush=True)
 try:
-    fb.sql({LONG!r}).{form}
+    result.{form}
     for _ in range(100): time.sleep(0.01)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
@@ -121,7 +122,8 @@ print(fb.sql("select 1 as one").to_arrow().to_pylist(), flush=True)
 """
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert process.stdout and process.stdout.readline() == "ready\n"
-    time.sleep(1)
+    # Longer than it takes until all threads compute: then the runtime's own clock stands still.
+    time.sleep(3)
     started = time.monotonic()
     os.kill(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=30)

@@ -83,9 +83,9 @@ impl Rule {
             Rule::Circles => "move what both modules need into a third one, or hand it over as an argument",
             Rule::Links => "let the link lead to where the file is now",
             Rule::Assertions => "state by `assert!` or `debug_assert!` what must hold at the entry of what changes state",
-            Rule::Clocks => "take the time as an argument, or from the crate's one place that reads the clock",
-            Rule::Chance => "take a seed or a number as an argument, or from the crate's one place that draws",
-            Rule::Tasks => "start tasks and timers in the crate's one place for them",
+            Rule::Clocks => "take the time as an argument, or from forebay_runtime::now",
+            Rule::Chance => "take a seed or a number as an argument, or from forebay_runtime::random",
+            Rule::Tasks => "start tasks and timers by forebay_runtime",
         }
     }
 

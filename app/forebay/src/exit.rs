@@ -1,5 +1,4 @@
 use std::io;
-use std::process::ExitCode;
 
 use forebay_types::Error;
 
@@ -35,18 +34,18 @@ impl Failure {
     }
 
     /// Says what failed on the standard error, and gives the exit code.
-    pub(crate) fn report(&self) -> ExitCode {
+    pub(crate) fn report(&self) -> u8 {
         match self {
             Self::Usage(message) => {
                 eprintln!("forebay: {message}");
-                ExitCode::from(2)
+                2
             }
             Self::Failed(error) => {
                 eprintln!("forebay: {error}");
-                ExitCode::FAILURE
+                1
             }
-            Self::ReaderGone => ExitCode::SUCCESS,
-            Self::Interrupted => ExitCode::from(130),
+            Self::ReaderGone => 0,
+            Self::Interrupted => 130,
         }
     }
 }

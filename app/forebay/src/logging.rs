@@ -87,7 +87,7 @@ impl AuditLog {
                 path.display()
             ))
         })?;
-        Ok(Self { path: path.to_path_buf(), open: Mutex::new(Opened { file, looked: Instant::now() }) })
+        Ok(Self { path: path.to_path_buf(), open: Mutex::new(Opened { file, looked: forebay_runtime::now() }) })
     }
 }
 
@@ -100,7 +100,7 @@ impl Opened {
         if self.looked.elapsed() < LOOK_EVERY {
             return Ok(());
         }
-        self.looked = Instant::now();
+        self.looked = forebay_runtime::now();
         let (own, named) = (self.file.metadata()?, fs::metadata(path).ok());
         if named.is_none_or(|named| (named.dev(), named.ino()) != (own.dev(), own.ino())) {
             self.file = append(path)?;
@@ -153,7 +153,7 @@ mod tests {
         let log = AuditLog::open(&path).unwrap_or_else(|_| panic!("it can be opened"));
         (&log).write_all(b"one\n").unwrap();
         fs::rename(&path, &moved).unwrap();
-        log.open.lock().unwrap().looked = Instant::now().checked_sub(LOOK_EVERY).unwrap();
+        log.open.lock().unwrap().looked = forebay_runtime::now().checked_sub(LOOK_EVERY).unwrap();
         (&log).write_all(b"two\n").unwrap();
         assert_eq!((fs::read(&moved).unwrap(), fs::read(&path).unwrap()), (b"one\n".to_vec(), b"two\n".to_vec()));
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);

@@ -13,6 +13,8 @@ pub enum Bar {
     RatioAtLeast(f64),
     /// The value divided by the peer's is at most this.
     RatioAtMost(f64),
+    /// Nothing: it stands beside a limit, so that what is left can be seen.
+    Nothing,
 }
 
 /// One measured figure with its peer's from the same run.
@@ -44,6 +46,7 @@ impl Figure {
             Bar::ValueAtMost(most) => (format!("<= {most} {unit}"), value <= most),
             Bar::RatioAtLeast(least) => (format!(">= {least}x"), ratio >= least),
             Bar::RatioAtMost(most) => (format!("<= {most}x"), ratio <= most),
+            Bar::Nothing => ("none".to_string(), true),
         };
         Self { what: what.into(), value, unit, peer: peer.into(), peer_value, ratio, bar, met }
     }

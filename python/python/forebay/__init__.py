@@ -34,6 +34,7 @@ from forebay.files import ObjectReader, ObjectWriter
 from forebay.mounts import Mount, Mounts
 from forebay.nodes import Node, Nodes
 from forebay.result import Result
+from forebay.shards import Shards
 from forebay.table import Table
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "ObjectWriter",
     "Result",
     "Retry",
+    "Shards",
     "Table",
     "Usage",
     "__version__",

@@ -18,6 +18,7 @@ from forebay.mounts import AsyncMounts
 from forebay.nodes import AsyncNodes
 from forebay.place import Place
 from forebay.result import AsyncResult
+from forebay.shards import AsyncDatasets
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -90,6 +91,11 @@ class AsyncClient:
     def nodes(self) -> AsyncNodes:
         """Temporary data, below ``/tmp``: ``await fb.nodes.put("/tmp/job/part", data)``."""
         return AsyncNodes(self._connection.nodes())
+
+    @property
+    def shards(self) -> AsyncDatasets:
+        """Datasets of shards: ``await fb.shards.open("/lake/orders.shards")``."""
+        return AsyncDatasets(self._connection)
 
     async def load(self, path: str) -> Loaded:
         """Brings everything below a path into the tiers."""

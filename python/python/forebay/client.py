@@ -17,6 +17,7 @@ from forebay.mounts import Mounts
 from forebay.nodes import Nodes
 from forebay.place import Place, size_of
 from forebay.result import Result
+from forebay.shards import Datasets
 from forebay.table import Table
 
 if TYPE_CHECKING:
@@ -150,6 +151,11 @@ class Client:
     def nodes(self) -> Nodes:
         """Temporary data, below ``/tmp``: ``fb.nodes.put("/tmp/job/part", data)``."""
         return Nodes(self._connection.nodes())
+
+    @property
+    def shards(self) -> Datasets:
+        """Datasets of shards: ``fb.shards["/lake/orders.shards"].search("o_clerk = Clerk#000000951")``."""
+        return Datasets(self._connection)
 
     # tiers
 

@@ -13,6 +13,7 @@ mod metrics;
 mod mixapart;
 mod random;
 mod scenario;
+mod shards;
 mod workload;
 
 pub use bars::{BARS, Bar, bars};
@@ -27,4 +28,8 @@ pub use mixapart::{
     mixapart_rows, sustained,
 };
 pub use scenario::{Scenario, Way, Workload};
+pub use shards::{
+    SHARD_SCENARIOS, ShardCurve, ShardMove, ShardReplica, ShardRouting, ShardSample, ShardsRun, SkewRow, SkewWay, shards,
+    shards_chart, shards_csv, shards_skew, shards_table, skew_chart, skew_csv, skew_table,
+};
 pub use workload::{Micros, Query, Recorded, Synthetic};

@@ -50,6 +50,18 @@ pub(crate) enum ClientCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Show what shared storage was spared since the workers started, and what that is worth
+    Savings {
+        /// What a gigabyte from shared storage costs
+        #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
+        per_gb: f64,
+        /// What a thousand requests to it cost
+        #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
+        per_1000_requests: f64,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// Watch the cluster
     Top {
         /// Time between two looks

@@ -18,7 +18,7 @@ mod worker;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 use crate::config::{Setting, Written};
 
@@ -30,13 +30,14 @@ use flags::{GlobalFlags, RoleFlags};
 pub(crate) use jobs::{JobsArgs, JobsCommand, TransfersArgs};
 pub(crate) use model::{
     DataScheduler, GetafixArgs, JobOrder, MixApartArgs, PlanCommand, PlanReplicasArgs, PlanTasksArgs, SimulateCommand,
+    SimulateShardsArgs,
 };
 pub(crate) use mounts::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
 pub(crate) use node::{NodeBatchArgs, NodeBytesArgs, NodeCommand, NodeLsArgs, NodeMkdirArgs, NodeRmArgs, NodeStatArgs};
 pub(crate) use role::{RoleCommand, UpArgs};
 pub(crate) use shard::{
-    ShardArgs, ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardDeleteArgs, ShardGetArgs, ShardPathArgs,
-    ShardPutArgs, ShardSearchArgs, ShardTuneArgs,
+    ShardArgs, ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardCreateArgs, ShardDeleteArgs, ShardGetArgs,
+    ShardPathArgs, ShardPutArgs, ShardSearchArgs, ShardStatusArgs, ShardTuneArgs,
 };
 pub(crate) use sql::SqlArgs;
 pub(crate) use table::{TableCommand, TableConvertArgs, TableInspectArgs, TableLayout, TableSuggestArgs};
@@ -62,6 +63,7 @@ impl Cli {
         let role = match &self.command {
             Command::Configured(ConfiguredCommand::Role(command)) => command.flags(),
             Command::Configured(ConfiguredCommand::Sql(sql)) => Some(&sql.role),
+            Command::Configured(ConfiguredCommand::Doctor(doctor)) => Some(&doctor.role),
             _ => None,
         };
         self.global.said().chain(role.into_iter().flat_map(RoleFlags::said)).collect()
@@ -95,7 +97,7 @@ pub(crate) enum ConfiguredCommand {
     /// Convert, inspect and lay out tables: files that are scanned at the speed of memory
     #[command(subcommand)]
     Table(TableCommand),
-    /// Build and ask shards: compressed, searchable files of records on this machine
+    /// Build, serve and ask shards: compressed, searchable files of records
     #[command(subcommand)]
     Shard(ShardCommand),
     /// Work out what the cluster would decide, without one
@@ -103,12 +105,24 @@ pub(crate) enum ConfiguredCommand {
     Plan(PlanCommand),
     /// Run TPC-H against an S3 server of its own and compare Forebay with the alternatives
     Demo(DemoArgs),
+    /// Check this machine, its configuration, the cluster and the storages, and say what to do
+    Doctor(DoctorArgs),
     /// Print the effective configuration, and where each value is from
     Config {
         /// One JSON object a key
         #[arg(long)]
         json: bool,
     },
+}
+
+/// `doctor`.
+#[derive(Args)]
+pub(crate) struct DoctorArgs {
+    /// One JSON object a check
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten, next_help_heading = "What would run here, as for `forebay up`")]
+    pub(crate) role: RoleFlags,
 }
 
 /// What asks no configuration.
@@ -120,6 +134,11 @@ pub(crate) enum AloneCommand {
     /// Run what Forebay decides by in a model of a cluster
     #[command(subcommand)]
     Simulate(SimulateCommand),
+    /// Write a manual page for each command into a folder
+    Man {
+        /// The folder, made where it is not there
+        folder: PathBuf,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -1,12 +1,17 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use forebay_types::ForebayPath;
 
 /// `shard`.
 #[derive(Subcommand)]
 pub(crate) enum ShardCommand {
     /// Build a shard from a Parquet, CSV or JSON file, or from flat text
     Build(ShardBuildArgs),
+    /// Make a dataset of shards in a mount, which workers serve
+    Create(ShardCreateArgs),
+    /// Show where the shards of a dataset are, and how they stand
+    Status(ShardStatusArgs),
     /// Print the records of keys
     Get(ShardGetArgs),
     /// Print the keys of the records that meet a condition
@@ -40,12 +45,15 @@ A value is bare up to ` and `, in quotes ('it''s'), or bytes as x'00ff'.";
 const OPERATIONS: &str = "Operations:
   {\"get\": KEY, \"columns\": [\"a\", ..]}        the record as an object, or null; columns may be left out
   {\"search\": CONDITION, \"limit\": N}         the keys, sorted, in an array; limit may be left out
+  {\"search\": .., \"after\": KEY}              those above a key
   {\"count\": CONDITION}                       how many
+  {\"extract\": OFFSET, \"length\": N}          the bytes of flat text from an offset on, as many as there are of N
   {\"put\": {\"key\": .., \"a\": ..}}             true, once it is durable; the object names the key's column
   {\"delete\": KEY}                            true, once it is durable
 Conditions:
   {\"attr\": \"a\", \"eq\" | \"prefix\" | \"contains\" | \"regex\": VALUE}
   {\"attr\": \"a\", \"from\": V, \"to\": W}          both belong to it; either may be left out
+  {\"attr\": \"a\", \"above\": V, \"below\": W}     neither does
   {\"and\": [CONDITION, ..]}
 Bytes that are not UTF-8 are {\"base64\": \"..\"}. An operation that fails answers {\"error\": KIND, \"message\": \"..\"},
 and the next one is done. The exit code is 0 when all were read.";
@@ -79,10 +87,48 @@ pub(crate) struct ShardBuildArgs {
     pub(crate) json: bool,
 }
 
+/// `shard create`.
+#[derive(Args)]
+pub(crate) struct ShardCreateArgs {
+    /// The dataset: a folder of a mount, as in /lake/orders.shards
+    pub(crate) dataset: ForebayPath,
+    /// What it is made of: files, or objects and folders of mounts, of the formats of `shard build`
+    #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
+    pub(crate) from: Vec<String>,
+    /// The column that is the key: integers, text or bytes; the last record of a key counts
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) key: String,
+    /// Keep these columns and the key; all without it
+    #[arg(long, value_name = "COLUMN,..", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
+    /// How many shards; without it one for about each 128 MiB of the files
+    #[arg(long, value_name = "N")]
+    pub(crate) shards: Option<usize>,
+    /// How much each replica of a shard stores, as a part of the input: more answers faster
+    #[arg(long, value_name = "RATIO,..", value_delimiter = ',', default_value = "0.9,0.5", value_parser = ratio)]
+    pub(crate) replicas: Vec<f64>,
+    /// Put it in the place of a dataset that is there; who has that one open goes on with it
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// What was made as a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `shard status`.
+#[derive(Args)]
+pub(crate) struct ShardStatusArgs {
+    /// The dataset: a folder of a mount
+    pub(crate) dataset: ForebayPath,
+    /// JSON objects, one for each shard
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// The shard that a command asks or changes, and how it prints what came of it.
 #[derive(Args)]
 pub(crate) struct ShardArgs {
-    /// The shard: a folder
+    /// The shard: a folder; `get`, `search`, `count` and `batch` also take a dataset of a mount, as in /lake/orders.shards
     pub(crate) shard: PathBuf,
     /// JSON objects, one a line
     #[arg(long)]
@@ -186,7 +232,7 @@ pub(crate) struct ShardPathArgs {
 #[derive(Args)]
 #[command(after_long_help = OPERATIONS)]
 pub(crate) struct ShardBatchArgs {
-    /// The shard; the operations come from the standard input, or from a second argument
+    /// The shard or dataset; the operations come from the standard input, or from a second argument
     pub(crate) shard: PathBuf,
     /// A file of operations, one JSON object a line; the standard input without it
     #[arg(value_name = "OPERATIONS")]

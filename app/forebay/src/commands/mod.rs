@@ -3,26 +3,26 @@
 mod cat;
 mod connect;
 mod copy;
+pub(crate) mod doctor;
 mod du;
 mod free;
 #[cfg(feature = "cluster")]
 pub(crate) mod jobs;
 mod load;
 mod ls;
+mod man;
 mod mount;
 mod node;
 mod pin;
 pub(crate) mod plan;
 mod refresh;
 mod rm;
-mod segments;
 mod shard;
+mod show;
 pub(crate) mod simulate;
 mod stat;
-mod status;
 pub(crate) mod table;
 mod token;
-mod top;
 mod tree;
 mod worker;
 
@@ -30,7 +30,10 @@ use crate::cli::{ClientCommand, WorkerCommand};
 use crate::config::Config;
 use crate::exit::Outcome;
 pub(crate) use connect::connect;
+use forebay_api::Price;
+pub(crate) use man::write as manual;
 pub(crate) use shard::run as shard;
+use show::{savings, segments, status, top};
 
 /// Runs a command that talks to a running cluster.
 pub(crate) async fn run(config: &Config, command: ClientCommand) -> Outcome {
@@ -51,6 +54,9 @@ pub(crate) async fn run(config: &Config, command: ClientCommand) -> Outcome {
         ClientCommand::Node(command) => node::run(&client, command).await,
         ClientCommand::Status { segments: true, limit, json } => segments::run(&client, limit, json).await,
         ClientCommand::Status { json, .. } => status::run(&client, json).await,
+        ClientCommand::Savings { per_gb, per_1000_requests, json } => {
+            savings::run(&client, Price { per_gb, per_1000_requests }, json).await
+        }
         ClientCommand::Top { interval } => top::run(&client, interval).await,
     }
 }

@@ -48,7 +48,7 @@ async fn drain(client: &Client, args: WorkerDrainArgs) -> Outcome {
     loop {
         // It says so with its next heartbeat.
         let (_, Some(now)) = find(client, &args.worker).await? else {
-            tokio::time::sleep(LOOK_EVERY).await;
+            forebay_runtime::time::sleep(LOOK_EVERY).await;
             continue;
         };
         if shown != Some(now) {
@@ -58,7 +58,7 @@ async fn drain(client: &Client, args: WorkerDrainArgs) -> Outcome {
         if now.done || !args.wait {
             return output.finish();
         }
-        stuck_since = (now.stuck_bytes > 0).then(|| stuck_since.unwrap_or_else(Instant::now));
+        stuck_since = (now.stuck_bytes > 0).then(|| stuck_since.unwrap_or_else(forebay_runtime::now));
         if stuck_since.is_some_and(|since| since.elapsed() > STUCK_FOR) {
             return Err(Error::retry(format!(
                 "worker {}: no other worker has room for {} bytes of the {} bytes that it still has: they stay there and are served. \
@@ -67,7 +67,7 @@ async fn drain(client: &Client, args: WorkerDrainArgs) -> Outcome {
             ))
             .into());
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        forebay_runtime::time::sleep(LOOK_EVERY).await;
     }
 }
 

@@ -212,6 +212,11 @@ impl Config {
         }
     }
 
+    /// Bytes of disk for served shards.
+    pub(crate) fn shard_bytes(&self) -> u64 {
+        self.settings.shard_bytes.0
+    }
+
     /// Share of a worker's storage from which it collects garbage.
     pub(crate) fn storage_share(&self) -> f64 {
         self.settings.storage_share.0

@@ -121,7 +121,7 @@ impl Setting {
     /// Whether `forebay COMMAND` goes by it.
     pub(crate) fn concerns(&self, command: &str) -> bool {
         match command {
-            "up" => true,
+            "up" | "doctor" => true,
             "sql" => self.readers.iter().any(|reader| matches!(reader, Reader::Commands | Reader::Coordinator | Reader::Worker)),
             command => self.readers.iter().any(|reader| reader.name() == command),
         }

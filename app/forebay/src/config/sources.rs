@@ -141,13 +141,28 @@ fn written(value: toml::Value) -> Written {
 fn of_variables(all: All, variables: impl Iterator<Item = (String, String)>, said: &mut Vec<Said>) -> Outcome {
     for (variable, value) in variables {
         let Some(rest) = variable.strip_prefix(VARIABLES) else { continue };
-        if OTHER_VARIABLES.iter().any(|other| rest == *other || (other.ends_with('_') && rest.starts_with(other))) {
+        let other = OTHER_VARIABLES.iter().any(|other| rest == *other || (other.ends_with('_') && rest.starts_with(other)));
+        if other || is_of_a_service(rest) {
             continue;
         }
         let setting = known(all, &rest.to_ascii_lowercase().replace('_', "-"), || format!("in the variable {variable}"))?;
         said.push(Said { setting, written: Written::Text(value), source: Source::Variable });
     }
     Ok(())
+}
+
+/// Whether it is what Kubernetes tells each pod of a service whose name begins with `forebay`: `FOREBAY_COORDINATOR_SERVICE_HOST`,
+/// `FOREBAY_COORDINATOR_PORT_7400_TCP` and more. No setting is called so.
+fn is_of_a_service(rest: &str) -> bool {
+    let mut words = rest.split('_').peekable();
+    while let Some(word) = words.next() {
+        let next = words.peek().copied().unwrap_or_default();
+        let is_port = word == "PORT" && (next.is_empty() || next.bytes().all(|byte| byte.is_ascii_digit()));
+        if is_port || (word == "SERVICE" && ["HOST", "PORT"].contains(&next)) {
+            return true;
+        }
+    }
+    false
 }
 
 fn wrong_file(file: &Path, why: impl fmt::Display) -> Failure {
@@ -219,6 +234,10 @@ mod tests {
         let read = sources("lease = \"5s\"\n", &[("FOREBAY_LEASE", "6s"), ("FOREBAY_TEST_SEED", "1"), ("HOME", "/")]).unwrap();
         assert_eq!(read.value("lease").unwrap(), Some(Duration::from_secs(6)));
         assert!(matches!(read.of("lease"), Some(Source::Variable)) && read.of("window").is_none());
+        let of_services =
+            ["FOREBAY_COORDINATOR_SERVICE_HOST", "FOREBAY_SERVICE_PORT_HTTP", "FOREBAY_PORT", "FOREBAY_S3_PORT_7490_TCP_ADDR"];
+        assert!(sources("", &of_services.map(|name| (name, "10.0.0.1"))).is_ok(), "Kubernetes tells of services");
+        assert!(!TABLE.iter().any(|setting| is_of_a_service(&setting.key.to_uppercase().replace('-', "_"))));
         let error = sources("", &[("FOREBAY_LEAS", "6s")]).err().unwrap();
         assert!(error.contains("FOREBAY_LEAS") && error.contains("did you mean lease?"), "{error}");
     }

@@ -8,6 +8,7 @@ use forebay_coordinator::{CoordinatorSettings, PlacementSettings};
 use forebay_data_folder::{DataFolder, default_disk_bytes, default_dram_bytes};
 use forebay_placement::Policy;
 use forebay_types::{BitRate, ByteSize};
+use forebay_worker::WorkerSettings;
 
 use super::setting::Reader::{Commands, Coordinator, Executor, Gateway, Scheduler, Up, Worker};
 use super::setting::{ALL, Default, Flag, ROLES, Setting, kebab, settings};
@@ -134,6 +135,10 @@ settings! {
 
         /// How long a worker counts as live without a sign of life
         lease: Duration = CoordinatorSettings::LEASE, of &[Coordinator], flag Roles;
+
+        /// Bytes of disk that served shards may take, beside the tiers
+        /// What was not asked for longest makes room; shared storage has all of it.
+        shard_bytes: ByteSize = ByteSize(WorkerSettings::SHARD_BYTES), of &[Worker], flag RolesSeldom;
 
         /// What the worker sends to readers and other workers at most, as in 100MB/s
         /// Reads in place don't count.

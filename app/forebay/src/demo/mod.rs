@@ -16,7 +16,6 @@ mod stage;
 
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::time::Instant;
 
 use forebay_testing::{ACCESS_KEY, SECRET_KEY};
 use forebay_types::{Error, ResultExt};
@@ -24,12 +23,12 @@ use forebay_types::{Error, ResultExt};
 use crate::cli::DemoArgs;
 use crate::exit::Outcome;
 use crate::output::Output;
-use crate::progress;
+use crate::{program, progress};
 pub(crate) use serve::serve;
 
 /// Makes the data, runs everything, and leaves report.txt, report.svg and report.json in the demo's folder.
 pub(crate) async fn run(args: DemoArgs) -> Outcome {
-    let started = Instant::now();
+    let started = forebay_runtime::now();
     fs::create_dir_all(&args.folder).context(|| args.folder.display())?;
     let bar = progress::steps(&format!("make TPC-H, scale {}", args.scale), 0);
     let seen = bar.clone();
@@ -79,9 +78,7 @@ pub(crate) fn with_credentials() -> Outcome {
     if clean && is("AWS_ACCESS_KEY_ID", ACCESS_KEY) && is("AWS_SECRET_ACCESS_KEY", SECRET_KEY) && is("AWS_REGION", "us-east-1") {
         return Ok(());
     }
-    let program = std::env::current_exe().context(|| "can't find this program's file")?;
-    let mut command = std::process::Command::new(program);
-    command.args(std::env::args_os().skip(1));
+    let mut command = program::again_as_it_is()?;
     command.envs([("AWS_ACCESS_KEY_ID", ACCESS_KEY), ("AWS_SECRET_ACCESS_KEY", SECRET_KEY), ("AWS_REGION", "us-east-1")]);
     for name in others.iter().chain(&proxies) {
         command.env_remove(name);

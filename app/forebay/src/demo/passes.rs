@@ -60,7 +60,7 @@ pub(crate) async fn run(args: &DemoArgs, tables: &Tables, stage: &Stage, started
 async fn ingest_then_compute(args: &DemoArgs, pass: &mut Pass<'_>) -> Result<(Run, TransferCost)> {
     let folder = &pass.stage.ingest_folder;
     let before = pass.stage.server.count().await?;
-    let (started, cpu_before) = (Instant::now(), cpu::of_this_process());
+    let (started, cpu_before) = (forebay_runtime::now(), cpu::of_this_process());
     ingest::copy(&engines::s3(pass.stage.server.endpoint())?, folder).await?;
     let (copy_secs, copy_cpu_secs) = (started.elapsed().as_secs_f64(), cpu::of_this_process() - cpu_before);
     let copied = since(before, pass.stage.server.count().await?);
@@ -142,7 +142,7 @@ impl Pass<'_> {
     /// One query. Only its planning and running are measured; its answer is checked afterwards.
     async fn one(&mut self, what: &str, engine: &Tpch, n: usize, run: &mut Run) -> Result<()> {
         let before = self.stage.server.count().await?;
-        let (started, cpu_before) = (Instant::now(), cpu::of_this_process());
+        let (started, cpu_before) = (forebay_runtime::now(), cpu::of_this_process());
         let answer = engine.run(QUERIES[n - 1]).await.context(|| format!("{what}, query {n}"))?;
         let (secs, cpu_secs) = (started.elapsed().as_secs_f64(), cpu::of_this_process() - cpu_before);
         let counted = since(before, self.stage.server.count().await?);

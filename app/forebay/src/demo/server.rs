@@ -8,6 +8,7 @@ use tokio::sync::Mutex;
 
 use super::serve::{Ask, Counted};
 use crate::cli::DemoArgs;
+use crate::program;
 
 /// The S3 server, a process of its own that ends with this one.
 pub(crate) struct Server {
@@ -19,8 +20,7 @@ pub(crate) struct Server {
 impl Server {
     /// Starts it with an empty bucket in `folder`, behind the demo's link.
     pub(crate) async fn start(folder: &Path, args: &DemoArgs) -> Result<Self> {
-        let program = std::env::current_exe().context(|| "can't find this program's file")?;
-        let mut child = Command::new(program)
+        let mut child = Command::from(program::again()?)
             .arg("demo-s3-server")
             .arg("--folder")
             .arg(folder)

@@ -66,6 +66,7 @@ impl Stage {
                 serve_bytes_per_sec: None,
                 temporary_share: 0.0,
                 storage_share: PlacementSettings::default().storage_share,
+                shard_bytes: 0,
             }),
             gateway: None,
             sql: None,

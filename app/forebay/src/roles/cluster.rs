@@ -60,14 +60,14 @@ const CREDENTIALS_EVERY: Duration = Duration::from_secs(1);
 
 /// Lets in whom the coordinator lets in, as long as this runs.
 fn follow_credentials(client: Client, admits: Arc<Admission>) -> AbortOnDropHandle<()> {
-    AbortOnDropHandle::new(tokio::spawn(async move {
+    AbortOnDropHandle::new(forebay_runtime::spawn(async move {
         loop {
             match client.credentials().await {
                 Ok(verifiers) => admits.set(verifiers),
                 // The last that were known stand.
                 Err(error) => tracing::debug!(%error, "credentials not asked for"),
             }
-            tokio::time::sleep(CREDENTIALS_EVERY).await;
+            forebay_runtime::time::sleep(CREDENTIALS_EVERY).await;
         }
     }))
 }

@@ -24,7 +24,7 @@ pub(crate) use signals::Signals;
 pub(crate) use sql::SqlPart;
 
 /// Where metrics are by default: roles that stand beside each other on a machine have ports of their own.
-const HTTP_PORT: u16 = 7480;
+pub(crate) const HTTP_PORT: u16 = 7480;
 #[cfg(feature = "cluster")]
 const EXECUTOR_HTTP_PORT: u16 = 7481;
 #[cfg(feature = "cluster")]
@@ -195,12 +195,12 @@ async fn cluster_settings(config: &Config, part: ClusterPart, http_port: u16) ->
 /// What a process of a cluster shows. One that is started before its coordinator, on the same machine, waits for that one's
 /// secret to be there.
 async fn member_security(config: &Config) -> Outcome<forebay_transport::Security> {
-    let began = std::time::Instant::now();
+    let began = forebay_runtime::now();
     loop {
         match config.member_security() {
             Err(error) if began.elapsed() >= COORDINATOR_WITHIN => return Err(error),
             Err(error) if !config.waits_for_secret() => return Err(error),
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            Err(_) => forebay_runtime::time::sleep(Duration::from_millis(100)).await,
             Ok(security) => return Ok(security),
         }
     }
@@ -266,7 +266,7 @@ async fn run(settings: RunSettings, next: impl FnOnce(&Running, &mut Output) -> 
             tracing::warn!("forced to stop");
             std::process::exit(130);
         }
-        () = tokio::time::sleep(Duration::from_secs(60)) => {
+        () = forebay_runtime::time::sleep(Duration::from_secs(60)) => {
             tracing::warn!("could not stop in order within 60 s");
             std::process::exit(1);
         }
@@ -296,5 +296,6 @@ pub(crate) fn worker_part(config: &Config) -> Outcome<WorkerPart> {
         serve_bytes_per_sec: config.serve_bytes_per_sec(),
         temporary_share: config.temporary_share(),
         storage_share: config.storage_share(),
+        shard_bytes: config.shard_bytes(),
     })
 }

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_api::Readers;
 use forebay_block_store::StoreSettings;
 use forebay_client::{Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};
@@ -71,6 +72,8 @@ pub(crate) struct WorkerPart {
     pub(crate) temporary_share: f64,
     /// Share of its storage from which it collects garbage.
     pub(crate) storage_share: f64,
+    /// Bytes of disk for served shards.
+    pub(crate) shard_bytes: u64,
 }
 
 /// The roles that run in this process.
@@ -188,8 +191,8 @@ impl Running {
             (Some(address), Some(handle)) => {
                 let workers = worker.iter().chain(extra_workers.iter().map(|(worker, _)| worker)).cloned().collect();
                 let metrics = Metrics { handle, coordinator: coordinator.clone(), workers };
-                let readers = if settings.metrics_anonymous { None } else { Some(readers(&settings.security)) };
-                Some(Http::start(&address, metrics, readers).await?)
+                let readers = Readers::new(readers(&settings.security));
+                Some(Http::start(&address, metrics, readers, settings.metrics_anonymous).await?)
             }
             _ => None,
         };
@@ -264,6 +267,9 @@ impl Running {
             output.line(&format!("  flight-sql   {}", flight.address()))?;
         }
         if let Some(http) = &self.http {
+            if self.coordinator.is_some() {
+                output.line(&format!("  console      http://{}/", http.address()))?;
+            }
             output.line(&format!("  metrics      http://{}/metrics", http.address()))?;
         }
         Ok(())
@@ -337,6 +343,7 @@ fn worker_settings(part: WorkerPart, folder: &DataFolder, coordinator: &str, sec
         serve_bytes_per_sec: part.serve_bytes_per_sec,
         temporary_share: part.temporary_share,
         storage_share: part.storage_share,
+        shard_bytes: part.shard_bytes,
     }
 }
 

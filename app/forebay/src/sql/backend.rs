@@ -1,4 +1,4 @@
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use forebay_client::{Client, ClientSettings, Wait};
 use forebay_sql::Engine;
@@ -26,7 +26,7 @@ impl Backend {
     /// Connects to the running cluster, or starts one for this process alone.
     pub(crate) async fn start(config: &Config, embedded: bool, priority: i32) -> Outcome<Self> {
         if !embedded {
-            let (wait, began) = (Wait::new(config.wait(), |what| eprintln!("{what}")), Instant::now());
+            let (wait, began) = (Wait::new(config.wait(), |what| eprintln!("{what}")), forebay_runtime::now());
             let coordinator = format!("the coordinator at {}", config.coordinator_text());
             let client = wait.until(&coordinator, || commands::connect(config)).await.map_err(|error| match error.kind() {
                 ErrorKind::Retry | ErrorKind::Closed => {
@@ -88,13 +88,13 @@ async fn engine(config: &Config, client: Client, priority: i32, wait: Wait, is_n
 /// The scheduler that the coordinator knows of; a new one is given the time to be told.
 #[cfg(feature = "cluster")]
 async fn known_scheduler(client: &Client, is_new: bool) -> Outcome<Option<String>> {
-    let began = Instant::now();
+    let began = forebay_runtime::now();
     loop {
         let known = client.scheduler().await?;
         if known.is_some() || !is_new || began.elapsed() > TOLD_WITHIN {
             return Ok(known);
         }
-        tokio::time::sleep(AWAY).await;
+        forebay_runtime::time::sleep(AWAY).await;
     }
 }
 
@@ -134,6 +134,7 @@ fn settings(config: &Config, security: Security) -> RunSettings {
             serve_bytes_per_sec: None,
             temporary_share: 0.0,
             storage_share: config.storage_share(),
+            shard_bytes: 0,
         }),
         gateway: None,
         sql: None,

@@ -1,7 +1,7 @@
 use std::cell::Cell;
 use std::io::{self, BufWriter, Write};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use forebay_sql::Progress;
@@ -60,7 +60,7 @@ impl<'a> Session<'a> {
 
     /// Runs one statement. Rows are printed as they come.
     pub(crate) async fn statement(&mut self, statement: &str) -> Outcome {
-        let started = Instant::now();
+        let started = forebay_runtime::now();
         let bar = progress::spinner("");
         let done = self.rows(statement, &bar).await;
         bar.finish_and_clear();
@@ -86,7 +86,7 @@ impl<'a> Session<'a> {
             let next = loop {
                 tokio::select! {
                     next = &mut next => break next,
-                    () = tokio::time::sleep(LOOK) => bar.set_message(progress_text(watch())),
+                    () = forebay_runtime::time::sleep(LOOK) => bar.set_message(progress_text(watch())),
                 }
             };
             bar.set_message(progress_text(watch()));

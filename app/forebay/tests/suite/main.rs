@@ -4,7 +4,6 @@
 mod cluster;
 mod commands;
 mod config;
-mod copy;
 mod distributed;
 mod drain;
 mod errors;

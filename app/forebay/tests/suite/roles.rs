@@ -90,6 +90,68 @@ fn signals_stop_it_in_order_and_it_comes_back_warm() {
     }
 }
 
+/// The body of an answer, as JSON.
+fn body(answer: &str) -> serde_json::Value {
+    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap_or_else(|error| panic!("{error}: {answer}"))
+}
+
+#[test]
+fn the_cluster_is_shown_to_those_who_may_read_and_the_console_is_empty_without() {
+    let home = tempfile::tempdir().unwrap();
+    let bucket = Bucket::s3();
+    bucket.put("x.csv", &csv(1000));
+    let up = Role::up(home.path());
+    bucket.mount(&up);
+    for _ in 0..3 {
+        forebay(&up.address(), &["cat", "/lake/x.csv"]).ok();
+    }
+    let host = up.place("console").trim_start_matches("http://").trim_end_matches('/').to_string();
+    let page = ask(&host, "/", "");
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("default-src 'none'") && !page.contains("lake"), "{page}");
+    let files = ["console.js", "console.css", "uplot.js", "uplot.css"];
+    let sizes = files.map(|file| {
+        let answer = ask(&host, &format!("/console/{file}"), "");
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("nosniff"), "{file}");
+        answer.len()
+    });
+    assert!(sizes.iter().sum::<usize>() + page.len() < 300 << 10, "{sizes:?}");
+
+    let token =
+        |flags: &[&str]| forebay(&up.address(), &[&["token", "add", "--json"], flags].concat()).ok().json()[0]["token"].clone();
+    let bearer = |token: &serde_json::Value| format!("Authorization: Bearer {}\r\n", token.as_str().unwrap());
+    let (reader, of_mount) = (bearer(&token(&["all", "--read"])), bearer(&token(&["one", "--read", "--mount", "lake"])));
+    for path in ["/api/v1/status", "/api/v1/segments", "/api/v1/savings", "/api/v1/events"] {
+        for (who, header) in
+            [("nobody", ""), ("a guess", "Authorization: Bearer 0123456789abcdef\r\n"), ("of a mount", of_mount.as_str())]
+        {
+            assert!(ask(&host, path, header).starts_with("HTTP/1.1 401"), "{who} {path}");
+        }
+    }
+    let seen = |path: &str| body(&ask(&host, path, &reader));
+    let status = seen("/api/v1/status");
+    assert_eq!((status["mounts"][0]["name"].as_str(), status["workers"][0]["state"].as_str()), (Some("lake"), Some("live")));
+    let said = forebay(&up.address(), &["status", "--json"]).ok().json().remove(0);
+    let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&status), keys(&said), "as the command prints it");
+    assert!(seen("/api/v1/segments?limit=3")["policy"].is_string());
+    for wrong in ["segments?limit=0", "segments?limit=x", "segments?more=1", "savings?per_gb=-1", "savings?per_gb=NaN"] {
+        let answer = ask(&host, &format!("/api/v1/{wrong}"), &reader);
+        assert!(answer.starts_with("HTTP/1.1 400") && body(&answer)["error"] == "invalid", "{wrong}: {answer}");
+    }
+    // Workers tell of themselves once a second.
+    let reads = |value: &serde_json::Value| value["reads"].as_u64().unwrap();
+    let counted = (0..50).map(|_| seen("/api/v1/savings?per_gb=1000000")).find(|savings| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        reads(savings) >= 3
+    });
+    let counted = counted.expect("three reads");
+    assert!(counted["saved_bytes"].as_u64().unwrap() > 0 && counted["saved_money"].as_f64().unwrap() > 0.0, "{counted}");
+    let server = bucket.server().counters();
+    assert_eq!(counted["storage_bytes"].as_u64().unwrap(), server.bytes_out, "as the server counts");
+    forebay(&up.address(), &["savings", "--per-gb", "0.02"]).ok();
+    forebay(&up.address(), &["savings", "--per-gb=-1"]).fails(2, &["prices are numbers"]);
+}
+
 #[test]
 fn metrics_and_health_are_served() {
     let home = tempfile::tempdir().unwrap();

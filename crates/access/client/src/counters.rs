@@ -1,3 +1,5 @@
+//! What a client has read, by the way the bytes came.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a client has read since it connected, by the way the bytes came, and written in place.

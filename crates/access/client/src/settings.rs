@@ -1,3 +1,5 @@
+//! How a client reaches its cluster, and its limits.
+
 use std::time::Duration;
 
 use forebay_shared_storage::StorageSettings;

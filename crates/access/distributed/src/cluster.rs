@@ -22,7 +22,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::at::At;
 use crate::broken_off::is_gone;
-use crate::compressed::{Codec, marked};
+use crate::codec::Codec;
+use crate::compressed::marked;
 use crate::control::SchedulerControl;
 use crate::ports::Ways;
 use crate::scheduler::RUN_AGAIN;
@@ -134,7 +135,7 @@ impl Distribute for Cluster {
         travel::send(&mut config, Some(&ticket), None)?;
 
         let progress = Arc::new(Mutex::new(Progress::default()));
-        let watching = AbortOnDropHandle::new(tokio::spawn(watch(self.at.clone(), operation, Arc::clone(&progress))));
+        let watching = AbortOnDropHandle::new(forebay_runtime::spawn(watch(self.at.clone(), operation, Arc::clone(&progress))));
         let mut running = RunningJob { at: self.at.clone(), operation, ended: false, _watching: watching };
         let (at, schema) = (self.at.clone(), plan.schema());
         let session = format!("{:016x}", operation.0);
@@ -153,7 +154,7 @@ impl Distribute for Cluster {
                     Err(error) if tries < TRIES && runs_again(&error) => {
                         tracing::info!(tries, %error, "the query runs again");
                         tries += 1;
-                        tokio::time::sleep(PAUSE).await;
+                        forebay_runtime::time::sleep(PAUSE).await;
                         at.answers().await.map_err(|error| DataFusionError::External(Box::new(error)))?;
                     }
                     Err(error) => return Err(sorted(error)),
@@ -221,7 +222,7 @@ impl Drop for RunningJob {
                 for _ in 0..CANCEL_TRIES {
                     match control.cancel(&id).await {
                         // It is being planned, or over.
-                        Err(error) if error.kind() == ErrorKind::NotFound => tokio::time::sleep(LOOK).await,
+                        Err(error) if error.kind() == ErrorKind::NotFound => forebay_runtime::time::sleep(LOOK).await,
                         Err(error) => return tracing::debug!(%error, "a job was not cancelled"),
                         Ok(()) => return,
                     }
@@ -233,7 +234,7 @@ impl Drop for RunningJob {
 
 async fn watch(at: At, operation: OperationId, progress: Arc<Mutex<Progress>>) {
     loop {
-        tokio::time::sleep(LOOK).await;
+        forebay_runtime::time::sleep(LOOK).await;
         let Ok(jobs) = at.control().jobs().await else { continue };
         if let Some(job) = jobs.iter().rev().find(|job| job.operation == operation.0) {
             *progress.lock() =

@@ -4,7 +4,6 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use ballista_core::serde::BallistaPhysicalExtensionCodec;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Statistics, internal_err};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
@@ -15,7 +14,6 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 
 /// First bytes of a [`CompressedScan`] as it is written; a byte with the length of the compression's name and the name
 /// follow. No message of Ballista's own nodes begins so: it would be field 12 with a type that there is not.
@@ -42,6 +40,12 @@ struct CompressedScan {
 }
 
 impl CompressedScan {
+    /// As it is written.
+    fn to_bytes(&self) -> Vec<u8> {
+        let name = self.compression.get_variant().to_string();
+        [MARK, &[name.len() as u8], name.as_bytes()].concat()
+    }
+
     /// Over a scan that has lost its compression on the way.
     fn over(scan: &Arc<dyn ExecutionPlan>, compression: FileCompressionType) -> Result<Self> {
         let config = scan.downcast_ref::<DataSourceExec>().and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
@@ -108,41 +112,20 @@ impl ExecutionPlan for CompressedScan {
     }
 }
 
-/// Ballista's own with the nodes of this file beside.
-#[derive(Debug, Default)]
-pub(crate) struct Codec(BallistaPhysicalExtensionCodec);
+/// A node of this file as it is written; none for any other.
+pub(crate) fn to_bytes(node: &Arc<dyn ExecutionPlan>) -> Option<Vec<u8>> {
+    node.downcast_ref::<CompressedScan>().map(CompressedScan::to_bytes)
+}
 
-impl PhysicalExtensionCodec for Codec {
-    fn try_decode(
-        &self,
-        bytes: &[u8],
-        inputs: &[Arc<dyn ExecutionPlan>],
-        context: &TaskContext,
-        converter: &dyn PhysicalProtoConverterExtension,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let Some((length, rest)) = bytes.strip_prefix(MARK).and_then(<[u8]>::split_first) else {
-            return self.0.try_decode(bytes, inputs, context, converter);
-        };
+/// The node that was written, over its input; none where the bytes are of another one.
+pub(crate) fn of_bytes(bytes: &[u8], inputs: &[Arc<dyn ExecutionPlan>]) -> Option<Result<Arc<dyn ExecutionPlan>>> {
+    let (length, rest) = bytes.strip_prefix(MARK).and_then(<[u8]>::split_first)?;
+    let read = || {
         let (Some(name), [scan]) = (rest.get(..usize::from(*length)), inputs) else {
             return internal_err!("a scan of compressed files came cut off");
         };
         let compression = FileCompressionType::from_str(&String::from_utf8_lossy(name))?;
-        Ok(Arc::new(CompressedScan::over(scan, compression)?))
-    }
-
-    fn try_encode(
-        &self,
-        node: Arc<dyn ExecutionPlan>,
-        bytes: &mut Vec<u8>,
-        converter: &dyn PhysicalProtoConverterExtension,
-    ) -> Result<()> {
-        let Some(CompressedScan { compression, .. }) = node.downcast_ref::<CompressedScan>() else {
-            return self.0.try_encode(node, bytes, converter);
-        };
-        let name = compression.get_variant().to_string();
-        bytes.extend_from_slice(MARK);
-        bytes.push(name.len() as u8);
-        bytes.extend_from_slice(name.as_bytes());
-        Ok(())
-    }
+        Ok(Arc::new(CompressedScan::over(scan, compression)?) as Arc<dyn ExecutionPlan>)
+    };
+    Some(read())
 }

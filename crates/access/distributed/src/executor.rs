@@ -29,7 +29,7 @@ use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::checked::Checked;
-use crate::compressed::Codec;
+use crate::codec::Codec;
 use crate::ports::{Ways, incoming};
 use crate::settings::{MESSAGE_BYTES_MAX, producer};
 use crate::shuffle::{Engine as ShuffleEngine, Shared, ShuffleTimes, Times};
@@ -98,8 +98,9 @@ impl Executor {
         };
         let functions = SessionStateBuilder::new().with_default_features().build();
         let shared = Shared::new(client.nodes(), settings.worker, settings.folder.clone());
-        let trimming = tokio::spawn(Arc::clone(&shared).keep_trim());
+        let trimming = forebay_runtime::spawn(Arc::clone(&shared).keep_trim());
         let times = Arc::new(Times::default());
+        let nodes = Codec::of(client.clone());
         let executor = Arc::new(ballista_executor::executor::Executor::new(
             metadata,
             &folder,
@@ -118,7 +119,7 @@ impl Executor {
             .add_service(Checked::new(flight, needs::executor))
             .add_service(Checked::new(control, needs::executor));
         let incoming = incoming(listener, &settings.security)?;
-        let serving = tokio::spawn(async move {
+        let serving = forebay_runtime::spawn(async move {
             if let Err(error) = server.serve_with_incoming(incoming).await {
                 tracing::warn!(%error, "the executor no longer hands results out");
             }
@@ -127,8 +128,8 @@ impl Executor {
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
         let logical = SessionConfig::new().ballista_logical_extension_codec();
-        let codec: BallistaCodec<LogicalPlanNode, PhysicalPlanNode> = BallistaCodec::new(logical, Arc::new(Codec::default()));
-        let polling = tokio::spawn(async move {
+        let codec: BallistaCodec<LogicalPlanNode, PhysicalPlanNode> = BallistaCodec::new(logical, Arc::new(nodes));
+        let polling = forebay_runtime::spawn(async move {
             if let Err(error) = poll_loop(scheduler, executor, codec, None, None, ExecutorHealth::new()).await {
                 tracing::warn!(%error, "the executor no longer takes tasks");
             }
@@ -149,7 +150,7 @@ impl Executor {
 
 /// A name that says beside which worker it is, since the scheduler's budgets carry nothing else of an executor.
 fn id(worker: Option<WorkerId>) -> String {
-    let own: u64 = rand::random();
+    let own: u64 = forebay_runtime::random();
     format!("{:016x}-{own:016x}", worker.map_or(own, |worker| worker.0))
 }
 
@@ -168,7 +169,7 @@ fn runtimes(client: Client, settings: EngineSettings) -> RuntimeProducer {
         let ticket = travel::ticket(config).map_err(failed)?;
         let (operation, pins) = match ticket {
             Some(ticket) => (ticket.operation, ticket.pins),
-            None => (forebay_types::OperationId(rand::random()), Vec::new()),
+            None => (forebay_types::OperationId(forebay_runtime::random()), Vec::new()),
         };
         if let Some(places) = travel::places(config).map_err(failed)? {
             reading.note(operation, places);

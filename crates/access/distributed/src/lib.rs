@@ -11,6 +11,7 @@ mod at;
 mod broken_off;
 mod checked;
 mod cluster;
+mod codec;
 mod compressed;
 mod control;
 mod executor;

@@ -82,7 +82,7 @@ impl Incoming {
     pub(crate) fn new(listener: TcpListener, security: &Security) -> Result<Self> {
         let guard = Arc::new(Guard::new(security)?);
         let (send, admitted) = mpsc::channel(ADMITTED_MAX);
-        let accepting = tokio::spawn(async move {
+        let accepting = forebay_runtime::spawn(async move {
             let (mut shaking, entrance) = (JoinSet::new(), Entrance::default());
             loop {
                 while shaking.len() >= CONNECTIONS_MAX || shaking.try_join_next().is_some() {
@@ -91,7 +91,7 @@ impl Incoming {
                     }
                 }
                 let Ok((stream, peer)) = listener.accept().await else {
-                    tokio::time::sleep(REST).await;
+                    forebay_runtime::time::sleep(REST).await;
                     continue;
                 };
                 let (guard, send) = (Arc::clone(&guard), send.clone());
@@ -152,7 +152,7 @@ impl Ways {
     /// The ways of a process that shows this.
     pub(crate) fn new(security: &Security) -> Result<Self> {
         let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
-        let folder = base.join(format!("forebay-ways-{:016x}", rand::random::<u64>()));
+        let folder = base.join(format!("forebay-ways-{:016x}", forebay_runtime::random::<u64>()));
         std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
         let (sockets, tasks) = (Mutex::default(), Mutex::default());
         Ok(Self(Arc::new(Inner { security: security.clone(), folder, runtime: Handle::current(), sockets, tasks })))
@@ -202,7 +202,7 @@ async fn forward(listener: UnixListener, target: String, security: Security) {
     loop {
         while connections.try_join_next().is_some() {}
         let Ok((mut near, _)) = listener.accept().await else {
-            tokio::time::sleep(REST).await;
+            forebay_runtime::time::sleep(REST).await;
             continue;
         };
         let (target, security, is_away) = (target.clone(), security.clone(), Arc::clone(&is_away));

@@ -75,7 +75,7 @@ impl Callers {
             let oldest = known.iter().min_by_key(|(_, known)| known.looked).map(|(shown, _)| Arc::clone(shown));
             oldest.and_then(|oldest| known.remove(&oldest));
         }
-        known.insert(Arc::clone(&shown.0), Known { engine: engine.clone(), looked: Instant::now() });
+        known.insert(Arc::clone(&shown.0), Known { engine: engine.clone(), looked: forebay_runtime::now() });
         engine
     }
 }

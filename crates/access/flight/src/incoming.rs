@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use forebay_runtime::time::timeout;
 use forebay_transport::{Acceptor, Spoken, TlsSettings};
 use forebay_types::Result;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::transport::server::Connected;
 
@@ -45,7 +45,7 @@ impl Incoming {
                     Ok(accepted) => accepted,
                     Err(error) => {
                         tracing::warn!(%error, "flight connection not accepted");
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                        forebay_runtime::time::sleep(ACCEPT_PAUSE).await;
                         continue;
                     }
                 };
@@ -61,7 +61,7 @@ impl Incoming {
                 while handshakes.try_join_next().is_some() {}
             }
         };
-        Ok(Self { ready, _accepting: AbortOnDropHandle::new(tokio::spawn(accept)) })
+        Ok(Self { ready, _accepting: AbortOnDropHandle::new(forebay_runtime::spawn(accept)) })
     }
 }
 

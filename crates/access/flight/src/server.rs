@@ -45,7 +45,7 @@ impl FlightServer {
         let service = FlightServiceServer::new(FlightService::new(connect));
         let service = InterceptedService::new(service, Auth);
         let (stop, stopped) = oneshot::channel::<()>();
-        let task = tokio::spawn(async move {
+        let task = forebay_runtime::spawn(async move {
             let stopped = async {
                 // Dropping the sender stops it as well.
                 let _ = stopped.await;
@@ -66,7 +66,7 @@ impl FlightServer {
     /// Answers what was asked already, for at most two seconds, then ends.
     pub async fn shutdown(mut self) {
         drop(self.stop.take());
-        let _ = tokio::time::timeout(STOPPING, &mut self.task).await;
+        let _ = forebay_runtime::time::timeout(STOPPING, &mut self.task).await;
     }
 }
 

@@ -16,6 +16,7 @@ use arrow_flight::{
     Action, FlightDescriptor, FlightEndpoint, FlightInfo, HandshakeRequest, HandshakeResponse, IpcMessage, SchemaAsIpc, Ticket,
 };
 use bytes::Bytes;
+use forebay_runtime::time::interval;
 use forebay_sql::arrow::array::{AsArray, RecordBatch};
 use forebay_sql::arrow::datatypes::{Field, Schema, SchemaRef, UInt64Type};
 use forebay_sql::arrow::ipc::writer::IpcWriteOptions;
@@ -23,7 +24,6 @@ use forebay_sql::{Engine, ParamValues, Query};
 use forebay_types::Error;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use prost::Message;
-use tokio::time::interval;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -76,7 +76,12 @@ impl FlightService {
                 }
             }
         };
-        Self { callers: Callers::new(connect), queries, prepared, _sweeping: AbortOnDropHandle::new(tokio::spawn(sweep)) }
+        Self {
+            callers: Callers::new(connect),
+            queries,
+            prepared,
+            _sweeping: AbortOnDropHandle::new(forebay_runtime::spawn(sweep)),
+        }
     }
 
     /// The engine of who calls. `Unauthenticated` when that is nobody who is let in.

@@ -27,8 +27,8 @@ impl<T> Shelf<T> {
         if things.len() >= self.max {
             return Err(Status::resource_exhausted(format!("{} statements are open: close some, then try again", self.max)));
         }
-        let id: [u8; 16] = rand::random();
-        things.insert(id, (Instant::now(), thing));
+        let id: [u8; 16] = forebay_runtime::random();
+        things.insert(id, (forebay_runtime::now(), thing));
         Ok(Bytes::copy_from_slice(&id))
     }
 
@@ -41,7 +41,7 @@ impl<T> Shelf<T> {
     pub(crate) fn with<R>(&self, handle: &[u8], look: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut things = self.things.lock();
         let (at, thing) = things.get_mut(handle)?;
-        *at = Instant::now();
+        *at = forebay_runtime::now();
         Some(look(thing))
     }
 

@@ -56,10 +56,10 @@ impl Context {
             large_pieces: Arc::new(Semaphore::new(crate::objects::LARGE_PIECES)),
             drafts: Drafts::default(),
             meters: Meters::new(),
-            begun_ms: chrono::Utc::now().timestamp_millis(),
+            begun_ms: chrono::DateTime::<chrono::Utc>::from(forebay_runtime::system_time()).timestamp_millis(),
             date: Date::default(),
             heads: Heads::default(),
-            next_id: AtomicU64::new(rand::random()),
+            next_id: AtomicU64::new(forebay_runtime::random()),
         })
     }
 

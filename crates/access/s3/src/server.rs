@@ -1,6 +1,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::Utc;
 use forebay_client::Client;
@@ -47,7 +47,7 @@ impl Gateway {
         let address = listener.local_addr().context(place)?;
         let (stop, stopped) = watch::channel(false);
         let https = tls.is_some();
-        let task = tokio::spawn(accept(listener, tls, Context::new(client, settings), stopped));
+        let task = forebay_runtime::spawn(accept(listener, tls, Context::new(client, settings), stopped));
         Ok(Self { address, https, stop, task })
     }
 
@@ -105,7 +105,7 @@ async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Conte
             Some(Err(error)) => {
                 // Out of descriptors, say: those that are open go on.
                 tracing::warn!(%error, "can't accept a connection");
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                forebay_runtime::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
         };
@@ -116,7 +116,7 @@ async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Conte
             let _counted = (permit, open);
             match tls {
                 None => serve(socket, from, context, stopped).await,
-                Some(tls) => match tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(socket)).await {
+                Some(tls) => match forebay_runtime::time::timeout(HANDSHAKE_WITHIN, tls.accept(socket)).await {
                     Ok(Ok(socket)) => serve(socket, from, context, stopped).await,
                     Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
                     Err(_) => tracing::debug!("TLS handshake took too long"),
@@ -126,7 +126,7 @@ async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Conte
     }
     drop(listener);
     let ended = async { while connections.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(STOP_WITHIN, ended).await;
+    let _ = forebay_runtime::time::timeout(STOP_WITHIN, ended).await;
     connections.shutdown().await;
 }
 
@@ -148,7 +148,7 @@ impl Drop for Open {
 
 /// Answers one request; a refusal is an answer too.
 pub(crate) async fn handle(context: Arc<Context>, from: SocketAddr, request: http::Request<Incoming>, turn: Turn) -> Served {
-    let (begun, id) = (Instant::now(), context.request_id());
+    let (begun, id) = (forebay_runtime::now(), context.request_id());
     let is_head = request.method() == Method::HEAD;
     let has_body = !request.body().is_end_stream();
     let uri = request.uri().clone();
@@ -192,7 +192,8 @@ async fn answer(context: &Arc<Context>, request: http::Request<Incoming>, asked:
     let target = Target::of(&request, &context.settings.domains)?;
     asked.operation = operation(request.method(), &target, request.headers().contains_key("x-amz-copy-source"));
     let (parts, body) = request.into_parts();
-    let (caller, hash) = authenticate(&context.keys, &parts, &target.query, Utc::now())?;
+    let (caller, hash) =
+        authenticate(&context.keys, &parts, &target.query, chrono::DateTime::<Utc>::from(forebay_runtime::system_time()))?;
     asked.caller = Some(caller.clone());
     let request = Request { parts, target, caller, hash };
     asked.changes = Reading::of(&request).is_none();

@@ -3,8 +3,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use forebay_runtime::time::{Sleep, sleep};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep};
 
 /// How long a client may take to take anything of an answer.
 const STALL_MAX: Duration = Duration::from_secs(60);
@@ -28,7 +28,7 @@ impl<S> Stalling<S> {
         let sleep = self.since.get_or_insert_with(|| Box::pin(sleep(STALL_MAX)));
         match sleep.as_mut().poll(cx) {
             Poll::Ready(()) => {
-                sleep.as_mut().reset(Instant::now() + STALL_MAX);
+                sleep.as_mut().reset(forebay_runtime::time::instant() + STALL_MAX);
                 Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
             }
             Poll::Pending => Poll::Pending,

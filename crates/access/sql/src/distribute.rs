@@ -8,12 +8,14 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::prelude::SessionConfig;
 use forebay_types::{ObjectInfo, OperationId, Result};
 
 use crate::paths::SCHEME;
 use crate::query::Progress;
+use crate::shards::is_shard_scan;
 
 /// What runs an engine's plans on many machines. The engine plans and pins; this sends the plan where it runs.
 #[async_trait]
@@ -55,23 +57,33 @@ fn is_told_whole(scan: &FileScanConfig) -> bool {
     csv.is_none_or(|csv| csv.terminator().is_none()) && source.file_type() != "arrow_stream"
 }
 
-/// Whether a plan reads files below mounts and nothing that only this process has, and gives rows.
+fn joins(node: &Arc<dyn ExecutionPlan>) -> bool {
+    node.is::<HashJoinExec>() || node.is::<SortMergeJoinExec>() || node.is::<NestedLoopJoinExec>() || node.is::<CrossJoinExec>()
+}
+
+/// Whether a plan reads files below mounts and nothing that only this process has, and gives rows. Of datasets of shards alone it
+/// stays here: workers do what there is to do, so that tasks would win nothing.
 pub(crate) fn can_travel(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    let (mut files, mut others) = (0, 0);
+    let (mut files, mut others, mut shards, mut unions) = (0, 0, 0, 0);
     let _ = plan.apply(|node| {
         let stays = ["DataSinkExec", "AnalyzeExec", "ExplainExec"].contains(&node.name());
         if stays {
             others += 1;
+        }
+        if node.children().len() > 1 && !joins(node) {
+            unions += 1;
         }
         if node.children().is_empty() {
             let scan = node.downcast_ref::<DataSourceExec>().and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
             match scan {
                 Some(scan) if scan.object_store_url.as_str().starts_with(SCHEME) && is_told_whole(scan) => files += 1,
                 _ if node.downcast_ref::<EmptyExec>().is_some() || node.downcast_ref::<PlaceholderRowExec>().is_some() => {}
+                _ if is_shard_scan(node) => shards += 1,
                 _ => others += 1,
             }
         }
         Ok(TreeNodeRecursion::Continue)
     });
-    files > 0 && others == 0
+    // Of a union each task would have all of a dataset beside its part of the files.
+    files > 0 && others == 0 && (shards == 0 || unions == 0)
 }

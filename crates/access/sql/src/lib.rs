@@ -31,6 +31,7 @@ mod remote;
 mod rules;
 mod session;
 mod settings;
+mod shards;
 mod statement;
 mod stores;
 
@@ -51,3 +52,4 @@ pub use prefetch::{Ranges, inputs, scanned_folder};
 pub use query::{Progress, Query};
 pub use reach::{LocalFiles, Reach};
 pub use settings::{EngineMemory, EngineSettings};
+pub use shards::{shard_scan_of, shard_scan_to_bytes};

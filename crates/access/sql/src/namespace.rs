@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use forebay_client::Client;
 use forebay_types::{Error, ErrorKind, Result, names_link_local};
 use object_store::ObjectStore;
 use object_store::aws::AmazonS3Builder;
@@ -73,6 +74,8 @@ pub(crate) struct QueryNamespace {
     pub(crate) reach: Reach,
     /// Pins what is read directly from shared storage; none for runs that are to be the engine alone.
     pub(crate) pins: Option<Arc<Seen>>,
+    /// Who asks datasets of shards; none without a cluster.
+    pub(crate) client: Option<Client>,
 }
 
 impl fmt::Debug for QueryNamespace {
@@ -120,6 +123,10 @@ impl Namespace for QueryNamespace {
         ))
     }
 
+    fn client(&self) -> Option<&Client> {
+        self.client.as_ref()
+    }
+
     fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
         if url.scheme() == SCHEME {
             return Ok(Arc::clone(&self.named));
@@ -162,7 +169,7 @@ mod tests {
         direct.add(&url("s3a://two"), Arc::clone(&two) as _);
         let named = Arc::new(InMemory::new());
         let (direct, reach, pins) = (Arc::new(direct), Reach::of_process(), Some(Arc::clone(&seen)));
-        let namespace = QueryNamespace { names: Vec::new(), named, direct, reach, pins };
+        let namespace = QueryNamespace { names: Vec::new(), named, direct, reach, pins, client: None };
         let stores = QueryStores::new(Arc::new(namespace), Arc::clone(&seen));
         one.put(&Path::from("k"), "old".into()).await.unwrap();
 

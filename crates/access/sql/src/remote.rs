@@ -24,7 +24,14 @@ impl Engine {
         }
         let names = view.mounts.iter().map(|mount| (mount.name.to_string(), Some(mount.url.clone()))).collect();
         let (direct, reach) = (Arc::clone(&self.inner.direct), self.inner.settings.reach.clone());
-        let namespace = QueryNamespace { names, named: Arc::new(snapshot), direct, reach, pins: Some(Arc::clone(&seen)) };
+        let namespace = QueryNamespace {
+            names,
+            named: Arc::new(snapshot),
+            direct,
+            reach,
+            pins: Some(Arc::clone(&seen)),
+            client: Some(client.clone()),
+        };
         let namespace: Arc<dyn Namespace> = Arc::new(namespace);
         RuntimeEnvBuilder::from_runtime_env(self.runtime()?.as_ref())
             .with_cache_manager(self.inner.caches.of_query(&seen))

@@ -101,7 +101,7 @@ fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Re
         Backend::Stores(routes, names) => {
             let names = names.iter().map(|name| (name.clone(), None)).collect();
             let named: Arc<dyn ObjectStore> = Arc::clone(routes) as _;
-            let namespace = QueryNamespace { names, named, direct, reach, pins: None };
+            let namespace = QueryNamespace { names, named, direct, reach, pins: None, client: None };
             Ok(Surroundings { namespace, fetcher: None, snapshot: None, cells: None })
         }
         Backend::Cluster(client) => {
@@ -111,8 +111,8 @@ fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Re
             let snapshot = client.snapshot_of(operation, []);
             let prefetches = engine.inner.settings.prefetch;
             let fetcher = prefetches.then(|| fetcher(client, snapshot.clone()));
-            let namespace =
-                QueryNamespace { names, named: Arc::new(snapshot.clone()), direct, reach, pins: Some(Arc::clone(seen)) };
+            let (named, pins, asks) = (Arc::new(snapshot.clone()), Some(Arc::clone(seen)), Some(client.clone()));
+            let namespace = QueryNamespace { names, named, direct, reach, pins, client: asks };
             let cells = engine.inner.settings.hot_form.then(|| Cells::new(client.clone(), snapshot.clone()));
             Ok(Surroundings { namespace, fetcher, snapshot: Some(snapshot), cells })
         }

@@ -1,11 +1,12 @@
+//! What clients read and write in the memory of the DRAM tier.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use forebay_block_store::{BlockStore, Pinned};
+use forebay_transport::Place;
 use parking_lot::Mutex;
-
-use crate::nodes::Placed;
 
 /// Pins of one session at most; beyond that answers are copies.
 const PINS_MAX: usize = 65_536;
@@ -31,7 +32,7 @@ struct Pins {
     next_id: u64,
     held: HashMap<u64, Pinned>,
     /// Under ids of their own among those of pins.
-    places: HashMap<u64, Placed>,
+    places: HashMap<u64, Box<dyn Place>>,
     closed: bool,
 }
 
@@ -73,8 +74,7 @@ impl SessionPins {
     }
 
     /// Keeps a place that the client is to write to and gives its pin; gives it back when there are too many.
-    #[expect(clippy::result_large_err, reason = "the place itself, to be given up or used otherwise, and not an error")]
-    pub(crate) fn add_place(&self, place: Placed) -> Result<u64, Placed> {
+    pub(crate) fn add_place(&self, place: Box<dyn Place>) -> Result<u64, Box<dyn Place>> {
         let mut pins = self.pins.lock();
         if pins.closed || pins.places.len() >= PLACES_MAX {
             return Err(place);
@@ -86,13 +86,13 @@ impl SessionPins {
     }
 
     /// The client has written to a place.
-    pub(crate) fn take_place(&self, id: u64) -> Option<Placed> {
+    pub(crate) fn take_place(&self, id: u64) -> Option<Box<dyn Place>> {
         self.pins.lock().places.remove(&id)
     }
 
     /// The client is done with these, or gives places up; ids that are not known are nothing.
     pub(crate) fn release(&self, ids: &[u64]) {
-        let (released, places): (Vec<Pinned>, Vec<Placed>) = {
+        let (released, places): (Vec<Pinned>, Vec<Box<dyn Place>>) = {
             let mut pins = self.pins.lock();
             let released = ids.iter().filter_map(|id| pins.held.remove(id)).collect();
             (released, ids.iter().filter_map(|id| pins.places.remove(id)).collect())
@@ -127,13 +127,14 @@ impl Drop for SessionPins {
 /// What nobody gives back any more but with all of the rest.
 pub(crate) struct LeftPinned {
     held: Vec<Pinned>,
-    _places: HashMap<u64, Placed>,
+    _places: HashMap<u64, Box<dyn Place>>,
     all_bytes: Arc<AtomicU64>,
 }
 
 impl Drop for LeftPinned {
     fn drop(&mut self) {
         let bytes: usize = self.held.drain(..).map(|pinned| pinned.len()).sum();
-        self.all_bytes.fetch_sub(bytes as u64, Relaxed);
+        let before = self.all_bytes.fetch_sub(bytes as u64, Relaxed);
+        debug_assert!(before >= bytes as u64, "pins are given back once");
     }
 }

@@ -10,53 +10,31 @@
 //!
 //! Temporary nodes (`nodes`) are the one thing that a worker has authority over: names and bytes go with it.
 //!
-//! The way of a read: `session` (a request arrives) -> `read` (is it in DRAM?) -> `obtain` (what is missing, and from
-//! where) -> `fill` (who fetches it already?) -> `transfer` (one request to shared storage).
+//! The way of a read: `session` (a request arrives) -> `read` (is it in DRAM?) -> `origin` (what is missing, from where, and who
+//! fetches it already?) -> one request to shared storage. Rooms from the ground up: `signals`, `cluster`, `origin`, `catalogue`,
+//! `read`, `write`, `forms`, `replicas`, `nodes`; `rooms` puts them together, and only `session` and `process` see that.
 //!
 //! Start with [`Worker::start`].
 
-mod at_hand;
-mod busy;
-mod changes;
-mod count;
-#[cfg(test)]
-mod damage;
-mod discover;
-mod fill;
-mod flight;
+mod background;
+mod catalogue;
+mod cluster;
 mod forms;
-mod fresh;
-mod garbage;
-mod gate;
-mod hearing;
-mod identity;
 mod in_place;
-mod latest;
-mod listings;
-mod membership;
-mod metrics;
-mod mounts;
-mod news;
 mod nodes;
-mod object;
-mod obtain;
-mod pace;
-mod peers;
-mod pins;
-mod prefetch;
+mod origin;
+mod process;
 mod read;
 mod replicas;
-mod scrub;
+mod rooms;
 mod segment;
-mod serving;
 mod session;
 mod settings;
-mod start;
-mod told;
-mod transfer;
-mod uploads;
+mod shards;
+mod signals;
+mod single_flight;
 mod versions;
 mod write;
 
+pub use process::Worker;
 pub use settings::{Tuning, WorkerSettings};
-pub use start::Worker;

@@ -1,5 +1,8 @@
+//! A segment with the version that it is of.
+
 use std::ops::Range;
 
+use forebay_protocol::RangeSpec;
 use forebay_types::{
     Error, ObjectVersion, PAGE_BYTES, PageRun, Result, RouteKey, SEGMENT_BYTES, SegmentId, check_object_bytes, segment_bytes,
 };
@@ -58,6 +61,7 @@ impl Segment {
     /// The bytes of the segment that `run` really has: the last page ends with the segment.
     pub(crate) fn bytes_of(&self, run: PageRun) -> Range<u64> {
         let bytes = run.bytes();
+        debug_assert!(bytes.start < u64::from(self.bytes), "a run begins within its segment");
         bytes.start..bytes.end.min(u64::from(self.bytes))
     }
 
@@ -77,6 +81,13 @@ impl Segment {
         };
         (start < end).then(|| PageRun::new(start, end))
     }
+}
+
+/// The bytes of an object of `size` that are meant, up to the end of the segment that they start in. `Invalid` when the
+/// object ends before them.
+pub(crate) fn first_part(range: RangeSpec, size: u64) -> Result<Range<u64>> {
+    let Range { start, end } = range.within(size)?;
+    Ok(start..end.min((start / SEGMENT_BYTES + 1) * SEGMENT_BYTES))
 }
 
 #[cfg(test)]
@@ -106,5 +117,12 @@ mod tests {
         assert_eq!(segment.object_bytes_of(PageRun::new(1, 2)), SEGMENT_BYTES + 4096..SEGMENT_BYTES + 5000);
         assert!(Segment::holding(&version(5000), 5000).is_err());
         assert!(Segment::holding(&version(300 << 50), 1).is_err(), "300 PiB");
+    }
+
+    #[test]
+    fn the_first_part_ends_with_the_object_or_the_segment() {
+        assert_eq!(first_part(RangeSpec::From { start: 0 }, SEGMENT_BYTES + 1).unwrap(), 0..SEGMENT_BYTES);
+        assert_eq!(first_part(RangeSpec::Bounded { start: 10, len: u64::MAX }, 30).unwrap(), 10..30);
+        assert!(first_part(RangeSpec::Bounded { start: 31, len: 5 }, 30).is_err());
     }
 }

@@ -1,3 +1,5 @@
+//! What a worker is, and where its parts are.
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -29,9 +31,14 @@ pub struct WorkerSettings {
     pub temporary_share: f64,
     /// Share of its storage beyond which it drops segments that no reads are routed to (Getafix, section 4.4).
     pub storage_share: f64,
+    /// Bytes of disk that served shards may take, below the tiers' folder.
+    pub shard_bytes: u64,
 }
 
 impl WorkerSettings {
+    /// Bytes of disk for served shards when nobody says.
+    pub const SHARD_BYTES: u64 = 8 << 30;
+
     /// A worker on TCP only, without a token.
     pub fn new(coordinator: Address, listen: Address, store: StoreSettings) -> Self {
         Self {
@@ -45,6 +52,7 @@ impl WorkerSettings {
             serve_bytes_per_sec: None,
             temporary_share: 0.5,
             storage_share: 0.8,
+            shard_bytes: Self::SHARD_BYTES,
         }
     }
 }
@@ -64,6 +72,8 @@ pub struct Tuning {
     pub register_within: Duration,
     /// Bytes of the tiers that are verified a second, in the background; 0 for none.
     pub scrub_bytes_per_sec: u64,
+    /// Time between two looks at the queues of served shards.
+    pub navigate_every: Duration,
 }
 
 impl Default for Tuning {
@@ -75,6 +85,7 @@ impl Default for Tuning {
             reclaim_after: Duration::from_secs(10),
             register_within: Duration::from_secs(30),
             scrub_bytes_per_sec: 8 << 20,
+            navigate_every: Duration::from_secs(10),
         }
     }
 }

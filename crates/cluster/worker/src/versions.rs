@@ -1,3 +1,5 @@
+//! The versions of objects that shared storage told of.
+
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -6,6 +8,8 @@ use std::time::Instant;
 use forebay_types::{Attributes, ErrorKind, Key, MountId, ObjectInfo, ObjectVersion, Result, Validate};
 use lru::LruCache;
 use parking_lot::Mutex;
+
+use crate::single_flight::SingleFlight;
 
 /// Entries at most.
 const ENTRIES_MAX: usize = 100_000;
@@ -21,7 +25,7 @@ type Name = (MountId, Key);
 pub(crate) struct Versions {
     known: Mutex<Known>,
     /// Names that shared storage is being asked about.
-    asking: Mutex<HashMap<Name, Arc<Turn>>>,
+    asking: SingleFlight<Name, Answered>,
 }
 
 struct Known {
@@ -63,10 +67,7 @@ impl Default for Known {
     }
 }
 
-/// The right to ask about a name, and the last answer.
-#[derive(Default)]
-struct Turn(tokio::sync::Mutex<Option<Answered>>);
-
+/// What shared storage answered last.
 struct Answered {
     asked: Instant,
     done: Instant,
@@ -136,7 +137,7 @@ impl Versions {
 
     /// The object has changed or is gone: what is known is old, and so is what is being asked now.
     pub(crate) fn unlearn(&self, mount: MountId, key: &Key) {
-        self.known.lock().put((mount, key.clone()), Entry::gone(Instant::now()));
+        self.known.lock().put((mount, key.clone()), Entry::gone(forebay_runtime::now()));
     }
 
     /// This version is not the current one any more.
@@ -145,7 +146,7 @@ impl Versions {
         let name = (version.mount, version.key.clone());
         let is_it = |entry: &Entry| entry.info.as_ref().is_some_and(|info| info.version.tag == version.tag);
         if known.entries.peek(&name).is_some_and(is_it) {
-            known.put(name, Entry::gone(Instant::now()));
+            known.put(name, Entry::gone(forebay_runtime::now()));
         }
     }
 
@@ -159,7 +160,7 @@ impl Versions {
     /// Forgets all versions below `prefix`, those that are being asked for among them.
     pub(crate) fn refresh(&self, mount: MountId, prefix: &Key) {
         let mut known = self.known.lock();
-        known.barriers.insert(mount, Instant::now());
+        known.barriers.insert(mount, forebay_runtime::now());
         let below = |name: &Name| name.0 == mount && name.1.as_str().starts_with(prefix.as_str());
         let names: Vec<Name> = known.entries.iter().map(|(name, _)| name).filter(|name| below(name)).cloned().collect();
         names.iter().for_each(|name| known.remove(name));
@@ -195,9 +196,9 @@ impl Versions {
         if let Some(info) = self.fresh(mount, key, rule) {
             return Ok(info);
         }
-        let came = Instant::now();
-        let turn = self.turn(mount, key);
-        let mut last = turn.turn.0.lock().await;
+        let came = forebay_runtime::now();
+        let asking = self.asking.join((mount, key.clone()));
+        let mut last = asking.turn().await;
         if let Some(info) = self.fresh(mount, key, rule) {
             return Ok(info);
         }
@@ -213,7 +214,7 @@ impl Versions {
                 return answered.result.clone();
             }
         }
-        let asked = Instant::now();
+        let asked = forebay_runtime::now();
         let result = ask.await;
         match &result {
             Ok(info) => self.learn(info, asked),
@@ -222,14 +223,8 @@ impl Versions {
             }
             Err(_) => {}
         }
-        *last = Some(Answered { asked, done: Instant::now(), result: result.clone() });
+        *last = Some(Answered { asked, done: forebay_runtime::now(), result: result.clone() });
         result
-    }
-
-    fn turn(&self, mount: MountId, key: &Key) -> TurnGuard<'_> {
-        let name = (mount, key.clone());
-        let turn = Arc::clone(self.asking.lock().entry(name.clone()).or_default());
-        TurnGuard { versions: self, name, turn }
     }
 }
 
@@ -250,28 +245,12 @@ impl Known {
         {
             self.bytes -= old.bytes(&name);
         }
+        assert!(self.bytes <= BYTES_MAX, "bytes are those of the entries");
     }
 
     fn remove(&mut self, name: &Name) {
         if let Some(old) = self.entries.pop(name) {
             self.bytes -= old.bytes(name);
-        }
-    }
-}
-
-/// Takes the turn away with the last one who waits for it.
-struct TurnGuard<'a> {
-    versions: &'a Versions,
-    name: Name,
-    turn: Arc<Turn>,
-}
-
-impl Drop for TurnGuard<'_> {
-    fn drop(&mut self) {
-        let mut asking = self.versions.asking.lock();
-        // One in the map and this one: nobody else has it, and nobody can get it while the map is locked.
-        if Arc::strong_count(&self.turn) == 2 {
-            asking.remove(&self.name);
         }
     }
 }
@@ -298,8 +277,8 @@ mod tests {
     #[test]
     fn older_answers_don_t_replace_newer_ones() {
         let versions = Versions::default();
-        let before = Instant::now();
-        versions.learn(&info("a", "new"), Instant::now());
+        let before = forebay_runtime::now();
+        versions.learn(&info("a", "new"), forebay_runtime::now());
         versions.learn(&info("a", "old"), before);
         assert_eq!(versions.fresh(MOUNT, &key("a"), TTL), Some(info("a", "new")));
         versions.unlearn(MOUNT, &key("a"));
@@ -310,7 +289,7 @@ mod tests {
     #[test]
     fn refresh_forgets_what_is_below_and_what_was_asked_before() {
         let versions = Versions::default();
-        let before = Instant::now();
+        let before = forebay_runtime::now();
         versions.learn(&info("a/b", "1"), before);
         versions.learn(&info("c", "1"), before);
         versions.refresh(MOUNT, &key("a/"));
@@ -323,7 +302,7 @@ mod tests {
     fn bounded_by_bytes_and_entries() {
         let versions = Versions::default();
         for n in 0..ENTRIES_MAX + 50 {
-            versions.learn(&info(&format!("{n:0>200}"), "tag"), Instant::now());
+            versions.learn(&info(&format!("{n:0>200}"), "tag"), forebay_runtime::now());
         }
         let known = versions.known.lock();
         assert!(known.entries.len() <= ENTRIES_MAX && known.bytes <= BYTES_MAX);
@@ -337,14 +316,14 @@ mod tests {
         let (versions, asked) = (&versions, &asked);
         let ask = || async move {
             asked.fetch_add(1, Relaxed);
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            forebay_runtime::time::sleep(Duration::from_millis(20)).await;
             Ok(info("a", "1"))
         };
         let key = key("a");
         let opens = (0..50).map(|_| versions.resolve(MOUNT, &key, TTL, ask()));
         assert!(futures::future::join_all(opens).await.iter().all(|result| result.is_ok()));
         assert_eq!(asked.load(Relaxed), 1);
-        assert!(versions.asking.lock().is_empty());
+        assert!(versions.asking.is_empty());
     }
 
     /// The first one asks before the change, and is told after it: what it hears is old to everyone who comes then.
@@ -394,7 +373,7 @@ mod tests {
         let key = key("a");
         let ask = || async move {
             asked.fetch_add(1, Relaxed);
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            forebay_runtime::time::sleep(Duration::from_millis(20)).await;
             Err(Error::retry("storage is away"))
         };
         let opens = (0..20).map(|_| versions.resolve(MOUNT, &key, Validate::Always, ask()));

@@ -215,6 +215,53 @@ pub enum DataRequest {
     },
     /// Shared memory for small calls of a client on the same host: [`DataReply::Done`], with a descriptor when there is any.
     Ring,
+    /// Questions about one shard of a dataset, one JSON object a line of the payload: [`DataReply::Shard`] with a line of JSON
+    /// for each as payload. A worker that has not got the shard brings it first, which is waited for.
+    AskShard {
+        /// The dataset's folder.
+        dataset: DatasetId,
+        /// Which of its shards, from 0.
+        shard: u32,
+        /// How long the asker waits, in milliseconds: what can't begin within it is `Retry`.
+        within_ms: u32,
+    },
+    /// The shards of a dataset that this worker has: [`DataReply::Shards`].
+    Shards {
+        /// The dataset's folder.
+        dataset: DatasetId,
+    },
+}
+
+/// A dataset of shards, as one of its manifests has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DatasetId {
+    /// The mount.
+    pub mount: MountId,
+    /// The folder in it.
+    pub folder: Key,
+    /// The manifest's number.
+    pub manifest: u64,
+    /// The hash of its bytes: a folder may be deleted, and made again with the same numbers.
+    pub tag: u128,
+}
+
+/// A shard that a worker serves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardState {
+    /// Which of the dataset's, from 0.
+    pub shard: u32,
+    /// Bytes of its files here, layers among them.
+    pub bytes: u64,
+    /// The size that it is kept at, in thousandths of the input; 0 for no more than it came with.
+    pub size_milli: u32,
+    /// Its layers are being made or dropped.
+    pub is_changing: bool,
+    /// Questions that were answered here.
+    pub answered: u64,
+    /// Calls under way or waiting.
+    pub queue: u32,
+    /// Why it is kept at this size.
+    pub why: String,
 }
 
 /// First byte of a message from one worker to another; no [`DataRequest`] begins with it.
@@ -464,6 +511,13 @@ pub enum DataReply {
         /// Version of the view that the worker has, when that names every worker that keeps what it knows of objects; else 0.
         view: u64,
     },
+    /// To `AskShard`: the payload has a line for each question.
+    Shard {
+        /// Calls to this shard that were under way or waiting when this one was answered, this one not among them.
+        queue: u32,
+    },
+    /// To `Shards`, in order of their numbers.
+    Shards(Vec<ShardState>),
 }
 
 impl DataReply {

@@ -22,8 +22,8 @@ pub use control::{
     MemberRequest, MountShare, MountStatus, Pin, TableDefinition, WorkerInfo, WorkerReport, WorkerState,
 };
 pub use data::{
-    DataNotice, DataReply, DataRequest, Held, Hint, InPlaceCount, ListPage, PEER_MESSAGE, PeerRequest, PutCondition, Span,
-    StorageCounters,
+    DataNotice, DataReply, DataRequest, DatasetId, Held, Hint, InPlaceCount, ListPage, PEER_MESSAGE, PeerRequest, PutCondition,
+    ShardState, Span, StorageCounters,
 };
 pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX, PROTOCOL_VERSION};
 pub use limits::{BLOCKS_MAX, PINS_MAX, RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX};

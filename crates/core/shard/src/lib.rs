@@ -22,6 +22,7 @@ mod query;
 mod record;
 mod sampling;
 mod shard;
+mod steps;
 mod suffix;
 mod sync;
 
@@ -32,7 +33,7 @@ pub use flat::text::FlatText;
 pub use keys::Keys;
 pub use layers::build::LayerBuilder;
 pub use layers::id::{LayerId, LayerKind};
-pub use layers::set::LayerInfo;
+pub use layers::set::{LayerInfo, VerifiedLayer};
 pub use model::key::{Key, KeyType};
 pub use model::schema::{ATTRIBUTES_MAX, Attribute, Schema};
 pub use model::value::{Value, ValueType};

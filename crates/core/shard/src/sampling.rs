@@ -1,3 +1,5 @@
+//! What a shard is asked: counted while it answers, aged by what is asked later.
+
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,6 +21,55 @@ pub struct QueryCounters {
     pub hits: Vec<f64>,
     /// Rows of substring searches.
     pub substring_hits: f64,
+}
+
+/// Hits of one substring search, for want of a count of searches.
+pub(crate) const SUBSTRING_HITS: f64 = 100.0;
+
+/// After so many later questions one counts half. One in 16 of them is counted, which tells shares well below a hundredth
+/// apart; a shard that nobody asks has nothing to forget, so time plays no part.
+const HALF_LIFE_QUESTIONS: f64 = 100_000.0;
+
+impl QueryCounters {
+    /// Questions of all kinds.
+    pub fn questions(&self) -> f64 {
+        let of = |counts: &[f64]| counts.iter().sum::<f64>();
+        self.gets + of(&self.columns) + of(&self.searches) + self.substring_hits / SUBSTRING_HITS
+    }
+
+    /// All of it and what was asked later, by which this has aged.
+    #[must_use]
+    pub fn then(&self, later: &Self) -> Self {
+        let weight = 0.5f64.powf(later.questions() / HALF_LIFE_QUESTIONS);
+        self.with(later, |before, later| before * weight + later)
+    }
+
+    /// The sum of both.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        self.with(other, |one, other| one + other)
+    }
+
+    /// What was asked since these same counters stood at `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        self.with(before, |now, before| (now - before).max(0.0))
+    }
+
+    /// Number by number.
+    fn with(&self, other: &Self, call: impl Fn(f64, f64) -> f64) -> Self {
+        let all = |one: &[f64], other: &[f64]| -> Vec<f64> {
+            let at = |counts: &[f64], index: usize| counts.get(index).copied().unwrap_or_default();
+            (0..one.len().max(other.len())).map(|index| call(at(one, index), at(other, index))).collect()
+        };
+        Self {
+            gets: call(self.gets, other.gets),
+            columns: all(&self.columns, &other.columns),
+            searches: all(&self.searches, &other.searches),
+            hits: all(&self.hits, &other.hits),
+            substring_hits: call(self.substring_hits, other.substring_hits),
+        }
+    }
 }
 
 /// The live counters.
@@ -94,5 +145,28 @@ impl Sampler {
             hits: numbers(&self.hits),
             substring_hits: number(&self.substring_hits),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(gets: f64, searches: f64) -> QueryCounters {
+        QueryCounters { gets, searches: vec![0.0, searches], hits: vec![0.0, searches * 3.0], ..QueryCounters::default() }
+    }
+
+    #[test]
+    fn what_was_asked_long_ago_weighs_less_than_what_was_asked_lately() {
+        let old = asked(0.0, 1e6);
+        let now = (0..10).fold(old.clone(), |counters, _| counters.then(&asked(HALF_LIFE_QUESTIONS, 0.0)));
+        assert!(now.searches[1] < now.gets / 100.0, "{now:?}");
+        assert_eq!(old.then(&asked(HALF_LIFE_QUESTIONS, 0.0)), asked(HALF_LIFE_QUESTIONS, 5e5));
+        // However it is cut into pieces, and what was asked since is all of what is new.
+        let pieces = old.then(&asked(2e4, 0.0)).then(&asked(0.0, 3e4));
+        let at_once = old.then(&asked(2e4, 3e4));
+        assert!((pieces.searches[1] - at_once.searches[1]).abs() < 1.0, "{pieces:?} {at_once:?}");
+        assert_eq!(asked(5.0, 7.0).since(&asked(2.0, 3.0)).plus(&asked(2.0, 3.0)), asked(5.0, 7.0));
+        assert_eq!(old.then(&QueryCounters::default()), old);
     }
 }

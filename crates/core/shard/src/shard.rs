@@ -11,14 +11,15 @@ use crate::keys::Keys;
 use crate::layers::build::LayerBuilder;
 use crate::layers::id::LayerId;
 use crate::layers::plan;
-use crate::layers::set::{LayerInfo, LayerSet};
-use crate::model::key::Key;
+use crate::layers::set::{LayerInfo, LayerSet, VerifiedLayer};
+use crate::model::key::{Key, KeyType};
 use crate::model::schema::Schema;
 use crate::model::value::Value;
 use crate::query::chains::{self, ChainScratch};
 use crate::query::index::{IndexSlice, keys_of};
 use crate::query::predicate::Query;
 use crate::query::search::Searcher;
+use crate::query::window::Window;
 use crate::record::blocks::{self, BLOCK_RECORDS, BlockPlace, BlockReader};
 use crate::record::body;
 use crate::record::output::Record;
@@ -86,7 +87,7 @@ impl Shard {
         }
         let mut set = LayerSet::empty(&base);
         for bytes in layers {
-            set.add(&base, bytes)?;
+            set.put(&base, &VerifiedLayer::new(&base, bytes)?);
         }
         let sampler = Sampler::new(base.schema.attributes.len());
         Ok(Self { base: Arc::new(base), layers: ArcSwap::from_pointee(set), sampler })
@@ -137,6 +138,16 @@ impl Shard {
         let set = self.layers.load();
         self.read(&set, record, columns, out)?;
         Ok(true)
+    }
+
+    /// Whether there is a record of `key`. No value is read for it.
+    pub fn contains(&self, key: &Key) -> bool {
+        self.base.keys.find(key).is_some()
+    }
+
+    /// The last key in order.
+    pub fn last_key(&self) -> Option<Key> {
+        self.base.records().checked_sub(1).map(|record| self.base.keys.get(record))
     }
 
     /// Calls with the key and the values of each record from `after` on, in the order of keys, until it returns false.
@@ -194,31 +205,28 @@ impl Shard {
         !self.base.codes.have_all(columns) && columns.iter().all(|column| set.isa[*column].get(record as usize).is_some())
     }
 
-    /// The keys where `query` holds, in order: at most `limit`, those above `after`.
+    /// The keys where `query` holds, in order: at most `limit`, those above `after`. With a limit it takes about as long as it
+    /// takes to come upon so many records, or to find all hits, whichever is less.
     pub fn search(&self, query: &Query, limit: Option<usize>, after: Option<&Key>) -> Result<Page> {
         let set = self.layers.load();
-        if limit.is_none()
-            && after.is_none()
-            && let Some(keys) = self.search_index(&set, query)?
-        {
-            return Ok(Page { keys, next: None });
+        // One more than is asked for tells whether there are more.
+        let count = limit.map_or(usize::MAX, |limit| limit.saturating_add(1));
+        let window = Window { from: after.map_or(0, |key| self.base.keys.rank(key, true)), count };
+        if let Some(mut entries) = self.search_index(&set, query, after, window)? {
+            let is_more = limit.is_some_and(|limit| entries.len() > limit);
+            entries.truncate(limit.unwrap_or(usize::MAX));
+            let next = entries.last().filter(|_| is_more).map(|entry| self.key_of_entry(*entry));
+            return Ok(Page { keys: self.keys_of_entries(entries), next });
         }
-        let records = self.find(&set, query)?;
-        let from = match after {
-            Some(key) => {
-                let first = self.base.keys.rank(key, true);
-                records.partition_point(|record| *record < first)
-            }
-            None => 0,
-        };
-        let records = &records[from..];
-        let shown = &records[..limit.unwrap_or(records.len()).min(records.len())];
-        let next = if shown.len() < records.len() { shown.last().map(|record| self.base.keys.get(*record)) } else { None };
-        Ok(Page { keys: self.base.keys.get_all(shown), next })
+        let mut records = self.with_searcher(&set, |searcher| searcher.first(query, window))?;
+        let is_more = limit.is_some_and(|limit| records.len() > limit);
+        records.truncate(limit.unwrap_or(usize::MAX));
+        let next = records.last().filter(|_| is_more).map(|record| self.base.keys.get(*record));
+        Ok(Page { keys: self.base.keys.get_all(&records), next })
     }
 
     /// Answers an equality from the index of its attribute, if all slices are there.
-    fn search_index(&self, set: &LayerSet, query: &Query) -> Result<Option<Keys>> {
+    fn search_index(&self, set: &LayerSet, query: &Query, after: Option<&Key>, window: Window) -> Result<Option<Vec<u64>>> {
         let Query::Eq { attribute, value } = query else { return Ok(None) };
         let Some(slices) = set.index.get(*attribute).filter(|slices| !slices.is_empty() && slices.iter().all(Option::is_some))
         else {
@@ -228,28 +236,46 @@ impl Shard {
         if !self.base.schema.attributes[*attribute].value_type.encode(value, &mut bytes)? {
             return Ok(None);
         }
-        let hash = IndexSlice::hash(&bytes);
+        // The entries are keys if those are numbers, and records otherwise.
+        let lowest = match (self.base.key_type(), after) {
+            (KeyType::U64, Some(Key::U64(after))) => after.checked_add(1),
+            (KeyType::U64, _) => Some(0),
+            (KeyType::Bytes, _) => Some(u64::from(window.from)),
+        };
         let (mut entries, mut pieces) = (Vec::new(), 0);
-        for slice in slices.iter().flatten() {
-            let before = entries.len();
-            slice.find(hash, &bytes, &mut entries);
-            pieces += usize::from(entries.len() > before);
+        if let Some(lowest) = lowest {
+            let hash = IndexSlice::hash(&bytes);
+            for slice in slices.iter().flatten() {
+                let before = entries.len();
+                slice.find(hash, &bytes, lowest, window.count, &mut entries);
+                pieces += usize::from(entries.len() > before);
+            }
+        }
+        if pieces > 1 {
+            entries.sort_unstable();
+            entries.truncate(window.count);
         }
         self.sampler.search(*attribute, entries.len() as u64);
-        let key = |record| match self.base.keys.get(record) {
+        Ok(Some(entries))
+    }
+
+    fn key_of_entry(&self, entry: u64) -> Key {
+        match self.base.key_type() {
+            KeyType::U64 => Key::U64(entry),
+            KeyType::Bytes => self.base.keys.get(entry as u32),
+        }
+    }
+
+    fn keys_of_entries(&self, entries: Vec<u64>) -> Keys {
+        keys_of(self.base.key_type(), entries, |record| match self.base.keys.get(record) {
             Key::Bytes(key) => key,
             Key::U64(_) => Vec::new(),
-        };
-        Ok(Some(keys_of(self.base.key_type(), entries, pieces, key)))
+        })
     }
 
     /// How many records there are where `query` holds.
     pub fn count(&self, query: &Query) -> Result<u64> {
         self.with_searcher(&self.layers.load(), |searcher| searcher.count(query))
-    }
-
-    fn find(&self, set: &LayerSet, query: &Query) -> Result<Vec<u32>> {
-        self.with_searcher(set, |searcher| searcher.records(query))
     }
 
     fn with_searcher<T>(&self, set: &LayerSet, call: impl FnOnce(&Searcher<'_>) -> Result<T>) -> Result<T> {
@@ -273,7 +299,20 @@ impl Shard {
 
     /// Verifies a layer's part and adds it, or puts it in the place of the slice that is being filled. Readers go on.
     pub fn add_layer(&self, part: Bytes) -> Result<LayerId> {
-        self.change(|set| set.add(&self.base, part.clone()))
+        let layer = self.verify_layer(part)?;
+        self.replace_layers(&[], std::slice::from_ref(&layer));
+        Ok(layer.id())
+    }
+
+    /// Verifies a layer's part, for [`replace_layers`](Self::replace_layers).
+    pub fn verify_layer(&self, part: Bytes) -> Result<VerifiedLayer> {
+        VerifiedLayer::new(&self.base, part)
+    }
+
+    /// Drops slices and puts others in, of which each takes the place of the one that is there. A query sees all of it or
+    /// nothing.
+    pub fn replace_layers(&self, gone: &[LayerId], new: &[VerifiedLayer]) {
+        replace(&self.layers, &self.base, gone, new);
     }
 
     /// Drops a slice; false if it was not there. Its memory goes with its last reader.
@@ -306,6 +345,15 @@ impl Shard {
     pub fn layer_builder(&self, ids: &[LayerId]) -> Result<LayerBuilder> {
         LayerBuilder::new(self.base.clone(), ids)
     }
+}
+
+/// Takes layers out of the present set, and puts others in.
+pub(crate) fn replace(layers: &ArcSwap<LayerSet>, base: &Base, gone: &[LayerId], new: &[VerifiedLayer]) {
+    layers.rcu(|present| {
+        let mut next = (**present).clone();
+        next.replace(base, gone, new);
+        next
+    });
 }
 
 /// Puts a changed copy of the present set in its place; begins again if another change came first.

@@ -297,10 +297,10 @@ mod tests {
         assert!(store.usage().warnings[0].contains("reading is paused"), "{:?}", store.usage().warnings);
         assert_eq!(fill(&store).unwrap_err().kind(), ErrorKind::Retry, "the pages are still promised to the disk");
         // The answer comes in the end, and is good.
-        let began = std::time::Instant::now();
+        let began = forebay_runtime::now();
         while store.pin(spec.id, run).is_none() {
             assert!(began.elapsed() < Duration::from_secs(10));
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            forebay_runtime::time::sleep(Duration::from_millis(20)).await;
         }
         fill(&store).unwrap();
         assert!(store.pin(spec.id, run).unwrap().iter().all(|byte| *byte == 3));

@@ -3,11 +3,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use forebay_data_folder::FileLock;
+use forebay_runtime::time::{MissedTickBehavior, interval, timeout};
 use forebay_types::{Error, Result};
 use sqlx::{AnyConnection, AssertSqlSafe, Connection, Row};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::{info, warn};
 
 use crate::counters::Counter;
@@ -81,7 +81,7 @@ impl Leadership {
         }
         let (stop, stopped) = oneshot::channel();
         let (lost_now, lost) = watch::channel(false);
-        let task = tokio::spawn(hold(connection, location.shown(), stopped, lost_now));
+        let task = forebay_runtime::spawn(hold(connection, location.shown(), stopped, lost_now));
         Ok(Self::Session(Session { stop: Some(stop), lost, task }))
     }
 

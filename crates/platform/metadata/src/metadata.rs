@@ -122,7 +122,7 @@ pub(crate) async fn connect(location: &Location) -> Result<AnyConnection> {
         sqlx::raw_sql(location.dialect().session_settings()).execute(&mut connection).await?;
         Ok(connection)
     };
-    match tokio::time::timeout(CONNECT_TIMEOUT, connecting).await {
+    match forebay_runtime::time::timeout(CONNECT_TIMEOUT, connecting).await {
         Ok(connection) => connection.map_err(|error| location.fault(error)),
         Err(_) => Err(location.fault(sqlx::Error::PoolTimedOut)),
     }

@@ -1,6 +1,7 @@
 //! Shards as files: mapping, layers on disk, the log of updates.
 
 mod columns;
+mod dataset;
 mod folder;
 mod log;
 mod question;
@@ -8,7 +9,8 @@ mod store;
 mod update;
 
 pub use columns::{Column, ColumnKind, Columns, JsonKinds, JsonRecords, key_of_value};
+pub use dataset::{Dataset, DatasetFile, DatasetShard, Packed, data_key, manifest_key, manifest_number, manifest_tag, pack};
 pub use log::{LocalLog, Log};
 pub use question::{Condition, Literal, Test};
-pub use store::{Batch, Building, Inspection, PartInspection, Sealer, Store, UpdateLimits};
+pub use store::{Answered, Batch, Building, Inspection, PartInspection, Sealer, Store, UpdateLimits};
 pub use update::Change;

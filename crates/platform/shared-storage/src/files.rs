@@ -63,7 +63,7 @@ impl Files {
         work: impl FnOnce(&Inner) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let done = self.begin(work).await?;
-        tokio::time::timeout(within, done).await.map_err(|_| self.hangs())?.map_err(broken_off)?
+        forebay_runtime::time::timeout(within, done).await.map_err(|_| self.hangs())?.map_err(broken_off)?
     }
 
     /// The same for what changes an object: who asks hears how it ended, however long it takes, as others are told of it then.
@@ -75,7 +75,7 @@ impl Files {
         &self,
         work: impl FnOnce(&Inner) -> Result<T> + Send + 'static,
     ) -> Result<JoinHandle<Result<T>>> {
-        let place = tokio::time::timeout(self.0.patience, Arc::clone(&self.0.places).acquire_owned()).await;
+        let place = forebay_runtime::time::timeout(self.0.patience, Arc::clone(&self.0.places).acquire_owned()).await;
         let place = place.map_err(|_| self.hangs())?.map_err(|_| Error::closed("the mount is closed"))?;
         let files = Arc::clone(&self.0);
         Ok(tokio::task::spawn_blocking(move || {
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(files.0.places.available_permits(), 0, "they still hang");
         drop(release);
         while files.0.places.available_permits() < PLACES {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            forebay_runtime::time::sleep(Duration::from_millis(5)).await;
         }
         files.aside(|_| Ok(())).await.unwrap();
     }

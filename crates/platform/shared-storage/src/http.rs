@@ -8,3 +8,4 @@ mod tls;
 pub(crate) use client::{HttpClient, SendError};
 pub(crate) use connect::LinkLocal;
 pub(crate) use payload::{BodyError, Payload};
+pub(crate) use tls::config as tls_config;

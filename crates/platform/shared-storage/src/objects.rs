@@ -234,7 +234,12 @@ impl Backend for Objects {
         let put = self.store.put_opts(&location, payload, options).await;
         let put = put.map_err(|error| self.failed(key.as_str(), error))?;
         match &put.e_tag {
-            Some(tag) => Ok(self.info(key, Some(tag), size, chrono::Utc::now().timestamp_millis())),
+            Some(tag) => Ok(self.info(
+                key,
+                Some(tag),
+                size,
+                chrono::DateTime::<chrono::Utc>::from(forebay_runtime::system_time()).timestamp_millis(),
+            )),
             None => self.head(key).await.map(|(info, _)| info),
         }
     }

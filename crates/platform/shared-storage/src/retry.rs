@@ -1,7 +1,7 @@
 use std::time::Duration;
 
+use forebay_runtime::time::Instant;
 use forebay_types::Error;
-use tokio::time::Instant;
 
 use crate::counters::{Tally, count};
 
@@ -73,7 +73,7 @@ pub(crate) struct TryState {
 
 impl TryState {
     pub(crate) fn new() -> Self {
-        Self { retries: 0, began: Instant::now(), progress: 0 }
+        Self { retries: 0, began: forebay_runtime::time::instant(), progress: 0 }
     }
 
     /// Bytes have come: after enough of them tries and the deadline start over.
@@ -89,7 +89,7 @@ impl TryState {
         if !failure.transient {
             return Err(failure.error);
         }
-        let pause = pause(self.retries, rand::random()).max(failure.after.unwrap_or_default());
+        let pause = pause(self.retries, forebay_runtime::random()).max(failure.after.unwrap_or_default());
         let waited = self.began.elapsed();
         if self.retries >= policy.retries_max || waited + pause >= policy.deadline {
             let tries = self.retries + 1;
@@ -101,7 +101,7 @@ impl TryState {
         self.retries += 1;
         count(&tally.retries);
         tracing::debug!(error = %failure.error, retry = self.retries, pause_ms = pause.as_millis() as u64, "trying again");
-        tokio::time::sleep(pause).await;
+        forebay_runtime::time::sleep(pause).await;
         Ok(())
     }
 }

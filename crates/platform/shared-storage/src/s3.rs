@@ -7,7 +7,6 @@ mod credentials;
 mod forward;
 mod get;
 mod list;
-mod profile;
 mod put;
 mod refusal;
 mod sign;
@@ -60,8 +59,8 @@ impl S3 {
         settings: &StorageSettings,
         common: impl FnOnce(bool) -> Result<Common>,
     ) -> Result<Self> {
-        let profile = profile::Profile::find(mount.options.profile.as_deref())?;
-        let region = profile::region(mount, profile.as_ref());
+        let profile = credentials::Profile::find(mount.options.profile.as_deref())?;
+        let region = credentials::region(mount, profile.as_ref());
         let address = Address::of(mount, &bucket, &region, profile.as_ref())?;
         let credentials = Credentials::find(mount, settings, profile, &region)?;
         Ok(Self(Arc::new(Inner { common: common(address.is_https())?, bucket, address, region, credentials })))

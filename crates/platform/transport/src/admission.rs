@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Release};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use forebay_rights::{Caller, Who};
 use forebay_types::{Error, Result, Verifier};
@@ -91,7 +91,7 @@ impl Admission {
 /// Seconds since 1970, by which rights end.
 pub fn unix_now() -> u64 {
     // A clock before 1970 is none: rights that end have ended.
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(u64::MAX, |since| since.as_secs())
+    forebay_runtime::system_time().duration_since(UNIX_EPOCH).map_or(u64::MAX, |since| since.as_secs())
 }
 
 /// The same whether there is no such name or the secret is another one.

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use forebay_protocol::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use forebay_types::{Error, Result};
 
+use crate::Sent;
+
 /// Slices handed to the system at once.
 const SLICES_MAX: usize = 64;
 
@@ -18,6 +20,7 @@ pub(crate) struct OutFrame {
     payload: Vec<Bytes>,
     descriptor: Option<OwnedFd>,
     bytes: usize,
+    sent: Option<Box<dyn Sent>>,
 }
 
 impl OutFrame {
@@ -40,7 +43,12 @@ impl OutFrame {
         };
         header.crc = checksum(&header, &meta);
         let bytes = FRAME_HEADER_BYTES + meta.len() + payload_bytes;
-        Ok(Self { kind, tag, head: header.to_bytes(), meta, payload, descriptor, bytes })
+        Ok(Self { kind, tag, head: header.to_bytes(), meta, payload, descriptor, bytes, sent: None })
+    }
+
+    /// The same, with who is told when it is through.
+    pub(crate) fn telling(self, sent: Option<Box<dyn Sent>>) -> Self {
+        Self { sent, ..self }
     }
 
     /// Bytes of the whole frame.
@@ -125,7 +133,9 @@ impl Batch {
             }
             through += frame.bytes;
             self.at = (0, 0);
-            self.frames.pop_front();
+            if let Some(sent) = self.frames.pop_front().and_then(|frame| frame.sent) {
+                sent.sent();
+            }
         }
         assert!(sent == 0, "no more is sent than was handed over");
         through

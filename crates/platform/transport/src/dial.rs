@@ -1,9 +1,9 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use forebay_runtime::time::timeout;
 use forebay_types::{Error, ErrorKind, Result};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::time::timeout;
 
 use crate::frame_reader::FrameReader;
 use crate::link::{Hangup, Link, Sink};

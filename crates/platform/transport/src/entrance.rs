@@ -46,7 +46,7 @@ impl Entrance {
                 Ok(place) => return place,
                 Err(pause) => pause,
             };
-            tokio::time::sleep(pause).await;
+            forebay_runtime::time::sleep(pause).await;
         }
     }
 
@@ -65,7 +65,12 @@ impl Entrance {
         }
         let (number, give_way) = (waiting.next, CancellationToken::new());
         waiting.next += 1;
-        waiting.connections.push(Waiter { number, host: host.to_string(), since: Instant::now(), give_way: give_way.clone() });
+        waiting.connections.push(Waiter {
+            number,
+            host: host.to_string(),
+            since: forebay_runtime::now(),
+            give_way: give_way.clone(),
+        });
         Ok(Place { entrance: self.clone(), number, give_way })
     }
 }
@@ -105,7 +110,7 @@ mod tests {
         for port in 1..WAITING_MAX {
             places.push(entrance.enter(&format!("10.0.0.2:{port}")).await);
         }
-        let began = Instant::now();
+        let began = forebay_runtime::now();
         let late = entrance.enter("10.0.0.3:1").await;
         assert!(began.elapsed() >= GRACE * 8 / 10, "they had a moment first");
         assert!(!places[0].give_way.is_cancelled(), "the oldest of all is its host's only one");

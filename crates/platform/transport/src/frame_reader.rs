@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{FRAME_HEADER_BYTES, FrameHeader};
+use forebay_runtime::time::timeout;
 use forebay_types::{Error, Result};
-use tokio::time::timeout;
 
 use crate::batch::checksum;
 use crate::buffers::Buffers;

@@ -52,7 +52,7 @@ impl Framed {
             hangup,
             ended: CancellationToken::new(),
         });
-        let writing = tokio::spawn({
+        let writing = forebay_runtime::spawn({
             let shared = shared.clone();
             async move {
                 if let Err(error) = shared.outbox.write(sink).await {
@@ -60,7 +60,7 @@ impl Framed {
                 }
             }
         });
-        let reading = tokio::spawn({
+        let reading = forebay_runtime::spawn({
             let shared = shared.clone();
             async move {
                 let error = match shared.read(&mut reader).await {

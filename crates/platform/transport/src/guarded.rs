@@ -3,10 +3,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use forebay_rights::Caller;
+use forebay_runtime::time::timeout;
 use forebay_types::{Error, ErrorKind, Result};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 
 use crate::admission::unknown;
 use crate::dial::{CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT};

@@ -27,7 +27,7 @@ impl InFlight {
     pub(crate) fn spawn(&self, tag: u64, bytes: usize, task: impl Future<Output = ()> + Send + 'static) {
         // Under the lock, since the task takes itself out when it is done.
         let mut state = self.state.lock();
-        let task = tokio::spawn(task);
+        let task = forebay_runtime::spawn(task);
         state.running.insert(tag, Running { task, bytes });
         state.bytes += bytes;
     }

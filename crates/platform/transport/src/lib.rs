@@ -49,5 +49,5 @@ pub use guarded::{Guard, Guarded};
 pub use listener::Listener;
 pub use security::{Security, TlsSettings};
 pub use server::Server;
-pub use service::{Peer, Place, Response, ServerLimits, Service, Session};
+pub use service::{Peer, Place, Response, Sent, ServerLimits, Service, Session};
 pub use tls::{Acceptor, Spoken};

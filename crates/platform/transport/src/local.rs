@@ -76,7 +76,7 @@ impl Opened {
         self.shut();
         self.door.stopping.store(true, SeqCst);
         // What still runs then ends with the drop.
-        let _ = tokio::time::timeout(within, self.door.running.wait()).await;
+        let _ = forebay_runtime::time::timeout(within, self.door.running.wait()).await;
     }
 
     fn shut(&self) {
@@ -143,7 +143,7 @@ impl Local {
         let session = self.session()?;
         let asked = meta.clone();
         let mut call = Arc::clone(&session).call(meta, joined(payload));
-        let response = match self.poll_once(&mut call) {
+        let mut response = match self.poll_once(&mut call) {
             None => self.failed(&session, &asked),
             Some(Poll::Ready(response)) => response,
             Some(Poll::Pending) => {
@@ -165,7 +165,10 @@ impl Local {
                 }
             }
         };
-        Ok(Answer { meta: response.meta, payload: of_its_own(&response.payload), descriptor: response.descriptor })
+        let descriptor = response.descriptor.take();
+        let answer = Answer { meta: response.meta.clone(), payload: of_its_own(&response.payload), descriptor };
+        response.reached();
+        Ok(answer)
     }
 
     /// Takes an answer that is at hand without a task for it; None when the call panics.

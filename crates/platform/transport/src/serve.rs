@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{FrameHeader, FrameKind, META_BYTES_MAX};
+use forebay_runtime::time::timeout;
 use forebay_types::{Error, ErrorKind, Result};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 
@@ -183,7 +183,7 @@ impl<S: Session> Inner<S> {
     async fn serve(self: &Arc<Self>, mut reader: FrameReader, sink: Sink, mut stop: watch::Receiver<bool>) -> bool {
         let inner = self;
         reader.flush_before_waiting(inner.outbox.clone());
-        let _writer = Owned(tokio::spawn({
+        let _writer = Owned(forebay_runtime::spawn({
             let inner = inner.clone();
             async move {
                 if let Err(error) = inner.outbox.write(sink).await {
@@ -421,7 +421,7 @@ impl<S: Session> Inner<S> {
             error!(peer = %self.peer.address, "a descriptor can't be sent over TCP and was left out");
         }
         match OutFrame::new(FrameKind::Reply, tag, response.meta, response.payload, response.descriptor) {
-            Ok(frame) => Some(frame),
+            Ok(frame) => Some(frame.telling(response.sent)),
             Err(error) => {
                 // The caller must not wait for ever for an answer that can't be sent.
                 error!(peer = %self.peer.address, reason = %error, "connection ended: an answer can't be sent");
@@ -481,7 +481,7 @@ impl<S: Session> Answers for Inner<S> {
         }
         let seat = Arc::downgrade(seat);
         // Ends with the connection: its end is that nothing is in flight and nothing waits to be sent.
-        tokio::spawn(async move {
+        forebay_runtime::spawn(async move {
             self.in_flight.below(in_flight, payload_bytes).await;
             self.outbox.drained_to(payload_bytes).await;
             if let Some(seat) = seat.upgrade() {
@@ -503,7 +503,7 @@ impl<S: Session> Answers for Inner<S> {
                 if response.descriptor.is_some() || response.opens_ring {
                     slots.later(number);
                 } else if slots.answer(number, &response.meta, &response.payload) {
-                    return;
+                    return response.reached();
                 }
                 if let Some(frame) = self.reply(tag, response) {
                     self.outbox.send(frame);

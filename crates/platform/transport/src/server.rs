@@ -52,7 +52,7 @@ impl Server {
             budget: limits.request_bytes.map_or_else(Budget::of_process, Budget::new),
             unsent: Arc::default(),
         });
-        let task = tokio::spawn(accept(listener, shared, stop.subscribe()));
+        let task = forebay_runtime::spawn(accept(listener, shared, stop.subscribe()));
         Ok(Self { address, stop, task, door })
     }
 
@@ -101,13 +101,13 @@ async fn accept<S: Service>(listener: Listener, shared: Arc<Shared<S>>, mut stop
             }
             Err(error) => {
                 warn!(reason = %error, "connection not accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
+                forebay_runtime::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
     drop(listener);
     let finished = async { while connections.join_next().await.is_some() {} };
-    if tokio::time::timeout(SHUTDOWN_TIMEOUT, finished).await.is_err() {
+    if forebay_runtime::time::timeout(SHUTDOWN_TIMEOUT, finished).await.is_err() {
         warn!(connections = connections.len(), "connections ended at shutdown with calls still running");
     }
 }

@@ -82,12 +82,27 @@ pub struct Response {
     /// The client may call by a ring from now on: the transport makes one, whose descriptor goes with this answer. Only on a
     /// Unix socket, to a peer of the same user, and when there is room for one; else the answer comes without a descriptor.
     pub opens_ring: bool,
+    /// Told when the answer is on its way, dropped where it never is.
+    pub sent: Option<Box<dyn Sent>>,
+}
+
+/// Hears that an answer is sent.
+pub trait Sent: std::fmt::Debug + Send {
+    /// Its last byte was taken by the system, or given to the caller within this process. Called once, where others wait: must be quick.
+    fn sent(self: Box<Self>);
 }
 
 impl Response {
     /// A message without payload.
     pub fn new(meta: Bytes) -> Self {
         Self { meta, ..Self::default() }
+    }
+
+    /// It has reached who asked.
+    pub(crate) fn reached(self) {
+        if let Some(sent) = self.sent {
+            sent.sent();
+        }
     }
 }
 

@@ -3,4 +3,5 @@
 mod oracle;
 mod runs;
 mod safety;
+mod shards;
 mod workloads;

@@ -4,4 +4,4 @@ mod plan;
 mod simulate;
 
 pub(crate) use plan::{PlanCommand, PlanReplicasArgs, PlanTasksArgs};
-pub(crate) use simulate::{DataScheduler, GetafixArgs, JobOrder, MixApartArgs, SimulateCommand};
+pub(crate) use simulate::{DataScheduler, GetafixArgs, JobOrder, MixApartArgs, SimulateCommand, SimulateShardsArgs};

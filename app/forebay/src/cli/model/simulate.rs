@@ -11,6 +11,34 @@ pub(crate) enum SimulateCommand {
     Getafix(GetafixArgs),
     /// Transfers and tasks of jobs over data behind a link of shared storage
     Mixapart(MixApartArgs),
+    /// Shards under load: queues, and layers that come and go with them
+    Shards(SimulateShardsArgs),
+}
+
+/// `simulate shards`.
+#[derive(Args)]
+pub(crate) struct SimulateShardsArgs {
+    /// A scenario by name, `skew`, or `list`
+    #[arg(long, value_name = "NAME", default_value = "uniform")]
+    pub(crate) scenario: String,
+    /// How clients choose among replicas: two-choices, or join-shortest as in the paper
+    #[arg(long, value_name = "WAY", default_value = "two-choices")]
+    pub(crate) routing: String,
+    /// Shards of the scenario `skew`, with the same storage led in different ways
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) shards: u32,
+    /// What arrivals are drawn from: the same seed gives the same run
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Write the curves to a file as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Draw them to a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    /// The run as a JSON object, with every move and why
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `simulate mixapart`.

@@ -1,32 +1,39 @@
-//! `forebay shard`: shards on this machine's disk. Needs no cluster.
+//! `forebay shard`: shards on this machine's disk, which need no cluster, and datasets of shards that workers serve.
 
 mod batch;
 mod build;
+mod create;
 mod get;
 mod input;
 mod inspect;
 mod search;
+mod source;
+mod status;
 mod tune;
 mod update;
 
 use forebay_shard_store::{Literal, Store};
 
 use crate::cli::ShardCommand;
+use crate::config::Config;
 use crate::exit::Outcome;
+use crate::{block_on, interruptible};
 
-/// Runs one of the commands; they compute and wait for disks, so it blocks.
-pub(crate) fn run(command: ShardCommand) -> Outcome {
+/// Runs one of the commands. Interrupted at any point a shard is left whole, so the signal may end most of them as they are.
+pub(crate) fn run(config: &Config, command: ShardCommand) -> Outcome {
     match command {
         ShardCommand::Build(args) => build::run(&args),
-        ShardCommand::Get(args) => get::run(&args),
-        ShardCommand::Search(args) => search::run(&args),
-        ShardCommand::Count(args) => search::count(&args),
+        ShardCommand::Create(args) => block_on(interruptible(create::run(config, &args))),
+        ShardCommand::Status(args) => block_on(interruptible(status::run(config, &args))),
+        ShardCommand::Get(args) => block_on(get::run(config, &args)),
+        ShardCommand::Search(args) => block_on(search::run(config, &args)),
+        ShardCommand::Count(args) => block_on(search::count(config, &args)),
         ShardCommand::Tune(args) => tune::run(&args),
         ShardCommand::Put(args) => update::put(&args),
         ShardCommand::Delete(args) => update::delete(&args),
         ShardCommand::Merge(args) => update::merge(&args),
         ShardCommand::Inspect(args) => inspect::run(&args),
-        ShardCommand::Batch(args) => batch::run(&args),
+        ShardCommand::Batch(args) => block_on(batch::run(config, &args)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod getafix;
 mod mixapart;
+mod shards;
 
 use crate::cli::SimulateCommand;
 use crate::exit::Outcome;
@@ -11,5 +12,6 @@ pub(crate) fn run(command: SimulateCommand) -> Outcome {
     match command {
         SimulateCommand::Getafix(args) => getafix::run(&args),
         SimulateCommand::Mixapart(args) => mixapart::run(&args),
+        SimulateCommand::Shards(args) => shards::run(&args),
     }
 }

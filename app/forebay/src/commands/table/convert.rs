@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use forebay_sql::{Conversion, ConversionProgress, EngineSettings};
 use forebay_types::format_bytes;
@@ -41,7 +41,7 @@ pub(super) async fn run(config: &Config, args: &TableConvertArgs) -> Outcome {
     // The types of the files, not those that the engine reads them as.
     engine.execute("set datafusion.execution.parquet.schema_force_view_types = false").await?;
 
-    let started = Instant::now();
+    let started = forebay_runtime::now();
     let conversion = Conversion { inputs: inputs.to_vec(), output: output.clone(), options };
     let reached = Arc::new(ConversionProgress::default());
     let bar = progress::spinner(output);
@@ -50,7 +50,7 @@ pub(super) async fn run(config: &Config, args: &TableConvertArgs) -> Outcome {
     let done = loop {
         tokio::select! {
             done = &mut work => break done,
-            () = tokio::time::sleep(Duration::from_millis(200)) => {
+            () = forebay_runtime::time::sleep(Duration::from_millis(200)) => {
                 bar.set_message(format!("{output}: {} rows, {} read", reached.rows(), format_bytes(reached.bytes_read())));
             }
         }

@@ -1,3 +1,5 @@
+//! A worker's tier in the memory of this process.
+
 #![allow(unsafe_code, reason = "the only place of this crate that reads memory shared with another process")]
 
 use std::fs::File;

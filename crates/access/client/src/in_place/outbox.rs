@@ -1,3 +1,5 @@
+//! What a client tells a worker of its reads in place.
+
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin as Pinned;
@@ -6,13 +8,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use forebay_protocol::{DataNotice, DataReply, InPlaceCount, NodeReply, decode, encode};
+use forebay_runtime::time::{sleep, timeout};
 use forebay_transport::{Answer, Connection};
 use forebay_types::{ErrorKind, OperationId, Result, SegmentId};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
 
 /// A call to a worker under way, and how to tell the pin in its answer.
 type Call = (BoxFuture<'static, Result<Answer>>, PinOf);
@@ -194,6 +196,7 @@ impl Drop for Rescued {
                 if pending.orphans.len() < ORPHANS_MAX {
                     pending.orphans.push(call);
                 }
+                debug_assert!(pending.orphans.len() <= ORPHANS_MAX, "reads that nobody waits for are bounded");
             });
         }
     }

@@ -1,3 +1,5 @@
+//! Bytes that stay where they are.
+
 use std::ops::Range;
 use std::sync::Arc;
 

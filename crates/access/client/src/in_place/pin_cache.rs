@@ -1,12 +1,14 @@
+//! Pins that are kept for the next read.
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use forebay_runtime::time::interval;
 use forebay_types::SegmentId;
 use lru::LruCache;
 use parking_lot::Mutex;
-use tokio::time::interval;
 
 use super::Pin;
 
@@ -46,6 +48,8 @@ impl Entry {
         let first = self.pins.partition_point(|old| old.range().start < range.start);
         let within = self.pins[first..].partition_point(|old| old.range().end <= range.end);
         gone.extend(self.pins.splice(first..first + within, [Arc::clone(pin)]));
+        let follows = |a: &Arc<Pin>, b: &Arc<Pin>| a.range().start < b.range().start && a.range().end < b.range().end;
+        debug_assert!(self.pins.is_sorted_by(follows), "kept pins of a segment lie within each other");
         true
     }
 
@@ -57,9 +61,11 @@ impl Entry {
 
 impl Kept {
     fn gone(&mut self, pins: &[Arc<Pin>]) {
+        assert!(self.pins >= pins.len(), "{} pins go of {} that are kept", pins.len(), self.pins);
         self.pins -= pins.len();
         for pin in pins {
-            pin.session().kept.fetch_sub(pin.len(), Ordering::Relaxed);
+            let kept = pin.session().kept.fetch_sub(pin.len(), Ordering::Relaxed);
+            debug_assert!(kept >= pin.len(), "a pin of {} bytes goes of {kept} that are kept", pin.len());
         }
     }
 
@@ -88,7 +94,7 @@ impl PinCache {
         let after = entry.pins.partition_point(|pin| pin.range().start <= range.start);
         let pin = entry.pins[..after].last().filter(|pin| pin.range().end >= range.end && pin.session().stands())?;
         let pin = Arc::clone(pin);
-        entry.used = Instant::now();
+        entry.used = forebay_runtime::now();
         Some(pin)
     }
 
@@ -97,7 +103,7 @@ impl PinCache {
         // Pins are dropped after the lock: each drop tells its worker.
         let mut gone = Vec::new();
         let mut kept = self.kept.lock();
-        let now = Instant::now();
+        let now = forebay_runtime::now();
         let entry = kept.segments.get_or_insert_mut(pin.segment(), || Entry { pins: Vec::new(), used: now });
         entry.used = now;
         if entry.insert(pin, &mut gone) {
@@ -106,6 +112,7 @@ impl PinCache {
         }
         kept.gone(&gone);
         while (kept.pins > self.pins_max || pin.session().keeps_too_much()) && kept.pop(&mut gone) {}
+        assert!(kept.pins <= self.pins_max, "{} pins are kept, {} are the most", kept.pins, self.pins_max);
         drop(kept);
     }
 
@@ -116,7 +123,7 @@ impl PinCache {
         if kept.shed_at.is_some_and(|at| at.elapsed() < SHED_PAUSE) {
             return;
         }
-        kept.shed_at = Some(Instant::now());
+        kept.shed_at = Some(forebay_runtime::now());
         for _ in 0..kept.segments.len().div_ceil(4) {
             kept.pop(&mut gone);
         }
@@ -138,6 +145,7 @@ impl PinCache {
         let mut gone = Vec::new();
         let mut kept = self.kept.lock();
         while kept.pop(&mut gone) {}
+        assert_eq!(kept.pins, 0, "all pins are given back");
         drop(kept);
     }
 
@@ -156,6 +164,7 @@ impl PinCache {
             kept.segments.pop(segment);
         }
         kept.gone(&gone);
+        debug_assert_eq!(kept.pins, kept.segments.iter().map(|(_, entry)| entry.pins.len()).sum::<usize>(), "pins are counted");
         drop(kept);
     }
 

@@ -1,18 +1,19 @@
+//! A connection to a worker of this host.
+
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use forebay_protocol::{DataReply, DataRequest, WorkerInfo, decode, encode};
+use forebay_runtime::time::timeout;
 use forebay_transport::{Address, Answer, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result, WorkerId};
-use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::debug;
 
 use super::mapping::Mapping;
-use super::{Outbox, PinCache, Writing};
-use crate::slot::Alive;
+use super::{Outbox, Writing};
 
 /// A Unix connection to a worker of this host, with the worker's DRAM tier when it lets this process have it. Lives as
 /// long as any pin of it: the connection closes with the last one.
@@ -36,12 +37,13 @@ fn kept_max(dram_bytes: u64) -> u64 {
 }
 
 impl Session {
+    /// Connects and maps the tier; `when_lost` is called once the connection has ended.
     pub(crate) async fn connect(
         worker: &WorkerInfo,
         socket: &Path,
         security: &Security,
         deadline: Duration,
-        cache: Weak<PinCache>,
+        when_lost: impl FnOnce() + Send + 'static,
     ) -> Result<Arc<Self>> {
         let late = || Error::retry(format!("worker {}: {} does not answer", worker.id, socket.display()));
         let address = Address::Unix(socket.to_path_buf());
@@ -57,12 +59,10 @@ impl Session {
         let outbox = Arc::new(Outbox::default());
         let task = {
             let (outbox, connection, worker) = (Arc::clone(&outbox), connection.clone(), worker.id);
-            tokio::spawn(async move {
+            forebay_runtime::spawn(async move {
                 outbox.run(connection).await;
                 debug!(%worker, "unix connection lost, its pins are not used any more");
-                if let Some(cache) = cache.upgrade() {
-                    cache.drop_closed();
-                }
+                when_lost();
             })
         };
         Ok(Arc::new(Self {
@@ -124,12 +124,6 @@ impl Session {
 
     pub(super) fn keeps_too_much(&self) -> bool {
         self.kept.load(Ordering::Relaxed) > self.kept_max
-    }
-}
-
-impl Alive for Arc<Session> {
-    fn alive(&self) -> bool {
-        self.stands()
     }
 }
 

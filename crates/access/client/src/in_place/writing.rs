@@ -1,3 +1,5 @@
+//! Writing to a place in a worker's tier.
+
 use std::io;
 use std::os::fd::OwnedFd;
 

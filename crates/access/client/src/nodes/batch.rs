@@ -1,3 +1,5 @@
+//! Operations as lines of JSON.
+
 use std::time::Duration;
 
 use base64::Engine;
@@ -159,7 +161,7 @@ impl Nodes {
             }
             Operation::Bag { path } => data(&self.bag(&path).await?.read_all().await?),
             Operation::Sleep { ms } => {
-                tokio::time::sleep(Duration::from_millis(ms)).await;
+                forebay_runtime::time::sleep(Duration::from_millis(ms)).await;
                 json!({})
             }
         })

@@ -1,9 +1,11 @@
+//! Blocks that this process writes to where they lie.
+
 use std::sync::Arc;
 
 use forebay_nodes::{BlockRef, ROOT};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, WorkerInfo};
+use forebay_runtime::time::timeout;
 use forebay_types::BLOCK_BYTES;
-use tokio::time::timeout;
 
 use super::Nodes;
 use crate::in_place::{Rescued, Writing, pin_of_node};
@@ -14,7 +16,8 @@ const BYTES_MIN: usize = BLOCK_BYTES as usize / 8 * 7 + 1;
 impl Nodes {
     /// Whether blocks of a value are likely to be written by this process.
     pub(super) fn goes_in_place(&self, path: &str, bytes: usize) -> bool {
-        let beside = |worker: Arc<WorkerInfo>| self.core.connections.session(&worker).is_some_and(|it| it.mapping().is_some());
+        let beside =
+            |worker: Arc<WorkerInfo>| self.shared.routes.connections.session(&worker).is_some_and(|it| it.mapping().is_some());
         bytes >= BYTES_MIN && self.data_worker(path).is_ok_and(beside)
     }
 
@@ -27,12 +30,12 @@ impl Nodes {
         if !(BYTES_MIN..=BLOCK_BYTES as usize).contains(&bytes) {
             return None;
         }
-        let link = self.core.connections.link(worker).await.ok()?;
+        let link = self.shared.routes.connections.link(worker).await.ok()?;
         let session = link.in_place()?;
         let ask = |op: NodeOp<'static>| {
             let (connection, message) = (link.connection().clone(), NodeCall { from: ROOT, moves: 0, path: "", op }.encode());
             let asked = async move { connection.call_near(message, Vec::new()).await };
-            timeout(self.core.settings.read_deadline, Rescued::new(asked, session.outbox(), pin_of_node))
+            timeout(self.shared.routes.connections.read_deadline(), Rescued::new(asked, session.outbox(), pin_of_node))
         };
         let descriptor = session.writing().get().is_none();
         let answer = ask(NodeOp::Prepare { bytes: bytes as u32, descriptor }).await.ok()?.ok()?;
@@ -57,7 +60,7 @@ impl Nodes {
         }
         match NodeReply::decode(&ask(NodeOp::Written { pin }).await.ok()?.ok()?.meta) {
             Ok(NodeReply::Block(block)) => {
-                self.core.counters.written();
+                self.shared.counters.written();
                 Some(block)
             }
             _ => None,

@@ -1,11 +1,13 @@
+//! The way of an operation to the worker that has its node.
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_nodes::{BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, ROOT, split};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, Span, WorkerInfo};
+use forebay_runtime::time::{Instant, sleep, timeout};
 use forebay_types::{ErrorKind, SegmentId, WorkerId};
-use tokio::time::{Instant, sleep, timeout};
 
 use super::Nodes;
 use crate::in_place::{Pin, Rescued, Session, pin_of_node};
@@ -76,7 +78,7 @@ impl Nodes {
     pub(crate) async fn call(&self, path: &str, op: &NodeOp<'_>, payload: Option<Bytes>) -> NodeResult<NodeAnswer> {
         let whole = split(path)?;
         let of_container = matches!(op, NodeOp::List { .. } | NodeOp::GetMany { .. } | NodeOp::PutMany { .. });
-        let paths = &self.core.paths;
+        let paths = &self.shared.paths;
         let (mut from, mut rest, mut moves) = paths.start(whole, of_container);
         let (mut stale, mut remembered, mut patience) = (0, true, Patience::new());
         let mut steps = 0;
@@ -162,17 +164,17 @@ impl Nodes {
         call: &NodeCall<'_>,
         payload: Option<Bytes>,
     ) -> Result<NodeAnswer, (NodeError, bool)> {
-        let core = &self.core;
+        let routes = &self.shared.routes;
         let id = worker.id.0;
-        let link = match core.connections.link(worker).await {
+        let link = match routes.connections.link(worker).await {
             Ok(link) => link,
             Err(error) => {
-                core.view.surprised();
+                routes.view.surprised();
                 tracing::debug!(worker = %worker.id, %error, "worker of temporary nodes not reached");
                 return Err((lost(call.path, id), false));
             }
         };
-        let deadline = core.settings.read_deadline;
+        let deadline = routes.connections.read_deadline();
         let may_be_in_place = matches!(call.op, NodeOp::Get | NodeOp::BlockRead { .. });
         let session = link.in_place().filter(|_| may_be_in_place).cloned();
         let answered = match &session {
@@ -195,7 +197,7 @@ impl Nodes {
                 Err((NodeError::new(NodeErrorKind::Invalid, error.message()), false))
             }
             Ok(Err(error)) => {
-                core.view.surprised();
+                routes.view.surprised();
                 tracing::debug!(worker = %worker.id, %error, "worker of temporary nodes lost");
                 Err((lost(call.path, id), true))
             }
@@ -208,12 +210,12 @@ impl Nodes {
 
     async fn is_still_there(&self, worker: WorkerId) -> bool {
         self.refresh().await;
-        self.core.view.known().worker(worker).is_some()
+        self.shared.routes.view.known().worker(worker).is_some()
     }
 
     /// Looks who is there now.
     pub(crate) async fn refresh(&self) {
-        if let Err(error) = self.core.view.poll().await {
+        if let Err(error) = self.shared.routes.view.poll().await {
             tracing::debug!(%error, "view not refreshed");
         }
     }
@@ -232,7 +234,7 @@ impl Nodes {
 
     /// The worker that has the root, as far as is known.
     pub(crate) fn root(&self) -> Option<Arc<WorkerInfo>> {
-        let known = self.core.view.known();
+        let known = self.shared.routes.view.known();
         known.worker(known.view.root()?.id).cloned()
     }
 
@@ -247,7 +249,7 @@ impl Nodes {
                 .root()
                 .ok_or_else(|| NodeError::new(NodeErrorKind::Retry, "there is no worker that could have /tmp: start one"));
         }
-        let find = || self.core.view.known().worker(WorkerId(dir.worker)).cloned();
+        let find = || self.shared.routes.view.known().worker(WorkerId(dir.worker)).cloned();
         if let Some(worker) = find() {
             return Ok(worker);
         }
@@ -283,12 +285,12 @@ pub(crate) struct Patience {
 
 impl Patience {
     pub(crate) fn new() -> Self {
-        Self { until: Instant::now() + MOVING_WITHIN, pause: MOVING_PAUSE }
+        Self { until: forebay_runtime::time::instant() + MOVING_WITHIN, pause: MOVING_PAUSE }
     }
 
     /// False when it is over.
     pub(crate) async fn wait(&mut self) -> bool {
-        if Instant::now() >= self.until {
+        if forebay_runtime::time::instant() >= self.until {
             return false;
         }
         sleep(self.pause).await;

@@ -1,3 +1,5 @@
+//! Bytes of files, by their offsets.
+
 use bytes::Bytes;
 use forebay_nodes::{NodeErrorKind, NodeResult};
 use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NodeOp, NodeReply, Raw};

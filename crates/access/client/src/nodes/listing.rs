@@ -1,3 +1,5 @@
+//! The names in a container.
+
 use forebay_nodes::{NodeResult, NodeType};
 use forebay_protocol::{NodeOp, NodeReply};
 use futures::Stream;

@@ -1,3 +1,5 @@
+//! Many values with few calls.
+
 use bytes::Bytes;
 use forebay_nodes::NodeResult;
 use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NodeOp, NodeReply, Raw};

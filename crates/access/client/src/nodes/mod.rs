@@ -1,6 +1,10 @@
 //! The way into the temporary namespace: paths below `/tmp`, typed nodes, bytes.
 //!
-//! `call` finds the worker that has a path's container (one round trip when the path is remembered, `paths`); `read` and
+//! Owns: what is remembered of the paths of containers and of workers without room, and all operations on nodes.
+//!
+//! Never does: keep bytes or names, which workers do, or do an operation twice that adds up.
+//!
+//! Start with [`Nodes`]. `call` finds the worker that has a path's container (one round trip when the path is remembered, `paths`); `read` and
 //! `write` move bytes of files, bags and large values straight from and to the workers that have them.
 
 mod batch;
@@ -23,12 +27,12 @@ use std::time::Duration;
 use forebay_nodes::{Condition, CreateOptions, NodeResult, Stat, is_inside, split};
 use forebay_protocol::{NodeOp, NodeReply};
 
-use crate::client::Client;
-use crate::core::Core;
+use crate::counters::Counters;
+use crate::route::Routes;
+use offer::FullWorkers;
+use paths::Paths;
 
 pub use listing::NodeEntry;
-pub(crate) use offer::FullWorkers;
-pub(crate) use paths::Paths;
 pub use pieces::NodeBlock;
 pub use read::NodeReader;
 pub use snapshot::{NodeSnapshot, value_tag};
@@ -40,17 +44,23 @@ pub use write::NodeWriter;
 /// [`forebay_nodes::NodeError`]; `DataLost` says that the worker that had the node is gone, at once.
 #[derive(Clone)]
 pub struct Nodes {
-    pub(crate) core: Arc<Core>,
+    shared: Arc<Shared>,
 }
 
-impl Client {
-    /// The temporary namespace.
-    pub fn nodes(&self) -> Nodes {
-        Nodes { core: Arc::clone(&self.core) }
-    }
+/// What all clones share.
+struct Shared {
+    routes: Arc<Routes>,
+    counters: Arc<Counters>,
+    paths: Paths,
+    full_workers: FullWorkers,
 }
 
 impl Nodes {
+    pub(crate) fn new(routes: Arc<Routes>, counters: Arc<Counters>) -> Self {
+        let (paths, full_workers) = (Paths::default(), FullWorkers::new());
+        Self { shared: Arc::new(Shared { routes, counters, paths, full_workers }) }
+    }
+
     /// Makes an empty node. `Exists` when the name is taken, unless both are key-values.
     pub async fn create(&self, path: &str, options: CreateOptions) -> NodeResult<()> {
         let CreateOptions { kind, enumerable, class, location } = options;

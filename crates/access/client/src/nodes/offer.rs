@@ -1,3 +1,5 @@
+//! Which workers new blocks are offered to.
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,7 +19,7 @@ pub(crate) struct FullWorkers {
 
 impl FullWorkers {
     pub(crate) fn new() -> Self {
-        Self { since: Instant::now(), full: Mutex::default() }
+        Self { since: forebay_runtime::now(), full: Mutex::default() }
     }
 
     pub(super) fn note(&self, worker: WorkerId) {
@@ -29,11 +31,11 @@ impl Nodes {
     /// The workers that new blocks of a node are offered to, one after the other: where it asks to lie, then beside this process,
     /// then spread over all by the path.
     pub(super) fn data_workers(&self, path: &str, affinity: &Affinity) -> NodeResult<Vec<Arc<WorkerInfo>>> {
-        let known = self.core.view.known();
+        let known = self.shared.routes.view.known();
         let hash =
             path.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
         let order = {
-            let full_workers = &self.core.full_workers;
+            let full_workers = &self.shared.full_workers;
             let (full, now) = (full_workers.full.lock(), full_workers.since.elapsed());
             let ranked = rank(RouteKey(hash), &known.workers);
             let infos = ranked.iter().filter_map(|id| known.worker(*id));
@@ -42,7 +44,7 @@ impl Nodes {
                     worker: info.id.0,
                     location: &info.location,
                     has_disk: info.disk_bytes > 0,
-                    is_beside: self.core.connections.is_beside(info),
+                    is_beside: self.shared.routes.connections.is_beside(info),
                     is_full: full.is(info.id.0, now),
                 })
                 .collect();

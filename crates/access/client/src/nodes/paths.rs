@@ -1,3 +1,5 @@
+//! Which containers paths are, as remembered.
+
 use std::collections::HashMap;
 
 use forebay_nodes::{DirId, ROOT};

@@ -1,12 +1,14 @@
+//! Blocks and files for who writes and reads many of them.
+
 use std::time::Instant;
 
 use bytes::Bytes;
 use forebay_nodes::{BlockRef, NodeError, NodeErrorKind, NodeResult, ROOT, StorageClass};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply};
+use forebay_runtime::time::timeout;
 use forebay_types::{ErrorKind, WorkerId};
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
-use tokio::time::timeout;
 
 use super::Nodes;
 use super::call::misfit;
@@ -36,28 +38,28 @@ impl Nodes {
         class: StorageClass,
         parts: Vec<Bytes>,
     ) -> NodeResult<NodeBlock> {
-        let begun = Instant::now();
-        let worker = match at.and_then(|id| self.core.view.known().worker(id).cloned()) {
+        let begun = forebay_runtime::now();
+        let worker = match at.and_then(|id| self.shared.routes.view.known().worker(id).cloned()) {
             Some(worker) => worker,
             None => self.data_worker(path)?,
         };
         let gone =
             || NodeError::new(NodeErrorKind::DataLost, format!("{path:?}: worker {}, which was to have it, is gone", worker.id));
-        let core = &self.core;
-        let link = core.connections.link(&worker).await.map_err(|error| {
-            core.view.surprised();
+        let routes = &self.shared.routes;
+        let link = routes.connections.link(&worker).await.map_err(|error| {
+            routes.view.surprised();
             tracing::debug!(worker = %worker.id, %error, "worker of temporary nodes not reached");
             gone()
         })?;
         let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class } };
-        let deadline = core.settings.read_deadline;
+        let deadline = routes.connections.read_deadline();
         let answer = match timeout(deadline, link.connection().call(call.encode(), parts)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) if error.kind() == ErrorKind::Invalid => {
                 return Err(NodeError::new(NodeErrorKind::Invalid, error.message()));
             }
             Ok(Err(error)) => {
-                core.view.surprised();
+                routes.view.surprised();
                 tracing::debug!(worker = %worker.id, %error, "worker of temporary nodes lost");
                 return Err(gone());
             }

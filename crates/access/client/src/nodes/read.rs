@@ -1,3 +1,5 @@
+//! Reading files and bags ahead.
+
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! What a file or value was at one moment.
+
 use std::ops::Range;
 
 use bytes::Bytes;

@@ -1,3 +1,5 @@
+//! Values under names.
+
 use bytes::Bytes;
 use forebay_nodes::{NodeErrorKind, NodeResult};
 use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NodeOp, NodeReply, Raw};

@@ -1,3 +1,5 @@
+//! Writing a file, block by block.
+
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -47,7 +49,7 @@ pub struct NodeWriter {
 impl Nodes {
     /// Becomes the only writer of a file. `Retry` while there is another one.
     pub async fn writer(&self, path: &str) -> NodeResult<NodeWriter> {
-        let writer = rand::random_range(1..=u64::MAX);
+        let writer = forebay_runtime::random_range(1..=u64::MAX);
         self.call(path, &NodeOp::OpenWriter { writer }, None).await?.length()?;
         let affinity = self.affinity_of(&[path]).await?;
         Ok(NodeWriter {
@@ -68,7 +70,7 @@ impl Nodes {
         // As before, or as its container says.
         let container = path.rsplit_once('/').map_or("", |(container, _)| container);
         let affinity = self.affinity_of(&[path, container]).await?;
-        let begun = Instant::now();
+        let begun = forebay_runtime::now();
         let starts = (0..value.len()).step_by(BLOCK_BYTES as usize);
         let blocks = starts.map(|start| {
             let piece = value.slice(start..value.len().min(start + BLOCK_BYTES as usize));
@@ -107,7 +109,7 @@ impl Nodes {
                     Err(error) => error,
                 };
                 match error.kind {
-                    NodeErrorKind::NoSpace => self.core.full_workers.note(worker.id),
+                    NodeErrorKind::NoSpace => self.shared.full_workers.note(worker.id),
                     // It is being drained, or is gone.
                     NodeErrorKind::Moving | NodeErrorKind::DataLost => self.refresh().await,
                     _ => return Err(error),
@@ -119,7 +121,7 @@ impl Nodes {
                 }
             }
             let (worker, error) = refused.ok_or_else(misfit)?;
-            let is_there = self.core.view.known().worker(worker).is_some();
+            let is_there = self.shared.routes.view.known().worker(worker).is_some();
             let is_over = match error.kind {
                 NodeErrorKind::NoSpace => true,
                 // A worker that is there and can't be reached will not be within the time that anybody waits for.
@@ -178,7 +180,7 @@ impl NodeWriter {
 
     fn send(&mut self, block: Bytes) {
         let (nodes, path) = (self.nodes.clone(), self.path.clone());
-        self.begun.push_back(Instant::now());
+        self.begun.push_back(forebay_runtime::now());
         self.sending.push_back(nodes.send_block(path, block, self.affinity.clone()).boxed());
     }
 
@@ -213,6 +215,7 @@ impl NodeWriter {
         if let Some((blocks, adding)) = &mut self.adding
             && let Poll::Ready(added) = adding.poll_unpin(cx)
         {
+            assert!(*blocks <= self.begun.len(), "{}: blocks are added that were not begun", self.path);
             self.begun.drain(..*blocks);
             self.adding = None;
             added?;
@@ -230,6 +233,7 @@ impl NodeWriter {
     }
 
     fn add(&mut self) {
+        assert!(self.adding.is_none(), "{}: blocks are added one message after the other", self.path);
         let (nodes, path, writer) = (self.nodes.clone(), self.path.clone(), self.writer);
         let blocks = std::mem::take(&mut self.sent);
         let count = blocks.len();

@@ -1,3 +1,5 @@
+//! Errors of the two kinds as one another.
+
 use std::error::Error as StdError;
 
 use forebay_types::{Error, ErrorKind};

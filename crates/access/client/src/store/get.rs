@@ -1,3 +1,5 @@
+//! One read of one object, as the trait wants it.
+
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -9,7 +11,7 @@ use object_store::{GetOptions, GetRange, GetResult, GetResultPayload, Result};
 
 use super::errors::{STORE, to_store_error};
 use super::paths::{from_store, meta};
-use super::versioned::Versions;
+use super::versions::Versions;
 
 /// Bytes of one piece of a stream, and pieces under way at once.
 const PIECE_BYTES: u64 = 16 << 20;
@@ -111,7 +113,7 @@ impl<V: Versions> Getter<V> {
     }
 
     async fn open(&self) -> Result<ObjectInfo> {
-        let info = self.versions.client().open(&self.path).await.map_err(|error| self.error(error))?;
+        let info = self.versions.objects().reads.open(&self.path).await.map_err(|error| self.error(error))?;
         Ok(self.versions.seen(&self.path, info))
     }
 
@@ -126,7 +128,7 @@ impl<V: Versions> Getter<V> {
             Some(GetRange::Offset(start)) => RangeSpec::Bounded { start: *start, len: PIECE_BYTES },
             Some(GetRange::Suffix(len)) => RangeSpec::Suffix { len: *len },
         };
-        let read = self.versions.client().read_latest(self.operation, &self.path, range).await;
+        let read = self.versions.objects().reads.read_latest(self.operation, &self.path, range).await;
         let (info, range, bytes) = read.map_err(|error| self.error(error))?;
         let counts = self.versions.seen(&self.path, info.clone());
         let same = counts.version == info.version;
@@ -163,7 +165,7 @@ impl<V: Versions> Getter<V> {
     }
 
     async fn read(&self, info: &ObjectInfo, range: Range<u64>) -> Result<Bytes> {
-        let read = self.versions.client().read(self.operation, &info.version, range).await;
+        let read = self.versions.objects().reads.read(self.operation, &info.version, range).await;
         read.map_err(|error| self.error(error))
     }
 

@@ -1,3 +1,5 @@
+//! Listings, as the trait wants them.
+
 use std::sync::Arc;
 
 use forebay_protocol::ListPage;
@@ -9,7 +11,7 @@ use tracing::debug;
 
 use super::errors::to_store_error;
 use super::paths::{from_store, meta, to_store};
-use super::versioned::Versions;
+use super::versions::Versions;
 
 /// All objects below a path (or of all mounts), after an offset.
 pub(super) fn list<V: Versions>(
@@ -21,7 +23,7 @@ pub(super) fn list<V: Versions>(
         let mounts = match prefix.filter(|prefix| !prefix.is_root()) {
             Some(prefix) => vec![below(&versions, &prefix).await?],
             None => {
-                let mut mounts = versions.client().view().mounts.clone();
+                let mut mounts = versions.objects().view().mounts.clone();
                 mounts.sort_by(|a, b| a.name.cmp(&b.name));
                 mounts.into_iter().map(|mount| (Arc::new(mount), Key::new("").expect("the empty key is legal"))).collect()
             }
@@ -35,7 +37,7 @@ pub(super) fn list<V: Versions>(
 /// What stands directly below a path: objects and common prefixes; the mounts below the root.
 pub(super) async fn folder<V: Versions>(versions: &V, prefix: Option<&Path>) -> Result<ListResult> {
     let Some(prefix) = prefix.filter(|prefix| !prefix.is_root()) else {
-        let view = versions.client().view();
+        let view = versions.objects().view();
         let common_prefixes = view.mounts.iter().filter_map(|mount| Path::parse(mount.name.as_str()).ok()).collect();
         return Ok(ListResult { common_prefixes, objects: Vec::new() });
     };
@@ -54,7 +56,7 @@ pub(super) async fn folder<V: Versions>(versions: &V, prefix: Option<&Path>) -> 
 async fn below<V: Versions>(versions: &V, prefix: &Path) -> Result<(Arc<Mount>, Key)> {
     let error = |error| to_store_error(prefix.as_ref(), error);
     let path = from_store(prefix)?;
-    let mount = versions.client().mount(path.mount()).await.map_err(error)?;
+    let mount = versions.objects().routes.mount(&path).await.map_err(error)?;
     let key = match path.key().as_str() {
         "" => Key::new(""),
         key => Key::new(format!("{key}/")),
@@ -96,7 +98,7 @@ fn pages<V: Versions>(
     after: Option<Key>,
 ) -> BoxStream<'static, Result<ListPage>> {
     let path = format!("{}/{prefix}", mount.name);
-    let pages = versions.client().core.pages(mount.clone(), prefix, folders, after);
+    let pages = versions.objects().reads.pages(mount.clone(), prefix, folders, after);
     pages.map_err(move |error| to_store_error(path.clone(), error)).boxed()
 }
 

@@ -1,26 +1,29 @@
+//! What is current.
+
 use std::fmt;
 
 use forebay_types::{ForebayPath, ObjectInfo, OperationId};
 
-use super::versioned::{Store, Versions};
-use crate::client::Client;
+use super::Objects;
+use super::versioned::Store;
+use super::versions::Versions;
 
 /// What is current: nothing is pinned, each call is an operation of its own.
 #[derive(Clone)]
 pub struct Live {
-    client: Client,
+    objects: Objects,
 }
 
-/// A store of what is current under each mount's rule. From [`Client::object_store`].
+/// A store of what is current under each mount's rule. From [`Client::object_store`](crate::Client::object_store).
 pub type LiveStore = Store<Live>;
 
 impl Versions for Live {
-    fn client(&self) -> &Client {
-        &self.client
+    fn objects(&self) -> &Objects {
+        &self.objects
     }
 
     fn operation(&self) -> OperationId {
-        self.client.operation()
+        OperationId(forebay_runtime::random())
     }
 
     fn pinned(&self, _: &ForebayPath) -> Option<ObjectInfo> {
@@ -34,10 +37,9 @@ impl Versions for Live {
     fn written(&self, _: &ForebayPath, _: Option<&ObjectInfo>) {}
 }
 
-impl Client {
-    /// This client as a store for any engine: every call sees what is current under the mount's rule.
-    pub fn object_store(&self) -> std::sync::Arc<dyn object_store::ObjectStore> {
-        std::sync::Arc::new(Store::new(Live { client: self.clone() }))
+impl LiveStore {
+    pub(crate) fn live(objects: Objects) -> Self {
+        Self::new(Live { objects })
     }
 }
 

@@ -1,3 +1,5 @@
+//! Paths of a store and paths of Forebay.
+
 use chrono::DateTime;
 use forebay_types::{Error, ForebayPath, Key, MountName, ObjectInfo};
 use object_store::ObjectMeta;

@@ -1,3 +1,5 @@
+//! Objects at the version that was seen first.
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -7,37 +9,31 @@ use object_store::ObjectMeta;
 use object_store::path::Path;
 use parking_lot::RwLock;
 
+use super::Objects;
 use super::paths::{from_store, meta, to_store};
-use super::versioned::{Store, Versions};
-use crate::client::Client;
+use super::versioned::Store;
+use super::versions::Versions;
 
 /// Objects pinned at the version that was seen first.
 #[derive(Clone)]
 pub struct Snapshot {
-    client: Client,
+    objects: Objects,
     operation: OperationId,
     pinned: Arc<RwLock<HashMap<(MountId, Key), ObjectInfo>>>,
 }
 
 /// A store for one query. The first listing, opening or reading of an object pins its version, and all later reads get
 /// that version or fail with `Precondition`; then the query must be planned again, with a new snapshot. What is
-/// written through it is seen by it. Clones share the pins. From [`Client::snapshot`].
+/// written through it is seen by it. Clones share the pins. From [`Client::snapshot`](crate::Client::snapshot).
 pub type SnapshotStore = Store<Snapshot>;
 
-impl Client {
-    /// A store that reads these versions, and pins others when it sees them. It has an operation of its own.
-    pub fn snapshot(&self, versions: impl IntoIterator<Item = ObjectInfo>) -> SnapshotStore {
-        self.snapshot_of(self.operation(), versions)
-    }
-
-    /// As [`Self::snapshot`], for an operation that exists: one query on several executors.
-    pub fn snapshot_of(&self, operation: OperationId, versions: impl IntoIterator<Item = ObjectInfo>) -> SnapshotStore {
-        let pinned = versions.into_iter().map(|info| ((info.version.mount, info.version.key.clone()), info)).collect();
-        Store::new(Snapshot { client: self.clone(), operation, pinned: Arc::new(RwLock::new(pinned)) })
-    }
-}
-
 impl SnapshotStore {
+    /// A store that reads these versions, and pins others when it sees them.
+    pub(crate) fn of(objects: Objects, operation: OperationId, versions: impl IntoIterator<Item = ObjectInfo>) -> Self {
+        let pinned = versions.into_iter().map(|info| ((info.version.mount, info.version.key.clone()), info)).collect();
+        Self::new(Snapshot { objects, operation, pinned: Arc::new(RwLock::new(pinned)) })
+    }
+
     /// The operation that its reads carry.
     pub fn operation(&self) -> OperationId {
         self.versions.operation
@@ -50,7 +46,7 @@ impl SnapshotStore {
 
     /// All that is pinned, as a store shows it.
     pub fn pinned_meta(&self) -> Vec<ObjectMeta> {
-        let known = self.versions.client.view();
+        let known = self.versions.objects.view();
         let shown = |info: &ObjectInfo| {
             let mount = known.mounts.iter().find(|mount| mount.id == info.version.mount)?;
             Some(meta(to_store(&mount.name, info.version.key.as_str())?, info))
@@ -66,14 +62,14 @@ impl SnapshotStore {
 
 impl Snapshot {
     fn place(&self, path: &ForebayPath) -> Option<(MountId, Key)> {
-        let known = self.client.core.view.known();
+        let known = self.objects.routes.view.known();
         known.mount_named(path.mount().as_str()).map(|mount| (mount.id, path.key().clone()))
     }
 }
 
 impl Versions for Snapshot {
-    fn client(&self) -> &Client {
-        &self.client
+    fn objects(&self) -> &Objects {
+        &self.objects
     }
 
     fn operation(&self) -> OperationId {

@@ -1,3 +1,5 @@
+//! Writing an object in parts, as the trait wants it.
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -7,8 +9,8 @@ use futures::FutureExt;
 use object_store::{MultipartUpload, PutPayload, PutResult, UploadPart};
 
 use super::errors::to_store_error;
-use super::versioned::{Versions, put_result};
-use crate::parts::{PartBuffer, PartUpload, abandon};
+use super::versions::{Versions, put_result};
+use crate::write::{PartBuffer, PartUpload, abandon};
 
 /// An object in parts, as the trait wants it: parts of any size come in, parts of the upload's size go out.
 pub(super) struct StoreUpload<V> {
@@ -21,7 +23,7 @@ pub(super) struct StoreUpload<V> {
 
 impl<V: Versions> StoreUpload<V> {
     pub(super) async fn begin(versions: V, path: ForebayPath) -> Result<Self> {
-        let upload = PartUpload::begin(&versions.client().core, &path).await?;
+        let upload = PartUpload::begin(&versions.objects().writes, &path).await?;
         Ok(Self { versions, path, buffer: PartBuffer::default(), upload: Some(Arc::new(upload)), parts: 0 })
     }
 
@@ -37,7 +39,7 @@ impl<V: Versions> StoreUpload<V> {
             // It fits in one request, and an upload of no part is none.
             upload.abort().await?;
             self.upload = None;
-            self.versions.client().core.put(&self.path, rest, PutCondition::Any).await?
+            self.versions.objects().writes.put_whole(&self.path, rest, PutCondition::Any).await?
         } else {
             if !rest.is_empty() {
                 upload.send(self.parts, rest).await?;

@@ -1,10 +1,12 @@
+//! The trait itself, over whichever version of an object counts.
+
 use std::fmt;
 use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use forebay_protocol::PutCondition;
-use forebay_types::{ErrorKind, ForebayPath, ObjectInfo, OperationId, VersionTag};
+use forebay_types::{ErrorKind, VersionTag};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{
@@ -17,25 +19,7 @@ use super::get::Getter;
 use super::listing;
 use super::paths::from_store;
 use super::upload::StoreUpload;
-use crate::client::Client;
-
-/// Which version of an object a store reads.
-pub trait Versions: Clone + fmt::Display + Send + Sync + 'static {
-    /// The client that reads.
-    fn client(&self) -> &Client;
-
-    /// The operation that reads carry.
-    fn operation(&self) -> OperationId;
-
-    /// The version that must be read, if one is pinned.
-    fn pinned(&self, path: &ForebayPath) -> Option<ObjectInfo>;
-
-    /// A version was seen; gives the one that counts.
-    fn seen(&self, path: &ForebayPath, info: ObjectInfo) -> ObjectInfo;
-
-    /// An object was written, or deleted.
-    fn written(&self, path: &ForebayPath, info: Option<&ObjectInfo>);
-}
+use super::versions::{Versions, put_result};
 
 /// The cluster as an [`ObjectStore`].
 #[derive(Clone)]
@@ -46,10 +30,6 @@ pub struct Store<V> {
 impl<V: Versions> Store<V> {
     pub(super) fn new(versions: V) -> Self {
         Self { versions }
-    }
-
-    fn client(&self) -> &Client {
-        self.versions.client()
     }
 
     fn getter(&self, location: &Path) -> Result<Getter<V>> {
@@ -73,11 +53,6 @@ impl<V: Versions> fmt::Debug for Store<V> {
 const DELETES_AT_ONCE: usize = 10;
 /// Bytes copied at once.
 const COPY_BYTES: u64 = 8 << 20;
-
-/// What the trait returns for a written object.
-pub(super) fn put_result(info: &ObjectInfo) -> PutResult {
-    PutResult { e_tag: Some(info.version.tag.as_str().to_string()), version: None }
-}
 
 /// Attributes would be lost silently.
 fn refuse_attributes(attributes: &Attributes) -> Result<()> {
@@ -103,7 +78,7 @@ impl<V: Versions> ObjectStore for Store<V> {
             },
         };
         let written = async {
-            let mut writer = self.client().writer(&path).await?;
+            let mut writer = self.versions.objects().writes.writer(&path).await?;
             for piece in payload {
                 writer.write(piece).await?;
             }
@@ -142,7 +117,7 @@ impl<V: Versions> ObjectStore for Store<V> {
             async move {
                 let location = location?;
                 let path = from_store(&location)?;
-                let deleted = versions.client().delete(&path).await;
+                let deleted = versions.objects().writes.delete(&path).await;
                 deleted.map_err(|error| to_store_error(location.as_ref(), error))?;
                 versions.written(&path, None);
                 Ok(location)
@@ -170,7 +145,8 @@ impl<V: Versions> ObjectStore for Store<V> {
             CopyMode::Create => PutCondition::Absent,
         };
         let mut pieces = self.getter(from)?.stream(COPY_BYTES).await?;
-        let mut writer = self.client().writer(&target).await.map_err(|error| to_store_error(to.as_ref(), error))?;
+        let mut writer =
+            self.versions.objects().writes.writer(&target).await.map_err(|error| to_store_error(to.as_ref(), error))?;
         while let Some(piece) = pieces.try_next().await? {
             writer.write(piece).await.map_err(|error| to_store_error(to.as_ref(), error))?;
         }

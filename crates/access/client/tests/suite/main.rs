@@ -10,8 +10,6 @@ mod beside;
 mod failover;
 mod in_place;
 mod nodes;
-mod offers;
-mod one_namespace;
 mod placement;
 mod prefetch;
 mod reads;

@@ -233,7 +233,7 @@ impl Session for WorkerSession {
                 Ok(answer) => answer,
                 Err(error) => (DataReply::failed(&error), Vec::new(), None),
             };
-            Response { meta: encode(&reply), payload, descriptor, opens_ring: false }
+            Response { meta: encode(&reply), payload, descriptor, ..Response::default() }
         }
     }
 

@@ -88,7 +88,7 @@ impl Carrier {
             let number = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             let start = message.ranges.first().map_or(0, |range| range.0);
             let (version, bytes, worker) = (Arc::clone(&message.version), message.bytes, message.worker);
-            self.under_way.lock().insert(number, UnderWay { version, start, bytes, worker, since: Instant::now() });
+            self.under_way.lock().insert(number, UnderWay { version, start, bytes, worker, since: forebay_runtime::now() });
             // The schedule's bytes in flight bound how many there are.
             tasks.spawn(async move {
                 let Message { operation, worker, ref version, urgent, .. } = message;
@@ -97,7 +97,7 @@ impl Carrier {
                     Ok(bytes) => tracing::debug!(%worker, key = %version.key, bytes, urgent, "brought"),
                     Err(error) => {
                         tracing::debug!(%worker, key = %version.key, %error, "not brought");
-                        tokio::time::sleep(REST).await;
+                        forebay_runtime::time::sleep(REST).await;
                     }
                 }
                 let Some(carrier) = carrier.upgrade() else { return };

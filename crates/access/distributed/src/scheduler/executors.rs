@@ -40,7 +40,7 @@ impl Books {
     /// An executor has asked for tasks. `room` is what may be brought ahead to the worker beside it; none without a worker.
     pub(super) fn executor_asks(&mut self, id: &str, slots: u32, room: Option<u64>) {
         let Some(worker) = worker_of(id) else { return };
-        let seen = Instant::now();
+        let seen = forebay_runtime::now();
         if let Some(entry) = self.executors.get_mut(id) {
             entry.seen = seen;
             if (entry.slots, entry.room) == (slots, room) {

@@ -90,7 +90,7 @@ impl SchedulerGrpc for Gate {
         let lost_tasks = self.note(request.get_mut());
         let (inner, books) = (self.inner.clone(), Arc::clone(&self.books));
         // To its end, also when the executor hangs up meanwhile: a task that the schedule gave must be bound, or wait again.
-        let polled = tokio::spawn(async move {
+        let polled = forebay_runtime::spawn(async move {
             if let Some(executor) = lost_tasks {
                 tracing::warn!(executor, "executor has lost tasks: they wait again");
                 executor_lost(&inner, &books, &executor).await;

@@ -66,7 +66,7 @@ impl Job {
         Self {
             number,
             ticket,
-            began: Instant::now(),
+            began: forebay_runtime::now(),
             stages: HashMap::new(),
             running: HashMap::new(),
             versions: HashMap::new(),

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use ballista_core::JobId;
@@ -141,11 +141,11 @@ impl Policy {
     /// the stage that can run next is not there: the slot would go to another job, or stay free till the next question.
     async fn settle(&self, executor: &str, jobs: &HashMap<JobId, JobInfoCache>) {
         let told = self.books.lock().take_told(executor);
-        let until = Instant::now() + SETTLED;
+        let until = forebay_runtime::now() + SETTLED;
         for task in told {
             let Some(info) = jobs.get(&JobId::from(task.job.as_str())) else { continue };
-            while still_runs(&*info.execution_graph.read().await, &task) && Instant::now() < until {
-                tokio::time::sleep(Duration::from_millis(1)).await;
+            while still_runs(&*info.execution_graph.read().await, &task) && forebay_runtime::now() < until {
+                forebay_runtime::time::sleep(Duration::from_millis(1)).await;
             }
         }
     }

@@ -6,8 +6,8 @@ use ballista_scheduler::state::execution_graph::ExecutionGraphBox;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::physical_plan::displayable;
 use forebay_client::{CreateOptions, NodeErrorKind, NodeResult, NodeType, Nodes, StorageClass};
+use forebay_runtime::time::{sleep, timeout};
 use parking_lot::Mutex;
-use tokio::time::{sleep, timeout};
 
 use super::Books;
 use crate::shuffle::{ROOT, Shuffle, job_path};
@@ -59,7 +59,7 @@ impl Shuffles {
         if let Some(why) = &why {
             tracing::warn!(job, why, "no directory in temporary nodes: what passes between stages goes to files for now");
         }
-        let directory = if why.is_none() { Directory::Made } else { Directory::Failed(Instant::now()) };
+        let directory = if why.is_none() { Directory::Made } else { Directory::Failed(forebay_runtime::now()) };
         self.jobs.lock().insert(job.to_string(), directory);
         why.is_none().then_some(class)
     }
@@ -78,7 +78,7 @@ impl Shuffles {
 
     /// Keeps the directories of jobs that run, and removes those of the others, until it is dropped.
     pub(super) async fn keep(self: Arc<Self>) {
-        let mut renewed = Instant::now();
+        let mut renewed = forebay_runtime::now();
         loop {
             sleep(LOOK).await;
             let known: Vec<(String, Directory)> = self.jobs.lock().iter().map(|(job, at)| (job.clone(), *at)).collect();
@@ -97,7 +97,7 @@ impl Shuffles {
             if renewed.elapsed() < RENEW {
                 continue;
             }
-            renewed = Instant::now();
+            renewed = forebay_runtime::now();
             for (job, _) in known.iter().filter(|known| matches!(known.1, Directory::Made) && !over.contains(known)) {
                 if let Err(error) = self.nodes.lease(&job_path(job), Some(LEASE)).await {
                     tracing::warn!(job, %error, "a job's directory can't be kept");

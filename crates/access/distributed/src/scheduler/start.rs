@@ -30,7 +30,7 @@ use super::policy::Policy;
 use super::shuffles::Shuffles;
 use super::watch::{MISSED, watch};
 use crate::checked::Checked;
-use crate::compressed::Codec;
+use crate::codec::Codec;
 use crate::ports::{Ways, incoming};
 use crate::settings::{MESSAGE_BYTES_MAX, producer};
 use crate::shuffle::Shuffle;
@@ -84,13 +84,13 @@ impl Scheduler {
         let engine = Engine::over_client(client.clone(), engine);
         let sessions = engine.clone();
         let shuffles = Shuffles::new(client.nodes(), settings.shuffle, Arc::clone(&books));
-        let keeping = tokio::spawn(Arc::clone(&shuffles).keep());
+        let keeping = forebay_runtime::spawn(Arc::clone(&shuffles).keep());
         let policy = Arc::new(Policy::new(Arc::clone(&books), Arc::clone(&carrier), client.clone(), engine, shuffles));
         let config = SchedulerConfig {
             scheduling_policy: TaskSchedulingPolicy::PullStaged,
             task_distribution: TaskDistributionPolicy::Custom(Arc::clone(&policy) as _),
             override_config_producer: Some(producer(&ways)),
-            override_physical_codec: Some(Arc::new(Codec::default())),
+            override_physical_codec: Some(Arc::new(Codec::of(client.clone()))),
             override_session_builder: Some(Arc::new(move |config| session(&sessions, config))),
             override_create_grpc_client_endpoint: Some(ways.overrides()),
             external_host: host.clone(),
@@ -112,9 +112,9 @@ impl Scheduler {
         let announced = format!("{host}:{}", address.port());
         announce(&client, &announced).await;
         let announcer = client.clone();
-        let announcing = tokio::spawn(async move {
+        let announcing = forebay_runtime::spawn(async move {
             loop {
-                tokio::time::sleep(SAY).await;
+                forebay_runtime::time::sleep(SAY).await;
                 announce(&announcer, &announced).await;
             }
         });
@@ -126,12 +126,12 @@ impl Scheduler {
             .add_service(Checked::new(gate, needs::scheduler))
             .add_service(Checked::new(FlightServiceServer::new(answers), needs::scheduler));
         let incoming = incoming(listener, &settings.security)?;
-        let serving = tokio::spawn(async move {
+        let serving = forebay_runtime::spawn(async move {
             if let Err(error) = services.serve_with_incoming(incoming).await {
                 tracing::warn!(%error, "the scheduler no longer listens");
             }
         });
-        let watching = tokio::spawn(watch(server, books, carrier, policy));
+        let watching = forebay_runtime::spawn(watch(server, books, carrier, policy));
         tracing::info!(%address, order = ?settings.order, ahead = settings.ahead, shuffle = ?settings.shuffle, "scheduler listens");
         Ok(Self { address, _tasks: [serving, watching, announcing, keeping].map(AbortOnDropHandle::new) })
     }

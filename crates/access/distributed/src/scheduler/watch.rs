@@ -22,7 +22,7 @@ pub(super) const MISSED: Duration = Duration::from_secs(15);
 pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc<Carrier>, policy: Arc<Policy>) {
     let executors = async {
         loop {
-            tokio::time::sleep(LOOK).await;
+            forebay_runtime::time::sleep(LOOK).await;
             let lost = books.lock().forget_silent(SILENT);
             for executor in lost {
                 executor_lost(&server, &books, &executor).await;
@@ -32,7 +32,7 @@ pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc
     // Apart, since they may wait for workers: executors must be missed before Ballista does it.
     let jobs = async {
         loop {
-            tokio::time::sleep(LOOK).await;
+            forebay_runtime::time::sleep(LOOK).await;
             close_over(&server, &books).await;
             policy.look_ahead(&server.state.task_manager.get_running_job_cache()).await;
             carrier.go();

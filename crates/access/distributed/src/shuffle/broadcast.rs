@@ -53,8 +53,8 @@ impl Broadcasts {
                 let oldest = kept.iter().min_by_key(|(_, kept)| kept.used).map(|(key, _)| key.clone());
                 oldest.and_then(|key| kept.remove(&key));
             }
-            let kept = kept.entry(key).or_insert_with(|| Kept { table: Arc::default(), used: Instant::now() });
-            kept.used = Instant::now();
+            let kept = kept.entry(key).or_insert_with(|| Kept { table: Arc::default(), used: forebay_runtime::now() });
+            kept.used = forebay_runtime::now();
             Arc::clone(&kept.table)
         };
         table.get_or_try_init(|| async { read.await.map(Arc::new) }).await.cloned()

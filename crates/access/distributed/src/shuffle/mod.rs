@@ -95,7 +95,7 @@ impl Shared {
     /// Lets go of what is kept for tasks that do not come, until it is dropped.
     pub(crate) async fn keep_trim(self: Arc<Self>) {
         loop {
-            tokio::time::sleep(TRIM).await;
+            forebay_runtime::time::sleep(TRIM).await;
             self.broadcasts.trim();
         }
     }
@@ -122,7 +122,7 @@ impl Shared {
         tracing::warn!(%job, stage, %error, "what passes between stages goes to files: give workers more memory or disk, or temporary-share a larger part, or set shuffle to files");
         let mut full = self.full.lock();
         match error.kind {
-            NodeErrorKind::NoSpace => full.since = Some(Instant::now()),
+            NodeErrorKind::NoSpace => full.since = Some(forebay_runtime::now()),
             _ => {
                 if full.stages.len() >= MADE_MAX {
                     full.stages.clear();

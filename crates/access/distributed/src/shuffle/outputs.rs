@@ -206,7 +206,7 @@ impl Outputs {
             let shared = &writer.shared;
             shared.nodes.send_block_of(&writer.path(reducer), shared.beside, writer.class, own).await
         };
-        let block = AbortOnDropHandle::new(tokio::spawn(sent));
+        let block = AbortOnDropHandle::new(forebay_runtime::spawn(sent));
         self.sending.push_back(Sending { output: index, block, parts });
         while self.sending.len() > SENDING_MAX {
             self.sent_one().await?;
@@ -222,7 +222,7 @@ impl Outputs {
             Ok(block) if !self.spared => {
                 let output = &mut self.outputs[index];
                 output.sent.push(block);
-                output.sent_since.get_or_insert_with(Instant::now);
+                output.sent_since.get_or_insert_with(forebay_runtime::now);
                 if output.sent.len() >= ADDED { self.settle(index).await } else { Ok(()) }
             }
             // What comes after something that lies in a file lies there too: an output may be sorted.

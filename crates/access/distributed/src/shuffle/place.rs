@@ -48,7 +48,7 @@ pub(super) struct MapNumber(u64);
 impl MapNumber {
     /// Of a task.
     pub(super) fn of_task(task: usize) -> Self {
-        let chance = rand::random::<u64>() >> (64 - CHANCE_BITS);
+        let chance = forebay_runtime::random::<u64>() >> (64 - CHANCE_BITS);
         Self(((task as u64) << CHANCE_BITS | chance) & (SMALL - 1))
     }
 

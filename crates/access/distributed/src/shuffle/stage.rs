@@ -12,9 +12,9 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, Time};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use forebay_runtime::time::timeout;
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
-use tokio::time::timeout;
 
 use super::outputs::{Outputs, SETTLE, Writer};
 use super::split::Split;

@@ -8,6 +8,7 @@ mod jobs;
 mod losses;
 mod ports;
 mod queries;
+mod shards;
 mod shuffles;
 mod snapshots;
 mod stages;

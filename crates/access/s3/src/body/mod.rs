@@ -8,7 +8,6 @@ mod reencode;
 mod room;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -129,8 +128,8 @@ impl Coming {
     async fn next(&mut self) -> Result<Option<Bytes>, BodyError> {
         use http_body_util::BodyExt;
         loop {
-            let asked = Instant::now();
-            match tokio::time::timeout(SILENCE_MAX, self.incoming.frame()).await {
+            let asked = forebay_runtime::now();
+            match forebay_runtime::time::timeout(SILENCE_MAX, self.incoming.frame()).await {
                 Err(_) => return Err(self.fault.set(S3Error::request_timeout())),
                 Ok(None) => return Ok(None),
                 Ok(Some(Err(_))) => return Err(self.fault.set(S3Error::incomplete_body())),

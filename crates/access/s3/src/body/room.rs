@@ -31,7 +31,7 @@ impl Room {
     /// alone.
     pub(crate) async fn take(&self, bytes: u64) -> S3Result<Held> {
         let units = bytes.div_ceil(UNIT_BYTES).min(self.units_max) as u32;
-        let taken = tokio::time::timeout(self.wait_max, Arc::clone(&self.units).acquire_many_owned(units)).await;
+        let taken = forebay_runtime::time::timeout(self.wait_max, Arc::clone(&self.units).acquire_many_owned(units)).await;
         match taken {
             Ok(Ok(permit)) => Ok(Held(permit)),
             _ => Err(S3Error::slow_down()),
@@ -48,7 +48,7 @@ mod tests {
         let wait_max = Duration::from_millis(50);
         let room = Room { wait_max, ..Room::new(1 << 20) };
         let all = room.take(5 << 20).await.unwrap();
-        let begun = std::time::Instant::now();
+        let begun = forebay_runtime::now();
         assert_eq!(room.take(1).await.err().unwrap().code, "SlowDown");
         assert!(begun.elapsed() >= wait_max);
         drop(all);

@@ -34,7 +34,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             Ok(Some(other)) => begun = other,
             Ok(None) => {
                 // The other end may be long gone.
-                let _ = tokio::time::timeout(END_WITHIN, socket.shutdown()).await;
+                let _ = forebay_runtime::time::timeout(END_WITHIN, socket.shutdown()).await;
                 return;
             }
             Err(error) => {

@@ -7,9 +7,9 @@ use std::task::{Context as TaskContext, Poll, ready};
 use std::time::Instant;
 
 use bytes::Bytes;
+use forebay_runtime::time::{Sleep, sleep};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
-use tokio::time::{Sleep, sleep};
 
 use super::general::HEAD_WITHIN;
 use crate::context::Context;
@@ -53,7 +53,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         if received.await? == 0 {
             return Ok(None);
         }
-        idle.heard = Instant::now();
+        idle.heard = forebay_runtime::now();
     }
 }
 
@@ -92,7 +92,7 @@ struct Idle {
 
 impl Idle {
     fn new() -> Self {
-        Self { heard: Instant::now(), alarm: Box::pin(sleep(HEAD_WITHIN)) }
+        Self { heard: forebay_runtime::now(), alarm: Box::pin(sleep(HEAD_WITHIN)) }
     }
 
     /// Ready when that is too long.

@@ -177,7 +177,7 @@ async fn across(
     }
     let tag = headers.get(http::header::ETAG).and_then(|tag| tag.to_str().ok()).unwrap_or("");
     let root = if is_part { "CopyPartResult" } else { "CopyObjectResult" };
-    Ok(result(root, tag, chrono::Utc::now().timestamp_millis()))
+    Ok(result(root, tag, chrono::DateTime::<chrono::Utc>::from(forebay_runtime::system_time()).timestamp_millis()))
 }
 
 async fn send(

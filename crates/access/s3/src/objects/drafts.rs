@@ -64,8 +64,9 @@ impl Drafts {
         if drafts.len() >= UPLOADS_MAX {
             return Err(S3Error::slow_down());
         }
-        let id = format!("{:032x}", rand::random::<u128>());
-        let (begun_ms, used) = (chrono::Utc::now().timestamp_millis(), Instant::now());
+        let id = format!("{:032x}", forebay_runtime::random::<u128>());
+        let (begun_ms, used) =
+            (chrono::DateTime::<chrono::Utc>::from(forebay_runtime::system_time()).timestamp_millis(), forebay_runtime::now());
         let draft = Draft { object: Object::clone(object), begun_ms, used, parts: BTreeMap::new(), completing: false };
         drafts.insert(id.clone(), draft);
         let mut xml = named("InitiateMultipartUploadResult", object);
@@ -77,7 +78,7 @@ impl Drafts {
         let mut drafts = self.0.lock();
         let of = |draft: &&mut Draft| draft.object.mount().id == object.mount().id && draft.object.key == object.key;
         let draft = drafts.get_mut(id).filter(of).ok_or_else(S3Error::no_such_upload)?;
-        draft.used = Instant::now();
+        draft.used = forebay_runtime::now();
         Ok(look(draft))
     }
 
@@ -94,7 +95,12 @@ impl Drafts {
             Ok(spooled) => spooled,
             Err(error) => return Err(fault.take().unwrap_or(error)),
         };
-        let part = Part { file: Arc::new(file), bytes, etag: hash, modified_ms: chrono::Utc::now().timestamp_millis() };
+        let part = Part {
+            file: Arc::new(file),
+            bytes,
+            etag: hash,
+            modified_ms: chrono::DateTime::<chrono::Utc>::from(forebay_runtime::system_time()).timestamp_millis(),
+        };
         let mut answer = plain(StatusCode::OK);
         answer.headers_mut().insert(ETAG, value(&part.etag)?);
         answer.headers_mut().extend(checksum_of(request.headers(), trailer.as_ref()));

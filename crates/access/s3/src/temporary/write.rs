@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use forebay_client::{CreateOptions, NodeCondition, NodeErrorKind, NodeResult, NodeType, Nodes, PutCondition, value_tag};
@@ -168,7 +168,7 @@ async fn put_beside(context: &Context, object: &Writable, content: Content, cond
         make_folders(&nodes, &path).await?;
     }
     let (folder, name) = path.rsplit_once('/').unwrap_or((&path, ""));
-    let draft = format!("{folder}/.upload-{:032x}", rand::random::<u128>());
+    let draft = format!("{folder}/.upload-{:032x}", forebay_runtime::random::<u128>());
     let written = async {
         let kind = if matches!(content, Content::Value(_)) { NodeType::KeyValue } else { NodeType::File };
         nodes.create(&draft, CreateOptions { enumerable: false, ..CreateOptions::new(kind) }).await?;
@@ -199,14 +199,14 @@ async fn put_beside(context: &Context, object: &Writable, content: Content, cond
 
 async fn fill(nodes: &Nodes, draft: &str, first: [Bytes; 2], mut rest: Pieces) -> S3Result<()> {
     let mut writer = nodes.writer(draft).await?;
-    let mut renewed = Instant::now();
+    let mut renewed = forebay_runtime::now();
     for piece in first {
         writer.write_bytes(piece).await?;
     }
     while let Some(piece) = rest.try_next().await.map_err(|_| S3Error::incomplete_body())? {
         if renewed.elapsed() > DRAFT_LEASE / 4 {
             nodes.lease(draft, Some(DRAFT_LEASE)).await?;
-            renewed = Instant::now();
+            renewed = forebay_runtime::now();
         }
         writer.write_bytes(piece).await?;
     }

@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 use std::io::Write;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use bytes::Bytes;
 use forebay_client::{AtHand, RangeSpec};
@@ -26,7 +26,7 @@ pub(crate) struct WarmAnswer {
 pub(crate) fn answer(context: &Context, bytes: &[u8], head: &mut Vec<u8>) -> Option<WarmAnswer> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let (request, count) = parse(bytes, &mut headers)?;
-    let (begun, now) = (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).ok()?);
+    let (begun, now) = (forebay_runtime::now(), forebay_runtime::system_time().duration_since(UNIX_EPOCH).ok()?);
     let sent = Sent {
         method: if request.is_head { "HEAD" } else { "GET" },
         path: request.path,

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use forebay_client::Client;
 use forebay_types::{Error, ForebayPath, MountName, Result};
 use object_store::ObjectStore;
 use object_store::path::Path;
@@ -50,6 +51,9 @@ pub(crate) trait Namespace: Send + Sync + std::fmt::Debug {
 
     /// The store of a URL's scheme and host. `Denied` for one that statements may not name here.
     fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>>;
+
+    /// Who asks datasets of shards; none without a cluster.
+    fn client(&self) -> Option<&Client>;
 }
 
 /// A table's place: a store and what of it.

@@ -8,7 +8,7 @@ use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTable
 use datafusion::error::Result;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::CreateExternalTable;
-use forebay_types::Error;
+use forebay_types::{Error, ForebayPath};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::error::from_engine;
@@ -18,6 +18,7 @@ use crate::paths::json_array::in_one_piece;
 use crate::paths::listing::{Listing, external, list};
 use crate::paths::location::{Location, Namespace, shown};
 use crate::paths::table::{FileRule, PathTable};
+use crate::shards::{ShardTable, is_dataset};
 
 /// Whether a table's name is meant as a path.
 pub(crate) fn looks_like_path(name: &str) -> bool {
@@ -45,6 +46,9 @@ impl Resolver {
 
     /// The table that a path in `FROM` is.
     pub(crate) async fn table(&self, state: &SessionState, text: &str) -> Result<Arc<dyn TableProvider>> {
+        if is_dataset(text) {
+            return self.shards(text, None).await;
+        }
         let location = self.location(text)?;
         let store = state.runtime_env().object_store(url_of(&location)?)?;
         let listing = list(&store, &location).await?;
@@ -63,8 +67,17 @@ impl Resolver {
         let [text] = declared.locations.as_slice() else {
             return Err(external(Error::invalid("CREATE EXTERNAL TABLE takes one LOCATION: use a folder or a pattern")));
         };
+        if declared.file_type.eq_ignore_ascii_case("shard") {
+            if !declared.schema.fields().is_empty() {
+                return Err(external(Error::invalid("a dataset of shards says its columns itself: leave them out")));
+            }
+            return self.shards(text, declared.definition.clone()).await;
+        }
         let factory = state.get_file_format_factory(&declared.file_type).ok_or_else(|| {
-            external(Error::invalid(format!("STORED AS {}: write PARQUET, CSV, JSON, AVRO, ARROW or ALBIS", declared.file_type)))
+            external(Error::invalid(format!(
+                "STORED AS {}: write PARQUET, CSV, JSON, AVRO, ARROW, ALBIS or SHARD",
+                declared.file_type
+            )))
         })?;
         let reader = factory.create(state, &declared.options)?;
         let location = self.location(text)?;
@@ -92,6 +105,20 @@ impl Resolver {
             infer(state, &store, &options, text, &files).await?
         };
         build(state, listing, location.pattern.is_some(), rule, options, schema, Some(declared))
+    }
+
+    /// A dataset of shards below a mount.
+    async fn shards(&self, text: &str, definition: Option<String>) -> Result<Arc<dyn TableProvider>> {
+        let covered = self.namespace.covers(text);
+        let path: ForebayPath = covered.as_deref().unwrap_or(text).trim_end_matches('/').parse().map_err(external)?;
+        let Some(client) = self.namespace.client().filter(|_| self.namespace.has(path.mount().as_str())) else {
+            let mounts = self.namespace.names().join(", ");
+            return Err(external(Error::not_found(format!(
+                "'{text}': datasets of shards are served below mounts, and this is below none of them ({mounts})"
+            ))));
+        };
+        let table = ShardTable::open(client, &path, definition).await.map_err(external)?;
+        Ok(Arc::new(table))
     }
 }
 

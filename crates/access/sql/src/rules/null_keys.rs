@@ -13,13 +13,16 @@ use datafusion::logical_expr::{Expr, Join, LogicalPlan, Projection};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use super::no_groups::AboveAggregates;
+
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
-/// The rules of a session, with those that mix keys replaced.
+/// The rules of a session, with those that give wrong rows replaced.
 pub(crate) fn careful(rules: &[Rule]) -> Vec<Rule> {
     let replaced = |rule: &Rule| match rule.name() {
         "extract_equijoin_predicate" => Arc::new(NoFurtherKeys(Arc::clone(rule))) as Rule,
         "eliminate_cross_join" => Arc::new(JoinsOfTheirOwn(Arc::clone(rule))) as Rule,
+        "push_down_filter" => Arc::new(AboveAggregates(Arc::clone(rule))) as Rule,
         _ => Arc::clone(rule),
     };
     rules.iter().map(replaced).collect()

@@ -61,7 +61,7 @@ impl Coordinator {
             catalogue: load(&metadata).await?,
             presumed: load_members(&metadata).await?,
             placement: settings.placement.clone(),
-            seed: rand::random(),
+            seed: forebay_runtime::random(),
             checkpoint: load_placement(&metadata).await?,
         };
         let (mounts, presumed) = (start.catalogue.mounts.len(), start.presumed.len());
@@ -84,7 +84,7 @@ impl Coordinator {
         let (stop, stopped) = oneshot::channel();
         let (ended_now, ended) = watch::channel(None);
         let running = Running { server, metadata, shared: Arc::clone(&shared), writer };
-        let task = tokio::spawn(supervise(running, stopped, ended_now));
+        let task = forebay_runtime::spawn(supervise(running, stopped, ended_now));
         Ok(Self { address, shared, stop: Mutex::new(Some(stop)), ended, task })
     }
 

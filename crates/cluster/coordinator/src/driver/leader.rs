@@ -25,7 +25,7 @@ pub(crate) async fn become_leader(url: &str) -> Result<(Metadata, u64)> {
                     warn!(database = metadata.shown(), reason = %error, "still standing by");
                 }
                 waiting = Some(error);
-                tokio::time::sleep(TRY_EVERY).await;
+                forebay_runtime::time::sleep(TRY_EVERY).await;
             }
             Err(error) => {
                 metadata.close().await;

@@ -39,7 +39,7 @@ impl News {
         if self.closed.load(Ordering::Acquire) {
             return Err(Error::closed("the coordinator is shutting down: ask its successor"));
         }
-        Ok(match tokio::time::timeout(within, there).await {
+        Ok(match forebay_runtime::time::timeout(within, there).await {
             Ok(()) => ControlReply::Done,
             Err(_) => ControlReply::Unchanged,
         })

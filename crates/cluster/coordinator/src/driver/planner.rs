@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::time::Instant;
 
 use forebay_types::Error;
 use tokio::sync::mpsc;
@@ -19,7 +18,7 @@ pub(crate) fn queue() -> (PlannerQueue, mpsc::Receiver<Box<Problem>>) {
 pub(crate) async fn plan(shared: Arc<Shared>, mut problems: mpsc::Receiver<Box<Problem>>) -> Error {
     while let Some(problem) = problems.recv().await {
         let made = tokio::task::spawn_blocking(move || {
-            let began = Instant::now();
+            let began = forebay_runtime::now();
             (problem.solve(), began.elapsed())
         });
         match made.await {

@@ -116,7 +116,7 @@ async fn check(mount: &Mount) -> Result<()> {
         ..StorageSettings::default()
     };
     let checking = async { Storage::open(mount, settings)?.check().await };
-    match tokio::time::timeout(CHECK_DEADLINE + CHECK_REQUEST_TIMEOUT, checking).await {
+    match forebay_runtime::time::timeout(CHECK_DEADLINE + CHECK_REQUEST_TIMEOUT, checking).await {
         Ok(checked) => checked,
         Err(_) => Err(Error::retry(format!(
             "mount {}: {} did not answer within {} s: check the endpoint and the network",

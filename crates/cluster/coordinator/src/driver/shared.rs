@@ -2,12 +2,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_protocol::{ClusterStatus, ControlReply, PlacementStatus};
+use forebay_runtime::time::Instant;
 use forebay_transport::Admission;
 use forebay_types::{MountId, MountName};
 use metrics::counter;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 use tracing::warn;
 
 use super::deciding::Deciding;
@@ -30,7 +30,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(state: State, writer: WriterQueue, planner: PlannerQueue, admission: Arc<Admission>) -> Self {
-        let (state, started) = (Mutex::new(Deciding::new(state)), Instant::now());
+        let (state, started) = (Mutex::new(Deciding::new(state)), forebay_runtime::time::instant());
         let shared = Self { state, started, writer, planner, news: News::default(), admission, admitted: Mutex::new(0) };
         shared.admit();
         shared

@@ -2,11 +2,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_metadata::Metadata;
+use forebay_runtime::time::sleep;
 use forebay_transport::Server;
 use forebay_types::{Error, Result};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 use tracing::{error, info};
 
 use super::shared::Shared;

@@ -2,11 +2,13 @@ use std::sync::Arc;
 
 use forebay_metadata::Metadata;
 use forebay_protocol::{ControlReply, Pin, TableDefinition, decode, encode};
+use std::time::Duration;
+
+use forebay_runtime::time::interval;
 use forebay_transport::unix_now;
 use forebay_types::{Error, ErrorKind, Result, Verifier, WorkerId};
 use metrics::counter;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Duration, interval};
 use tracing::{info, warn};
 
 use super::shared::Shared;

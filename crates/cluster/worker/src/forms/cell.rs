@@ -1,3 +1,5 @@
+//! What a decoded column is written as.
+
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;

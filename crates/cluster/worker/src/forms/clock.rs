@@ -1,3 +1,5 @@
+//! Time that a thread spends on reading and on making.
+
 use std::fs;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -10,7 +12,7 @@ pub(super) struct Clock {
 
 impl Clock {
     pub(super) fn start() -> Self {
-        Self { worked: worked(), began: Instant::now() }
+        Self { worked: worked(), began: forebay_runtime::now() }
     }
 
     pub(super) fn elapsed(&self) -> Duration {

@@ -1,3 +1,5 @@
+//! What reading and making a column has cost.
+
 use std::time::Duration;
 
 use forebay_placement::FormCosts;

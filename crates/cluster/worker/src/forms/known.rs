@@ -1,3 +1,5 @@
+//! What readers take text files for.
+
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 

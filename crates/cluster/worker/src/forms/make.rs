@@ -1,3 +1,5 @@
+//! The making of cells, one after the other.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -6,16 +8,16 @@ use forebay_placement::FormRoom;
 use forebay_types::{Cell, Error, HotForm, Owner, PageRun, Result, SegmentId};
 use metrics::counter;
 
+use super::Forms;
 use super::queue::{Job, Outcome};
 use super::thread::Decoder;
-use crate::serving::Serving;
 
 /// Bytes that are put into the store before other tasks of the thread get their turn.
 const CHUNK_BYTES: usize = 256 << 10;
 /// How long a column waits for readers to be done before it is decoded anyway.
 const BEHIND_READERS: Duration = Duration::from_millis(20);
 
-impl Serving {
+impl Forms {
     /// Makes what stands in line, one after the other.
     pub(super) async fn make_forms(self: Arc<Self>) {
         let decoder = match Decoder::start() {
@@ -26,22 +28,22 @@ impl Serving {
             }
         };
         loop {
-            let job = self.forms.next().await;
+            let job = self.wishes.next().await;
             let (outcome, cells) = self.make_form(&decoder, &job).await;
-            self.forms.ended(job, outcome, &cells);
+            self.wishes.ended(job, outcome, &cells);
         }
     }
 
     /// How it ended, and of which cells: the job's own, and others that were tried with it.
     async fn make_form(&self, decoder: &Decoder, job: &Job) -> (Outcome, Vec<SegmentId>) {
         let own = vec![job.id];
-        if self.store.pin_whole(job.id).is_some() {
+        if self.origin.store.pin_whole(job.id).is_some() {
             return (Outcome::Made, own);
         }
-        if job.ordered.is_none() && self.forms.is_quiet(job.id) {
+        if job.ordered.is_none() && self.wishes.is_quiet(job.id) {
             return (Outcome::NotNow, own);
         }
-        let door = match self.mount(job.version.mount).await {
+        let door = match self.origin.mount(job.version.mount).await {
             Ok(door) if door.mount.options.hot_form == HotForm::Table => door,
             _ => return (Outcome::NotNow, own),
         };
@@ -63,7 +65,7 @@ impl Serving {
 
     /// The room that decoded columns have.
     pub(super) fn form_room(&self) -> FormRoom {
-        let dram = self.store.usage().dram;
+        let dram = self.origin.store.usage().dram;
         let of_forms = dram.by_owner.iter().find(|(owner, _)| *owner == Owner::Form);
         FormRoom { capacity_bytes: dram.capacity_bytes, form_bytes: of_forms.map_or(0, |(_, bytes)| *bytes) }
     }
@@ -72,14 +74,14 @@ impl Serving {
         let len = bytes.len() as u64;
         let run = PageRun::covering(0..len).ok_or_else(|| Error::internal("a decoded column has no bytes"))?;
         let spec = SegmentSpec { id, bytes: bytes.len() as u32, owner: Owner::Form, keep: false };
-        let mut fill = self.store.begin_fill(spec, run)?;
+        let mut fill = self.origin.store.begin_fill(spec, run)?;
         for (at, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
             fill.write((at * CHUNK_BYTES) as u64, chunk)?;
             tokio::task::yield_now().await;
         }
         fill.finish()?;
         if let Some(index) = cell.index() {
-            self.counts.learn(id, &job.version, index);
+            self.signals.popularity.learn(id, &job.version, index);
         }
         counter!("forebay_worker_decoded_bytes").increment(len);
         Ok(())
@@ -88,11 +90,11 @@ impl Serving {
     /// Lets readers that are being answered go first.
     pub(super) async fn wait_for_readers(&self) {
         let quiet = async {
-            while self.queue.load(std::sync::atomic::Ordering::Relaxed) > 0 {
-                tokio::time::sleep(Duration::from_millis(1)).await;
+            while self.signals.load.queue() > 0 {
+                forebay_runtime::time::sleep(Duration::from_millis(1)).await;
             }
         };
         // After that it is its turn: it runs at low priority anyway.
-        let _ = tokio::time::timeout(BEHIND_READERS, quiet).await;
+        let _ = forebay_runtime::time::timeout(BEHIND_READERS, quiet).await;
     }
 }

@@ -2,21 +2,94 @@
 //!
 //! A column of a row group of Parquet is made by itself. Of text, the columns of a chunk that readers ask for together are
 //! made in one reading of its lines, which is most of the work.
+//!
+//! Owns: what is wished for and how often, what making it costs, and the thread that makes it.
+//!
+//! Never does: ask shared storage for anything.
+//!
+//! Start with [`Forms::read_cell`].
 
 mod cell;
 mod clock;
 mod costs;
-mod footers;
 mod gather;
 mod known;
-mod lines;
 mod make;
-mod make_parquet;
-mod make_text;
 mod parquet;
 mod queue;
 mod read;
 mod text;
 mod thread;
 
-pub(crate) use queue::Forms;
+use std::sync::Arc;
+
+use forebay_types::{Cell, FormId, ObjectVersion, SegmentId, TextForm};
+use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+
+use crate::cluster::Cluster;
+use crate::origin::Origin;
+use crate::signals::Signals;
+use costs::Costs;
+use known::KnownForms;
+use parquet::Footers;
+use queue::Wishes;
+
+/// Cells: columns of a part of a file in the table form.
+pub(crate) struct Forms {
+    wishes: Wishes,
+    costs: Costs,
+    footers: Footers,
+    known: KnownForms,
+    task: Mutex<Option<JoinHandle<()>>>,
+    origin: Arc<Origin>,
+    cluster: Arc<Cluster>,
+    signals: Arc<Signals>,
+}
+
+impl Forms {
+    pub(crate) fn new(origin: Arc<Origin>, cluster: Arc<Cluster>, signals: Arc<Signals>) -> Self {
+        Self {
+            wishes: Wishes::default(),
+            costs: Costs::default(),
+            footers: Footers::default(),
+            known: KnownForms::default(),
+            task: Mutex::default(),
+            origin,
+            cluster,
+            signals,
+        }
+    }
+
+    /// Makes what stands in line, one after the other, until [`Self::stop`].
+    pub(crate) fn start(self: &Arc<Self>) {
+        *self.task.lock() = Some(forebay_runtime::spawn(Arc::clone(self).make_forms()));
+    }
+
+    /// Ends the making of forms.
+    pub(crate) fn stop(&self) {
+        if let Some(task) = self.task.lock().take() {
+            task.abort();
+        }
+    }
+
+    /// What is known of a form that text files are taken for.
+    pub(crate) fn known(&self, form: FormId) -> Option<Arc<TextForm>> {
+        self.known.get(form)
+    }
+
+    /// Remembers a form that has been checked.
+    pub(crate) fn learn(&self, form: &Arc<TextForm>) {
+        self.known.put(form.id(), form);
+    }
+
+    /// Makes a cell that the coordinator wants here; ready when it is there, or can't be.
+    pub(crate) async fn order(&self, version: ObjectVersion, cell: Cell, id: SegmentId) {
+        self.wishes.order(version, cell, id).await;
+    }
+
+    /// The cells that were made of the object whose first segment this is; they are forgotten here.
+    pub(crate) fn take_cells(&self, first: SegmentId) -> Vec<SegmentId> {
+        self.wishes.take_cells(first)
+    }
+}

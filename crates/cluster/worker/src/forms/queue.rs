@@ -1,18 +1,13 @@
+//! Which cells are wished for, and the line of those to be made.
+
 use std::collections::{BTreeSet, VecDeque};
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forebay_types::{Cell, ObjectVersion, OperationId, SegmentId};
 use lru::LruCache;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
-use tokio::task::JoinHandle;
-
-use super::costs::Costs;
-use super::footers::Footers;
-use super::known::KnownForms;
-use crate::serving::Serving;
 
 /// Cells that readers have asked for, remembered at most; those asked for longest ago are forgotten first.
 const WISHES_MAX: usize = 128_000;
@@ -33,13 +28,9 @@ const PAUSE: Duration = Duration::from_secs(20);
 const LONG_PAUSE: Duration = Duration::from_secs(600);
 
 /// What is asked for in the table form, and the line of what is to be made.
-pub(crate) struct Forms {
+pub(super) struct Wishes {
     state: Mutex<State>,
     wake: Notify,
-    pub(super) costs: Costs,
-    pub(super) footers: Footers,
-    pub(crate) known: KnownForms,
-    task: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct State {
@@ -78,7 +69,7 @@ pub(super) enum Outcome {
     Never,
 }
 
-impl Default for Forms {
+impl Default for Wishes {
     fn default() -> Self {
         let size = |entries: usize| NonZeroUsize::new(entries).expect("not 0");
         let state = State {
@@ -87,31 +78,11 @@ impl Default for Forms {
             made: LruCache::new(size(OBJECTS_MAX)),
             together: LruCache::new(size(ROW_GROUPS_MAX)),
         };
-        Self {
-            state: Mutex::new(state),
-            wake: Notify::new(),
-            costs: Costs::default(),
-            footers: Footers::default(),
-            known: KnownForms::default(),
-            task: Mutex::default(),
-        }
+        Self { state: Mutex::new(state), wake: Notify::new() }
     }
 }
 
-impl Forms {
-    /// Makes what stands in line, one after the other, until [`Self::stop`].
-    pub(crate) fn start(serving: &Arc<Serving>) {
-        let task = tokio::spawn(Arc::clone(serving).make_forms());
-        *serving.forms.task.lock() = Some(task);
-    }
-
-    /// Ends the making of forms.
-    pub(crate) fn stop(&self) {
-        if let Some(task) = self.task.lock().take() {
-            task.abort();
-        }
-    }
-
+impl Wishes {
     /// An operation has asked for a cell, that is here or not.
     pub(super) fn asked(&self, operation: OperationId, version: &ObjectVersion, cell: Cell) {
         let mut state = self.state.lock();
@@ -134,7 +105,7 @@ impl Forms {
 
     /// An operation has asked for a cell that is not here.
     pub(super) fn wish(&self, operation: OperationId, version: &ObjectVersion, cell: Cell, id: SegmentId) {
-        let now = Instant::now();
+        let now = forebay_runtime::now();
         let mut locked = self.state.lock();
         let state = &mut *locked;
         let fresh = || Wish { last: operation, operations: 0.0, at: now, quiet_until: now, in_line: false };
@@ -148,6 +119,7 @@ impl Forms {
         }
         if room && !wish.in_line && wish.operations >= OPERATIONS_MIN && now >= wish.quiet_until {
             wish.in_line = true;
+            assert!(state.line.iter().all(|job| job.id != id || job.ordered.is_some()), "a wish stands in line once");
             state.line.push_back(Job { version: version.clone(), cell, id, ordered: None });
             drop(locked);
             self.wake.notify_one();
@@ -155,7 +127,7 @@ impl Forms {
     }
 
     /// Makes a cell that the coordinator wants here; ready when it is there, or can't be.
-    pub(crate) async fn order(&self, version: ObjectVersion, cell: Cell, id: SegmentId) {
+    pub(super) async fn order(&self, version: ObjectVersion, cell: Cell, id: SegmentId) {
         let (done, made) = oneshot::channel();
         self.state.lock().line.push_back(Job { version, cell, id, ordered: Some(done) });
         self.wake.notify_one();
@@ -174,7 +146,7 @@ impl Forms {
 
     /// Whether a cell is left alone: it was tried lately, maybe with others.
     pub(super) fn is_quiet(&self, id: SegmentId) -> bool {
-        self.state.lock().wishes.peek(&id).is_some_and(|wish| Instant::now() < wish.quiet_until)
+        self.state.lock().wishes.peek(&id).is_some_and(|wish| forebay_runtime::now() < wish.quiet_until)
     }
 
     /// Operations that have asked for a job's cell lately.
@@ -194,7 +166,7 @@ impl Forms {
         };
         {
             let mut state = self.state.lock();
-            let quiet_until = Instant::now() + pause;
+            let quiet_until = forebay_runtime::now() + pause;
             for cell in cells {
                 if let Some(wish) = state.wishes.peek_mut(cell) {
                     let is_made = outcome == Outcome::Made;
@@ -217,7 +189,7 @@ impl Forms {
     }
 
     /// The cells that were made of the object whose first segment this is; they are forgotten here.
-    pub(crate) fn take_cells(&self, first: SegmentId) -> Vec<SegmentId> {
+    pub(super) fn take_cells(&self, first: SegmentId) -> Vec<SegmentId> {
         self.state.lock().made.pop(&first).unwrap_or_default()
     }
 }
@@ -230,7 +202,7 @@ mod tests {
 
     #[test]
     fn columns_of_the_last_operation_belong_together() {
-        let forms = Forms::default();
+        let forms = Wishes::default();
         let version = ObjectVersion { mount: MountId(1), key: Key::new("a").unwrap(), tag: VersionTag::etag("\"t\""), size: 9 };
         let cell = |column| Cell { row_group: 3, column };
         assert_eq!(forms.together(&version, cell(1)), BTreeSet::from([1]), "nothing is known");
@@ -244,7 +216,7 @@ mod tests {
 
     #[test]
     fn what_two_operations_ask_for_stands_in_line_once() {
-        let forms = Forms::default();
+        let forms = Wishes::default();
         let tag = VersionTag::etag("\"t\"");
         let version = ObjectVersion { mount: MountId(1), key: Key::new("a.parquet").unwrap(), tag, size: 9 };
         let (cell, id) = (Cell { row_group: 0, column: 1 }, SegmentId(7));

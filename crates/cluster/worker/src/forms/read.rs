@@ -1,13 +1,14 @@
+//! Reads of cells.
+
 use std::sync::Arc;
-use std::time::Instant;
 
 use forebay_types::{Cell, CellSource, HotForm, ObjectVersion, PageRun, Result, TextForm};
 
-use crate::obtain::Obtained;
+use super::Forms;
+use crate::origin::Obtained;
 use crate::read::{Answer, Reader, answer};
-use crate::serving::Serving;
 
-impl Serving {
+impl Forms {
     /// All of a cell if it is in the DRAM tier; else the wish is noted, and what is wished for often enough is made.
     pub(crate) async fn read_cell(
         &self,
@@ -16,18 +17,15 @@ impl Serving {
         form: Option<Arc<TextForm>>,
         cell: Cell,
     ) -> Result<Option<Answer>> {
-        let began = Instant::now();
-        let door = match self.mounts.find(version.mount) {
-            Some(door) => door,
-            None => self.mount(version.mount).await?,
-        };
+        let began = forebay_runtime::now();
+        let door = self.origin.mount(version.mount).await?;
         if door.mount.options.hot_form != HotForm::Table {
             return Ok(None);
         }
         let source = match form {
             Some(form) => {
                 form.check()?;
-                self.forms.known.put(form.id(), &form);
+                self.learn(&form);
                 CellSource::text(version, form)
             }
             None if version.has_cells() => CellSource::parquet(version),
@@ -35,9 +33,9 @@ impl Serving {
         };
         let (Some((id, _)), Some(index)) = (source.place(cell), cell.index()) else { return Ok(None) };
         let named = source.named();
-        self.forms.asked(reader.operation, named, cell);
-        let Some((pinned, bytes)) = self.store.pin_whole(id) else {
-            self.forms.wish(reader.operation, named, cell, id);
+        self.wishes.asked(reader.operation, named, cell);
+        let Some((pinned, bytes)) = self.origin.store.pin_whole(id) else {
+            self.wishes.wish(reader.operation, named, cell, id);
             return Ok(None);
         };
         let bytes = u64::from(bytes);
@@ -45,10 +43,10 @@ impl Serving {
         let mut answer = answer(reader, Obtained::Whole(pinned), run, 0..bytes);
         answer.hit = true;
         let took = began.elapsed();
-        self.meters.read(1, bytes, bytes);
-        self.meters.took(took);
-        self.counts.learn(id, named, index);
-        self.counts.read(reader.operation, id, 1, bytes, took);
+        self.signals.meters.read(1, bytes, bytes);
+        self.signals.meters.took(took);
+        self.signals.popularity.learn(id, named, index);
+        self.signals.popularity.read(reader.operation, id, 1, bytes, took);
         Ok(Some(answer))
     }
 }

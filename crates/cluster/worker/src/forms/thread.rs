@@ -1,3 +1,5 @@
+//! The thread that decodes.
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread;

@@ -1,3 +1,5 @@
+//! What clients ask.
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -11,26 +13,11 @@ use forebay_types::Result;
 use super::Nodes;
 use super::values::reply;
 use crate::in_place::SessionPins;
-use crate::serving::Serving;
 
 /// What a call comes to: an answer, or where it has to go on.
 pub(super) enum Way<'p> {
     Here(DirId, &'p str),
     Answer(Response),
-}
-
-/// Answers a call about temporary nodes; in place where `pins` are of a client that has the tier mapped.
-pub(crate) async fn answer(
-    serving: &Arc<Serving>,
-    pins: Option<&SessionPins>,
-    call: Result<NodeCall<'_>>,
-    payload: Bytes,
-) -> Response {
-    let answered = match call {
-        Ok(call) => serving.nodes.answer(serving, pins, call, payload).await,
-        Err(error) => Err(NodeError::new(NodeErrorKind::Invalid, error.message())),
-    };
-    answered.unwrap_or_else(|error| reply(&NodeReply::Failed(error)))
 }
 
 /// What a call is answered that failed by a defect.
@@ -40,9 +27,22 @@ pub(crate) fn failed() -> Response {
 }
 
 impl Nodes {
-    async fn answer(
-        &self,
-        serving: &Arc<Serving>,
+    /// Answers a call about temporary nodes; in place where `pins` are of a client that has the tier mapped.
+    pub(crate) async fn answer(
+        self: &Arc<Self>,
+        pins: Option<&SessionPins>,
+        call: Result<NodeCall<'_>>,
+        payload: Bytes,
+    ) -> Response {
+        let answered = match call {
+            Ok(call) => self.answer_call(pins, call, payload).await,
+            Err(error) => Err(NodeError::new(NodeErrorKind::Invalid, error.message())),
+        };
+        answered.unwrap_or_else(|error| reply(&NodeReply::Failed(error)))
+    }
+
+    async fn answer_call(
+        self: &Arc<Self>,
         pins: Option<&SessionPins>,
         call: NodeCall<'_>,
         payload: Bytes,
@@ -56,41 +56,41 @@ impl Nodes {
         let bytes_of = |bytes: Raw<'_>| if payload.is_empty() { Bytes::copy_from_slice(bytes.0) } else { payload.clone() };
         Ok(match op {
             NodeOp::Get => return self.get(pins, dir, name).await,
-            NodeOp::Put { value } => return self.put(serving, dir, name, value.0, payload).await,
-            NodeOp::PutBlocks { blocks } => return self.put_value(serving, dir, name, Value::Blocks(blocks.into())),
+            NodeOp::Put { value } => return self.put(dir, name, value.0, payload).await,
+            NodeOp::PutBlocks { blocks } => return self.put_value(dir, name, Value::Blocks(blocks.into())),
             NodeOp::Create { kind, enumerable, class, location } => {
                 self.check_class(class)?;
-                self.create(serving, dir, name, CreateOptions { kind, enumerable, class, location }).await?;
+                self.create(dir, name, CreateOptions { kind, enumerable, class, location }).await?;
                 done()
             }
             NodeOp::Stat => reply(&NodeReply::Stat(self.names.lock().stat(dir, name)?)),
             NodeOp::List { after, limit } => return self.list(dir, name, after, limit),
             NodeOp::Append { writer, bytes } => {
-                reply(&NodeReply::Length(self.append(serving, dir, name, &bytes_of(bytes), writer).await?))
+                reply(&NodeReply::Length(self.append(dir, name, &bytes_of(bytes), writer).await?))
             }
             NodeOp::AppendBlocks { writer, blocks } => {
-                reply(&NodeReply::Length(self.append_blocks(serving, dir, name, &blocks, writer).await?))
+                reply(&NodeReply::Length(self.append_blocks(dir, name, &blocks, writer).await?))
             }
             NodeOp::Write { writer, offset, bytes } => {
-                reply(&NodeReply::Length(self.write(serving, dir, name, offset, &bytes_of(bytes), writer).await?))
+                reply(&NodeReply::Length(self.write(dir, name, offset, &bytes_of(bytes), writer).await?))
             }
             NodeOp::Read { offset, bytes } => return self.read(dir, name, offset, bytes).await,
             NodeOp::Extents { offset, bytes } => return self.extents_of(dir, name, offset, bytes),
             NodeOp::Delete { recursive } => {
-                self.delete(serving, dir, name, recursive).await?;
+                self.delete(dir, name, recursive).await?;
                 done()
             }
             NodeOp::Replace { name: to, condition } => {
-                self.replace(serving, dir, (name, to), condition)?;
+                self.replace(dir, (name, to), condition)?;
                 done()
             }
             NodeOp::DeleteIf { condition } => {
-                self.delete_if(serving, dir, name, condition)?;
+                self.delete_if(dir, name, condition)?;
                 done()
             }
             NodeOp::Parent => reply(&NodeReply::Dir(dir)),
             NodeOp::Rename { dir: to, name: to_name, inside } => {
-                self.rename(serving, (dir, name), (to, to_name), inside).await?;
+                self.rename((dir, name), (to, to_name), inside).await?;
                 done()
             }
             NodeOp::OpenWriter { writer } => {
@@ -114,10 +114,10 @@ impl Nodes {
                 Some(found) => found.answer(pins),
                 None => return Err(super::values::lost("a block")),
             },
-            NodeOp::Prepare { bytes, descriptor } => return super::place::prepare(serving, pins, bytes, descriptor),
-            NodeOp::Written { pin } => return super::place::written(pins, pin),
+            NodeOp::Prepare { bytes, descriptor } => return self.prepare_block(pins, bytes, descriptor),
+            NodeOp::Written { pin } => return Self::written(pins, pin),
             NodeOp::GetMany { names } => return self.get_many(dir, &names),
-            NodeOp::PutMany { values } => return self.put_many(serving, dir, &values),
+            NodeOp::PutMany { values } => return self.put_many(dir, &values),
         })
     }
 

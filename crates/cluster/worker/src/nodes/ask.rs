@@ -1,10 +1,13 @@
+//! Questions to other workers.
+
 use bytes::Bytes;
 use forebay_nodes::{DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, WorkerInfo};
 use forebay_transport::Response;
 use forebay_types::{ErrorKind, WorkerId};
 
-use crate::serving::Serving;
+use super::Nodes;
+use crate::cluster::Cluster;
 
 /// What another worker answered.
 pub(super) struct PeerAnswer {
@@ -28,46 +31,47 @@ impl PeerAnswer {
     }
 }
 
-impl Serving {
+impl Nodes {
     /// Asks another worker about nodes. `DataLost` when the view has it no more, `Retry` when it does not answer.
     pub(super) async fn ask_nodes(&self, worker: u64, call: &PeerCall<'_>, payload: Option<Bytes>) -> NodeResult<PeerAnswer> {
-        self.send_nodes(worker, call.encode(), payload).await
+        ask(&self.cluster, worker, call.encode(), payload).await
     }
 
     /// The same about a block, which clients may ask as well.
     pub(super) async fn ask_block(&self, worker: u64, op: NodeOp<'_>, payload: Option<Bytes>) -> NodeResult<PeerAnswer> {
-        self.send_nodes(worker, NodeCall { from: ROOT, moves: 0, path: "", op }.encode(), payload).await
-    }
-
-    async fn send_nodes(&self, worker: u64, message: Bytes, payload: Option<Bytes>) -> NodeResult<PeerAnswer> {
-        let peer = self.worker_info(worker).ok_or_else(|| {
-            NodeError::new(NodeErrorKind::DataLost, format!("worker {} is gone, and what it had", WorkerId(worker)))
-        })?;
-        match self.peers.ask_nodes(&peer, message, payload).await {
-            Ok(answer) => Ok(PeerAnswer { meta: answer.meta, payload: answer.payload }),
-            Err(error) => {
-                let kind = if error.kind() == ErrorKind::Invalid { NodeErrorKind::Invalid } else { NodeErrorKind::Retry };
-                Err(NodeError::new(kind, format!("worker {}: {}", peer.id, error.message())))
-            }
-        }
+        let call = NodeCall { from: ROOT, moves: 0, path: "", op };
+        ask(&self.cluster, worker, call.encode(), payload).await
     }
 
     /// Tells another worker something about nodes, those of its container `from` where it is about one, without waiting for it.
     pub(super) fn tell_nodes(&self, worker: u64, from: DirId, op: PeerOp<'static>) {
-        let Some(peer) = self.worker_info(worker) else { return };
+        let Some(peer) = worker_info(&self.cluster, worker) else { return };
         let message = PeerCall { from, path: "", op }.encode();
-        let told = self.peers.ask_nodes_owned(peer, message);
-        self.later(async move {
+        let told = self.cluster.peers.ask_nodes_owned(peer, message);
+        self.background.spawn(async move {
             if let Err(error) = told.await {
                 tracing::debug!(%error, "a worker did not hear of nodes that are gone");
             }
         });
     }
+}
 
-    fn worker_info(&self, worker: u64) -> Option<WorkerInfo> {
-        let view = self.view();
-        // 0 stands for whoever has the root.
-        let id = if worker == ROOT.worker { view.root()?.id } else { WorkerId(worker) };
-        view.workers.iter().find(|info| info.id == id).cloned()
+/// Asks another worker, also for who outlives these nodes.
+pub(super) async fn ask(cluster: &Cluster, worker: u64, message: Bytes, payload: Option<Bytes>) -> NodeResult<PeerAnswer> {
+    let peer = worker_info(cluster, worker).ok_or_else(|| {
+        NodeError::new(NodeErrorKind::DataLost, format!("worker {} is gone, and what it had", WorkerId(worker)))
+    })?;
+    match cluster.peers.ask_nodes(&peer, message, payload).await {
+        Ok(answer) => Ok(PeerAnswer { meta: answer.meta, payload: answer.payload }),
+        Err(error) => {
+            let kind = if error.kind() == ErrorKind::Invalid { NodeErrorKind::Invalid } else { NodeErrorKind::Retry };
+            Err(NodeError::new(kind, format!("worker {}: {}", peer.id, error.message())))
+        }
     }
+}
+
+fn worker_info(cluster: &Cluster, worker: u64) -> Option<WorkerInfo> {
+    // 0 stands for whoever has the root.
+    let id = if worker == ROOT.worker { cluster.view().root()?.id } else { WorkerId(worker) };
+    cluster.worker(id)
 }

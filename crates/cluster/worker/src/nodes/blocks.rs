@@ -1,3 +1,5 @@
+//! Blocks in the tiers.
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -12,7 +14,6 @@ use super::tree::route;
 use super::values::{reply, with_payload};
 use super::{Kept, Nodes};
 use crate::in_place::SessionPins;
-use crate::serving::Serving;
 
 /// How often, and with what pause, room is asked for before there is none.
 const TRIES: u32 = 20;
@@ -94,19 +95,20 @@ impl Counted<'_> {
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(self.1.into(), Relaxed);
+        let before = self.0.fetch_sub(self.1.into(), Relaxed);
+        debug_assert!(before >= self.1.into(), "bytes are given back once");
     }
 }
 
 /// Blocks of something that is not complete yet: they go when it does not come about.
 struct Written<'a> {
-    serving: &'a Serving,
+    nodes: &'a Nodes,
     blocks: Vec<BlockRef>,
 }
 
 impl Drop for Written<'_> {
     fn drop(&mut self) {
-        self.serving.nodes.free_later(self.serving, std::mem::take(&mut self.blocks));
+        self.nodes.free_later(std::mem::take(&mut self.blocks));
     }
 }
 
@@ -115,14 +117,13 @@ impl Nodes {
     /// Without room for all of them there are none.
     pub(super) async fn write_blocks(
         &self,
-        serving: &Serving,
         (dir, name): (DirId, &str),
         affinity: &Affinity,
         parts: &[&[u8]],
     ) -> NodeResult<Vec<BlockRef>> {
-        let mut written = Written { serving, blocks: Vec::new() };
+        let mut written = Written { nodes: self, blocks: Vec::new() };
         for chunk in parts.iter().flat_map(|part| part.chunks(BLOCK_BYTES as usize)) {
-            let block = self.offer_block(serving, route(dir, name), chunk, affinity).await?;
+            let block = self.offer_block(route(dir, name), chunk, affinity).await?;
             written.blocks.push(block);
         }
         Ok(std::mem::take(&mut written.blocks))
@@ -155,7 +156,7 @@ impl Nodes {
                     ),
                 ));
             }
-            tokio::time::sleep(PAUSE).await;
+            forebay_runtime::time::sleep(PAUSE).await;
         }
     }
 
@@ -183,9 +184,9 @@ impl Nodes {
 
     /// Counts a block's bytes; `Retry` when they are more than temporary data may have.
     pub(super) fn count_in(&self, len: u32) -> Result<Counted<'_>, Error> {
-        let counted = Counted(&self.block_bytes, len);
-        if self.block_bytes.fetch_add(len.into(), Relaxed) + u64::from(len) > self.block_bytes_max {
-            return Err(Error::retry(format!("temporary data has its share of the tiers, {} bytes", self.block_bytes_max)));
+        let counted = Counted(&self.blocks.bytes, len);
+        if self.blocks.bytes.fetch_add(len.into(), Relaxed) + u64::from(len) > self.blocks.bytes_max {
+            return Err(Error::retry(format!("temporary data has its share of the tiers, {} bytes", self.blocks.bytes_max)));
         }
         Ok(counted)
     }
@@ -223,14 +224,16 @@ impl Nodes {
 
     /// A block that was received is there: keeps it for a node that will be told of it.
     pub(super) fn keep_placed(&self, number: u64, len: u32, fill: BlockFill) -> BlockRef {
+        assert!(number & ON_DISK == 0, "what is received in place is in memory");
         fill.finish();
-        self.kept.lock().insert(number, Kept::new(len));
+        self.blocks.kept.lock().insert(number, Kept::new(len));
         BlockRef { worker: self.worker, number, len }
     }
 
     /// A block did not come.
     pub(super) fn give_up_placed(&self, len: u32) {
-        self.block_bytes.fetch_sub(room(0, len).into(), Relaxed);
+        let before = self.blocks.bytes.fetch_sub(room(0, len).into(), Relaxed);
+        debug_assert!(before >= room(0, len).into(), "what is given up was counted");
     }
 
     /// Keeps a block for a node that will be told of it.
@@ -240,7 +243,7 @@ impl Nodes {
         }
         self.check_takes_new()?;
         let block = self.write_block(bytes, class).await?;
-        self.kept.lock().insert(block.number, Kept::new(block.len));
+        self.blocks.kept.lock().insert(block.number, Kept::new(block.len));
         Ok(block)
     }
 
@@ -277,7 +280,7 @@ impl Nodes {
 
     /// A node here has these blocks now.
     pub(super) fn claim(&self, blocks: &[BlockRef]) {
-        let mut kept = self.kept.lock();
+        let mut kept = self.blocks.kept.lock();
         for block in blocks.iter().filter(|block| block.worker == self.worker) {
             kept.remove(&block.number);
         }
@@ -285,14 +288,14 @@ impl Nodes {
 
     /// Gives back those of the blocks that are of this worker. Readers that have them pinned keep their bytes.
     pub(super) fn free_here(&self, blocks: &[BlockRef]) {
-        let mut kept = self.kept.lock();
+        let mut kept = self.blocks.kept.lock();
         for block in blocks.iter().filter(|block| block.worker == self.worker) {
             kept.remove(&block.number);
             // Word of it may come twice.
             if self.store.free(segment(block.number)) > 0 {
                 let bytes = u64::from(room(block.number, block.len));
                 // Who names it may name another length than it has.
-                self.block_bytes.update(Relaxed, Relaxed, |counted| counted.saturating_sub(bytes));
+                self.blocks.bytes.update(Relaxed, Relaxed, |counted| counted.saturating_sub(bytes));
             }
         }
     }

@@ -1,3 +1,5 @@
+//! Files that are appended to and written in.
+
 use bytes::Bytes;
 use forebay_nodes::{Appended, BlockRef, DirId, NodeError, NodeErrorKind, NodeResult};
 use forebay_protocol::NodeReply;
@@ -5,14 +7,13 @@ use forebay_transport::Response;
 
 use super::values::{ANSWER_BYTES_MAX, LOOKS, lost, reply, with_payload};
 use super::{Nodes, WRITER_LEASE};
-use crate::serving::Serving;
 
 impl Nodes {
     /// Adds bytes to the end of a file; its new length.
-    pub(super) async fn append(&self, serving: &Serving, dir: DirId, name: &str, bytes: &[u8], writer: u64) -> NodeResult<u64> {
+    pub(super) async fn append(&self, dir: DirId, name: &str, bytes: &[u8], writer: u64) -> NodeResult<u64> {
         for _ in 0..LOOKS {
             let appended = self.names.lock().append(dir, name, bytes, writer, self.now(), WRITER_LEASE)?;
-            if let Some(len) = self.end_append(serving, (dir, name), bytes, appended).await? {
+            if let Some(len) = self.end_append((dir, name), bytes, appended).await? {
                 return Ok(len);
             }
         }
@@ -20,34 +21,21 @@ impl Nodes {
     }
 
     /// Puts what does not fit into the tail into blocks; the file's new length. None when the file has changed meanwhile.
-    async fn end_append(
-        &self,
-        serving: &Serving,
-        (dir, name): (DirId, &str),
-        bytes: &[u8],
-        appended: Appended,
-    ) -> NodeResult<Option<u64>> {
+    async fn end_append(&self, (dir, name): (DirId, &str), bytes: &[u8], appended: Appended) -> NodeResult<Option<u64>> {
         let (serial, len, tail) = match appended {
             Appended::Done(len) => return Ok(Some(len)),
             Appended::NeedsBlocks { serial, len, tail } => (serial, len, tail),
         };
         let affinity = self.affinity_of(dir, name)?;
-        let blocks = self.write_blocks(serving, (dir, name), &affinity, &[&tail[..], bytes]).await?;
-        match self.add_blocks(serving, dir, name, (serial, len), &blocks) {
+        let blocks = self.write_blocks((dir, name), &affinity, &[&tail[..], bytes]).await?;
+        match self.add_blocks(dir, name, (serial, len), &blocks) {
             Err(error) if error.kind == NodeErrorKind::Retry => Ok(None),
             added => added.map(Some),
         }
     }
 
     /// Adds blocks that are where they are to lie to the end of a file; its new length.
-    pub(super) async fn append_blocks(
-        &self,
-        serving: &Serving,
-        dir: DirId,
-        name: &str,
-        blocks: &[BlockRef],
-        writer: u64,
-    ) -> NodeResult<u64> {
+    pub(super) async fn append_blocks(&self, dir: DirId, name: &str, blocks: &[BlockRef], writer: u64) -> NodeResult<u64> {
         for _ in 0..LOOKS {
             let (view, tail) = {
                 let mut names = self.names.lock();
@@ -57,14 +45,14 @@ impl Nodes {
                 (view, tail)
             };
             let affinity = self.affinity_of(dir, name)?;
-            let mut all = self.write_blocks(serving, (dir, name), &affinity, &[&tail[..]]).await?;
+            let mut all = self.write_blocks((dir, name), &affinity, &[&tail[..]]).await?;
             let tails = all.clone();
             all.extend_from_slice(blocks);
             let added = self.names.lock().append_blocks(dir, name, view.serial, view.len, &all);
             match added {
-                Err(error) if error.kind == NodeErrorKind::Retry => self.free_later(serving, tails),
+                Err(error) if error.kind == NodeErrorKind::Retry => self.free_later(tails),
                 Err(error) => {
-                    self.free_later(serving, tails);
+                    self.free_later(tails);
                     return Err(error);
                 }
                 Ok(len) => {
@@ -76,28 +64,13 @@ impl Nodes {
         Err(busy(name))
     }
 
-    fn add_blocks(
-        &self,
-        serving: &Serving,
-        dir: DirId,
-        name: &str,
-        (serial, len): (u64, u64),
-        blocks: &[BlockRef],
-    ) -> NodeResult<u64> {
+    fn add_blocks(&self, dir: DirId, name: &str, (serial, len): (u64, u64), blocks: &[BlockRef]) -> NodeResult<u64> {
         let added = self.names.lock().append_blocks(dir, name, serial, len, blocks);
-        added.inspect_err(|_| self.free_later(serving, blocks.to_vec()))
+        added.inspect_err(|_| self.free_later(blocks.to_vec()))
     }
 
     /// Writes over bytes of a file, and on at its end; its new length.
-    pub(super) async fn write(
-        &self,
-        serving: &Serving,
-        dir: DirId,
-        name: &str,
-        offset: u64,
-        bytes: &[u8],
-        writer: u64,
-    ) -> NodeResult<u64> {
+    pub(super) async fn write(&self, dir: DirId, name: &str, offset: u64, bytes: &[u8], writer: u64) -> NodeResult<u64> {
         'again: for _ in 0..LOOKS {
             let (len, view) = {
                 let mut names = self.names.lock();
@@ -108,21 +81,21 @@ impl Nodes {
             let (over, on) = bytes.split_at(over);
             let (mut index, mut start) = (view.first, view.start);
             for block in view.blocks {
-                let Some(old) = self.fetch(serving, block).await? else { continue 'again };
+                let Some(old) = self.fetch(block).await? else { continue 'again };
                 let mut new = Vec::from(old);
                 let from = offset.max(start);
                 let to = (offset + over.len() as u64).min(start + u64::from(block.len));
                 new[(from - start) as usize..(to - start) as usize]
                     .copy_from_slice(&over[(from - offset) as usize..(to - offset) as usize]);
                 let affinity = self.affinity_of(dir, name)?;
-                let new = self.write_blocks(serving, (dir, name), &affinity, &[&new[..]]).await?;
+                let new = self.write_blocks((dir, name), &affinity, &[&new[..]]).await?;
                 let (replaced, freed) = {
                     let mut names = self.names.lock();
                     (names.replace_block(dir, name, view.serial, index, (block, new[0])), names.take_freed())
                 };
-                self.free_later(serving, freed);
+                self.free_later(freed);
                 if let Err(error) = replaced {
-                    self.free_later(serving, new);
+                    self.free_later(new);
                     if error.kind == NodeErrorKind::Retry {
                         continue 'again;
                     }
@@ -145,7 +118,7 @@ impl Nodes {
                 }
                 names.append(dir, name, on, writer, self.now(), WRITER_LEASE)?
             };
-            if let Some(len) = self.end_append(serving, (dir, name), on, appended).await? {
+            if let Some(len) = self.end_append((dir, name), on, appended).await? {
                 return Ok(len);
             }
         }
@@ -176,11 +149,11 @@ impl Nodes {
     }
 
     /// A whole block, from wherever it is.
-    async fn fetch(&self, serving: &Serving, block: BlockRef) -> NodeResult<Option<Bytes>> {
+    async fn fetch(&self, block: BlockRef) -> NodeResult<Option<Bytes>> {
         if block.worker == self.worker {
             return self.read_block(block, 0, block.len).await;
         }
-        self.fetch_elsewhere(serving, block).await.map(Some)
+        self.fetch_elsewhere(block).await.map(Some)
     }
 }
 

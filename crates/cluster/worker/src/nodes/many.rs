@@ -1,4 +1,4 @@
-use std::sync::Arc;
+//! Many values in one call.
 
 use forebay_nodes::{DirId, Got, INLINE_BYTES_MAX, NodeError, NodeErrorKind, NodeResult, Value};
 use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NodeReply, Raw};
@@ -6,7 +6,6 @@ use forebay_transport::Response;
 
 use super::Nodes;
 use super::values::reply;
-use crate::serving::Serving;
 
 /// Values of one call at most.
 const VALUES_MAX: usize = 10_000;
@@ -33,7 +32,7 @@ impl Nodes {
     }
 
     /// Puts several values into a container, each by itself.
-    pub(super) fn put_many(&self, serving: &Arc<Serving>, dir: DirId, values: &[(&str, Raw<'_>)]) -> NodeResult<Response> {
+    pub(super) fn put_many(&self, dir: DirId, values: &[(&str, Raw<'_>)]) -> NodeResult<Response> {
         check_count(values.len())?;
         let mut refused = Vec::new();
         let freed = {
@@ -55,7 +54,7 @@ impl Nodes {
             }
             names.take_freed()
         };
-        self.free_later(serving, freed);
+        self.free_later(freed);
         Ok(reply(&NodeReply::Refused(refused)))
     }
 }

@@ -1,15 +1,16 @@
+//! Containers whose names are with other workers.
+
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forebay_nodes::{DirId, NodeErrorKind, NodeResult, ROOT};
 use forebay_protocol::{NodeReply, PeerCall, PeerOp};
 
 use super::Nodes;
-use super::takeover::NAME_WITHIN;
 use super::tree::misfit;
-use crate::serving::Serving;
 
+/// How long a container's name is looked for: one that was just made may not be there yet.
+pub(super) const NAME_WITHIN: Duration = Duration::from_secs(10);
 /// Containers of one question.
 pub(super) const ASKED_MAX: usize = 10_000;
 /// Containers that are looked for soon at most: others are looked for with all.
@@ -75,36 +76,36 @@ impl Nodes {
 
     /// Drops what was lost with the worker that had its name: containers that no worker has a name for any more, and a root
     /// that is another worker's by now. Looks at all of them, or at those in doubt.
-    pub(super) async fn look_for_names(&self, serving: &Arc<Serving>, at_all: bool) {
+    pub(super) async fn look_for_names(&self, at_all: bool) {
         // One that was live under the coordinator before may come back with the names.
-        if !serving.hearing.holds() {
+        if !self.cluster.hearing.holds() {
             return;
         }
-        let view = serving.view();
+        let view = self.cluster.view();
         if view.root().is_some_and(|root| root.id.0 != self.worker) {
             let removed = self.names.lock().drop_root();
-            self.gone(serving, removed, None);
+            self.gone(removed, None);
         }
         let all = self.names.lock().strangers();
         let asked = if at_all { all.clone() } else { self.named.lock().soon(&all) };
-        let Ok(nameless) = self.nameless(serving, &asked).await else {
+        let Ok(nameless) = self.nameless(&asked).await else {
             // Those that are new still are.
             self.named.lock().new.extend(asked);
             return;
         };
-        let lost = self.named.lock().looked(&all, &asked, &nameless, Instant::now());
+        let lost = self.named.lock().looked(&all, &asked, &nameless, forebay_runtime::now());
         for id in lost {
             tracing::info!(container = ?id, "container lost with the worker that had its name");
             let removed = self.names.lock().remove_nodes(id, true);
             if let Ok(removed) = removed {
-                self.gone(serving, removed, None);
+                self.gone(removed, None);
             }
         }
     }
 
     /// Those of the containers that no live worker has a name for. The workers that are to have the names are asked first, and
     /// of what they don't have all others.
-    async fn nameless(&self, serving: &Serving, asked: &[DirId]) -> NodeResult<Vec<DirId>> {
+    async fn nameless(&self, asked: &[DirId]) -> NodeResult<Vec<DirId>> {
         let mut by_worker: HashMap<u64, Vec<DirId>> = HashMap::new();
         let parents = self.names.lock().parents(asked);
         for (id, parent) in parents {
@@ -113,28 +114,28 @@ impl Nodes {
         let mut left = Vec::new();
         for (worker, containers) in by_worker {
             for containers in containers.chunks(ASKED_MAX) {
-                match self.nameless_at(serving, worker, containers).await {
+                match self.nameless_at(worker, containers).await {
                     Err(error) if error.kind == NodeErrorKind::DataLost => left.extend_from_slice(containers),
                     nameless => left.extend(nameless?),
                 }
             }
         }
-        for worker in &serving.view().workers {
+        for worker in &self.cluster.view().workers {
             let mut still = Vec::new();
             for containers in left.chunks(ASKED_MAX) {
-                still.extend(self.nameless_at(serving, worker.id.0, containers).await?);
+                still.extend(self.nameless_at(worker.id.0, containers).await?);
             }
             left = still;
         }
         Ok(left)
     }
 
-    async fn nameless_at(&self, serving: &Serving, worker: u64, containers: &[DirId]) -> NodeResult<Vec<DirId>> {
+    async fn nameless_at(&self, worker: u64, containers: &[DirId]) -> NodeResult<Vec<DirId>> {
         if worker == self.worker {
             return Ok(self.names.lock().nameless(containers.to_vec()));
         }
         let op = PeerOp::Nameless { containers: containers.to_vec() };
-        match serving.ask_nodes(worker, &PeerCall { from: ROOT, path: "", op }, None).await?.reply()? {
+        match self.ask_nodes(worker, &PeerCall { from: ROOT, path: "", op }, None).await?.reply()? {
             NodeReply::Dirs(mut nameless) => {
                 let asked: HashSet<_> = containers.iter().collect();
                 nameless.retain(|id| asked.contains(id));
@@ -145,14 +146,14 @@ impl Nodes {
     }
 
     /// Takes a name away whose container is lost with its worker, so that it can be given anew. Whether it was so.
-    pub(super) async fn clear_lost(&self, serving: &Arc<Serving>, dir: DirId, name: &str) -> bool {
+    pub(super) async fn clear_lost(&self, dir: DirId, name: &str) -> bool {
         let Some(id) = self.names.lock().container_elsewhere(dir, name) else { return false };
         let call = PeerCall { from: ROOT, path: "", op: PeerOp::Missing { containers: vec![id] } };
-        let asked = serving.ask_nodes(id.worker, &call, None).await;
+        let asked = self.ask_nodes(id.worker, &call, None).await;
         let is_lost = match asked.as_ref().map(|answer| answer.reply()) {
             Ok(Ok(NodeReply::Dirs(missing))) => missing.contains(&id),
             // Not in the view; one that was live under the coordinator before may come back.
-            Err(error) => error.kind == NodeErrorKind::DataLost && serving.hearing.holds(),
+            Err(error) => error.kind == NodeErrorKind::DataLost && self.cluster.hearing.holds(),
             _ => false,
         };
         if !is_lost {
@@ -166,7 +167,7 @@ impl Nodes {
         match removed {
             Ok(removed) => {
                 tracing::info!(name, container = ?id, "name of a lost container given free");
-                self.gone(serving, removed, Some(id));
+                self.gone(removed, Some(id));
                 true
             }
             Err(_) => false,
@@ -180,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_container_is_dropped_when_its_name_was_missed_for_a_while() {
-        let (mut named, now) = (Named::default(), Instant::now());
+        let (mut named, now) = (Named::default(), forebay_runtime::now());
         let ids = [1, 2].map(|number| DirId { worker: 1, number });
         let [old, new] = ids;
         let after = |millis| now + Duration::from_millis(millis);
@@ -198,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_found_again_was_not_missed() {
-        let (mut named, now) = (Named::default(), Instant::now());
+        let (mut named, now) = (Named::default(), forebay_runtime::now());
         let id = DirId { worker: 1, number: 1 };
         let after = |millis| now + Duration::from_millis(millis);
         named.looked(&[id], &[id], &[], now);

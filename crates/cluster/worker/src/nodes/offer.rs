@@ -1,3 +1,5 @@
+//! Which worker a block goes to.
+
 use bytes::Bytes;
 use forebay_nodes::{Affinity, BlockRef, Candidate, NodeError, NodeErrorKind, NodeResult, StorageClass, offer};
 use forebay_placement::rank;
@@ -6,22 +8,15 @@ use forebay_types::{RouteKey, WorkerId};
 
 use super::Nodes;
 use super::tree::misfit;
-use crate::serving::Serving;
 
 impl Nodes {
     /// Keeps a block where its node asks to lie; elsewhere when nobody there has room.
-    pub(super) async fn offer_block(
-        &self,
-        serving: &Serving,
-        route: RouteKey,
-        bytes: &[u8],
-        affinity: &Affinity,
-    ) -> NodeResult<BlockRef> {
+    pub(super) async fn offer_block(&self, route: RouteKey, bytes: &[u8], affinity: &Affinity) -> NodeResult<BlockRef> {
         let mut refused: Option<NodeError> = None;
-        for worker in self.order_of(serving, route, affinity) {
+        for worker in self.order_of(route, affinity) {
             let written = match worker == self.worker {
                 true => self.write_block(bytes, affinity.class).await,
-                false => send(serving, worker, bytes, affinity.class).await,
+                false => self.send_block(worker, bytes, affinity.class).await,
             };
             let error = match written {
                 Ok(block) => return Ok(block),
@@ -29,7 +24,7 @@ impl Nodes {
             };
             tracing::debug!(worker = %WorkerId(worker), %error, "block offered to another worker");
             if error.kind == NodeErrorKind::NoSpace {
-                self.full.lock().note(worker, self.now());
+                self.blocks.full.lock().note(worker, self.now());
             }
             // What this worker itself has no room for says more than that another one is gone.
             if refused.is_none() || worker == self.worker {
@@ -40,15 +35,15 @@ impl Nodes {
     }
 
     /// This worker and those that take what is new.
-    fn order_of(&self, serving: &Serving, route: RouteKey, affinity: &Affinity) -> Vec<u64> {
-        let view = serving.view();
+    fn order_of(&self, route: RouteKey, affinity: &Affinity) -> Vec<u64> {
+        let view = self.cluster.view();
         let me = WorkerId(self.worker);
         let mut workers: Vec<WorkerId> = view.placeable().map(|worker| worker.id).collect();
         let is_placeable = workers.contains(&me);
         if !is_placeable {
             workers.push(me);
         }
-        let (full, now) = (self.full.lock(), self.now());
+        let (full, now) = (self.blocks.full.lock(), self.now());
         let candidates: Vec<Candidate<'_>> = rank(route, &workers)
             .into_iter()
             .map(|id| {
@@ -66,12 +61,12 @@ impl Nodes {
             .collect();
         offer(&candidates, &affinity.location, affinity.class)
     }
-}
 
-async fn send(serving: &Serving, worker: u64, bytes: &[u8], class: StorageClass) -> NodeResult<BlockRef> {
-    let op = NodeOp::BlockWrite { class };
-    match serving.ask_block(worker, op, Some(Bytes::copy_from_slice(bytes))).await?.reply()? {
-        NodeReply::Block(block) => Ok(block),
-        _ => Err(misfit()),
+    async fn send_block(&self, worker: u64, bytes: &[u8], class: StorageClass) -> NodeResult<BlockRef> {
+        let op = NodeOp::BlockWrite { class };
+        match self.ask_block(worker, op, Some(Bytes::copy_from_slice(bytes))).await?.reply()? {
+            NodeReply::Block(block) => Ok(block),
+            _ => Err(misfit()),
+        }
     }
 }

@@ -1,3 +1,5 @@
+//! What other workers ask.
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,19 +11,18 @@ use forebay_types::Result;
 
 use super::Nodes;
 use super::values::reply;
-use crate::serving::Serving;
-
-/// Answers another worker.
-pub(crate) async fn answer_peer(serving: &Arc<Serving>, call: Result<PeerCall<'_>>, payload: Bytes) -> Response {
-    let answered = match call {
-        Ok(call) => serving.nodes.answer_peer(serving, call, payload).await,
-        Err(error) => Err(NodeError::new(NodeErrorKind::Invalid, error.message())),
-    };
-    answered.unwrap_or_else(|error| reply(&NodeReply::Failed(error)))
-}
 
 impl Nodes {
-    async fn answer_peer(&self, serving: &Arc<Serving>, call: PeerCall<'_>, payload: Bytes) -> NodeResult<Response> {
+    /// Answers another worker.
+    pub(crate) async fn answer_peer(self: &Arc<Self>, call: Result<PeerCall<'_>>, payload: Bytes) -> Response {
+        let answered = match call {
+            Ok(call) => self.answer_peer_call(call, payload).await,
+            Err(error) => Err(NodeError::new(NodeErrorKind::Invalid, error.message())),
+        };
+        answered.unwrap_or_else(|error| reply(&NodeReply::Failed(error)))
+    }
+
+    async fn answer_peer_call(self: &Arc<Self>, call: PeerCall<'_>, payload: Bytes) -> NodeResult<Response> {
         let PeerCall { from, path, op } = call;
         let done = || reply(&NodeReply::Done);
         Ok(match op {
@@ -37,10 +38,10 @@ impl Nodes {
                 reply(&NodeReply::Dir(id))
             }
             PeerOp::RemoveNodes { .. } | PeerOp::Reparent { .. } if let Some(to) = self.moved_to(from) => {
-                return self.pass_on(serving, to, op).await;
+                return self.pass_on(to, op).await;
             }
             PeerOp::RemoveNodes { recursive } => {
-                self.remove_nodes(serving, from, recursive).await?;
+                self.remove_nodes(from, recursive).await?;
                 done()
             }
             PeerOp::Reparent { parent } => {
@@ -51,7 +52,7 @@ impl Nodes {
                 return self.arrive(rename, source, (from, path), own, node.0);
             }
             PeerOp::Settle { rename, committed } => {
-                self.settle(serving, rename, committed);
+                self.settle(rename, committed);
                 done()
             }
             PeerOp::Outcome { rename } => reply(&NodeReply::Outcome(self.outcome(rename)?)),
@@ -66,9 +67,7 @@ impl Nodes {
                 self.names.lock().drop_takeover_of(from);
                 done()
             }
-            PeerOp::TookOver { old, parent } => {
-                reply(&NodeReply::Outcome(self.took_over(serving, from, old, Some(parent)).await?))
-            }
+            PeerOp::TookOver { old, parent } => reply(&NodeReply::Outcome(self.took_over(from, old, Some(parent)).await?)),
             PeerOp::Relink { old, new } => reply(&NodeReply::Outcome(self.names.lock().relink(old, new)?)),
             PeerOp::BlocksOf { worker, limit } => self.blocks_for(worker, limit),
             PeerOp::BlocksMoved { moved } => self.blocks_moved(&moved),

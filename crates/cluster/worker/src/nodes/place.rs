@@ -1,3 +1,5 @@
+//! Blocks that are received where they stay.
+
 use std::sync::Arc;
 
 use forebay_block_store::BlockFill;
@@ -5,13 +7,13 @@ use forebay_nodes::{BlockRef, NodeError, NodeErrorKind, NodeResult, StorageClass
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, Span};
 use forebay_transport::{Place, Response};
 
+use super::Nodes;
 use super::values::reply;
 use crate::in_place::SessionPins;
-use crate::serving::Serving;
 
 /// Where a block comes to lie: in the tier, with no buffer between. Dropped before it is kept, there is no such block.
 pub(crate) struct Placed {
-    serving: Arc<Serving>,
+    nodes: Arc<Nodes>,
     number: u64,
     len: u32,
     /// None when it has come.
@@ -19,43 +21,50 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    fn new(serving: &Arc<Serving>, len: u32) -> Option<Self> {
-        let (number, fill) = serving.nodes.place_block(len)?;
-        Some(Self { serving: Arc::clone(serving), number, len, fill: Some(fill) })
+    fn new(nodes: &Arc<Nodes>, len: u32) -> Option<Self> {
+        let (number, fill) = nodes.place_block(len)?;
+        Some(Self { nodes: Arc::clone(nodes), number, len, fill: Some(fill) })
     }
 
     /// All of it is there.
     fn keep(mut self) -> BlockRef {
         let fill = self.fill.take().expect("kept once");
-        self.serving.nodes.keep_placed(self.number, self.len, fill)
+        self.nodes.keep_placed(self.number, self.len, fill)
     }
 }
 
-/// A place for the payload of a call, when it is a block's bytes and there is room for them now.
-pub(crate) fn place(serving: &Arc<Serving>, call: &NodeCall<'_>, payload_bytes: u32) -> Option<Box<dyn Place>> {
-    let NodeOp::BlockWrite { class: StorageClass::Dram } = call.op else { return None };
-    Some(Box::new(Placed::new(serving, payload_bytes)?))
-}
+impl Nodes {
+    /// A place for the payload of a call, when it is a block's bytes and there is room for them now.
+    pub(crate) fn place(self: &Arc<Self>, call: &NodeCall<'_>, payload_bytes: u32) -> Option<Box<dyn Place>> {
+        let NodeOp::BlockWrite { class: StorageClass::Dram } = call.op else { return None };
+        Some(Box::new(Placed::new(self, payload_bytes)?))
+    }
 
-/// A place for a block that a client writes by a descriptor of the tier.
-pub(super) fn prepare(serving: &Arc<Serving>, pins: Option<&SessionPins>, bytes: u32, descriptor: bool) -> NodeResult<Response> {
-    let none = || NodeError::new(NodeErrorKind::Retry, "no block to write in place now: send it");
-    let pins = pins.ok_or_else(none)?;
-    let descriptor = match descriptor {
-        true => Some(serving.store.writable_arena().map_err(|_| none())?),
-        false => None,
-    };
-    let placed = Placed::new(serving, bytes).ok_or_else(none)?;
-    let offset = placed.fill.as_ref().map_or(0, BlockFill::arena_offset);
-    let pin = pins.add_place(placed).map_err(|_| none())?;
-    Ok(Response { descriptor, ..reply(&NodeReply::Place { pin, span: Span { offset, len: bytes.into() } }) })
-}
+    /// A place for a block that a client writes by a descriptor of the tier.
+    pub(super) fn prepare_block(
+        self: &Arc<Self>,
+        pins: Option<&SessionPins>,
+        bytes: u32,
+        descriptor: bool,
+    ) -> NodeResult<Response> {
+        let none = || NodeError::new(NodeErrorKind::Retry, "no block to write in place now: send it");
+        let pins = pins.ok_or_else(none)?;
+        let descriptor = match descriptor {
+            true => Some(self.store.writable_arena().map_err(|_| none())?),
+            false => None,
+        };
+        let placed = Placed::new(self, bytes).ok_or_else(none)?;
+        let offset = placed.fill.as_ref().map_or(0, BlockFill::arena_offset);
+        let pin = pins.add_place(Box::new(placed)).map_err(|_| none())?;
+        Ok(Response { descriptor, ..reply(&NodeReply::Place { pin, span: Span { offset, len: bytes.into() } }) })
+    }
 
-/// A client has written the block of a place.
-pub(super) fn written(pins: Option<&SessionPins>, pin: u64) -> NodeResult<Response> {
-    let placed = pins.and_then(|pins| pins.take_place(pin));
-    let placed = placed.ok_or_else(|| NodeError::new(NodeErrorKind::Invalid, format!("{pin} is no place for a block")))?;
-    Ok(reply(&NodeReply::Block(placed.keep())))
+    /// A client has written the block of a place.
+    pub(super) fn written(pins: Option<&SessionPins>, pin: u64) -> NodeResult<Response> {
+        let placed = pins.and_then(|pins| pins.take_place(pin));
+        let placed = placed.ok_or_else(|| NodeError::new(NodeErrorKind::Invalid, format!("{pin} is no place for a block")))?;
+        Ok(placed.filled())
+    }
 }
 
 impl Place for Placed {
@@ -72,7 +81,7 @@ impl Place for Placed {
 impl Drop for Placed {
     fn drop(&mut self) {
         if self.fill.take().is_some() {
-            self.serving.nodes.give_up_placed(self.len);
+            self.nodes.give_up_placed(self.len);
         }
     }
 }

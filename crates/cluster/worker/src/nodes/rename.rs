@@ -1,3 +1,5 @@
+//! Renames, also to another worker.
+
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,7 +12,6 @@ use tokio::sync::oneshot;
 use super::Nodes;
 use super::tree::misfit;
 use super::values::reply;
-use crate::serving::Serving;
 
 /// Workers that a rename is prepared at, one after the other: containers move, and take in.
 const PREPARE_STEPS: usize = 8;
@@ -40,7 +41,7 @@ impl Renames {
 
     /// The number of one that begins.
     pub(super) fn begin(&mut self) -> u128 {
-        let rename = (u128::from(self.process) << 64) | u128::from(rand::random::<u64>());
+        let rename = (u128::from(self.process) << 64) | u128::from(forebay_runtime::random::<u64>());
         self.under_way.insert(rename);
         rename
     }
@@ -74,30 +75,23 @@ impl Renames {
 impl Nodes {
     /// Renames a node: within this worker in one step; to another one prepared there and committed here. What has begun comes
     /// to its end also when who asked for it goes away.
-    pub(super) async fn rename(
-        &self,
-        serving: &Arc<Serving>,
-        from: (DirId, &str),
-        to: (DirId, &str),
-        inside: bool,
-    ) -> NodeResult<()> {
+    pub(super) async fn rename(self: &Arc<Self>, from: (DirId, &str), to: (DirId, &str), inside: bool) -> NodeResult<()> {
         let (step, freed) = self.rename_here(from, to, inside)?;
-        self.free_later(serving, freed);
+        self.free_later(freed);
         let (elsewhere, container) = match step {
             Step::Renamed(false) => return Ok(()),
             Step::Renamed(true) => (None, true),
             Step::Elsewhere((dir, name), container) => (Some((dir, name.to_string())), container),
         };
-        let (owner, dir, name) = (Arc::clone(serving), from.0, from.1.to_string());
+        let (nodes, dir, name) = (Arc::clone(self), from.0, from.1.to_string());
         let (done, ended) = oneshot::channel();
-        serving.later(async move {
-            let nodes = &owner.nodes;
+        self.background.spawn(async move {
             let renamed = match &elsewhere {
-                Some((to, path)) => nodes.move_out(&owner, (dir, name.as_str()), (*to, path.as_str())).await,
+                Some((to, path)) => nodes.move_out((dir, name.as_str()), (*to, path.as_str())).await,
                 None => Ok(()),
             };
             if renamed.is_ok() && container {
-                nodes.moved(&owner).await;
+                nodes.moved().await;
             }
             // Who asked for it may not wait any more.
             let _ = done.send(renamed);
@@ -106,10 +100,10 @@ impl Nodes {
     }
 
     /// Gives a node up to a container of another worker.
-    async fn move_out(&self, serving: &Serving, (dir, name): (DirId, &str), to: (DirId, &str)) -> NodeResult<()> {
+    async fn move_out(&self, (dir, name): (DirId, &str), to: (DirId, &str)) -> NodeResult<()> {
         let moving = self.names.lock().begin_move(dir, name)?;
         let rename = self.renames.lock().begin();
-        let (ended, worker) = match self.prepare(serving, rename, name, to, &moving).await {
+        let (ended, worker) = match self.prepare(rename, name, to, &moving).await {
             // From here on the target has it, whatever becomes of this worker or its word.
             Ok(worker) => (self.names.lock().commit_move(dir, name), Some(worker)),
             Err((error, worker)) => (Err(error), worker),
@@ -120,7 +114,7 @@ impl Nodes {
         }
         self.renames.lock().end(rename, committed);
         if let Some(worker) = worker
-            && self.tell_end(serving, worker, rename, committed).await
+            && self.tell_end(worker, rename, committed).await
         {
             self.renames.lock().forget(rename);
         }
@@ -159,7 +153,6 @@ impl Nodes {
     /// error too, when it may have done so.
     pub(super) async fn prepare(
         &self,
-        serving: &Serving,
         rename: u128,
         own: &str,
         to: (DirId, &str),
@@ -170,7 +163,7 @@ impl Nodes {
         for _ in 0..PREPARE_STEPS {
             let op = PeerOp::Arrive { rename, source: self.worker, name: own, node: Raw(&node) };
             let call = PeerCall { from: dir, path, op };
-            let answer = serving.ask_nodes(dir.worker, &call, None).await.map_err(|error| (error, Some(dir.worker)))?;
+            let answer = self.ask_nodes(dir.worker, &call, None).await.map_err(|error| (error, Some(dir.worker)))?;
             match answer.reply().map_err(|error| (error, None))? {
                 NodeReply::Done => return Ok(dir.worker),
                 // The container has moved to another worker, or one of the target's name takes it in.
@@ -203,14 +196,14 @@ impl Nodes {
     }
 
     /// A rename to this worker has ended.
-    pub(super) fn settle(&self, serving: &Serving, rename: u128, committed: bool) {
+    pub(super) fn settle(&self, rename: u128, committed: bool) {
         let (container, freed) = {
             let mut names = self.names.lock();
             (names.settle(rename, committed), names.take_freed())
         };
-        self.free_later(serving, freed);
+        self.free_later(freed);
         if let Some((id, parent)) = container {
-            serving.tell_nodes(id.worker, id, PeerOp::Reparent { parent });
+            self.tell_nodes(id.worker, id, PeerOp::Reparent { parent });
         }
     }
 
@@ -221,10 +214,10 @@ impl Nodes {
     }
 
     /// Tells a target how a rename ended; whether it heard. One that doesn't asks by itself: see `sweep`.
-    pub(super) async fn tell_end(&self, serving: &Serving, worker: u64, rename: u128, committed: bool) -> bool {
+    pub(super) async fn tell_end(&self, worker: u64, rename: u128, committed: bool) -> bool {
         let op = PeerOp::Settle { rename, committed };
         let call = PeerCall { from: forebay_nodes::ROOT, path: "", op };
-        let told = serving.ask_nodes(worker, &call, None).await.and_then(|answer| answer.reply().map(drop));
+        let told = self.ask_nodes(worker, &call, None).await.and_then(|answer| answer.reply().map(drop));
         if let Err(error) = &told {
             tracing::debug!(worker, %error, "a worker did not hear how a rename ended");
         }
@@ -232,11 +225,11 @@ impl Nodes {
     }
 
     /// A container has another name: what clients remember of paths is old, with every worker, before anybody is told.
-    async fn moved(&self, serving: &Serving) {
+    async fn moved(&self) {
         self.moves.fetch_add(1, Relaxed);
-        let told = serving.others().into_iter().map(|other| async move {
+        let told = self.cluster.others().into_iter().map(|other| async move {
             let call = PeerCall { from: forebay_nodes::ROOT, path: "", op: PeerOp::Moved };
-            if let Err(error) = serving.ask_nodes(other.id.0, &call, None).await {
+            if let Err(error) = self.ask_nodes(other.id.0, &call, None).await {
                 tracing::warn!(worker = %other.id, %error, "a worker did not hear that a container was renamed");
             }
         });

@@ -1,12 +1,13 @@
+//! What nobody asks for.
+
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use forebay_nodes::{BlockRef, NodeErrorKind, ROOT, UNCLAIMED_FOR};
 use forebay_protocol::{NodeReply, PeerCall, PeerOp};
 
 use super::Nodes;
-use crate::serving::Serving;
 
 /// Time between two rounds.
 const EVERY: Duration = Duration::from_millis(200);
@@ -18,35 +19,34 @@ const SPARES_IDLE: Duration = Duration::from_secs(10);
 const BLOCKS_MAX: usize = 10_000;
 
 /// Does for ever what nobody asks for.
-pub(crate) async fn sweep(serving: Arc<Serving>) {
+pub(crate) async fn sweep(nodes: Arc<Nodes>) {
     let (mut round, mut view) = (0u32, 0);
     loop {
-        tokio::time::sleep(EVERY).await;
+        forebay_runtime::time::sleep(EVERY).await;
         round = round.wrapping_add(1);
-        let nodes = &serving.nodes;
-        nodes.end_leases(&serving).await;
-        nodes.end_renames(&serving).await;
-        nodes.end_takeovers(&serving).await;
+        nodes.end_leases().await;
+        nodes.end_renames().await;
+        nodes.end_takeovers().await;
         nodes.reclaim();
-        let now = serving.view().version;
+        let now = nodes.cluster.view().version;
         let at_all = std::mem::replace(&mut view, now) != now || round.is_multiple_of(LOOK_EVERY);
         if at_all || nodes.has_doubts() {
-            nodes.look_for_names(&serving, at_all).await;
+            nodes.look_for_names(at_all).await;
         }
         if round.is_multiple_of(LOOK_EVERY) {
             nodes.store.trim_spares(SPARES_IDLE);
-            nodes.look_at_kept(&serving, UNCLAIMED_FOR / 2).await;
+            nodes.look_at_kept(UNCLAIMED_FOR / 2).await;
         }
     }
 }
 
 impl Nodes {
     /// Deletes nodes whose leases are over.
-    async fn end_leases(&self, serving: &Arc<Serving>) {
+    async fn end_leases(&self) {
         let expired = self.names.lock().expired(self.now());
         for (dir, name) in expired {
             tracing::info!(name, "lease of a temporary node is over");
-            if let Err(error) = self.delete(serving, dir, &name, true).await
+            if let Err(error) = self.delete(dir, &name, true).await
                 && error.kind != NodeErrorKind::NotFound
             {
                 tracing::debug!(name, %error, "an expired node stays for now");
@@ -56,19 +56,19 @@ impl Nodes {
 
     /// Asks the sources of renames that have waited here how they ended. A source that is gone has nothing any more: the node
     /// is here.
-    async fn end_renames(&self, serving: &Serving) {
+    async fn end_renames(&self) {
         let unsettled = self.names.lock().unsettled();
         for (rename, source) in unsettled {
-            let is_live = serving.view().workers.iter().any(|worker| worker.id.0 == source);
+            let is_live = self.cluster.view().workers.iter().any(|worker| worker.id.0 == source);
             let op = PeerOp::Outcome { rename };
-            let asked = serving.ask_nodes(source, &PeerCall { from: ROOT, path: "", op }, None).await;
+            let asked = self.ask_nodes(source, &PeerCall { from: ROOT, path: "", op }, None).await;
             match asked.as_ref().map(|answer| answer.reply()) {
-                Ok(Ok(NodeReply::Outcome(true))) => self.settle(serving, rename, true),
+                Ok(Ok(NodeReply::Outcome(true))) => self.settle(rename, true),
                 // It was given up, and word of that was lost.
-                Ok(Err(error)) if error.kind == NodeErrorKind::NotFound => self.settle(serving, rename, false),
+                Ok(Err(error)) if error.kind == NodeErrorKind::NotFound => self.settle(rename, false),
                 // Not committed yet: it says so when it ends.
                 Ok(_) => {}
-                Err(_) if !is_live => self.settle(serving, rename, true),
+                Err(_) if !is_live => self.settle(rename, true),
                 Err(_) => {}
             }
         }
@@ -77,21 +77,23 @@ impl Nodes {
     /// Gives back blocks that were kept for nodes, and that none has: when all workers have said so at two looks in a row, each
     /// `pause` after the one before it, or after the block came. One look is not enough: a node that moves between two workers
     /// while they are asked one after the other is with neither.
-    pub(super) async fn look_at_kept(&self, serving: &Serving, pause: Duration) {
+    pub(super) async fn look_at_kept(&self, pause: Duration) {
         let (mut blocks, mut missed_before) = (Vec::new(), HashSet::new());
-        for (number, kept) in self.kept.lock().iter_mut().filter(|(_, kept)| kept.since.elapsed() >= pause).take(BLOCKS_MAX) {
-            kept.since = Instant::now();
+        for (number, kept) in
+            self.blocks.kept.lock().iter_mut().filter(|(_, kept)| kept.since.elapsed() >= pause).take(BLOCKS_MAX)
+        {
+            kept.since = forebay_runtime::now();
             if std::mem::take(&mut kept.is_missed) {
                 missed_before.insert(*number);
             }
             blocks.push(BlockRef { worker: self.worker, number: *number, len: kept.len });
         }
-        for worker in &serving.view().workers {
+        for worker in &self.cluster.view().workers {
             if blocks.is_empty() {
                 return;
             }
             let op = PeerOp::BlockUnknown { blocks: std::mem::take(&mut blocks) };
-            let answer = serving.ask_nodes(worker.id.0, &PeerCall { from: ROOT, path: "", op }, None).await;
+            let answer = self.ask_nodes(worker.id.0, &PeerCall { from: ROOT, path: "", op }, None).await;
             match answer.as_ref().map(|answer| answer.reply()) {
                 Ok(Ok(NodeReply::Blocks(unknown))) => blocks = unknown,
                 _ => return,
@@ -99,7 +101,7 @@ impl Nodes {
         }
         let (gone, missed): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|block| missed_before.contains(&block.number));
         self.free_here(&gone);
-        let mut kept = self.kept.lock();
+        let mut kept = self.blocks.kept.lock();
         for block in missed {
             if let Some(kept) = kept.get_mut(&block.number) {
                 kept.is_missed = true;

@@ -1,3 +1,5 @@
+//! Directories, creation and deletion.
+
 use std::sync::Arc;
 
 use forebay_nodes::{
@@ -12,8 +14,9 @@ use tokio::sync::oneshot;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::Nodes;
+use super::ask::ask;
 use super::values::reply;
-use crate::serving::Serving;
+use crate::cluster::Cluster;
 
 /// Entries of one answer to a listing at most.
 const LISTED_MAX: u32 = 10_000;
@@ -23,42 +26,42 @@ const REMOVALS: usize = 16;
 impl Nodes {
     /// Makes a node; a container's nodes come to the worker that the hash of its place says. The name of a container that is
     /// lost with its worker is free.
-    pub(super) async fn create(&self, serving: &Arc<Serving>, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<()> {
-        match self.create_new(serving, dir, name, options.clone()).await {
-            Err(error) if error.kind == NodeErrorKind::Exists && self.clear_lost(serving, dir, name).await => {
-                self.create_new(serving, dir, name, options).await
+    pub(super) async fn create(&self, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<()> {
+        match self.create_new(dir, name, options.clone()).await {
+            Err(error) if error.kind == NodeErrorKind::Exists && self.clear_lost(dir, name).await => {
+                self.create_new(dir, name, options).await
             }
             created => created,
         }
     }
 
-    async fn create_new(&self, serving: &Arc<Serving>, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<()> {
-        let worker = if options.kind.is_container() { self.home_of(serving, dir, name) } else { self.worker };
+    async fn create_new(&self, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<()> {
+        let worker = if options.kind.is_container() { self.home_of(dir, name) } else { self.worker };
         if worker == self.worker {
             let (created, freed) = {
                 let mut names = self.names.lock();
                 let created = names.create(dir, name, options);
                 (created, names.take_freed())
             };
-            self.free_later(serving, freed);
+            self.free_later(freed);
             return created;
         }
         // The nodes' place first: a name is seen only when what it means is there.
         let affinity = self.names.lock().check_create(dir, name, &options)?;
         let op = PeerOp::Adopt { kind: options.kind, affinity, parent: dir };
-        let id = match serving.ask_nodes(worker, &PeerCall { from: dir, path: "", op }, None).await?.reply()? {
+        let id = match self.ask_nodes(worker, &PeerCall { from: dir, path: "", op }, None).await?.reply()? {
             NodeReply::Dir(id) => id,
             _ => return Err(misfit()),
         };
         let linked = self.names.lock().link(dir, name, options, id);
         if linked.is_err() {
-            self.remove_elsewhere(serving, vec![id]);
+            self.remove_elsewhere(vec![id]);
         }
         linked
     }
 
-    fn home_of(&self, serving: &Serving, dir: DirId, name: &str) -> u64 {
-        let workers: Vec<WorkerId> = serving.view().placeable().map(|worker| worker.id).collect();
+    fn home_of(&self, dir: DirId, name: &str) -> u64 {
+        let workers: Vec<WorkerId> = self.cluster.view().placeable().map(|worker| worker.id).collect();
         holder(route(dir, name), &workers).map_or(self.worker, |worker| worker.0)
     }
 
@@ -94,66 +97,60 @@ impl Nodes {
     }
 
     /// Deletes a node.
-    pub(super) async fn delete(&self, serving: &Arc<Serving>, dir: DirId, name: &str, recursive: bool) -> NodeResult<()> {
+    pub(super) async fn delete(&self, dir: DirId, name: &str, recursive: bool) -> NodeResult<()> {
         let elsewhere = self.names.lock().elsewhere(dir, name)?;
         if let Some(id) = elsewhere {
             // Its nodes first. When their worker is gone they are.
-            match self.ask_to_remove(serving, id, recursive).await {
+            match ask_to_remove(&self.cluster, id, recursive).await {
                 Err(error) if !matches!(error.kind, NodeErrorKind::DataLost | NodeErrorKind::NotFound) => return Err(error),
                 _ => {}
             }
         }
         let removed = self.names.lock().delete(dir, name, recursive)?;
-        wait(self.gone(serving, removed, elsewhere)).await;
+        wait(self.gone(removed, elsewhere)).await;
         Ok(())
     }
 
     /// A file or value takes the place of another one.
-    pub(super) fn replace(
-        &self,
-        serving: &Serving,
-        dir: DirId,
-        (name, to): (&str, &str),
-        condition: Condition,
-    ) -> NodeResult<()> {
+    pub(super) fn replace(&self, dir: DirId, (name, to): (&str, &str), condition: Condition) -> NodeResult<()> {
         let (replaced, freed) = {
             let mut names = self.names.lock();
             (names.replace(dir, name, to, condition), names.take_freed())
         };
-        self.free_later(serving, freed);
+        self.free_later(freed);
         replaced
     }
 
     /// Deletes a file or value that a condition is true of.
-    pub(super) fn delete_if(&self, serving: &Serving, dir: DirId, name: &str, condition: Condition) -> NodeResult<()> {
+    pub(super) fn delete_if(&self, dir: DirId, name: &str, condition: Condition) -> NodeResult<()> {
         let removed = self.names.lock().delete_if(dir, name, condition)?;
-        self.free_later(serving, removed.blocks);
+        self.free_later(removed.blocks);
         Ok(())
     }
 
     /// Deletes a container of this worker, whose name is with another one.
-    pub(super) async fn remove_nodes(&self, serving: &Arc<Serving>, id: DirId, recursive: bool) -> NodeResult<()> {
+    pub(super) async fn remove_nodes(&self, id: DirId, recursive: bool) -> NodeResult<()> {
         let removed = self.names.lock().remove_nodes(id, recursive)?;
-        wait(self.gone(serving, removed, None)).await;
+        wait(self.gone(removed, None)).await;
         Ok(())
     }
 
     /// Gives back what was removed here, and has the containers in it go that are elsewhere. Ready when these are gone, or are
     /// left to be found: a client that knows the way to one must not see its nodes once it was told that they are deleted.
-    pub(super) fn gone(&self, serving: &Arc<Serving>, removed: Removed, but: Option<DirId>) -> Option<oneshot::Receiver<()>> {
-        self.free_later(serving, removed.blocks);
+    pub(super) fn gone(&self, removed: Removed, but: Option<DirId>) -> Option<oneshot::Receiver<()>> {
+        self.free_later(removed.blocks);
         let elsewhere: Vec<_> = removed.elsewhere.into_iter().filter(|id| Some(*id) != but).collect();
-        (!elsewhere.is_empty()).then(|| self.remove_elsewhere(serving, elsewhere))
+        (!elsewhere.is_empty()).then(|| self.remove_elsewhere(elsewhere))
     }
 
     /// Has containers go whose names are gone, also when who waits for it does not. What a worker doesn't hear of now it finds
     /// by itself: see `sweep`.
-    fn remove_elsewhere(&self, serving: &Arc<Serving>, ids: Vec<DirId>) -> oneshot::Receiver<()> {
-        let owner = Arc::clone(serving);
+    fn remove_elsewhere(&self, ids: Vec<DirId>) -> oneshot::Receiver<()> {
+        let cluster = Arc::clone(&self.cluster);
         let (done, gone) = oneshot::channel();
-        serving.later(async move {
+        self.background.spawn(async move {
             let remove = async |id| {
-                if let Err(error) = owner.nodes.ask_to_remove(&owner, id, true).await {
+                if let Err(error) = ask_to_remove(&cluster, id, true).await {
                     tracing::debug!(container = ?id, %error, "a deleted container was not removed");
                 }
             };
@@ -164,16 +161,8 @@ impl Nodes {
         gone
     }
 
-    async fn ask_to_remove(&self, serving: &Serving, id: DirId, recursive: bool) -> NodeResult<()> {
-        let call = PeerCall { from: id, path: "", op: PeerOp::RemoveNodes { recursive } };
-        match serving.ask_nodes(id.worker, &call, None).await?.reply()? {
-            NodeReply::Done => Ok(()),
-            _ => Err(misfit()),
-        }
-    }
-
     /// Gives blocks back: those here now, those of other workers by telling them.
-    pub(super) fn free_later(&self, serving: &Serving, blocks: Vec<BlockRef>) {
+    pub(super) fn free_later(&self, blocks: Vec<BlockRef>) {
         if blocks.is_empty() {
             return;
         }
@@ -181,15 +170,23 @@ impl Nodes {
         let mut elsewhere: Vec<BlockRef> = blocks.into_iter().filter(|block| block.worker != self.worker).collect();
         elsewhere.sort();
         for blocks in elsewhere.chunk_by(|a, b| a.worker == b.worker).flat_map(|blocks| blocks.chunks(BLOCKS_MAX)) {
-            serving.tell_nodes(blocks[0].worker, forebay_nodes::ROOT, PeerOp::BlockFree { blocks: blocks.to_vec() });
+            self.tell_nodes(blocks[0].worker, forebay_nodes::ROOT, PeerOp::BlockFree { blocks: blocks.to_vec() });
         }
     }
 
-    pub(super) async fn fetch_elsewhere(&self, serving: &Serving, block: BlockRef) -> NodeResult<bytes::Bytes> {
+    pub(super) async fn fetch_elsewhere(&self, block: BlockRef) -> NodeResult<bytes::Bytes> {
         let op = NodeOp::BlockRead { block, start: 0, bytes: block.len };
-        let answer = serving.ask_block(block.worker, op, None).await?;
+        let answer = self.ask_block(block.worker, op, None).await?;
         answer.reply()?;
         Ok(answer.payload)
+    }
+}
+
+async fn ask_to_remove(cluster: &Cluster, id: DirId, recursive: bool) -> NodeResult<()> {
+    let call = PeerCall { from: id, path: "", op: PeerOp::RemoveNodes { recursive } };
+    match ask(cluster, id.worker, call.encode(), None).await?.reply()? {
+        NodeReply::Done => Ok(()),
+        _ => Err(misfit()),
     }
 }
 

@@ -1,3 +1,5 @@
+//! Values, and how answers carry them.
+
 use bytes::Bytes;
 use forebay_nodes::{BlockRef, DirId, Got, INLINE_BYTES_MAX, NodeError, NodeErrorKind, NodeResult, Value};
 use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NodeReply, Raw};
@@ -6,7 +8,6 @@ use futures::future::try_join_all;
 
 use super::Nodes;
 use crate::in_place::SessionPins;
-use crate::serving::Serving;
 
 /// Longer answers are told where the bytes are.
 pub(super) const ANSWER_BYTES_MAX: u64 = 16 << 20;
@@ -15,22 +16,15 @@ pub(super) const LOOKS: usize = 8;
 
 impl Nodes {
     /// Puts a value, the message's or the payload.
-    pub(super) async fn put(
-        &self,
-        serving: &Serving,
-        dir: DirId,
-        name: &str,
-        value: &[u8],
-        payload: Bytes,
-    ) -> NodeResult<Response> {
+    pub(super) async fn put(&self, dir: DirId, name: &str, value: &[u8], payload: Bytes) -> NodeResult<Response> {
         let len = if payload.is_empty() { value.len() } else { payload.len() };
         let value = if len > INLINE_BYTES_MAX {
             let affinity = self.names.lock().check_put(dir, name)?;
             let bytes = if payload.is_empty() { value } else { &payload[..] };
-            let blocks = self.write_blocks(serving, (dir, name), &affinity, &[bytes]).await?;
-            return self.put_value(serving, dir, name, Value::Blocks(blocks.clone().into())).inspect_err(|error| {
+            let blocks = self.write_blocks((dir, name), &affinity, &[bytes]).await?;
+            return self.put_value(dir, name, Value::Blocks(blocks.clone().into())).inspect_err(|error| {
                 if error.kind == NodeErrorKind::Moving {
-                    self.free_later(serving, blocks.clone());
+                    self.free_later(blocks.clone());
                 }
             });
         } else if payload.is_empty() {
@@ -38,11 +32,11 @@ impl Nodes {
         } else {
             Value::Inline(Vec::from(payload).into())
         };
-        self.put_value(serving, dir, name, value)
+        self.put_value(dir, name, value)
     }
 
     /// Puts a value that is where it is to lie. Its blocks go when it can't be put, but for `Moving`: who asked asks again.
-    pub(super) fn put_value(&self, serving: &Serving, dir: DirId, name: &str, value: Value) -> NodeResult<Response> {
+    pub(super) fn put_value(&self, dir: DirId, name: &str, value: Value) -> NodeResult<Response> {
         let blocks = match &value {
             Value::Inline(_) => Vec::new(),
             Value::Blocks(blocks) => blocks.to_vec(),
@@ -52,7 +46,7 @@ impl Nodes {
             let put = names.put(dir, name, value);
             (put, names.take_freed())
         };
-        self.free_later(serving, freed);
+        self.free_later(freed);
         match put {
             Ok(len) => {
                 self.claim(&blocks);
@@ -60,7 +54,7 @@ impl Nodes {
             }
             Err(error) => {
                 if error.kind != NodeErrorKind::Moving {
-                    self.free_later(serving, blocks);
+                    self.free_later(blocks);
                 }
                 Err(error)
             }

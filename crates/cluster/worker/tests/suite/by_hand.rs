@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use forebay_protocol::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
+use forebay_protocol::{DataRequest, DatasetId, FRAME_HEADER_BYTES, FrameHeader, FrameKind};
+use forebay_types::{Key, MountId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -40,4 +41,10 @@ pub async fn message_or_end(stream: &mut UnixStream) -> Vec<u8> {
     let read = stream.read(&mut bytes).await.unwrap_or(0);
     bytes.truncate(read);
     bytes
+}
+
+/// Questions to a shard of a dataset that is not there.
+pub fn of_shards(mount: MountId, folder: &Key) -> [DataRequest; 2] {
+    let dataset = DatasetId { mount, folder: folder.clone(), manifest: 1, tag: 1 };
+    [DataRequest::AskShard { dataset: dataset.clone(), shard: 0, within_ms: 100 }, DataRequest::Shards { dataset }]
 }

@@ -89,6 +89,7 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
     let range = RangeSpec::Bounded { start: 5, len: 5000 };
     let (first, complete, in_place) = (4096, true, true);
     let cell = |form| DataRequest::ReadCell { operation, version: version.clone(), form, row_group: 0, column: 0, in_place };
+    let of_shards = by_hand::of_shards(mount, &key).map(|request| encode(&request).to_vec());
     let requests = [
         DataRequest::Attach,
         DataRequest::Ring,
@@ -117,8 +118,7 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
     ];
     let affinity = || Affinity { class: StorageClass::Dram, location: Default::default() };
     let condition = forebay_nodes::Condition::Any;
-    let class = StorageClass::Dram;
-    let value = Raw(b"some bytes");
+    let (class, value) = (StorageClass::Dram, Raw(b"some bytes"));
     let ops = |blocks: Vec<BlockRef>| {
         vec![
             NodeOp::Get,
@@ -170,7 +170,7 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
             PeerOp::BlocksMoved { moved: vec![(block, block)] },
         ]
     };
-    let mut seeds: Vec<Vec<u8>> = requests.iter().map(|request| encode(request).to_vec()).collect();
+    let mut seeds: Vec<_> = requests.iter().map(|request| encode(request).to_vec()).chain(of_shards).collect();
     seeds.push(PeerRequest::Copy { segment, start: 0, pages: 300 }.encode().to_vec());
     for op in between(vec![block]) {
         seeds.push(PeerCall { from: dir, path: "", op: op.clone() }.encode().to_vec());

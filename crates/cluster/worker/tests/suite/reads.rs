@@ -1,12 +1,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forebay_protocol::DataRequest;
+use forebay_protocol::{DataReply, DataRequest, FrameKind, encode};
 use forebay_testing::Fault;
 use forebay_types::{BitRate, ErrorKind, MountId, MountOptions};
 use futures::future::join_all;
+use tokio::io::AsyncWriteExt;
 
-use crate::bed::{Bed, Client, MIB, OPERATION, Plan, next};
+use crate::bed::{Bed, Client, MIB, OPERATION, Plan, next, until};
+use crate::by_hand;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cold_read_fetches_exactly_the_pages_asked() {
@@ -267,4 +269,28 @@ async fn readers_that_give_up_disturb_nobody() {
     for reader in readers {
         reader.await.unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_is_under_way_until_the_last_byte_of_its_answer_is_sent() {
+    let bed = Bed::new(Plan::default()).await;
+    bed.object("a", 16 * MIB);
+    let client = bed.client().await;
+    let version = client.version("a").await;
+    client.read(&version, 0, 16 * MIB).await.unwrap();
+    let queue = async || match client.call(DataRequest::Queue).await.unwrap() {
+        (DataReply::Queue(hint), _) => hint.queue,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(queue().await, 0);
+
+    // Somebody asks, and does not look at the answer for a while: a socket takes some of it at most.
+    let mut slow = by_hand::connect(&bed.folder.path().join("worker.sock")).await;
+    let read = DataRequest::Read { operation: OPERATION, version, start: 0, len: 16 * MIB as u32, in_place: false };
+    slow.write_all(&by_hand::frame(FrameKind::Request, 1, &encode(&read))).await.unwrap();
+    until("the read is under way", async || queue().await == 1).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(queue().await, 1, "its answer waits to be sent");
+    by_hand::message(&mut slow).await;
+    until("the answer is sent", async || queue().await == 0).await;
 }

@@ -176,6 +176,8 @@ fn of_data(request: &DataRequest) -> Takes {
         | DataRequest::ReadCell { .. }
         | DataRequest::Stat { .. }
         | DataRequest::Refresh { .. }
+        | DataRequest::AskShard { .. }
+        | DataRequest::Shards { .. }
         | DataRequest::Prefetch { keep: false, .. } => Takes::Reading,
         DataRequest::Prefetch { keep: true, .. } => Takes::Administering,
         DataRequest::Put { .. } | DataRequest::PutBegin { .. } | DataRequest::Delete { .. } | DataRequest::Changed { .. } => {
@@ -187,6 +189,10 @@ fn of_data(request: &DataRequest) -> Takes {
             Takes::Anything
         }
     }
+}
+
+fn dataset() -> DatasetId {
+    DatasetId { mount: LAKE, folder: Key::new("t.shards").unwrap(), manifest: 1, tag: 1 }
 }
 
 fn data_requests() -> Vec<DataRequest> {
@@ -203,6 +209,8 @@ fn data_requests() -> Vec<DataRequest> {
         DataRequest::ReadCell { operation, version: version(), form: None, row_group: 0, column: 0, in_place },
         DataRequest::Stat { mount, key: key(), complete: false },
         DataRequest::Refresh { mount, prefix: key() },
+        DataRequest::AskShard { dataset: dataset(), shard: 0, within_ms: 100 },
+        DataRequest::Shards { dataset: dataset() },
         prefetch(false),
         prefetch(true),
         DataRequest::Put { mount, key: key(), condition: PutCondition::Any },

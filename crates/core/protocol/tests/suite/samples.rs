@@ -78,6 +78,8 @@ pub fn requests() -> Vec<DataRequest> {
             in_place: true,
         },
         DataRequest::Ring,
+        DataRequest::AskShard { dataset: dataset(), shard: 3, within_ms: 30_000 },
+        DataRequest::Shards { dataset: dataset() },
     ]
 }
 
@@ -105,7 +107,25 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::NoCell { hint },
         DataReply::Form(Some(form().into())),
         DataReply::Heard { view: (2 << 32) + 6 },
+        DataReply::Shard { queue: 300 },
+        DataReply::Shards(vec![shard_state()]),
     ]
+}
+
+fn dataset() -> DatasetId {
+    DatasetId { mount: MountId(7), folder: key("orders.shards"), manifest: 2, tag: 9 }
+}
+
+fn shard_state() -> ShardState {
+    ShardState {
+        shard: 3,
+        bytes: 1 << 30,
+        size_milli: 900,
+        is_changing: true,
+        answered: 5,
+        queue: 2,
+        why: "nothing to change".into(),
+    }
 }
 
 pub fn notices() -> Vec<DataNotice> {

@@ -3,6 +3,7 @@ use bytes::Bytes;
 use super::packed::{Packed, pack};
 use super::prefetch::with_bit_instructions;
 use super::word::{load, select_in_word, width_of};
+use crate::steps::step;
 
 /// Ones of the high part between two samples of the selection index.
 const SAMPLE: usize = 64;
@@ -75,6 +76,7 @@ impl EliasFano {
     /// Value `index`.
     #[inline(always)]
     pub(crate) fn get(&self, index: usize) -> u64 {
+        step();
         let at = self.select(&self.ones, index, 0);
         ((at as u64).wrapping_sub(index as u64) << self.low_bits) | self.low.get(index)
     }
@@ -85,6 +87,7 @@ impl EliasFano {
         let mut block = at / 64;
         let mut word = load(&self.high, block * 8) & (u64::MAX << (at % 64));
         (index..self.count).map_while(move |index| {
+            step();
             while word == 0 {
                 block += 1;
                 if block * 8 >= self.high.len() {

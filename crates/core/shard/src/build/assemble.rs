@@ -9,6 +9,7 @@ use crate::base::{BASE_KIND, Base, Numbers, record_bits};
 use crate::bits::packed::pack;
 use crate::keys;
 use crate::layers::build::LayerBuilder;
+use crate::layers::id::LayerId;
 use crate::layers::plan;
 use crate::model::alphabet::Alphabet;
 use crate::model::schema::Schema;
@@ -101,7 +102,13 @@ impl Input {
 }
 
 /// Makes the base and the first layers.
-pub(crate) fn assemble(schema: Schema, input: Input, input_bytes: u64, ratio: f64) -> Result<BuiltShard> {
+pub(crate) fn assemble(
+    schema: Schema,
+    input: Input,
+    input_bytes: u64,
+    ratio: f64,
+    counters: &QueryCounters,
+) -> Result<BuiltShard> {
     let attributes = schema.attributes.len();
     let records = input.keys.len();
     let alphabet = Alphabet::new(attributes as u8, input.used, input.nulls);
@@ -192,14 +199,25 @@ pub(crate) fn assemble(schema: Schema, input: Input, input_bytes: u64, ratio: f6
     let inverse = rows.inverse;
     drop(rows.psi);
     let base = Bytes::from(base);
-    let opened = Base::open(base.clone())?;
-    let ids = plan::dial(&opened, ratio, &QueryCounters::default());
-    let mut layers = Vec::new();
-    if !ids.is_empty() {
-        let builder = LayerBuilder::new(std::sync::Arc::new(opened), &ids)?;
-        builder.run_from_text(&text, &inverse)?;
-        drop((text, inverse));
-        layers = builder.finish()?;
-    }
+    let layers = first_layers(Base::open(base.clone())?, ratio, counters, text, inverse)?;
     Ok(BuiltShard { base, layers })
+}
+
+/// The layers that bring a shard to `ratio` of its input, made while its text is at hand.
+fn first_layers(
+    base: Base,
+    ratio: f64,
+    counters: &QueryCounters,
+    text: Vec<u8>,
+    inverse: Vec<u32>,
+) -> Result<Vec<(LayerId, Bytes)>> {
+    let ids = plan::dial(&base, ratio, counters);
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let builder = LayerBuilder::new(std::sync::Arc::new(base), &ids)?;
+    builder.run_from_text(&text, &inverse)?;
+    // The parts are written in their room.
+    drop((text, inverse));
+    builder.finish()
 }

@@ -7,6 +7,7 @@ use crate::model::key::{Key, KeyType};
 use crate::model::schema::Schema;
 use crate::model::value::{Value, ValueType};
 use crate::record::varint;
+use crate::sampling::QueryCounters;
 
 /// The text of a shard is at most this long.
 pub const INPUT_BYTES_MAX: u64 = (1 << 30) - (1 << 16);
@@ -108,11 +109,16 @@ impl Builder {
     }
 
     /// Sorts and writes: the base, and the layers that bring it to `ratio` of the input, or as near below as they come.
-    pub fn finish(mut self, ratio: f64) -> Result<BuiltShard> {
+    pub fn finish(self, ratio: f64) -> Result<BuiltShard> {
+        self.finish_for(ratio, &QueryCounters::default())
+    }
+
+    /// The same with the layers that suit what was asked of these records before.
+    pub fn finish_for(mut self, ratio: f64, counters: &QueryCounters) -> Result<BuiltShard> {
         if !self.sorted {
             self.input_bytes -= self.input.sort(self.schema.attributes.len());
         }
-        assemble(self.schema, self.input, self.input_bytes, ratio)
+        assemble(self.schema, self.input, self.input_bytes, ratio, counters)
     }
 
     fn check(&self, key: &Key, values: usize) -> Result<()> {

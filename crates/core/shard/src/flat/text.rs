@@ -9,7 +9,7 @@ use super::BASE_RATE;
 use super::layers::FlatLayerBuilder;
 use crate::base::Base;
 use crate::layers::id::{LayerId, LayerKind};
-use crate::layers::set::{LayerInfo, LayerSet};
+use crate::layers::set::{LayerInfo, LayerSet, VerifiedLayer};
 use crate::layers::shape::{RATE_MAX, Shape, rate_place};
 use crate::model::alphabet::Meaning;
 use crate::psi::Place;
@@ -63,7 +63,7 @@ impl FlatText {
         }
         let mut set = LayerSet::empty(&base);
         for bytes in layers {
-            set.add(&base, bytes)?;
+            set.put(&base, &VerifiedLayer::new(&base, bytes)?);
         }
         Ok(Self { base: Arc::new(base), layers: ArcSwap::from_pointee(set) })
     }
@@ -208,7 +208,19 @@ impl FlatText {
 
     /// Verifies a layer's part and adds it. Readers go on.
     pub fn add_layer(&self, part: Bytes) -> Result<LayerId> {
-        crate::shard::change(&self.layers, |set| set.add(&self.base, part.clone()))
+        let layer = self.verify_layer(part)?;
+        self.replace_layers(&[], std::slice::from_ref(&layer));
+        Ok(layer.id())
+    }
+
+    /// Verifies a layer's part, for [`replace_layers`](Self::replace_layers).
+    pub fn verify_layer(&self, part: Bytes) -> Result<VerifiedLayer> {
+        VerifiedLayer::new(&self.base, part)
+    }
+
+    /// Drops slices and puts others in. A query sees all of it or nothing.
+    pub fn replace_layers(&self, gone: &[LayerId], new: &[VerifiedLayer]) {
+        crate::shard::replace(&self.layers, &self.base, gone, new);
     }
 
     /// Drops a slice; false if it was not there.

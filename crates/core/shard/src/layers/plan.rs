@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::id::{LayerId, LayerKind};
 use super::shape::{RATE_MAX, Shape};
 use crate::base::Base;
-use crate::sampling::QueryCounters;
+use crate::sampling::{QueryCounters, SUBSTRING_HITS};
 
 // All costs are in steps of one chain of a get, as measured on TPC-H lineitem of 100 MB.
 /// What a get costs beside the steps of its longest chain.
@@ -23,8 +23,6 @@ const POSTINGS_HIT_COST: f64 = 0.1;
 /// The same with an index.
 const INDEX_COST: f64 = 4.0;
 const INDEX_HIT_COST: f64 = 0.01;
-/// Hits of one substring search, for want of a count of searches.
-const SUBSTRING_HITS: f64 = 100.0;
 /// Walks overlap, chains of one get less so.
 const OVERLAP: f64 = 3.0;
 

@@ -27,6 +27,34 @@ pub struct LayerInfo {
     pub filled: f64,
 }
 
+/// A layer's part that verified: it can be put into its shard, which can't fail any more.
+#[derive(Clone, Debug)]
+pub struct VerifiedLayer {
+    id: LayerId,
+    part: Part,
+}
+
+impl VerifiedLayer {
+    /// Verifies a part of a layer of the shard with this base.
+    pub(crate) fn new(base: &Base, bytes: Bytes) -> Result<Self> {
+        let part = Part::open(bytes)?;
+        let id = LayerId::from_codes(part.kind, part.id).ok_or_else(|| Error::invalid("this part of a shard is not a layer"))?;
+        if part.shard != base.identity {
+            return Err(Error::conflict(format!("layer {id} belongs to another shard; build it from this one")));
+        }
+        let shape = Shape::of(base, id.kind, id.which).filter(|shape| (id.slice as usize) < shape.slices());
+        if shape.is_none() {
+            return Err(Error::invalid(format!("this shard can't have a layer {id}")));
+        }
+        Ok(Self { id, part })
+    }
+
+    /// Which slice it is.
+    pub fn id(&self) -> LayerId {
+        self.id
+    }
+}
+
 /// The layers that one query sees. A change makes another set; this one lives as long as someone reads it.
 #[derive(Clone, Debug)]
 pub(crate) struct LayerSet {
@@ -87,20 +115,17 @@ impl LayerSet {
         }
     }
 
-    /// Verifies a layer's part and puts it in; takes the place of a slice that is there already.
-    pub(crate) fn add(&mut self, base: &Base, bytes: Bytes) -> Result<LayerId> {
-        let part = Part::open(bytes)?;
-        let id = LayerId::from_codes(part.kind, part.id).ok_or_else(|| Error::invalid("this part of a shard is not a layer"))?;
-        if part.shard != base.identity {
-            return Err(Error::conflict(format!("layer {id} belongs to another shard; build it from this one")));
-        }
-        let shape = Shape::of(base, id.kind, id.which).filter(|shape| (id.slice as usize) < shape.slices());
-        if shape.is_none() {
-            return Err(Error::invalid(format!("this shard can't have a layer {id}")));
-        }
-        self.place(base, id, Some(Source::Sealed(&part)));
-        self.bytes.insert(id, part.bytes);
-        Ok(id)
+    /// Puts a layer in; it takes the place of a slice that is there already.
+    pub(crate) fn put(&mut self, base: &Base, layer: &VerifiedLayer) {
+        debug_assert_eq!(layer.part.shard, base.identity);
+        self.place(base, layer.id, Some(Source::Sealed(&layer.part)));
+        self.bytes.insert(layer.id, layer.part.bytes);
+    }
+
+    /// Takes layers out, and puts others in.
+    pub(crate) fn replace(&mut self, base: &Base, gone: &[LayerId], new: &[VerifiedLayer]) {
+        gone.iter().for_each(|id| _ = self.remove(base, *id));
+        new.iter().for_each(|layer| self.put(base, layer));
     }
 
     /// Begins to fill a slice from what queries find.

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::filling::Filling;
 use crate::bits::packed::Packed;
+use crate::steps::step;
 
 /// One slice of an array of integers.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +66,7 @@ impl Sliced {
         if self.present == 0 {
             return None;
         }
+        step();
         match self.slot(index) {
             (Slot::Sealed(values), at) => Some(values.get(at) as u32),
             (Slot::Filling(filling), at) => filling.get(at),

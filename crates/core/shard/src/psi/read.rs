@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::{BLOCK, Column, block};
 use crate::bits::prefetch::prefetch;
 use crate::bits::word::load;
+use crate::steps::step;
 
 /// psi over the bytes of a part.
 #[derive(Clone, Debug)]
@@ -85,6 +86,7 @@ impl Psi {
     /// The second half of a step: the row one symbol on.
     #[inline(always)]
     pub(crate) fn next(&self, place: Place, row: u32) -> u32 {
+        step();
         let j = row % BLOCK;
         let run = place.base.wrapping_add(j);
         if place.offset == 0 { run } else { run.wrapping_add(block::excess(&self.payload, place.offset, j)) }

@@ -58,9 +58,10 @@ impl IndexSlice {
         Self { slots, table: part.section(1), groups: part.section(2), entries: part.section(3) }
     }
 
-    /// Appends the entries of `value`, whose hash is `hash`: number keys, or the records of string keys.
+    /// Appends the entries of `value`, whose hash is `hash`: number keys, or the records of string keys. Those from `lowest` on,
+    /// at most `count`.
     #[inline]
-    pub(crate) fn find(&self, hash: u64, value: &[u8], out: &mut Vec<u64>) {
+    pub(crate) fn find(&self, hash: u64, value: &[u8], lowest: u64, count: usize, out: &mut Vec<u64>) {
         let mut at = hash as usize & (self.slots - 1);
         for _ in 0..self.slots {
             let place = load(&self.table, at * 4) as u32;
@@ -71,10 +72,12 @@ impl IndexSlice {
             let end = from.saturating_add(length as usize);
             if self.groups.get(from..end) == Some(value) {
                 let (first, next) = varint::read(&self.groups, end);
-                let (count, _) = varint::read(&self.groups, next);
+                let (length, _) = varint::read(&self.groups, next);
                 let from = first as usize * 8;
-                let entries = self.entries.get(from..from.saturating_add(count as usize * 8)).unwrap_or_default();
-                out.extend(entries.as_chunks::<8>().0.iter().map(|entry| u64::from_le_bytes(*entry)));
+                let entries = self.entries.get(from..from.saturating_add(length as usize * 8)).unwrap_or_default();
+                let entries = entries.as_chunks::<8>().0;
+                let above = entries.partition_point(|entry| u64::from_le_bytes(*entry) < lowest);
+                out.extend(entries[above..].iter().take(count).map(|entry| u64::from_le_bytes(*entry)));
                 return;
             }
             at = (at + 1) & (self.slots - 1);
@@ -88,11 +91,8 @@ impl IndexSlice {
     }
 }
 
-/// Keys from entries of several slices.
-pub(crate) fn keys_of(key_type: KeyType, mut entries: Vec<u64>, pieces: usize, key: impl Fn(u32) -> Vec<u8>) -> Keys {
-    if pieces > 1 {
-        entries.sort_unstable();
-    }
+/// Keys from entries.
+pub(crate) fn keys_of(key_type: KeyType, entries: Vec<u64>, key: impl Fn(u32) -> Vec<u8>) -> Keys {
     match key_type {
         KeyType::U64 => Keys::U64(entries),
         KeyType::Bytes => Keys::Bytes(entries.into_iter().map(|record| key(record as u32)).collect()),

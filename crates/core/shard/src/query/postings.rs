@@ -11,6 +11,7 @@ use crate::bits::prefetch::with_bit_instructions;
 use crate::bits::word::{load, width_of};
 use crate::model::alphabet::Meaning;
 use crate::part::Part;
+use crate::query::window::Window;
 
 /// Bits of a value's hash that are kept beside its first row: of other values that come to the same place in the table, all
 /// but so few are passed over without a look at them.
@@ -38,19 +39,21 @@ impl Postings {
         self.whole = !self.slices.is_empty() && self.slices.iter().all(Option::is_some);
     }
 
-    /// Appends the records of a value in order; `start` is the first row of the attribute's column.
-    pub(crate) fn equal(&self, base: &Base, start: u32, value: &[u8], symbols: &[u8], out: &mut Vec<u32>) {
+    /// Appends the records of a window that have a value, in order; `start` is the first row of the attribute's column.
+    pub(crate) fn equal(&self, base: &Base, start: u32, value: &[u8], symbols: &[u8], window: Window, out: &mut Vec<u32>) {
         let hash = xxh3_64(value);
         let mut pieces = 0;
         for (at, slice) in self.slices.iter().enumerate() {
             let before = out.len();
             if let Some(slice) = slice {
-                slice.find(base, start + ((at as u32) << self.shift), hash, symbols, out);
+                let first = start + ((at as u32) << self.shift);
+                slice.find(base, first, hash, symbols).into_iter().for_each(|row| slice.group(row, window, out));
             }
             pieces += usize::from(out.len() > before);
         }
         if pieces > 1 {
             out.sort_unstable();
+            out.truncate(window.count);
         }
     }
 
@@ -158,29 +161,42 @@ impl PostingsSlice {
         }
     }
 
-    /// Appends the records of the value of these symbols and this hash, in order; `first` is the row that the slice begins at.
-    fn find(&self, base: &Base, first: u32, hash: u64, symbols: &[u8], out: &mut Vec<u32>) {
+    /// The first row of the value of these symbols and this hash; `first` is the row that the slice begins at.
+    fn find(&self, base: &Base, first: u32, hash: u64, symbols: &[u8]) -> Option<usize> {
         let mut at = slot(hash, self.slots);
         for _ in 0..self.slots {
             let entry = self.table.get(at);
-            let Some(row) = (entry & ((1 << self.row_bits) - 1)).checked_sub(1) else { return };
+            let row = (entry & ((1 << self.row_bits) - 1)).checked_sub(1)?;
             if entry >> self.row_bits == mark(hash) && spells(base, first + row as u32, symbols) {
-                return self.group(row as usize, out);
+                return Some(row as usize);
             }
             at = next(at, self.slots);
         }
+        None
     }
 
-    /// Appends the records of the value whose first row is `row` of the slice.
-    fn group(&self, row: usize, out: &mut Vec<u32>) {
-        let mask = (1 << self.record_bits) - 1;
-        let mut group = None;
-        for entry in self.entries.from(row) {
-            if *group.get_or_insert(entry >> self.record_bits) != entry >> self.record_bits {
-                return;
-            }
-            out.push((entry & mask) as u32);
+    /// Appends the records of a window that have the value whose first row is `row` of the slice.
+    fn group(&self, row: usize, window: Window, out: &mut Vec<u32>) {
+        if row >= self.count {
+            return;
         }
+        let (mask, group) = ((1 << self.record_bits) - 1, self.entries.get(row) >> self.record_bits);
+        let first = match window.from {
+            0 => row,
+            from => self.first_from(row, group << self.record_bits | u64::from(from)),
+        };
+        let entries = self.entries.from(first).take_while(|entry| entry >> self.record_bits == group);
+        out.extend(entries.take(window.count).map(|entry| (entry & mask) as u32));
+    }
+
+    /// The first row from `row` on whose entry is not below `lowest`.
+    fn first_from(&self, row: usize, lowest: u64) -> usize {
+        let (mut low, mut high) = (row, self.count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.entries.get(middle) < lowest { low = middle + 1 } else { high = middle }
+        }
+        low
     }
 
     /// Appends the records of rows `from..to` of the slice, both at the ends of values.

@@ -9,6 +9,7 @@ use super::interval::Suffixes;
 use super::locate;
 use super::predicate::Query;
 use super::regex::Expression;
+use super::window::Window;
 use crate::base::Base;
 use crate::layers::set::LayerSet;
 use crate::model::value::Value;
@@ -28,13 +29,13 @@ pub(crate) struct Searcher<'s> {
 }
 
 /// Checking a candidate costs about as much as finding this many rows.
-const CHECK_COST: usize = 4;
+pub(super) const CHECK_COST: usize = 4;
 
 impl Searcher<'_> {
     /// The records where `query` holds, sorted.
     pub(crate) fn records(&self, query: &Query) -> Result<Vec<u32>> {
         if let Query::Eq { attribute, value } = query
-            && let Some(records) = self.posted(*attribute, value)?
+            && let Some(records) = self.posted(*attribute, value, Window::ALL)?
         {
             return Ok(records);
         }
@@ -57,7 +58,7 @@ impl Searcher<'_> {
         }
     }
 
-    fn records_of(&self, attribute: usize, rows: Range<u32>) -> Vec<u32> {
+    pub(super) fn records_of(&self, attribute: usize, rows: Range<u32>) -> Vec<u32> {
         let column = self.base.delimiter_column(attribute);
         if rows.is_empty() {
             return Vec::new();
@@ -78,8 +79,8 @@ impl Searcher<'_> {
         records
     }
 
-    /// The records of a value by the postings of its attribute, if they are there.
-    fn posted(&self, attribute: usize, value: &Value) -> Result<Option<Vec<u32>>> {
+    /// The records of a window that have a value, by the postings of its attribute, if they are there.
+    pub(super) fn posted(&self, attribute: usize, value: &Value, window: Window) -> Result<Option<Vec<u32>>> {
         let Some(postings) = self.set.postings.get(attribute).filter(|postings| postings.whole) else { return Ok(None) };
         let (mut bytes, mut symbols) = (Vec::new(), Vec::new());
         if !self.base.schema.attributes[attribute].value_type.encode(value, &mut bytes)? {
@@ -87,14 +88,14 @@ impl Searcher<'_> {
         }
         let mut records = Vec::new();
         if self.base.alphabet.encode(&bytes, &mut symbols) {
-            postings.equal(self.base, self.base.delimiter_column(attribute).start, &bytes, &symbols, &mut records);
+            postings.equal(self.base, self.base.delimiter_column(attribute).start, &bytes, &symbols, window, &mut records);
         }
         self.sampler.search(attribute, records.len() as u64);
         Ok(Some(records))
     }
 
     /// Records whose value of `attribute` has `bytes` somewhere.
-    fn containing(&self, attribute: usize, bytes: &[u8]) -> Vec<u32> {
+    pub(super) fn containing(&self, attribute: usize, bytes: &[u8]) -> Vec<u32> {
         let mut symbols = Vec::new();
         if !self.base.alphabet.encode(bytes, &mut symbols) {
             return Vec::new();

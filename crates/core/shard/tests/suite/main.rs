@@ -6,4 +6,5 @@ mod corrupt;
 mod flat;
 mod fuzz;
 mod model;
+mod pages;
 mod text;

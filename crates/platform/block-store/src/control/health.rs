@@ -41,7 +41,7 @@ struct Trouble {
 
 impl Health {
     pub fn new() -> Self {
-        Self { began: Instant::now(), read: Side::default(), write: Side::default() }
+        Self { began: forebay_runtime::now(), read: Side::default(), write: Side::default() }
     }
 
     /// Whether to try.

@@ -1,5 +1,4 @@
 use std::collections::{BTreeMap, HashMap};
-use std::time::Instant;
 
 use forebay_types::{Owner, PageRun, SegmentId};
 
@@ -13,7 +12,7 @@ use crate::table::{Segment, TierKind, by_block};
 impl Core {
     /// Brings the disk tier's books back from its index. No data is read: pages are verified when they are.
     pub fn recover(&self) {
-        let began = Instant::now();
+        let began = forebay_runtime::now();
         let disk = self.disk();
         let path = self.settings.folder.join("disk.index");
         let Read { records, bad } = index::read(&path).unwrap_or_else(|error| {

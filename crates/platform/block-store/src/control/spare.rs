@@ -19,7 +19,7 @@ pub(crate) struct Spares {
 impl Core {
     /// Keeps the memory of a block whose addresses and room nobody else has.
     pub fn keep_spare(&self, start: u64) {
-        self.spares.lock().blocks.push_back((Instant::now(), start));
+        self.spares.lock().blocks.push_back((forebay_runtime::now(), start));
         // Whoever found nothing to evict finds this.
         self.dram.unstick();
     }

@@ -138,7 +138,7 @@ mod tests {
                 match store.begin_block(spec(number)) {
                     Ok(fill) => break fill,
                     // The disk tier has not taken the ones before yet.
-                    Err(_) => tokio::time::sleep(std::time::Duration::from_millis(5)).await,
+                    Err(_) => forebay_runtime::time::sleep(std::time::Duration::from_millis(5)).await,
                 }
             };
             let mut fill = begun;

@@ -32,7 +32,7 @@ pub(crate) async fn flush(core: &Arc<Core>) {
         // An error means that the store is being dropped.
         let _ = synced.await;
     };
-    if tokio::time::timeout(PATIENCE, all).await.is_err() {
+    if forebay_runtime::time::timeout(PATIENCE, all).await.is_err() {
         tracing::warn!(secs = PATIENCE.as_secs(), "disk tier: a flush was given up");
     }
 }

@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::time::Instant;
 
 use forebay_types::{PAGE_BYTES, PageRun, PageSet, Result, SegmentId};
 use tokio::sync::OwnedSemaphorePermit;
@@ -48,7 +47,7 @@ pub(crate) async fn load(core: &Arc<Core>, id: SegmentId, run: PageRun) -> Resul
         }
         Ok(())
     };
-    match tokio::time::timeout(core.patience, all).await {
+    match forebay_runtime::time::timeout(core.patience, all).await {
         Ok(done) => done,
         Err(_) => {
             let millis = core.patience.as_millis();
@@ -106,7 +105,7 @@ fn begin(
 impl Load {
     /// Reads, verifies, publishes.
     pub fn run(mut self) {
-        let began = Instant::now();
+        let began = forebay_runtime::now();
         for pages in std::mem::take(&mut self.pages) {
             self.read(pages);
         }

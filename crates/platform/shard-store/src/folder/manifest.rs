@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use forebay_shard::LayerId;
 use forebay_types::{Error, ErrorKind, Result, ResultExt};
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,7 @@ pub(crate) struct Manifest {
     pub(crate) shards: Vec<ShardFiles>,
     /// The number of the first entry of the log that none of the above holds.
     pub(crate) log_from: u64,
-    /// The number in the name of the next file.
+    /// The number in the name of the newest file.
     pub(crate) next_file: u64,
 }
 
@@ -43,6 +44,20 @@ pub(crate) struct FileEntry {
     pub(crate) file: String,
     /// Its length.
     pub(crate) bytes: u64,
+}
+
+impl FileEntry {
+    /// The layer in the file, by its name.
+    pub(crate) fn layer(&self) -> Option<LayerId> {
+        self.file.splitn(3, '-').nth(2)?.parse().ok()
+    }
+}
+
+impl ShardFiles {
+    /// The layers that are there now.
+    pub(crate) fn layer_ids(&self) -> impl Iterator<Item = LayerId> {
+        self.layers.iter().filter_map(FileEntry::layer)
+    }
 }
 
 impl Manifest {
@@ -106,12 +121,6 @@ impl Manifest {
     /// All files that it names.
     pub(crate) fn files(&self) -> impl Iterator<Item = &FileEntry> {
         self.shards.iter().flat_map(|shard| std::iter::once(&shard.base).chain(&shard.layers))
-    }
-
-    /// A name for a new file, never used before in this folder.
-    pub(crate) fn name(&mut self, what: &str) -> String {
-        self.next_file += 1;
-        format!("{what}-{:06}", self.next_file)
     }
 }
 

@@ -61,7 +61,12 @@ impl LocalLog {
     /// Reads the log of a folder that another process may be writing to; a torn end is passed over. Says the number after
     /// the last entry.
     pub fn read(folder: &Path, from: u64, each: &mut dyn FnMut(u64, &[u8]) -> Result<()>) -> Result<u64> {
-        replay(&parts_of(folder)?, from, each)
+        let parts = parts_of(folder)?;
+        if let Some((&first, path)) = parts.first_key_value().filter(|(first, _)| **first > from) {
+            let message = format!("{}: the log begins with entry {first}, entry {from} is missing", path.display());
+            return Err(Error::corrupt(message));
+        }
+        replay(&parts, from, each)
     }
 
     fn wait<'a>(&'a self, mut state: MutexGuard<'a, State>, entry: &[u8]) -> Result<u64> {

@@ -1,5 +1,5 @@
 use forebay_types::{Error, Result};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Literal;
 
@@ -42,7 +42,7 @@ impl Condition {
     }
 
     /// From JSON: `{"attr": a, "eq" | "prefix" | "contains" | "regex": value}`, `{"attr": a, "from": v, "to": w}` with both
-    /// bounds belonging to it and either missing, or `{"and": [..]}`.
+    /// bounds belonging to it and either missing (`"above"` and `"below"` are bounds that do not), or `{"and": [..]}`.
     pub fn from_json(value: &Value) -> Result<Self> {
         let Value::Object(object) = value else {
             return Err(Error::invalid(format!("{value} is no condition: an object with \"attr\" or \"and\"")));
@@ -62,21 +62,79 @@ impl Condition {
         };
         Ok(Self::Column { column, test: test(object, value)? })
     }
+
+    /// To JSON, which [`Self::from_json`] reads.
+    pub fn to_json(&self) -> Value {
+        let (column, test) = match self {
+            Self::And(all) => return json!({"and": all.iter().map(Self::to_json).collect::<Vec<_>>()}),
+            Self::Column { column, test } => (column, test),
+        };
+        let mut object = Map::from_iter([("attr".to_string(), Value::from(column.as_str()))]);
+        let mut put = |name: &str, value: &Literal| object.insert(name.to_string(), value.to_json());
+        match test {
+            Test::Eq(value) => drop(put("eq", value)),
+            Test::Prefix(value) => drop(put("prefix", value)),
+            Test::Contains(value) => drop(put("contains", value)),
+            Test::Regex(value) => drop(put("regex", value)),
+            Test::Range(from, to) => {
+                if let Some((value, belongs)) = from {
+                    put(if *belongs { "from" } else { "above" }, value);
+                }
+                if let Some((value, belongs)) = to {
+                    put(if *belongs { "to" } else { "below" }, value);
+                }
+            }
+        }
+        object.into()
+    }
 }
 
 fn test(object: &Map<String, Value>, whole: &Value) -> Result<Test> {
     let mut names = object.keys().map(String::as_str).filter(|&name| name != "attr").collect::<Vec<_>>();
     names.sort_unstable();
     let literal = |name: &str| Literal::from_json(&object[name]);
-    let bound = |name: &str| object.get(name).map(|value| Literal::from_json(value).map(|literal| (literal, true))).transpose();
+    let bound = |name: &str, other: &str| -> Result<_> {
+        match (object.get(name), object.get(other)) {
+            (Some(value), _) => Ok(Some((Literal::from_json(value)?, true))),
+            (None, Some(value)) => Ok(Some((Literal::from_json(value)?, false))),
+            (None, None) => Ok(None),
+        }
+    };
     match names[..] {
         ["eq"] => literal("eq").map(Test::Eq),
         ["prefix"] => literal("prefix").map(Test::Prefix),
         ["contains"] => literal("contains").map(Test::Contains),
         ["regex"] => literal("regex").map(Test::Regex),
-        ["from"] | ["to"] | ["from", "to"] => Ok(Test::Range(bound("from")?, bound("to")?)),
+        ["from" | "above" | "to" | "below"] | ["from", "to"] | ["above", "to"] | ["below", "from"] | ["above", "below"] => {
+            Ok(Test::Range(bound("from", "above")?, bound("to", "below")?))
+        }
         _ => Err(Error::invalid(format!(
             "{whole} has not exactly one of \"eq\", \"prefix\", \"contains\", \"regex\", or \"from\" and \"to\""
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_command_line_says_comes_back_from_json() {
+        for text in [
+            "a = 1",
+            "a ^= x and b *= 'y and z'",
+            "a ~ \"x.*y\"",
+            "a < 5",
+            "a <= 5",
+            "a > 5",
+            "a >= 5",
+            "a between 1 and 3 and b = x'00ff'",
+        ] {
+            let condition = Condition::parse(text).unwrap();
+            assert_eq!(Condition::from_json(&condition.to_json()).unwrap(), condition, "{text}");
+        }
+        let both = json!({"attr": "a", "above": 1, "below": 3});
+        assert_eq!(Condition::from_json(&both).unwrap().to_json(), both);
+        assert!(Condition::from_json(&json!({"attr": "a", "from": 1, "above": 3})).is_err());
     }
 }

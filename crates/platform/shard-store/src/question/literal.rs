@@ -43,6 +43,17 @@ impl Literal {
         }
     }
 
+    /// To JSON, which [`Self::from_json`] reads as the same.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Text(text) => Value::String(text.clone()),
+            Self::Bytes(bytes) => serde_json::json!({"base64": encode_base64(bytes)}),
+            Self::Number(number) => Value::Number(number.clone()),
+            Self::Bool(value) => Value::Bool(*value),
+            Self::Null => Value::Null,
+        }
+    }
+
     /// To JSON: text where bytes are UTF-8.
     pub fn bytes_to_json(bytes: &[u8]) -> Value {
         match std::str::from_utf8(bytes) {

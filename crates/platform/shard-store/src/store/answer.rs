@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
-use forebay_types::{Error, Result};
+use forebay_types::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::Store;
@@ -26,68 +27,19 @@ impl Batch {
     }
 
     fn try_answer(&mut self, operation: &[u8]) -> Result<Json> {
-        let parsed: Json = serde_json::from_slice(operation).map_err(|error| {
-            Error::invalid(format!("{:?} is no JSON: {error}", String::from_utf8_lossy(operation).trim_end()))
-        })?;
-        let Json::Object(operation) = &parsed else {
-            return Err(unknown(&parsed));
-        };
-        let only = |allowed: &[&str]| match operation.keys().find(|name| !allowed.contains(&name.as_str())) {
-            Some(name) => Err(Error::invalid(format!("{name:?} does not belong to this operation"))),
-            None => Ok(()),
-        };
-        if let Some(key) = operation.get("get") {
-            only(&["get", "columns"])?;
-            return self.get(key, operation.get("columns"));
-        }
-        if let Some(condition) = operation.get("search") {
-            only(&["search", "limit"])?;
-            return self.search(condition, operation.get("limit"));
-        }
-        if let Some(condition) = operation.get("count") {
-            only(&["count"])?;
-            let condition = Condition::from_json(condition)?;
-            let count = if self.store.is_text() { self.store.count_text(&condition)? } else { self.store.count(&condition)? };
-            return Ok(count.into());
-        }
+        // Sees its own changes by itself; as a reader, those of others.
+        self.store.refresh()?;
+        let operation = Operation::parse(operation)?;
         if let Some(record) = operation.get("put") {
-            only(&["put"])?;
+            operation.only(&["put"])?;
             return self.put(record);
         }
         if let Some(key) = operation.get("delete") {
-            only(&["delete"])?;
+            operation.only(&["delete"])?;
             let key = self.store.records()?.key_of(&Literal::from_json(key)?)?;
             return self.change(Change::Delete(key));
         }
-        Err(unknown(&parsed))
-    }
-
-    fn get(&self, key: &Json, columns: Option<&Json>) -> Result<Json> {
-        let key = self.store.records()?.key_of(&Literal::from_json(key)?)?;
-        let wrong = || Error::invalid("\"columns\" is an array of names");
-        let name = |name: &Json| name.as_str().map(str::to_string).ok_or_else(wrong);
-        let columns = match columns {
-            None | Some(Json::Null) => None,
-            Some(Json::Array(names)) => Some(names.iter().map(name).collect::<Result<Vec<_>>>()?),
-            Some(_) => return Err(wrong()),
-        };
-        Ok(self.store.get_json(&key, columns.as_deref())?.unwrap_or(Json::Null))
-    }
-
-    fn search(&self, condition: &Json, limit: Option<&Json>) -> Result<Json> {
-        let condition = Condition::from_json(condition)?;
-        let limit = match limit {
-            None | Some(Json::Null) => None,
-            Some(limit) => {
-                let number = limit.as_u64().and_then(|number| usize::try_from(number).ok());
-                Some(number.ok_or_else(|| Error::invalid(format!("\"limit\" is a whole number, not {limit}")))?)
-            }
-        };
-        if self.store.is_text() {
-            return Ok(self.store.search_text(&condition, limit)?.into());
-        }
-        let columns = self.store.records()?;
-        Ok(self.store.search(&condition, None, limit)?.iter().map(|key| columns.key_json(key)).collect())
+        operation.ask(&self.store)
     }
 
     fn put(&mut self, record: &Json) -> Result<Json> {
@@ -112,6 +64,128 @@ impl Batch {
     }
 }
 
+/// What became of a question that was sent to where a shard is served; a JSON object a line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answered {
+    /// Its answer.
+    Ok(Json),
+    /// It has none.
+    Failed {
+        /// What the asker must do.
+        kind: ErrorKind,
+        /// What happened.
+        message: String,
+    },
+}
+
+impl Answered {
+    /// Answers a question in JSON, of a shard that is only read.
+    pub fn to(store: &Store, question: &[u8]) -> Self {
+        match Operation::parse(question).and_then(|question| question.ask(store)) {
+            Ok(answer) => Self::Ok(answer),
+            Err(error) => Self::Failed { kind: error.kind(), message: error.message().to_string() },
+        }
+    }
+
+    /// The answer, or the error that it is.
+    pub fn into_result(self) -> Result<Json> {
+        match self {
+            Self::Ok(answer) => Ok(answer),
+            Self::Failed { kind, message } => Err(Error::new(kind, message)),
+        }
+    }
+}
+
+/// One operation in JSON.
+struct Operation(Map<String, Json>);
+
+impl Operation {
+    fn parse(operation: &[u8]) -> Result<Self> {
+        let parsed: Json = serde_json::from_slice(operation).map_err(|error| {
+            Error::invalid(format!("{:?} is no JSON: {error}", String::from_utf8_lossy(operation).trim_end()))
+        })?;
+        match parsed {
+            Json::Object(operation) => Ok(Self(operation)),
+            other => Err(unknown(&other)),
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&Json> {
+        self.0.get(name)
+    }
+
+    fn only(&self, allowed: &[&str]) -> Result<()> {
+        match self.0.keys().find(|name| !allowed.contains(&name.as_str())) {
+            Some(name) => Err(Error::invalid(format!("{name:?} does not belong to this operation"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Answers it when it is a question.
+    fn ask(&self, store: &Store) -> Result<Json> {
+        if let Some(key) = self.get("get") {
+            self.only(&["get", "columns"])?;
+            return get(store, key, self.get("columns"));
+        }
+        if let Some(condition) = self.get("search") {
+            self.only(&["search", "limit", "after"])?;
+            return search(store, condition, self.get("after"), self.get("limit"));
+        }
+        if let Some(offset) = self.get("extract") {
+            self.only(&["extract", "length"])?;
+            return extract(store, offset, self.get("length"));
+        }
+        let Some(condition) = self.get("count") else { return Err(unknown(&Json::Object(self.0.clone()))) };
+        self.only(&["count"])?;
+        if condition.is_null() {
+            return Ok(store.count_all()?.into());
+        }
+        let condition = Condition::from_json(condition)?;
+        let count = if store.is_text() { store.count_text(&condition)? } else { store.count(&condition)? };
+        Ok(count.into())
+    }
+}
+
+fn get(store: &Store, key: &Json, columns: Option<&Json>) -> Result<Json> {
+    let key = store.records()?.key_of(&Literal::from_json(key)?)?;
+    let wrong = || Error::invalid("\"columns\" is an array of names");
+    let name = |name: &Json| name.as_str().map(str::to_string).ok_or_else(wrong);
+    let columns = match columns {
+        None | Some(Json::Null) => None,
+        Some(Json::Array(names)) => Some(names.iter().map(name).collect::<Result<Vec<_>>>()?),
+        Some(_) => return Err(wrong()),
+    };
+    Ok(store.get_json(&key, columns.as_deref())?.unwrap_or(Json::Null))
+}
+
+fn search(store: &Store, condition: &Json, after: Option<&Json>, limit: Option<&Json>) -> Result<Json> {
+    let condition = Condition::from_json(condition)?;
+    let limit = limit.filter(|limit| !limit.is_null()).map(|limit| whole("limit", limit)).transpose()?;
+    let after = after.filter(|after| !after.is_null());
+    if store.is_text() {
+        return match after {
+            None => Ok(store.search_text(&condition, limit)?.into()),
+            Some(_) => Err(Error::invalid("\"after\" is a key, and flat text has none")),
+        };
+    }
+    let columns = store.records()?;
+    let after = after.map(|after| columns.key_of(&Literal::from_json(after)?)).transpose()?;
+    Ok(store.search(&condition, after.as_ref(), limit)?.iter().map(|key| columns.key_json(key)).collect())
+}
+
+fn extract(store: &Store, offset: &Json, length: Option<&Json>) -> Result<Json> {
+    let (offset, length) = (whole("extract", offset)?, whole("length", length.unwrap_or(&Json::Null))?);
+    Ok(Literal::bytes_to_json(&store.extract_text(offset as u64, length)?))
+}
+
+fn whole(name: &str, value: &Json) -> Result<usize> {
+    let number = value.as_u64().and_then(|number| usize::try_from(number).ok());
+    number.ok_or_else(|| Error::invalid(format!("{name:?} is a whole number, not {value}")))
+}
+
 fn unknown(operation: &Json) -> Error {
-    Error::invalid(format!("{operation} is no operation: it has one of \"get\", \"search\", \"count\", \"put\", \"delete\""))
+    Error::invalid(format!(
+        "{operation} is no operation: it has one of \"get\", \"search\", \"count\", \"extract\", \"put\", \"delete\""
+    ))
 }

@@ -1,11 +1,12 @@
 use std::path::{Path, PathBuf};
 
-use forebay_shard::{Builder, Key, Value};
+use forebay_shard::{Builder, Key, QueryCounters, Value};
 use forebay_types::{Error, Result, ResultExt};
 
 use super::Store;
+use super::layers::{asked_before, begin_with, steering};
 use crate::columns::Columns;
-use crate::folder::{FileEntry, Manifest, ShardFiles, sync_folder, write_file};
+use crate::folder::{Manifest, Names, PartWriter, ShardFiles, sync_folder};
 
 /// A compressed shard begins another one from here on: building takes about ten times the memory.
 const INPUT_BYTES: u64 = 512 << 20;
@@ -15,6 +16,7 @@ pub struct Building {
     path: PathBuf,
     temporary: Temporary,
     parts: Parts,
+    names: Names,
     manifest: Manifest,
 }
 
@@ -37,6 +39,7 @@ impl Drop for Temporary {
 pub(super) struct Parts {
     columns: Columns,
     size: f64,
+    counters: QueryCounters,
     builder: Builder,
     pub(super) files: Vec<ShardFiles>,
 }
@@ -58,21 +61,26 @@ impl Store {
     /// Begins a shard at a path: a folder that holds `size` times the input's bytes, or as near below as layers allow.
     pub fn build(path: &Path, columns: Columns, size: f64) -> Result<Building> {
         let temporary = Temporary::create(path)?;
+        // A shard that takes the place of another one goes on to be asked what that one was.
+        let asked = asked_before(path, &columns).unwrap_or_default();
+        begin_with(&temporary.path, &asked)?;
         let manifest = Manifest { columns: Some(columns.clone()), size, log_from: 1, ..Manifest::default() };
-        Ok(Building { path: path.to_path_buf(), temporary, parts: Parts::new(columns, size)?, manifest })
+        let parts = Parts::new(columns, size, steering(asked))?;
+        Ok(Building { path: path.to_path_buf(), temporary, parts, names: Names::after(0), manifest })
     }
 }
 
 impl Building {
     /// Adds a record; of two with one key the later stays.
     pub fn push(&mut self, key: Key, values: Vec<Value>) -> Result<()> {
-        self.parts.push(&key, &values, &self.temporary.path, &mut self.manifest)
+        self.parts.push(&key, &values, &mut PartWriter::new(&self.temporary.path, &self.names))
     }
 
     /// Compresses what was added, and puts the shard in place of whatever shard is there.
     pub fn finish(mut self) -> Result<()> {
-        let Self { path, temporary, parts, manifest } = &mut self;
-        parts.finish_shard(&temporary.path, manifest)?;
+        let Self { path, temporary, parts, names, manifest } = &mut self;
+        parts.finish_shard(&mut PartWriter::new(&temporary.path, names))?;
+        manifest.next_file = names.last();
         manifest.shards = std::mem::take(&mut parts.files);
         manifest.write(&temporary.path)?;
         temporary.place(path)
@@ -110,50 +118,34 @@ impl Temporary {
 }
 
 impl Parts {
-    pub(super) fn new(columns: Columns, size: f64) -> Result<Self> {
+    /// With the layers that suit what was asked before.
+    pub(super) fn new(columns: Columns, size: f64, counters: QueryCounters) -> Result<Self> {
         let builder = Builder::new(columns.schema())?;
-        Ok(Self { columns, size, builder, files: Vec::new() })
+        Ok(Self { columns, size, counters, builder, files: Vec::new() })
     }
 
-    pub(super) fn push(&mut self, key: &Key, values: &[Value], folder: &Path, manifest: &mut Manifest) -> Result<()> {
+    pub(super) fn push(&mut self, key: &Key, values: &[Value], writer: &mut PartWriter<'_>) -> Result<()> {
         if self.builder.input_bytes() > INPUT_BYTES {
-            self.finish_shard(folder, manifest)?;
+            self.finish_shard(writer)?;
         }
         self.builder.push(key, values).context(|| format!("record {key}"))
     }
 
-    pub(super) fn push_encoded(
-        &mut self,
-        key: &Key,
-        values: &[Option<&[u8]>],
-        folder: &Path,
-        manifest: &mut Manifest,
-    ) -> Result<()> {
+    pub(super) fn push_encoded(&mut self, key: &Key, values: &[Option<&[u8]>], writer: &mut PartWriter<'_>) -> Result<()> {
         if self.builder.input_bytes() > INPUT_BYTES {
-            self.finish_shard(folder, manifest)?;
+            self.finish_shard(writer)?;
         }
         self.builder.push_encoded(key, values).context(|| format!("record {key}"))
     }
 
-    /// Compresses the records so far into files of the folder.
-    pub(super) fn finish_shard(&mut self, folder: &Path, manifest: &mut Manifest) -> Result<()> {
+    /// Compresses the records so far into files.
+    pub(super) fn finish_shard(&mut self, writer: &mut PartWriter<'_>) -> Result<()> {
         if self.builder.is_empty() && !self.files.is_empty() {
             return Ok(());
         }
         let builder = std::mem::replace(&mut self.builder, Builder::new(self.columns.schema())?);
-        let built = builder.finish(self.size)?;
-        let base = write_part(folder, manifest.name("base"), &built.base)?;
-        let mut files = ShardFiles { base, layers: Vec::new() };
-        for (id, bytes) in &built.layers {
-            files.layers.push(write_part(folder, manifest.name("layer") + &format!("-{id}"), bytes)?);
-        }
-        self.files.push(files);
+        let built = builder.finish_for(self.size, &self.counters)?;
+        self.files.push(writer.shard(&built)?);
         Ok(())
     }
-}
-
-/// Writes a file of the shard, durably.
-pub(super) fn write_part(folder: &Path, file: String, bytes: &[u8]) -> Result<FileEntry> {
-    write_file(&folder.join(&file), bytes)?;
-    Ok(FileEntry { file, bytes: bytes.len() as u64 })
 }

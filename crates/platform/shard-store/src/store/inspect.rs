@@ -2,7 +2,6 @@ use forebay_types::Result;
 use serde::Serialize;
 
 use super::Store;
-use super::tune::layer_of;
 use crate::folder::{FileEntry, Manifest};
 
 /// What a shard is made of.
@@ -50,7 +49,7 @@ impl Inspection {
 impl Store {
     /// Bytes by part.
     pub fn inspect(&self) -> Result<Inspection> {
-        // As it is on disk: a merge that goes on holds the other one.
+        // As it is on disk: a change that goes on holds the other one.
         let manifest = Manifest::read(&self.path)?;
         let view = self.view.load_full();
         let infos = view.shards.iter().map(|mapped| mapped.shard.info());
@@ -80,7 +79,7 @@ impl Store {
     /// What a layer's file holds, and its sampling rate.
     fn name_of(&self, entry: &FileEntry) -> (String, Option<u64>) {
         use forebay_shard::LayerKind::{Blocks, Index, IsaAttribute, IsaRate, Plain, Postings, SaAttribute, SaRate};
-        let Some(id) = layer_of(entry) else { return (entry.file.clone(), None) };
+        let Some(id) = entry.layer() else { return (entry.file.clone(), None) };
         let attribute =
             || self.columns.as_ref().and_then(|columns| columns.attributes().nth(id.which.into())).map(|column| &column.name);
         let name = match (id.kind, attribute()) {

@@ -5,8 +5,9 @@ mod background;
 mod build;
 mod bulk;
 mod change;
-mod fill;
+mod follow;
 mod inspect;
+mod layers;
 mod limits;
 mod merge;
 mod open;
@@ -14,7 +15,6 @@ mod read;
 #[cfg(test)]
 mod steps;
 mod text;
-mod tune;
 mod view;
 
 use std::path::{Path, PathBuf};
@@ -24,17 +24,19 @@ use arc_swap::ArcSwap;
 use forebay_types::{Error, Result};
 use parking_lot::{Mutex, RwLock};
 
-pub use answer::Batch;
+pub use answer::{Answered, Batch};
 pub use build::Building;
-pub use fill::Sealer;
 pub use inspect::{Inspection, PartInspection};
+pub use layers::Sealer;
 pub use limits::UpdateLimits;
 pub(crate) use view::{Mapped, View};
 
 use background::{Background, Signal};
+use follow::Seen;
+use layers::Asked;
 
 use crate::columns::Columns;
-use crate::folder::{FolderLock, Manifest};
+use crate::folder::{FolderLock, Manifest, Names};
 use crate::log::LocalLog;
 
 /// A shard in a folder. Any number of threads may ask it, also while layers come and go and records are put.
@@ -49,6 +51,10 @@ pub struct Store {
     /// None for flat text.
     columns: Option<Columns>,
     view: Arc<ArcSwap<View>>,
+    /// What it was asked; flat text doesn't count that.
+    asked: Option<Arc<Asked>>,
+    /// What the view was made of, for one that was opened to be read only.
+    seen: Option<Mutex<Seen>>,
     /// What a change needs; nothing when it was opened to be read only.
     writer: Option<Arc<Writer>>,
 }
@@ -56,8 +62,11 @@ pub struct Store {
 /// The right to change the folder, and what it takes.
 struct Writer {
     log: LocalLog,
-    /// The manifest as it is on disk; held while a change is carried out.
+    /// Held while a merge goes on; before all others.
+    compressing: Mutex<()>,
+    /// The manifest as it is on disk; held while layers change, and while what a merge wrote is put in place.
     manifest: Mutex<Manifest>,
+    names: Names,
     /// Held while updates are put into a suffix array; after that of the manifest.
     gathering: Mutex<()>,
     /// Shared by those who put updates into the log and the view; held alone to cut the log at a place that the view has.

@@ -1,3 +1,5 @@
+//! Opening a shard to change it, and reading what a manifest names.
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,37 +10,15 @@ use forebay_types::{Error, ErrorKind, Result, ResultExt};
 use parking_lot::{Mutex, RwLock};
 
 use super::background::Background;
+use super::layers::Asked;
 use super::text::open_text;
 use super::{Mapped, Store, UpdateLimits, View, Writer};
-use crate::folder::{FileEntry, FolderLock, MANIFEST, Manifest, ShardFiles, map};
+use crate::columns::Columns;
+use crate::folder::{FileEntry, FolderLock, MANIFEST, Manifest, Names, ShardFiles, map};
 use crate::log::{LocalLog, Log};
 use crate::update::{Change, LogStore};
 
-/// How often a reader looks again when files go away while it opens them.
-const ATTEMPTS: usize = 20;
-
 impl Store {
-    /// Opens a shard to read it, beside whoever changes it; sees it as it is now.
-    pub fn open(path: &Path) -> Result<Self> {
-        let mut attempt = 1;
-        loop {
-            let manifest = Manifest::read(path)?;
-            match read(path, &manifest) {
-                Ok(view) => {
-                    let view = Arc::new(ArcSwap::from_pointee(view));
-                    let path = path.to_path_buf();
-                    return Ok(Self { background: Vec::new(), path, columns: manifest.columns, view, writer: None });
-                }
-                // A change went on meanwhile: files that it replaced are gone, and the new manifest doesn't name them.
-                Err(error) if attempt < ATTEMPTS && Manifest::read(path).is_ok_and(|now| now != manifest) => {
-                    tracing::debug!(path = %path.display(), %error, attempt, "the shard changed while it was opened");
-                }
-                Err(error) => return Err(error),
-            }
-            attempt += 1;
-        }
-    }
-
     /// Opens a shard to change it as well: one process at a time.
     pub fn open_to_change(path: &Path) -> Result<Self> {
         Self::open_to_change_with(path, UpdateLimits::default())
@@ -54,13 +34,17 @@ impl Store {
         let log = LocalLog::open(path, manifest.log_from)?;
         // Parts whose updates are compressed by now.
         log.forget(manifest.log_from)?;
-        let view = read(path, &manifest)?;
+        let (view, _) = read(path, &manifest)?;
         let columns = manifest.columns.clone();
         let (gathered, merging) = (Arc::default(), Arc::default());
-        let (manifest, gathering, publishing) = (Mutex::new(manifest), Mutex::new(()), RwLock::new(()));
-        let writer = Writer { log, manifest, gathering, publishing, limits, gathered, merging, _lock: lock };
+        let names = Names::after(manifest.next_file);
+        let (manifest, publishing) = (Mutex::new(manifest), RwLock::new(()));
+        let (compressing, gathering) = (Mutex::new(()), Mutex::new(()));
+        let writer = Writer { log, compressing, manifest, names, gathering, publishing, limits, gathered, merging, _lock: lock };
         let view = Arc::new(ArcSwap::from_pointee(view));
-        let mut store = Self { background: Vec::new(), path: path.to_path_buf(), columns, view, writer: Some(Arc::new(writer)) };
+        let asked = asked_of(path, columns.as_ref(), &view);
+        let (path, writer) = (path.to_path_buf(), Some(Arc::new(writer)));
+        let mut store = Self { background: Vec::new(), path, columns, view, asked, seen: None, writer };
         if !store.is_text() {
             store.start_background()?;
         }
@@ -85,6 +69,8 @@ impl Store {
             path: self.path.clone(),
             columns: self.columns.clone(),
             view: self.view.clone(),
+            asked: self.asked.clone(),
+            seen: None,
             writer: self.writer.clone(),
         }
     }
@@ -96,17 +82,28 @@ impl Store {
     }
 }
 
-fn read(path: &Path, manifest: &Manifest) -> Result<View> {
+pub(super) fn asked_of(path: &Path, columns: Option<&Columns>, view: &Arc<ArcSwap<View>>) -> Option<Arc<Asked>> {
+    columns.map(|columns| Arc::new(Asked::new(path, columns.clone(), view.clone())))
+}
+
+/// All that a manifest names, and the number of the first update that was not there yet.
+pub(super) fn read(path: &Path, manifest: &Manifest) -> Result<(View, u64)> {
     let mut view = View::default();
     if manifest.columns.is_none() {
         view.text = manifest.shards.first().map(|files| open_text(path, files)).transpose()?.map(Arc::new);
-        return Ok(view);
+        return Ok((view, manifest.log_from));
     }
     for files in &manifest.shards {
         view.shards.push(Arc::new(open_shard(path, files)?));
     }
+    let next = read_log(path, manifest.log_from, &mut view)?;
+    Ok((view, next))
+}
+
+/// Adds the updates from a number on to a view. Says the number of the first that was not there yet.
+pub(super) fn read_log(path: &Path, from: u64, view: &mut View) -> Result<u64> {
     let mut run = LogStore::default();
-    LocalLog::read(path, manifest.log_from, &mut |number, entry| {
+    let next = LocalLog::read(path, from, &mut |number, entry| {
         let mut rest = entry;
         while !rest.is_empty() {
             run.apply(number, Change::decode(&mut rest).context(|| path.display())?);
@@ -116,7 +113,7 @@ fn read(path: &Path, manifest: &Manifest) -> Result<View> {
     if !run.is_empty() {
         view.push(run);
     }
-    Ok(view)
+    Ok(next)
 }
 
 /// Maps a compressed shard's files; every byte is verified.
@@ -126,7 +123,7 @@ pub(super) fn open_shard(folder: &Path, files: &ShardFiles) -> Result<Mapped> {
     for entry in &files.layers {
         shard.add_layer(map_part(folder, entry)?).context(|| folder.join(&entry.file).display().to_string())?;
     }
-    Ok(Mapped { shard })
+    Ok(Mapped::new(shard))
 }
 
 /// Maps a file that the manifest names.
@@ -145,7 +142,7 @@ pub(super) fn map_part(folder: &Path, entry: &FileEntry) -> Result<Bytes> {
 }
 
 /// Removes what a process that died, or a change that failed, left behind: files that the manifest doesn't name.
-pub(super) fn remove_unnamed(path: &Path, manifest: &Manifest) -> Result<()> {
+fn remove_unnamed(path: &Path, manifest: &Manifest) -> Result<()> {
     for entry in std::fs::read_dir(path).context(|| path.display())? {
         let entry = entry.context(|| path.display())?;
         let name = entry.file_name();

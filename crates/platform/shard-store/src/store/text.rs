@@ -1,16 +1,19 @@
-use std::collections::BTreeSet;
+//! Flat text: built from a file, searched for substrings, extracted from anywhere.
+
 use std::path::Path;
 use std::sync::Arc;
 
-use forebay_shard::{FlatText, LayerId};
+use forebay_shard::FlatText;
 use forebay_types::{Error, Result, ResultExt};
 
 use super::Store;
-use super::build::{Temporary, write_part};
+use super::build::Temporary;
 use super::open::map_part;
-use super::tune::{in_parallel, layer_of};
-use crate::folder::{Manifest, ShardFiles, map};
+use crate::folder::{Manifest, Names, PartWriter, ShardFiles};
 use crate::question::{Condition, Literal, Test};
+
+/// What is extracted is put together in memory, at two steps along psi a byte at most.
+const EXTRACT_BYTES_MAX: usize = 64 << 20;
 
 impl Store {
     /// Builds a shard of flat text from a file, at most 1 GiB: substrings are searched, there are no records.
@@ -19,12 +22,9 @@ impl Store {
         let mut temporary = Temporary::create(path)?;
         let mut manifest = Manifest { size, log_from: 1, ..Manifest::default() };
         let built = forebay_shard::build_flat(&text, size).context(|| file.display())?;
-        let mut files =
-            ShardFiles { base: write_part(temporary.path(), manifest.name("base"), &built.base)?, layers: Vec::new() };
-        for (id, bytes) in &built.layers {
-            files.layers.push(write_part(temporary.path(), manifest.name("layer") + &format!("-{id}"), bytes)?);
-        }
-        manifest.shards.push(files);
+        let names = Names::after(0);
+        manifest.shards.push(PartWriter::new(temporary.path(), &names).shard(&built)?);
+        manifest.next_file = names.last();
         manifest.write(temporary.path())?;
         temporary.place(path)
     }
@@ -42,34 +42,16 @@ impl Store {
         Ok(self.text(&self.view.load())?.count(&substring(condition)?))
     }
 
-    fn text<'a>(&self, view: &'a super::View) -> Result<&'a Arc<FlatText>> {
-        view.text.as_ref().ok_or_else(|| Error::invalid(format!("{} holds records, not flat text", self.path.display())))
+    /// Bytes of flat text from an offset on: so many, or as many as there are.
+    pub fn extract_text(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        if length > EXTRACT_BYTES_MAX {
+            return Err(Error::invalid(format!("{length} bytes of text at a time: {EXTRACT_BYTES_MAX} at most; ask for pieces")));
+        }
+        Ok(self.text(&self.view.load())?.extract(offset, length))
     }
 
-    /// Sets how much of flat text's samples are stored.
-    pub(super) fn tune_text(&self, text: &FlatText, size: f64, threads: usize, manifest: &mut Manifest) -> Result<()> {
-        let wanted: BTreeSet<LayerId> = text.dial(size, false).into_iter().collect();
-        let there: BTreeSet<LayerId> = text.layers().iter().map(|layer| layer.id).collect();
-        let files = &mut manifest.shards.first_mut().ok_or_else(|| Error::internal("flat text without a base"))?.layers;
-        for &id in there.difference(&wanted) {
-            text.remove_layer(id);
-            files.retain(|entry| layer_of(entry) != Some(id));
-        }
-        let missing: Vec<LayerId> = wanted.difference(&there).copied().collect();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let builder = text.layer_builder(&missing)?;
-        in_parallel(&builder.steps(), threads, |step| {
-            builder.run(step);
-            Ok(())
-        })?;
-        for (id, bytes) in builder.finish()? {
-            let entry = write_part(&self.path, manifest.name("layer") + &format!("-{id}"), &bytes)?;
-            text.add_layer(map(&self.path.join(&entry.file))?)?;
-            manifest.shards[0].layers.push(entry);
-        }
-        Ok(())
+    fn text<'a>(&self, view: &'a super::View) -> Result<&'a Arc<FlatText>> {
+        view.text.as_ref().ok_or_else(|| Error::invalid(format!("{} holds records, not flat text", self.path.display())))
     }
 }
 

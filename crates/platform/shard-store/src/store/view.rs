@@ -1,7 +1,10 @@
+//! What one query sees, and which of its sources speaks for a key.
+
 use std::sync::Arc;
 
-use forebay_shard::{FlatText, Key, Record, Shard, SuffixStore, Value};
+use forebay_shard::{FlatText, Key, QueryCounters, Record, Shard, SuffixStore, Value};
 use forebay_types::Result;
+use parking_lot::Mutex;
 
 use crate::update::{LogStore, Update};
 
@@ -21,6 +24,22 @@ pub(crate) struct View {
 /// A compressed shard over mapped files.
 pub(crate) struct Mapped {
     pub(crate) shard: Shard,
+    /// Its counters when somebody last wanted to know.
+    counted: Mutex<QueryCounters>,
+}
+
+impl Mapped {
+    pub(crate) fn new(shard: Shard) -> Self {
+        Self { shard, counted: Mutex::default() }
+    }
+
+    /// What it was asked since the last time that this was called.
+    pub(crate) fn newly_asked(&self) -> QueryCounters {
+        let (now, mut counted) = (self.shard.counters(), self.counted.lock());
+        let new = now.since(&counted);
+        *counted = now;
+        new
+    }
 }
 
 impl View {
@@ -83,12 +102,20 @@ impl View {
     /// The same without the updates that are not in a suffix array.
     pub(crate) fn suffixes_hide(&self, place: usize, key: &Key) -> bool {
         self.suffixes.iter().any(|store| store.find(key).is_some())
-            || self.shards[place + 1..].iter().any(|later| has(&later.shard, key))
+            || self.shards[place + 1..].iter().any(|later| later.shard.contains(key))
     }
 
     /// Whether something newer than the suffix array at `place` speaks of a key.
     pub(crate) fn hides_in_suffixes(&self, place: usize, key: &Key) -> bool {
         self.newest(key).is_some() || self.suffixes[place + 1..].iter().any(|later| later.find(key).is_some())
+    }
+
+    /// A key that no record's key is above: the last one, or that of a record that was deleted.
+    pub(crate) fn last_key(&self) -> Option<Key> {
+        let runs = self.runs.iter().filter_map(|run| run.last_key().cloned());
+        let suffixes = self.suffixes.iter().filter_map(|store| Some(store.key(store.len().checked_sub(1)?).clone()));
+        let shards = self.shards.iter().filter_map(|mapped| mapped.shard.last_key());
+        runs.chain(suffixes).chain(shards).max()
     }
 
     /// How many updates there are, and about their bytes.
@@ -104,9 +131,46 @@ impl View {
     }
 }
 
-/// Whether a compressed shard has a record of a key.
-fn has(shard: &Shard, key: &Key) -> bool {
-    let mut record = Record::new();
-    // No columns are read, so no values are.
-    shard.get_into(key, Some(&[]), &mut record).unwrap_or(false)
+#[cfg(test)]
+mod tests {
+    use forebay_shard::{Builder, BuiltShard, KeyType, LayerKind, Query, Schema, ValueType};
+
+    use super::*;
+
+    fn build(value: &str) -> BuiltShard {
+        let schema = Schema::new("key", KeyType::U64).with("word", ValueType::Text);
+        let mut builder = Builder::new(schema).unwrap();
+        (0..500).for_each(|key| builder.push(&Key::U64(key), &[Value::Text(format!("{value} {key}"))]).unwrap());
+        builder.finish(3.0).unwrap()
+    }
+
+    /// A part whose checksums are right and whose second section is not.
+    fn damage(part: &[u8]) -> Vec<u8> {
+        let mut part = part.to_vec();
+        let number = |part: &[u8], at: usize| u64::from_le_bytes(part[at..at + 8].try_into().unwrap()) as usize;
+        let (table, count) = (48, number(&part, 8) >> 32);
+        let (from, length) = (number(&part, table + 24), number(&part, table + 32));
+        part[from..from + length].fill(0xff);
+        let sum = crc32c::crc32c(&part[from..from + length]);
+        part[table + 40..table + 48].copy_from_slice(&u64::from(sum).to_le_bytes());
+        part[40..48].fill(0);
+        let sum = crc32c::crc32c(&part[..table + count * 24]);
+        part[40..48].copy_from_slice(&u64::from(sum).to_le_bytes());
+        part
+    }
+
+    #[test]
+    fn a_later_record_that_can_t_be_read_still_hides_the_earlier_one() {
+        let (earlier, later) = (build("earlier"), build("later"));
+        let layers = later.layers.iter().filter(|(id, _)| id.kind == LayerKind::Blocks).map(|(_, part)| damage(part).into());
+        let later = Shard::open(later.base, layers).unwrap();
+        assert!(!later.layers().is_empty());
+        later.get(&Key::U64(7)).unwrap_err();
+        let shards = [Shard::open(earlier.base, []).unwrap(), later].map(|shard| Arc::new(Mapped::new(shard)));
+        let view = View { shards: shards.into(), ..View::default() };
+        view.get(&Key::U64(7), None).unwrap_err();
+        let hits = view.shards[0].shard.search(&Query::prefix(0, b"earlier"), None, None).unwrap().keys;
+        assert_eq!(hits.len(), 500);
+        assert!(hits.iter().all(|key| view.hides_in_shard(0, &key)));
+    }
 }

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use forebay_shard::{Key, Value};
@@ -64,8 +65,20 @@ impl LogStore {
     }
 
     /// All that it holds, by key.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&Key, Update<'_>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, Update<'_>)> {
         self.records.iter().map(|(key, (number, values))| (key, Update { number: *number, values: values.as_deref() }))
+    }
+
+    /// The same of the keys above one.
+    pub(crate) fn iter_above(&self, after: Option<&Key>) -> impl Iterator<Item = (&Key, Update<'_>)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let records = self.records.range::<Key, _>((from, Bound::Unbounded));
+        records.map(|(key, (number, values))| (key, Update { number: *number, values: values.as_deref() }))
+    }
+
+    /// The last key that it speaks of.
+    pub(crate) fn last_key(&self) -> Option<&Key> {
+        self.records.last_key_value().map(|(key, _)| key)
     }
 
     /// The updates from number `first` on.

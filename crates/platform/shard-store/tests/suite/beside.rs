@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use forebay_shard::{LayerId, LayerKind};
-use forebay_shard_store::{Change, Sealer, Store};
+use forebay_shard::{Key, LayerId, LayerKind, Value};
+use forebay_shard_store::{Change, Condition, Sealer, Store};
 use rand::Rng;
 
 use crate::support::{build, check, random, records};
@@ -111,4 +111,33 @@ fn a_sealer_that_could_not_write_goes_on() {
     assert!(on_disk());
     sealer.stop().unwrap();
     check(&Store::open(&path).unwrap(), &all, 2);
+}
+
+#[test]
+fn a_search_that_crosses_zero_sees_one_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.shard");
+    let all = records(&mut random(7), 100);
+    build(&path, &all, 0.5);
+    let store = Store::open_to_change(&path).unwrap();
+    let key = |number: i64| Key::U64(number as u64);
+    let word = || vec![Value::Text("wanderer".into()), Value::Null, Value::Null, Value::Null];
+    let condition = Condition::parse("word = wanderer").unwrap();
+    store.change(vec![Change::Put(key(-1), word())]).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // One record that goes from below zero to above it and back, both in one change.
+            for round in 0.. {
+                let (from, to) = if round % 2 == 0 { (-1, 1_000_000) } else { (1_000_000, -1) };
+                store.change(vec![Change::Delete(key(from)), Change::Put(key(to), word())]).unwrap();
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        let found: Vec<usize> = (0..1000).map(|_| store.search(&condition, None, None).unwrap().len()).collect();
+        stop.store(true, Ordering::Relaxed);
+        assert!(found.iter().all(|count| *count == 1), "{found:?}");
+    });
 }

@@ -1,7 +1,7 @@
 //! Build, read, update, merge, tune: answers are those of a plain map all the way.
 
 use forebay_shard::Key;
-use forebay_shard_store::{Change, Condition, Store};
+use forebay_shard_store::{Batch, Change, Condition, Store};
 use rand::Rng;
 use rand::rngs::StdRng;
 
@@ -150,6 +150,44 @@ fn flat_text_is_searched_for_substrings_at_every_size() {
     }
     assert!(store.records().is_err());
     assert!(store.inspect().unwrap().input_bytes == 20_000);
+}
+
+#[test]
+fn flat_text_is_extracted_from_anywhere_at_every_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, file) = (folder.path().join("x.shard"), folder.path().join("text"));
+    let mut random = random(31);
+    let text: Vec<u8> = (0..5_000).map(|_| b"ab\0\xff\xc3"[random.random_range(0..5)]).collect();
+    std::fs::write(&file, &text).unwrap();
+    Store::build_text(&path, &file, 0.6).unwrap();
+    let store = Store::open_to_change(&path).unwrap();
+    for size in [0.6, 3.0, 0.3] {
+        store.tune(size).unwrap();
+        for (offset, length) in [(0, 0), (0, 1), (0, 5_000), (127, 3), (128, 1), (4_990, 100), (5_000, 1), (u64::MAX, 9)] {
+            let from = text.len().min(offset as usize);
+            let right = &text[from..text.len().min(from + length)];
+            assert_eq!(store.extract_text(offset, length).unwrap(), right, "{length} bytes from {offset} on at {size}");
+        }
+    }
+    assert!(store.extract_text(0, usize::MAX).unwrap_err().message().contains("at most"));
+    let records_path = folder.path().join("records");
+    build(&records_path, &records(&mut random, 10), 0.5);
+    assert!(Store::open(&records_path).unwrap().extract_text(0, 1).is_err());
+}
+
+#[test]
+fn a_batch_extracts_flat_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, file) = (folder.path().join("x.shard"), folder.path().join("text"));
+    std::fs::write(&file, b"the forebay keeps the turbine fed \xff").unwrap();
+    Store::build_text(&path, &file, 1.0).unwrap();
+    let mut batch = Batch::open(&path).unwrap();
+    assert_eq!(batch.answer(br#"{"extract": 4, "length": 7}"#), "forebay");
+    assert_eq!(batch.answer(br#"{"extract": 99, "length": 7}"#), "");
+    assert_eq!(batch.answer(br#"{"extract": 34, "length": 1}"#), serde_json::json!({"base64": "/w=="}));
+    for wrong in [&br#"{"extract": -1, "length": 7}"#[..], br#"{"extract": 4}"#, br#"{"extract": 4, "length": 7, "limit": 1}"#] {
+        assert_eq!(batch.answer(wrong)["error"], "invalid", "{}", String::from_utf8_lossy(wrong));
+    }
 }
 
 /// All hits of a condition, by pages of three.

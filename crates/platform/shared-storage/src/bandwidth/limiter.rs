@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use forebay_runtime::time::{Instant, Sleep};
 use parking_lot::Mutex;
-use tokio::time::{Instant, Sleep};
 
 use super::bucket::Bucket;
 use super::meter::Meter;
@@ -41,7 +41,7 @@ struct State {
 impl Limiter {
     /// A limiter of this many bytes a second; none is no bound.
     pub(crate) fn new(bytes_per_sec: Option<u64>, burst_bytes: u64) -> Arc<Self> {
-        let now = Instant::now();
+        let now = forebay_runtime::time::instant();
         let state = State {
             bucket: bytes_per_sec.map(|rate| Bucket::new(rate, burst_bytes)),
             filled_at: now,
@@ -57,7 +57,7 @@ impl Limiter {
     /// Another bound, from now on.
     pub(crate) fn set(&self, bytes_per_sec: Option<u64>, burst_bytes: u64) {
         let mut state = self.state.lock();
-        state.fill(Instant::now());
+        state.fill(forebay_runtime::time::instant());
         match (bytes_per_sec, &mut state.bucket) {
             (Some(rate), Some(bucket)) => bucket.set(rate, burst_bytes),
             (rate, bucket) => *bucket = rate.map(|rate| Bucket::new(rate, burst_bytes)),
@@ -78,7 +78,7 @@ impl Limiter {
 
     /// Bytes were read.
     pub(crate) fn read(&self, bytes: u64) {
-        let now = Instant::now();
+        let now = forebay_runtime::time::instant();
         let mut state = self.state.lock();
         state.read_at = now;
         state.meter.add(now - self.started, bytes);
@@ -87,7 +87,7 @@ impl Limiter {
     /// What would be read in a second were there no bound: what was read in the last one, and, when somebody had to wait,
     /// what they wait for, at least as much again.
     pub(crate) fn demand_bytes_per_sec(&self) -> u64 {
-        let now = Instant::now();
+        let now = forebay_runtime::time::instant();
         let outstanding = self.outstanding_bytes.load(Relaxed);
         let mut state = self.state.lock();
         if outstanding == 0 && now - state.read_at > STILL {
@@ -144,7 +144,7 @@ impl Turn {
             let wait = {
                 let mut guard = self.limiter.state.lock();
                 let state = &mut *guard;
-                let now = Instant::now();
+                let now = forebay_runtime::time::instant();
                 state.fill(now);
                 // Those of the own class who came before, and all demand before prefetch.
                 let is_first = match self.ticket {
@@ -191,7 +191,7 @@ impl Turn {
             };
             // Somebody wakes those who aren't first, and a new bound wakes all.
             let Some(when) = wait else { return Poll::Pending };
-            let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(when)));
+            let sleep = self.sleep.get_or_insert_with(|| Box::pin(forebay_runtime::time::sleep_until(when)));
             sleep.as_mut().reset(when);
             if sleep.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
@@ -241,7 +241,7 @@ mod tests {
     async fn demand_goes_before_prefetch() {
         let limiter = Limiter::new(Some(10_000_000), 0);
         read(&mut limiter.turn(Class::Demand), 64 << 10).await;
-        let began = Instant::now();
+        let began = forebay_runtime::time::instant();
         let readers = [Class::Prefetch, Class::Demand, Class::Prefetch, Class::Demand].map(|class| {
             let mut turn = limiter.turn(class);
             async move {
@@ -260,11 +260,11 @@ mod tests {
         let limiter = Limiter::new(Some(0), 0);
         let mut turn = limiter.turn(Class::Demand);
         read(&mut turn, 64 << 10).await;
-        let began = Instant::now();
+        let began = forebay_runtime::time::instant();
         let change = async {
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            forebay_runtime::time::sleep(Duration::from_millis(100)).await;
             limiter.set(Some(1_000_000), 0);
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            forebay_runtime::time::sleep(Duration::from_millis(100)).await;
             limiter.set(None, 0);
         };
         tokio::join!(read(&mut turn, 100_000_000), change);
@@ -279,10 +279,10 @@ mod tests {
         let waits = std::future::poll_fn(|cx| Poll::Ready(gone.poll_take(4 << 10, cx).is_pending())).await;
         assert!(waits && gone.is_waiting(), "there was nothing to take");
         let mut next = limiter.turn(Class::Prefetch);
-        let reading = tokio::spawn(async move { read(&mut next, 8 << 10).await });
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        let reading = forebay_runtime::spawn(async move { read(&mut next, 8 << 10).await });
+        forebay_runtime::time::sleep(Duration::from_millis(1)).await;
         drop(gone);
-        tokio::time::timeout(Duration::from_secs(10), reading).await.expect("its turn has come").unwrap();
+        forebay_runtime::time::timeout(Duration::from_secs(10), reading).await.expect("its turn has come").unwrap();
     }
 
     #[tokio::test]

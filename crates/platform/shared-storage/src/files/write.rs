@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use forebay_types::{Error, Key, ObjectInfo, Result};
@@ -58,7 +58,7 @@ impl Inner {
             sweep(&hidden);
         }
         // Others write into this folder from other machines too.
-        let name = format!("{:x}-{:x}-{:016x}", std::process::id(), NEXT.fetch_add(1, Relaxed), rand::random::<u64>());
+        let name = format!("{:x}-{:x}-{:016x}", std::process::id(), NEXT.fetch_add(1, Relaxed), forebay_runtime::random::<u64>());
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&hidden, &name, flags, Mode::from_raw_mode(0o666)).map_err(failed)?;
         Ok(Draft { hidden, name, file, named: false })
@@ -197,7 +197,7 @@ impl Lock {
     fn take(hidden: &OwnedFd) -> Result<Self, Errno> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(hidden, "lock", flags, Mode::from_raw_mode(0o666))?;
-        let began = Instant::now();
+        let began = forebay_runtime::now();
         loop {
             match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
                 Err(Errno::INTR) => {}
@@ -212,7 +212,7 @@ impl Lock {
 /// Takes away what writers that were killed have left, on whatever machine. What can't be looked at stays.
 fn sweep(hidden: &OwnedFd) {
     let Ok(entries) = Dir::read_from(hidden) else { return };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
+    let now = forebay_runtime::system_time().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
     for entry in entries.take(SWEPT_MAX).flatten() {
         let name = entry.file_name();
         let is_draft = name.to_bytes().iter().filter(|byte| **byte == b'-').count() == 2;

@@ -14,7 +14,6 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use tokio::time::Instant;
 
 use super::connect::{ConnectionState, Connector, LinkLocal};
 use super::payload::Payload;
@@ -172,15 +171,15 @@ async fn patiently<T>(
 ) -> Result<T, SendError> {
     tokio::pin!(future);
     let mut moved = None;
-    let mut moved_at = Instant::now();
+    let mut moved_at = forebay_runtime::time::instant();
     loop {
-        if let Ok(done) = tokio::time::timeout(timeout / 4, future.as_mut()).await {
+        if let Ok(done) = forebay_runtime::time::timeout(timeout / 4, future.as_mut()).await {
             return Ok(done);
         }
         let state = state();
         let now_moved = state.as_ref().map(|state| state.moved_bytes());
         if now_moved != moved || state.is_some_and(|state| state.is_held_back()) {
-            (moved, moved_at) = (now_moved, Instant::now());
+            (moved, moved_at) = (now_moved, forebay_runtime::time::instant());
         } else if moved_at.elapsed() >= timeout {
             return Err(SendError::Timeout(timeout));
         }

@@ -10,7 +10,7 @@ use rustls::{ClientConfig, RootCertStore};
 const CA_BUNDLE: &str = "AWS_CA_BUNDLE";
 
 /// Whom to trust. Without `https` nobody: no certificate is read then.
-pub(super) fn config(https: bool) -> Result<ClientConfig> {
+pub(crate) fn config(https: bool) -> Result<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

@@ -3,7 +3,7 @@ use http::Uri;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 
-use super::profile::{Profile, env};
+use super::credentials::{Profile, env};
 use crate::location::Bucket;
 
 /// What a signature's URI keeps of a query's text; everything else is percent-encoded.

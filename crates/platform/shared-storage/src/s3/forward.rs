@@ -29,7 +29,14 @@ impl S3 {
         let mut headers = forward.headers;
         if let Some(credential) = self.credentials.get().await.map_err(|error| error.context(self.path(about)))? {
             let signing = Signing { credential: &credential, region: &self.region, hash: forward.hash.text() };
-            sign(&signing, chrono::Utc::now(), &forward.method, &uri, &query, &mut headers)?;
+            sign(
+                &signing,
+                chrono::DateTime::<chrono::Utc>::from(forebay_runtime::system_time()),
+                &forward.method,
+                &uri,
+                &query,
+                &mut headers,
+            )?;
             if let Some(value) = headers.get_mut(AUTHORIZATION) {
                 value.set_sensitive(true);
             }

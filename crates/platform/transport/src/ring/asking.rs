@@ -1,6 +1,6 @@
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_types::{Error, Result};
@@ -72,7 +72,7 @@ impl Ring {
                 }
                 std::hint::spin_loop();
             }
-            if began.get_or_insert_with(Instant::now).elapsed() > SPIN {
+            if began.get_or_insert_with(forebay_runtime::now).elapsed() > SPIN {
                 let left = self.slots.leave(call)?;
                 if matches!(left, Look::Withdrawn) {
                     self.skip.store(SKIPPED, Relaxed);

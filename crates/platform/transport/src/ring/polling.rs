@@ -123,7 +123,7 @@ impl Drop for Rings {
 impl Seat {
     /// A request came by the socket that the ring could have carried. When another one came just before, more will.
     pub(crate) fn came_by_socket(&self) {
-        let now = Instant::now();
+        let now = forebay_runtime::now();
         let before = self.last.lock().replace(now);
         if before.is_some_and(|before| now - before < SPIN) {
             self.rings.wake();
@@ -218,7 +218,7 @@ impl Shared {
 
     /// Polls until there is nothing for a while (true), or there are other seats than `known`.
     fn poll(&self, seats: &[Arc<Seat>], known: u64) -> bool {
-        let mut last = Instant::now();
+        let mut last = forebay_runtime::now();
         loop {
             let mut any = false;
             for _ in 0..POLLS {
@@ -228,7 +228,7 @@ impl Shared {
                 std::hint::spin_loop();
             }
             if any {
-                last = Instant::now();
+                last = forebay_runtime::now();
             } else if last.elapsed() > SPIN {
                 return true;
             } else {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use std::{fs, io};
 
+use forebay_runtime::time::timeout;
 use forebay_types::{Error, Result};
 use parking_lot::Mutex;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -79,7 +79,7 @@ impl Acceptor {
         // Looked at first: what is written meanwhile is read again.
         let files = stamps(tls);
         let config = configured(tls, spoken)?;
-        let loaded = Mutex::new(Loaded { config, files, looked: Instant::now() });
+        let loaded = Mutex::new(Loaded { config, files, looked: forebay_runtime::now() });
         Ok(Self(Arc::new(Kept { tls: tls.clone(), spoken, loaded })))
     }
 
@@ -104,7 +104,7 @@ impl Kept {
     fn current(&self) -> Arc<ServerConfig> {
         let mut loaded = self.loaded.lock();
         if loaded.looked.elapsed() >= LOOK_EVERY {
-            loaded.looked = Instant::now();
+            loaded.looked = forebay_runtime::now();
             let files = stamps(&self.tls);
             if files != loaded.files {
                 loaded.files = files;

@@ -52,6 +52,10 @@ pub(super) struct Placement {
     window: u64,
     opened: Duration,
     closing: Option<Closing>,
+    /// The last window that each worker has reported.
+    counted: BTreeMap<WorkerId, u64>,
+    /// Reads of the window before that were of more segments than are counted.
+    left_out: u64,
     /// Since when a plan is being made.
     planning: Option<Duration>,
     /// Whether a worker was lost in this window, with what it had counted.
@@ -83,6 +87,8 @@ impl Placement {
             window: epoch << 32,
             opened: Duration::ZERO,
             closing: None,
+            counted: BTreeMap::new(),
+            left_out: 0,
             planning: None,
             lost_counts: false,
             planned_at: Duration::ZERO,

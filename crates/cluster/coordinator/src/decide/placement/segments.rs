@@ -167,6 +167,8 @@ impl Placement {
         if !self.workers.insert(worker) {
             return;
         }
+        // It is empty, and others may be full.
+        self.wants_plan = true;
         let mut moved = Vec::new();
         for (key, tracked) in &mut self.segments {
             let home = match tracked.home {
@@ -187,6 +189,9 @@ impl Placement {
             return;
         }
         self.lost_counts = true;
+        // What it held is to be elsewhere before the window ends.
+        self.wants_plan = true;
+        self.counted.remove(&worker);
         self.orders.forget(worker);
         self.speeds.forget(worker);
         let workers: Vec<_> = self.workers.iter().copied().collect();

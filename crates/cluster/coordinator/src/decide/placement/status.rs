@@ -85,9 +85,15 @@ impl Placement {
             replicas_ordered: self.last.ordered,
             replicas_dropped: self.last.dropped,
             routes: self.routes.len() as u64,
-            unsatisfied: self.last.unsatisfied.clone(),
+            unsatisfied: self.last.unsatisfied.iter().cloned().chain(self.uncounted()).collect(),
             segments: segments.collect(),
         }
+    }
+
+    /// What is to say where more segments were read than are counted.
+    fn uncounted(&self) -> Option<String> {
+        let reads = self.left_out;
+        (reads > 0).then(|| format!("{reads} reads of the last window were of segments too many to count: the least read ones"))
     }
 }
 

@@ -52,6 +52,7 @@ impl Placement {
             self.opened = now;
             self.closing = Some(Closing { since: now, reported: BTreeSet::new() });
             self.popularity.close(self.window);
+            self.left_out = 0;
             for tracked in self.segments.values_mut() {
                 (tracked.operations, tracked.bytes_read) = (0, 0);
             }
@@ -79,15 +80,19 @@ impl Placement {
 
     /// Takes a worker's report in, once.
     pub(crate) fn report(&mut self, now: Duration, worker: WorkerId, report: WindowReport) {
-        if let Some(closing) = self.closing.as_mut().filter(|_| report.window == self.window)
-            && !closing.reported.insert(worker)
-        {
-            // Sent again because the answer was lost.
+        let before = self.counted.get(&worker).copied();
+        if before.is_some_and(|before| before >= report.window) || report.window > self.window {
+            // Sent again because the answer was lost; or of a window that there was none of.
             return;
         }
+        self.counted.insert(worker, report.window);
+        if let Some(closing) = self.closing.as_mut().filter(|_| report.window == self.window) {
+            closing.reported.insert(worker);
+        }
         self.speeds.measure(worker, &report);
+        self.left_out = self.left_out.saturating_add(report.reads_left_out);
         let periods = report.lasted.as_secs_f64() / self.settings.window.as_secs_f64();
-        let scale = if periods > LONG { 1.0 / periods } else { 1.0 };
+        let scale = if periods > LONG { 1.0 / periods } else { 1.0 } * self.aged(report.window);
         let mut changed = Vec::new();
         for entry in report.uses {
             // What is larger than any object can be is nothing that a worker reads.
@@ -98,6 +103,13 @@ impl Placement {
             }
         }
         changed.into_iter().for_each(|key| self.reroute(now, key));
+    }
+
+    /// What is left of counts of a window that come late: half for each that has closed since. Those of a coordinator before are
+    /// of windows that this one doesn't know.
+    fn aged(&self, window: u64) -> f64 {
+        let same_epoch = window >> 32 == self.window >> 32;
+        if same_epoch { 0.5f64.powi((self.window - window).min(64) as i32) } else { 1.0 }
     }
 
     /// Counts what a worker served of a segment; gives its route when the worker holds more or less of it than before.

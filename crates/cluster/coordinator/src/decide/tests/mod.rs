@@ -10,6 +10,7 @@ mod placement;
 mod placement_simulation;
 mod shares;
 mod simulation;
+mod windows;
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use forebay_types::{ErrorKind, Key, ObjectVersion, RouteKey, SegmentId, VersionT
 use super::*;
 use crate::decide::{Checkpoint, Stored};
 
-const MIB: u64 = 1 << 20;
+pub(super) const MIB: u64 = 1 << 20;
 
 fn version(key: &str) -> ObjectVersion {
     ObjectVersion { mount: LAKE, key: Key::new(key).unwrap(), tag: VersionTag::etag("\"1\""), size: 10 * MIB }
@@ -22,7 +22,7 @@ fn segment(key: &str) -> SegmentId {
 }
 
 /// What a worker read of an object and holds of it.
-fn read(key: &str, operations: u32, held_bytes: u64) -> SegmentUse {
+pub(super) fn read(key: &str, operations: u32, held_bytes: u64) -> SegmentUse {
     SegmentUse {
         version: version(key),
         index: 0,
@@ -35,15 +35,15 @@ fn read(key: &str, operations: u32, held_bytes: u64) -> SegmentUse {
 }
 
 /// What a heartbeat brought.
-struct Answer {
-    orders: Vec<Order>,
-    window: u64,
-    commands: Vec<Command>,
+pub(super) struct Answer {
+    pub(super) orders: Vec<Order>,
+    pub(super) window: u64,
+    pub(super) commands: Vec<Command>,
     /// The checkpoint, when it was the last report of a window.
     kept: Option<Checkpoint>,
 }
 
-fn beat_with(state: &mut State, now: f64, heartbeat: Heartbeat) -> Answer {
+pub(super) fn beat_with(state: &mut State, now: f64, heartbeat: Heartbeat) -> Answer {
     let (commands, reply) = ask(state, now, MemberRequest::Heartbeat(heartbeat));
     match reply {
         Some(ControlReply::Beat { orders, window, .. }) => {
@@ -54,13 +54,13 @@ fn beat_with(state: &mut State, now: f64, heartbeat: Heartbeat) -> Answer {
     }
 }
 
-fn report(state: &mut State, now: f64, worker: u64, window: u64, uses: Vec<SegmentUse>) -> Answer {
+pub(super) fn report(state: &mut State, now: f64, worker: u64, window: u64, uses: Vec<SegmentUse>) -> Answer {
     let report = WindowReport { window, lasted: at(60.0), uses, ..WindowReport::default() };
     beat_with(state, now, Heartbeat { window: Some(report), ..blank(worker) })
 }
 
 /// Ticks, and makes what plans are asked for; gives the last checkpoint.
-fn tick(state: &mut State, now: f64) -> Option<Checkpoint> {
+pub(super) fn tick(state: &mut State, now: f64) -> Option<Checkpoint> {
     let commands = state.decide(at(now), Event::Tick);
     carry_out(state, now, commands)
 }
@@ -94,11 +94,11 @@ fn holders(table: &RouteTable, key: &str) -> Vec<u64> {
 }
 
 /// Workers 1 and 2, live, after 60 seconds: the window has closed.
-fn two_workers() -> (State, f64, u64) {
+pub(super) fn two_workers() -> (State, f64, u64) {
     workers(2)
 }
 
-fn workers(count: u64) -> (State, f64, u64) {
+pub(super) fn workers(count: u64) -> (State, f64, u64) {
     let mut state = state();
     for worker in 1..=count {
         register(&mut state, 0.0, worker);
@@ -118,7 +118,7 @@ fn workers(count: u64) -> (State, f64, u64) {
 }
 
 /// A key whose home is that worker.
-fn key_at_home(worker: u64, count: u64) -> String {
+pub(super) fn key_at_home(worker: u64, count: u64) -> String {
     let ids: Vec<_> = (1..=count).map(WorkerId).collect();
     (0..).map(|n| format!("t/{n}")).find(|key| holder(route(key), &ids) == Some(WorkerId(worker))).unwrap()
 }

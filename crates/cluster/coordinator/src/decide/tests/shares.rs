@@ -184,7 +184,7 @@ fn two_thousand_workers_beat_in_reasonable_time() {
         register(&mut state, 0.0, worker);
     }
     let seen = view(&mut state, 0.0).version;
-    let started = std::time::Instant::now();
+    let started = forebay_runtime::now();
     for worker in 0..2_000u64 {
         let now = 1.0 + worker as f64 / 2_000.0;
         ask(&mut state, now, heartbeat(worker, seen, worker * 1000));

@@ -1,0 +1,174 @@
+"""Drives the console of a real cluster in Chromium, by its debugging protocol: `.ci/test-console [FOLDER FOR SCREENSHOTS]`."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+import websocket
+
+_PAGES = {
+    "now": ["Served", "From shared storage", "/lake/", "of 47.7 MiB/s"],
+    "map": ["live", "of 64.0 MiB"],
+    "popularity": ["windows of 1 s", "/lake/a.csv"],
+    "health": ["All 2 workers are live"],
+}
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def until(what: str, holds, within: float = 30):
+    end = time.monotonic() + within
+    while time.monotonic() < end:
+        try:
+            found = holds()
+        except OSError:
+            found = None
+        if found:
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"not within {within:.0f} s: {what}")
+
+
+class Cluster:
+    """Two workers, a mount with a bound, and reads of one file all the time."""
+
+    def __init__(self, binary: str, home: Path) -> None:
+        self._binary, self._home = binary, home
+        self._coordinator, self.http = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+        off = ["--flight", "off", "--s3", "off", "--window", "1s", "--dram", "128MiB", "--disk", "128MiB", "--cluster", "2"]
+        off += [word for flag in ("--worker-listen", "--scheduler-listen", "--executor-listen") for word in (flag, "127.0.0.1:0")]
+        self._up = subprocess.Popen(
+            [binary, "up", "--coordinator-listen", self._coordinator, "--http", self.http, *off],
+            env=self._environment(), cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        until("the cluster is up", lambda: urllib.request.urlopen(f"http://{self.http}/healthz").read() == b"ok\n")
+        (home / "lake").mkdir()
+        (home / "lake/a.csv").write_text("id\n" + "\n".join(map(str, range(20_000))) + "\n")
+        self.run("mount", "add", "lake", f"file://{home}/lake", "--bandwidth", "400Mbit")
+        self.token = json.loads(self.run("token", "add", "console", "--read", "--json"))["token"]
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("FOREBAY_", "AWS_"))}
+        return {**kept, "HOME": str(self._home)}
+
+    def run(self, *arguments: str) -> str:
+        command = [self._binary, *arguments, "--coordinator", self._coordinator]
+        return subprocess.run(command, env=self._environment(), check=True, capture_output=True, text=True).stdout
+
+    def close(self) -> None:
+        self._up.terminate()
+        self._up.wait(30)
+
+
+class Browser:
+    def __init__(self, folder: Path) -> None:
+        port = free_port()
+        flags = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--remote-debugging-port={port}", "--remote-allow-origins=*"]
+        self._process = subprocess.Popen(
+            ["chromium", *flags, f"--user-data-dir={folder}", "--window-size=1280,900", "about:blank"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        pages = until("chromium listens", lambda: json.load(urllib.request.urlopen(f"http://127.0.0.1:{port}/json")))
+        [page] = [page for page in pages if page["type"] == "page"]
+        self._socket = websocket.create_connection(page["webSocketDebuggerUrl"], timeout=30)
+        self._number, self.events = 0, []
+        for domain in ("Page", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method: str, **parameters) -> dict:
+        self._number += 1
+        self._socket.send(json.dumps({"id": self._number, "method": method, "params": parameters}))
+        while True:
+            message = json.loads(self._socket.recv())
+            if message.get("id") == self._number:
+                return message.get("result", message)
+            self.events.append(message)
+
+    def js(self, expression: str):
+        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+
+    def shot(self, file: Path) -> None:
+        file.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+
+    def complaints(self) -> list[str]:
+        bad = [event for event in self.events if event["method"] in ("Runtime.exceptionThrown", "Log.entryAdded")]
+        # Who has no token yet is told so, which Chromium notes.
+        return [text for text in map(json.dumps, bad) if "401 (Unauthorized)" not in text]
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def look(cluster: Cluster, browser: Browser, shots: Path | None) -> int:
+    passed = 0
+
+    def done(name: str) -> None:
+        nonlocal passed
+        passed += 1
+        print(f"test console {name} ... ok", flush=True)
+        if shots:
+            browser.shot(shots / f"{name}.png")
+
+    browser.call("Page.navigate", url=f"http://{cluster.http}/")
+    until("it asks who is there", lambda: browser.js("document.getElementById('login').open"))
+    assert "lake" not in browser.js("document.body.innerText")
+    done("login")
+    enter = "document.querySelector('#login form').requestSubmit(document.querySelector('#login button'))"
+    browser.js(f"document.getElementById('token').value = '0123456789abcdef'; {enter}")
+    until("a guess is told off", lambda: "may not read" in (browser.js("document.getElementById('login-error').innerText") or ""))
+    done("guess")
+    browser.js(f"document.getElementById('token').value = {cluster.token!r}; {enter}")
+    for page, words in _PAGES.items():
+        browser.js(f"location.hash = {page!r}")
+
+        def shows() -> bool:
+            cluster.run("sql", "select sum(id) from '/lake/a.csv'")
+            text = browser.js(f"document.getElementById({page!r}).innerText") or ""
+            return all(word in text for word in words)
+
+        until(f"{page} shows {words}", shows)
+        done(page)
+    browser.js("location.hash = 'now'; document.getElementById('theme').click()")
+    until("the other theme", lambda: browser.js("document.documentElement.dataset.theme") in ("dark", "light"))
+    browser.call("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=1, mobile=True)
+    time.sleep(0.5)
+    assert browser.js("document.documentElement.scrollWidth") <= 400, "a phone scrolls one way only"
+    done("phone")
+    assert not browser.complaints(), browser.complaints()
+    done("silent")
+    return passed
+
+
+def main() -> int:
+    shots = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+    if shots:
+        shots.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        home = Path(folder)
+        cluster = Cluster(sys.argv[1], home)
+        browser = Browser(home / "chromium")
+        try:
+            passed = look(cluster, browser, shots)
+        finally:
+            browser.close()
+            cluster.close()
+    print(f"test result: ok. {passed} passed; 0 failed; 0 ignored; 0 measured; 0 filtered out")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+//! Where this configuration would run: its folder and its addresses.
+
+use std::io::ErrorKind;
+use std::net::TcpListener;
+use std::path::Path;
+
+use forebay_types::format_bytes;
+
+use super::finding::Finding;
+use crate::config::Config;
+
+/// Of the free disk the tier and what queries spill may take this together.
+const DISK_SHARE_MAX: f64 = 0.95;
+
+pub(super) fn check(config: &Config) -> Vec<Finding> {
+    let mut findings = vec![folder(config.data_dir()), disk(config)];
+    let addresses = [
+        ("coordinator-listen", config.coordinator_listen().ok().map(str::to_string)),
+        ("worker-listen", config.worker_listen().ok().map(str::to_string)),
+        ("flight", config.flight().ok().flatten().map(str::to_string)),
+        ("http", config.http(crate::roles::HTTP_PORT).ok().flatten()),
+    ];
+    findings.extend(addresses.into_iter().filter_map(|(key, address)| address.map(|address| listening(key, &address))));
+    findings
+}
+
+/// The folder, or the first one above it that is there.
+fn existing(folder: &Path) -> &Path {
+    let there = folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
+    if there.as_os_str().is_empty() { Path::new(".") } else { there }
+}
+
+fn folder(folder: &Path) -> Finding {
+    let there = existing(folder);
+    let found = match there == folder {
+        true => folder.display().to_string(),
+        false => format!("{} (would be made in {})", folder.display(), there.display()),
+    };
+    let writable = rustix::fs::access(there, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK);
+    match writable {
+        Ok(()) => Finding::ok("data folder", found),
+        Err(error) => Finding::failure(
+            "data folder",
+            format!("{found}: {error}"),
+            "give it to this account (chown), or name another one with --data-dir",
+        ),
+    }
+}
+
+fn disk(config: &Config) -> Finding {
+    let there = existing(config.data_dir());
+    let Ok(disk) = rustix::fs::statvfs(there) else {
+        return Finding::warning("disk", format!("{}: its free space can't be found", there.display()), "look at it with df");
+    };
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let (_, spill) = config.sql_bytes();
+    fits(free, config.disk_bytes(), spill)
+}
+
+fn fits(free: u64, tier: u64, spill: u64) -> Finding {
+    let found =
+        format!("{} free; the disk tier may take {}, queries {}", format_bytes(free), format_bytes(tier), format_bytes(spill));
+    // What the tier holds already is not free any more, so only a tier larger than what is free may be wrong.
+    if tier.saturating_add(spill) as f64 > free as f64 * DISK_SHARE_MAX {
+        let remedy = "set disk or sql-spill to less, unless the tier's files are what fills it already";
+        return Finding::warning("disk", found, remedy);
+    }
+    Finding::ok("disk", found)
+}
+
+fn listening(key: &str, address: &str) -> Finding {
+    match TcpListener::bind(address) {
+        Ok(_) => Finding::ok(key, format!("{address} is free")),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            Finding::ok(key, format!("{address} is in use: by a running Forebay, or choose another with --{key}"))
+        }
+        Err(error) => {
+            Finding::failure(key, format!("{address}: {error}"), format!("name an address of this machine with --{key}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::State;
+    use super::*;
+
+    #[test]
+    fn a_disk_that_is_too_small_is_told_of() {
+        assert_eq!(fits(100, 60, 30).state, State::Ok);
+        assert_eq!(fits(100, 60, 40).state, State::Warning);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_its_parents() {
+        let temp = tempfile::tempdir().unwrap();
+        let missing = temp.path().join("a/b");
+        assert_eq!(existing(&missing), temp.path());
+        assert_eq!(folder(&missing).state, State::Ok);
+    }
+
+    #[test]
+    fn an_address_of_another_machine_is_told_of() {
+        assert_eq!(listening("worker-listen", "192.0.2.1:7401").state, State::Failure);
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let found = listening("worker-listen", &taken.local_addr().unwrap().to_string());
+        assert!(found.state == State::Ok && found.found.contains("in use"), "{found:?}");
+    }
+}

@@ -1,0 +1,159 @@
+//! `forebay shard create`.
+
+use std::path::{Path, PathBuf};
+
+use forebay_client::Client;
+use forebay_shard_store::{Columns, Dataset, DatasetShard, Store};
+use forebay_shards::{Shards, create};
+use forebay_types::{Error, ForebayPath, Result, ResultExt, format_bytes};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::input::{self, Wanted};
+use crate::cli::ShardCreateArgs;
+use crate::commands::connect::connect;
+use crate::commands::tree::Tree;
+use crate::config::Config;
+use crate::exit::Outcome;
+use crate::output::Output;
+use crate::progress;
+
+/// Bytes of files for each shard, when nobody says how many.
+const SHARD_FILE_BYTES: u64 = 128 << 20;
+/// The least that a shard is stored at: each worker makes its own layers.
+const BASE_SIZE: f64 = 0.01;
+
+/// Makes a dataset: one shard after the other, each from a reading of all files, so that memory is that of one.
+pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
+    let client = connect(config).await?;
+    let scratch = TempDir::with_prefix("forebay-shard-").context(|| "no temporary folder")?;
+    let files = files(&client, &args.from, scratch.path()).await?;
+    let wanted = Wanted { key: &args.key, columns: args.columns.as_deref() };
+    let (columns, file_bytes) = look(&files, &wanted)?;
+    let count = args.shards.unwrap_or_else(|| file_bytes.div_ceil(SHARD_FILE_BYTES).max(1) as usize);
+    Dataset::check_shape(count, &args.replicas)?;
+    let mut creating = create(&client, &args.dataset, columns.clone(), args.replicas.clone(), args.replace).await?;
+    // Where each key goes is the dataset's own rule.
+    let parts =
+        Dataset { columns: columns.clone(), replicas: args.replicas.clone(), shards: vec![DatasetShard::default(); count] };
+    for shard in 0..count {
+        let folder = scratch.path().join("shard");
+        build(&files, &wanted, &parts, shard, &folder)?;
+        let bar = progress::spinner(&format!("storing shard {} of {count}", shard + 1));
+        creating.push(&folder, |_| {}).await?;
+        bar.finish_and_clear();
+        std::fs::remove_dir_all(&folder).context(|| folder.display())?;
+    }
+    let manifest = creating.finish().await?;
+    print(args, &Shards::open(&client, &args.dataset).await?, manifest)
+}
+
+/// One shard's records of all files.
+fn build(files: &[PathBuf], wanted: &Wanted<'_>, parts: &Dataset, shard: usize, folder: &Path) -> Result<()> {
+    let mut building = Store::build(folder, parts.columns.clone(), BASE_SIZE)?;
+    let inputs = files.iter().map(|file| input::open(file, wanted)).collect::<Result<Vec<_>>>()?;
+    let bytes = inputs.iter().map(|input| input.bytes).sum();
+    let bar = progress::bytes(&format!("reading for shard {} of {}", shard + 1, parts.shards.len()), bytes);
+    for (file, input) in files.iter().zip(inputs) {
+        for piece in input.records {
+            let piece = piece.map_err(|error| error.context(file.display()))?;
+            for (key, values) in piece.records {
+                if parts.shard_of(&key) == shard {
+                    building.push(key, values)?;
+                }
+            }
+            bar.inc(piece.bytes);
+        }
+    }
+    bar.finish_and_clear();
+    let bar = progress::spinner(&format!("building shard {} of {}", shard + 1, parts.shards.len()));
+    building.finish()?;
+    bar.finish_and_clear();
+    Ok(())
+}
+
+/// The columns, which have to be the same in all files, and the bytes of these.
+fn look(files: &[PathBuf], wanted: &Wanted<'_>) -> Result<(Columns, u64)> {
+    let mut columns: Option<Columns> = None;
+    let mut bytes = 0;
+    for file in files {
+        let input = input::open(file, wanted)?;
+        bytes += input.bytes;
+        match &columns {
+            Some(first) if *first != input.columns => {
+                let first = files[0].display();
+                return Err(Error::invalid(format!("{}: it has other columns than {first}", file.display())));
+            }
+            _ => columns = Some(input.columns),
+        }
+    }
+    let columns = columns.ok_or_else(|| Error::not_found("there is nothing to make a dataset of"))?;
+    Ok((columns, bytes))
+}
+
+/// The files: those of this machine where they are, objects of mounts brought here.
+async fn files(client: &Client, from: &[String], scratch: &Path) -> Outcome<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for text in from {
+        let here = PathBuf::from(text);
+        if here.is_file() {
+            files.push(here);
+            continue;
+        }
+        let path: ForebayPath = text.parse().map_err(|_| {
+            Error::not_found(format!("{text}: there is no such file, and it is no path of a mount as /lake/orders"))
+        })?;
+        let tree = Tree::of(client, &path).await?;
+        let bar = progress::bytes(&format!("bringing {path}"), tree.bytes());
+        for info in tree.objects() {
+            let name = info.version.key.as_str().rsplit('/').next().unwrap_or_default();
+            // Numbered, as names of several folders may be the same.
+            let file = scratch.join(format!("{:06}-{name}", files.len()));
+            bring(client, info, &file, &bar).await?;
+            files.push(file);
+        }
+        bar.finish_and_clear();
+    }
+    Ok(files)
+}
+
+async fn bring(client: &Client, info: &forebay_types::ObjectInfo, file: &Path, bar: &indicatif::ProgressBar) -> Outcome {
+    const PIECE: u64 = 16 << 20;
+    let mut to = std::fs::File::create(file).context(|| file.display())?;
+    let (operation, mut at) = (client.operation(), 0);
+    while at < info.version.size {
+        let end = (at + PIECE).min(info.version.size);
+        let bytes = client.read(operation, &info.version, at..end).await?;
+        std::io::Write::write_all(&mut to, &bytes).context(|| file.display())?;
+        bar.inc(end - at);
+        at = end;
+    }
+    Ok(())
+}
+
+fn print(args: &ShardCreateArgs, shards: &Shards, manifest: u64) -> Outcome {
+    let all = &shards.dataset().shards;
+    let records: u64 = all.iter().map(|shard| shard.records).sum();
+    let input_bytes: u64 = all.iter().map(|shard| shard.input_bytes).sum();
+    let bytes: u64 = all.iter().map(DatasetShard::bytes).sum();
+    let mut output = Output::new(args.json);
+    if args.json {
+        output.record(&json!({
+            "dataset": args.dataset.to_string(),
+            "manifest": manifest,
+            "shards": all.len(),
+            "records": records,
+            "input_bytes": input_bytes,
+            "bytes": bytes,
+        }))?;
+    } else {
+        output.line(&format!(
+            "{}: {records} records in {} shards, {} in shared storage for {} of input",
+            args.dataset,
+            all.len(),
+            format_bytes(bytes),
+            format_bytes(input_bytes)
+        ))?;
+    }
+    output.finish()
+}

@@ -1,0 +1,100 @@
+use forebay_api::{Status, state_name, storage_requests};
+use forebay_client::Client;
+use forebay_protocol::{ClusterStatus, ControlReply, ControlRequest};
+use forebay_types::{Result, format_bytes, format_duration};
+
+use super::super::connect::unexpected;
+use super::super::mount::describe;
+use crate::exit::Outcome;
+use crate::output::{Output, format_table};
+
+/// Shows the cluster.
+pub(crate) async fn run(client: &Client, json: bool) -> Outcome {
+    let status = ask(client).await?;
+    let mut output = Output::new(json);
+    if json {
+        output.record(&Status::of(&status))?;
+    } else {
+        for line in lines(&status) {
+            output.line(&line)?;
+        }
+    }
+    output.finish()
+}
+
+/// The cluster's status.
+pub(crate) async fn ask(client: &Client) -> Result<Box<ClusterStatus>> {
+    match client.control(ControlRequest::Status).await? {
+        ControlReply::Status(status) => Ok(status),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// The status for people.
+pub(crate) fn lines(status: &ClusterStatus) -> Vec<String> {
+    let mut lines = vec![format!(
+        "forebay {}, up {}, metadata in {}, epoch {}",
+        status.forebay_version,
+        format_duration(std::time::Duration::from_secs(status.uptime.as_secs())),
+        status.metadata,
+        status.epoch
+    )];
+    section(
+        &mut lines,
+        "worker",
+        &["worker", "address", "location", "state", "dram", "decoded", "disk", "segments", "reads", "served", "from tiers"],
+        &[5, 7, 8, 9, 10],
+        {
+            status
+                .workers
+                .iter()
+                .map(|(info, state, report)| {
+                    let share = (report.bytes_hit * 100).checked_div(report.bytes_served).unwrap_or(0);
+                    vec![
+                        info.id.to_string(),
+                        info.address.clone(),
+                        info.location.clone(),
+                        state_name(*state, info.draining, report).to_string(),
+                        format!("{} of {}", format_bytes(report.dram.1), format_bytes(report.dram.0)),
+                        format_bytes(report.form_bytes),
+                        format!("{} of {}", format_bytes(report.disk.1), format_bytes(report.disk.0)),
+                        report.segments.to_string(),
+                        report.reads.to_string(),
+                        format_bytes(report.bytes_served),
+                        format!("{share} %"),
+                    ]
+                })
+                .collect()
+        },
+    );
+    section(&mut lines, "mount", &["mount", "url", "requests", "received", "sent", "options"], &[2, 3, 4], {
+        status
+            .mounts
+            .iter()
+            .map(|mount| {
+                vec![
+                    format!("/{}/", mount.mount.name),
+                    mount.mount.url.clone(),
+                    storage_requests(&mount.counters).to_string(),
+                    format_bytes(mount.counters.bytes_in),
+                    format_bytes(mount.counters.bytes_out),
+                    describe(&mount.mount),
+                ]
+            })
+            .collect()
+    });
+    lines.extend(status.pins.iter().map(|pin| format!("pinned: {pin}")));
+    for (info, _, report) in &status.workers {
+        lines.extend(report.warnings.iter().map(|warning| format!("warning: {}: {warning}", info.id)));
+    }
+    lines
+}
+
+fn section(lines: &mut Vec<String>, what: &str, titles: &[&str], right: &[usize], rows: Vec<Vec<String>>) {
+    lines.push(String::new());
+    if rows.is_empty() {
+        lines.push(format!("no {what} yet"));
+    } else {
+        lines.extend(format_table(titles, right, &rows));
+    }
+}

@@ -1,0 +1,190 @@
+//! Every command, in text and as JSON, on a folder and on S3.
+
+mod copy;
+mod doctor;
+
+use serde_json::json;
+
+use crate::support::{Bucket, Role, csv, forebay};
+
+fn with_both(test: impl Fn(&Role, &Bucket)) {
+    for bucket in [Bucket::folder(), Bucket::s3()] {
+        let home = tempfile::tempdir().unwrap();
+        let up = Role::up(home.path());
+        bucket.mount(&up);
+        test(&up, &bucket);
+    }
+}
+
+#[test]
+fn mounts_are_added_changed_listed_and_removed() {
+    with_both(|up, bucket| {
+        let at = up.address();
+        let listed = forebay(&at, &["mount", "ls", "--json"]).ok().json();
+        assert_eq!((listed.len(), &listed[0]["name"]), (1, &json!("lake")));
+        let set = forebay(
+            &at,
+            &["mount", "set", "lake", "--bandwidth", "80Mbit", "--validate", "always", "--discover", "30s", "--json"],
+        )
+        .ok()
+        .json();
+        assert_eq!(set[0]["options"]["bandwidth"], "80Mbit");
+        assert_eq!((&set[0]["options"]["validate"], &set[0]["options"]["discover"]), (&json!("always"), &json!("30s")));
+        let unset = forebay(&at, &["mount", "set", "lake", "--bandwidth", "none", "--json"]).ok().json();
+        assert_eq!((&unset[0]["options"]["bandwidth"], &unset[0]["options"]["validate"]), (&json!(null), &json!("always")));
+        bucket.mount_with(&at, "other", &["--read-only"]);
+        assert!(forebay(&at, &["ls"]).ok().text().contains("/other/"));
+        forebay(&at, &["mount", "rm", "other"]).ok();
+        assert_eq!(forebay(&at, &["ls", "--json"]).ok().json().len(), 1);
+    });
+}
+
+#[test]
+fn what_is_there_is_listed() {
+    with_both(|up, bucket| {
+        let at = up.address();
+        for key in ["a.csv", "sales/2023/x.csv", "sales/2024/y.csv", "z.csv"] {
+            bucket.put(key, b"n\n1\n");
+        }
+        assert_eq!(forebay(&at, &["ls", "/lake"]).ok().lines(), ["a.csv", "sales/", "z.csv"]);
+        assert_eq!(forebay(&at, &["ls", "/lake/sales"]).ok().lines(), ["2023/", "2024/"]);
+        assert_eq!(forebay(&at, &["ls", "-r", "/lake/sales/"]).ok().lines(), ["2023/x.csv", "2024/y.csv"]);
+        let long = forebay(&at, &["ls", "-l", "/lake/a.csv"]).ok().text();
+        assert!(long.contains("4 B") && long.contains("/lake/a.csv"), "{long}");
+        let listed = forebay(&at, &["ls", "--json", "/lake/"]).ok().json();
+        let paths: Vec<_> = listed.iter().map(|entry| (&entry["path"], &entry["folder"])).collect();
+        assert_eq!(
+            paths,
+            [
+                (&json!("/lake/a.csv"), &json!(false)),
+                (&json!("/lake/sales/"), &json!(true)),
+                (&json!("/lake/z.csv"), &json!(false))
+            ]
+        );
+        assert_eq!(listed[0]["bytes"], 4);
+    });
+}
+
+#[test]
+fn what_is_read_is_cached_until_it_is_freed() {
+    with_both(|up, bucket| {
+        let at = up.address();
+        let data = csv(20_000);
+        bucket.put("x.csv", &data);
+        let size = data.len() as u64;
+        let cached = || forebay(&at, &["stat", "/lake/x.csv", "--json"]).ok().json()[0]["cached_bytes"].as_u64().unwrap();
+        assert_eq!(cached(), 0);
+        assert!(forebay(&at, &["cat", "/lake/x.csv"]).ok().stdout == data);
+        assert!(cached() >= size, "{} of {size} bytes are cached", cached());
+        let stat = forebay(&at, &["stat", "/lake/x.csv"]).ok().text();
+        assert!(stat.contains(&format!("({size} bytes)")), "{stat}");
+        let freed = forebay(&at, &["free", "/lake/x.csv", "--json"]).ok().json();
+        assert!(freed[0]["freed_bytes"].as_u64().unwrap() >= size);
+        assert_eq!(cached(), 0);
+    });
+}
+
+#[test]
+fn ranges_are_those_of_http() {
+    with_both(|up, bucket| {
+        let at = up.address();
+        bucket.put("x", b"0123456789");
+        let cat = |range: &str| forebay(&at, &["cat", "--range", range, "/lake/x"]).ok().text();
+        assert_eq!((cat("2-4"), cat("7-"), cat("-3"), cat("8-99")), ("234".into(), "789".into(), "789".into(), "89".into()));
+        forebay(&at, &["cat", "--range", "4-2", "/lake/x"]).fails(2, &["no range", "FIRST-LAST"]);
+    });
+}
+
+#[test]
+fn a_load_brings_everything_below_into_the_tiers() {
+    with_both(|up, bucket| {
+        let at = up.address();
+        let data = csv(20_000);
+        for key in ["sales/a.csv", "sales/b.csv", "salesmen.csv"] {
+            bucket.put(key, &data);
+        }
+        let both = 2 * data.len() as u64;
+        let loaded = forebay(&at, &["load", "/lake/sales", "--json"]).ok().json();
+        assert_eq!(
+            (&loaded[0]["path"], &loaded[0]["objects"], &loaded[0]["bytes"]),
+            (&json!("/lake/sales/"), &json!(2), &json!(both))
+        );
+        let usage = forebay(&at, &["du", "/lake/sales", "/lake/salesmen.csv", "--json"]).ok().json();
+        assert!(usage[0]["cached_bytes"].as_u64().unwrap() >= both, "{usage:?}");
+        assert_eq!(usage[1]["cached_bytes"], 0);
+        assert_eq!(forebay(&at, &["load", "/lake/sales", "--json"]).ok().json()[0]["fetched_bytes"], 0);
+        assert!(forebay(&at, &["du"]).ok().text().contains("/lake/"));
+    });
+}
+
+#[test]
+fn pins_are_kept_listed_and_lifted() {
+    with_both(|up, bucket| {
+        let at = up.address();
+        bucket.put("dim/a.csv", &csv(1000));
+        forebay(&at, &["pin", "/lake/dim"]).ok();
+        assert_eq!(forebay(&at, &["pin", "--json"]).ok().json(), [json!({"path": "/lake/dim/", "pinned": true})]);
+        let stat = forebay(&at, &["stat", "/lake/dim/a.csv", "--json"]).ok().json();
+        assert_eq!(stat[0]["kept"], true, "{stat:?}");
+        forebay(&at, &["pin", "--remove", "/lake/dim", "--json"]).ok();
+        assert_eq!(forebay(&at, &["pin", "--json"]).ok().lines().len(), 0);
+        forebay(&at, &["pin", "--remove", "/lake/dim"]).fails(1, &["/lake/dim"]);
+    });
+}
+
+#[test]
+fn deleting_deletes_from_shared_storage() {
+    with_both(|up, bucket| {
+        let at = up.address();
+        for key in ["x.csv", "old/a.csv", "old/b.csv"] {
+            bucket.put(key, b"n\n1\n");
+        }
+        forebay(&at, &["rm", "/lake/old"]).fails(2, &["/lake/old/", "rm -r"]);
+        let deleted = forebay(&at, &["rm", "-r", "/lake/old", "--json"]).ok().json();
+        assert_eq!(deleted, [json!({"deleted": "/lake/old/a.csv"}), json!({"deleted": "/lake/old/b.csv"})]);
+        forebay(&at, &["rm", "/lake/x.csv"]).ok();
+        forebay(&at, &["rm", "/lake/x.csv"]).fails(1, &["/lake/x.csv"]);
+        forebay(&at, &["rm", "-f", "/lake/x.csv"]).ok();
+        assert_eq!(forebay(&at, &["ls", "/lake"]).ok().lines().len(), 0);
+    });
+}
+
+#[test]
+fn a_refresh_shows_what_others_wrote() {
+    with_both(|up, bucket| {
+        let at = up.address();
+        bucket.put("x.csv", b"old");
+        forebay(&at, &["mount", "set", "lake", "--validate", "ttl:1h"]).ok();
+        assert_eq!(forebay(&at, &["cat", "/lake/x.csv"]).ok().text(), "old");
+        assert_eq!(forebay(&at, &["ls", "/lake"]).ok().lines(), ["x.csv"]);
+        bucket.put("x.csv", b"newer");
+        bucket.put("y.csv", b"2");
+        assert_eq!(forebay(&at, &["cat", "/lake/x.csv"]).ok().text(), "old");
+        let refreshed = forebay(&at, &["refresh", "/lake/", "--json"]).ok().json();
+        assert_eq!(refreshed, [json!({"refreshed": "/lake/"})]);
+        assert_eq!(forebay(&at, &["cat", "/lake/x.csv"]).ok().text(), "newer");
+        assert_eq!(forebay(&at, &["ls", "/lake"]).ok().lines(), ["x.csv", "y.csv"]);
+    });
+}
+
+#[test]
+fn the_status_names_mounts_workers_and_tiers() {
+    with_both(|up, bucket| {
+        let at = up.address();
+        bucket.put("x.csv", &csv(1000));
+        forebay(&at, &["cat", "/lake/x.csv"]).ok();
+        // Workers report once a second.
+        let counted = (0..50).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            let status = forebay(&at, &["status", "--json"]).ok().json().remove(0);
+            (status["workers"][0]["reads"].as_u64() > Some(0)).then_some(status)
+        });
+        let status = counted.expect("the worker reports its reads");
+        assert_eq!((&status["metadata"], &status["mounts"][0]["name"]), (&json!("sqlite"), &json!("lake")));
+        assert_eq!(status["workers"][0]["state"], "live");
+        assert_eq!(status["workers"][0]["dram"]["capacity_bytes"], 256 << 20);
+        let text = forebay(&at, &["status"]).ok().text();
+        assert!(text.contains("/lake/") && text.contains("live") && text.contains("sqlite"), "{text}");
+        assert!(forebay(&at, &["top"]).ok().text().contains("/lake/"));
+    });
+}

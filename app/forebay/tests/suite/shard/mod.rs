@@ -1,0 +1,5 @@
+//! `forebay shard`.
+
+mod files;
+mod served;
+mod simulated;

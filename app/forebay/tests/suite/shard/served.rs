@@ -1,0 +1,113 @@
+//! `forebay shard` with datasets of a mount: made, asked, replaced, and served on while a worker is killed.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{Bucket, Ran, Role, forebay, forebay_in, forebay_with, free_port};
+
+const ROWS: i64 = 1200;
+
+fn row(number: i64) -> Value {
+    let season = ["spring", "summer", "autumn"][number as usize % 3];
+    json!({"id": number - 300, "clerk": format!("clerk{:02}", number % 13), "note": format!("line {number} of {season}")})
+}
+
+fn lines(numbers: std::ops::Range<i64>) -> Vec<u8> {
+    numbers.map(|number| format!("{}\n", row(number))).collect::<String>().into_bytes()
+}
+
+fn ask(home: &Path, address: &str, arguments: &[&str]) -> Ran {
+    forebay_in(home, &[&["--coordinator", address, "shard"], arguments].concat())
+}
+
+/// Asks the dataset and a shard of the same records in a folder, which have to say the same.
+fn same(home: &Path, address: &str, command: &str, arguments: &[&str]) {
+    let served = ask(home, address, &[&[command, "/lake/rows.shards"], arguments].concat()).ok().text();
+    let here = ask(home, address, &[&[command, "rows.shard"], arguments].concat()).ok().text();
+    assert_eq!(served, here, "{command} {arguments:?}");
+    assert!(!served.is_empty(), "{command} {arguments:?}");
+}
+
+fn all_the_same(home: &Path, address: &str) {
+    same(home, address, "get", &["5", "-300", "899", "--json"]);
+    same(home, address, "get", &["7", "--columns", "note"]);
+    same(home, address, "count", &[]);
+    same(home, address, "count", &["clerk = clerk07 and note *= spring"]);
+    same(home, address, "search", &["clerk = clerk07", "--json"]);
+    same(home, address, "search", &["note ~ \"line [0-9]*9 of (spring|autumn)\"", "--limit", "9", "--columns", "*"]);
+    same(home, address, "search", &["clerk >= clerk11", "--after", "-4", "--limit", "5"]);
+}
+
+#[test]
+fn a_dataset_answers_as_a_shard_of_a_folder_does() {
+    let home = tempfile::tempdir().unwrap();
+    let (up, bucket) = (Role::up(home.path()), Bucket::s3());
+    bucket.mount(&up);
+    let address = up.address();
+    bucket.put("rows/a.jsonl", &lines(0..700));
+    bucket.put("rows/b.jsonl", &lines(700..ROWS));
+    std::fs::write(home.path().join("rows.jsonl"), lines(0..ROWS)).unwrap();
+    ask(home.path(), &address, &["build", "rows.jsonl", "--key", "id", "--out", "rows.shard"]).ok();
+    let create = ["create", "/lake/rows.shards", "--from", "/lake/rows", "--key", "id", "--shards", "3"];
+    let made = ask(home.path(), &address, &[&create[..], &["--json"]].concat()).ok().json().remove(0);
+    assert_eq!((&made["records"], &made["shards"], &made["manifest"]), (&json!(ROWS), &json!(3), &json!(1)));
+    all_the_same(home.path(), &address);
+    let operations =
+        b"{\"get\": 5}\n{\"count\": null}\n{\"search\": {\"attr\": \"clerk\", \"eq\": \"clerk07\"}, \"limit\": 2}\n{}\n";
+    let batch =
+        |shard| forebay_with(home.path(), &["--coordinator", &address, "shard", "batch", shard], |_| {}, operations).ok().lines();
+    let (served, here) = (batch("/lake/rows.shards"), batch("rows.shard"));
+    assert_eq!((&served[..3], served.len()), (&here[..3], 4));
+    assert!(served[3].contains("invalid"), "{}", served[3]);
+    let status = ask(home.path(), &address, &["status", "/lake/rows.shards", "--json"]).ok().json();
+    assert_eq!(status.iter().map(|shard| shard["records"].as_i64().unwrap()).sum::<i64>(), ROWS);
+    assert!(status.iter().all(|shard| shard["replicas"][0]["bytes"].as_u64().unwrap() > 0), "{status:?}");
+    ask(home.path(), &address, &create).fails(1, &["/lake/rows.shards is there already", "--replace"]);
+    ask(home.path(), &address, &[&create[..], &["--replace"]].concat()).ok();
+    all_the_same(home.path(), &address);
+}
+
+#[test]
+fn what_is_no_dataset_says_what_to_do() {
+    let home = tempfile::tempdir().unwrap();
+    let (up, bucket) = (Role::up(home.path()), Bucket::folder());
+    bucket.mount(&up);
+    let address = up.address();
+    let run = |arguments: &[&str]| ask(home.path(), &address, arguments);
+    run(&["get", "/lake/none.shards", "1"]).fails(1, &["/lake/none.shards", "forebay shard create"]);
+    run(&["status", "/nowhere/x"]).fails(1, &["nowhere", "mount add"]);
+    run(&["get", "none.shard", "1"]).fails(1, &["none.shard", "no such shard"]);
+    run(&["create", "/lake/x", "--from", "/lake/none", "--key", "id"]).fails(1, &["/lake/none"]);
+    run(&["create", "/lake/x", "--from", "none.jsonl", "--key", "id"]).fails(1, &["none.jsonl", "no such file"]);
+    bucket.put("rows.jsonl", &lines(0..10));
+    run(&["create", "/lake/x", "--from", "/lake/rows.jsonl", "--key", "nothing"]).fails(1, &["nothing", "id"]);
+    run(&["create", "/lake/x", "--from", "/lake/rows.jsonl", "--key", "id", "--replicas", "0"]).fails(2, &["--replicas"]);
+    run(&["create", "/lake/x", "--from", "/lake/rows.jsonl", "--key", "id", "--shards", "5000"]).fails(1, &["4096"]);
+    let left = std::fs::read_dir(match &bucket {
+        Bucket::Folder(folder) => folder.path().join("x"),
+        Bucket::S3(_) => unreachable!("it is a folder"),
+    });
+    assert!(left.is_err(), "nothing is left of a dataset that was not made");
+}
+
+#[test]
+fn a_killed_worker_is_passed_over() {
+    let home = tempfile::tempdir().unwrap();
+    let (address, bucket) = (free_port(), Bucket::s3());
+    let flags = ["--lease", "2s", "--http", "127.0.0.1:0", "--data-dir", "coordinator"];
+    let _coordinator = Role::start(home.path(), &[&["coordinator", "--coordinator-listen", &address], &flags[..]].concat());
+    let mut workers: Vec<Role> = (0..3).map(|number| Role::worker(home.path(), &format!("w{number}"), &address)).collect();
+    bucket.mount_with(&address, "lake", &[]);
+    bucket.put("rows/all.jsonl", &lines(0..ROWS));
+    std::fs::write(home.path().join("rows.jsonl"), lines(0..ROWS)).unwrap();
+    ask(home.path(), &address, &["build", "rows.jsonl", "--key", "id", "--out", "rows.shard"]).ok();
+    let create = ["create", "/lake/rows.shards", "--from", "/lake/rows", "--key", "id", "--shards", "4", "--replicas", "0.5"];
+    ask(home.path(), &address, &create).ok();
+    all_the_same(home.path(), &address);
+    for _ in 0..2 {
+        workers.remove(0).kill();
+        all_the_same(home.path(), &address);
+    }
+    drop(forebay(&address, &["status"]).ok());
+}

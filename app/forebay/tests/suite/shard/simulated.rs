@@ -1,0 +1,19 @@
+//! `forebay simulate shards`.
+
+use crate::support::forebay_in;
+
+#[test]
+fn a_spike_of_simulated_load_changes_no_layer_and_a_rise_does() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| forebay_in(home.path(), &[&["simulate", "shards"], arguments].concat());
+    let spike = run(&["--scenario", "spike", "--json"]).ok().json().remove(0);
+    assert_eq!((spike["moves"].as_array().unwrap().len(), &spike["storage_end"]), (0, &spike["storage_start"]));
+    let rise = run(&["--json", "--csv", "rise.csv", "--plot", "rise.svg"]).ok().json().remove(0);
+    assert!(rise["storage_most"].as_f64() > rise["storage_start"].as_f64(), "{}", rise["moves"]);
+    assert!(rise["adapted_secs"].as_f64().is_some_and(|secs| secs <= 300.0));
+    assert!(std::fs::read_to_string(home.path().join("rise.csv")).unwrap().lines().count() > 100);
+    assert!(std::fs::read_to_string(home.path().join("rise.svg")).unwrap().starts_with("<svg"));
+    assert!(run(&["--scenario", "list"]).ok().text().contains("gradual"));
+    run(&["--scenario", "nothing"]).fails(1, &["nothing", "uniform"]);
+    run(&["--routing", "nothing"]).fails(1, &["two-choices"]);
+}

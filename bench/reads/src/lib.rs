@@ -1,0 +1,14 @@
+//! Benchmarks of reads through the client's API, and the processes that they run against: an S3 server and a node each.
+//!
+//! No engine is needed for them, so that they build in minutes; `forebay-bench` runs the same ones under the same names. Start at
+//! [`Reads`].
+
+mod bytes_of;
+mod command;
+pub mod heap;
+mod reads;
+pub mod rig;
+mod serve;
+pub mod traffic;
+
+pub use command::{Reads, Serve};

@@ -1,0 +1,135 @@
+//! What shared storage was spared.
+
+use forebay_protocol::ClusterStatus;
+use serde::{Deserialize, Serialize};
+
+use crate::storage_requests;
+
+const GIGABYTE: f64 = 1e9;
+
+/// What shared storage costs, in any currency.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Price {
+    /// A gigabyte (10^9 bytes) that leaves it.
+    pub per_gb: f64,
+    /// A thousand requests.
+    pub per_1000_requests: f64,
+}
+
+impl Price {
+    /// Prices are numbers, and none is below zero.
+    pub fn is_one(&self) -> bool {
+        [self.per_gb, self.per_1000_requests].iter().all(|price| price.is_finite() && *price >= 0.0)
+    }
+}
+
+/// Reads against what they took of shared storage, since the workers started. Loads and what is brought ahead count as taken.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Savings {
+    reads: u64,
+    served_bytes: u64,
+    /// Of these, bytes that were in a tier when they were asked for.
+    hit_bytes: u64,
+    storage_requests: u64,
+    storage_bytes: u64,
+    /// What was served and not fetched; 0 where more was fetched than read so far.
+    saved_bytes: u64,
+    saved_requests: u64,
+    saved_money: f64,
+}
+
+impl Savings {
+    /// Of what a coordinator says, at a price.
+    pub fn of(status: &ClusterStatus, price: Price) -> Self {
+        let workers = || status.workers.iter().map(|(_, _, report)| report);
+        let served_bytes: u64 = workers().map(|report| report.bytes_served).sum();
+        let reads: u64 = workers().map(|report| report.reads).sum();
+        let storage_bytes: u64 = status.mounts.iter().map(|mount| mount.counters.bytes_in).sum();
+        let storage_requests: u64 = status.mounts.iter().map(|mount| storage_requests(&mount.counters)).sum();
+        let (saved_bytes, saved_requests) = (served_bytes.saturating_sub(storage_bytes), reads.saturating_sub(storage_requests));
+        let money = saved_bytes as f64 / GIGABYTE * price.per_gb + saved_requests as f64 / 1000.0 * price.per_1000_requests;
+        Self {
+            reads,
+            served_bytes,
+            hit_bytes: workers().map(|report| report.bytes_hit).sum(),
+            storage_requests,
+            storage_bytes,
+            saved_bytes,
+            saved_requests,
+            saved_money: money,
+        }
+    }
+
+    /// For people.
+    pub fn lines(&self) -> Vec<String> {
+        let bytes = forebay_types::format_bytes;
+        let share = (self.hit_bytes * 100).checked_div(self.served_bytes).unwrap_or(0);
+        vec![
+            format!("served        {} in {} reads, {share} % of the bytes from the tiers", bytes(self.served_bytes), self.reads),
+            format!("from storage  {} in {} requests", bytes(self.storage_bytes), self.storage_requests),
+            format!(
+                "saved         {} and {} requests, worth {:.2}",
+                bytes(self.saved_bytes),
+                self.saved_requests,
+                self.saved_money
+            ),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use forebay_protocol::{MountStatus, StorageCounters, WorkerInfo, WorkerReport, WorkerState};
+    use forebay_types::{HostId, Mount, MountId, MountOptions, WorkerId};
+
+    use super::*;
+
+    fn worker() -> WorkerInfo {
+        WorkerInfo {
+            id: WorkerId(1),
+            host: HostId(String::new()),
+            address: String::new(),
+            unix_socket: None,
+            dram_bytes: 0,
+            disk_bytes: 0,
+            turn: 1,
+            location: String::new(),
+            draining: false,
+        }
+    }
+
+    fn cluster(served: u64, reads: u64, received: u64, gets: u64) -> ClusterStatus {
+        let report = WorkerReport { reads, bytes_served: served, bytes_hit: served / 2, ..WorkerReport::default() };
+        let (name, url) = ("lake".parse().unwrap(), "s3://lake".to_string());
+        let mount = Mount { id: MountId(1), name, url, options: MountOptions::default() };
+        let counters = StorageCounters { gets, bytes_in: received, ..StorageCounters::default() };
+        ClusterStatus {
+            forebay_version: String::new(),
+            epoch: 1,
+            uptime: Duration::ZERO,
+            metadata: String::new(),
+            mounts: vec![MountStatus { mount, counters }],
+            pins: Vec::new(),
+            workers: vec![(worker(), WorkerState::Live, report)],
+        }
+    }
+
+    #[test]
+    fn what_was_served_and_not_fetched_is_saved() {
+        let saved =
+            Savings::of(&cluster(5_000_000_000, 4000, 1_000_000_000, 1000), Price { per_gb: 0.1, per_1000_requests: 2.0 });
+        assert_eq!((saved.saved_bytes, saved.saved_requests, saved.hit_bytes), (4_000_000_000, 3000, 2_500_000_000));
+        assert!((saved.saved_money - 6.4).abs() < 1e-9, "{saved:?}");
+        let loaded = Savings::of(&cluster(0, 0, 1000, 1), Price::default());
+        assert_eq!((loaded.saved_bytes, loaded.saved_money), (0, 0.0), "what was only loaded has saved nothing yet");
+    }
+
+    #[test]
+    fn prices_are_numbers_from_0_on() {
+        let is_one = |per_gb| Price { per_gb, per_1000_requests: 0.0 }.is_one();
+        assert!(is_one(0.0) && is_one(0.09) && !is_one(-1.0) && !is_one(f64::NAN) && !is_one(f64::INFINITY));
+    }
+}

@@ -1,0 +1,68 @@
+//! What workers hold: brought there, kept there, dropped.
+
+use std::ops::Range;
+
+use forebay_protocol::Held;
+use forebay_types::{ObjectVersion, OperationId, PageRun, Result, SegmentId, WorkerId};
+
+use super::Client;
+use crate::prefetch::{Loaded, Prefetch, ReadAt};
+
+impl Client {
+    /// Fetches what a plan is about to read, in this order, a bounded number of bytes ahead of the reads of the same
+    /// operation: each [`Client::read`] with it moves the window. Dropping the answer cancels what is under way. What
+    /// can't be prefetched is read on demand, so there is no error here.
+    pub fn prefetch(&self, operation: OperationId, plan: Vec<(ObjectVersion, Vec<Range<u64>>)>) -> Prefetch {
+        self.rooms.prefetches.begin(operation, plan)
+    }
+
+    /// Brings these versions into the tiers, whole, after all demand; with `keep` they stay there. `progress` gets the
+    /// bytes done so far, of all bytes of the versions. Goes on past objects that fail; then fails with the first
+    /// one's error and how many there were, so that success means that all is there.
+    pub async fn load(&self, versions: Vec<ObjectVersion>, keep: bool, progress: impl Fn(u64) + Send + Sync) -> Result<Loaded> {
+        self.rooms.prefetches.load(self.operation(), versions, keep, progress).await
+    }
+
+    /// Drops these versions from the tiers of all workers, kept ones too; gives the bytes that were given back.
+    pub async fn free(&self, versions: impl AsRef<[ObjectVersion]>) -> Result<u64> {
+        self.rooms.prefetches.free(versions.as_ref()).await
+    }
+
+    /// Sets or clears the administrator's pin on what is held of these versions.
+    pub async fn keep(&self, versions: impl AsRef<[ObjectVersion]>, keep: bool) -> Result<()> {
+        self.rooms.prefetches.keep(versions.as_ref(), keep).await
+    }
+
+    /// What the cluster holds of each version, summed over its segments and all workers, in the same order. A version is
+    /// kept when all that is held of it is.
+    pub async fn held(&self, versions: impl AsRef<[ObjectVersion]>) -> Result<Vec<Held>> {
+        self.rooms.prefetches.held(versions.as_ref()).await
+    }
+}
+
+/// For who schedules data and tasks together: bytes go to, and are read at, the worker that the schedule names rather than
+/// where the routing table would look for them.
+impl Client {
+    /// Brings ranges of one version, (start, length) within segments, into this worker's tiers, after all demand, or `urgent`:
+    /// beside it; gives the bytes that it had to fetch. `Retry` when the worker is gone or has no room.
+    pub async fn bring(
+        &self,
+        operation: OperationId,
+        worker: WorkerId,
+        version: &ObjectVersion,
+        ranges: Vec<(u64, u32)>,
+        urgent: bool,
+    ) -> Result<u64> {
+        self.rooms.prefetches.bring(operation, worker, version, ranges, urgent).await
+    }
+
+    /// Which of these runs of pages a worker holds whole, in the same order.
+    pub async fn present(&self, worker: WorkerId, runs: &[(SegmentId, PageRun)]) -> Result<Vec<bool>> {
+        self.rooms.prefetches.present(worker, runs).await
+    }
+
+    /// Reads of this operation that begin within these pages ask these workers first. Dropping the answer ends that.
+    pub fn read_at(&self, operation: OperationId, places: impl IntoIterator<Item = (SegmentId, PageRun, WorkerId)>) -> ReadAt {
+        self.rooms.prefetches.read_at(operation, places)
+    }
+}

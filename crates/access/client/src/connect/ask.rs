@@ -1,0 +1,136 @@
+//! One question to one worker, and its answer.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_protocol::{DataReply, DataRequest, Span, decode, encode};
+use forebay_runtime::time::timeout;
+use forebay_types::{Error, ErrorKind, Result, SegmentId};
+
+use super::connections::Link;
+use crate::in_place::{Pin, Rescued, pin_of_read};
+
+/// Why a worker's answer is not there.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The worker can't be reached; it was asked nothing.
+    Unreached(Error),
+    /// It was asked, and the connection ended or time ran out: what it did is unknown.
+    Lost(Error),
+    /// It answered that it failed.
+    Answered(Error),
+}
+
+impl Failure {
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            Self::Unreached(error) | Self::Lost(error) | Self::Answered(error) => error,
+        }
+    }
+}
+
+/// Bytes of one segment as a worker gave them.
+pub(crate) enum Given {
+    Pinned(Arc<Pin>),
+    Copied(Bytes),
+}
+
+/// What one more MiB adds to a deadline.
+const SECOND_PER_BYTES: u64 = 1 << 20;
+
+/// The deadline of a call that moves that many bytes.
+pub(crate) fn deadline_for(base: Duration, bytes: u64) -> Duration {
+    base + Duration::from_secs(bytes / SECOND_PER_BYTES)
+}
+
+/// Asks a worker and waits for its answer.
+pub(crate) async fn ask(
+    link: &Link,
+    request: &DataRequest,
+    payload: Vec<Bytes>,
+    deadline: Duration,
+) -> Result<DataReply, Failure> {
+    Ok(ask_for(link, request, payload, deadline).await?.0)
+}
+
+/// The same where the answer has a payload.
+pub(crate) async fn ask_for(
+    link: &Link,
+    request: &DataRequest,
+    payload: Vec<Bytes>,
+    deadline: Duration,
+) -> Result<(DataReply, Bytes), Failure> {
+    let call = link.connection().call(encode(request), payload);
+    let answer = match timeout(deadline, call).await {
+        Ok(answer) => answer.map_err(|error| lost(link, error))?,
+        Err(_) => return Err(late(link, deadline)),
+    };
+    Ok((reply_of(link, &answer.meta)?, answer.payload))
+}
+
+/// Asks a worker for bytes, in place when its tier is mapped here; gives the reply and the payload.
+pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, deadline: Duration) -> Result<(DataReply, Bytes), Failure> {
+    let meta = encode(request);
+    let answer = match link.in_place() {
+        Some(session) => {
+            let connection = link.connection().clone();
+            let call = Rescued::new(async move { connection.call(meta, Vec::new()).await }, session.outbox(), pin_of_read);
+            timeout(deadline, call).await
+        }
+        None => timeout(deadline, link.connection().call(meta, Vec::new())).await,
+    };
+    let answer = answer.map_err(|_| late(link, deadline))?.map_err(|error| lost(link, error))?;
+    Ok((reply_of(link, &answer.meta)?, answer.payload))
+}
+
+/// Makes the bytes of an answer to a read of `range` of a segment.
+pub(crate) fn given(
+    link: &Link,
+    in_place: Option<(u64, Span)>,
+    payload: Bytes,
+    segment: SegmentId,
+    range: Range<u32>,
+) -> Result<Given, Failure> {
+    let wrong = |error: Error| Failure::Answered(error);
+    match (in_place, link.in_place()) {
+        (Some((pin, span)), Some(session)) => Pin::new(session, pin, span, segment, range).map(Given::Pinned).map_err(wrong),
+        (Some(_), None) => {
+            Err(wrong(Error::internal(format!("worker {} answered in place, which was not asked", link.worker()))))
+        }
+        (None, _) if payload.len() == range.len() => Ok(Given::Copied(payload)),
+        (None, _) => Err(wrong(Error::internal(format!(
+            "worker {} answered {} bytes to a read of {}",
+            link.worker(),
+            payload.len(),
+            range.len()
+        )))),
+    }
+}
+
+/// The failure for a reply of another variant than the request asks for.
+pub(crate) fn misfit(link: &Link, asked: &str) -> Failure {
+    Failure::Answered(super::control::unexpected(&format!("worker {}", link.worker()), asked))
+}
+
+fn reply_of(link: &Link, meta: &[u8]) -> Result<DataReply, Failure> {
+    match decode(meta) {
+        Ok(DataReply::Failed { kind, message }) => Err(Failure::Answered(Error::new(kind, message))),
+        Ok(reply) => Ok(reply),
+        // An answer that can't be read says nothing about the object: not `Invalid`, which would end the search.
+        Err(error) => Err(Failure::Answered(Error::internal(format!("worker {}: {}", link.worker(), error.message())))),
+    }
+}
+
+fn lost(link: &Link, error: Error) -> Failure {
+    match error.kind() {
+        // The transport refused to send it, as what is too long for a frame.
+        ErrorKind::Invalid => Failure::Answered(error),
+        _ => Failure::Lost(Error::retry(format!("worker {}: {}", link.worker(), error.message())).with_source(error)),
+    }
+}
+
+fn late(link: &Link, deadline: Duration) -> Failure {
+    Failure::Lost(Error::retry(format!("worker {} did not answer within {} s", link.worker(), deadline.as_secs())))
+}

@@ -1,0 +1,138 @@
+//! Fetching ahead of the reader of a plan.
+
+use std::ops::Range;
+use std::sync::{Arc, Weak};
+
+use forebay_protocol::DataRequest;
+use forebay_types::{ObjectVersion, OperationId, RouteKey, WorkerId, split_range};
+use futures::stream::{FuturesUnordered, StreamExt};
+use tokio_util::task::AbortOnDropHandle;
+use tracing::debug;
+
+use super::{Prefetches, fetch};
+use crate::connect::Failure;
+use crate::read::{Course, Courses};
+use crate::route::Routes;
+
+/// Messages of one prefetch under way at once.
+const MESSAGES_AT_ONCE: usize = 8;
+/// Bytes and ranges of one message: what can be cancelled, and what a worker may coalesce.
+const MESSAGE_BYTES: u64 = 8 << 20;
+const MESSAGE_RANGES: usize = 256;
+
+impl Prefetches {
+    /// Fetches what a plan is about to read, in this order.
+    pub(crate) fn begin(&self, operation: OperationId, plan: Vec<(ObjectVersion, Vec<Range<u64>>)>) -> Prefetch {
+        let course = Arc::new(Course::new(operation, plan, self.ahead_bytes));
+        self.courses.add(&course);
+        let task = forebay_runtime::spawn(drive(Arc::downgrade(&self.routes), Arc::clone(&course)));
+        Prefetch { courses: Arc::downgrade(&self.courses), course, _task: AbortOnDropHandle::new(task) }
+    }
+}
+
+/// A prefetch under way; dropping it cancels it.
+pub struct Prefetch {
+    courses: Weak<Courses>,
+    course: Arc<Course>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Prefetch {
+    /// Bytes handed to workers that the reader has not read yet.
+    pub fn outstanding(&self) -> u64 {
+        self.course.window.lock().outstanding()
+    }
+
+    /// Whether all of the plan was handed out or read.
+    pub fn is_finished(&self) -> bool {
+        self.course.window.lock().is_finished()
+    }
+}
+
+impl Drop for Prefetch {
+    fn drop(&mut self) {
+        if let Some(courses) = self.courses.upgrade() {
+            courses.remove(&self.course);
+        }
+    }
+}
+
+impl std::fmt::Debug for Prefetch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Prefetch").field("operation", &self.course.operation).finish_non_exhaustive()
+    }
+}
+
+/// Ranges of one version that one worker is asked for.
+struct Message {
+    version_ix: usize,
+    worker: Option<WorkerId>,
+    ranges: Vec<(u64, u32)>,
+}
+
+/// Hands out what the window gives, to the workers that will be read from, until the plan is through.
+async fn drive(routes: Weak<Routes>, course: Arc<Course>) {
+    let mut under_way = FuturesUnordered::new();
+    let mut waiting = std::collections::VecDeque::new();
+    loop {
+        while under_way.len() < MESSAGES_AT_ONCE {
+            if waiting.is_empty() {
+                let Some(routes) = routes.upgrade() else { return };
+                waiting.extend(next_messages(&routes, &course));
+            }
+            let Some(message) = waiting.pop_front() else { break };
+            let (routes, course) = (routes.clone(), Arc::clone(&course));
+            under_way.push(async move {
+                let Some(routes) = routes.upgrade() else { return };
+                send(&routes, &course, message).await;
+            });
+        }
+        if under_way.is_empty() && course.window.lock().is_finished() {
+            return;
+        }
+        tokio::select! {
+            Some(()) = under_way.next() => {}
+            () = course.moved.notified() => {}
+        }
+    }
+}
+
+/// What the window gives now, up to a message's bytes, in plan order.
+fn next_messages(routes: &Routes, course: &Course) -> Vec<Message> {
+    let known = routes.view.known();
+    let mut messages: Vec<Message> = Vec::new();
+    let (mut bytes, mut ranges) = (0, 0);
+    let mut window = course.window.lock();
+    while bytes < MESSAGE_BYTES && ranges < MESSAGE_RANGES {
+        let Some(planned) = window.next() else { break };
+        bytes += planned.len;
+        let (version_ix, version) = (planned.version_ix, &course.versions[planned.version_ix]);
+        for part in split_range(planned.start..planned.start + planned.len) {
+            ranges += 1;
+            let route = RouteKey::of(version.mount, &version.key, part.index);
+            let worker = routes.main_holder(route, &known);
+            let range = (part.object_range().start, part.len);
+            match messages.last_mut() {
+                Some(last) if last.version_ix == version_ix && last.worker == worker => last.ranges.push(range),
+                _ => messages.push(Message { version_ix, worker, ranges: vec![range] }),
+            }
+        }
+    }
+    messages
+}
+
+async fn send(routes: &Routes, course: &Course, message: Message) {
+    let version = &course.versions[message.version_ix];
+    let known = routes.view.known_arc();
+    let Some(info) = message.worker.and_then(|worker| known.worker(worker)) else { return };
+    let (operation, ranges) = (course.operation, message.ranges);
+    let request = DataRequest::Prefetch { operation, version: version.clone(), ranges, keep: false, urgent: false };
+    let outcome = match routes.connections.link(info).await {
+        Ok(link) => fetch(&link, &request).await.map_err(Failure::into_error),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = outcome {
+        // What matters is seen by the read that comes.
+        debug!(worker = %info.id, key = %version.key, %error, "not prefetched");
+    }
+}

@@ -1,0 +1,90 @@
+//! What a schedule of data and tasks brings to workers, and where its reads go.
+
+use std::sync::Arc;
+
+use forebay_protocol::{DataReply, DataRequest, RANGES_MAX, RUNS_MAX};
+use forebay_types::{Error, ObjectVersion, OperationId, PageRun, Result, SegmentId, WorkerId};
+
+use super::{Prefetches, fetch};
+use crate::connect::{Failure, ask, unexpected};
+use crate::route::{Kept, Of, Routes};
+
+/// For who schedules data and tasks together: bytes go to, and are read at, the worker that the schedule names rather than
+/// where the routing table would look for them.
+impl Prefetches {
+    /// Brings ranges of one version, (start, length) within segments, into this worker's tiers, after all demand, or `urgent`:
+    /// beside it; gives the bytes that it had to fetch. `Retry` when the worker is gone or has no room.
+    pub(crate) async fn bring(
+        &self,
+        operation: OperationId,
+        worker: WorkerId,
+        version: &ObjectVersion,
+        ranges: Vec<(u64, u32)>,
+        urgent: bool,
+    ) -> Result<u64> {
+        let link = self.routes.link_to(worker, gone).await?;
+        let mut fetched = 0;
+        for ranges in ranges.chunks(RANGES_MAX) {
+            let ranges = ranges.to_vec();
+            let request = DataRequest::Prefetch { operation, version: version.clone(), ranges, keep: false, urgent };
+            fetched += fetch(&link, &request).await.map_err(Failure::into_error)?;
+        }
+        Ok(fetched)
+    }
+
+    /// Which of these runs of pages a worker holds whole, in the same order.
+    pub(crate) async fn present(&self, worker: WorkerId, runs: &[(SegmentId, PageRun)]) -> Result<Vec<bool>> {
+        let link = self.routes.link_to(worker, gone).await?;
+        let mut present = Vec::with_capacity(runs.len());
+        for runs in runs.chunks(RUNS_MAX) {
+            let request = DataRequest::Present { runs: runs.to_vec() };
+            let reply = ask(&link, &request, Vec::new(), self.routes.connections.read_deadline()).await;
+            let DataReply::Present(some) = reply.map_err(Failure::into_error)? else {
+                return Err(unexpected("a worker", "present"));
+            };
+            present.extend(some);
+        }
+        match present.len() == runs.len() {
+            true => Ok(present),
+            false => Err(unexpected("a worker", "present")),
+        }
+    }
+
+    /// Reads of this operation that begin within these pages ask these workers first. Dropping the answer ends that.
+    pub(crate) fn read_at(
+        &self,
+        operation: OperationId,
+        places: impl IntoIterator<Item = (SegmentId, PageRun, WorkerId)>,
+    ) -> ReadAt {
+        let mut by_segment = Of::new();
+        for (segment, run, worker) in places {
+            by_segment.entry(segment).or_default().push((run, worker));
+        }
+        let places = Arc::new(by_segment);
+        self.routes.places.add(operation, &places);
+        ReadAt { routes: Arc::clone(&self.routes), operation, places }
+    }
+}
+
+fn gone(worker: WorkerId) -> Error {
+    Error::retry(format!("worker {worker} is not there: the schedule goes on without it"))
+}
+
+/// Where an operation reads, as long as this is kept.
+pub struct ReadAt {
+    routes: Arc<Routes>,
+    operation: OperationId,
+    places: Kept,
+}
+
+impl Drop for ReadAt {
+    fn drop(&mut self) {
+        self.routes.places.remove(self.operation, &self.places);
+    }
+}
+
+impl std::fmt::Debug for ReadAt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadAt").field("operation", &self.operation).field("segments", &self.places.len()).finish()
+    }
+}

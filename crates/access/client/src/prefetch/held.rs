@@ -1,0 +1,101 @@
+//! What all workers hold of versions.
+
+use forebay_protocol::{DataReply, DataRequest, Held, SEGMENTS_MAX};
+use forebay_types::{Error, ObjectVersion, Result, SegmentId, check_object_bytes, segment_count};
+
+use super::Prefetches;
+use crate::connect::unexpected;
+
+/// Segments gone through by one call: 2 PiB, whose ids take half a gigabyte.
+const IDS_MAX: u64 = 1 << 25;
+
+/// Who is asked, after a membership change too: a segment may lie where it is not routed to any more, so what is
+/// freed, kept or counted is so at every worker.
+impl Prefetches {
+    /// Drops these versions from the tiers of all workers, kept ones too; gives the bytes that were given back.
+    pub(crate) async fn free(&self, versions: &[ObjectVersion]) -> Result<u64> {
+        let ids = self.segments(versions)?;
+        // This client's own pins would hold the pages. Which decoded columns there are only the workers know: all go.
+        self.routes.connections.pins().clear();
+        let mut freed = 0;
+        for replies in self.routes.at_all_workers(&messages(&ids, |segments| DataRequest::Free { segments })).await? {
+            for reply in replies {
+                let DataReply::Freed { bytes } = reply else { return Err(unexpected("a worker", "free")) };
+                freed += bytes;
+            }
+        }
+        Ok(freed)
+    }
+
+    /// Sets or clears the administrator's pin on what is held of these versions.
+    pub(crate) async fn keep(&self, versions: &[ObjectVersion], keep: bool) -> Result<()> {
+        let requests = messages(&self.segments(versions)?, |segments| DataRequest::Keep { segments, keep });
+        self.routes.at_all_workers(&requests).await.map(|_| ())
+    }
+
+    /// What the cluster holds of each version, summed over its segments and all workers, in the same order. A version is
+    /// kept when all that is held of it is.
+    pub(crate) async fn held(&self, versions: &[ObjectVersion]) -> Result<Vec<Held>> {
+        let ids = self.segments(versions)?;
+        let mut by_segment = vec![Held::default(); ids.len()];
+        for replies in self.routes.at_all_workers(&messages(&ids, |segments| DataRequest::Held { segments })).await? {
+            let mut at = 0;
+            for reply in replies {
+                let DataReply::Held(held) = reply else { return Err(unexpected("a worker", "held")) };
+                for (sum, held) in by_segment[at..].iter_mut().zip(&held) {
+                    sum.dram_bytes += held.dram_bytes;
+                    sum.disk_bytes += held.disk_bytes;
+                    sum.bytes += held.bytes;
+                    sum.keep |= held.keep;
+                }
+                at += held.len();
+            }
+            if at != ids.len() {
+                return Err(unexpected("a worker", "held"));
+            }
+        }
+        let mut by_segment = by_segment.into_iter();
+        let sum = |version: &ObjectVersion| {
+            let segments = by_segment.by_ref().take(segment_count(version.size) as usize);
+            let mut kept = None;
+            let mut all = segments.fold(Held::default(), |sum, held| {
+                if held.bytes > 0 {
+                    kept = Some(kept.unwrap_or(true) && held.keep);
+                }
+                Held {
+                    dram_bytes: sum.dram_bytes + held.dram_bytes,
+                    disk_bytes: sum.disk_bytes + held.disk_bytes,
+                    bytes: sum.bytes + held.bytes,
+                    keep: false,
+                }
+            });
+            all.keep = kept.unwrap_or(false);
+            all
+        };
+        Ok(versions.iter().map(sum).collect())
+    }
+}
+
+impl Prefetches {
+    /// The segments of versions, version by version. `Invalid` when they are more than can be gone through.
+    fn segments(&self, versions: &[ObjectVersion]) -> Result<Vec<SegmentId>> {
+        let mut count = 0;
+        for version in versions {
+            let path = || self.routes.view.known().path_text(version.mount, &version.key);
+            check_object_bytes(version.size).map_err(|error| error.context(path()))?;
+            count += u64::from(segment_count(version.size));
+            if count > IDS_MAX {
+                return Err(Error::invalid(format!("{}: more than {IDS_MAX} segments at once: name a smaller part", path())));
+            }
+        }
+        Ok(versions.iter().flat_map(of_version).collect())
+    }
+}
+
+fn of_version(version: &ObjectVersion) -> impl Iterator<Item = SegmentId> {
+    (0..segment_count(version.size)).map(|index| SegmentId::of(version, index))
+}
+
+fn messages(ids: &[SegmentId], message: impl Fn(Vec<SegmentId>) -> DataRequest) -> Vec<DataRequest> {
+    ids.chunks(SEGMENTS_MAX).map(|ids| message(ids.to_vec())).collect()
+}

@@ -1,0 +1,83 @@
+//! Plans that are fetched ahead of their readers, and how far these are.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use forebay_scheduling::{PlannedRange, Window};
+use forebay_types::{Key, MountId, ObjectVersion, OperationId};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// A plan and how far its reader is.
+pub(crate) struct Course {
+    pub(crate) operation: OperationId,
+    pub(crate) versions: Vec<ObjectVersion>,
+    by_key: HashMap<(MountId, Key), Vec<usize>>,
+    pub(crate) window: Mutex<Window>,
+    pub(crate) moved: Notify,
+}
+
+impl Course {
+    /// The course of a plan, which is read in this order; ranges that are not within their version are left out.
+    pub(crate) fn new(operation: OperationId, plan: Vec<(ObjectVersion, Vec<Range<u64>>)>, window_bytes: u64) -> Self {
+        let mut versions = Vec::with_capacity(plan.len());
+        let mut ranges = Vec::new();
+        for (version_ix, (version, wanted)) in plan.into_iter().enumerate() {
+            let within = wanted.into_iter().filter(|range| range.start < range.end && range.end <= version.size);
+            ranges.extend(within.map(|range| PlannedRange { version_ix, start: range.start, len: range.end - range.start }));
+            versions.push(version);
+        }
+        let mut by_key: HashMap<_, Vec<_>> = HashMap::new();
+        for (ix, version) in versions.iter().enumerate() {
+            by_key.entry((version.mount, version.key.clone())).or_default().push(ix);
+        }
+        Self { operation, versions, by_key, window: Mutex::new(Window::new(ranges, window_bytes)), moved: Notify::new() }
+    }
+}
+
+/// The plans that are fetched ahead of their readers, by operation.
+#[derive(Default)]
+pub(crate) struct Courses {
+    any: AtomicUsize,
+    courses: Mutex<HashMap<OperationId, Vec<Arc<Course>>>>,
+}
+
+impl Courses {
+    pub(crate) fn add(&self, course: &Arc<Course>) {
+        self.courses.lock().entry(course.operation).or_default().push(Arc::clone(course));
+        self.any.fetch_add(1, Ordering::Release);
+    }
+
+    pub(crate) fn remove(&self, course: &Arc<Course>) {
+        let mut courses = self.courses.lock();
+        if let Some(of_operation) = courses.get_mut(&course.operation) {
+            let before = of_operation.len();
+            of_operation.retain(|other| !Arc::ptr_eq(other, course));
+            let gone = before - of_operation.len();
+            let any = self.any.fetch_sub(gone, Ordering::Release);
+            assert!(any >= gone, "{gone} courses go of {any}");
+            if of_operation.is_empty() {
+                courses.remove(&course.operation);
+            }
+        }
+    }
+
+    /// A reader asks for this range: its operation's windows move.
+    pub(super) fn reading(&self, operation: OperationId, version: &ObjectVersion, range: &Range<u64>) {
+        if self.any.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let Some(courses) = self.courses.lock().get(&operation).cloned() else { return };
+        for course in courses {
+            let Some(candidates) = course.by_key.get(&(version.mount, version.key.clone())) else { continue };
+            let mut window = course.window.lock();
+            for ix in candidates.iter().filter(|ix| course.versions[**ix] == *version) {
+                window.read(*ix, range.clone());
+            }
+            drop(window);
+            course.moved.notify_one();
+        }
+    }
+}

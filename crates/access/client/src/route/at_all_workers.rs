@@ -1,0 +1,53 @@
+//! Asking all workers.
+
+use std::collections::BTreeMap;
+
+use forebay_protocol::{DataReply, DataRequest};
+use forebay_types::{Error, Result};
+use futures::stream::{self, StreamExt};
+
+use super::Routes;
+use crate::connect::{Failure, ask};
+
+/// Workers asked at once.
+const WORKERS_AT_ONCE: usize = 32;
+
+impl Routes {
+    /// Asks every worker of the view, each in order; the replies by worker. What one could not be asked is `Retry`,
+    /// after all others were.
+    pub(crate) async fn at_all_workers(&self, requests: &[DataRequest]) -> Result<Vec<Vec<DataReply>>> {
+        let known = self.view.known_arc();
+        let deadline = self.connections.read_deadline();
+        let mut workers = Vec::with_capacity(known.workers.len());
+        for id in &known.workers {
+            workers.extend(known.worker(*id).cloned());
+        }
+        let asked = stream::iter(workers).map(|info| async move {
+            let info = &info;
+            let link = self.connections.link(info).await.inspect_err(|_| self.failures.failed(info.id))?;
+            let mut replies = Vec::with_capacity(requests.len());
+            for request in requests {
+                replies.push(ask(&link, request, Vec::new(), deadline).await.map_err(Failure::into_error)?);
+            }
+            Ok::<_, Error>((info.id, replies))
+        });
+        let mut asked = asked.buffer_unordered(WORKERS_AT_ONCE);
+        let mut by_worker = BTreeMap::new();
+        let mut failed = None;
+        while let Some(answer) = asked.next().await {
+            match answer {
+                Ok((worker, replies)) => {
+                    by_worker.insert(worker, replies);
+                }
+                Err(error) => {
+                    self.view.surprised();
+                    failed = Some(error);
+                }
+            }
+        }
+        match failed {
+            Some(error) => Err(error.context("not done at every worker")),
+            None => Ok(by_worker.into_values().collect()),
+        }
+    }
+}

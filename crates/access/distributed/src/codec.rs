@@ -1,0 +1,79 @@
+//! Nodes of plans that only Forebay knows, on their way between processes.
+
+use std::sync::Arc;
+
+use ballista_core::serde::BallistaPhysicalExtensionCodec;
+use datafusion::common::internal_err;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
+use forebay_client::Client;
+use forebay_sql::{shard_scan_of, shard_scan_to_bytes};
+
+use crate::compressed;
+
+/// First bytes of a scan of shards as it is written, as [`compressed`] has its own.
+const SHARDS: &[u8] = b"forebay.shards.";
+
+/// Ballista's own with Forebay's nodes beside.
+#[derive(Default)]
+pub(crate) struct Codec {
+    ballista: BallistaPhysicalExtensionCodec,
+    /// Who asks in scans that are read; none where nodes are only written.
+    client: Option<Client>,
+}
+
+impl Codec {
+    /// One that reads nodes too.
+    pub(crate) fn of(client: Client) -> Self {
+        Self { client: Some(client), ..Self::default() }
+    }
+}
+
+impl std::fmt::Debug for Codec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Codec")
+    }
+}
+
+impl PhysicalExtensionCodec for Codec {
+    fn try_decode(
+        &self,
+        bytes: &[u8],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        context: &TaskContext,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if let Some(scan) = bytes.strip_prefix(SHARDS) {
+            let Some(client) = &self.client else { return internal_err!("a scan of shards came to who reads none") };
+            return shard_scan_of(scan, client).map_err(external);
+        }
+        let ballistas = || self.ballista.try_decode(bytes, inputs, context, converter);
+        compressed::of_bytes(bytes, inputs).unwrap_or_else(ballistas)
+    }
+
+    fn try_encode(
+        &self,
+        node: Arc<dyn ExecutionPlan>,
+        bytes: &mut Vec<u8>,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<()> {
+        if let Some(scan) = shard_scan_to_bytes(&node).map_err(external)? {
+            bytes.extend_from_slice(SHARDS);
+            bytes.extend_from_slice(&scan);
+            return Ok(());
+        }
+        match compressed::to_bytes(&node) {
+            Some(written) => {
+                bytes.extend_from_slice(&written);
+                Ok(())
+            }
+            None => self.ballista.try_encode(node, bytes, converter),
+        }
+    }
+}
+
+fn external(error: forebay_types::Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}

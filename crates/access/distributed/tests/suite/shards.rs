@@ -1,0 +1,53 @@
+//! Datasets of shards in queries of a cluster.
+
+use forebay_shard::{Key, Value};
+use forebay_shard_store::{Column, ColumnKind, Columns, Dataset, DatasetShard, Store};
+
+use crate::bed::{Bed, rows};
+
+/// Clerks 0 to 299 with a name each, as `/lake/clerks.shards` of three shards.
+async fn clerks(bed: &Bed) {
+    let column = |name: &str, kind| Column { name: name.into(), kind };
+    let columns = Columns::new(vec![column("id", ColumnKind::Int), column("name", ColumnKind::Text)], "id").unwrap();
+    let parts = Dataset { columns: columns.clone(), replicas: vec![0.9], shards: vec![DatasetShard::default(); 3] };
+    let path = "/lake/clerks.shards".parse().unwrap();
+    let mut creating = forebay_shards::create(&bed.client, &path, columns.clone(), vec![0.9], false).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for shard in 0..3 {
+        let part = folder.path().join(shard.to_string());
+        let mut building = Store::build(&part, columns.clone(), 0.01).unwrap();
+        for id in (0..300u64).filter(|id| parts.shard_of(&Key::U64(*id)) == shard) {
+            building.push(Key::U64(id), vec![Value::Text(format!("clerk {} {id}", ["a", "b", "c"][id as usize % 3]))]).unwrap();
+        }
+        building.finish().unwrap();
+        creating.push(&part, |_| {}).await.unwrap();
+    }
+    creating.finish().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_dataset_is_joined_on_the_cluster_and_asked_alone_from_here() {
+    let bed = Bed::start(2).await;
+    clerks(&bed).await;
+    let orders: String = (0..1000).map(|order| format!("{order},{}\n", order % 400)).collect();
+    bed.put("orders.csv", format!("id,clerk\n{orders}").as_bytes());
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    let (clerks, orders) = ("'/lake/clerks.shards' c", "'/lake/orders.csv' o");
+    for (sql, jobs) in [
+        (format!("select count(*), min(o.id) from {orders} join {clerks} on o.clerk = c.id where c.name like 'clerk b%'"), 1),
+        (format!("select c.name, count(*) as n from {orders} left join {clerks} on o.clerk = c.id group by 1 order by 1, 2"), 1),
+        (
+            format!(
+                "select o.id, c.name from {orders} join {clerks} on o.clerk = c.id where c.id in (7, 299) and c.name ~ '7$' order by 1"
+            ),
+            1,
+        ),
+        (format!("select count(*) from (select id from {orders} union all select id from {clerks})"), 0),
+        (format!("select name from {clerks} where id = 17"), 0),
+        (format!("select count(*) from {clerks} where name like '%c 2%'"), 0),
+    ] {
+        let before = bed.control().jobs().await.unwrap().len();
+        assert_eq!(rows(&cluster, &sql).await, rows(&here, &sql).await, "{sql}");
+        assert_eq!(bed.control().jobs().await.unwrap().len() - before, jobs, "{sql}");
+    }
+}

@@ -1,0 +1,144 @@
+//! Questions to one shard, wherever it is served.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use forebay_placement::rank;
+use forebay_shard_store::Answered;
+use forebay_types::{Error, ErrorKind, Result, RouteKey, WorkerId};
+use serde_json::Value as Json;
+
+use crate::Shards;
+use crate::choose::Ended;
+
+/// Pause before all are asked again, the first time; it doubles up to the second one.
+const PAUSE: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+impl Shards {
+    /// The answer to each question, from one worker; from the next one where a worker can't. What is wrong with a question is
+    /// its answer.
+    pub(crate) async fn ask(&self, shard: usize, questions: &[Json]) -> Result<Vec<Answered>> {
+        let mut lines = Vec::new();
+        for question in questions {
+            serde_json::to_writer(&mut lines, question).map_err(|error| Error::invalid(error.to_string()))?;
+            lines.push(b'\n');
+        }
+        let answers = self.ask_lines(shard, lines.into()).await?;
+        let answers: Vec<Answered> = serde_json::Deserializer::from_slice(&answers)
+            .into_iter()
+            .collect::<Result<_, _>>()
+            .map_err(|error| Error::internal(format!("{}: an answer can't be read: {error}", self.path)))?;
+        match answers.len() == questions.len() {
+            true => Ok(answers),
+            false => Err(Error::internal(format!("{}: {} answers to {} questions", self.path, answers.len(), questions.len()))),
+        }
+    }
+
+    /// The same for a question by itself.
+    pub(crate) async fn ask_one(&self, shard: usize, question: Json) -> Result<Json> {
+        let answer = self.ask(shard, &[question]).await?.pop();
+        answer.ok_or_else(|| Error::internal(format!("{}: no answer to a question", self.path)))?.into_result()
+    }
+
+    async fn ask_lines(&self, shard: usize, lines: Bytes) -> Result<Bytes> {
+        let deadline = forebay_runtime::now() + self.within;
+        let mut pause = PAUSE;
+        loop {
+            let mut last = Error::retry(format!("{}: no worker is there to ask: see `forebay status`", self.path));
+            let order = self.order(shard);
+            for (place, worker) in order.iter().enumerate() {
+                let left = deadline.saturating_duration_since(forebay_runtime::now());
+                if left.is_zero() {
+                    return Err(last.context(&self.path));
+                }
+                let within = patience(left, place + 1 == order.len());
+                match self.ask_worker(*worker, shard, lines.clone(), within).await {
+                    Ok(answers) => return Ok(answers),
+                    Err(error) if is_final(&error) => return Err(error.context(&self.path)),
+                    Err(error) => {
+                        tracing::debug!(%worker, shard, %error, "another replica is asked");
+                        last = error;
+                    }
+                }
+            }
+            if forebay_runtime::now() + pause >= deadline {
+                return Err(last.context(&self.path));
+            }
+            forebay_runtime::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    async fn ask_worker(&self, worker: WorkerId, shard: usize, lines: Bytes, within: Duration) -> Result<Bytes> {
+        let mut call = Call::begin(self, worker);
+        match self.client.ask_shard(worker, &self.id, shard as u32, lines, within).await {
+            Ok((answers, queue)) => {
+                call.ended = Ended::Answered(queue);
+                Ok(answers)
+            }
+            Err(error) => {
+                if !is_final(&error) {
+                    call.ended = Ended::Failed;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn order(&self, shard: usize) -> Vec<WorkerId> {
+        let holders = self.holders(shard);
+        self.workers.lock().order(&holders, self.dataset.replicas.len(), forebay_runtime::random(), forebay_runtime::now())
+    }
+
+    /// The workers in the order in which they hold a shard.
+    pub(crate) fn holders(&self, shard: usize) -> Vec<WorkerId> {
+        let workers: Vec<_> = self.client.view().placeable().map(|worker| worker.id).collect();
+        rank(RouteKey::of(self.id.mount, &self.id.folder, shard as u32), &workers)
+    }
+}
+
+/// What no other worker would say differently.
+fn is_final(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Denied | ErrorKind::NotFound | ErrorKind::Conflict)
+}
+
+/// What one worker gets of the time that is left: one that hangs must leave some for the others.
+fn patience(left: Duration, is_last: bool) -> Duration {
+    if is_last { left } else { left / 2 }
+}
+
+/// A call under way.
+struct Call<'a> {
+    shards: &'a Shards,
+    worker: WorkerId,
+    began: Instant,
+    ended: Ended,
+}
+
+impl<'a> Call<'a> {
+    fn begin(shards: &'a Shards, worker: WorkerId) -> Self {
+        shards.workers.lock().begin(worker);
+        Self { shards, worker, began: forebay_runtime::now(), ended: Ended::GivenUp }
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.shards.workers.lock().end(self.worker, self.began.elapsed(), self.ended, forebay_runtime::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_that_hang_leave_time_for_the_last_one() {
+        let (mut left, all) = (Duration::from_secs(60), 3);
+        for place in 1..all {
+            left -= patience(left, place == all);
+        }
+        assert_eq!(patience(left, true), Duration::from_secs(15));
+    }
+}

@@ -1,0 +1,151 @@
+//! What is known of the workers, and which replica is asked by it: `core/navigation` chooses.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use forebay_navigation::{Candidate, choose};
+use forebay_types::WorkerId;
+
+/// How much of what was known of a worker's time stays with a new measurement.
+const KEEP: f64 = 0.8;
+/// How long a worker that did not answer is asked last.
+const AWAY_FOR: Duration = Duration::from_secs(3);
+
+/// What is known of workers, for one dataset.
+#[derive(Default)]
+pub(crate) struct Workers(HashMap<WorkerId, Standing>);
+
+/// How a call has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// With the queue that the worker told of.
+    Answered(u32),
+    /// The worker could not answer, or was not reached.
+    Failed,
+    /// The asker went away, or the question was at fault: that says nothing about the worker.
+    GivenUp,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Standing {
+    /// Calls of this client that are under way.
+    asked: u32,
+    /// The queue that the last answer told of.
+    told: u32,
+    /// Seconds that a call takes when none waits before it, aged; none before the first answer.
+    seconds: Option<f64>,
+    away_until: Option<Instant>,
+}
+
+impl Standing {
+    fn candidate(&self) -> Candidate {
+        Candidate { own: self.asked, told: self.told, service_us: self.seconds.unwrap_or(0.0) * 1e6 }
+    }
+}
+
+impl Workers {
+    /// The holders in the order in which they are asked: of the first `replicas` of them, which keep the shard, the one that is
+    /// chosen, then the one that is chosen of the rest; then those who would have to bring it. Who did not answer comes last.
+    pub(crate) fn order(&self, holders: &[WorkerId], replicas: usize, chance: u64, now: Instant) -> Vec<WorkerId> {
+        let is_away = |worker: &WorkerId| self.of(*worker).away_until.is_some_and(|until| now < until);
+        let replicas = &holders[..replicas.min(holders.len())];
+        let mut near: Vec<WorkerId> = replicas.iter().copied().filter(|worker| !is_away(worker)).collect();
+        let mut candidates: Vec<Candidate> = near.iter().map(|worker| self.of(*worker).candidate()).collect();
+        let mut order = Vec::with_capacity(holders.len());
+        while let Some(at) = choose(&candidates, chance) {
+            candidates.remove(at);
+            order.push(near.remove(at));
+        }
+        for worker in holders.iter().filter(|worker| !is_away(worker)).chain(holders) {
+            if !order.contains(worker) {
+                order.push(*worker);
+            }
+        }
+        debug_assert_eq!(order.len(), holders.len(), "each holder is asked once");
+        order
+    }
+
+    /// A call begins.
+    pub(crate) fn begin(&mut self, worker: WorkerId) {
+        self.0.entry(worker).or_default().asked += 1;
+    }
+
+    /// A call has ended.
+    pub(crate) fn end(&mut self, worker: WorkerId, took: Duration, ended: Ended, now: Instant) {
+        let standing = self.0.entry(worker).or_default();
+        assert!(standing.asked > 0, "a call ends once");
+        standing.asked -= 1;
+        let queue = match ended {
+            Ended::GivenUp => return,
+            Ended::Failed => {
+                standing.away_until = Some(now + AWAY_FOR);
+                return;
+            }
+            Ended::Answered(queue) => queue,
+        };
+        standing.away_until = None;
+        let alone = took.as_secs_f64() / f64::from(standing.told.min(queue) + 1);
+        standing.seconds = Some(standing.seconds.map_or(alone, |before| before * KEEP + alone * (1.0 - KEEP)));
+        standing.told = queue;
+    }
+
+    fn of(&self, worker: WorkerId) -> Standing {
+        self.0.get(&worker).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: WorkerId = WorkerId(1);
+    const B: WorkerId = WorkerId(2);
+    const C: WorkerId = WorkerId(3);
+
+    fn answered(workers: &mut Workers, worker: WorkerId, millis: u64, queue: u32) {
+        workers.begin(worker);
+        workers.end(worker, Duration::from_millis(millis), Ended::Answered(queue), forebay_runtime::now());
+    }
+
+    #[test]
+    fn another_replica_is_asked_when_one_has_a_queue() {
+        let mut workers = Workers::default();
+        let order = |workers: &Workers| workers.order(&[A, B, C], 2, 0, forebay_runtime::now());
+        assert_eq!(order(&workers), [A, B, C]);
+        answered(&mut workers, A, 10, 0);
+        assert_eq!(order(&workers), [A, B, C]);
+        workers.begin(A);
+        assert_eq!(order(&workers), [B, A, C], "C is no holder, whatever the queues");
+    }
+
+    #[test]
+    fn a_slow_replica_gets_less_though_its_queue_is_as_short() {
+        let mut workers = Workers::default();
+        answered(&mut workers, A, 50, 0);
+        answered(&mut workers, B, 10, 0);
+        (0..3).for_each(|_| workers.begin(B));
+        assert_eq!(workers.order(&[A, B], 2, 0, forebay_runtime::now()), [B, A], "4 x 10 ms is less than 50");
+        (0..2).for_each(|_| workers.begin(B));
+        assert_eq!(workers.order(&[A, B], 2, 0, forebay_runtime::now()), [A, B]);
+    }
+
+    #[test]
+    fn a_told_queue_counts() {
+        let mut workers = Workers::default();
+        answered(&mut workers, A, 10, 9);
+        answered(&mut workers, B, 10, 0);
+        assert_eq!(workers.order(&[A, B], 2, 0, forebay_runtime::now()), [B, A]);
+    }
+
+    #[test]
+    fn who_did_not_answer_is_asked_last_for_a_while() {
+        let (mut workers, now) = (Workers::default(), forebay_runtime::now());
+        workers.begin(A);
+        workers.end(A, Duration::from_millis(1), Ended::GivenUp, now);
+        assert_eq!(workers.order(&[A, B, C], 3, 0, now), [A, B, C], "its asker went away");
+        workers.begin(A);
+        workers.end(A, Duration::from_millis(1), Ended::Failed, now);
+        assert_eq!(workers.order(&[A, B, C], 3, 0, now), [B, C, A]);
+        assert_eq!(workers.order(&[A, B, C], 3, 0, now + AWAY_FOR), [A, B, C]);
+    }
+}

@@ -1,0 +1,91 @@
+//! Datasets that are made of built shards.
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use forebay_client::{Client, PutCondition};
+use forebay_shard_store::{Columns, Dataset, DatasetShard, data_key, manifest_key, pack};
+use forebay_types::{Error, ErrorKind, ForebayPath, Result, ResultExt};
+
+use crate::open::{below, latest_manifest};
+
+/// Bytes that are read of a file at once.
+const CHUNK: usize = 4 << 20;
+
+/// A dataset on its way: its shards are stored one by one, and it is there once its manifest is.
+pub struct Creating {
+    client: Client,
+    path: ForebayPath,
+    columns: Columns,
+    replicas: Vec<f64>,
+    number: u64,
+    shards: Vec<DatasetShard>,
+}
+
+/// Begins a dataset in a folder of a mount; each of its shards is kept by as many workers as there are `replicas`, each with that
+/// part of the input's bytes. `Conflict` when there is one already, unless it is to be replaced.
+pub async fn create(
+    client: &Client,
+    path: &ForebayPath,
+    columns: Columns,
+    replicas: Vec<f64>,
+    replace: bool,
+) -> Result<Creating> {
+    let last = latest_manifest(client, path).await?;
+    if last.is_some() && !replace {
+        return Err(Error::conflict(format!("{path} is there already: --replace puts a new one in its place")));
+    }
+    let number = last.unwrap_or(0) + 1;
+    Ok(Creating { client: client.clone(), path: path.clone(), columns, replicas, number, shards: Vec::new() })
+}
+
+impl Creating {
+    /// Stores the next shard, built in a folder. Its objects are those that are not there yet: the same content is stored once.
+    pub async fn push(&mut self, folder: &Path, progress: impl Fn(u64)) -> Result<()> {
+        let built = folder.to_path_buf();
+        let packed = tokio::task::spawn_blocking(move || pack(&built)).await;
+        let packed = packed.map_err(|error| Error::internal(format!("looking through a shard ended early: {error}")))??;
+        for (file, path) in packed.shard.files.iter().zip(&packed.paths) {
+            let object = below(&self.path, &data_key(&file.object))?;
+            let is_there = match self.client.open(&object).await {
+                Ok(info) => info.version.size == file.bytes,
+                Err(error) if error.kind() == ErrorKind::NotFound => false,
+                Err(error) => return Err(error),
+            };
+            if !is_there {
+                self.store(path.clone(), &object, &progress).await?;
+            }
+        }
+        self.shards.push(packed.shard);
+        Ok(())
+    }
+
+    async fn store(&self, path: PathBuf, object: &ForebayPath, progress: &impl Fn(u64)) -> Result<()> {
+        let mut file = std::fs::File::open(&path).context(|| path.display())?;
+        let mut writer = self.client.writer(object).await?;
+        loop {
+            let mut chunk = vec![0; CHUNK];
+            let read = std::io::Read::read(&mut file, &mut chunk).context(|| path.display())?;
+            if read == 0 {
+                break;
+            }
+            chunk.truncate(read);
+            writer.write(Bytes::from(chunk)).await?;
+            progress(read as u64);
+        }
+        writer.finish().await?;
+        Ok(())
+    }
+
+    /// Makes the dataset of what was stored, and gives its manifest's number. `Conflict` when somebody else was faster.
+    pub async fn finish(self) -> Result<u64> {
+        let dataset = Dataset { columns: self.columns, replicas: self.replicas, shards: self.shards };
+        let bytes = Bytes::from(dataset.encode().map_err(|error| error.context(&self.path))?);
+        let object = below(&self.path, &manifest_key(self.number))?;
+        self.client.put(&object, bytes, PutCondition::Absent).await.map_err(|error| match error.kind() {
+            ErrorKind::Conflict => Error::conflict(format!("{}: somebody else made a dataset here meanwhile", self.path)),
+            _ => error,
+        })?;
+        Ok(self.number)
+    }
+}

@@ -1,0 +1,99 @@
+//! A dataset, opened.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_client::{Client, DatasetId};
+use forebay_shard_store::{Columns, Dataset, manifest_key, manifest_number, manifest_tag};
+use forebay_types::{Error, ErrorKind, ForebayPath, Key, Result, ResultExt};
+use parking_lot::Mutex;
+
+use crate::choose::Workers;
+
+/// How long a question may take, with all of its tries.
+const WITHIN: Duration = Duration::from_secs(60);
+
+/// A dataset of shards. Clones share what is known of the workers. It stays at the manifest that it was opened with: open it anew
+/// to see a later one.
+#[derive(Clone)]
+pub struct Shards {
+    pub(crate) client: Client,
+    pub(crate) path: ForebayPath,
+    pub(crate) id: DatasetId,
+    pub(crate) dataset: Arc<Dataset>,
+    pub(crate) workers: Arc<Mutex<Workers>>,
+    pub(crate) within: Duration,
+}
+
+impl Shards {
+    /// Opens the dataset in a folder of a mount. `NotFound` when there is none.
+    pub async fn open(client: &Client, path: &ForebayPath) -> Result<Self> {
+        let none =
+            || Error::not_found(format!("{path}: there is no dataset of shards: make one with `forebay shard create {path}`"));
+        let number = latest_manifest(client, path).await?.ok_or_else(none)?;
+        let mount = client.mount(path.mount()).await?;
+        let file = below(path, &manifest_key(number))?;
+        let info = client.open(&file).await?;
+        let bytes = client.read(client.operation(), &info.version, 0..info.version.size).await?;
+        let dataset = Dataset::decode(&bytes, &file.to_string())?;
+        let tag = manifest_tag(&bytes);
+        let id = DatasetId { mount: mount.id, folder: path.key().clone(), manifest: number, tag };
+        Ok(Self::at(client, path.clone(), id, dataset))
+    }
+
+    /// A dataset that was opened elsewhere, at the same manifest.
+    pub fn at(client: &Client, path: ForebayPath, id: DatasetId, dataset: Dataset) -> Self {
+        Self { client: client.clone(), path, id, dataset: Arc::new(dataset), workers: Arc::default(), within: WITHIN }
+    }
+
+    /// Which one it is, at which manifest.
+    pub fn id(&self) -> &DatasetId {
+        &self.id
+    }
+
+    /// The same with another time that a question may take; 60 s without it.
+    pub fn with_patience(self, within: Duration) -> Self {
+        Self { within, ..self }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &ForebayPath {
+        &self.path
+    }
+
+    /// The manifest's number.
+    pub fn manifest(&self) -> u64 {
+        self.id.manifest
+    }
+
+    /// The columns of its records.
+    pub fn columns(&self) -> &Columns {
+        &self.dataset.columns
+    }
+
+    /// What it is made of.
+    pub fn dataset(&self) -> &Dataset {
+        &self.dataset
+    }
+}
+
+/// The number of the last manifest in a folder, if it has any.
+pub async fn latest_manifest(client: &Client, path: &ForebayPath) -> Result<Option<u64>> {
+    let prefix = below(path, "manifest-")?;
+    let objects = match client.list_all(&prefix).await {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(error.context(path)),
+        objects => objects?,
+    };
+    let name = |key: &Key| key.as_str().rsplit('/').next().and_then(manifest_number);
+    Ok(objects.iter().filter_map(|info| name(&info.version.key)).max())
+}
+
+/// An object below a dataset's folder.
+pub(crate) fn below(path: &ForebayPath, name: &str) -> Result<ForebayPath> {
+    let folder = path.key().as_str().trim_end_matches('/');
+    if folder.is_empty() {
+        return Err(Error::invalid(format!("{path}: a dataset is a folder of a mount, as /lake/orders.shards")));
+    }
+    let key = Key::new(format!("{folder}/{name}")).context(|| path.to_string())?;
+    Ok(ForebayPath::new(path.mount().clone(), key))
+}

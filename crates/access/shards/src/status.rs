@@ -1,0 +1,88 @@
+//! Where a dataset's shards are, and how they stand.
+
+use forebay_client::ShardState;
+use forebay_types::{Result, WorkerId};
+use futures::future::join_all;
+
+use crate::Shards;
+
+/// A shard and its replicas.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct ShardStatus {
+    /// Its number.
+    pub shard: u32,
+    /// Its records.
+    pub records: u64,
+    /// Bytes of its keys and values.
+    pub input_bytes: u64,
+    /// Bytes of its objects in shared storage.
+    pub stored_bytes: u64,
+    /// The workers that hold it, the first one first, and others that answered for them.
+    pub replicas: Vec<ReplicaStatus>,
+}
+
+/// A replica of a shard.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct ReplicaStatus {
+    /// The worker.
+    pub worker: String,
+    /// The size that it starts with and returns to, as a part of the input; none for a worker that only stood in.
+    pub size: Option<f64>,
+    /// Bytes of its files; none where it was not asked for yet, or the worker does not answer.
+    pub bytes: Option<u64>,
+    /// Its layers are being made or dropped.
+    pub is_changing: bool,
+    /// Calls that it has answered.
+    pub answered: u64,
+    /// Calls under way or waiting.
+    pub queue: u32,
+    /// The size that it is kept at now, as a part of the input.
+    pub now: Option<f64>,
+    /// Why.
+    pub why: Option<String>,
+}
+
+impl Shards {
+    /// All shards, in order of their numbers.
+    pub async fn status(&self) -> Result<Vec<ShardStatus>> {
+        let workers: Vec<WorkerId> = self.client.view().workers.iter().map(|worker| worker.id).collect();
+        let asked = workers.iter().map(async |worker| (*worker, self.client.shard_states(*worker, &self.id).await));
+        let mut states: Vec<(WorkerId, ShardState)> = Vec::new();
+        for (worker, answer) in join_all(asked).await {
+            match answer {
+                Ok(of_worker) => states.extend(of_worker.into_iter().map(|state| (worker, state))),
+                Err(error) => tracing::debug!(%worker, %error, "a worker does not say what it has"),
+            }
+        }
+        Ok((0..self.dataset.shards.len()).map(|shard| self.shard_status(shard, &states)).collect())
+    }
+
+    fn shard_status(&self, shard: usize, states: &[(WorkerId, ShardState)]) -> ShardStatus {
+        let sizes = &self.dataset.replicas;
+        let holders = self.holders(shard);
+        let state_of = |worker: &WorkerId| {
+            states.iter().find(|(of, state)| of == worker && state.shard as usize == shard).map(|(_, state)| state)
+        };
+        let replicas = holders.iter().enumerate().filter_map(|(place, worker)| {
+            let (size, state) = (sizes.get(place).copied(), state_of(worker));
+            (size.is_some() || state.is_some()).then(|| ReplicaStatus {
+                worker: worker.to_string(),
+                size,
+                bytes: state.map(|state| state.bytes),
+                is_changing: state.is_some_and(|state| state.is_changing),
+                answered: state.map_or(0, |state| state.answered),
+                queue: state.map_or(0, |state| state.queue),
+                now: state.map(|state| f64::from(state.size_milli) / 1000.0),
+                why: state.map(|state| state.why.clone()),
+            })
+        });
+        let of = &self.dataset.shards[shard];
+        ShardStatus {
+            shard: shard as u32,
+            records: of.records,
+            input_bytes: of.input_bytes,
+            stored_bytes: of.bytes(),
+            replicas: replicas.collect(),
+        }
+    }
+}

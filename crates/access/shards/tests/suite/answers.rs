@@ -1,0 +1,104 @@
+//! Answers are those that one shard with all records gives.
+
+use forebay_shard::Key;
+use forebay_shard_store::{Condition, Literal, Store};
+use forebay_shards::Shards;
+use forebay_types::ErrorKind;
+use serde_json::{Value as Json, json};
+
+use crate::bed::{Bed, RECORDS, path, store};
+
+fn conditions() -> Vec<Json> {
+    vec![
+        json!({"attr": "name", "eq": "clerk031"}),
+        json!({"attr": "name", "eq": "nobody"}),
+        json!({"attr": "name", "prefix": "clerk09"}),
+        json!({"attr": "note", "contains": "autumn of 11"}),
+        json!({"attr": "note", "regex": "line [0-9]*7 (spring|winter)"}),
+        json!({"attr": "name", "from": "clerk010", "to": "clerk012"}),
+        json!({"and": [{"attr": "name", "prefix": "clerk0"}, {"attr": "note", "contains": "summer"}]}),
+    ]
+}
+
+/// Compares whatever can be asked.
+pub async fn compare(shards: &Shards, reference: &Store) {
+    for condition in conditions() {
+        let parsed = Condition::from_json(&condition).unwrap();
+        let all = reference.search(&parsed, None, None).unwrap();
+        assert_eq!(shards.search(&condition, None, None).await.unwrap(), all, "{condition}");
+        assert_eq!(shards.count(Some(&condition)).await.unwrap(), all.len() as u64, "{condition}");
+        for (after, limit) in [(None, 3), (all.get(1), 2), (all.last(), 5)] {
+            let page = reference.search(&parsed, after, Some(limit)).unwrap();
+            assert_eq!(shards.search(&condition, after, Some(limit)).await.unwrap(), page, "{condition} {after:?} {limit}");
+        }
+    }
+    let columns = ["note".to_string(), "id".to_string()];
+    for number in (-RECORDS..RECORDS).step_by(173) {
+        let key = Literal::from_json(&json!(number)).unwrap();
+        let here = reference.records().unwrap().key_of(&key).unwrap();
+        assert_eq!(shards.get(&key, None).await.unwrap(), reference.get_json(&here, None).unwrap(), "{number}");
+        let few = reference.get_json(&here, Some(&columns)).unwrap();
+        assert_eq!(shards.get(&key, Some(&columns)).await.unwrap(), few, "{number}");
+    }
+    assert_eq!(shards.count(None).await.unwrap(), RECORDS as u64);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_of_many_shards_are_those_of_one() {
+    let bed = Bed::start(3).await;
+    let shards = bed.create("orders.shards", 4, vec![0.9, 0.5]).await;
+    compare(&shards, &bed.reference()).await;
+    let keys: Vec<Key> = (-800i64..400).rev().map(|key| Key::U64(key as u64)).collect();
+    let records = shards.get_many(&keys, Some(&["id".into()])).await.unwrap();
+    for (key, record) in (-800..400).rev().zip(records) {
+        assert_eq!(record, (key >= -RECORDS / 4).then(|| json!({"id": key})), "in the order of the keys");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn json_operations_are_answered_as_for_a_file() {
+    let bed = Bed::start(1).await;
+    let shards = bed.create("orders.shards", 2, vec![0.5]).await;
+    let reference = bed.folder().join("reference");
+    drop(bed.reference());
+    let mut file = forebay_shard_store::Batch::open(&reference).unwrap();
+    for operation in [
+        r#"{"get": 5}"#,
+        r#"{"get": -700, "columns": ["note"]}"#,
+        r#"{"get": 99999}"#,
+        r#"{"search": {"attr": "name", "eq": "clerk031"}, "limit": 4}"#,
+        r#"{"search": {"attr": "name", "eq": "clerk031"}, "limit": 4, "after": 100}"#,
+        r#"{"count": {"attr": "note", "contains": "winter"}}"#,
+        r#"{"count": null}"#,
+    ] {
+        assert_eq!(shards.answer(operation.as_bytes()).await, file.answer(operation.as_bytes()), "{operation}");
+    }
+    for wrong in [
+        r#"{"get": 5, "limit": 1}"#,
+        r#"{"get": "text"}"#,
+        r#"{"get": 5, "columns": ["nothing"]}"#,
+        r#"{"search": {"attr": "nothing", "eq": "x"}}"#,
+        r#"{"search": {"attr": "note", "regex": "("}}"#,
+        r#"{"put": {"id": 1}}"#,
+        "[1]",
+        "nothing",
+    ] {
+        assert_eq!(shards.answer(wrong.as_bytes()).await["error"], "invalid", "{wrong}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dataset_is_replaced_as_a_whole() {
+    let bed = Bed::start(2).await;
+    let before = bed.create("orders.shards", 2, vec![0.5]).await;
+    let again = store(&bed.client, &path("orders.shards"), 3, vec![0.5], false, bed.folder()).await.unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::Conflict);
+    assert_eq!(store(&bed.client, &path("orders.shards"), 3, vec![0.5], true, bed.folder()).await.unwrap(), 2);
+    let after = Shards::open(&bed.client, &path("orders.shards")).await.unwrap();
+    assert_eq!((before.manifest(), after.manifest(), after.dataset().shards.len()), (1, 2, 3));
+    for shards in [&before, &after] {
+        assert_eq!(shards.count(None).await.unwrap(), RECORDS as u64, "who has it open goes on");
+    }
+    let none = Shards::open(&bed.client, &path("nothing.shards")).await.err().unwrap();
+    assert_eq!(none.kind(), ErrorKind::NotFound);
+}

@@ -1,0 +1,69 @@
+//! Layers that come with load, and go when it has gone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use forebay_shards::{ReplicaStatus, Shards};
+use serde_json::json;
+
+use crate::bed::Bed;
+
+async fn replica(shards: &Shards) -> ReplicaStatus {
+    shards.status().await.unwrap().remove(0).replicas.remove(0)
+}
+
+async fn until(shards: &Shards, what: &str, is_so: impl Fn(&ReplicaStatus) -> bool) -> ReplicaStatus {
+    let began = Instant::now();
+    loop {
+        let now = replica(shards).await;
+        if is_so(&now) {
+            return now;
+        }
+        assert!(began.elapsed() < Duration::from_secs(40), "not within 40 s: {what}: {now:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shard_with_a_queue_gets_layers_and_gives_them_back() {
+    let bed = Bed::start_as(1, 1 << 30, Duration::from_millis(50)).await;
+    let shards = bed.create("orders.shards", 1, vec![0.7]).await;
+    assert!(shards.count(None).await.unwrap() > 0);
+    let at_rest = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| (0.65..0.71).contains(&now));
+    let start = until(&shards, "it is where it starts", at_rest).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let askers: Vec<_> = (0..64)
+        .map(|_| {
+            let (shards, stop) = (shards.clone(), Arc::clone(&stop));
+            tokio::spawn(async move {
+                let condition = json!({"attr": "note", "regex": "line [0-9]*7 (spring|winter)"});
+                while !stop.load(Relaxed) {
+                    assert!(!shards.search(&condition, None, None).await.unwrap().is_empty());
+                }
+            })
+        })
+        .collect();
+    let grown = until(&shards, "it has grown", |replica| replica.now > start.now && !replica.is_changing).await;
+    assert!(grown.bytes > start.bytes, "{grown:?}");
+    stop.store(true, Relaxed);
+    for asker in askers {
+        asker.await.unwrap();
+    }
+    let back = until(&shards, "it is back", |replica| replica.now == start.now && !replica.is_changing).await;
+    assert!(back.bytes < grown.bytes && back.why.is_some_and(|why| !why.is_empty()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_short_spike_changes_nothing() {
+    let bed = Bed::start_as(1, 1 << 30, Duration::from_millis(500)).await;
+    let shards = bed.create("orders.shards", 1, vec![0.7]).await;
+    let start = until(&shards, "it is where it starts", |replica| !replica.is_changing && replica.bytes.is_some());
+    assert!(shards.count(None).await.unwrap() > 0);
+    let start = start.await;
+    let condition = json!({"attr": "name", "eq": "clerk031"});
+    let spike = (0..40).map(|_| shards.search(&condition, None, Some(5)));
+    assert!(futures::future::join_all(spike).await.iter().all(Result::is_ok));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(replica(&shards).await.now, start.now);
+}

@@ -1,0 +1,9 @@
+//! Datasets of shards, served by workers over a real S3 server.
+
+#![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
+
+mod answers;
+mod bed;
+mod bringing;
+mod load;
+mod losses;

@@ -1,0 +1,48 @@
+//! Nodes that make many rows of few give way between their batches.
+//!
+//! DataFusion lets a plan stop for others where rows come from (`EnsureCooperative`). A join makes thousands of batches of one that
+//! it reads; a count above it took them all in one go, and for minutes the thread did nothing else: no timer, no other request, no
+//! Ctrl-C.
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::error::Result;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::execution_plan::CardinalityEffect;
+use datafusion::physical_plan::unnest::UnnestExec;
+
+type Plan = Arc<dyn ExecutionPlan>;
+
+/// Comes last: rules that look for joins find them as they are.
+#[derive(Debug)]
+pub(crate) struct Yields;
+
+impl PhysicalOptimizerRule for Yields {
+    fn optimize(&self, plan: Plan, _: &ConfigOptions) -> Result<Plan> {
+        let gives_way = |node: Plan| {
+            Ok(match multiplies(&node) {
+                true => Transformed::yes(Arc::new(CooperativeExec::new(node)) as Plan),
+                false => Transformed::no(node),
+            })
+        };
+        plan.transform_up(gives_way).data()
+    }
+
+    fn name(&self) -> &'static str {
+        "Yields"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// Whether a node may give many more rows than it takes.
+fn multiplies(node: &Plan) -> bool {
+    let joins = node.children().len() > 1 && matches!(node.cardinality_effect(), CardinalityEffect::Unknown);
+    joins || node.is::<UnnestExec>()
+}

@@ -1,0 +1,15 @@
+//! Datasets of shards as tables: conditions become searches and reads by key, which workers answer from compressed data.
+//!
+//! Owns: which conditions a shard answers, and whether all of it ([`conditions`]); records as Arrow columns ([`records`]).
+//! Never does: hold more than a page of a shard's records, or answer from a manifest other than the one it was opened at.
+//! Start with [`ShardTable`].
+
+mod conditions;
+mod records;
+mod scan;
+mod table;
+mod travel;
+
+pub(crate) use table::{ShardTable, is_dataset};
+pub(crate) use travel::is_shard_scan;
+pub use travel::{shard_scan_of, shard_scan_to_bytes};

@@ -1,0 +1,87 @@
+//! The table that the engine sees.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{ToDFSchema, project_schema};
+use datafusion::error::Result;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::FilterExecBuilder;
+use forebay_shards::Shards;
+use forebay_types::ForebayPath;
+
+use super::conditions::{asked, verdict};
+use super::records::schema_of;
+use super::scan::ShardScan;
+
+/// Whether a path names a dataset by its ending.
+pub(crate) fn is_dataset(path: &str) -> bool {
+    path.trim_end_matches('/').ends_with(".shards")
+}
+
+/// A dataset at one manifest.
+pub(crate) struct ShardTable {
+    shards: Shards,
+    schema: SchemaRef,
+    definition: Option<String>,
+}
+
+impl ShardTable {
+    /// Opens the dataset. `NotFound` when there is none.
+    pub(crate) async fn open(
+        client: &forebay_client::Client,
+        path: &ForebayPath,
+        definition: Option<String>,
+    ) -> forebay_types::Result<Self> {
+        let shards = Shards::open(client, path).await?;
+        let schema = Arc::new(schema_of(shards.columns()));
+        Ok(Self { shards, schema, definition })
+    }
+}
+
+impl std::fmt::Debug for ShardTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShardTable").field("path", self.shards.path()).field("manifest", &self.shards.manifest()).finish()
+    }
+}
+
+#[async_trait]
+impl TableProvider for ShardTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn get_table_definition(&self) -> Option<&str> {
+        self.definition.as_deref()
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(filters.iter().map(|filter| verdict(filter, self.shards.columns())).collect())
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (asked, left) = asked(filters, self.shards.columns());
+        let Some(filter) = conjunction(left.into_iter().map(|place| filters[place].clone())) else {
+            let schema = project_schema(&self.schema, projection)?;
+            return Ok(Arc::new(ShardScan::new(self.shards.clone(), asked, schema, limit)));
+        };
+        let all: Arc<dyn ExecutionPlan> = Arc::new(ShardScan::new(self.shards.clone(), asked, self.schema(), None));
+        let filter = state.create_physical_expr(filter, &self.schema().to_dfschema()?)?;
+        let kept = FilterExecBuilder::new(filter, all).apply_projection(projection.cloned())?.build()?;
+        Ok(Arc::new(kept))
+    }
+}

@@ -1,0 +1,163 @@
+//! Datasets of shards as tables, against the same rows in a Parquet file.
+
+use forebay_shard::{Key, Value};
+use forebay_shard_store::{Column, ColumnKind, Columns, Dataset, DatasetShard, Store};
+use forebay_shards::create;
+use forebay_sql::Engine;
+use forebay_types::ErrorKind;
+
+use crate::cluster::Cluster;
+use crate::support::{error, rows};
+
+const ROWS: i64 = 2500;
+const SHARDS: usize = 3;
+
+fn columns() -> Columns {
+    let column = |name: &str, kind| Column { name: name.into(), kind };
+    let all = vec![
+        column("id", ColumnKind::Int),
+        column("name", ColumnKind::Text),
+        column("note", ColumnKind::Text),
+        column("day", ColumnKind::Date),
+        column("price", ColumnKind::Decimal(2)),
+        column("weight", ColumnKind::Float64),
+        column("is_new", ColumnKind::Bool),
+        column("at", ColumnKind::Timestamp),
+        column("part", ColumnKind::Int),
+    ];
+    Columns::new(all, "id").unwrap()
+}
+
+/// A row as values of a shard, and as SQL. Keys are on both sides of zero; every seventh row has nulls.
+fn row(number: i64) -> (Key, Vec<Value>, String) {
+    let key = number - ROWS / 4;
+    let season = ["spring", "summer", "autumn", "winter"][number as usize % 4];
+    let (name, note) = (format!("clerk{:03}", number * 31 % 97), format!("line {number} {season} of {}%_", number * 7919 % 100));
+    let (day, price, weight, at) =
+        (number as i32 % 800, i128::from(number % 1000 * 25), number as f64 / 8.0, number * 61_000_003);
+    let is_null = number % 7 == 0;
+    let or_null = |value: Value| if is_null { Value::Null } else { value };
+    let values = vec![
+        Value::Text(name.clone()),
+        or_null(Value::Text(note.clone())),
+        or_null(Value::Date(day)),
+        or_null(Value::Decimal(price)),
+        or_null(Value::Float(weight)),
+        or_null(Value::Bool(number % 2 == 0)),
+        or_null(Value::Timestamp(at)),
+        Value::Int(number % 5),
+    ];
+    let sql = |text: String| if is_null { "null".to_string() } else { text };
+    let columns = [
+        key.to_string(),
+        format!("'{name}'"),
+        sql(format!("'{note}'")),
+        sql(format!("cast(cast({day} as int) as date)")),
+        sql(format!("cast('{}.{:02}' as decimal(38, 2))", price / 100, price % 100)),
+        sql(format!("cast({weight} as double)")),
+        sql((number % 2 == 0).to_string()),
+        sql(format!("arrow_cast({at}, 'Timestamp(Microsecond, None)')")),
+        (number % 5).to_string(),
+    ];
+    (Key::U64(key as u64), values, format!("({})", columns.join(", ")))
+}
+
+/// The rows as `/lake/t.shards` and as `/lake/t.parquet`.
+async fn lake() -> (Cluster, Engine) {
+    let cluster = Cluster::start().await;
+    let engine = cluster.engine();
+    let folder = tempfile::tempdir().unwrap();
+    let path = "/lake/t.shards".parse().unwrap();
+    let mut creating = create(&cluster.client, &path, columns(), vec![0.9], false).await.unwrap();
+    let parts = Dataset { columns: columns(), replicas: vec![0.9], shards: vec![DatasetShard::default(); SHARDS] };
+    for shard in 0..SHARDS {
+        let part = folder.path().join(shard.to_string());
+        let mut building = Store::build(&part, columns(), 0.01).unwrap();
+        for (key, values, _) in (0..ROWS).map(row).filter(|(key, ..)| parts.shard_of(key) == shard) {
+            building.push(key, values).unwrap();
+        }
+        building.finish().unwrap();
+        creating.push(&part, |_| {}).await.unwrap();
+    }
+    creating.finish().await.unwrap();
+    let all: Vec<String> = (0..ROWS).map(|number| row(number).2).collect();
+    let names: Vec<String> = columns().all().iter().map(|column| column.name.clone()).collect();
+    let copy = format!("copy (select * from (values {}) as t({})) to '/lake/t.parquet'", all.join(", "), names.join(", "));
+    assert_eq!(rows(&engine, &copy).await, ROWS.to_string());
+    (cluster, engine)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_dataset_answers_as_a_file_does() {
+    let (_cluster, engine) = lake().await;
+    // Each with what the scan is to be asked; nothing where all records are.
+    for (query, asked) in [
+        ("select * from T where id = 7", "1 keys"),
+        ("select note, price from T where id in (7, -600, 99999, 7) and part = 2", "3 keys"),
+        ("select id from T where id in (7, 8, 9) and id in (9, 10) and name like '%k%' and weight > 1", "1 keys"),
+        ("select count(*) from T where id = 7 or id = 8 or id = 99999", "3 keys"),
+        ("select * from T where id = null", ""),
+        ("select * from T", "all records"),
+        ("select count(*) from T", ""),
+        ("select id from T where name = 'clerk031' and is_new", "search"),
+        ("select id, at from T where name like 'clerk03%'", "search"),
+        ("select id from T where note like '%summer%'", "search"),
+        ("select id, note from T where note like 'line 1%winter%9\\%\\_'", "all records"),
+        ("select id, note from T where note like '%9__'", "search"),
+        ("select count(*) from T where note like '%autumn of%'", "search"),
+        ("select count(note), sum(price) from T where note ~ 'winter of [0-4].%_$'", "search"),
+        ("select count(*), count(note) from T where note !~ 'winter'", "all records"),
+        ("select id, day from T where day between date '1970-02-01' and date '1970-02-03'", "search"),
+        ("select id, day, price from T where day < date '1970-01-05' and price >= 100.25", "search"),
+        ("select count(*) from T where price = 1.234", "all records"),
+        ("select id, at from T where at >= timestamp '1970-01-02 00:00:00' and part > 3", "search"),
+        ("select id from T where weight > 300.5 and part = 1", "search"),
+        ("select count(*) from T where part in (1, 3)", ""),
+        ("select count(*) from T where is_new = false", "search"),
+        ("select count(*) from T where is_new is null and not (note is null)", "search"),
+        ("select count(*) from T where note is null", "search"),
+        ("select count(*) from T where not (part = 1) and lower(name) = 'clerk031'", "all records"),
+        ("select name, count(*) as n, min(weight), max(at) from T group by name", "all records"),
+        ("select a.id, b.note from T a join T b on a.id = b.id where a.part = 1 and b.name = 'clerk031'", "search"),
+    ] {
+        let of = |table: &str| query.replace('T', table);
+        let (shards, file) = (of("'/lake/t.shards'"), of("'/lake/t.parquet'"));
+        let sorted = |query: &str| format!("select * from ({query}) order by 1");
+        assert_eq!(rows(&engine, &sorted(&shards)).await, rows(&engine, &sorted(&file)).await, "{query}");
+        let plan = rows(&engine, &format!("explain {shards}")).await;
+        assert!(plan.contains(asked), "{query}: {plan}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn limits_go_into_the_search_where_it_is_all_of_the_condition() {
+    let (_cluster, engine) = lake().await;
+    let t = "'/lake/t.shards'";
+    let plan = rows(&engine, &format!("explain select id from {t} where note like '%summer%' limit 3")).await;
+    assert!(plan.contains("limit 3"), "{plan}");
+    let found = rows(&engine, &format!("select count(*) from (select id from {t} where note like '%summer%' limit 3)")).await;
+    assert_eq!(found, "3");
+    // What the engine has to look at once more has no limit before that.
+    let plan = rows(&engine, &format!("explain select id from {t} where note like '%summer' limit 3")).await;
+    assert!(plan.contains("search") && !plan.contains(", limit 3"), "{plan}");
+    let all = rows(&engine, &format!("select count(*) from (select * from {t} limit 2400)")).await;
+    assert_eq!(all, "2400");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_dataset_is_an_external_table_that_stays() {
+    let (cluster, engine) = lake().await;
+    rows(&engine, "create external table t stored as shard location '/lake/t.shards'").await;
+    let (later, ask) = (cluster.engine(), "select name from t where id = 7");
+    assert_eq!(rows(&later, ask).await, rows(&engine, "select name from '/lake/t.parquet' where id = 7").await);
+    assert_eq!(rows(&later, "select count(*) from 's3://river/pool/t.shards'").await, ROWS.to_string());
+
+    let none = error(&engine, "select * from '/lake/none.shards'").await;
+    assert!(none.kind() == ErrorKind::NotFound && none.message().contains("forebay shard create"), "{none}");
+    let beyond = error(&engine, "select * from '/elsewhere/t.shards'").await;
+    assert!(beyond.kind() == ErrorKind::NotFound && beyond.message().contains("/lake"), "{beyond}");
+    let declared = error(&engine, "create external table u (a int) stored as shard location '/lake/t.shards'").await;
+    assert_eq!(declared.kind(), ErrorKind::Invalid);
+    let written = error(&engine, "insert into t values (1)").await;
+    assert!(matches!(written.kind(), ErrorKind::Invalid), "{written}");
+}

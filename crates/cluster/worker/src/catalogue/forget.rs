@@ -1,0 +1,44 @@
+//! What is known and old.
+
+use std::time::Instant;
+
+use forebay_types::{Key, MountId, ObjectInfo};
+
+use super::Catalogue;
+
+impl Catalogue {
+    /// What is known of an object, and the listings that it is in, are old. The next open asks; an answer from before this
+    /// moment does not count.
+    pub(crate) fn forget(&self, mount: MountId, key: &Key) {
+        self.versions.unlearn(mount, key);
+        self.listings.forget_with(mount, key);
+    }
+
+    /// An object was written here, and this is it.
+    pub(crate) fn learn_written(&self, info: &ObjectInfo) {
+        self.versions.learn(info, forebay_runtime::now());
+        self.listings.forget_with(info.version.mount, &info.version.key);
+    }
+
+    /// A complete listing of a mount was begun at `listed`: what was not in it is not there.
+    pub(crate) fn forget_older(&self, mount: MountId, listed: Instant) {
+        self.versions.forget_older(mount, listed);
+    }
+
+    /// Any listing of a mount may be old.
+    pub(crate) fn forget_listings(&self, mount: MountId) {
+        self.listings.forget_mount(mount);
+    }
+
+    /// Forgets versions and listings below `prefix`.
+    pub(crate) fn refresh(&self, mount: MountId, prefix: &Key) {
+        self.versions.refresh(mount, prefix);
+        self.listings.refresh(mount, prefix);
+    }
+
+    /// Forgets a mount that was removed.
+    pub(crate) fn forget_mount(&self, mount: MountId) {
+        self.versions.forget_mount(mount);
+        self.listings.forget_mount(mount);
+    }
+}

@@ -1,0 +1,138 @@
+//! The cluster as this worker sees it.
+//!
+//! Owns: the view and the routing table that are in force, lines to the other workers and to the coordinator, the lease under which
+//! it hears of what others write, and telling others of its own writes.
+//!
+//! Never does: decide who is in the cluster, which the coordinator does, or act on a view: `process` hands it to every room.
+//!
+//! Start with [`Cluster`].
+
+mod coordinator;
+mod hearing;
+mod peers;
+mod told;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use forebay_placement::holder;
+use forebay_protocol::{ClusterView, RouteTable, WorkerInfo};
+use forebay_transport::{Address, Security};
+use forebay_types::{RouteKey, WorkerId};
+use tokio::sync::{Notify, watch};
+
+pub(crate) use coordinator::ask;
+use hearing::Hearing;
+use peers::Peers;
+use told::Forgetting;
+
+/// How long a request that names what is not known waits for a newer view before it is refused.
+const NEWS_WITHIN: Duration = Duration::from_millis(1500);
+
+/// Who else is there, what reads are routed where, and whether this worker is told of everything.
+pub(crate) struct Cluster {
+    /// This worker.
+    pub(crate) id: WorkerId,
+    pub(crate) hearing: Hearing,
+    pub(crate) peers: Peers,
+    forgetting: Forgetting,
+    view: ArcSwap<ClusterView>,
+    routes: ArcSwap<RouteTable>,
+    /// Grows with each answer of the coordinator.
+    news: watch::Sender<u64>,
+    /// Asks for a heartbeat before its time.
+    wanted: Notify,
+}
+
+impl Cluster {
+    pub(crate) fn new(id: WorkerId, coordinator: Address, security: &Security) -> Self {
+        Self {
+            id,
+            hearing: Hearing::default(),
+            peers: Peers::new(security.clone()),
+            forgetting: Forgetting::new(coordinator, security.clone()),
+            view: ArcSwap::default(),
+            routes: ArcSwap::default(),
+            news: watch::Sender::new(0),
+            wanted: Notify::new(),
+        }
+    }
+
+    /// The view that is in force.
+    pub(crate) fn view(&self) -> Arc<ClusterView> {
+        self.view.load_full()
+    }
+
+    /// Takes over a view.
+    pub(crate) fn set_view(&self, view: ClusterView) {
+        self.peers.retain(&view.workers);
+        self.view.store(Arc::new(view));
+    }
+
+    /// The routing table that is in force.
+    pub(crate) fn routes(&self) -> Arc<RouteTable> {
+        self.routes.load_full()
+    }
+
+    /// Takes over a routing table.
+    pub(crate) fn set_routes(&self, routes: RouteTable) {
+        self.routes.store(Arc::new(routes));
+    }
+
+    /// All workers of the view but this one.
+    pub(crate) fn others(&self) -> Vec<WorkerInfo> {
+        self.view.load().workers.iter().filter(|worker| worker.id != self.id).cloned().collect()
+    }
+
+    /// A worker of the view.
+    pub(crate) fn worker(&self, id: WorkerId) -> Option<WorkerInfo> {
+        self.view.load().workers.iter().find(|worker| worker.id == id).cloned()
+    }
+
+    /// Tells whether reads of a route come here, by the view and the routing table of now.
+    pub(crate) fn routed_here(&self) -> impl Fn(RouteKey) -> bool + use<> {
+        let (id, routes) = (self.id, self.routes());
+        let workers: Vec<_> = self.view.load().placeable().map(|worker| worker.id).collect();
+        move |route| match routes.holders(route) {
+            Some(holders) => holders.iter().any(|(worker, _)| *worker == id),
+            None => holder(route, &workers).is_none_or(|holder| holder == id),
+        }
+    }
+
+    /// Wants a heartbeat now: there is something to tell, or to hear.
+    pub(crate) fn want_news(&self) {
+        self.wanted.notify_one();
+    }
+
+    /// Waits until a heartbeat is wanted.
+    pub(crate) async fn news_wanted(&self) {
+        self.wanted.notified().await;
+    }
+
+    /// The coordinator has answered: whoever waits for a newer view looks again.
+    pub(crate) fn tell_news(&self) {
+        self.news.send_modify(|count| *count += 1);
+    }
+
+    /// Looks for something that may be newer than the view: the coordinator is asked before it is not there.
+    pub(crate) async fn newest<T>(&self, look: impl Fn() -> Option<T>) -> Option<T> {
+        if let Some(there) = look() {
+            return Some(there);
+        }
+        let mut news = self.news.subscribe();
+        self.want_news();
+        let deadline = forebay_runtime::time::instant() + NEWS_WITHIN;
+        // A heartbeat that was under way may carry the view of before; the second answer was asked for after this call.
+        for _ in 0..2 {
+            if !matches!(forebay_runtime::time::timeout_at(deadline, news.changed()).await, Ok(Ok(()))) {
+                break;
+            }
+            if let Some(there) = look() {
+                return Some(there);
+            }
+            self.want_news();
+        }
+        None
+    }
+}

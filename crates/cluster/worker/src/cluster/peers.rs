@@ -1,0 +1,179 @@
+//! Lines to the other workers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use forebay_block_store::pages_verify;
+use forebay_protocol::{DataReply, DataRequest, PeerRequest, WorkerInfo, decode, encode};
+use forebay_transport::{Address, Answer, Connection, Security};
+use forebay_types::{Error, ErrorKind, FormId, PAGE_BYTES, PageRun, Result, SegmentId, TextForm, WorkerId};
+use metrics::counter;
+use parking_lot::Mutex;
+
+/// How long a peer may take to hear of a write.
+const TELL_WITHIN: Duration = Duration::from_secs(1);
+/// How long a peer may take for a part of a segment.
+const COPY_WITHIN: Duration = Duration::from_secs(30);
+/// How long a peer may take for what concerns temporary nodes.
+const NODES_WITHIN: Duration = Duration::from_secs(5);
+/// How long a peer that did not answer is not told itself: writes don't wait for it each.
+const AWAY_FOR: Duration = Duration::from_secs(3);
+
+/// The other workers, who are told of writes and asked for copies. A connection each, made at the first word and kept.
+pub(crate) struct Peers {
+    security: Security,
+    lines: Arc<Mutex<HashMap<WorkerId, Contact>>>,
+}
+
+enum Contact {
+    Open(String, Connection),
+    AwayUntil(Instant),
+}
+
+impl Peers {
+    pub(crate) fn new(security: Security) -> Self {
+        Self { security, lines: Arc::default() }
+    }
+
+    /// Closes the lines to workers that are gone.
+    pub(crate) fn retain(&self, workers: &[WorkerInfo]) {
+        self.lines.lock().retain(|id, _| workers.iter().any(|worker| worker.id == *id));
+    }
+
+    /// Says `request` to all `peers` at once and waits until each has answered, or failed to within a second. Best effort, for
+    /// what happened past Forebay: the mounts' rules bound how long a peer that did not hear goes on with what it knows.
+    pub(crate) async fn tell(&self, peers: &[WorkerInfo], request: &DataRequest) {
+        if peers.is_empty() {
+            return;
+        }
+        let message = encode(request);
+        futures::future::join_all(peers.iter().map(|peer| self.tell_now(peer, message.clone()))).await;
+    }
+
+    /// Says something to one, unless it did not answer a moment ago: whether it has heard.
+    pub(crate) async fn tell_now(&self, peer: &WorkerInfo, message: Bytes) -> bool {
+        if self.is_away(peer.id) {
+            return false;
+        }
+        let told = forebay_runtime::time::timeout(TELL_WITHIN, self.tell_one(peer, message)).await;
+        let Err(error) = told.unwrap_or_else(|_| Err(Error::retry("no answer within a second"))) else { return true };
+        tracing::debug!(worker = %peer.id, %error, "peer did not hear of a change");
+        self.lines.lock().insert(peer.id, Contact::AwayUntil(forebay_runtime::now() + AWAY_FOR));
+        false
+    }
+
+    /// Asks a peer for those pages of a segment that it holds: their runs, and the pages. `Corrupt` when they are not what came to
+    /// the peer: with checksums of its own what was damaged over there, or on its way, would be valid here.
+    pub(crate) async fn copy(&self, peer: &WorkerInfo, segment: SegmentId, part: PageRun) -> Result<(Vec<PageRun>, Bytes)> {
+        let request = PeerRequest::Copy { segment, start: part.start, pages: part.len };
+        let call = async { self.line(peer).await?.call(request.encode(), Vec::new()).await };
+        let answer =
+            forebay_runtime::time::timeout(COPY_WITHIN, call).await.map_err(|_| Error::retry("no answer to a copy"))??;
+        match decode(&answer.meta)? {
+            DataReply::Copied { runs, sums } => {
+                let within = |(start, len): &(u32, u32)| *len > 0 && start.checked_add(*len).is_some_and(|end| end <= part.end());
+                if !runs.iter().all(within) {
+                    return Err(Error::invalid("the answer to a copy doesn't fit the question"));
+                }
+                let runs: Vec<_> = runs.into_iter().map(|(start, len)| PageRun::new(start, start + len)).collect();
+                if !verify(segment, &runs, &answer.payload, &sums) {
+                    counter!("forebay_worker_copies_damaged").increment(1);
+                    tracing::warn!(%segment, worker = %peer.id, page = part.start, pages = part.len, "pages of a peer do not verify");
+                    return Err(Error::new(ErrorKind::Corrupt, format!("pages of worker {} do not verify", peer.id)));
+                }
+                Ok((runs, answer.payload))
+            }
+            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            _ => Err(Error::internal("a peer answered a copy with something else")),
+        }
+    }
+
+    /// Asks a peer what a form is.
+    pub(crate) async fn form(&self, peer: &WorkerInfo, form: FormId) -> Result<Option<Arc<TextForm>>> {
+        let call = async { self.line(peer).await?.call(PeerRequest::Form { form }.encode(), Vec::new()).await };
+        let answer =
+            forebay_runtime::time::timeout(TELL_WITHIN, call).await.map_err(|_| Error::retry("no answer about a form"))??;
+        match decode(&answer.meta)? {
+            DataReply::Form(Some(known)) if known.id() == form && known.check().is_ok() => Ok(Some(known)),
+            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Says something about temporary nodes, and gives the answer.
+    pub(crate) async fn ask_nodes(&self, peer: &WorkerInfo, message: Bytes, payload: Option<Bytes>) -> Result<Answer> {
+        ask_nodes(&self.lines, &self.security, peer, message, payload).await
+    }
+
+    /// The same for who goes on without these peers.
+    pub(crate) fn ask_nodes_owned(
+        &self,
+        peer: WorkerInfo,
+        message: Bytes,
+    ) -> impl Future<Output = Result<Answer>> + Send + use<> {
+        let (lines, security) = (Arc::clone(&self.lines), self.security.clone());
+        async move { ask_nodes(&lines, &security, &peer, message, None).await }
+    }
+
+    async fn tell_one(&self, peer: &WorkerInfo, message: Bytes) -> Result<()> {
+        match decode(&self.line(peer).await?.call(message, Vec::new()).await?.meta)? {
+            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn line(&self, peer: &WorkerInfo) -> Result<Connection> {
+        line(&self.lines, &self.security, peer).await
+    }
+
+    fn is_away(&self, peer: WorkerId) -> bool {
+        matches!(self.lines.lock().get(&peer), Some(Contact::AwayUntil(until)) if forebay_runtime::now() < *until)
+    }
+}
+
+/// Whether the pages of some runs, one run behind the other, have these checksums.
+fn verify(segment: SegmentId, runs: &[PageRun], mut pages: &[u8], mut sums: &[u32]) -> bool {
+    for run in runs {
+        let bytes = run.len as usize * PAGE_BYTES as usize;
+        let (Some((these, rest)), Some((theirs, others))) =
+            (pages.split_at_checked(bytes), sums.split_at_checked(run.len as usize))
+        else {
+            return false;
+        };
+        if !pages_verify(segment, *run, these, theirs) {
+            return false;
+        }
+        (pages, sums) = (rest, others);
+    }
+    pages.is_empty() && sums.is_empty()
+}
+
+type Lines = Mutex<HashMap<WorkerId, Contact>>;
+
+async fn line(lines: &Lines, security: &Security, peer: &WorkerInfo) -> Result<Connection> {
+    let open = match lines.lock().get(&peer.id) {
+        Some(Contact::Open(address, line)) if *address == peer.address && !line.is_closed() => Some(line.clone()),
+        _ => None,
+    };
+    match open {
+        Some(line) => Ok(line),
+        None => {
+            let line = Connection::connect(&Address::Tcp(peer.address.clone()), security).await?;
+            lines.lock().insert(peer.id, Contact::Open(peer.address.clone(), line.clone()));
+            Ok(line)
+        }
+    }
+}
+
+async fn ask_nodes(
+    lines: &Lines,
+    security: &Security,
+    peer: &WorkerInfo,
+    message: Bytes,
+    payload: Option<Bytes>,
+) -> Result<Answer> {
+    let call = async { line(lines, security, peer).await?.call(message, payload.into_iter().collect()).await };
+    forebay_runtime::time::timeout(NODES_WITHIN, call).await.map_err(|_| Error::retry("no answer about temporary nodes"))?
+}

@@ -1,0 +1,7 @@
+//! Columns of Parquet.
+
+mod decode;
+mod footers;
+mod make;
+
+pub(super) use footers::Footers;

@@ -1,0 +1,5 @@
+//! Columns of text: CSV and lines of JSON.
+
+mod decode;
+mod lines;
+mod make;

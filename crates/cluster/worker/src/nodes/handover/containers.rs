@@ -1,0 +1,165 @@
+//! A container goes to another worker, step by step.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use forebay_nodes::{DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
+use forebay_protocol::{ClusterView, ControlReply, MemberRequest, NodeReply, PeerCall, PeerOp, Raw};
+use forebay_transport::{Address, Connection, Response, Security};
+use forebay_types::{ErrorKind, WorkerId};
+
+use crate::cluster::ask;
+use crate::nodes::Nodes;
+use crate::nodes::tree::misfit;
+
+/// Bytes of nodes that one message takes along.
+const PACK_BYTES: u64 = 1 << 20;
+/// Time between two tries to say something that has to be heard.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// The coordinator, for what it alone can say.
+pub(in crate::nodes) struct Line {
+    pub(in crate::nodes) coordinator: Address,
+    pub(in crate::nodes) security: Security,
+    pub(in crate::nodes) connection: Option<Connection>,
+    /// Takes a view over at once.
+    pub(in crate::nodes) follow: Box<dyn Fn(ClusterView) + Send + Sync>,
+}
+
+/// A container that is another worker's.
+#[derive(Clone, Copy)]
+pub(in crate::nodes) struct HandedOver {
+    pub(in crate::nodes) old: DirId,
+    pub(in crate::nodes) new: DirId,
+    /// The container that its name is in.
+    pub(in crate::nodes) parent: DirId,
+    pub(in crate::nodes) since: Instant,
+}
+
+/// The side that gives a container up. The target has it whole, and the source changes nothing, before the commit; from then on
+/// the source names the target to whoever comes with the old identity.
+impl Nodes {
+    /// Moves a container with its nodes to another worker. What fails leaves it where it was.
+    pub(in crate::nodes) async fn hand_over(&self, id: DirId, to: u64, line: &mut Line) -> NodeResult<HandedOver> {
+        let new = match self.prepare_handover(id, to).await {
+            Ok(new) => new,
+            Err((error, began)) => {
+                if began {
+                    self.abort_handover(id, to).await;
+                }
+                return Err(error);
+            }
+        };
+        let parent = if id == ROOT {
+            self.pass_root(to, line).await?;
+            ROOT
+        } else {
+            self.names.lock().commit_handover(id, new).unwrap_or(ROOT)
+        };
+        Ok(HandedOver { old: id, new, parent, since: forebay_runtime::now() })
+    }
+
+    /// The steps before the commit. With an error comes whether the container is to be given free again.
+    pub(in crate::nodes) async fn prepare_handover(&self, id: DirId, to: u64) -> Result<DirId, (NodeError, bool)> {
+        let carton = self.names.lock().begin_handover(id).map_err(|error| (error, false))?;
+        let sent = async {
+            let carton = postcard::to_stdvec(&carton).expect("containers are encodable");
+            let op = PeerOp::TakeOver { source: self.worker, carton: Raw(&carton) };
+            let new = match self.say(to, ROOT, op, None).await? {
+                Said::Dir(new) => new,
+                Said::Done => return Err(misfit()),
+            };
+            let mut after: Option<String> = None;
+            loop {
+                let (packed, last) = self.names.lock().pack(id, after.as_deref(), PACK_BYTES, self.now())?;
+                after = packed.last().map(|node| node.name().to_string()).or(after);
+                let nodes = postcard::to_stdvec(&packed).expect("nodes are encodable");
+                self.say(to, new, PeerOp::TakeOverNodes, Some(nodes.into())).await?;
+                if last {
+                    break;
+                }
+            }
+            self.say(to, new, PeerOp::TakeOverEnd, None).await?;
+            Ok(new)
+        };
+        sent.await.map_err(|error| (error, true))
+    }
+
+    /// The target must have nothing of it, or be gone, before anything is changed here: what it has would be believed when this
+    /// worker died.
+    pub(in crate::nodes) async fn abort_handover(&self, id: DirId, to: u64) {
+        loop {
+            let dropped = self.say(to, id, PeerOp::TakeOverDrop, None).await;
+            match dropped {
+                Ok(_) => break,
+                Err(error) if error.kind == NodeErrorKind::DataLost => break,
+                Err(error) => tracing::debug!(to, %error, "a container that stays is not dropped yet where it was to come"),
+            }
+            forebay_runtime::time::sleep(AGAIN).await;
+        }
+        self.names.lock().abort_handover(id);
+    }
+
+    /// The commit of the root is the coordinator's: all views say who has it.
+    async fn pass_root(&self, to: u64, line: &mut Line) -> NodeResult<()> {
+        self.names.lock().seal(ROOT);
+        loop {
+            let pass = MemberRequest::PassRoot { from: WorkerId(self.worker), to: WorkerId(to) };
+            match ask(&line.coordinator, &line.security, &mut line.connection, pass).await {
+                Ok(ControlReply::View(view)) => {
+                    *self.drain.passed.lock() = Some((view.epoch, view.version));
+                    self.names.lock().commit_handover(ROOT, ROOT);
+                    (line.follow)(view);
+                    return Ok(());
+                }
+                // An answer before this one was lost: it is the other's.
+                Err(error) if error.kind() == ErrorKind::Conflict => {
+                    self.names.lock().commit_handover(ROOT, ROOT);
+                    return Ok(());
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    self.abort_handover(ROOT, to).await;
+                    return Err(NodeError::new(NodeErrorKind::Retry, error.message()));
+                }
+                // It may have been done or not: nobody has the root until that is known.
+                Ok(_) => tracing::warn!("the coordinator answered a passed root with something else"),
+                Err(error) => tracing::warn!(%error, "the root of temporary data waits for the coordinator"),
+            }
+            forebay_runtime::time::sleep(AGAIN).await;
+        }
+    }
+
+    /// Tells the target that the container is its own. Whether its name leads there now.
+    pub(in crate::nodes) async fn confirm_handover(&self, done: &HandedOver) -> NodeResult<bool> {
+        let HandedOver { old, new, parent, .. } = *done;
+        let call = PeerCall { from: new, path: "", op: PeerOp::TookOver { old, parent } };
+        match self.ask_nodes(new.worker, &call, None).await?.reply()? {
+            NodeReply::Outcome(found) => Ok(found),
+            _ => Err(misfit()),
+        }
+    }
+
+    /// Where a container is that was here.
+    pub(in crate::nodes) fn moved_to(&self, id: DirId) -> Option<DirId> {
+        self.names.lock().moved_to(id)
+    }
+
+    /// Has it done where the container is now.
+    pub(in crate::nodes) async fn pass_on(&self, to: DirId, op: PeerOp<'_>) -> NodeResult<Response> {
+        let answer = self.ask_nodes(to.worker, &PeerCall { from: to, path: "", op }, None).await?;
+        Ok(answer.into_response())
+    }
+
+    async fn say(&self, to: u64, from: DirId, op: PeerOp<'_>, payload: Option<Bytes>) -> NodeResult<Said> {
+        match self.ask_nodes(to, &PeerCall { from, path: "", op }, payload).await?.reply()? {
+            NodeReply::Done => Ok(Said::Done),
+            NodeReply::Dir(dir) => Ok(Said::Dir(dir)),
+            _ => Err(misfit()),
+        }
+    }
+}
+
+enum Said {
+    Done,
+    Dir(DirId),
+}

@@ -1,0 +1,4 @@
+//! Renames and drains that stop between two steps.
+
+mod drain;
+mod rename;

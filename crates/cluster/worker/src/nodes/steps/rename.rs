@@ -1,0 +1,281 @@
+//! Renames between two workers of which one is killed after each step. A killed worker says no word to anybody.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_block_store::StoreSettings;
+use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_nodes::{CreateOptions, DirId, Got, NodeErrorKind, NodeType, ROOT, StorageClass, Value};
+use forebay_transport::Address;
+use tempfile::TempDir;
+
+use crate::nodes::Nodes;
+use crate::nodes::rename::Renames;
+use crate::{Tuning, Worker, WorkerSettings};
+
+/// Two workers: the source has `/tmp` and in it `k`, the target has the nodes of a directory in it.
+struct Pair {
+    source: Option<Worker>,
+    target: Option<Worker>,
+    dir: DirId,
+    name: String,
+    /// The number of the rename that is made step by step.
+    rename: u128,
+    _coordinator: Coordinator,
+    _folder: TempDir,
+}
+
+impl Pair {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let local = || Address::Tcp("127.0.0.1:0".into());
+        let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
+        let lease = Duration::from_secs(2);
+        let settings = CoordinatorSettings { lease, ..CoordinatorSettings::new(local(), url) };
+        let coordinator = Coordinator::start(settings).await.unwrap();
+        let worker = async |name: &str| {
+            let store = StoreSettings::new(folder.path().join(name), 64 << 20);
+            let settings = WorkerSettings::new(coordinator.address(), local(), store);
+            let tuning = Tuning { beat: Duration::from_millis(50), ..Tuning::default() };
+            Worker::start_with(settings, tuning).await.unwrap()
+        };
+        let (source, target) = (worker("source").await, worker("target").await);
+        until("they know each other", || [&source, &target].iter().all(|worker| worker.rooms.cluster.view().workers.len() == 2))
+            .await;
+        let nodes = &source.rooms.nodes;
+        let directory = CreateOptions::new(NodeType::Directory);
+        for number in 0.. {
+            let name = format!("d{number}");
+            nodes.create(ROOT, &name, directory.clone()).await.unwrap();
+            let elsewhere = nodes.names.lock().elsewhere(ROOT, &name).unwrap();
+            if let Some(dir) = elsewhere {
+                nodes.put_value(ROOT, "k", value("old")).unwrap();
+                let rename = nodes.renames.lock().begin();
+                return Self {
+                    source: Some(source),
+                    target: Some(target),
+                    dir,
+                    name,
+                    rename,
+                    _coordinator: coordinator,
+                    _folder: folder,
+                };
+            }
+        }
+        unreachable!("some directory comes to the other worker")
+    }
+
+    fn source(&self) -> &Arc<Nodes> {
+        &self.source.as_ref().unwrap().rooms.nodes
+    }
+
+    fn target(&self) -> &Arc<Nodes> {
+        &self.target.as_ref().unwrap().rooms.nodes
+    }
+
+    /// The first step: the target has taken it in, unseen.
+    async fn prepare(&self) -> u64 {
+        let nodes = self.source();
+        let moving = nodes.names.lock().begin_move(ROOT, "k").unwrap();
+        let prepared = nodes.prepare(self.rename, "k", (self.dir, "moved"), &moving).await;
+        let worker = prepared.unwrap_or_else(|(error, _)| panic!("{error}"));
+        assert_eq!(worker, self.target().worker);
+        worker
+    }
+
+    fn commit(&self) {
+        let nodes = self.source();
+        nodes.names.lock().commit_move(ROOT, "k").unwrap();
+        nodes.renames.lock().end(self.rename, true);
+    }
+
+    fn abort(&self) {
+        let nodes = self.source();
+        nodes.names.lock().abort_move(ROOT, "k");
+        nodes.renames.lock().end(self.rename, false);
+    }
+
+    /// The value where it was, and where it was to come.
+    fn at_source(&self) -> Option<Vec<u8>> {
+        value_of(self.source(), ROOT, "k")
+    }
+
+    fn at_target(&self) -> Option<Vec<u8>> {
+        value_of(self.target(), self.dir, "moved")
+    }
+
+    fn put_at_target(&self) -> Result<(), NodeErrorKind> {
+        let put = self.target().put_value(self.dir, "moved", value("new"));
+        put.map(drop).map_err(|error| error.kind)
+    }
+
+    fn put_at_source(&self) -> Result<(), NodeErrorKind> {
+        let put = self.source().put_value(ROOT, "k", value("new"));
+        put.map(drop).map_err(|error| error.kind)
+    }
+}
+
+fn value(text: &str) -> Value {
+    Value::from(Vec::from(text))
+}
+
+fn value_of(nodes: &Nodes, dir: DirId, name: &str) -> Option<Vec<u8>> {
+    match nodes.names.lock().get(dir, name) {
+        Ok(Got::Inline(bytes)) => Some(bytes.to_vec()),
+        _ => None,
+    }
+}
+
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if is_so() {
+            return;
+        }
+        forebay_runtime::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("not within 10 s: {what}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn source_killed_before_it_commits() {
+    let mut pair = Pair::start().await;
+    pair.prepare().await;
+    assert_eq!(pair.at_source().unwrap(), b"old", "readers still see it");
+    assert_eq!(pair.put_at_source(), Err(NodeErrorKind::Retry));
+    forebay_runtime::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(pair.at_target(), None, "unseen as long as the source has not said more");
+    assert_eq!(pair.put_at_target(), Err(NodeErrorKind::Retry), "the place is taken");
+    drop(pair.source.take());
+    until("the target has the only one that is left", || pair.at_target().is_some()).await;
+    assert_eq!(pair.at_target().unwrap(), b"old");
+    assert_eq!(pair.put_at_target(), Ok(()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn source_killed_after_it_committed() {
+    let mut pair = Pair::start().await;
+    pair.prepare().await;
+    pair.commit();
+    drop(pair.source.take());
+    until("the target shows it", || pair.at_target().is_some()).await;
+    assert_eq!(pair.at_target().unwrap(), b"old");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn word_of_the_commit_is_lost() {
+    let pair = Pair::start().await;
+    pair.prepare().await;
+    pair.commit();
+    until("the target asks", || pair.at_target().is_some()).await;
+    assert_eq!((pair.at_target().unwrap(), pair.at_source()), (b"old".to_vec(), None), "it is once, at its new place");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn source_gives_up_after_the_target_prepared() {
+    let pair = Pair::start().await;
+    let target = pair.prepare().await;
+    pair.abort();
+    assert!(pair.source().tell_end(target, pair.rename, false).await);
+    assert_eq!((pair.at_source().unwrap(), pair.at_target()), (b"old".to_vec(), None));
+    assert_eq!((pair.put_at_source(), pair.put_at_target()), (Ok(()), Ok(())));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn word_that_the_source_gave_up_is_lost() {
+    let pair = Pair::start().await;
+    pair.prepare().await;
+    forebay_runtime::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(pair.put_at_target(), Err(NodeErrorKind::Retry), "the target waits for what is under way");
+    pair.abort();
+    until("the target asks", || pair.put_at_target() == Ok(())).await;
+    assert_eq!((pair.at_source().unwrap(), pair.at_target().unwrap()), (b"old".to_vec(), b"new".to_vec()));
+}
+
+#[test]
+fn what_an_earlier_process_was_to_give_up_is_the_targets() {
+    let (mut before, mut after) = (Renames::new(1), Renames::new(2));
+    let old = before.begin();
+    assert_eq!((before.outcome(old), after.outcome(old)), (Some(false), Some(true)));
+    let new = after.begin();
+    assert_eq!(after.outcome(new), Some(false));
+    after.end(new, true);
+    assert_eq!(after.outcome(new), Some(true));
+    let other = after.begin();
+    after.end(other, false);
+    assert_eq!(after.outcome(other), None, "it was given up");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_asked_goes_away_while_it_is_under_way() {
+    let pair = Pair::start().await;
+    let renaming = pair.source().rename((ROOT, "k"), (pair.dir, "moved"), false);
+    // Begun, and dropped by the server as it drops a call whose connection ends.
+    let _ = futures::poll!(Box::pin(renaming));
+    until("it has come", || pair.at_target().is_some()).await;
+    assert_eq!((pair.at_target().unwrap(), pair.at_source()), (b"old".to_vec(), None));
+    assert_eq!(pair.put_at_target(), Ok(()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_container_on_its_way_is_not_deleted() {
+    let pair = Pair::start().await;
+    pair.target().put_value(pair.dir, "k", value("inside")).unwrap();
+    let nodes = pair.source();
+    nodes.names.lock().begin_move(ROOT, &pair.name).unwrap();
+    let refused = nodes.delete(ROOT, &pair.name, true).await.unwrap_err();
+    assert_eq!(refused.kind, NodeErrorKind::Retry, "{refused}");
+    assert_eq!(value_of(pair.target(), pair.dir, "k").unwrap(), b"inside", "nothing was changed");
+    nodes.names.lock().abort_move(ROOT, &pair.name);
+    nodes.delete(ROOT, &pair.name, true).await.unwrap();
+    assert_eq!(value_of(pair.target(), pair.dir, "k"), None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_block_is_given_back_when_no_node_has_it_at_two_looks() {
+    let pair = Pair::start().await;
+    let nodes = pair.source();
+    let block = nodes.keep_block(b"block", StorageClass::Dram).await.unwrap();
+    let look = async || nodes.look_at_kept(Duration::ZERO).await;
+    let is_there = async || nodes.read_block(block, 0, block.len).await.unwrap().is_some();
+    look().await;
+    assert!(is_there().await, "its node may just have been on its way");
+    pair.target().put_value(pair.dir, "b", Value::Blocks([block].into())).unwrap();
+    for _ in 0..3 {
+        look().await;
+    }
+    assert!(is_there().await, "a node of another worker has it");
+    // Nobody hears that this one goes.
+    pair.target().names.lock().delete(pair.dir, "b", false).unwrap();
+    look().await;
+    assert!(is_there().await, "a node had it at the look before");
+    look().await;
+    assert!(!is_there().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn target_killed_before_it_prepares() {
+    let mut pair = Pair::start().await;
+    drop(pair.target.take());
+    // It answers no more when the coordinator has given it up, if not before.
+    until("the source knows that the target is gone", || pair.source().cluster.view().workers.len() == 1).await;
+    let to = (pair.dir, "moved");
+    let renamed = pair.source().rename((ROOT, "k"), to, false).await.unwrap_err();
+    assert_eq!(renamed.kind, NodeErrorKind::DataLost, "{renamed}");
+    assert_eq!(pair.at_source().unwrap(), b"old");
+    assert_eq!(pair.put_at_source(), Ok(()), "nothing is left of the rename");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn target_killed_after_it_prepared() {
+    let mut pair = Pair::start().await;
+    let target = pair.prepare().await;
+    drop(pair.target.take());
+    pair.commit();
+    // Nobody is there to hear it, and nobody waits for ever.
+    pair.source().tell_end(target, pair.rename, true).await;
+    assert_eq!(pair.at_source(), None, "what the target had is lost with it");
+    until("the source knows that the target is gone", || pair.source().cluster.view().workers.len() == 1).await;
+    let nodes = Arc::clone(pair.source());
+    nodes.delete(ROOT, &pair.name, true).await.unwrap();
+    assert_eq!(nodes.names.lock().stat(ROOT, &pair.name).unwrap(), None);
+}

@@ -1,0 +1,84 @@
+//! Objects that are brought to a file of their own, past the tiers.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use bytes::Bytes;
+use forebay_shared_storage::{Get, GetRange};
+use forebay_types::{Error, Key, Result, ResultExt};
+
+use super::Origin;
+use super::admission::Priority;
+use super::mounts::MountDoor;
+
+/// Bytes of one request: several in a row leave room for readers between them.
+const PIECE_BYTES: u64 = 16 << 20;
+/// Bytes that are written at once.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// Bytes of an object that is read whole into memory, at most.
+const WHOLE_BYTES_MAX: u64 = 16 << 20;
+
+impl Origin {
+    /// All bytes of a small object, past the tiers. `Invalid` when it is not small.
+    pub(crate) async fn read_whole(&self, door: &MountDoor, key: &Key) -> Result<Vec<u8>> {
+        let storage = door.storage()?;
+        let mut permit = door.admission.enter(u64::MAX, Priority::Demand, 0).await;
+        let get = Get { key, range: GetRange::All, if_match: None, class: permit.class() };
+        let mut body = permit.during(storage.get(get)).await?;
+        let bytes = body.info.version.size;
+        if bytes > WHOLE_BYTES_MAX {
+            return Err(Error::invalid(format!("{key}: it has {bytes} bytes, more than is read whole")));
+        }
+        let mut all = Vec::with_capacity(bytes as usize);
+        while let Some(chunk) = permit.during(body.next()).await {
+            all.extend_from_slice(&chunk?);
+            if all.len() as u64 > bytes {
+                return Err(Error::corrupt(format!("{key}: shared storage gave more than its {bytes} bytes")));
+            }
+        }
+        self.signals.meters.fetched(all.len() as u64);
+        Ok(all)
+    }
+
+    /// Writes an object of `bytes` bytes to a file, inside the mount's bound, and gives its checksum. `Corrupt` when the object
+    /// has another length. What there is when it fails is the caller's to remove.
+    pub(crate) async fn download(&self, door: &MountDoor, key: &Key, bytes: u64, path: &Path) -> Result<u32> {
+        let mut file = File::create(path).context(|| path.display())?;
+        let (mut at, mut crc32c) = (0, 0);
+        let storage = door.storage()?;
+        while at < bytes {
+            let end = (at + PIECE_BYTES).min(bytes);
+            let mut permit = door.admission.enter(u64::MAX, Priority::Demand, end - at).await;
+            let get = Get { key, range: GetRange::Bounded(at..end), if_match: None, class: permit.class() };
+            let mut body = permit.during(storage.get(get)).await?;
+            if body.info.version.size != bytes {
+                return Err(Error::corrupt(format!("{key}: it has {} bytes, not {bytes}", body.info.version.size)));
+            }
+            let mut gathered = Vec::with_capacity(WRITE_BYTES);
+            while let Some(chunk) = permit.during(body.next()).await {
+                let chunk: Bytes = chunk?;
+                permit.arrived(chunk.len() as u64);
+                crc32c = crc32c::crc32c_append(crc32c, &chunk);
+                at += chunk.len() as u64;
+                if at > end {
+                    return Err(Error::corrupt(format!("{key}: shared storage gave more than was asked for")));
+                }
+                gathered.extend_from_slice(&chunk);
+                if gathered.len() >= WRITE_BYTES {
+                    file.write_all(&gathered).context(|| path.display())?;
+                    gathered.clear();
+                    tokio::task::yield_now().await;
+                }
+            }
+            file.write_all(&gathered).context(|| path.display())?;
+            if at != end {
+                return Err(Error::retry(format!("{key}: shared storage gave {at} of {bytes} bytes: try again")));
+            }
+        }
+        file.sync_all().context(|| path.display())?;
+        self.signals.meters.fetched(bytes);
+        Ok(crc32c)
+    }
+}

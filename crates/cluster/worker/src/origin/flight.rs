@@ -1,0 +1,140 @@
+//! Pages on their way here.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use forebay_block_store::{BlockStore, Pinned};
+use forebay_shared_storage::Class;
+use forebay_types::{Error, PAGE_BYTES, PageRun, Result, SegmentId};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::admission::Priority;
+use super::mounts::MountDoor;
+use super::piece::Piece;
+use crate::segment::Segment;
+
+/// Of what, from where, for whom a run is fetched.
+#[derive(Clone)]
+pub(crate) struct Wanted {
+    pub(crate) door: Arc<MountDoor>,
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) priority: Priority,
+    /// The segment is kept against eviction.
+    pub(crate) keep: bool,
+    /// Off when the store can't take it: the bytes go to who waits and nowhere else.
+    pub(crate) cache: bool,
+}
+
+/// Pages of one segment on their way here by one request; at most one flight has a page at a time.
+pub(crate) struct Flight {
+    pub(crate) id: u64,
+    pub(crate) segment: SegmentId,
+    pub(crate) run: PageRun,
+    /// Somebody waits for it; else it is prefetch.
+    demand: AtomicBool,
+    received_bytes: AtomicU64,
+    /// Who waits. Changes only under the lock of the table that holds the flight.
+    pub(crate) waiters: AtomicUsize,
+    pub(crate) task: OnceLock<AbortHandle>,
+    progress: watch::Sender<Progress>,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// Pages from the run's start that are in the store.
+    pages: u32,
+    landed: Option<Landed>,
+}
+
+/// How a flight ended.
+#[derive(Clone)]
+pub(crate) enum Landed {
+    /// All pages are in the store; pinned for those who wait.
+    Stored(Pinned),
+    /// The store had no room: here are the bytes, for those who wait.
+    Passed(Bytes),
+    /// The bytes are not here, and that is no failure of shared storage: ask again.
+    Gone,
+    /// Shared storage could not give them.
+    Failed(Error),
+}
+
+impl Flight {
+    pub(crate) fn new(id: u64, segment: SegmentId, run: PageRun, class: Class) -> Self {
+        Self {
+            id,
+            segment,
+            run,
+            demand: AtomicBool::new(class == Class::Demand),
+            received_bytes: AtomicU64::new(0),
+            waiters: AtomicUsize::new(0),
+            task: OnceLock::new(),
+            progress: watch::Sender::new(Progress::default()),
+        }
+    }
+
+    pub(crate) fn class(&self) -> Class {
+        if self.demand.load(Relaxed) { Class::Demand } else { Class::Prefetch }
+    }
+
+    /// Somebody waits for it now; true the first time.
+    pub(crate) fn raise(&self) -> bool {
+        !self.demand.swap(true, Relaxed)
+    }
+
+    /// So many bytes have come in all, of which so many pages are in the store.
+    pub(crate) fn arrived(&self, bytes: u64, pages: u32) {
+        assert!(pages <= self.run.len, "no more comes than was asked for");
+        self.received_bytes.store(bytes, Relaxed);
+        self.progress.send_if_modified(|progress| {
+            let more = pages > progress.pages;
+            progress.pages = progress.pages.max(pages);
+            more
+        });
+    }
+
+    /// Whether what is left costs less than asking again would: a quarter of it, or 256 KiB.
+    pub(crate) fn is_nearly_here(&self) -> bool {
+        let all = u64::from(self.run.len) * PAGE_BYTES;
+        let left = all.saturating_sub(self.received_bytes.load(Relaxed));
+        left < all && left <= (all / 4).max(256 << 10)
+    }
+
+    /// Ends the flight; only the first end counts.
+    pub(crate) fn land(&self, landed: Landed) {
+        self.progress.send_if_modified(|progress| {
+            let first = progress.landed.is_none();
+            if first {
+                progress.landed = Some(landed);
+            }
+            first
+        });
+    }
+
+    /// Waits until the pages `wanted`, which are some of the flight's, have arrived. None when they came without staying
+    /// anywhere: ask again.
+    pub(crate) async fn wait(&self, wanted: PageRun, store: &BlockStore) -> Result<Option<Piece>> {
+        assert!(self.run.start <= wanted.start && wanted.end() <= self.run.end(), "a ticket is for pages of its flight");
+        let enough = wanted.end() - self.run.start;
+        let mut progress = self.progress.subscribe();
+        loop {
+            let arrived = {
+                let now = progress.borrow_and_update();
+                match &now.landed {
+                    Some(Landed::Stored(pinned)) => return Ok(Some(Piece::pinned(self.run, pinned.clone()))),
+                    Some(Landed::Passed(bytes)) => return Ok(Some(Piece::bytes(self.run, bytes.clone()))),
+                    Some(Landed::Gone) => return Ok(None),
+                    Some(Landed::Failed(error)) => return Err(error.clone()),
+                    None => now.pages >= enough,
+                }
+            };
+            if arrived && let Some(pinned) = store.pin(self.segment, wanted) {
+                return Ok(Some(Piece::pinned(wanted, pinned)));
+            }
+            // The sender lives in this flight.
+            progress.changed().await.expect("a flight outlives who waits for it");
+        }
+    }
+}

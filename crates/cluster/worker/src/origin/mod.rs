@@ -1,0 +1,81 @@
+//! Bytes of shared storage in the tiers.
+//!
+//! Owns: the mounts and their bounds, the requests that run (so many a mount, each page by one of them for everyone who waits), and
+//! what is in the tiers of which object.
+//!
+//! Never does: say which version is the current one, which `catalogue` does, or who may read.
+//!
+//! Start with [`Origin::obtain`]: `flights` (who fetches it already?) -> `admission` (whose turn is it?) -> `transfer` (one request).
+
+mod admission;
+mod download;
+mod flight;
+mod flights;
+mod mounts;
+mod obtain;
+mod piece;
+mod pins;
+mod prefetch;
+mod transfer;
+
+use std::sync::Arc;
+
+use forebay_block_store::BlockStore;
+use forebay_protocol::ClusterView;
+use forebay_shared_storage::StorageSettings;
+use forebay_types::{Error, MountId, Result};
+
+pub(crate) use admission::Priority;
+use flights::Flights;
+pub(crate) use flights::Ticket;
+pub(crate) use mounts::MountDoor;
+use mounts::Mounts;
+pub(crate) use obtain::parts;
+pub(crate) use piece::{Missed, Obtained};
+use pins::Pins;
+pub(crate) use transfer::{Means, Source};
+
+use crate::cluster::Cluster;
+use crate::segment::Segment;
+use crate::signals::Signals;
+use flight::Wanted;
+
+/// The tiers, and shared storage behind them.
+pub(crate) struct Origin {
+    pub(crate) store: BlockStore,
+    pub(crate) mounts: Mounts,
+    pub(crate) flights: Arc<Flights>,
+    pins: Pins,
+    dram_bytes: u64,
+    cluster: Arc<Cluster>,
+    signals: Arc<Signals>,
+}
+
+impl Origin {
+    pub(crate) fn new(means: Means, storage: StorageSettings, dram_bytes: u64, cluster: Arc<Cluster>) -> Self {
+        let (store, mounts, signals) = (means.store.clone(), Mounts::new(storage), Arc::clone(&means.signals));
+        Self { store, mounts, flights: Arc::new(Flights::new(means)), pins: Pins::default(), dram_bytes, cluster, signals }
+    }
+
+    /// Takes over the mounts and pins of a view; gives the ids of mounts that are gone.
+    pub(crate) fn follow(&self, view: &ClusterView) -> Vec<MountId> {
+        self.pins.set(view.pins.clone());
+        self.mounts.set(view)
+    }
+
+    /// The mount's door. One that is not known may be newer than the view: the coordinator is asked before it is
+    /// `NotFound`.
+    pub(crate) async fn mount(&self, id: MountId) -> Result<Arc<MountDoor>> {
+        let door = match self.mounts.find(id) {
+            Some(door) => Some(door),
+            None => self.cluster.newest(|| self.mounts.find(id)).await,
+        };
+        door.ok_or_else(|| Error::not_found(format!("mount {} is not mounted any more: see `forebay mount ls`", id.0)))
+    }
+
+    /// What a fetch of `segment` has to know.
+    pub(crate) fn wanted(&self, door: &Arc<MountDoor>, segment: Segment, priority: Priority, keep: bool) -> Wanted {
+        let keep = keep || self.pins.keep(segment.version.mount, &segment.version.key);
+        Wanted { door: Arc::clone(door), segment: Arc::new(segment), priority, keep, cache: true }
+    }
+}

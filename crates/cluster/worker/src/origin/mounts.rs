@@ -1,0 +1,288 @@
+//! The mounts, each with its door to shared storage.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use forebay_protocol::{ClusterView, MountShare, StorageCounters};
+use forebay_shared_storage::{Counters, Storage, StorageSettings};
+use forebay_types::{Error, Key, Mount, MountId, MountOptions, Result};
+use parking_lot::Mutex;
+
+use super::admission::Admission;
+
+/// The mounts of the view, each with its door to shared storage.
+pub(crate) struct Mounts {
+    doors: ArcSwap<HashMap<MountId, Arc<MountDoor>>>,
+    settings: StorageSettings,
+}
+
+/// One mount: its options and, from the first use on, its shared storage.
+pub(crate) struct MountDoor {
+    pub(crate) mount: Mount,
+    pub(crate) admission: Arc<Admission>,
+    settings: StorageSettings,
+    state: Mutex<DoorState>,
+}
+
+struct DoorState {
+    storage: Option<Storage>,
+    share: MountShare,
+    /// The demand that the coordinator was told last.
+    told: u64,
+    /// Of doors of this mount that changed options have closed.
+    before: StorageCounters,
+}
+
+impl MountDoor {
+    fn new(mount: Mount, settings: StorageSettings, share: MountShare, before: StorageCounters) -> Self {
+        let admission = Arc::new(Admission::default());
+        admission.set_bound(share.bytes_per_sec);
+        Self { mount, admission, settings, state: Mutex::new(DoorState { storage: None, share, told: 0, before }) }
+    }
+
+    /// The door of the mount with other options. Where these change only the bound, what is under way goes on through it: it
+    /// keeps to the new bound from now on.
+    fn changed(&self, mount: Mount, workers: usize) -> Self {
+        let state = self.state.lock();
+        let share = first_share(&mount, workers, Some(state.share));
+        if !is_same_but_for_the_bound(&self.mount, &mount) {
+            drop(state);
+            return Self::new(mount, self.settings.clone(), share, self.counters());
+        }
+        self.admission.set_bound(share.bytes_per_sec);
+        if let Some(storage) = &state.storage {
+            storage.set_share(share.bytes_per_sec, share.burst_bytes);
+        }
+        let state = DoorState { storage: state.storage.clone(), share, told: state.told, before: state.before };
+        Self { mount, admission: Arc::clone(&self.admission), settings: self.settings.clone(), state: Mutex::new(state) }
+    }
+
+    /// Shared storage; opened at the first call. An error is not remembered: credentials may come later.
+    pub(crate) fn storage(&self) -> Result<Storage> {
+        let mut state = self.state.lock();
+        if let Some(storage) = &state.storage {
+            return Ok(storage.clone());
+        }
+        let storage = Storage::open(&self.mount, self.settings.clone())?;
+        storage.set_share(state.share.bytes_per_sec, state.share.burst_bytes);
+        state.storage = Some(storage.clone());
+        Ok(storage)
+    }
+
+    /// `Denied` on a read-only mount.
+    pub(crate) fn check_writable(&self, key: &Key) -> Result<()> {
+        if self.mount.options.read_only {
+            let name = &self.mount.name;
+            return Err(Error::denied(format!(
+                "/{name}/{key}: mount {name} is read-only: write to another mount, or change its options with `forebay mount set {name}`"
+            )));
+        }
+        Ok(())
+    }
+
+    fn set_share(&self, share: MountShare) {
+        let mut state = self.state.lock();
+        if state.share != share {
+            state.share = share;
+            self.admission.set_bound(share.bytes_per_sec);
+            if let Some(storage) = &state.storage {
+                storage.set_share(share.bytes_per_sec, share.burst_bytes);
+            }
+        }
+    }
+
+    fn counters(&self) -> StorageCounters {
+        let state = self.state.lock();
+        sum(state.before, state.storage.as_ref().map(|storage| convert(storage.counters())).unwrap_or_default())
+    }
+
+    fn tell_demand(&self) -> Option<u64> {
+        self.mount.options.bandwidth?;
+        let mut state = self.state.lock();
+        state.told = state.demand();
+        Some(state.told)
+    }
+
+    /// Whether its share is too small, about right or more than is of use, and was not when the demand was told last.
+    fn need_changed(&self) -> bool {
+        let state = self.state.lock();
+        let Some(share) = state.share.bytes_per_sec else { return false };
+        let need = |demand: u64| (demand > share, demand < share / 4);
+        need(state.demand()) != need(state.told)
+    }
+}
+
+impl DoorState {
+    fn demand(&self) -> u64 {
+        self.storage.as_ref().map_or(0, Storage::demand_bytes_per_sec)
+    }
+}
+
+impl Mounts {
+    pub(crate) fn new(settings: StorageSettings) -> Self {
+        Self { doors: ArcSwap::default(), settings }
+    }
+
+    /// The mount's door, where the view has it.
+    pub(crate) fn find(&self, id: MountId) -> Option<Arc<MountDoor>> {
+        self.doors.load().get(&id).cloned()
+    }
+
+    /// All doors, in order of their mounts' ids.
+    pub(crate) fn all(&self) -> Vec<Arc<MountDoor>> {
+        let mut doors: Vec<_> = self.doors.load().values().cloned().collect();
+        doors.sort_by_key(|door| door.mount.id);
+        doors
+    }
+
+    /// Takes over the mounts of a view. Doors of mounts that did not change stay open; the ids of those that are gone are
+    /// returned.
+    pub(crate) fn set(&self, view: &ClusterView) -> Vec<MountId> {
+        let old = self.doors.load_full();
+        let doors = view.mounts.iter().map(|mount| {
+            let door = match old.get(&mount.id) {
+                Some(door) if door.mount == *mount => Arc::clone(door),
+                Some(door) => Arc::new(door.changed(mount.clone(), view.workers.len())),
+                None => {
+                    let share = first_share(mount, view.workers.len(), None);
+                    Arc::new(MountDoor::new(mount.clone(), self.settings.clone(), share, StorageCounters::default()))
+                }
+            };
+            (mount.id, door)
+        });
+        let doors: HashMap<_, _> = doors.collect();
+        let gone = old.keys().filter(|id| !doors.contains_key(id)).copied().collect();
+        self.doors.store(Arc::new(doors));
+        gone
+    }
+
+    /// Applies the worker's shares of the bounds.
+    pub(crate) fn set_shares(&self, shares: &[MountShare]) {
+        let doors = self.doors.load();
+        for share in shares {
+            if let Some(door) = doors.get(&share.mount) {
+                door.set_share(*share);
+            }
+        }
+    }
+
+    /// Takes at most 5 % of each bound: the coordinator is out of reach and may give the rest to others by now.
+    pub(crate) fn shrink_shares(&self) {
+        for door in self.all() {
+            let Some(bound) = door.mount.options.bandwidth else { continue };
+            let share = door.state.lock().share;
+            let most = (bound.bytes_per_sec() / 20).max(1);
+            door.set_share(MountShare { bytes_per_sec: Some(share.bytes_per_sec.map_or(most, |now| now.min(most))), ..share });
+        }
+    }
+
+    /// What each mount with a bound would give this worker, were there no bound, in bytes a second: to tell the coordinator.
+    pub(crate) fn tell_demand(&self) -> Vec<(MountId, u64)> {
+        self.all().iter().filter_map(|door| Some((door.mount.id, door.tell_demand()?))).collect()
+    }
+
+    /// Whether a share fits so much worse or better than when it was told that the coordinator should hear it at once.
+    pub(crate) fn need_changed(&self) -> bool {
+        self.doors.load().values().any(|door| door.need_changed())
+    }
+
+    /// Requests and bytes of each mount since the worker's start.
+    pub(crate) fn counters(&self) -> Vec<(MountId, StorageCounters)> {
+        self.all().iter().map(|door| (door.mount.id, door.counters())).collect()
+    }
+}
+
+fn is_same_but_for_the_bound(old: &Mount, new: &Mount) -> bool {
+    let MountOptions { bandwidth, burst, .. } = new.options;
+    let options = MountOptions { bandwidth, burst, ..old.options.clone() };
+    Mount { options, ..old.clone() } == *new
+}
+
+/// The share until the coordinator gives one: the bound in equal parts, so that the workers together keep it.
+fn first_share(mount: &Mount, workers: usize, last: Option<MountShare>) -> MountShare {
+    let equal = mount.options.bandwidth.map(|bound| (bound.bytes_per_sec() / workers.max(1) as u64).max(1));
+    let bytes_per_sec = match (equal, last.and_then(|share| share.bytes_per_sec)) {
+        (Some(equal), Some(last)) => Some(equal.min(last)),
+        (equal, _) => equal,
+    };
+    MountShare { mount: mount.id, bytes_per_sec, burst_bytes: mount.options.burst.map_or(1 << 20, |burst| burst.0) }
+}
+
+fn convert(counters: Counters) -> StorageCounters {
+    StorageCounters {
+        gets: counters.gets,
+        heads: counters.heads,
+        lists: counters.lists,
+        puts: counters.puts,
+        deletes: counters.deletes,
+        retries: counters.retries,
+        bytes_in: counters.bytes_in,
+        bytes_out: counters.bytes_out,
+        socket_bytes_in: counters.socket_bytes_in,
+    }
+}
+
+fn sum(a: StorageCounters, b: StorageCounters) -> StorageCounters {
+    StorageCounters {
+        gets: a.gets + b.gets,
+        heads: a.heads + b.heads,
+        lists: a.lists + b.lists,
+        puts: a.puts + b.puts,
+        deletes: a.deletes + b.deletes,
+        retries: a.retries + b.retries,
+        bytes_in: a.bytes_in + b.bytes_in,
+        bytes_out: a.bytes_out + b.bytes_out,
+        socket_bytes_in: a.socket_bytes_in + b.socket_bytes_in,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_types::BitRate;
+
+    use super::*;
+
+    #[test]
+    fn what_is_under_way_keeps_to_a_new_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let mounts = Mounts::new(StorageSettings::default());
+        let set = |bytes_per_sec: u64, read_only| {
+            let bandwidth = Some(BitRate::from_bytes_per_sec(bytes_per_sec));
+            let options = MountOptions { bandwidth, read_only, ..MountOptions::default() };
+            let url = format!("file://{}", folder.path().display());
+            let mount = Mount { id: MountId(1), name: "lake".parse().unwrap(), url, options };
+            let view =
+                ClusterView { version: 1, epoch: 1, mounts: vec![mount], pins: Vec::new(), workers: Vec::new(), poll: None };
+            mounts.set(&view);
+            mounts.find(MountId(1)).unwrap()
+        };
+        let under_way = set(1_000, false);
+        under_way.storage().unwrap();
+        let door = set(1_000_000, false);
+        assert!(Arc::ptr_eq(&under_way.admission, &door.admission));
+        assert!(door.state.lock().storage.is_some(), "the one that was opened before");
+        assert!(!Arc::ptr_eq(&set(1_000_000, true).admission, &door.admission), "another option is another door");
+    }
+
+    #[test]
+    fn a_worker_cut_off_takes_a_twentieth_of_the_bound() {
+        let options = MountOptions { bandwidth: Some(BitRate::from_bytes_per_sec(1_000_000)), ..MountOptions::default() };
+        let mount = |id, options: &MountOptions| Mount {
+            id: MountId(id),
+            name: format!("lake{id}").parse().unwrap(),
+            url: "file:///".to_string(),
+            options: options.clone(),
+        };
+        let mounts = Mounts::new(StorageSettings::default());
+        let all = vec![mount(1, &options), mount(2, &MountOptions::default())];
+        mounts.set(&ClusterView { version: 1, epoch: 1, mounts: all, pins: Vec::new(), workers: Vec::new(), poll: None });
+        mounts.set_shares(&[MountShare { mount: MountId(1), bytes_per_sec: Some(700_000), burst_bytes: 1 << 20 }]);
+        let share = |id| mounts.find(MountId(id)).unwrap().state.lock().share.bytes_per_sec;
+        assert_eq!((share(1), share(2)), (Some(700_000), None));
+        mounts.shrink_shares();
+        assert_eq!((share(1), share(2)), (Some(50_000), None));
+        mounts.shrink_shares();
+        assert_eq!(share(1), Some(50_000));
+    }
+}

@@ -1,0 +1,102 @@
+//! Pages that are damaged in memory: they reach no other worker, and don't stay.
+
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+use forebay_block_store::StoreSettings;
+use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_protocol::{AdminRequest, ControlReply, Order};
+use forebay_testing::{S3Server, S3Settings};
+use forebay_transport::{Address, Security};
+use forebay_types::{Key, Mount, MountOptions, ObjectVersion, PAGE_BYTES, PageRun, SegmentId};
+
+use crate::cluster::ask;
+use crate::origin::Priority;
+use crate::rooms::Rooms;
+use crate::{Tuning, Worker, WorkerSettings};
+
+const BYTES: usize = 20 * PAGE_BYTES as usize;
+
+struct Lab {
+    s3: S3Server,
+    coordinator: Coordinator,
+    mount: Mount,
+    folder: tempfile::TempDir,
+}
+
+impl Lab {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let s3 = S3Server::start(S3Settings { buckets: vec!["lake".into()], anonymous: true, ..S3Settings::default() }).unwrap();
+        s3.put("lake", "a", &bytes()).unwrap();
+        let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
+        let coordinator = Coordinator::start(CoordinatorSettings::new(local(), url)).await.unwrap();
+        let options = MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, ..MountOptions::default() };
+        let add = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: "s3://lake".into(), options };
+        let ControlReply::Mount(mount) = ask(&coordinator.address(), &Security::default(), &mut None, add).await.unwrap() else {
+            panic!("a mount")
+        };
+        Self { s3, coordinator, mount, folder }
+    }
+
+    async fn worker(&self, name: &str, scrub_bytes_per_sec: u64) -> Worker {
+        let store = StoreSettings::new(self.folder.path().join(name), 16 << 20);
+        let settings = WorkerSettings::new(self.coordinator.address(), local(), store);
+        let tuning = Tuning { beat: Duration::from_millis(50), scrub_bytes_per_sec, ..Tuning::default() };
+        Worker::start_with(settings, tuning).await.unwrap()
+    }
+
+    /// Has a worker hold the object, and damages a byte of it there.
+    async fn damaged(&self, rooms: &Rooms) -> (ObjectVersion, SegmentId) {
+        let version = rooms.catalogue.open(self.mount.id, &Key::new("a").unwrap()).await.unwrap().version;
+        rooms.origin.prefetch(&version, &[(0, BYTES as u32)], Priority::Urgent, false).await.unwrap();
+        let id = SegmentId::of(&version, 0);
+        let offset = rooms.origin.store.pin(id, PageRun::new(7, 8)).unwrap().arena_offset() + 100;
+        let arena = std::fs::File::from(rooms.origin.store.writable_arena().unwrap());
+        arena.write_all_at(&[bytes()[7 * PAGE_BYTES as usize + 100] ^ 1], offset).unwrap();
+        (version, id)
+    }
+}
+
+fn local() -> Address {
+    Address::Tcp("127.0.0.1:0".into())
+}
+
+fn bytes() -> Vec<u8> {
+    (0..BYTES as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+}
+
+fn held(rooms: &Rooms, id: SegmentId) -> Option<Vec<u8>> {
+    rooms.origin.store.pin(id, PageRun::new(0, 20)).map(|pinned| pinned.to_vec())
+}
+
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let began = forebay_runtime::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(10), "not within 10 s: {what}");
+        forebay_runtime::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_is_not_made_of_pages_that_were_damaged_at_its_source() {
+    let lab = Lab::start().await;
+    let (source, target) = (lab.worker("source", 0).await, lab.worker("target", 0).await);
+    let (version, id) = lab.damaged(&source.rooms).await;
+    until("they know each other", || target.rooms.cluster.view().workers.len() == 2).await;
+    let gets = lab.s3.counters().gets;
+    target.rooms.replicas.obey(vec![Order::Hold { version, index: 0, from: vec![source.id()] }]);
+    until("it is held", || held(&target.rooms, id).is_some()).await;
+    assert_eq!(held(&target.rooms, id).unwrap(), bytes());
+    assert!(lab.s3.counters().gets > gets, "it is fetched from shared storage instead");
+    assert_ne!(held(&source.rooms, id).unwrap(), bytes(), "or nothing was damaged");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_is_damaged_in_memory_is_found_and_dropped() {
+    let lab = Lab::start().await;
+    let worker = lab.worker("worker", 64 << 20).await;
+    let (_, id) = lab.damaged(&worker.rooms).await;
+    until("the page is dropped", || !worker.rooms.origin.store.state(id, PageRun::new(7, 8)).missing.is_empty()).await;
+    assert_eq!(worker.rooms.origin.store.state(id, PageRun::new(0, 20)).missing, [PageRun::new(7, 8)], "and no other one");
+}

@@ -1,0 +1,250 @@
+//! A worker's place in the cluster.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use forebay_protocol::{
+    ClusterView, ControlCall, ControlReply, ControlRequest, Heartbeat, MemberRequest, WindowReport, WorkerInfo,
+};
+use forebay_transport::{Address, Connection, Security};
+use forebay_types::{Error, ErrorKind, Result};
+
+use crate::cluster::ask;
+use crate::rooms::Rooms;
+use crate::settings::Tuning;
+use crate::signals::publish;
+
+/// Longest time between two tries to reach it.
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
+/// How often a worker looks whether its shares still fit.
+const NEED_LOOK: Duration = Duration::from_millis(50);
+/// How long a start waits until all others know of it.
+const SETTLE_WITHIN: Duration = Duration::from_secs(1);
+/// Shortest time between two heartbeats, whoever asks for news.
+const BEAT_GAP: Duration = Duration::from_millis(20);
+
+/// A worker's place in the cluster: registered once, then kept by heartbeats.
+pub(crate) struct Membership {
+    rooms: Arc<Rooms>,
+    info: WorkerInfo,
+    coordinator: Address,
+    security: Security,
+    line: Option<Connection>,
+    /// Beats that got no answer in a row.
+    failures: u32,
+    /// Until when the coordinator counts this worker as live, and keeps its shares for it.
+    leased_until: Instant,
+    /// The counting period that was reported last; none before the first heartbeat.
+    reported: Option<u64>,
+    /// A report that the coordinator has not got yet.
+    window: Option<WindowReport>,
+    /// The state of the credentials that are let in; 0 for none.
+    credentials: u64,
+}
+
+impl Membership {
+    pub(crate) fn new(rooms: Arc<Rooms>, info: WorkerInfo, coordinator: Address, security: Security) -> Self {
+        let leased_until = forebay_runtime::now();
+        Self {
+            rooms,
+            info,
+            coordinator,
+            security,
+            line: None,
+            failures: 0,
+            leased_until,
+            reported: None,
+            window: None,
+            credentials: 0,
+        }
+    }
+
+    /// Joins the cluster; tries again while the coordinator is away, up to `within`.
+    pub(crate) async fn join(&mut self, within: Duration) -> Result<()> {
+        let began = forebay_runtime::now();
+        loop {
+            match self.register().await {
+                Err(error) if matches!(error.kind(), ErrorKind::Retry | ErrorKind::Closed) && began.elapsed() < within => {
+                    self.failures += 1;
+                    tracing::debug!(coordinator = %self.coordinator, %error, "waiting for the coordinator");
+                    forebay_runtime::time::sleep(self.backoff(Duration::from_millis(50))).await;
+                }
+                Err(error) => return Err(error.context(format!("worker can't join the coordinator at {}", self.coordinator))),
+                Ok(()) => {
+                    self.failures = 0;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Beats until it hears of what others write, so that it serves as it will from the start on; not for long, as one that
+    /// is lost may keep it waiting until its lease is over.
+    pub(crate) async fn settle(&mut self) {
+        let began = forebay_runtime::now();
+        while !self.rooms.cluster.hearing.holds() && began.elapsed() < SETTLE_WITHIN {
+            forebay_runtime::time::sleep(BEAT_GAP).await;
+            self.beat().await;
+        }
+    }
+
+    /// Beats for ever.
+    pub(crate) async fn keep(mut self, tuning: Tuning) {
+        loop {
+            let wait = if self.failures == 0 { tuning.beat } else { self.backoff(tuning.beat.min(Duration::from_millis(200))) };
+            tokio::select! {
+                () = forebay_runtime::time::sleep(wait) => {}
+                () = self.rooms.cluster.news_wanted() => forebay_runtime::time::sleep(BEAT_GAP).await,
+                () = need_changed(&self.rooms), if self.failures == 0 => {}
+            }
+            self.beat().await;
+            // Off the thread that keeps the heartbeat.
+            let replicas = Arc::clone(&self.rooms.replicas);
+            self.rooms.background.spawn(async move { replicas.collect_garbage() });
+        }
+    }
+
+    /// One heartbeat. Without an answer everything goes on with the last view; shares of a bound that others may be
+    /// given meanwhile shrink when the lease is over.
+    pub(crate) async fn beat(&mut self) {
+        match self.try_beat().await {
+            Ok(()) => {
+                if self.failures > 0 {
+                    tracing::info!(coordinator = %self.coordinator, "coordinator is back");
+                }
+                self.failures = 0;
+                self.rooms.cluster.tell_news();
+            }
+            Err(error) => {
+                if self.failures == 0 {
+                    tracing::warn!(coordinator = %self.coordinator, %error, "coordinator is away: going on with its last view");
+                }
+                self.failures = self.failures.saturating_add(1);
+                self.line = None;
+                if forebay_runtime::now() >= self.leased_until && self.rooms.cluster.view().workers.len() > 1 {
+                    self.rooms.origin.mounts.shrink_shares();
+                }
+            }
+        }
+    }
+
+    async fn try_beat(&mut self) -> Result<()> {
+        let rooms = Arc::clone(&self.rooms);
+        let report = rooms.report();
+        publish(rooms.cluster.id, &report, rooms.in_place.bytes(), rooms.nodes.usage());
+        let have = rooms.cluster.view().version;
+        let (ended, fresh) = (rooms.replicas.ended(), rooms.writes.fresh.first());
+        let (ended_count, fresh_count) = (ended.len(), fresh.len());
+        let demand = rooms.origin.mounts.tell_demand();
+        let heard = rooms.cluster.hearing.number();
+        let beat = Heartbeat { worker: rooms.cluster.id, have, demand, report, window: self.window.clone(), ended, fresh, heard };
+        let sent = forebay_runtime::now();
+        match self.ask(MemberRequest::Heartbeat(beat)).await {
+            Ok(ControlReply::Beat { view, shares, lease, window, orders, routes, credentials, hears }) => {
+                self.leased_until = sent + lease;
+                let is_news = view.is_some() || (hears.is_some() && hears != heard);
+                if let Some(view) = view {
+                    self.follow(view);
+                }
+                // Behind the view: from now on it tells everyone in there of what it writes.
+                rooms.cluster.hearing.renew(sent, lease, hears, || rooms.writes.refresh_all());
+                rooms.nodes.follow(&rooms.cluster.view());
+                if is_news {
+                    // Someone may wait until the coordinator knows that this worker has the view, or has forgotten.
+                    rooms.cluster.want_news();
+                }
+                rooms.origin.mounts.set_shares(&shares);
+                rooms.replicas.heard(ended_count);
+                rooms.writes.fresh.heard(fresh_count);
+                rooms.replicas.obey(orders);
+                self.close_window(window);
+                self.follow_credentials(credentials).await?;
+                self.follow_routes(routes).await
+            }
+            Ok(_) => Err(Error::internal("the coordinator answered a heartbeat with something else")),
+            // It has started anew, or took this worker for lost.
+            Err(error) if error.kind() == ErrorKind::NotFound => self.register().await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes the report of a period that has closed, which goes with the next heartbeat: at once.
+    fn close_window(&mut self, window: u64) {
+        self.window = None;
+        let rooms = &self.rooms;
+        // Reads of before the first heartbeat are counted in its period.
+        if self.reported.replace(window).is_some_and(|reported| reported != window) {
+            let held_bytes = |segment| rooms.origin.store.held(segment).bytes;
+            let (busy, busy_bytes) = rooms.signals.load.take_busy();
+            let report = rooms.signals.popularity.report(window, rooms.replicas.assigned(), held_bytes);
+            self.window = Some(WindowReport { busy, busy_bytes, ..report });
+            rooms.cluster.want_news();
+        }
+    }
+
+    async fn follow_routes(&mut self, version: u64) -> Result<()> {
+        let table = self.rooms.cluster.routes();
+        if table.version() == version {
+            return Ok(());
+        }
+        let ControlReply::Routes(delta) = self.ask(ControlRequest::Routes { have: table.version() }).await? else {
+            return Err(Error::internal("the coordinator answered a question for routes with something else"));
+        };
+        // One that doesn't fit is asked for anew, and in full, with the next heartbeat.
+        self.rooms.cluster.set_routes(table.with(delta).unwrap_or_default());
+        Ok(())
+    }
+
+    async fn register(&mut self) -> Result<()> {
+        self.rooms.cluster.hearing.end();
+        match self.ask(MemberRequest::Register(self.info.clone())).await? {
+            ControlReply::View(view) => {
+                tracing::info!(coordinator = %self.coordinator, worker = %self.info.id, version = view.version, "joined the cluster");
+                self.follow(view);
+                Ok(())
+            }
+            _ => Err(Error::internal("the coordinator answered a registration with something else")),
+        }
+    }
+
+    /// Learns whom to let in, when that is another list than the one that is known.
+    async fn follow_credentials(&mut self, version: u64) -> Result<()> {
+        if self.credentials == version {
+            return Ok(());
+        }
+        match self.ask(MemberRequest::Credentials).await? {
+            ControlReply::Credentials { version, verifiers } => {
+                self.security.admits.set(verifiers);
+                self.credentials = version;
+                Ok(())
+            }
+            _ => Err(Error::internal("the coordinator answered a question for credentials with something else")),
+        }
+    }
+
+    async fn ask(&mut self, request: impl Into<ControlCall>) -> Result<ControlReply> {
+        ask(&self.coordinator, &self.security, &mut self.line, request).await
+    }
+
+    fn follow(&mut self, view: ClusterView) {
+        if let Some(me) = view.workers.iter().find(|worker| worker.id == self.info.id) {
+            // Kept when it registers again, so that the root stays where it is and a draining worker goes on with it.
+            (self.info.turn, self.info.draining) = (me.turn, me.draining);
+        }
+        self.rooms.follow(view);
+    }
+
+    fn backoff(&self, first: Duration) -> Duration {
+        first.saturating_mul(1 << self.failures.min(10)).min(BACKOFF_MAX)
+    }
+}
+
+/// Waits until the worker's shares of bounds fit worse or better than the coordinator knows.
+async fn need_changed(rooms: &Rooms) {
+    loop {
+        forebay_runtime::time::sleep(NEED_LOOK).await;
+        if rooms.origin.mounts.need_changed() {
+            return;
+        }
+    }
+}

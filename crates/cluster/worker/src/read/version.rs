@@ -1,0 +1,49 @@
+//! Reads of a version that the reader knows.
+
+use forebay_types::{Error, ObjectVersion, PageRun, Result, SEGMENT_BYTES};
+
+use super::{Answer, Reader, Reads, answer};
+use crate::origin::{Missed, Obtained, Priority};
+use crate::segment::Segment;
+
+impl Reads {
+    /// Bytes of one version within one segment.
+    pub(crate) async fn version(&self, reader: Reader<'_>, version: &ObjectVersion, start: u64, len: u32) -> Result<Answer> {
+        let began = forebay_runtime::now();
+        let door = self.origin.mount(version.mount).await?;
+        if len == 0 {
+            return Ok(Answer::default());
+        }
+        let segment = Segment::holding(version, start)?;
+        let (id, range) = (segment.id, start - segment.start..start - segment.start + u64::from(len));
+        if range.end > u64::from(segment.bytes) {
+            return Err(Error::invalid(format!(
+                "{}: bytes {start}..{} go past their segment's end at {}",
+                version.key,
+                start + u64::from(len),
+                segment.end()
+            )));
+        }
+        let run = PageRun::covering(range.clone()).expect("the range is not empty");
+        let (mut answer, missed) = match self.origin.store.pin(id, run) {
+            Some(pinned) => (answer(reader, Obtained::Whole(pinned), run, range.clone()), Missed::default()),
+            None => {
+                let wanted = self.origin.wanted(&door, segment, Priority::Demand, false);
+                if self.origin.is_wide(run) {
+                    let (payload, missed) = self.origin.obtain_wide(&wanted, run, range.clone()).await?;
+                    (Answer { payload, ..Answer::default() }, missed)
+                } else {
+                    let (obtained, missed) = self.origin.obtain(&wanted, run).await?;
+                    (answer(reader, obtained, run, range.clone()), missed)
+                }
+            }
+        };
+        answer.hit = missed.0.is_empty();
+        let took = began.elapsed();
+        self.signals.meters.read(1, len.into(), u64::from(len) - missed.bytes_of(&range).min(len.into()));
+        self.signals.meters.took(took);
+        self.signals.popularity.learn(id, version, (start / SEGMENT_BYTES) as u32);
+        self.signals.popularity.read(reader.operation, id, 1, len.into(), took);
+        Ok(answer)
+    }
+}

@@ -1,0 +1,125 @@
+//! The rooms of a worker, and which of them hear of what.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_block_store::BlockStore;
+use forebay_protocol::{ClusterView, WorkerReport};
+use forebay_types::{Owner, Result, WorkerId};
+
+use crate::background::Background;
+use crate::catalogue::Catalogue;
+use crate::cluster::Cluster;
+use crate::forms::Forms;
+use crate::in_place::InPlace;
+use crate::nodes::Nodes;
+use crate::origin::{Means, Origin};
+use crate::read::Reads;
+use crate::replicas::Replicas;
+use crate::settings::{Tuning, WorkerSettings};
+use crate::shards::Shards;
+use crate::signals::Signals;
+use crate::versions::Versions;
+use crate::write::Writes;
+
+/// What answers requests: made once, and seen whole by `session` and `process` only.
+pub(crate) struct Rooms {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) origin: Arc<Origin>,
+    pub(crate) catalogue: Arc<Catalogue>,
+    pub(crate) reads: Reads,
+    pub(crate) writes: Arc<Writes>,
+    pub(crate) forms: Arc<Forms>,
+    pub(crate) replicas: Arc<Replicas>,
+    pub(crate) nodes: Arc<Nodes>,
+    pub(crate) shards: Arc<Shards>,
+    pub(crate) in_place: Arc<InPlace>,
+    pub(crate) signals: Arc<Signals>,
+    pub(crate) background: Arc<Background>,
+}
+
+impl Rooms {
+    pub(crate) fn new(id: WorkerId, store: BlockStore, settings: &WorkerSettings, tuning: &Tuning) -> Result<Self> {
+        let (versions, background) = (Arc::new(Versions::default()), Arc::new(Background::default()));
+        let signals = Arc::new(Signals::new(settings.serve_bytes_per_sec));
+        let cluster = Arc::new(Cluster::new(id, settings.coordinator.clone(), &settings.security));
+        let in_place = Arc::new(InPlace::new(store.clone(), settings.unix_socket.is_some()));
+        let means = Means { store: store.clone(), versions: Arc::clone(&versions), signals: Arc::clone(&signals) };
+        let (dram_bytes, disk_bytes) = (settings.store.dram_bytes, settings.store.disk_bytes);
+        let origin = Arc::new(Origin::new(means, tuning.storage.clone(), dram_bytes, Arc::clone(&cluster)));
+        let nodes = Nodes::new(
+            store,
+            (dram_bytes, disk_bytes),
+            settings.temporary_share,
+            tuning.reclaim_after,
+            Arc::clone(&cluster),
+            Arc::clone(&background),
+        );
+        let catalogue = Arc::new(Catalogue::new(versions, Arc::clone(&origin), Arc::clone(&cluster)));
+        let all = || (Arc::clone(&origin), Arc::clone(&catalogue), Arc::clone(&cluster));
+        let (from, known, to) = all();
+        let reads = Reads::new(from, known, to, Arc::clone(&in_place), Arc::clone(&signals));
+        let (from, known, to) = all();
+        let writes = Writes::new(from, known, to, Arc::clone(&signals), Arc::clone(&background));
+        let (from, _, to) = all();
+        let forms = Arc::new(Forms::new(from, to, Arc::clone(&signals)));
+        let (from, _, to) = all();
+        let replicas = Replicas::new(settings.storage_share, from, to, Arc::clone(&forms), Arc::clone(&signals));
+        let (from, _, to) = all();
+        let folder = settings.store.folder.join("shards");
+        let shards = Arc::new(Shards::open(&folder, settings.shard_bytes, from, to, Arc::clone(&background))?);
+        let (writes, replicas, nodes) = (Arc::new(writes), Arc::new(replicas), Arc::new(nodes));
+        Ok(Self { cluster, origin, catalogue, reads, writes, forms, replicas, nodes, shards, in_place, signals, background })
+    }
+
+    /// Takes over a view: every room hears of it before anyone can ask by it.
+    pub(crate) fn follow(&self, view: ClusterView) {
+        for gone in self.origin.follow(&view) {
+            tracing::info!(mount = gone.0, "mount removed");
+            self.catalogue.forget_mount(gone);
+        }
+        self.nodes.follow(&view);
+        self.cluster.set_view(view);
+        self.writes.follow();
+    }
+
+    /// The worker's own numbers.
+    pub(crate) fn report(&self) -> WorkerReport {
+        let usage = self.origin.store.usage();
+        let (dram, disk) = (&usage.dram, &usage.disk);
+        let (reads, bytes_served, bytes_hit) = self.signals.meters.totals();
+        WorkerReport {
+            dram: (dram.capacity_bytes, dram.used_bytes, (dram.pinned_bytes + dram.kept_bytes).min(dram.used_bytes)),
+            disk: (disk.capacity_bytes, disk.used_bytes, disk.kept_bytes),
+            form_bytes: dram.by_owner.iter().find(|(owner, _)| *owner == Owner::Form).map_or(0, |(_, bytes)| *bytes),
+            segments: usage.segments,
+            reads,
+            bytes_served,
+            bytes_hit,
+            storage: self.origin.mounts.counters(),
+            warnings: usage.warnings,
+            drain: self.nodes.drain_report(),
+        }
+    }
+
+    /// Ends all work that goes on without a request.
+    pub(crate) fn stop(&self) {
+        self.stop_following();
+        self.origin.flights.stop();
+        self.background.stop();
+    }
+
+    /// The same, and waits until it has ended; what is being tidied up gets `patience`.
+    pub(crate) async fn stopped(&self, patience: Duration) {
+        self.stop_following();
+        self.background.stopped(patience).await;
+        self.origin.flights.stopped().await;
+    }
+
+    fn stop_following(&self) {
+        self.writes.stop();
+        self.shards.stop();
+        self.replicas.stop();
+        self.forms.stop();
+    }
+}

@@ -1,0 +1,177 @@
+//! What each request is answered.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_protocol::{DataReply, DataRequest, DatasetId, Held, Hint, ListPage, PeerRequest, encode};
+use forebay_rights::needs;
+use forebay_transport::Response;
+use forebay_types::{Cell, Error, OperationId, PageRun, Result, SegmentId};
+
+use super::{WorkerSession, of_peer, reply};
+use crate::origin::Priority;
+use crate::read::{Reader, WantedObject};
+
+/// Longest time that a question to a shard may wait.
+const WITHIN_MS_MAX: u32 = 600_000;
+
+impl WorkerSession {
+    pub(super) async fn answer_peer(&self, request: Result<PeerRequest>) -> Result<Response> {
+        let (request, rooms) = (request?, &self.rooms);
+        self.may(|| needs::peer(&request), || of_peer((&request).into()))?;
+        Ok(match request {
+            PeerRequest::Copy { segment, start, pages } => {
+                let (runs, sums, payload) = rooms.replicas.copy(segment, PageRun::of(start, pages)?).await;
+                rooms.signals.send(&payload).await;
+                Response { meta: encode(&DataReply::Copied { runs, sums }), payload, ..Response::default() }
+            }
+            PeerRequest::Form { form } => reply(DataReply::Form(rooms.forms.known(form))),
+        })
+    }
+
+    pub(super) async fn answer(self: &Arc<Self>, request: Result<DataRequest>, payload: Bytes) -> Result<Response> {
+        let (request, rooms) = (request?, &self.rooms);
+        self.hear_of_mount(&request).await;
+        self.may(|| needs::data(&request), || self.deed(&request))?;
+        Ok(match request {
+            DataRequest::Read { operation, version, start, len, in_place } => {
+                self.read(self.reader(operation, in_place), &version, start, len).await?
+            }
+            DataRequest::ReadLatest { operation, mount, key, range, in_place } => {
+                self.read_latest(self.reader(operation, in_place), mount, &key, range).await?
+            }
+            DataRequest::ReadObject { operation, mount, key, range, first, complete, in_place } => {
+                let wanted = WantedObject { range, first, attributes: Some(complete) };
+                self.read_object(self.reader(operation, in_place), mount, &key, wanted).await?
+            }
+            DataRequest::ReadCell { operation, version, form, row_group, column, in_place } => {
+                let cell = Cell { row_group, column };
+                self.read_cell(self.reader(operation, in_place), version, form, cell).await?
+            }
+            DataRequest::Stat { mount, key, complete } => {
+                let (info, attributes) = rooms.catalogue.stat(mount, &key, complete).await?;
+                reply(DataReply::Stat(info, attributes))
+            }
+            DataRequest::Attach => return self.attach(),
+            DataRequest::Ring => return self.ring(),
+            DataRequest::Open { mount, key } => reply(DataReply::Info(rooms.catalogue.open(mount, &key).await?)),
+            DataRequest::List { mount, prefix, folders, after, limit } => {
+                let listing = rooms.catalogue.list(mount, &prefix, folders, after.as_ref(), limit).await?;
+                let (objects, folders, next) = (listing.objects, listing.folders, listing.next);
+                reply(DataReply::Listed(ListPage { objects, folders, next }))
+            }
+            DataRequest::Prefetch { version, ranges, keep, urgent, .. } => {
+                let priority = if urgent { Priority::Urgent } else { Priority::Prefetch };
+                reply(DataReply::Fetched { bytes: rooms.origin.prefetch(&version, &ranges, priority, keep).await? })
+            }
+            DataRequest::Put { mount, key, condition } => {
+                reply(DataReply::Info(rooms.writes.put(mount, &key, condition, payload).await?))
+            }
+            DataRequest::PutBegin { mount, key } => {
+                let (upload, part_bytes) = self.uploads.begin(&rooms.writes, mount, &key).await?;
+                reply(DataReply::Upload { upload, part_bytes })
+            }
+            DataRequest::PutPart { upload, part } => {
+                self.uploads.part(&rooms.writes, upload, part, payload).await?;
+                reply(DataReply::Done)
+            }
+            DataRequest::PutCommit { upload, parts, condition } => {
+                reply(DataReply::Info(self.uploads.commit(&rooms.writes, upload, parts, condition).await?))
+            }
+            DataRequest::PutAbort { upload } => {
+                self.uploads.abort(upload).await?;
+                reply(DataReply::Done)
+            }
+            DataRequest::Delete { mount, key } => {
+                rooms.writes.delete(mount, &key).await?;
+                reply(DataReply::Done)
+            }
+            DataRequest::Refresh { mount, prefix } => {
+                rooms.writes.refresh(mount, &prefix);
+                reply(DataReply::Done)
+            }
+            // What the peer says of the version is not believed: words of two writers may overtake each other.
+            DataRequest::Changed { mount, key, .. } => {
+                rooms.writes.note_change(mount, &key);
+                // Behind it, and the view last: who is not in there answers from nothing that is older than this.
+                let hears = rooms.cluster.hearing.holds();
+                reply(DataReply::Heard { view: if hears { rooms.cluster.view().version } else { 0 } })
+            }
+            DataRequest::Free { segments } => self.free(&segments),
+            DataRequest::Keep { segments, keep } => {
+                segments.iter().for_each(|segment| {
+                    rooms.origin.store.set_keep(*segment, keep);
+                });
+                reply(DataReply::Done)
+            }
+            DataRequest::Held { segments } => self.held(&segments),
+            DataRequest::Queue => {
+                let (queue, routes) = (rooms.signals.load.queue(), rooms.cluster.routes().version());
+                reply(DataReply::Queue(Hint { queue, routes }))
+            }
+            DataRequest::Present { runs } => {
+                let held = runs.iter().map(|(segment, run)| rooms.origin.store.state(*segment, *run).missing.is_empty());
+                reply(DataReply::Present(held.collect()))
+            }
+            DataRequest::AskShard { dataset, shard, within_ms } => self.ask_shard(dataset, shard, within_ms, payload).await?,
+            DataRequest::Shards { dataset } => reply(DataReply::Shards(rooms.shards.of(&dataset).await?)),
+            DataRequest::Report => reply(DataReply::Report(Box::new(rooms.report()))),
+        })
+    }
+
+    /// Decoded columns of an object go with its first segment.
+    fn free(&self, segments: &[SegmentId]) -> Response {
+        let (store, forms) = (&self.rooms.origin.store, &self.rooms.forms);
+        let cells = segments.iter().flat_map(|segment| forms.take_cells(*segment));
+        let segments: Vec<_> = cells.chain(segments.iter().copied()).collect();
+        reply(DataReply::Freed { bytes: segments.iter().map(|segment| store.free(*segment)).sum() })
+    }
+
+    fn held(&self, segments: &[SegmentId]) -> Response {
+        let held = segments.iter().map(|segment| {
+            let held = self.rooms.origin.store.held(*segment);
+            Held { dram_bytes: held.dram_bytes, disk_bytes: held.disk_bytes, bytes: held.bytes, keep: held.keep }
+        });
+        reply(DataReply::Held(held.collect()))
+    }
+
+    async fn ask_shard(&self, dataset: DatasetId, shard: u32, within_ms: u32, questions: Bytes) -> Result<Response> {
+        let within = Duration::from_millis(within_ms.min(WITHIN_MS_MAX).into());
+        let (answers, queue) = self.rooms.shards.ask(dataset, shard, within, questions).await?;
+        let payload = vec![Bytes::from(answers)];
+        self.rooms.signals.send(&payload).await;
+        Ok(Response { meta: encode(&DataReply::Shard { queue }), payload, ..Response::default() })
+    }
+
+    fn reader(&self, operation: OperationId, in_place: bool) -> Reader<'_> {
+        Reader { operation, pins: (in_place && self.attached.load(Relaxed)).then_some(&self.pins) }
+    }
+
+    /// Memory is shared with processes of the same user on the same host only.
+    fn check_beside(&self) -> Result<()> {
+        if !(self.peer.unix && self.peer.same_user) {
+            return Err(Error::denied(
+                "reading in place is for processes of the same user on the same host: read without it here".to_string(),
+            ));
+        }
+        match self.rooms.in_place.is_on() {
+            true => Ok(()),
+            false => Err(Error::denied("this worker runs without reading in place: read without it here".to_string())),
+        }
+    }
+
+    fn ring(&self) -> Result<Response> {
+        self.check_beside()?;
+        Ok(Response { meta: encode(&DataReply::Done), opens_ring: true, ..Response::default() })
+    }
+
+    fn attach(&self) -> Result<Response> {
+        self.check_beside()?;
+        let arena = self.rooms.origin.store.arena()?;
+        self.attached.store(true, Relaxed);
+        let meta = encode(&DataReply::Attached { arena_bytes: arena.bytes });
+        Ok(Response { meta, descriptor: Some(arena.fd), ..Response::default() })
+    }
+}

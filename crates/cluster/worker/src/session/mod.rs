@@ -1,0 +1,123 @@
+//! Connections: what comes in, whether it may, and which room answers it.
+//!
+//! Owns: a connection's pins and uploads, and the turn from messages to calls and back.
+//!
+//! Never does: anything that a room does.
+//!
+//! Start with [`WorkerService`].
+
+mod answers;
+mod reads;
+mod rights;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use bytes::Bytes;
+use forebay_protocol::{AtHand, DataNotice, DataReply, Handed, NodeCall, PeerCall, PeerRequest, decode, encode};
+use forebay_rights::{Need, Place, needs};
+use forebay_transport::{Deed, Peer, Response, Service, Session};
+use forebay_types::{Error, Result};
+
+use crate::in_place::SessionPins;
+use crate::nodes;
+use crate::rooms::Rooms;
+use crate::write::SessionUploads;
+
+/// Makes a session of each connection.
+pub(crate) struct WorkerService(pub(crate) Arc<Rooms>);
+
+/// One connection: its pins and uploads end with it.
+pub(crate) struct WorkerSession {
+    rooms: Arc<Rooms>,
+    peer: Peer,
+    attached: AtomicBool,
+    pins: SessionPins,
+    uploads: SessionUploads,
+}
+
+impl Service for WorkerService {
+    type Session = WorkerSession;
+
+    fn open(&self, peer: Peer) -> Result<WorkerSession> {
+        let (rooms, uploads) = (Arc::clone(&self.0), SessionUploads::default());
+        let pins = rooms.in_place.session();
+        Ok(WorkerSession { rooms, peer, attached: AtomicBool::new(false), pins, uploads })
+    }
+}
+
+impl Session for WorkerSession {
+    async fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
+        if let Some(call) = NodeCall::decode(&meta) {
+            let pins = self.attached.load(Relaxed).then_some(&self.pins);
+            let call = call.and_then(|call| self.may(|| needs::node(&call.op), || of_node(&call)).map(|()| call));
+            return self.rooms.nodes.answer(pins, call, payload).await;
+        }
+        if let Some(call) = PeerCall::decode(&meta) {
+            let call =
+                call.and_then(|call| self.may(|| needs::node_peer(&call.op), || of_peer((&call.op).into())).map(|()| call));
+            return self.rooms.nodes.answer_peer(call, payload).await;
+        }
+        let answer = match PeerRequest::decode(&meta) {
+            Some(request) => self.answer_peer(request).await,
+            None => self.answer(decode(&meta), payload).await,
+        };
+        answer.unwrap_or_else(|error| failed(&error))
+    }
+
+    fn place(self: &Arc<Self>, meta: &Bytes, payload_bytes: u32) -> Option<Box<dyn forebay_transport::Place>> {
+        let call = NodeCall::decode(meta)?.ok()?;
+        self.may_quietly(|| needs::node(&call.op)).ok()?;
+        let place = self.rooms.nodes.place(&call, payload_bytes)?;
+        // With no place the call comes as any other, and is told then.
+        self.may(|| needs::node(&call.op), || of_node(&call)).ok()?;
+        Some(place)
+    }
+
+    fn failed(&self, meta: &Bytes) -> Response {
+        match NodeCall::decode(meta) {
+            Some(_) => nodes::failed(),
+            None => failed(&Error::internal(format!(
+                "worker {}: a request failed by a defect: see the worker's log",
+                self.rooms.cluster.id
+            ))),
+        }
+    }
+
+    fn notice(self: &Arc<Self>, meta: Bytes) {
+        let notice = decode(&meta).and_then(|notice| self.may_quietly(|| needs::notice(&notice)).map(|()| notice));
+        match notice {
+            Ok(DataNotice::Unpin { pins, counts }) => {
+                self.pins.release(&pins);
+                self.rooms.reads.count_in_place(&counts);
+            }
+            Err(error) => tracing::warn!(peer = self.peer.address, %error, "unreadable notice"),
+        }
+    }
+
+    fn at_hand(&self, wanted: &AtHand) -> Option<Handed> {
+        self.may_quietly(|| Need::read(Place::Mount(wanted.mount))).ok()?;
+        self.rooms.reads.at_hand(wanted)
+    }
+
+    fn closed(&self) -> Option<Box<dyn Send>> {
+        self.uploads.close(&self.rooms.writes);
+        self.pins.close().map(|left| Box::new(left) as Box<dyn Send>)
+    }
+}
+
+fn of_node(call: &NodeCall<'_>) -> Deed {
+    Deed { port: "data", what: (&call.op).into(), on: format!("/tmp/{}", call.path) }
+}
+
+fn of_peer(what: &'static str) -> Deed {
+    Deed { port: "data", what, on: String::new() }
+}
+
+fn reply(reply: DataReply) -> Response {
+    Response::new(encode(&reply))
+}
+
+fn failed(error: &Error) -> Response {
+    reply(DataReply::failed(error))
+}

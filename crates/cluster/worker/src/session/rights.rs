@@ -1,0 +1,65 @@
+//! Whether the one at the other end may.
+
+use forebay_protocol::DataRequest;
+use forebay_rights::{Need, Place, needs};
+use forebay_transport::{Deed, is_audited, unix_now};
+use forebay_types::{ForebayPath, MountId, MountName, Result};
+
+use super::WorkerSession;
+
+impl WorkerSession {
+    /// `Denied` when the one at the other end has not what a request needs.
+    pub(super) fn may(&self, need: impl FnOnce() -> Need, deed: impl FnOnce() -> Deed) -> Result<()> {
+        if self.peer.caller.is_unlimited() && !is_audited() {
+            return Ok(());
+        }
+        self.peer.may(&need(), |mount| self.mount_name(mount), deed)
+    }
+
+    /// The same without a word to the audit log, for what is asked for again or hands over what was given before.
+    pub(super) fn may_quietly(&self, need: impl FnOnce() -> Need) -> Result<()> {
+        if self.peer.caller.is_unlimited() {
+            return Ok(());
+        }
+        self.peer.caller.may(&need(), unix_now(), |mount| self.mount_name(mount))
+    }
+
+    /// Rights go by names, and a mount that was just made may have none here yet: with one that is not there at all, the request
+    /// says so.
+    pub(super) async fn hear_of_mount(&self, request: &DataRequest) {
+        if self.peer.caller.is_unlimited() && !is_audited() {
+            return;
+        }
+        if let Place::Mount(mount) = needs::data(request).place {
+            let _ = self.rooms.origin.mount(mount).await;
+        }
+    }
+
+    fn mount_name(&self, mount: MountId) -> Option<MountName> {
+        self.rooms.origin.mounts.find(mount).map(|door| door.mount.name.clone())
+    }
+
+    /// What a request would do, for the audit log.
+    pub(super) fn deed(&self, request: &DataRequest) -> Deed {
+        let object = match request {
+            DataRequest::Put { mount, key, .. }
+            | DataRequest::PutBegin { mount, key, .. }
+            | DataRequest::Delete { mount, key }
+            | DataRequest::Changed { mount, key, .. }
+            | DataRequest::Open { mount, key, .. }
+            | DataRequest::Stat { mount, key, .. }
+            | DataRequest::ReadLatest { mount, key, .. }
+            | DataRequest::ReadObject { mount, key, .. } => Some((*mount, key)),
+            DataRequest::Read { version, .. } | DataRequest::ReadCell { version, .. } | DataRequest::Prefetch { version, .. } => {
+                Some((version.mount, &version.key))
+            }
+            DataRequest::AskShard { dataset, .. } | DataRequest::Shards { dataset } => Some((dataset.mount, &dataset.folder)),
+            _ => None,
+        };
+        let on = object.map(|(mount, key)| match self.mount_name(mount) {
+            Some(name) => ForebayPath::new(name, key.clone()).to_string(),
+            None => format!("mount number {}: {key}", mount.0),
+        });
+        Deed { port: "data", what: request.into(), on: on.unwrap_or_default() }
+    }
+}

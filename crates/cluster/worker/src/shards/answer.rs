@@ -1,0 +1,102 @@
+//! Questions and answers, a line each.
+
+use bytes::Bytes;
+use forebay_runtime::time::Instant;
+use forebay_shard_store::{Answered, Store};
+use forebay_types::{Error, Result};
+
+/// Questions of one call at most.
+const QUESTIONS_MAX: usize = 10_000;
+/// Bytes of all answers to one call at most: what one frame carries, with room to spare.
+const ANSWERS_BYTES_MAX: usize = 32 << 20;
+/// Hits that one search may ask for: a few MiB of keys. Who wants more goes on after the last one.
+const HITS_MAX: u64 = 100_000;
+
+/// Questions of one call.
+#[derive(Debug)]
+pub(super) struct Questions {
+    lines: Vec<Bytes>,
+    /// None of them is a search.
+    pub(super) are_gets: bool,
+}
+
+/// The questions in a payload. `Invalid` when they are too many, or one of them asks for too much.
+pub(super) fn split(payload: &Bytes) -> Result<Questions> {
+    let lines: Vec<Bytes> = payload
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.iter().all(u8::is_ascii_whitespace))
+        .map(|line| payload.slice_ref(line))
+        .take(QUESTIONS_MAX + 1)
+        .collect();
+    if lines.len() > QUESTIONS_MAX {
+        return Err(Error::invalid(format!("a call has {QUESTIONS_MAX} questions at most: send several")));
+    }
+    let mut are_gets = true;
+    for line in &lines {
+        are_gets &= check(line)?;
+    }
+    Ok(Questions { lines, are_gets })
+}
+
+/// Whether a question is one for a record; of a search, whether it says how many hits it wants. What is no question is
+/// answered so, by itself.
+fn check(line: &[u8]) -> Result<bool> {
+    #[derive(serde::Deserialize)]
+    struct Shape {
+        get: Option<serde::de::IgnoredAny>,
+        search: Option<serde::de::IgnoredAny>,
+        limit: Option<u64>,
+    }
+    let Ok(shape) = serde_json::from_slice::<Shape>(line) else { return Ok(true) };
+    if shape.search.is_some() && shape.limit.is_none_or(|limit| limit > HITS_MAX) {
+        return Err(Error::invalid(format!(
+            "a search of a served shard has a \"limit\" of {HITS_MAX} at most: go on with \"after\" and the last key"
+        )));
+    }
+    Ok(shape.get.is_some())
+}
+
+/// Answers all of them, or none: `Retry` when `deadline` comes between two.
+pub(super) fn answer_all(store: &Store, questions: &Questions, deadline: Instant) -> Result<Vec<u8>> {
+    let mut answers = Vec::new();
+    for line in &questions.lines {
+        if forebay_runtime::time::instant() > deadline {
+            return Err(Error::retry("the questions took longer than the asker waits: ask fewer at once"));
+        }
+        serde_json::to_writer(&mut answers, &Answered::to(store, line))
+            .map_err(|error| Error::internal(format!("an answer can't be written: {error}")))?;
+        answers.push(b'\n');
+        if answers.len() > ANSWERS_BYTES_MAX {
+            return Err(Error::invalid(format!(
+                "the answers have more than {} MiB: ask fewer at once, or for fewer columns",
+                ANSWERS_BYTES_MAX >> 20
+            )));
+        }
+    }
+    Ok(answers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn questions(text: &str) -> Result<Questions> {
+        split(&Bytes::copy_from_slice(text.as_bytes()))
+    }
+
+    #[test]
+    fn gets_are_told_from_what_takes_longer() {
+        assert!(questions("{\"get\": 1}\n\n{\"get\": 2}\n").unwrap().are_gets);
+        assert!(!questions("{\"get\": 1}\n{\"count\": null}\n").unwrap().are_gets);
+        assert_eq!(questions("").unwrap().lines.len(), 0);
+        assert!(questions("no question").unwrap().are_gets, "answered at once that it is none");
+    }
+
+    #[test]
+    fn searches_without_an_end_and_too_many_questions_are_refused() {
+        assert!(questions("{\"search\": {}}").is_err());
+        assert!(questions("{\"search\": {}, \"limit\": 100001}").is_err());
+        assert!(!questions("{\"search\": {}, \"limit\": 100000}").unwrap().are_gets);
+        assert!(questions(&"{}\n".repeat(QUESTIONS_MAX + 1)).is_err());
+    }
+}

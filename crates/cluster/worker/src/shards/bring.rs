@@ -1,0 +1,164 @@
+//! Manifests and shards, from shared storage.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use forebay_protocol::DatasetId;
+use forebay_shard_store::{Dataset, DatasetShard, Store, data_key, manifest_key, manifest_tag};
+use forebay_types::{Error, ErrorKind, Key, Result, ResultExt};
+use metrics::counter;
+use tokio::sync::oneshot;
+
+use super::folder::Kept;
+use super::served::Served;
+use super::{Asked, Manifest, Shards};
+use crate::origin::MountDoor;
+
+impl Shards {
+    /// A dataset's manifest, which never changes.
+    pub(super) async fn manifest(&self, id: &DatasetId) -> Result<Arc<Manifest>> {
+        let known = || self.manifests.lock().get(id).cloned();
+        if let Some(known) = known() {
+            return Ok(known);
+        }
+        let asking = self.reading.join(id.clone());
+        let _turn = asking.turn().await;
+        if let Some(known) = known() {
+            return Ok(known);
+        }
+        let door = self.origin.mount(id.mount).await?;
+        let key = below(&id.folder, &manifest_key(id.manifest))?;
+        let what = format!("/{}/{key}", door.mount.name);
+        let bytes = self.origin.read_whole(&door, &key).await.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::not_found(format!("{what}: there is no such manifest of shards")),
+            _ => error,
+        })?;
+        if manifest_tag(&bytes) != id.tag {
+            return Err(Error::conflict(format!("{what}: it is another one now: open the dataset anew")));
+        }
+        let dataset = Dataset::decode(&bytes, &what)?;
+        let ids = dataset.shards.iter().map(|shard| shard.id(id.mount.0, id.folder.as_str())).collect();
+        let manifest = Arc::new(Manifest { id: id.clone(), dataset, ids });
+        self.manifests.lock().put(id.clone(), Arc::clone(&manifest));
+        Ok(manifest)
+    }
+
+    /// The shard, opened; brought here first where it is not. That goes on when who asks for it goes away: a shard may take longer
+    /// than anyone waits for an answer.
+    pub(super) async fn served(self: &Arc<Self>, asked: &Arc<Asked>) -> Result<Arc<Served>> {
+        if let Some(served) = self.find(asked.id()) {
+            return Ok(served);
+        }
+        let (shards, asked) = (Arc::clone(self), Arc::clone(asked));
+        let (done, served) = oneshot::channel();
+        self.background.spawn(async move {
+            // Nobody may wait any more.
+            let _ = done.send(shards.find_or_bring(&asked).await);
+        });
+        served.await.map_err(|_| Error::closed("the worker is stopping"))?
+    }
+
+    async fn find_or_bring(&self, asked: &Asked) -> Result<Arc<Served>> {
+        let id = asked.id();
+        let asking = self.bringing.join(id);
+        let _turn = asking.turn().await;
+        if let Some(served) = self.find(id) {
+            return Ok(served);
+        }
+        let store = match self.kept.has(id) {
+            // From before a restart. What does not verify any more is brought anew.
+            true => match open(self.kept.path(id)).await {
+                Ok(store) => Ok(store),
+                Err(error) => {
+                    tracing::warn!(shard = asked.number, folder = %asked.folder(), %error, "a shard on disk is brought anew");
+                    self.kept.forget(id)?;
+                    self.bring(asked).await
+                }
+            },
+            false => self.bring(asked).await,
+        }?;
+        let served = Arc::new(Served::new(id, asked.manifest.id.folder.clone(), asked.number, asked.shard(), store));
+        served.bytes.store(self.kept.measure(id)?, Relaxed);
+        self.served.lock().insert(id, Arc::clone(&served));
+        Ok(served)
+    }
+
+    fn find(&self, id: u128) -> Option<Arc<Served>> {
+        let served = self.served.lock().get(&id).cloned()?;
+        self.kept.touch(id);
+        Some(served)
+    }
+
+    async fn bring(&self, asked: &Asked) -> Result<Store> {
+        let _room = self.room.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
+        let (id, shard) = (asked.id(), asked.shard());
+        let door = self.origin.mount(asked.manifest.id.mount).await?;
+        self.make_room(id, shard.bytes())?;
+        let reserved = Reserved { kept: &self.kept, id };
+        let unfinished = self.kept.begin(id)?;
+        let brought = self.download(&door, asked.folder(), shard, &unfinished).await;
+        if let Err(error) = brought.and_then(|()| self.kept.place(id, &unfinished)) {
+            return Err(error.context(format!("/{}/{} shard {}", door.mount.name, asked.folder(), asked.number)));
+        }
+        reserved.keep();
+        counter!("forebay_worker_shards_brought").increment(1);
+        counter!("forebay_worker_shard_brought_bytes").increment(shard.bytes());
+        open(self.kept.path(id)).await
+    }
+
+    async fn download(&self, door: &MountDoor, folder: &Key, shard: &DatasetShard, into: &Path) -> Result<()> {
+        for file in &shard.files {
+            let key = below(folder, &data_key(&file.object))?;
+            let path = into.join(&file.name);
+            if self.origin.download(door, &key, file.bytes, &path).await? != file.crc32c {
+                return Err(Error::corrupt(format!("{key}: its bytes do not verify: delete it, and create the dataset again")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives up shards that were not asked for longest, until this one has room for `bytes`.
+    fn make_room(&self, id: u128, bytes: u64) -> Result<()> {
+        // One step for all others: who is brought again meanwhile must not lose what came.
+        let mut served = self.served.lock();
+        for id in self.kept.make_room(id, bytes, |id| served.get(&id).is_some_and(|served| served.dial.told().1))? {
+            served.remove(&id);
+            self.kept.forget(id)?;
+            counter!("forebay_worker_shards_evicted").increment(1);
+        }
+        Ok(())
+    }
+}
+
+/// Room for a shard that is on its way; given back when it does not come, or when who waited for it went away.
+struct Reserved<'a> {
+    kept: &'a Kept,
+    id: u128,
+}
+
+impl Reserved<'_> {
+    fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.kept.give_up(self.id) {
+            tracing::warn!(%error, "the rest of a shard that did not come stays until the next start");
+        }
+    }
+}
+
+/// Opens a shard's folder, which verifies every byte of it.
+pub(super) async fn open(path: std::path::PathBuf) -> Result<Store> {
+    let opened = tokio::task::spawn_blocking(move || Store::open(&path)).await;
+    opened.map_err(|error| Error::internal(format!("opening a shard ended early: {error}")))?
+}
+
+fn below(folder: &Key, name: &str) -> Result<Key> {
+    let folder = folder.as_str().trim_end_matches('/');
+    let key = if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") };
+    Key::new(key).context(|| folder.to_string())
+}

@@ -1,0 +1,181 @@
+//! A replica's dial: the sizes that it may be kept at, where it is, and what a call takes there.
+
+use forebay_navigation::{Curve, Level, Replica, ShardId};
+use forebay_types::Result;
+use parking_lot::Mutex;
+
+/// Between two levels, as a part of the input: what layers are cut into.
+const STEP: f64 = 0.05;
+/// Beyond this more layers answer little faster (docs/shard.md).
+const SIZE_MAX: f64 = 1.5;
+/// How much of what was known of a level's time stays with a new measurement.
+const KEEP: f64 = 0.9;
+/// What a call is presumed to take before any was answered, in microseconds.
+const PRESUMED_US: f64 = 1000.0;
+
+/// A replica's dial.
+#[derive(Debug)]
+pub(super) struct Dial {
+    /// Parts of the input, from the base alone upwards.
+    sizes: Vec<f64>,
+    input_bytes: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    level: u32,
+    ordered: u32,
+    start: u32,
+    /// Calls since the last plan.
+    arrived: u32,
+    /// Microseconds a call at the present level; none before the first one.
+    us: Option<f64>,
+    why: String,
+    /// It was told where it begins.
+    is_started: bool,
+}
+
+impl Dial {
+    /// Of a shard whose base has so many bytes.
+    pub(super) fn new(base_bytes: u64, input_bytes: u64) -> Self {
+        let base = base_bytes.max(1) as f64 / input_bytes.max(1) as f64;
+        let first = (base / STEP).floor() as u32 + 1;
+        let above = (first..).map(|step| f64::from(step) * STEP).take_while(|size| *size <= SIZE_MAX + STEP / 2.0);
+        // A level less than half a step above the base would be the base.
+        let sizes: Vec<f64> = std::iter::once(base).chain(above.filter(|size| size - base > STEP / 2.0)).collect();
+        Self { sizes, input_bytes, state: Mutex::default() }
+    }
+
+    /// The size of a level.
+    pub(super) fn size(&self, level: u32) -> f64 {
+        self.sizes[(level as usize).min(self.sizes.len() - 1)]
+    }
+
+    /// The highest level that is no larger than a part of the input.
+    pub(super) fn level_of(&self, size: f64) -> u32 {
+        self.sizes.iter().rposition(|level| *level <= size + STEP / 10.0).unwrap_or(0) as u32
+    }
+
+    /// A call has come.
+    pub(super) fn arrived(&self) {
+        let mut state = self.state.lock();
+        state.arrived = state.arrived.saturating_add(1);
+    }
+
+    /// A call took so long when its turn had come.
+    pub(super) fn took(&self, us: f64) {
+        let mut state = self.state.lock();
+        state.us = Some(state.us.map_or(us, |before| before * KEEP + us * (1.0 - KEEP)));
+    }
+
+    /// Where it begins and returns to; gives the level when nothing was ordered before.
+    pub(super) fn start_at(&self, level: u32) -> Option<u32> {
+        let mut state = self.state.lock();
+        state.start = level;
+        if std::mem::replace(&mut state.is_started, true) {
+            return None;
+        }
+        state.why = "the size that this replica starts with".to_string();
+        Some(level)
+    }
+
+    /// It has another level to go to; false when it is on its way to one.
+    pub(super) fn order(&self, level: u32) -> bool {
+        let mut state = self.state.lock();
+        let is_free = state.level == state.ordered;
+        if is_free {
+            state.ordered = level;
+        }
+        is_free
+    }
+
+    /// It has come to where it was ordered, or stays where it was.
+    pub(super) fn ended(&self, came: bool) {
+        let mut state = self.state.lock();
+        assert!((state.ordered as usize) < self.sizes.len(), "a level is one of the dial's");
+        if came {
+            let gain = self.layers(state.level) / self.layers(state.ordered);
+            state.us = state.us.map(|us| us * gain);
+            state.level = state.ordered;
+        } else {
+            state.ordered = state.level;
+        }
+    }
+
+    /// Why it moved, or did not.
+    pub(super) fn explain(&self, why: String) {
+        self.state.lock().why = why;
+    }
+
+    /// Why it moved or did not, whether it is moving, and its size in thousandths of the input.
+    pub(super) fn told(&self) -> (String, bool, u32) {
+        let state = self.state.lock();
+        (state.why.clone(), state.level != state.ordered, (self.size(state.level) * 1000.0).round() as u32)
+    }
+
+    /// Bytes and time by level. A call of now takes as long as was measured at the present level; at others it is presumed to take
+    /// half as long with twice the layers. What was measured at another level, earlier, was of other calls.
+    pub(super) fn curve(&self) -> Result<Curve> {
+        let state = self.state.lock();
+        let (now, us) = (self.layers(state.level), state.us.unwrap_or(PRESUMED_US));
+        let level = |level: u32| Level {
+            bytes: ((self.size(level) * self.input_bytes as f64).ceil() as u64).max(u64::from(level) + 1),
+            service_us: (us * now / self.layers(level)).clamp(0.1, Curve::SERVICE_US_MAX),
+        };
+        Curve::new((0..self.sizes.len() as u32).map(level).collect())
+    }
+
+    /// What a level has beside the base, and a step for the base itself.
+    fn layers(&self, level: u32) -> f64 {
+        self.size(level) - self.sizes[0] + STEP
+    }
+
+    /// What a plan has to know; the calls are counted from here on.
+    pub(super) fn replica<'a>(&self, shard: ShardId, curve: &'a Curve, queue: u32) -> Replica<'a> {
+        let mut state = self.state.lock();
+        let (level, ordered) = (state.level.min(state.ordered), state.ordered);
+        let (highest, start) = (curve.highest(), state.start);
+        let arrived = std::mem::take(&mut state.arrived);
+        Replica { shard, curve, lowest: 0, start, highest, level, ordered, queue, arrived }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_rise_from_the_base_in_even_steps() {
+        let dial = Dial::new(270, 1000);
+        assert_eq!(dial.size(0), 0.27);
+        assert!((dial.size(1) - 0.30).abs() < 1e-9 && (dial.size(2) - 0.35).abs() < 1e-9);
+        assert_eq!(dial.level_of(0.1), 0);
+        assert!((dial.size(dial.level_of(0.9)) - 0.9).abs() < 1e-9);
+        assert!((dial.size(u32::MAX) - 1.5).abs() < 1e-9);
+        let curve = dial.curve().unwrap();
+        assert!((1..=curve.highest()).all(|level| curve.bytes(level) > curve.bytes(level - 1)));
+        assert_eq!(Dial::new(5000, 1000).curve().unwrap().highest(), 0, "a base that is larger than its input has no levels");
+        assert_eq!(Dial::new(0, 0).level_of(0.5), 0);
+    }
+
+    #[test]
+    fn what_was_measured_stands_and_the_rest_follows_from_it() {
+        let dial = Dial::new(300, 1000);
+        assert!(dial.order(2));
+        assert!(!dial.order(3), "it is on its way");
+        dial.ended(true);
+        dial.took(600.0);
+        let curve = dial.curve().unwrap();
+        assert!((curve.service_us(2) - 600.0).abs() < 1.0);
+        assert!(curve.service_us(1) > 600.0 && curve.service_us(3) < 600.0);
+        dial.arrived();
+        assert_eq!(dial.replica(ShardId(1), &curve, 4).arrived, 1);
+        assert_eq!(dial.replica(ShardId(1), &curve, 4).arrived, 0, "counted from the last plan on");
+        assert!(dial.order(0));
+        let replica = dial.replica(ShardId(1), &curve, 0);
+        assert_eq!((replica.level, replica.ordered), (0, 0), "what is dropped is served without at once");
+        dial.ended(false);
+        assert_eq!(dial.replica(ShardId(1), &curve, 0).level, 2);
+    }
+}

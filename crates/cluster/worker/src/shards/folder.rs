@@ -1,0 +1,229 @@
+//! The files of shards on disk, and room for them.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use forebay_types::{Error, Result, ResultExt, format_bytes};
+use parking_lot::Mutex;
+
+/// What an unfinished shard's folder ends with.
+const UNFINISHED: &str = "new";
+
+/// Shards on disk, each in a folder that is named by what it is made of.
+pub(super) struct Kept {
+    folder: PathBuf,
+    bytes_max: u64,
+    all: Mutex<HashMap<u128, OnDisk>>,
+}
+
+struct OnDisk {
+    /// What it takes, or will take.
+    bytes: u64,
+    used: Instant,
+    /// All of it is there.
+    is_whole: bool,
+}
+
+impl Kept {
+    /// Finds what a process before this one left, and removes what it did not finish.
+    pub(super) fn open(folder: &Path, bytes_max: u64) -> Result<Self> {
+        let mut all = HashMap::new();
+        if folder.exists() {
+            for entry in fs::read_dir(folder).context(|| folder.display())? {
+                let path = entry.context(|| folder.display())?.path();
+                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                match u128::from_str_radix(name, 16) {
+                    Ok(id) if name.len() == 32 => {
+                        all.insert(id, OnDisk { bytes: bytes_of(&path)?, used: forebay_runtime::now(), is_whole: true });
+                    }
+                    _ if path.extension().is_some_and(|ending| ending == UNFINISHED) => remove(&path)?,
+                    _ => {}
+                }
+            }
+        }
+        Ok(Self { folder: folder.to_path_buf(), bytes_max, all: Mutex::new(all) })
+    }
+
+    /// Whether a shard is on disk.
+    pub(super) fn has(&self, id: u128) -> bool {
+        self.all.lock().get(&id).is_some_and(|shard| shard.is_whole)
+    }
+
+    /// Where a shard is, or comes to be.
+    pub(super) fn path(&self, id: u128) -> PathBuf {
+        self.folder.join(format!("{id:032x}"))
+    }
+
+    fn unfinished(&self, id: u128) -> PathBuf {
+        self.folder.join(format!("{id:032x}.{UNFINISHED}"))
+    }
+
+    /// An empty folder for a shard that is on its way.
+    pub(super) fn begin(&self, id: u128) -> Result<PathBuf> {
+        let path = self.unfinished(id);
+        remove(&path)?;
+        fs::create_dir_all(&path).context(|| path.display())?;
+        Ok(path)
+    }
+
+    /// A shard has come to the folder that [`Self::begin`] gave.
+    pub(super) fn place(&self, id: u128, unfinished: &Path) -> Result<()> {
+        let path = self.path(id);
+        remove(&path)?;
+        fs::rename(unfinished, &path).context(|| path.display())?;
+        self.all.lock().insert(id, OnDisk { bytes: bytes_of(&path)?, used: forebay_runtime::now(), is_whole: true });
+        Ok(())
+    }
+
+    /// A shard that is on its way does not come.
+    pub(super) fn give_up(&self, id: u128) -> Result<()> {
+        self.all.lock().remove(&id);
+        remove(&self.unfinished(id))
+    }
+
+    /// Bytes that these shards may take together: what others leave.
+    pub(super) fn room_of(&self, these: &[u128]) -> u64 {
+        let all = self.all.lock();
+        let others = all.iter().filter(|(id, _)| !these.contains(id)).map(|(_, shard)| shard.bytes);
+        self.bytes_max.saturating_sub(others.sum())
+    }
+
+    /// A shard is asked something.
+    pub(super) fn touch(&self, id: u128) {
+        if let Some(shard) = self.all.lock().get_mut(&id) {
+            shard.used = forebay_runtime::now();
+        }
+    }
+
+    /// A shard has another size now; gives it.
+    pub(super) fn measure(&self, id: u128) -> Result<u64> {
+        let bytes = bytes_of(&self.path(id))?;
+        if let Some(shard) = self.all.lock().get_mut(&id) {
+            shard.bytes = bytes;
+        }
+        Ok(bytes)
+    }
+
+    /// Reserves room for a shard to have `bytes` in all, and gives the shards that have to go for it: those that nobody asked for
+    /// longest, none that is on its way or `stays`. `Invalid` when it would not fit alone, `Retry` when too little may go.
+    pub(super) fn make_room(&self, id: u128, bytes: u64, stays: impl Fn(u128) -> bool) -> Result<Vec<u128>> {
+        let most = self.bytes_max;
+        if bytes > most {
+            return Err(Error::invalid(format!(
+                "the shard takes {}, and this worker keeps {} of shards: give it more with `shard-bytes`, or create the dataset \
+                 with more shards",
+                format_bytes(bytes),
+                format_bytes(most)
+            )));
+        }
+        let mut all = self.all.lock();
+        let mut there: u64 = all.iter().filter(|(other, _)| **other != id).map(|(_, shard)| shard.bytes).sum();
+        let may_go = |(other, shard): &(&u128, &OnDisk)| **other != id && shard.is_whole && !stays(**other);
+        let mut oldest: Vec<_> = all.iter().filter(may_go).map(|(other, shard)| (shard.used, *other)).collect();
+        oldest.sort();
+        let mut gone = Vec::new();
+        for (_, id) in oldest {
+            if there + bytes <= most {
+                break;
+            }
+            there -= all.get(&id).map_or(0, |shard| shard.bytes);
+            gone.push(id);
+        }
+        if there + bytes > most {
+            return Err(Error::retry(format!(
+                "no room for a shard of {}: the shards here take {} of {} and are busy",
+                format_bytes(bytes),
+                format_bytes(there),
+                format_bytes(most)
+            )));
+        }
+        gone.iter().for_each(|id| {
+            all.remove(id);
+        });
+        let shard = all.entry(id).or_insert(OnDisk { bytes: 0, used: forebay_runtime::now(), is_whole: false });
+        shard.bytes = bytes;
+        assert!(there + bytes <= most, "what is kept stays within its bound");
+        Ok(gone)
+    }
+
+    /// Reserves room for a shard that is here to have `bytes` in all; nothing goes for it. `Retry` when there is none, or when the
+    /// shard itself has gone.
+    pub(super) fn grow(&self, id: u128, bytes: u64) -> Result<()> {
+        let mut all = self.all.lock();
+        let others: u64 = all.iter().filter(|(other, _)| **other != id).map(|(_, shard)| shard.bytes).sum();
+        let shard = all.get_mut(&id).filter(|shard| shard.is_whole).ok_or_else(|| Error::retry("the shard has gone"))?;
+        // What it has it may keep, also where the bound was lowered since.
+        if bytes > shard.bytes && others.saturating_add(bytes) > self.bytes_max {
+            let (wanted, most) = (format_bytes(bytes), format_bytes(self.bytes_max));
+            return Err(Error::retry(format!("no room for {wanted} beside the other shards within {most}")));
+        }
+        shard.bytes = shard.bytes.max(bytes);
+        Ok(())
+    }
+
+    /// Gives a shard up: questions that are being answered from it go on.
+    pub(super) fn forget(&self, id: u128) -> Result<()> {
+        self.all.lock().remove(&id);
+        remove(&self.path(id))
+    }
+}
+
+fn bytes_of(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder).context(|| folder.display())? {
+        bytes += entry.and_then(|entry| entry.metadata()).context(|| folder.display())?.len();
+    }
+    Ok(bytes)
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::from(error).context(path.display())),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forebay_types::ErrorKind;
+
+    fn put(kept: &Kept, id: u128, bytes: usize) {
+        let path = kept.begin(id).unwrap();
+        fs::write(path.join("base"), vec![0; bytes]).unwrap();
+        kept.place(id, &path).unwrap();
+    }
+
+    #[test]
+    fn room_is_made_by_those_that_were_not_asked_for_longest() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Kept::open(folder.path(), 100).unwrap();
+        (1..=3).for_each(|id| put(&kept, id, 30));
+        kept.touch(1);
+        assert_eq!(kept.make_room(4, 10, |_| false).unwrap(), []);
+        assert_eq!(kept.make_room(4, 40, |_| false).unwrap(), [2], "in all, with what was reserved before");
+        assert!(!kept.has(2) && kept.has(1) && !kept.has(4));
+        assert_eq!(kept.make_room(5, 101, |_| false).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(kept.make_room(5, 50, |id| id == 1).unwrap_err().kind(), ErrorKind::Retry, "4 is on its way");
+        assert!(kept.has(3), "nothing goes for what would not fit");
+        assert_eq!(kept.grow(4, 50).unwrap_err().kind(), ErrorKind::Retry, "it is not here yet");
+        assert_eq!(kept.grow(9, 1).unwrap_err().kind(), ErrorKind::Retry, "it was never here");
+        assert_eq!(kept.make_room(9, 0, |_| true).unwrap(), [], "and has left nothing reserved");
+        kept.forget(4).unwrap();
+        assert_eq!(kept.make_room(5, 40, |_| false).unwrap(), []);
+    }
+
+    #[test]
+    fn what_was_finished_is_found_again_and_what_was_not_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Kept::open(folder.path(), 100).unwrap();
+        put(&kept, 7, 5);
+        let half = kept.begin(8).unwrap();
+        let kept = Kept::open(folder.path(), 100).unwrap();
+        assert!(kept.has(7) && !kept.has(8) && !half.exists());
+        kept.forget(7).unwrap();
+        assert!(!kept.has(7) && !kept.path(7).exists());
+    }
+}

@@ -1,0 +1,108 @@
+//! A shard's queue: gets do not wait behind searches, and neither waits without end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use forebay_runtime::time::Instant;
+use forebay_types::{Error, Result};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Calls that are answered at a time: of gets, which take microseconds to milliseconds.
+const GETS_AT_ONCE: usize = 2;
+/// Of searches and counts, which take up to seconds.
+const SEARCHES_AT_ONCE: usize = 1;
+/// Calls of a shard that may wait; who comes then is better off at another replica, or later.
+const WAITING_MAX: u32 = 256;
+
+/// Turns at a shard.
+pub(super) struct Lanes {
+    gets: Arc<Semaphore>,
+    searches: Arc<Semaphore>,
+    queue: Arc<AtomicU32>,
+}
+
+/// A call to a shard, under way or waiting. It goes with the work, which may outlive who waits for it.
+pub(super) struct Turn {
+    queue: Arc<AtomicU32>,
+    /// Given back with the turn.
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        drop(self.permit.take());
+        let before = self.queue.fetch_sub(1, Relaxed);
+        debug_assert!(before > 0, "a turn ends once");
+    }
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        let lane = |at_once| Arc::new(Semaphore::new(at_once));
+        Self { gets: lane(GETS_AT_ONCE), searches: lane(SEARCHES_AT_ONCE), queue: Arc::default() }
+    }
+}
+
+impl Lanes {
+    /// Calls under way or waiting.
+    pub(super) fn queue(&self) -> u32 {
+        self.queue.load(Relaxed)
+    }
+
+    /// Waits for a turn. `Retry` when too many wait, or when it does not come until `deadline`.
+    pub(super) async fn enter(&self, are_gets: bool, deadline: Instant) -> Result<Turn> {
+        let waiting = self.queue.fetch_add(1, Relaxed);
+        let mut turn = Turn { queue: Arc::clone(&self.queue), permit: None };
+        if waiting >= WAITING_MAX {
+            return Err(Error::retry(format!("{waiting} calls wait for this shard: ask another replica, or later")));
+        }
+        let lane = if are_gets { &self.gets } else { &self.searches };
+        match forebay_runtime::time::timeout_at(deadline, Arc::clone(lane).acquire_owned()).await {
+            Ok(Ok(permit)) => {
+                turn.permit = Some(permit);
+                Ok(turn)
+            }
+            Ok(Err(_)) => Err(Error::closed("the worker is stopping")),
+            Err(_) => Err(Error::retry("the shard had no turn for this call in time: ask another replica, or later")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forebay_types::ErrorKind;
+    use std::time::Duration;
+
+    fn soon() -> Instant {
+        forebay_runtime::time::instant() + Duration::from_millis(20)
+    }
+
+    #[tokio::test]
+    async fn gets_go_past_searches_and_who_waits_too_long_is_told() {
+        let lanes = Lanes::default();
+        let search = lanes.enter(false, soon()).await.unwrap();
+        let get = lanes.enter(true, soon()).await.unwrap();
+        assert_eq!(lanes.queue(), 2);
+        assert_eq!(lanes.enter(false, soon()).await.err().unwrap().kind(), ErrorKind::Retry);
+        assert_eq!(lanes.queue(), 2, "who gave up does not count");
+        drop((search, get));
+        lanes.enter(false, soon()).await.unwrap();
+        assert_eq!(lanes.queue(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_queue_does_not_grow_without_end() {
+        let lanes = Lanes::default();
+        let _held = lanes.enter(false, soon()).await.unwrap();
+        let later = forebay_runtime::time::instant() + Duration::from_secs(60);
+        let mut waiting: Vec<_> = (1..WAITING_MAX).map(|_| Box::pin(lanes.enter(false, later))).collect();
+        for call in &mut waiting {
+            assert!(futures::FutureExt::now_or_never(call).is_none());
+        }
+        let refused = lanes.enter(true, later).await.err().unwrap();
+        assert_eq!(refused.kind(), ErrorKind::Retry);
+        drop(waiting);
+        assert_eq!(lanes.queue(), 1);
+    }
+}

@@ -1,0 +1,73 @@
+//! Layers: how much of a shard is stored here, beside its base.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use forebay_shard_store::Store;
+use forebay_types::Result;
+use metrics::counter;
+
+use super::Shards;
+use super::served::Served;
+
+impl Shards {
+    /// Has a shard begin at the size that this worker's place among its holders says, and return to it from wherever its load
+    /// brings it. A worker that is not one of them, and answers because these are away, begins without layers.
+    pub(super) fn start_at(&self, served: &Arc<Served>, size: Option<f64>) {
+        let level = size.map_or(0, |size| served.dial.level_of(size));
+        if let Some(level) = served.dial.start_at(level) {
+            self.keep_at(served, level);
+        }
+    }
+
+    /// Has a shard brought to a level; nothing waits for it.
+    pub(super) fn keep_at(&self, served: &Arc<Served>, level: u32) {
+        if !served.dial.order(level) {
+            return;
+        }
+        let size = served.dial.size(level);
+        let wanted = ((size * served.input_bytes as f64) as u64).max(served.bytes.load(Relaxed));
+        if let Err(error) = self.kept.grow(served.id, wanted) {
+            served.dial.explain(format!("no layers: {}", error.message()));
+            served.dial.ended(false);
+            return;
+        }
+        let (served, layering, path) = (Arc::clone(served), Arc::clone(&self.layering), self.kept.path(served.id));
+        let kept = Arc::clone(&self.kept);
+        forebay_runtime::spawn(async move {
+            let Ok(_turn) = layering.acquire().await else { return };
+            let tuned = tokio::task::spawn_blocking(move || tune(&path, size)).await;
+            let came = match tuned {
+                Ok(Ok((store, bytes))) => {
+                    served.replace(store);
+                    served.bytes.store(bytes, Relaxed);
+                    counter!("forebay_worker_shards_layered").increment(1);
+                    true
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(folder = %served.folder, shard = served.number, %error, "layers stay as they are");
+                    false
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the making of layers ended early");
+                    false
+                }
+            };
+            // What was reserved for the layers is what they take from now on.
+            if let Err(error) = kept.measure(served.id) {
+                tracing::debug!(%error, "a shard went while its layers were made");
+            }
+            served.dial.ended(came);
+        });
+    }
+}
+
+/// Makes or drops layers with one thread, beside those who answer.
+fn tune(path: &std::path::Path, size: f64) -> Result<(Store, u64)> {
+    let writer = Store::open_to_change(path)?;
+    writer.tune_with(size, 1)?;
+    writer.close()?;
+    let store = Store::open(path)?;
+    let bytes = store.inspect()?.bytes;
+    Ok((store, bytes))
+}

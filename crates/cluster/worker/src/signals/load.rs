@@ -1,0 +1,145 @@
+//! Reads under way, and how fast their answers leave.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use forebay_transport::Sent;
+use parking_lot::Mutex;
+
+/// For no longer an answer counts as being sent: a reader that takes it more slowly says nothing about the worker.
+const SLOW: Duration = Duration::from_secs(5);
+
+/// Reads under way, for the queue length that answers carry and for work that lets readers go first: from their question to the last
+/// byte of their answer.
+#[derive(Clone, Default)]
+pub(crate) struct Load(Arc<Measures>);
+
+#[derive(Default)]
+struct Measures {
+    queue: AtomicU32,
+    busy: Busy,
+}
+
+impl Load {
+    /// A read begins.
+    pub(crate) fn begin(&self) -> Queued {
+        self.0.queue.fetch_add(1, Relaxed);
+        Queued { load: self.clone(), began: forebay_runtime::now(), hit_bytes: 0 }
+    }
+
+    /// Reads under way.
+    pub(crate) fn queue(&self) -> u32 {
+        self.0.queue.load(Relaxed)
+    }
+
+    /// Time in which answers of what was held were made and sent, and their bytes, since the last time that this was asked.
+    pub(crate) fn take_busy(&self) -> (Duration, u64) {
+        self.0.busy.take()
+    }
+}
+
+/// A read that is under way.
+pub(crate) struct Queued {
+    load: Load,
+    began: Instant,
+    /// Bytes that its answer sends of what was held here.
+    hit_bytes: u64,
+}
+
+impl Queued {
+    /// It found all of its bytes here: so many are sent.
+    pub(crate) fn found(&mut self, bytes: u64) {
+        self.hit_bytes = bytes;
+    }
+}
+
+impl std::fmt::Debug for Queued {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Queued").field("hit_bytes", &self.hit_bytes).finish_non_exhaustive()
+    }
+}
+
+impl Sent for Queued {
+    fn sent(self: Box<Self>) {
+        if self.hit_bytes > 0 {
+            self.load.0.busy.answered(self.began, self.hit_bytes);
+        }
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        let before = self.load.0.queue.fetch_sub(1, Relaxed);
+        debug_assert!(before > 0, "a read ends once");
+    }
+}
+
+/// Measures how fast a worker sends what it holds: the bytes of reads that found everything here, and the time in which at
+/// least one of them was under way. Reads that wait for shared storage say nothing about the worker.
+#[derive(Default)]
+struct Busy(Mutex<Measured>);
+
+#[derive(Default)]
+struct Measured {
+    until: Option<Instant>,
+    busy: Duration,
+    bytes: u64,
+}
+
+impl Busy {
+    /// The answer to a read that began then is sent now.
+    fn answered(&self, began: Instant, bytes: u64) {
+        let now = forebay_runtime::now();
+        let mut measured = self.0.lock();
+        let from = measured.until.map_or(began, |until| until.max(began));
+        let from = now.checked_sub(SLOW).map_or(from, |slow| from.max(slow));
+        measured.busy += now.saturating_duration_since(from);
+        measured.until = Some(now);
+        measured.bytes += bytes;
+    }
+
+    /// Time and bytes since the last time that this was asked.
+    fn take(&self) -> (Duration, u64) {
+        let mut measured = self.0.lock();
+        let taken = (measured.busy, measured.bytes);
+        (measured.busy, measured.bytes) = (Duration::ZERO, 0);
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_is_under_way_until_its_answer_is_sent() {
+        let load = Load::default();
+        let mut queued = load.begin();
+        queued.found(5);
+        assert_eq!(load.queue(), 1);
+        std::thread::sleep(Duration::from_millis(20));
+        Box::new(queued).sent();
+        let (time, bytes) = load.take_busy();
+        assert!(time >= Duration::from_millis(20), "{time:?}");
+        assert_eq!((load.queue(), bytes), (0, 5));
+        // An answer that nobody gets says nothing of the speed.
+        let mut queued = load.begin();
+        queued.found(6);
+        drop(queued);
+        assert_eq!((load.queue(), load.take_busy()), (0, (Duration::ZERO, 0)));
+    }
+
+    #[test]
+    fn overlapping_reads_count_once() {
+        let busy = Busy::default();
+        let began = forebay_runtime::now();
+        std::thread::sleep(Duration::from_millis(20));
+        busy.answered(began, 5);
+        busy.answered(began, 6);
+        let (time, bytes) = busy.take();
+        assert_eq!(bytes, 11);
+        assert!(time >= Duration::from_millis(20) && time <= began.elapsed(), "{time:?}");
+        assert_eq!(busy.take(), (Duration::ZERO, 0));
+    }
+}

@@ -1,0 +1,44 @@
+//! What a worker measures of itself.
+//!
+//! Owns: numbers for reports and metrics, the speed at which answers leave and the pace that bounds it, reads under way, and how
+//! often each segment is read.
+//!
+//! Never does: decide anything by them.
+//!
+//! Start with [`Signals`].
+
+mod load;
+mod meters;
+mod pace;
+mod popularity;
+mod seen;
+
+use bytes::Bytes;
+
+pub(crate) use load::{Load, Queued};
+pub(crate) use meters::{Meters, publish};
+use pace::Pace;
+pub(crate) use popularity::Popularity;
+
+/// The worker's numbers.
+pub(crate) struct Signals {
+    pub(crate) meters: Meters,
+    pub(crate) load: Load,
+    pub(crate) popularity: Popularity,
+    pace: Pace,
+}
+
+impl Signals {
+    /// Without a number of bytes a second answers leave as fast as they can.
+    pub(crate) fn new(serve_bytes_per_sec: Option<u64>) -> Self {
+        let (meters, load) = (Meters::new(), Load::default());
+        Self { meters, load, popularity: Popularity::new(), pace: Pace::new(serve_bytes_per_sec) }
+    }
+
+    /// Waits for the turn of bytes to be sent, and gives their number.
+    pub(crate) async fn send(&self, payload: &[Bytes]) -> u64 {
+        let bytes = payload.iter().map(|bytes| bytes.len() as u64).sum();
+        self.pace.send(bytes).await;
+        bytes
+    }
+}

@@ -1,0 +1,50 @@
+//! A bound on what a worker sends.
+
+use std::time::Duration;
+
+use forebay_runtime::time::{Instant, sleep_until};
+use parking_lot::Mutex;
+
+/// Holds what a worker sends to a number of bytes a second, in the order in which answers are ready. Without a limit it
+/// costs nothing.
+pub(super) struct Pace {
+    bytes_per_sec: Option<u64>,
+    /// When everything that was let through so far is sent.
+    free_at: Mutex<Instant>,
+}
+
+/// What may be sent at once after a pause, as time: enough for a timer that wakes late.
+const BURST: Duration = Duration::from_millis(5);
+
+impl Pace {
+    pub(super) fn new(bytes_per_sec: Option<u64>) -> Self {
+        Self { bytes_per_sec, free_at: Mutex::new(forebay_runtime::time::instant()) }
+    }
+
+    /// Waits until `bytes` more may have been sent.
+    pub(super) async fn send(&self, bytes: u64) {
+        let Some(rate) = self.bytes_per_sec.filter(|_| bytes > 0) else { return };
+        let until = {
+            let mut free_at = self.free_at.lock();
+            let start = (*free_at).max(forebay_runtime::time::instant() - BURST);
+            *free_at = start + Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
+            *free_at
+        };
+        sleep_until(until).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn answers_leave_at_the_rate() {
+        let pace = Pace::new(Some(10_000_000));
+        let began = forebay_runtime::time::instant();
+        futures::future::join_all((0..20).map(|_| pace.send(100_000))).await;
+        let took = began.elapsed().as_secs_f64();
+        assert!((0.19..0.4).contains(&took), "2 MB at 10 MB/s took {took} s");
+        Pace::new(None).send(u64::MAX).await;
+    }
+}

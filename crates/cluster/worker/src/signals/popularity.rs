@@ -1,0 +1,264 @@
+//! How often each segment is read: what placement goes by.
+
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use forebay_protocol::{SegmentUse, WindowReport};
+use forebay_types::{ObjectVersion, OperationId, SegmentId};
+use lru::LruCache;
+use parking_lot::Mutex;
+
+use super::seen::Seen;
+use crate::segment::SegmentName;
+
+/// Segments that a window counts at most. Beyond, those read least so far are left out (lossy counting: Manku and Motwani, 2002):
+/// one that is read much is soon among the others again.
+const COUNTED_MAX: usize = 256_000;
+/// Segments whose names and popularity are remembered at most; those read longest ago are forgotten first.
+const KNOWN_MAX: usize = 128_000;
+/// Bytes of a report at most, about; the least read segments are left out beyond.
+const REPORT_BYTES_MAX: usize = 8 << 20;
+/// Bytes of an entry of a report beside its texts, about.
+const USE_BYTES: usize = 64;
+/// Locks, so that readers seldom wait for each other.
+const SHARDS: usize = 16;
+
+/// Popularity reads by segment for the placement of replicas: an operation counts once a window (Getafix, section 3).
+pub(crate) struct Popularity {
+    shards: [Mutex<Shard>; SHARDS],
+    began: Mutex<Instant>,
+}
+
+struct Shard {
+    seen: Seen,
+    tallies: HashMap<SegmentId, Tally>,
+    known: LruCache<SegmentId, Known>,
+    left_out: u64,
+}
+
+#[derive(Default)]
+struct Tally {
+    /// Counted where the count of pairs is not exact.
+    operations: f64,
+    reads: u64,
+    bytes: u64,
+    service: Duration,
+}
+
+struct Known {
+    name: SegmentName,
+    /// Operations a window, aged: half of what a window counted is left after the next one.
+    popularity: f64,
+}
+
+impl Default for Shard {
+    fn default() -> Self {
+        let known = LruCache::new(NonZeroUsize::new(KNOWN_MAX / SHARDS).expect("not 0"));
+        Self { seen: Seen::default(), tallies: HashMap::new(), known, left_out: 0 }
+    }
+}
+
+impl Shard {
+    /// Makes room by half of the segments.
+    fn leave_least_out(&mut self) {
+        let mut operations: Vec<f64> = self.tallies.values().map(|tally| tally.operations).collect();
+        let middle = operations.len() / 2;
+        let (_, least, _) = operations.select_nth_unstable_by(middle, f64::total_cmp);
+        let (least, mut ties) = (*least, middle);
+        // Of those read equally often only as many go as there must.
+        ties -= self.tallies.values().filter(|tally| tally.operations < least).count();
+        let left_out = self.tallies.extract_if(|_, tally| {
+            let goes = tally.operations < least || (tally.operations == least && ties > 0);
+            ties -= usize::from(goes && tally.operations == least);
+            goes
+        });
+        let reads = left_out.map(|(_, tally)| tally.reads).fold(0, u64::saturating_add);
+        self.left_out = self.left_out.saturating_add(reads);
+    }
+}
+
+impl Popularity {
+    pub(crate) fn new() -> Self {
+        Self { shards: std::array::from_fn(|_| Mutex::default()), began: Mutex::new(forebay_runtime::now()) }
+    }
+
+    /// Remembers which segment an id is of, so that it can be reported.
+    pub(crate) fn learn(&self, segment: SegmentId, version: &ObjectVersion, index: u32) {
+        let mut shard = self.shard(segment).lock();
+        shard
+            .known
+            .get_or_insert_mut(segment, || Known { name: SegmentName { version: version.clone(), index }, popularity: 0.0 });
+    }
+
+    /// Popularity reads of one operation in one segment.
+    pub(crate) fn read(&self, operation: OperationId, segment: SegmentId, reads: u64, bytes: u64, service: Duration) {
+        let mut shard = self.shard(segment).lock();
+        let shard = &mut *shard;
+        if shard.tallies.len() >= COUNTED_MAX / SHARDS && !shard.tallies.contains_key(&segment) {
+            shard.leave_least_out();
+        }
+        let tally = shard.tallies.entry(segment).or_default();
+        tally.operations += shard.seen.count(operation, segment);
+        // What clients say that they read is as large as they like.
+        tally.reads = tally.reads.saturating_add(reads);
+        tally.bytes = tally.bytes.saturating_add(bytes);
+        tally.service += service;
+    }
+
+    /// Ends the period and begins the next one: what was read, and of `also` what wasn't. `held_bytes` says what of a
+    /// segment is here.
+    pub(crate) fn report(
+        &self,
+        window: u64,
+        also: Vec<(SegmentId, SegmentName)>,
+        held_bytes: impl Fn(SegmentId) -> u64,
+    ) -> WindowReport {
+        let lasted = std::mem::replace(&mut *self.began.lock(), forebay_runtime::now()).elapsed();
+        let mut report = WindowReport { window, lasted, ..WindowReport::default() };
+        let mut read = HashSet::new();
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            shard.seen.clear();
+            report.reads_left_out = report.reads_left_out.saturating_add(std::mem::take(&mut shard.left_out));
+            shard.known.iter_mut().for_each(|(_, known)| known.popularity /= 2.0);
+            for (segment, tally) in std::mem::take(&mut shard.tallies) {
+                let Some(known) = shard.known.get_mut(&segment) else {
+                    report.reads_left_out = report.reads_left_out.saturating_add(tally.reads);
+                    continue;
+                };
+                known.popularity += tally.operations;
+                read.insert(segment);
+                report.uses.push(entry(&known.name, tally, held_bytes(segment)));
+            }
+        }
+        let unread = also.into_iter().filter(|(segment, _)| !read.contains(segment));
+        report.uses.extend(unread.map(|(segment, name)| entry(&name, Tally::default(), held_bytes(segment))));
+        cut(&mut report);
+        report
+    }
+
+    /// Segments that are known here, with their popularity.
+    pub(crate) fn known(&self) -> Vec<(SegmentId, SegmentName, f64)> {
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            all.extend(shard.lock().known.iter().map(|(segment, known)| (*segment, known.name.clone(), known.popularity)));
+        }
+        all
+    }
+
+    fn shard(&self, segment: SegmentId) -> &Mutex<Shard> {
+        &self.shards[segment.0 as usize % SHARDS]
+    }
+}
+
+fn entry(name: &SegmentName, tally: Tally, held_bytes: u64) -> SegmentUse {
+    SegmentUse {
+        version: name.version.clone(),
+        index: name.index,
+        // Who read it is not nobody, however its operations were taken.
+        operations: (tally.operations.round() as u32).max(u32::from(tally.reads > 0)),
+        reads: tally.reads,
+        bytes: tally.bytes,
+        service: tally.service,
+        held_bytes,
+    }
+}
+
+/// Leaves out what is too much for a message, the least read first.
+fn cut(report: &mut WindowReport) {
+    report.uses.sort_by_key(|entry| std::cmp::Reverse(entry.operations));
+    let mut bytes = 0;
+    let fits = report.uses.iter().position(|entry| {
+        bytes += USE_BYTES + entry.version.key.as_str().len() + entry.version.tag.as_str().len();
+        bytes > REPORT_BYTES_MAX
+    });
+    if let Some(fits) = fits {
+        report.reads_left_out += report.uses.drain(fits..).map(|entry| entry.reads).sum::<u64>();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forebay_types::{Key, MountId, VersionTag};
+
+    fn version(number: u64) -> ObjectVersion {
+        ObjectVersion { mount: MountId(1), key: Key::new(format!("k{number}")).unwrap(), tag: VersionTag::etag("\"t\""), size: 9 }
+    }
+
+    fn counts() -> (Popularity, SegmentId, SegmentName) {
+        let version = version(0);
+        let (counts, segment) = (Popularity::new(), SegmentId::of(&version, 0));
+        counts.learn(segment, &version, 0);
+        (counts, segment, SegmentName { version, index: 0 })
+    }
+
+    #[test]
+    fn an_operation_counts_once_a_window() {
+        let (counts, segment, _) = counts();
+        for operation in [1, 1, 2] {
+            counts.read(OperationId(operation), segment, 1, 100, Duration::from_micros(5));
+        }
+        let report = counts.report(7, vec![], |_| 50);
+        let use_ = &report.uses[0];
+        assert_eq!((report.window, use_.operations, use_.reads, use_.bytes, use_.held_bytes), (7, 2, 3, 300, 50));
+        assert_eq!(use_.service, Duration::from_micros(15));
+        counts.read(OperationId(1), segment, 1, 100, Duration::ZERO);
+        assert_eq!(counts.report(8, vec![], |_| 0).uses[0].operations, 1, "the next window counts anew");
+        assert_eq!(counts.known()[0].2, 2.0, "1 and half of 2");
+    }
+
+    #[test]
+    fn replicas_that_nobody_reads_are_reported_too() {
+        let (counts, segment, name) = counts();
+        let report = counts.report(1, vec![(segment, name.clone())], |_| 9);
+        assert_eq!((report.uses.len(), report.uses[0].operations, report.uses[0].held_bytes), (1, 0, 9));
+        counts.read(OperationId(1), segment, 1, 9, Duration::ZERO);
+        assert_eq!(counts.report(2, vec![(segment, name)], |_| 9).uses.len(), 1);
+    }
+
+    #[test]
+    fn counts_do_not_saturate() {
+        for (a_second, segments) in [(1, 1), (208, 1), (4000, 1), (20_000, 1), (20_000, 50)] {
+            let counts = Popularity::new();
+            let versions: Vec<_> = (0..segments).map(version).collect();
+            for version in &versions {
+                counts.learn(SegmentId::of(version, 0), version, 0);
+            }
+            let operations = a_second * 60;
+            for operation in 0..operations {
+                // An operation reads a segment more than once.
+                for _ in 0..2 {
+                    let segment = SegmentId::of(&versions[(operation % segments) as usize], 0);
+                    counts.read(OperationId(operation), segment, 1, 10, Duration::ZERO);
+                }
+            }
+            let report = counts.report(1, vec![], |_| 0);
+            assert_eq!(report.reads_left_out, 0);
+            for entry in report.uses {
+                let error = f64::from(entry.operations) / (operations / segments) as f64 - 1.0;
+                assert!(error.abs() < 0.05, "{} of {operations} over {segments}", entry.operations);
+                assert_eq!(entry.reads, 2 * operations / segments);
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_of_too_many_segments_keeps_those_that_are_read_most() {
+        let (counts, often, _) = counts();
+        for number in 0..2 * COUNTED_MAX as u64 {
+            let once = SegmentId(u128::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
+            counts.read(OperationId(number), once, 1, 1, Duration::ZERO);
+            if number % 100 == 0 {
+                counts.read(OperationId(number), often, 1, 1, Duration::ZERO);
+            }
+        }
+        let kept: usize = counts.shards.iter().map(|shard| shard.lock().tallies.len()).sum();
+        assert!(kept <= COUNTED_MAX, "{kept}");
+        let report = counts.report(1, vec![], |_| 0);
+        let counted = f64::from(report.uses[0].operations) / (2.0 * COUNTED_MAX as f64 / 100.0);
+        assert!((0.95..1.05).contains(&counted), "{counted}");
+        assert!(report.reads_left_out > 0);
+    }
+}

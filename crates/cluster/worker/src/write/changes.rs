@@ -1,0 +1,118 @@
+//! Changes of objects, and who hears of them.
+
+use std::sync::Arc;
+
+use forebay_protocol::DataRequest;
+use forebay_types::{Error, ErrorKind, Key, MountId, ObjectInfo, Result};
+
+use super::Writes;
+
+#[derive(Default)]
+pub(super) struct Overlap {
+    count: usize,
+    /// More than one was under way at a time, or others told of one, so that nobody knows here which came last.
+    mixed: bool,
+}
+
+/// A write that is under way. However it ends, what was known of the object is not believed any more.
+pub(super) struct Write {
+    writes: Arc<Writes>,
+    mount: MountId,
+    key: Key,
+    ended: bool,
+}
+
+impl Write {
+    /// Before the first request that may change the object. `Retry` when it could not be acknowledged.
+    pub(super) async fn begin(writes: &Arc<Writes>, mount: MountId, key: &Key) -> Result<Self> {
+        writes.cluster.may_write().await.map_err(|error| error.context(key))?;
+        let mut under_way = writes.under_way.lock();
+        let overlap = under_way.entry((mount, key.clone())).or_default();
+        overlap.count += 1;
+        overlap.mixed |= overlap.count > 1;
+        Ok(Self { writes: Arc::clone(writes), mount, key: key.clone(), ended: false })
+    }
+
+    /// With shared storage's answer: the object as it is now, or none when it was deleted. All workers have heard of it
+    /// before the writer does; `Retry` when that is not certain.
+    pub(super) async fn end(mut self, result: Result<Option<ObjectInfo>>) -> Result<Option<ObjectInfo>> {
+        self.ended = true;
+        let mixed = self.leave();
+        match &result {
+            Ok(Some(info)) if !mixed => {
+                self.writes.catalogue.learn_written(info);
+            }
+            Ok(_) => self.writes.catalogue.forget(self.mount, &self.key),
+            // Refused before anything happened.
+            Err(error) if is_refusal(error) => return result,
+            // It may have happened all the same.
+            Err(_) => self.writes.catalogue.forget(self.mount, &self.key),
+        }
+        let info = result.as_ref().ok().and_then(Clone::clone);
+        let told = self.writes.tell_change(self.mount, &self.key, info).await;
+        let info = result?;
+        told.map_err(|error| error.context(&self.key))?;
+        Ok(info)
+    }
+
+    fn leave(&self) -> bool {
+        let mut under_way = self.writes.under_way.lock();
+        let name = (self.mount, self.key.clone());
+        let overlap = under_way.get_mut(&name).expect("a write is in the table until it ends");
+        assert!(overlap.count > 0, "a write ends once");
+        overlap.count -= 1;
+        let mixed = overlap.mixed;
+        if overlap.count == 0 {
+            under_way.remove(&name);
+        }
+        mixed
+    }
+}
+
+impl Drop for Write {
+    /// The writer went away in the middle: shared storage may have the object all the same.
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.leave();
+        self.writes.catalogue.forget(self.mount, &self.key);
+        let (writes, mount, key) = (Arc::clone(&self.writes), self.mount, self.key.clone());
+        self.writes.background.spawn(async move {
+            if let Err(error) = writes.tell_change(mount, &key, None).await {
+                tracing::warn!(%key, %error, "not all workers heard of a write whose writer went away");
+            }
+        });
+    }
+}
+
+fn is_refusal(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Denied | ErrorKind::Conflict | ErrorKind::NotFound)
+}
+
+impl Writes {
+    /// Others tell that an object has changed. A write of it that is under way here may have come before or after.
+    pub(crate) fn note_change(&self, mount: MountId, key: &Key) {
+        if let Some(overlap) = self.under_way.lock().get_mut(&(mount, key.clone())) {
+            overlap.mixed = true;
+        }
+        self.catalogue.forget(mount, key);
+    }
+
+    async fn tell_change(&self, mount: MountId, key: &Key, info: Option<ObjectInfo>) -> Result<()> {
+        self.cluster.tell_everyone(mount, &DataRequest::Changed { mount, key: key.clone(), info }).await
+    }
+
+    /// Forgets versions and listings below `prefix`.
+    pub(crate) fn refresh(&self, mount: MountId, prefix: &Key) {
+        for ((of, key), overlap) in self.under_way.lock().iter_mut() {
+            overlap.mixed |= *of == mount && key.as_str().starts_with(prefix.as_str());
+        }
+        self.catalogue.refresh(mount, prefix);
+    }
+
+    /// Forgets all versions and listings: it may not have been told of changes.
+    pub(crate) fn refresh_all(&self) {
+        self.origin.mounts.all().iter().for_each(|door| self.refresh(door.mount.id, &Key::default()));
+    }
+}

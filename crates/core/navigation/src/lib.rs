@@ -1,0 +1,27 @@
+//! How much a shard's replica keeps beside its base, which replica a request goes to, and what a lost worker's shards need.
+//!
+//! Owns: the decision which layers each replica has in the next period ([`plan()`]), the choice among the replicas of a shard
+//! ([`choose`], [`join_shortest`]), and the copies after a loss ([`repair()`]). Never does: I/O, clocks and randomness (time is
+//! counted in periods, chance is an argument), and building or dropping a layer, which is its worker's.
+//!
+//! Follows "BlowFish: Dynamic Storage-Performance Tradeoff in Data Stores" (A. Khandelwal, R. Agarwal and I. Stoica, NSDI
+//! 2016), sections 3 and 4, and goes past it where a queue's length alone would mislead. Start with `README.md`, which has the
+//! goals and the rules, then [`Snapshot`] and [`plan()`].
+
+#![warn(unreachable_pub)]
+
+mod choose;
+mod curve;
+mod plan;
+mod repair;
+mod settings;
+mod shard;
+mod snapshot;
+
+pub use choose::{Candidate, choose, join_shortest};
+pub use curve::{Curve, Level};
+pub use plan::{Decision, Memory, Plan, Reason, plan};
+pub use repair::{Copy, CopySource, Damage, Damaged, Postponed, Repair, RepairRoom, Survivor, repair};
+pub use settings::Settings;
+pub use shard::ShardId;
+pub use snapshot::{Replica, Snapshot};

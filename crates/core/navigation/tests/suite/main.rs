@@ -1,0 +1,7 @@
+//! Navigation: curves, levels, choices, repairs.
+
+mod choices;
+mod plans;
+mod properties;
+mod repairs;
+mod support;

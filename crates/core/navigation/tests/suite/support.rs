@@ -1,0 +1,105 @@
+//! A worker of some replicas that does what its plans say.
+
+use forebay_navigation::{Curve, Decision, Level, Plan, Replica, Settings, ShardId, Snapshot, plan};
+
+/// Five levels of 50 to 90 bytes, each twice as fast as the one below: 100 ms down to 6.25 ms.
+pub fn curve() -> Curve {
+    let level = |at: u32| Level { bytes: 50 + 10 * u64::from(at), service_us: 100_000.0 / f64::from(1 << at) };
+    Curve::new((0..5).map(level).collect()).expect("levels rise")
+}
+
+/// A plan each second, half of each average from the newest, requests that should wait a second at most.
+pub fn settings() -> Settings {
+    Settings {
+        period_secs: 1.0,
+        beta: 0.5,
+        target_us: 1e6,
+        drain_secs: 10.0,
+        calm_secs: 20.0,
+        building_max: 4,
+        ..Settings::default()
+    }
+}
+
+/// A replica of the worker.
+#[derive(Clone, Copy, Debug)]
+pub struct Own {
+    pub level: u32,
+    pub ordered: u32,
+    pub start: u32,
+    pub queue: u32,
+    pub arrived: u32,
+}
+
+impl Own {
+    /// At `level`, where it started, with nothing to do.
+    pub fn idle(level: u32) -> Self {
+        Self { level, ordered: level, start: level, queue: 0, arrived: 0 }
+    }
+
+    /// With so many requests that wait, and so many that come in a period.
+    pub fn with(self, queue: u32, arrived: u32) -> Self {
+        Self { queue, arrived, ..self }
+    }
+}
+
+/// A worker with its last plan.
+pub struct Worker {
+    pub curve: Curve,
+    pub settings: Settings,
+    pub room_bytes: u64,
+    pub replicas: Vec<Own>,
+    pub plan: Plan,
+}
+
+impl Worker {
+    /// Of replicas of shards 0, 1, .. that has made its first plan.
+    pub fn new(room_bytes: u64, replicas: &[Own]) -> Self {
+        let (curve, settings, replicas) = (curve(), settings(), replicas.to_vec());
+        let mut worker = Self { curve, settings, room_bytes, replicas, plan: Plan::default() };
+        worker.decide();
+        worker
+    }
+
+    /// One plan, which nobody follows yet.
+    pub fn decide(&mut self) -> &Plan {
+        let replica = |(shard, own): (u64, &Own)| Replica {
+            shard: ShardId(shard),
+            curve: &self.curve,
+            lowest: 0,
+            start: own.start,
+            highest: self.curve.highest(),
+            level: own.level,
+            ordered: own.ordered,
+            queue: own.queue,
+            arrived: own.arrived,
+        };
+        let replicas: Vec<Replica<'_>> = (0..).zip(&self.replicas).map(replica).collect();
+        let snapshot = Snapshot { replicas: &replicas, room_bytes: self.room_bytes };
+        self.plan = plan(&self.settings, &snapshot, &self.plan).expect("the worker can be");
+        &self.plan
+    }
+
+    /// One plan; layers are dropped at once, and those that are to be built are ordered.
+    pub fn order(&mut self) {
+        self.decide();
+        for (own, decision) in self.replicas.iter_mut().zip(&self.plan.decisions) {
+            own.ordered = decision.to;
+            own.level = own.level.min(decision.to);
+        }
+    }
+
+    /// One plan, and all that it says is there at once.
+    pub fn follow(&mut self) {
+        self.order();
+        self.replicas.iter_mut().for_each(|own| own.level = own.ordered);
+    }
+
+    pub fn levels(&self) -> Vec<u32> {
+        self.replicas.iter().map(|own| own.level).collect()
+    }
+
+    pub fn of(&self, shard: u64) -> &Decision {
+        self.plan.of(ShardId(shard)).expect("it has the shard")
+    }
+}

@@ -1,0 +1,67 @@
+//! What is random.
+
+use std::cell::RefCell;
+
+use rand::distr::uniform::{SampleRange, SampleUniform};
+use rand::distr::{Distribution, StandardUniform};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+thread_local! {
+    static REPEATED: RefCell<Option<StdRng>> = const { RefCell::new(None) };
+}
+
+/// A random value, from a generator that is fit for secrets; on a thread that repeats, the next one of its series.
+pub fn random<T>() -> T
+where
+    StandardUniform: Distribution<T>,
+{
+    REPEATED.with_borrow_mut(|repeated| match repeated {
+        Some(series) => series.random(),
+        None => rand::random(),
+    })
+}
+
+/// A random value of a range.
+pub fn random_range<T: SampleUniform>(range: impl SampleRange<T>) -> T {
+    REPEATED.with_borrow_mut(|repeated| match repeated {
+        Some(series) => series.random_range(range),
+        None => rand::random_range(range),
+    })
+}
+
+/// From now on this thread draws the series of `seed`, until what this gives is dropped. For tests: such values are no secrets.
+#[must_use = "the series ends when this is dropped"]
+pub fn repeat(seed: u64) -> Repeated {
+    REPEATED.set(Some(StdRng::seed_from_u64(seed)));
+    Repeated(())
+}
+
+/// A thread that draws a series.
+#[derive(Debug)]
+pub struct Repeated(());
+
+impl Drop for Repeated {
+    fn drop(&mut self) {
+        REPEATED.set(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_series_on_its_thread_only() {
+        let draw = |seed| {
+            let _series = repeat(seed);
+            [random::<u64>(), random(), random_range(5..u64::MAX)]
+        };
+        assert_eq!(draw(7), draw(7));
+        assert_ne!(draw(7), draw(8));
+        let _series = repeat(7);
+        let other = std::thread::spawn(|| [random::<u64>(), random(), random()]).join().unwrap_or_default();
+        assert_ne!(other, draw(7));
+        assert_ne!(random::<u128>(), random::<u128>());
+    }
+}

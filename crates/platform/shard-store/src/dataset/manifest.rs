@@ -1,0 +1,252 @@
+//! What belongs to a dataset.
+
+use std::path::Path;
+
+use forebay_shard::Key;
+use forebay_types::{Error, Result};
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+
+use crate::columns::Columns;
+
+/// The version that is written; a newer one is refused.
+const VERSION: u32 = 1;
+const WORD: &str = "forebay-shards";
+/// Bytes of a manifest at most: it is read whole.
+const BYTES_MAX: usize = 16 << 20;
+/// Shards at most: each question of a search goes to all of them.
+const SHARDS_MAX: usize = 4096;
+/// Replicas of a shard at most.
+const REPLICAS_MAX: usize = 16;
+/// Files of a shard at most.
+const FILES_MAX: usize = 4096;
+/// Largest size that a replica may be kept at, as a part of the input.
+const SIZE_MAX: f64 = 16.0;
+
+/// Shards of one table, by a hash of its key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dataset {
+    /// The columns as they were in the input.
+    pub columns: Columns,
+    /// The size that each replica of a shard is kept at, as a part of the input, the first one's first.
+    pub replicas: Vec<f64>,
+    /// The shards; a key is in the one that its hash says.
+    pub shards: Vec<DatasetShard>,
+}
+
+/// One shard of a dataset.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DatasetShard {
+    /// Its records.
+    pub records: u64,
+    /// Bytes of its keys and values.
+    pub input_bytes: u64,
+    /// What its folder is made of.
+    pub files: Vec<DatasetFile>,
+}
+
+/// A file of a shard, and the object that it is made of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DatasetFile {
+    /// Its name in the shard's folder.
+    pub name: String,
+    /// The object's name: a hash of its content.
+    pub object: String,
+    /// Its length.
+    pub bytes: u64,
+    /// The checksum of its bytes.
+    pub crc32c: u32,
+}
+
+impl Dataset {
+    /// Where a key's record is.
+    pub fn shard_of(&self, key: &Key) -> usize {
+        let hash = match key {
+            Key::U64(number) => xxh3_64(&number.to_le_bytes()),
+            Key::Bytes(bytes) => xxh3_64(bytes),
+        };
+        // The high part of a product spreads evenly over any number.
+        ((u128::from(hash) * self.shards.len() as u128) >> 64) as usize
+    }
+
+    /// As it is stored.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        self.check()?;
+        let body = serde_json::to_vec(self).map_err(|error| Error::internal(format!("a manifest can't be written: {error}")))?;
+        let mut bytes = format!("{WORD} {VERSION} {:08x}\n", checksum(&body)).into_bytes();
+        bytes.extend(body);
+        Ok(bytes)
+    }
+
+    /// Reads what [`Self::encode`] wrote, from whoever it comes. `what` names it in errors.
+    pub fn decode(bytes: &[u8], what: &str) -> Result<Self> {
+        let damaged = || Error::corrupt(format!("{what}: the manifest is damaged: create the dataset again"));
+        if bytes.len() > BYTES_MAX {
+            return Err(damaged());
+        }
+        let end = bytes.iter().position(|&byte| byte == b'\n').ok_or_else(damaged)?;
+        let head = std::str::from_utf8(&bytes[..end]).map_err(|_| damaged())?;
+        let [WORD, version, sum] = head.split(' ').collect::<Vec<_>>()[..] else {
+            return Err(Error::invalid(format!("{what} is no manifest of shards")));
+        };
+        let version: u32 = version.parse().map_err(|_| damaged())?;
+        if version > VERSION {
+            return Err(Error::invalid(format!(
+                "{what}: the dataset has version {version}, this program reads up to {VERSION}: use a newer Forebay"
+            )));
+        }
+        let body = &bytes[end + 1..];
+        if u32::from_str_radix(sum, 16) != Ok(checksum(body)) {
+            return Err(damaged());
+        }
+        let dataset: Self = serde_json::from_slice(body).map_err(|_| damaged())?;
+        dataset.check().map_err(|error| error.context(what))?;
+        Ok(dataset)
+    }
+
+    /// `Invalid` where a dataset can't have so many shards, or such replicas.
+    pub fn check_shape(shards: usize, replicas: &[f64]) -> Result<()> {
+        let wrong = |what: String| Err(Error::invalid(what));
+        if shards == 0 || shards > SHARDS_MAX {
+            return wrong(format!("a dataset has 1 to {SHARDS_MAX} shards, not {shards}"));
+        }
+        if replicas.is_empty() || replicas.len() > REPLICAS_MAX {
+            return wrong(format!("a shard has 1 to {REPLICAS_MAX} replicas, not {}", replicas.len()));
+        }
+        match replicas.iter().find(|size| !(**size > 0.0 && **size <= SIZE_MAX)) {
+            Some(size) => wrong(format!("a replica's size is a part of the input above 0 and up to {SIZE_MAX}, not {size}")),
+            None => Ok(()),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        Self::check_shape(self.shards.len(), &self.replicas)?;
+        self.shards.iter().try_for_each(DatasetShard::check)
+    }
+}
+
+impl DatasetShard {
+    /// What this shard of a dataset in `folder` of a mount is kept under where it is served. Datasets share nothing: what one of
+    /// them says of its objects is nothing that another one's readers may be answered by.
+    pub fn id(&self, mount: u64, folder: &str) -> u128 {
+        let mut text = format!("{mount} {folder}\n");
+        for file in &self.files {
+            text.push_str(&format!("{}={} {:08x}\n", file.name, file.object, file.crc32c));
+        }
+        xxh3_128(text.as_bytes())
+    }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().fold(0, |bytes, file| bytes.saturating_add(file.bytes))
+    }
+
+    fn check(&self) -> Result<()> {
+        // Names of the folder's own files: whoever wrote this may not choose others of the disk.
+        let is_name = |name: &str| Path::new(name).file_name().is_some_and(|file| file == name);
+        let is_hash = |object: &str| object.len() == 32 && object.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let fits = self.files.iter().all(|file| is_name(&file.name) && is_hash(&file.object));
+        match fits && !self.files.is_empty() && self.files.len() <= FILES_MAX {
+            true => Ok(()),
+            false => Err(Error::corrupt("a shard's files are not named as such files are")),
+        }
+    }
+}
+
+fn checksum(body: &[u8]) -> u32 {
+    crc32c::crc32c(body)
+}
+
+/// What names a manifest by its bytes.
+pub fn manifest_tag(bytes: &[u8]) -> u128 {
+    xxh3_128(bytes)
+}
+
+/// The key of a manifest below a dataset's folder.
+pub fn manifest_key(number: u64) -> String {
+    format!("manifest-{number:010}")
+}
+
+/// The number in such a key.
+pub fn manifest_number(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("manifest-")?;
+    (digits.len() == 10).then(|| digits.parse().ok())?
+}
+
+/// The key of an object below a dataset's folder.
+pub fn data_key(object: &str) -> String {
+    format!("data/{object}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::{Column, ColumnKind};
+
+    fn dataset(shards: usize) -> Dataset {
+        let column = |name: &str, kind| Column { name: name.into(), kind };
+        let columns = Columns::new(vec![column("k", ColumnKind::Int), column("v", ColumnKind::Text)], "k").unwrap();
+        let file = DatasetFile { name: "manifest".into(), object: format!("{:032x}", 7), bytes: 3, crc32c: 1 };
+        let shard = DatasetShard { records: 1, input_bytes: 2, files: vec![file] };
+        Dataset { columns, replicas: vec![0.9, 0.5], shards: vec![shard; shards] }
+    }
+
+    #[test]
+    fn a_manifest_comes_back_and_no_flipped_bit_passes() {
+        let dataset = dataset(3);
+        let bytes = dataset.encode().unwrap();
+        assert_eq!(Dataset::decode(&bytes, "m").unwrap(), dataset);
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 4;
+            assert!(Dataset::decode(&damaged, "m").is_err(), "byte {at}");
+            assert!(Dataset::decode(&bytes[..at], "m").is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn names_that_lead_out_of_the_folder_are_refused() {
+        for name in ["../x", "/etc/passwd", "a/b", "", ".."] {
+            let mut dataset = dataset(1);
+            dataset.shards[0].files[0].name = name.into();
+            assert!(dataset.encode().is_err(), "{name:?}");
+        }
+        let mut other = dataset(1);
+        other.shards[0].files[0].object = "../../secret".into();
+        assert!(other.encode().is_err());
+    }
+
+    #[test]
+    fn sizes_and_counts_are_bounded() {
+        for replicas in [vec![], vec![0.0], vec![f64::NAN], vec![17.0], vec![0.5; 17]] {
+            assert!(Dataset { replicas, ..dataset(1) }.encode().is_err());
+        }
+        assert!(dataset(0).encode().is_err() && dataset(SHARDS_MAX + 1).encode().is_err());
+    }
+
+    #[test]
+    fn shards_of_two_datasets_are_never_one() {
+        let shard = &dataset(1).shards[0];
+        assert_ne!(shard.id(1, "a"), shard.id(2, "a"), "another mount");
+        assert_ne!(shard.id(1, "a"), shard.id(1, "b"), "another folder");
+        let mut other = shard.clone();
+        other.files[0].crc32c += 1;
+        assert_ne!(shard.id(1, "a"), other.id(1, "a"), "other bytes under the same name");
+    }
+
+    #[test]
+    fn keys_are_spread_evenly() {
+        let dataset = dataset(7);
+        let mut counts = [0u32; 7];
+        (0..70_000u64).for_each(|key| counts[dataset.shard_of(&Key::U64(key))] += 1);
+        assert!(counts.iter().all(|count| (9_500..10_500).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn numbers_are_read_from_names_of_manifests_only() {
+        assert_eq!(manifest_number(&manifest_key(12)), Some(12));
+        for name in ["manifest-1", "manifest-", "manifest-00000000x1", "data"] {
+            assert_eq!(manifest_number(name), None, "{name}");
+        }
+    }
+}

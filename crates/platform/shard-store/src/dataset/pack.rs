@@ -1,0 +1,57 @@
+//! From a shard's folder to objects.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use forebay_types::{Error, Result, ResultExt};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{DatasetFile, DatasetShard};
+use crate::folder::{MANIFEST, Manifest};
+use crate::store::Store;
+
+/// Bytes that are read at once.
+const CHUNK: usize = 1 << 20;
+
+/// A shard that is about to be stored: what a manifest says of it, and where each of its files is now.
+pub struct Packed {
+    /// For the manifest.
+    pub shard: DatasetShard,
+    /// The files in the same order.
+    pub paths: Vec<PathBuf>,
+}
+
+/// Looks through a shard's folder. `Invalid` for flat text, and for a shard with updates that are not merged yet.
+pub fn pack(folder: &Path) -> Result<Packed> {
+    let manifest = Manifest::read(folder)?;
+    let inspection = Store::open(folder)?.inspect()?;
+    if manifest.columns.is_none() {
+        return Err(Error::invalid(format!("{} is flat text: a dataset is made of records", folder.display())));
+    }
+    if inspection.updates > 0 {
+        return Err(Error::invalid(format!("{} has updates that are not merged: `forebay shard merge` it", folder.display())));
+    }
+    let names = std::iter::once(MANIFEST).chain(manifest.files().map(|entry| entry.file.as_str()));
+    let paths: Vec<PathBuf> = names.map(|name| folder.join(name)).collect();
+    let files = paths.iter().map(|path| describe(path)).collect::<Result<_>>()?;
+    let shard = DatasetShard { records: inspection.records, input_bytes: inspection.input_bytes, files };
+    Ok(Packed { shard, paths })
+}
+
+fn describe(path: &Path) -> Result<DatasetFile> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_string();
+    let mut file = File::open(path).context(|| path.display())?;
+    let (mut hash, mut crc32c, mut bytes) = (Xxh3::new(), 0, 0);
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let read = file.read(&mut chunk).context(|| path.display())?;
+        if read == 0 {
+            break;
+        }
+        hash.update(&chunk[..read]);
+        crc32c = crc32c::crc32c_append(crc32c, &chunk[..read]);
+        bytes += read as u64;
+    }
+    Ok(DatasetFile { name, object: format!("{:032x}", hash.digest128()), bytes, crc32c })
+}

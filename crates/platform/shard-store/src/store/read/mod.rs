@@ -1,0 +1,5 @@
+//! Answers: records by key, and keys by what their records hold.
+
+mod get;
+mod search;
+mod view_search;

@@ -1,0 +1,82 @@
+//! The keys of the records that meet a condition, in the order that people count in.
+
+use forebay_shard::{Key, Query};
+use forebay_types::{Result, ResultExt};
+
+use super::view_search::ViewSearch;
+use crate::columns::ColumnKind;
+use crate::question::Condition;
+use crate::store::{Store, View};
+
+/// The last key that is not below zero: keys are kept in the order of numbers without sign.
+const LAST: Key = Key::U64(i64::MAX as u64);
+
+impl Store {
+    /// The keys of the records that meet a condition, ascending: those above `after`, at most `limit`.
+    pub fn search(&self, condition: &Condition, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
+        let columns = self.records()?;
+        let query = condition.query(columns)?;
+        let view = self.view.load();
+        let keys = match columns.key().kind {
+            ColumnKind::Int => search_numbers(&view, &query, after, limit),
+            _ => search(&view, &query, after, limit),
+        };
+        keys.context(|| self.path.display())
+    }
+
+    /// The same for a query that is prepared, in the order that keys are kept in.
+    pub fn search_query(&self, query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
+        search(&self.view.load(), query, after, limit).context(|| self.path.display())
+    }
+
+    /// How many records meet a condition.
+    pub fn count(&self, condition: &Condition) -> Result<u64> {
+        self.count_query(&condition.query(self.records()?)?)
+    }
+
+    /// How many records there are.
+    pub fn count_all(&self) -> Result<u64> {
+        self.records()?;
+        self.count_query(&Query::All)
+    }
+
+    /// The same for a query that is prepared.
+    pub fn count_query(&self, query: &Query) -> Result<u64> {
+        let view = self.view.load();
+        let count = match view.only_shard() {
+            Some(mapped) => mapped.shard.count(query),
+            None => search(&view, query, None, None).map(|keys| keys.len() as u64),
+        };
+        count.context(|| self.path.display())
+    }
+}
+
+fn search(view: &View, query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
+    match view.only_shard() {
+        Some(mapped) => Ok(mapped.shard.search(query, limit, after)?.keys.iter().collect()),
+        None => ViewSearch::new(view, query)?.keys(after, limit),
+    }
+}
+
+/// Keys of whole numbers: those below zero stand behind all others, and come first. One view answers for both.
+fn search_numbers(view: &View, query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
+    if view.last_key().is_none_or(|last| !is_negative(&last)) {
+        return search(view, query, after.filter(|key| !is_negative(key)), limit);
+    }
+    let from_below_zero = after.is_none_or(is_negative);
+    let mut keys = match from_below_zero {
+        true => search(view, query, Some(after.unwrap_or(&LAST)), limit)?,
+        false => Vec::new(),
+    };
+    let rest = limit.map(|limit| limit - keys.len());
+    if rest != Some(0) {
+        let mut others = search(view, query, after.filter(|_| !from_below_zero), rest)?;
+        others.retain(|key| !is_negative(key));
+        keys.append(&mut others);
+    }
+    Ok(keys)
+}
+
+fn is_negative(key: &Key) -> bool {
+    matches!((key, &LAST), (Key::U64(key), Key::U64(last)) if key > last)
+}

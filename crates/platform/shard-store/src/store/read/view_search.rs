@@ -1,0 +1,85 @@
+//! One search over all that a view has: compressed shards, suffix arrays, and the latest updates.
+
+use std::collections::BTreeSet;
+
+use forebay_shard::{Key, Query};
+use forebay_types::Result;
+
+use crate::store::{Mapped, View};
+use crate::update::Matcher;
+
+/// Hits that an update hides are passed over in pages, the first of them of at least so many keys, each twice as long as the
+/// one before: so there are few, however many hits are hidden.
+const PAGE_KEYS_MIN: usize = 64;
+
+/// A search that asks each source for its first hits, and keeps those that nothing newer speaks of.
+pub(super) struct ViewSearch<'v> {
+    view: &'v View,
+    query: &'v Query,
+    matcher: Matcher,
+}
+
+impl<'v> ViewSearch<'v> {
+    pub(super) fn new(view: &'v View, query: &'v Query) -> Result<Self> {
+        Ok(Self { view, query, matcher: Matcher::new(query)? })
+    }
+
+    /// The keys above `after`, at most `limit`. The first of them all are among the first of each source.
+    pub(super) fn keys(&self, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
+        let most = limit.unwrap_or(usize::MAX);
+        let mut found = BTreeSet::new();
+        self.updates(after, most, &mut found);
+        self.suffixes(after, most, &mut found)?;
+        for (place, mapped) in self.view.shards.iter().enumerate() {
+            self.shard(place, mapped, after, limit, &mut found)?;
+        }
+        debug_assert!(after.is_none_or(|after| found.first().is_none_or(|first| first > after)));
+        Ok(found.into_iter().take(most).collect())
+    }
+
+    fn updates(&self, after: Option<&Key>, most: usize, found: &mut BTreeSet<Key>) {
+        for run in &self.view.runs {
+            let hits = run.iter_above(after).filter(|(key, update)| {
+                let is_newest = || self.view.newest(key).is_some_and(|newest| newest.number == update.number);
+                update.values.is_some_and(|values| self.matcher.matches(values)) && is_newest()
+            });
+            found.extend(hits.take(most).map(|(key, _)| key.clone()));
+        }
+    }
+
+    fn suffixes(&self, after: Option<&Key>, most: usize, found: &mut BTreeSet<Key>) -> Result<()> {
+        for (place, store) in self.view.suffixes.iter().enumerate() {
+            let keys = store.search(self.query)?;
+            let above = keys.partition_point(|key| after.is_some_and(|after| *key <= after));
+            let shown = keys[above..].iter().filter(|key| !self.view.hides_in_suffixes(place, key));
+            found.extend(shown.take(most).map(|key| (*key).clone()));
+        }
+        Ok(())
+    }
+
+    fn shard(
+        &self,
+        place: usize,
+        mapped: &Mapped,
+        after: Option<&Key>,
+        limit: Option<usize>,
+        found: &mut BTreeSet<Key>,
+    ) -> Result<()> {
+        let mut page_keys = limit.map(|limit| limit.max(PAGE_KEYS_MIN));
+        let (mut after, mut wanted) = (after.cloned(), limit.unwrap_or(usize::MAX));
+        while wanted > 0 {
+            let page = mapped.shard.search(self.query, page_keys, after.as_ref())?;
+            let shown = page.keys.iter().filter(|key| !self.view.hides_in_shard(place, key));
+            for key in shown.take(wanted) {
+                found.insert(key);
+                wanted -= 1;
+            }
+            after = match page.next {
+                Some(next) => Some(next),
+                None => return Ok(()),
+            };
+            page_keys = page_keys.map(|keys| keys.saturating_mul(2));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,19 @@
+"""The command ``forebay``, also as ``python -m forebay``."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from forebay import _forebay
+
+
+def main() -> int:
+    """Runs one command, and gives the exit code of the process."""
+    # Ctrl-C and a reader that is gone end it as they end other programs: no Python runs meanwhile that could hear of them.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return _forebay.command([sys.executable, "-m", "forebay"], ["forebay", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""Datasets of shards: compressed tables in a mount that workers search and read by key."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from forebay import _forebay
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["AsyncDatasets", "AsyncShards", "Datasets", "Shards"]
+
+
+class Shards:
+    """A dataset, as ``fb.shards["/lake/orders.shards"]`` opens it: records by their key, and keys by conditions.
+
+    A condition is text, as on the command line (``"o_clerk = Clerk#000000951 and o_comment *= requests"``), or a mapping in
+    the form of ``forebay shard batch`` (``{"attr": "o_clerk", "eq": "Clerk#000000951"}``). It stays at the state of the dataset that
+    was there when it was opened: open it anew to see a later one.
+    """
+
+    def __init__(self, shards: _forebay.Shards) -> None:
+        self._shards = shards
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+        return self._shards.path
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns, the key's first."""
+        return list(self._shards.columns)
+
+    def get(self, key: Any, columns: Sequence[str] | None = None) -> dict[str, Any] | None:
+        """The record of a key, with all columns or those that are asked for; ``None`` where there is none."""
+        return self.get_many([key], columns)[0]
+
+    def get_many(self, keys: Iterable[Any], columns: Sequence[str] | None = None) -> list[dict[str, Any] | None]:
+        """The records of keys, in their order, with one call to each shard that has some."""
+        return _records(self._shards.get_many(_to_json(list(keys)), columns and list(columns)))
+
+    def search(self, condition: str | Mapping[str, Any], *, after: Any = None, limit: int | None = None) -> list[Any]:
+        """The keys of the records that meet a condition, ascending: those above ``after``, at most ``limit``."""
+        return _keys(self._shards.search(_condition(condition), _after(after), limit))
+
+    def count(self, condition: str | Mapping[str, Any] | None = None) -> int:
+        """How many records meet a condition; all of them without one."""
+        return int(self._shards.count(None if condition is None else _condition(condition)))
+
+    def status(self) -> list[dict[str, Any]]:
+        """Its shards: records, bytes, and how each replica stands."""
+        return list(json.loads(self._shards.status()))
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __getitem__(self, key: Any) -> dict[str, Any]:
+        record = self.get(key)
+        if record is None:
+            raise KeyError(key)
+        return record
+
+
+class Datasets:
+    """Datasets by their path."""
+
+    def __init__(self, connection: _forebay.Connection) -> None:
+        self._connection = connection
+
+    def open(self, path: str) -> Shards:
+        """Opens a dataset; :class:`forebay.NotFound` where there is none."""
+        return Shards(self._connection.shards(path))
+
+    def __getitem__(self, path: str) -> Shards:
+        return self.open(path)
+
+
+class AsyncShards:
+    """As :class:`Shards`, awaited."""
+
+    def __init__(self, shards: _forebay.Shards) -> None:
+        self._shards = shards
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+        return self._shards.path
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns, the key's first."""
+        return list(self._shards.columns)
+
+    async def get(self, key: Any, columns: Sequence[str] | None = None) -> dict[str, Any] | None:
+        """The record of a key; ``None`` where there is none."""
+        return (await self.get_many([key], columns))[0]
+
+    async def get_many(self, keys: Iterable[Any], columns: Sequence[str] | None = None) -> list[dict[str, Any] | None]:
+        """The records of keys, in their order."""
+        return _records(await self._shards.get_many(_to_json(list(keys)), columns and list(columns), aio=True))
+
+    async def search(self, condition: str | Mapping[str, Any], *, after: Any = None, limit: int | None = None) -> list[Any]:
+        """The keys of the records that meet a condition."""
+        return _keys(await self._shards.search(_condition(condition), _after(after), limit, aio=True))
+
+    async def count(self, condition: str | Mapping[str, Any] | None = None) -> int:
+        """How many records meet a condition."""
+        return int(await self._shards.count(None if condition is None else _condition(condition), aio=True))
+
+    async def status(self) -> list[dict[str, Any]]:
+        """Its shards, and how each replica stands."""
+        return list(json.loads(await self._shards.status(aio=True)))
+
+
+class AsyncDatasets:
+    """Datasets by their path, awaited."""
+
+    def __init__(self, connection: _forebay.Connection) -> None:
+        self._connection = connection
+
+    async def open(self, path: str) -> AsyncShards:
+        """Opens a dataset."""
+        return AsyncShards(await self._connection.shards(path, aio=True))
+
+
+def _condition(condition: str | Mapping[str, Any]) -> str:
+    return condition if isinstance(condition, str) else _to_json(dict(condition))
+
+
+def _after(key: Any) -> str | None:
+    return None if key is None else _to_json(key)
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, default=_bytes)
+
+
+def _bytes(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{value!r} is no value of a shard: a string, a number, a bool, bytes or None")
+
+
+def _of_json(value: Any) -> Any:
+    if isinstance(value, dict) and value.keys() == {"base64"}:
+        return base64.b64decode(value["base64"])
+    return value
+
+
+def _keys(text: str) -> list[Any]:
+    return [_of_json(key) for key in json.loads(text)]
+
+
+def _records(text: str) -> list[dict[str, Any] | None]:
+    return [record and {name: _of_json(value) for name, value in record.items()} for record in json.loads(text)]

@@ -1,0 +1,123 @@
+//! Datasets of shards, by JSON: what Python gives and gets is made of it there.
+
+use std::sync::Arc;
+
+use forebay_shard_store::{Condition, Literal};
+use forebay_shards::Shards as Door;
+use forebay_types::{Error, ForebayPath, Result};
+use pyo3::prelude::*;
+use serde_json::Value as Json;
+
+use crate::call::run;
+use crate::errors::Failure;
+use crate::live::Live;
+use crate::process::InProcess;
+
+/// A dataset that is open.
+#[pyclass(frozen, module = "forebay._forebay")]
+pub(crate) struct Shards {
+    path: String,
+    door: InProcess<Door>,
+}
+
+impl Shards {
+    pub(crate) async fn open(live: Arc<Live>, path: ForebayPath) -> Result<Self> {
+        let door = Door::open(&live.client, &path).await?;
+        Ok(Self { path: path.to_string(), door: InProcess::new(door) })
+    }
+
+    fn ask<'py, T, F>(
+        &self,
+        py: Python<'py>,
+        aio: bool,
+        call: impl FnOnce(Door) -> F + Send + 'static,
+    ) -> PyResult<Bound<'py, PyAny>>
+    where
+        T: for<'any> IntoPyObject<'any> + Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let path = Some(self.path.clone());
+        let door = self.door.get().map_err(|error| Failure::on(&path)(error).raise(py))?.clone();
+        run(py, aio, async move { call(door).await.map_err(Failure::on(&path)) })
+    }
+}
+
+#[pymethods]
+impl Shards {
+    #[getter]
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The names of the columns, the key's first.
+    #[getter]
+    fn columns(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let door = self.door.get().map_err(|error| Failure::on(&Some(self.path.clone()))(error).raise(py))?;
+        let (key, others) = (door.columns().key(), door.columns().attributes());
+        Ok(std::iter::once(key).chain(others).map(|column| column.name.clone()).collect())
+    }
+
+    /// Records of keys that are a JSON array, as one: null for a key without one.
+    #[pyo3(signature = (keys, columns=None, aio=false))]
+    fn get_many<'py>(
+        &self,
+        py: Python<'py>,
+        keys: String,
+        columns: Option<Vec<String>>,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, aio, |door| async move {
+            let keys: Vec<Json> = parsed(&keys)?;
+            let key = |key: &Json| door.columns().key_of(&Literal::from_json(key)?);
+            let keys = keys.iter().map(key).collect::<Result<Vec<_>>>()?;
+            Ok(Json::from_iter(door.get_many(&keys, columns.as_deref()).await?).to_string())
+        })
+    }
+
+    /// Keys of the records that meet a condition, as a JSON array.
+    #[pyo3(signature = (condition, after=None, limit=None, aio=false))]
+    fn search<'py>(
+        &self,
+        py: Python<'py>,
+        condition: String,
+        after: Option<String>,
+        limit: Option<usize>,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, aio, move |door| async move {
+            let condition = condition_of(&condition)?;
+            let after = after.map(|after| door.columns().key_of(&Literal::from_json(&parsed(&after)?)?)).transpose()?;
+            let keys = door.search(&condition, after.as_ref(), limit).await?;
+            Ok(Json::from_iter(keys.iter().map(|key| door.columns().key_json(key))).to_string())
+        })
+    }
+
+    #[pyo3(signature = (condition=None, aio=false))]
+    fn count<'py>(&self, py: Python<'py>, condition: Option<String>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, aio, |door| async move {
+            let condition = condition.map(|condition| condition_of(&condition)).transpose()?;
+            door.count(condition.as_ref()).await
+        })
+    }
+
+    /// Where its shards are, as a JSON array.
+    #[pyo3(signature = (aio=false))]
+    fn status<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, aio, |door| async move {
+            let status = door.status().await?;
+            serde_json::to_string(&status).map_err(|error| Error::internal(error.to_string()))
+        })
+    }
+}
+
+/// A condition in JSON, or as the command line has it.
+fn condition_of(text: &str) -> Result<Json> {
+    match text.starts_with('{') {
+        true => parsed(text),
+        false => Ok(Condition::parse(text)?.to_json()),
+    }
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| Error::invalid(format!("{text} can't be read: {error}")))
+}

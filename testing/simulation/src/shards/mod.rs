@@ -1,0 +1,26 @@
+//! Shards under load, led by `forebay_navigation::plan` as it is: queues that grow, layers that come and go.
+//!
+//! Owns: a model of workers with a queue a replica, clients that choose among replicas, and the loads that BlowFish (NSDI 2016,
+//! sections 4 and 5) puts on them. Never does: a decision. Start with [`shards`].
+
+mod arrivals;
+mod client;
+mod curves;
+mod divide;
+mod engine;
+mod outcome;
+mod replica;
+mod report;
+mod scenarios;
+mod setup;
+mod skew;
+#[cfg(test)]
+mod tests;
+mod waits;
+
+pub use curves::ShardCurve;
+pub use outcome::{ShardMove, ShardReplica, ShardSample, ShardsRun};
+pub use report::{shards_chart, shards_csv, shards_table, skew_chart, skew_csv, skew_table};
+pub use scenarios::{SHARD_SCENARIOS, shards};
+pub use setup::ShardRouting;
+pub use skew::{SkewRow, SkewWay, shards_skew};
