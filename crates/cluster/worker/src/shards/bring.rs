@@ -66,6 +66,9 @@ impl Shards {
         if let Some(served) = self.find(id) {
             return Ok(served);
         }
+        // Until it is served, others' making of room must not take it away under the one who opens it.
+        let _room = self.room.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
+        let _held = self.kept.hold(id);
         let store = match self.kept.has(id) {
             // From before a restart. What does not verify any more is brought anew.
             true => match open(self.kept.path(id)).await {
@@ -91,7 +94,6 @@ impl Shards {
     }
 
     async fn bring(&self, asked: &Asked) -> Result<Store> {
-        let _room = self.room.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
         let (id, shard) = (asked.id(), asked.shard());
         let door = self.origin.mount(asked.manifest.id.mount).await?;
         self.make_room(id, shard.bytes())?;

@@ -1,6 +1,6 @@
 //! The files of shards on disk, and room for them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -16,6 +16,20 @@ pub(super) struct Kept {
     folder: PathBuf,
     bytes_max: u64,
     all: Mutex<HashMap<u128, OnDisk>>,
+    /// Those that somebody brings or opens.
+    held: Mutex<HashSet<u128>>,
+}
+
+/// A shard that does not go as long as this is there.
+pub(super) struct Held<'a> {
+    kept: &'a Kept,
+    id: u128,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.kept.held.lock().remove(&self.id);
+    }
 }
 
 struct OnDisk {
@@ -43,7 +57,15 @@ impl Kept {
                 }
             }
         }
-        Ok(Self { folder: folder.to_path_buf(), bytes_max, all: Mutex::new(all) })
+        Ok(Self { folder: folder.to_path_buf(), bytes_max, all: Mutex::new(all), held: Mutex::default() })
+    }
+
+    /// Has a shard stay, once it is here: one that was placed and is not served yet would otherwise be the first to go. Only one at
+    /// a time brings or opens a shard.
+    pub(super) fn hold(&self, id: u128) -> Held<'_> {
+        let is_first = self.held.lock().insert(id);
+        assert!(is_first, "a shard is brought once");
+        Held { kept: self, id }
     }
 
     /// Whether a shard is on disk.
@@ -107,7 +129,7 @@ impl Kept {
     }
 
     /// Reserves room for a shard to have `bytes` in all, and gives the shards that have to go for it: those that nobody asked for
-    /// longest, none that is on its way or `stays`. `Invalid` when it would not fit alone, `Retry` when too little may go.
+    /// longest, none that is on its way, held or `stays`. `Invalid` when it would not fit alone, `Retry` when too little may go.
     pub(super) fn make_room(&self, id: u128, bytes: u64, stays: impl Fn(u128) -> bool) -> Result<Vec<u128>> {
         let most = self.bytes_max;
         if bytes > most {
@@ -120,7 +142,9 @@ impl Kept {
         }
         let mut all = self.all.lock();
         let mut there: u64 = all.iter().filter(|(other, _)| **other != id).map(|(_, shard)| shard.bytes).sum();
-        let may_go = |(other, shard): &(&u128, &OnDisk)| **other != id && shard.is_whole && !stays(**other);
+        let held = self.held.lock();
+        let may_go =
+            |(other, shard): &(&u128, &OnDisk)| **other != id && shard.is_whole && !held.contains(*other) && !stays(**other);
         let mut oldest: Vec<_> = all.iter().filter(may_go).map(|(other, shard)| (shard.used, *other)).collect();
         oldest.sort();
         let mut gone = Vec::new();
@@ -213,6 +237,18 @@ mod tests {
         assert_eq!(kept.make_room(9, 0, |_| true).unwrap(), [], "and has left nothing reserved");
         kept.forget(4).unwrap();
         assert_eq!(kept.make_room(5, 40, |_| false).unwrap(), []);
+    }
+
+    #[test]
+    fn what_was_placed_and_is_not_served_yet_does_not_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Kept::open(folder.path(), 100).unwrap();
+        let opening = kept.hold(1);
+        put(&kept, 1, 60);
+        assert_eq!(kept.make_room(2, 60, |_| false).unwrap_err().kind(), ErrorKind::Retry);
+        assert!(kept.has(1) && kept.path(1).exists());
+        drop(opening);
+        assert_eq!(kept.make_room(2, 60, |_| false).unwrap(), [1]);
     }
 
     #[test]
