@@ -71,9 +71,14 @@ def test_the_demo_starts_its_server_as_the_same_command(tmp_path):
 
 
 def test_ctrl_c_ends_what_only_computes(tmp_path):
+    # Of ten days: what is simulated by default is over within a second where it was compiled to be fast.
     process = subprocess.Popen(
-        [COMMAND, "simulate", "mixapart"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path
+        [COMMAND, "simulate", "mixapart", "--duration", "240h"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=tmp_path,
     )
     time.sleep(1)
+    assert process.poll() is None, "it computes"
     process.send_signal(signal.SIGINT)
     assert process.wait(10) == -signal.SIGINT
