@@ -67,24 +67,35 @@ impl Shards {
             return Ok(served);
         }
         // Until it is served, others' making of room must not take it away under the one who opens it.
-        let _room = self.room.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
         let _held = self.kept.hold(id);
-        let store = match self.kept.has(id) {
-            // From before a restart. What does not verify any more is brought anew.
-            true => match open(self.kept.path(id)).await {
-                Ok(store) => Ok(store),
-                Err(error) => {
-                    tracing::warn!(shard = asked.number, folder = %asked.folder(), %error, "a shard on disk is brought anew");
-                    self.kept.forget(id)?;
-                    self.bring(asked).await
-                }
-            },
-            false => self.bring(asked).await,
-        }?;
+        let (store, _room) = match self.open_kept(asked).await? {
+            Some(store) => (store, None),
+            None => {
+                // As long it counts as one that is on its way: what is held can't make room for a further one.
+                let room = self.room.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
+                (self.bring(asked).await?, Some(room))
+            }
+        };
         let served = Arc::new(Served::new(id, asked.manifest.id.folder.clone(), asked.number, asked.shard(), store));
         served.bytes.store(self.kept.measure(id)?, Relaxed);
         self.served.lock().insert(id, Arc::clone(&served));
         Ok(served)
+    }
+
+    /// A shard that a process before this one left here; none where there is none, or it does not verify any more.
+    async fn open_kept(&self, asked: &Asked) -> Result<Option<Store>> {
+        let id = asked.id();
+        if !self.kept.has(id) {
+            return Ok(None);
+        }
+        match open(self.kept.path(id)).await {
+            Ok(store) => Ok(Some(store)),
+            Err(error) => {
+                tracing::warn!(shard = asked.number, folder = %asked.folder(), %error, "a shard on disk is brought anew");
+                self.kept.forget(id)?;
+                Ok(None)
+            }
+        }
     }
 
     fn find(&self, id: u128) -> Option<Arc<Served>> {
