@@ -42,11 +42,28 @@ impl Shards {
         within: Duration,
     ) -> Result<(Bytes, u32)> {
         let link = self.routes.link_to(worker, gone).await?;
-        let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX);
-        let request = DataRequest::AskShard { dataset: dataset.clone(), shard, within_ms };
+        let request = DataRequest::AskShard { dataset: dataset.clone(), shard, within_ms: millis(within) };
         match ask_for(&link, &request, vec![questions], within + ON_ITS_WAY).await.map_err(Failure::into_error)? {
             (DataReply::Shard { queue }, answers) => Ok((answers, queue)),
             _ => Err(misfit(&link, "a question to a shard").into_error()),
+        }
+    }
+
+    /// Asks a worker to change records of a shard: their version then.
+    pub(crate) async fn change(
+        &self,
+        worker: WorkerId,
+        dataset: &DatasetId,
+        shard: u32,
+        call: u128,
+        changes: Bytes,
+        within: Duration,
+    ) -> Result<u64> {
+        let link = self.routes.link_to(worker, gone).await?;
+        let request = DataRequest::ChangeShard { dataset: dataset.clone(), shard, call, within_ms: millis(within) };
+        match ask_for(&link, &request, vec![changes], within + ON_ITS_WAY).await.map_err(Failure::into_error)? {
+            (DataReply::ShardChanged { version }, _) => Ok(version),
+            _ => Err(misfit(&link, "a change of a shard").into_error()),
         }
     }
 
@@ -59,6 +76,10 @@ impl Shards {
             _ => Err(misfit(&link, "a question for shards").into_error()),
         }
     }
+}
+
+fn millis(within: Duration) -> u32 {
+    u32::try_from(within.as_millis()).unwrap_or(u32::MAX)
 }
 
 fn gone(worker: WorkerId) -> Error {

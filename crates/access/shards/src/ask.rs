@@ -42,22 +42,32 @@ impl Shards {
     }
 
     async fn ask_lines(&self, shard: usize, lines: Bytes) -> Result<Bytes> {
+        let ask = |worker, within| self.ask_worker(worker, shard, lines.clone(), within);
+        self.until_answered(|| self.order(shard), ask).await
+    }
+
+    /// Asks workers, one after the other, until one of them answers, in the order that is right at the time.
+    pub(crate) async fn until_answered<T, A: Future<Output = Result<T>>>(
+        &self,
+        order: impl Fn() -> Vec<WorkerId>,
+        ask: impl Fn(WorkerId, Duration) -> A,
+    ) -> Result<T> {
         let deadline = forebay_runtime::now() + self.within;
         let mut pause = PAUSE;
         loop {
             let mut last = Error::retry(format!("{}: no worker is there to ask: see `forebay status`", self.path));
-            let order = self.order(shard);
+            let order = order();
             for (place, worker) in order.iter().enumerate() {
                 let left = deadline.saturating_duration_since(forebay_runtime::now());
                 if left.is_zero() {
                     return Err(last.context(&self.path));
                 }
                 let within = patience(left, place + 1 == order.len());
-                match self.ask_worker(*worker, shard, lines.clone(), within).await {
-                    Ok(answers) => return Ok(answers),
+                match ask(*worker, within).await {
+                    Ok(answer) => return Ok(answer),
                     Err(error) if is_final(&error) => return Err(error.context(&self.path)),
                     Err(error) => {
-                        tracing::debug!(%worker, shard, %error, "another replica is asked");
+                        tracing::debug!(%worker, %error, "another replica is asked");
                         last = error;
                     }
                 }
@@ -99,7 +109,7 @@ impl Shards {
 }
 
 /// What no other worker would say differently.
-fn is_final(error: &Error) -> bool {
+pub(crate) fn is_final(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Denied | ErrorKind::NotFound | ErrorKind::Conflict)
 }
 
@@ -109,15 +119,15 @@ fn patience(left: Duration, is_last: bool) -> Duration {
 }
 
 /// A call under way.
-struct Call<'a> {
+pub(crate) struct Call<'a> {
     shards: &'a Shards,
     worker: WorkerId,
     began: Instant,
-    ended: Ended,
+    pub(crate) ended: Ended,
 }
 
 impl<'a> Call<'a> {
-    fn begin(shards: &'a Shards, worker: WorkerId) -> Self {
+    pub(crate) fn begin(shards: &'a Shards, worker: WorkerId) -> Self {
         shards.workers.lock().begin(worker);
         Self { shards, worker, began: forebay_runtime::now(), ended: Ended::GivenUp }
     }

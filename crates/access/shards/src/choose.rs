@@ -65,6 +65,14 @@ impl Workers {
         order
     }
 
+    /// The holders in their own order: who changes a shard asks the first of them, so that changes meet in one place. Who did not
+    /// answer comes last.
+    pub(crate) fn in_rank(&self, holders: &[WorkerId], now: Instant) -> Vec<WorkerId> {
+        let is_away = |worker: &&WorkerId| self.of(**worker).away_until.is_some_and(|until| now < until);
+        let (away, near): (Vec<_>, Vec<_>) = holders.iter().partition(is_away);
+        near.into_iter().chain(away).copied().collect()
+    }
+
     /// A call begins.
     pub(crate) fn begin(&mut self, worker: WorkerId) {
         self.0.entry(worker).or_default().asked += 1;
@@ -147,5 +155,7 @@ mod tests {
         workers.end(A, Duration::from_millis(1), Ended::Failed, now);
         assert_eq!(workers.order(&[A, B, C], 3, 0, now), [B, C, A]);
         assert_eq!(workers.order(&[A, B, C], 3, 0, now + AWAY_FOR), [A, B, C]);
+        assert_eq!(workers.in_rank(&[A, B, C], now), [B, C, A]);
+        assert_eq!(workers.in_rank(&[C, A, B], now + AWAY_FOR), [C, A, B], "whatever the queues");
     }
 }

@@ -7,6 +7,7 @@ use forebay_client::{Client, PutCondition};
 use forebay_shard_store::{Columns, Dataset, DatasetShard, data_key, manifest_key, pack};
 use forebay_types::{Error, ErrorKind, ForebayPath, Result, ResultExt};
 
+use crate::Shards;
 use crate::open::{below, latest_manifest};
 
 /// Bytes that are read of a file at once.
@@ -19,6 +20,8 @@ pub struct Creating {
     columns: Columns,
     replicas: Vec<f64>,
     number: u64,
+    /// The one that is replaced.
+    before: Option<Shards>,
     shards: Vec<DatasetShard>,
 }
 
@@ -35,8 +38,12 @@ pub async fn create(
     if last.is_some() && !replace {
         return Err(Error::conflict(format!("{path} is there already: --replace puts a new one in its place")));
     }
+    let before = match last {
+        Some(_) => Some(Shards::open(client, path).await?),
+        None => None,
+    };
     let number = last.unwrap_or(0) + 1;
-    Ok(Creating { client: client.clone(), path: path.clone(), columns, replicas, number, shards: Vec::new() })
+    Ok(Creating { client: client.clone(), path: path.clone(), columns, replicas, number, before, shards: Vec::new() })
 }
 
 impl Creating {
@@ -77,9 +84,14 @@ impl Creating {
         Ok(())
     }
 
-    /// Makes the dataset of what was stored, and gives its manifest's number. `Conflict` when somebody else was faster.
+    /// Makes the dataset of what was stored, and gives its manifest's number. `Conflict` when somebody else was faster. The one that
+    /// it replaces can't be changed any more from here on: its writers are told to open it again.
     pub async fn finish(self) -> Result<u64> {
-        let dataset = Dataset { columns: self.columns, replicas: self.replicas, shards: self.shards };
+        if let Some(before) = &self.before {
+            before.seal().await?;
+        }
+        let log = Some(format!("{:016x}", forebay_runtime::random::<u64>()));
+        let dataset = Dataset { columns: self.columns, replicas: self.replicas, shards: self.shards, log };
         let bytes = Bytes::from(dataset.encode().map_err(|error| error.context(&self.path))?);
         let object = below(&self.path, &manifest_key(self.number))?;
         self.client.put(&object, bytes, PutCondition::Absent).await.map_err(|error| match error.kind() {

@@ -1,6 +1,6 @@
 //! Datasets of shards, as a program asks them: compressed tables in shared storage that workers search and read.
 //!
-//! Owns: which shard a question is about, which of its replicas is asked, and one answer from those of several shards.
+//! Owns: which shard a question or a change is about, which of its replicas is asked, and one answer from those of several shards.
 //!
 //! Never does: keep anything but a manifest, or give a part of an answer: all of it, or an error that says why.
 //!
@@ -9,13 +9,16 @@
 #![warn(unreachable_pub)]
 
 mod ask;
+mod change;
 mod choose;
 mod create;
 mod merge;
 mod open;
 mod questions;
+mod seal;
 mod status;
 
+pub use change::Versioned;
 pub use create::{Creating, create};
 pub use open::{Shards, latest_manifest};
 pub use status::{ReplicaStatus, ShardStatus};

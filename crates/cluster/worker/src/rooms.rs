@@ -66,9 +66,10 @@ impl Rooms {
         let (from, _, to) = all();
         let replicas = Replicas::new(settings.storage_share, from, to, Arc::clone(&forms), Arc::clone(&signals));
         let (from, _, to) = all();
-        let folder = settings.store.folder.join("shards");
-        let shards = Arc::new(Shards::open(&folder, settings.shard_bytes, from, to, Arc::clone(&background))?);
-        let (writes, replicas, nodes) = (Arc::new(writes), Arc::new(replicas), Arc::new(nodes));
+        let (folder, writes) = (settings.store.folder.join("shards"), Arc::new(writes));
+        let (shard_bytes, behind) = (settings.shard_bytes, Arc::clone(&background));
+        let shards = Arc::new(Shards::open(&folder, shard_bytes, Arc::clone(&writes), from, to, behind)?);
+        let (replicas, nodes) = (Arc::new(replicas), Arc::new(nodes));
         Ok(Self { cluster, origin, catalogue, reads, writes, forms, replicas, nodes, shards, in_place, signals, background })
     }
 
@@ -81,6 +82,12 @@ impl Rooms {
         self.nodes.follow(&view);
         self.cluster.set_view(view);
         self.writes.follow();
+    }
+
+    /// Forgets what others may have changed: this worker may not have been told.
+    pub(crate) fn refresh_all(&self) {
+        self.writes.refresh_all();
+        self.shards.refresh_all();
     }
 
     /// The worker's own numbers.

@@ -7,7 +7,7 @@ use forebay_types::{
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::limits::{PINS_MAX, RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, at_most};
+use crate::limits::{CHANGES_MAX, PINS_MAX, RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, at_most};
 use crate::{RangeSpec, decode};
 
 /// What is asked of a worker. Every reply is a [`DataReply`] of the variant named here, or [`DataReply::Failed`].
@@ -230,6 +230,18 @@ pub enum DataRequest {
         /// The dataset's folder.
         dataset: DatasetId,
     },
+    /// Changes records of one shard of a dataset, one JSON object a line of the payload, all of them or none:
+    /// [`DataReply::ShardChanged`] once shared storage has them. `Conflict` when a condition of one of them does not hold.
+    ChangeShard {
+        /// The dataset's folder.
+        dataset: DatasetId,
+        /// Which of its shards, from 0.
+        shard: u32,
+        /// Drawn by the asker: what is asked again, of whichever worker, is done once.
+        call: u128,
+        /// How long the asker waits, in milliseconds. What ends in `Retry` may be done all the same.
+        within_ms: u32,
+    },
 }
 
 /// A dataset of shards, as one of its manifests has it.
@@ -287,6 +299,16 @@ pub enum PeerRequest {
     Form {
         /// Which.
         form: FormId,
+    },
+    /// An object of a shard's log may be there from now on: who answers for one of its records looks before: [`DataReply::Heard`].
+    Coming {
+        /// The mount.
+        mount: MountId,
+        /// The object.
+        key: Key,
+        /// Hashes of the keys of the records that it changes.
+        #[serde(deserialize_with = "at_most::<CHANGES_MAX, _, _>")]
+        records: Vec<u64>,
     },
 }
 
@@ -506,7 +528,7 @@ pub enum DataReply {
     },
     /// To `Form`; none where it is not known.
     Form(Option<Arc<TextForm>>),
-    /// To `Changed`: what was known of the object is forgotten.
+    /// To `Changed` and `Coming`: what was known of the object is forgotten.
     Heard {
         /// Version of the view that the worker has, when that names every worker that keeps what it knows of objects; else 0.
         view: u64,
@@ -518,6 +540,11 @@ pub enum DataReply {
     },
     /// To `Shards`, in order of their numbers.
     Shards(Vec<ShardState>),
+    /// To `ChangeShard`.
+    ShardChanged {
+        /// The version that the records have now: the number of their object in the shard's log.
+        version: u64,
+    },
 }
 
 impl DataReply {

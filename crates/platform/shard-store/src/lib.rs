@@ -9,8 +9,11 @@ mod store;
 mod update;
 
 pub use columns::{Column, ColumnKind, Columns, JsonKinds, JsonRecords, key_of_value};
-pub use dataset::{Dataset, DatasetFile, DatasetShard, Packed, data_key, manifest_key, manifest_number, manifest_tag, pack};
+pub use dataset::{
+    Dataset, DatasetFile, DatasetShard, LogObject, LogPlace, LoggedCall, Packed, data_key, key_hash, manifest_key,
+    manifest_number, manifest_tag, pack, shard_of,
+};
 pub use log::{LocalLog, Log};
 pub use question::{Condition, Literal, Test};
 pub use store::{Answered, Batch, Building, Inspection, PartInspection, Sealer, Store, UpdateLimits};
-pub use update::Change;
+pub use update::{Change, ChangeIf, WantedChange};

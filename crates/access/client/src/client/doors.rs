@@ -45,6 +45,20 @@ impl Client {
         self.rooms.shards.ask(worker, dataset, shard, questions, within).await
     }
 
+    /// Asks a worker to change records of a shard, one JSON object a line, all of them or none: the version that they have then.
+    /// What ends in `Retry` may be done all the same; asked again with the same number `call`, of any worker, it is done once.
+    pub async fn change_shard(
+        &self,
+        worker: WorkerId,
+        dataset: &DatasetId,
+        shard: u32,
+        call: u128,
+        changes: Bytes,
+        within: Duration,
+    ) -> Result<u64> {
+        self.rooms.shards.change(worker, dataset, shard, call, changes, within).await
+    }
+
     /// The shards of a dataset that a worker has.
     pub async fn shard_states(&self, worker: WorkerId, dataset: &DatasetId) -> Result<Vec<ShardState>> {
         self.rooms.shards.states(worker, dataset).await

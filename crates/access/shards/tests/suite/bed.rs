@@ -6,12 +6,14 @@ use forebay_block_store::StoreSettings;
 use forebay_client::{AdminRequest, Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_shard::{Key, Value};
-use forebay_shard_store::{Column, ColumnKind, Columns, Dataset, DatasetShard, Store};
+use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
 use forebay_shards::{Shards, create};
 use forebay_testing::{S3Server, S3Settings};
 use forebay_transport::Address;
 use forebay_types::{ForebayPath, MountOptions};
 use forebay_worker::{Tuning, Worker, WorkerSettings};
+
+use crate::changes::Reference;
 
 pub const BUCKET: &str = "data";
 pub const RECORDS: i64 = 3000;
@@ -93,6 +95,13 @@ impl Bed {
         Store::open(&path).unwrap()
     }
 
+    /// The same, to be changed as the dataset is.
+    pub fn reference_to_change(&self) -> Reference {
+        let path = self.folder.path().join("changed");
+        build(&path, |_| true);
+        Reference(Store::open_to_change(&path).unwrap())
+    }
+
     pub fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
@@ -106,12 +115,11 @@ pub async fn store(
     replace: bool,
     folder: &std::path::Path,
 ) -> forebay_types::Result<u64> {
-    let mut creating = create(client, path, columns(), replicas.clone(), replace).await?;
-    let parts = Dataset { columns: columns(), replicas, shards: vec![DatasetShard::default(); shards] };
+    let mut creating = create(client, path, columns(), replicas, replace).await?;
     for shard in 0..shards {
         let part = folder.join(format!("part{shard}of{shards}"));
         if !part.exists() {
-            build(&part, |key| parts.shard_of(key) == shard);
+            build(&part, |key| shard_of(key, shards) == shard);
         }
         creating.push(&part, |_| {}).await?;
     }

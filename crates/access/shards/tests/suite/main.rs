@@ -5,5 +5,6 @@
 mod answers;
 mod bed;
 mod bringing;
+mod changes;
 mod load;
 mod losses;

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use forebay_protocol::{ControlReply, ControlRequest, DataRequest, encode};
+use bytes::Bytes;
+use forebay_protocol::{ControlReply, ControlRequest};
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, MountId, Result, WorkerId};
 
@@ -78,10 +79,9 @@ impl Cluster {
         })
     }
 
-    /// Tells all workers of a change. Back when none of them can answer from what it knew before; `Retry` when that is not
+    /// Tells all workers of a change, by a message of it. Back when none of them can answer from what it knew before; `Retry` when that is not
     /// certain within two leases and a little.
-    pub(crate) async fn tell_everyone(&self, mount: MountId, request: &DataRequest) -> Result<()> {
-        let message = encode(request);
+    pub(crate) async fn tell_everyone(&self, mount: MountId, message: Bytes) -> Result<()> {
         let telling = async {
             // By the view of a worker that hears: it names all who hear.
             self.hearing.hears().await;

@@ -147,7 +147,7 @@ impl Membership {
                     self.follow(view);
                 }
                 // Behind the view: from now on it tells everyone in there of what it writes.
-                rooms.cluster.hearing.renew(sent, lease, hears, || rooms.writes.refresh_all());
+                rooms.cluster.hearing.renew(sent, lease, hears, || rooms.refresh_all());
                 rooms.nodes.follow(&rooms.cluster.view());
                 if is_news {
                     // Someone may wait until the coordinator knows that this worker has the view, or has forgotten.

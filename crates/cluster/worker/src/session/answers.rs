@@ -28,6 +28,10 @@ impl WorkerSession {
                 Response { meta: encode(&DataReply::Copied { runs, sums }), payload, ..Response::default() }
             }
             PeerRequest::Form { form } => reply(DataReply::Form(rooms.forms.known(form))),
+            PeerRequest::Coming { mount, key, records } => {
+                rooms.shards.coming(mount, &key, records);
+                self.heard()
+            }
         })
     }
 
@@ -67,7 +71,9 @@ impl WorkerSession {
                 reply(DataReply::Fetched { bytes: rooms.origin.prefetch(&version, &ranges, priority, keep).await? })
             }
             DataRequest::Put { mount, key, condition } => {
-                reply(DataReply::Info(rooms.writes.put(mount, &key, condition, payload).await?))
+                let put = rooms.writes.put(mount, &key, condition, payload).await;
+                rooms.shards.note_change(mount, &key);
+                reply(DataReply::Info(put?))
             }
             DataRequest::PutBegin { mount, key } => {
                 let (upload, part_bytes) = self.uploads.begin(&rooms.writes, mount, &key).await?;
@@ -78,7 +84,9 @@ impl WorkerSession {
                 reply(DataReply::Done)
             }
             DataRequest::PutCommit { upload, parts, condition } => {
-                reply(DataReply::Info(self.uploads.commit(&rooms.writes, upload, parts, condition).await?))
+                let info = self.uploads.commit(&rooms.writes, upload, parts, condition).await?;
+                rooms.shards.note_change(info.version.mount, &info.version.key);
+                reply(DataReply::Info(info))
             }
             DataRequest::PutAbort { upload } => {
                 self.uploads.abort(upload).await?;
@@ -90,14 +98,14 @@ impl WorkerSession {
             }
             DataRequest::Refresh { mount, prefix } => {
                 rooms.writes.refresh(mount, &prefix);
+                rooms.shards.refresh_all();
                 reply(DataReply::Done)
             }
             // What the peer says of the version is not believed: words of two writers may overtake each other.
             DataRequest::Changed { mount, key, .. } => {
                 rooms.writes.note_change(mount, &key);
-                // Behind it, and the view last: who is not in there answers from nothing that is older than this.
-                let hears = rooms.cluster.hearing.holds();
-                reply(DataReply::Heard { view: if hears { rooms.cluster.view().version } else { 0 } })
+                rooms.shards.note_change(mount, &key);
+                self.heard()
             }
             DataRequest::Free { segments } => self.free(&segments),
             DataRequest::Keep { segments, keep } => {
@@ -117,8 +125,19 @@ impl WorkerSession {
             }
             DataRequest::AskShard { dataset, shard, within_ms } => self.ask_shard(dataset, shard, within_ms, payload).await?,
             DataRequest::Shards { dataset } => reply(DataReply::Shards(rooms.shards.of(&dataset).await?)),
+            DataRequest::ChangeShard { dataset, shard, call, within_ms } => {
+                let version = rooms.shards.change(dataset, shard, call, within(within_ms), &payload).await?;
+                reply(DataReply::ShardChanged { version })
+            }
             DataRequest::Report => reply(DataReply::Report(Box::new(rooms.report()))),
         })
+    }
+
+    /// What is known is forgotten before this, and the view is looked at last: who is not in there answers from nothing older.
+    fn heard(&self) -> Response {
+        let cluster = &self.rooms.cluster;
+        let view = if cluster.hearing.holds() { cluster.view().version } else { 0 };
+        reply(DataReply::Heard { view })
     }
 
     /// Decoded columns of an object go with its first segment.
@@ -138,8 +157,7 @@ impl WorkerSession {
     }
 
     async fn ask_shard(&self, dataset: DatasetId, shard: u32, within_ms: u32, questions: Bytes) -> Result<Response> {
-        let within = Duration::from_millis(within_ms.min(WITHIN_MS_MAX).into());
-        let (answers, queue) = self.rooms.shards.ask(dataset, shard, within, questions).await?;
+        let (answers, queue) = self.rooms.shards.ask(dataset, shard, within(within_ms), questions).await?;
         let payload = vec![Bytes::from(answers)];
         self.rooms.signals.send(&payload).await;
         Ok(Response { meta: encode(&DataReply::Shard { queue }), payload, ..Response::default() })
@@ -174,4 +192,8 @@ impl WorkerSession {
         let meta = encode(&DataReply::Attached { arena_bytes: arena.bytes });
         Ok(Response { meta, descriptor: Some(arena.fd), ..Response::default() })
     }
+}
+
+fn within(ms: u32) -> Duration {
+    Duration::from_millis(ms.min(WITHIN_MS_MAX).into())
 }

@@ -53,7 +53,9 @@ impl WorkerSession {
             DataRequest::Read { version, .. } | DataRequest::ReadCell { version, .. } | DataRequest::Prefetch { version, .. } => {
                 Some((version.mount, &version.key))
             }
-            DataRequest::AskShard { dataset, .. } | DataRequest::Shards { dataset } => Some((dataset.mount, &dataset.folder)),
+            DataRequest::AskShard { dataset, .. }
+            | DataRequest::Shards { dataset }
+            | DataRequest::ChangeShard { dataset, .. } => Some((dataset.mount, &dataset.folder)),
             _ => None,
         };
         let on = object.map(|(mount, key)| match self.mount_name(mount) {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use forebay_runtime::time::Instant;
-use forebay_shard_store::{Answered, Store};
+use forebay_shard_store::{Answered, Columns, Literal, Store, key_hash};
 use forebay_types::{Error, Result};
 
 /// Questions of one call at most.
@@ -18,6 +18,21 @@ pub(super) struct Questions {
     lines: Vec<Bytes>,
     /// None of them is a search.
     pub(super) are_gets: bool,
+}
+
+impl Questions {
+    /// Hashes of the keys whose records are asked for.
+    pub(super) fn records(&self, columns: &Columns) -> Vec<u64> {
+        #[derive(serde::Deserialize)]
+        struct Shape {
+            get: Option<serde_json::Value>,
+        }
+        let key = |line: &Bytes| {
+            let shape: Shape = serde_json::from_slice(line).ok()?;
+            columns.key_of(&Literal::from_json(&shape.get?).ok()?).ok()
+        };
+        self.lines.iter().filter_map(key).map(|key| key_hash(&key)).collect()
+    }
 }
 
 /// The questions in a payload. `Invalid` when they are too many, or one of them asks for too much.
@@ -57,13 +72,13 @@ fn check(line: &[u8]) -> Result<bool> {
 }
 
 /// Answers all of them, or none: `Retry` when `deadline` comes between two.
-pub(super) fn answer_all(store: &Store, questions: &Questions, deadline: Instant) -> Result<Vec<u8>> {
+pub(super) fn answer_all(store: &Store, log_from: u64, questions: &Questions, deadline: Instant) -> Result<Vec<u8>> {
     let mut answers = Vec::new();
     for line in &questions.lines {
         if forebay_runtime::time::instant() > deadline {
             return Err(Error::retry("the questions took longer than the asker waits: ask fewer at once"));
         }
-        serde_json::to_writer(&mut answers, &Answered::to(store, line))
+        serde_json::to_writer(&mut answers, &Answered::to(store, log_from, line))
             .map_err(|error| Error::internal(format!("an answer can't be written: {error}")))?;
         answers.push(b'\n');
         if answers.len() > ANSWERS_BYTES_MAX {

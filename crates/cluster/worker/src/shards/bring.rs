@@ -38,7 +38,7 @@ impl Shards {
             return Err(Error::conflict(format!("{what}: it is another one now: open the dataset anew")));
         }
         let dataset = Dataset::decode(&bytes, &what)?;
-        let ids = dataset.shards.iter().map(|shard| shard.id(id.mount.0, id.folder.as_str())).collect();
+        let ids = (0..dataset.shards.len()).map(|number| dataset.shard_id(id.mount.0, id.folder.as_str(), number)).collect();
         let manifest = Arc::new(Manifest { id: id.clone(), dataset, ids });
         self.manifests.lock().put(id.clone(), Arc::clone(&manifest));
         Ok(manifest)
@@ -76,7 +76,7 @@ impl Shards {
                 (self.bring(asked).await?, Some(room))
             }
         };
-        let served = Arc::new(Served::new(id, asked.manifest.id.folder.clone(), asked.number, asked.shard(), store));
+        let served = Arc::new(Served::new(asked, store));
         served.bytes.store(self.kept.measure(id)?, Relaxed);
         self.served.lock().insert(id, Arc::clone(&served));
         Ok(served)

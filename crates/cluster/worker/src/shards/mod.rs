@@ -3,7 +3,8 @@
 //! Owns: the shards that are here (files below the data folder, which survive a restart), bringing them and making room for
 //! them, a queue for each, and the layers that each is kept with here.
 //!
-//! Never does: change a dataset. Shared storage has the base of each shard; what is derived from it here may go at any time.
+//! Never does: keep the only copy of anything. Shared storage has the base of each shard and the log of what was changed since; what
+//! is derived from them here may go at any time.
 //!
 //! Start with [`Shards::ask`].
 
@@ -13,18 +14,19 @@ mod dial;
 mod folder;
 mod lanes;
 mod layers;
+mod log;
 mod navigate;
 mod served;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_placement::rank;
 use forebay_protocol::{DatasetId, ShardState};
-use forebay_shard_store::{Dataset, DatasetShard};
-use forebay_types::{Error, Key, Result, RouteKey};
+use forebay_shard_store::{Dataset, DatasetShard, LogPlace};
+use forebay_types::{Error, Key, MountId, Result, RouteKey};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
@@ -32,7 +34,9 @@ use crate::background::Background;
 use crate::cluster::Cluster;
 use crate::origin::Origin;
 use crate::single_flight::SingleFlight;
+use crate::write::Writes;
 use folder::Kept;
+use log::Told;
 use lru::LruCache;
 pub(crate) use navigate::navigate;
 use served::Served;
@@ -53,6 +57,10 @@ pub(crate) struct Shards {
     /// One shard's layers are made at a time.
     layering: Arc<Semaphore>,
     manifests: Mutex<LruCache<DatasetId, Arc<Manifest>>>,
+    /// When the last look into the log of each began.
+    following: SingleFlight<u128, Instant>,
+    told: Told,
+    writes: Arc<Writes>,
     origin: Arc<Origin>,
     cluster: Arc<Cluster>,
     background: Arc<Background>,
@@ -83,6 +91,12 @@ impl Asked {
     fn folder(&self) -> &Key {
         &self.manifest.id.folder
     }
+
+    /// Where what was changed in it since is; none where nobody changes it.
+    fn log(&self) -> Option<LogPlace> {
+        let folder = self.folder().as_str().trim_end_matches('/').to_string();
+        self.manifest.dataset.log.clone().map(|log| LogPlace { folder, log, shard: self.number })
+    }
 }
 
 impl Shards {
@@ -90,6 +104,7 @@ impl Shards {
     pub(crate) fn open(
         folder: &std::path::Path,
         bytes_max: u64,
+        writes: Arc<Writes>,
         origin: Arc<Origin>,
         cluster: Arc<Cluster>,
         background: Arc<Background>,
@@ -103,6 +118,9 @@ impl Shards {
             room: Semaphore::new(BROUGHT_AT_ONCE),
             layering: Arc::new(Semaphore::new(1)),
             manifests: Mutex::new(LruCache::new(manifests)),
+            following: SingleFlight::default(),
+            told: Told::default(),
+            writes,
             origin,
             cluster,
             background,
@@ -117,14 +135,57 @@ impl Shards {
         within: Duration,
         questions: Bytes,
     ) -> Result<(Vec<u8>, u32)> {
-        let deadline = forebay_runtime::time::instant() + within;
+        let (came, deadline) = (forebay_runtime::now(), forebay_runtime::time::instant() + within);
         let questions = answer::split(&questions)?;
-        let asked = Arc::new(self.asked(&id, number).await?);
+        let (_, served) = self.served_within(&id, number, deadline).await?;
+        let records = || served.store.load().records().map(|columns| questions.records(columns)).unwrap_or_default();
+        let late = || Error::retry("shared storage did not say in time what was changed in the shard");
+        let catch_up = self.catch_up(&served, came, records);
+        forebay_runtime::time::timeout_at(deadline, catch_up).await.map_err(|_| late())??;
+        let result = served.answer(questions, deadline).await?;
+        Ok((result, served.lanes.queue()))
+    }
+
+    /// Makes changes of records of a shard, one JSON object a line, all of them or none; gives the version that they have now.
+    pub(crate) async fn change(
+        self: &Arc<Self>,
+        id: DatasetId,
+        number: u32,
+        call: u128,
+        within: Duration,
+        changes: &[u8],
+    ) -> Result<u64> {
+        let deadline = forebay_runtime::time::instant() + within;
+        let (asked, served) = self.served_within(&id, number, deadline).await?;
+        self.add(served, &asked, call, changes, deadline).await
+    }
+
+    /// Another worker is about to add an object to a log.
+    pub(crate) fn coming(&self, mount: MountId, key: &Key, records: Vec<u64>) {
+        self.told.coming(mount, key, records);
+    }
+
+    /// An object has changed: one of a log is looked for before anything is answered without it.
+    pub(crate) fn note_change(&self, mount: MountId, key: &Key) {
+        self.told.came(mount, key);
+    }
+
+    /// Nothing that is known of logs is answered by any more without a look: it may not have been told of changes.
+    pub(crate) fn refresh_all(&self) {
+        self.told.anything();
+    }
+
+    async fn served_within(
+        self: &Arc<Self>,
+        id: &DatasetId,
+        number: u32,
+        deadline: forebay_runtime::time::Instant,
+    ) -> Result<(Arc<Asked>, Arc<Served>)> {
+        let asked = Arc::new(self.asked(id, number).await?);
         let late = || Error::retry("the shard is not here yet: it is being brought from shared storage");
         let served = forebay_runtime::time::timeout_at(deadline, self.served(&asked)).await.map_err(|_| late())??;
         self.start_at(&served, self.size_of(&asked));
-        let result = served.answer(questions, deadline).await?;
-        Ok((result, served.lanes.queue()))
+        Ok((asked, served))
     }
 
     /// The shards of a dataset that are here, in order of their numbers.

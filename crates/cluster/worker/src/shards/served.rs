@@ -6,12 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use arc_swap::ArcSwap;
 use forebay_protocol::ShardState;
 use forebay_runtime::time::Instant;
-use forebay_shard_store::{DatasetShard, Store};
+use forebay_shard::Key as RecordKey;
+use forebay_shard_store::{Store, shard_of};
 use forebay_types::{Error, Key, Result};
 
+use super::Asked;
 use super::answer::{Questions, answer_all};
 use super::dial::Dial;
 use super::lanes::Lanes;
+use super::log::{Follower, Queue};
 
 /// A shard that is open.
 pub(super) struct Served {
@@ -23,21 +26,32 @@ pub(super) struct Served {
     pub(super) bytes: AtomicU64,
     pub(super) input_bytes: u64,
     pub(super) dial: Dial,
+    /// The log that it follows; none where nobody changes it.
+    pub(super) log: Option<Follower>,
+    /// Changes that wait.
+    pub(super) queue: Queue,
+    /// Of how many shards it is one.
+    of: usize,
     answered: AtomicU64,
 }
 
 impl Served {
-    pub(super) fn new(id: u128, folder: Key, number: u32, shard: &DatasetShard, store: Store) -> Self {
+    pub(super) fn new(asked: &Asked, store: Store) -> Self {
+        let shard = asked.shard();
         let (base_bytes, input_bytes) = (shard.bytes(), shard.input_bytes);
+        let log = asked.log().map(|place| Follower::new(asked.manifest.id.mount, place, shard.log_from));
         Self {
-            id,
-            folder,
-            number,
+            id: asked.id(),
+            folder: asked.folder().clone(),
+            number: asked.number,
             lanes: Lanes::default(),
             store: ArcSwap::from_pointee(store),
             bytes: AtomicU64::new(0),
             input_bytes,
             dial: Dial::new(base_bytes, input_bytes),
+            log,
+            queue: Queue::default(),
+            of: asked.manifest.ids.len(),
             answered: AtomicU64::new(0),
         }
     }
@@ -48,10 +62,11 @@ impl Served {
         let turn = self.lanes.enter(questions.are_gets, deadline).await?;
         let began = forebay_runtime::now();
         let store = self.store.load_full();
+        let log_from = self.log.as_ref().map_or(1, |log| log.from);
         let work = move || {
             // Held by the work itself: a caller that goes away leaves no room for another one beside it.
             let _turn = turn;
-            answer_all(&store, &questions, deadline)
+            answer_all(&store, log_from, &questions, deadline)
         };
         let answers = tokio::task::spawn_blocking(work).await;
         let answers = answers.map_err(|error| Error::internal(format!("a question ended early: {error}")))??;
@@ -74,8 +89,20 @@ impl Served {
         }
     }
 
-    /// What is asked from now on is answered from another state of its files.
+    /// What is asked from now on is answered from another state of its files, with the same changes on top.
     pub(super) fn replace(&self, store: Store) {
-        self.store.store(Arc::new(store));
+        let replace = || {
+            store.adopt_updates(&self.store.load());
+            self.store.store(Arc::new(store));
+        };
+        match &self.log {
+            Some(log) => log.hold(replace),
+            None => replace(),
+        }
+    }
+
+    /// Whether a key's record is in this shard, if anywhere.
+    pub(super) fn holds(&self, key: &RecordKey) -> bool {
+        shard_of(key, self.of) == self.number as usize
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forebay_protocol::DataRequest;
+use forebay_protocol::{DataRequest, encode};
 use forebay_types::{Error, ErrorKind, Key, MountId, ObjectInfo, Result};
 
 use super::Writes;
@@ -100,7 +100,7 @@ impl Writes {
     }
 
     async fn tell_change(&self, mount: MountId, key: &Key, info: Option<ObjectInfo>) -> Result<()> {
-        self.cluster.tell_everyone(mount, &DataRequest::Changed { mount, key: key.clone(), info }).await
+        self.cluster.tell_everyone(mount, encode(&DataRequest::Changed { mount, key: key.clone(), info })).await
     }
 
     /// Forgets versions and listings below `prefix`.

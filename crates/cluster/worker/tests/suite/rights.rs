@@ -180,9 +180,11 @@ fn of_data(request: &DataRequest) -> Takes {
         | DataRequest::Shards { .. }
         | DataRequest::Prefetch { keep: false, .. } => Takes::Reading,
         DataRequest::Prefetch { keep: true, .. } => Takes::Administering,
-        DataRequest::Put { .. } | DataRequest::PutBegin { .. } | DataRequest::Delete { .. } | DataRequest::Changed { .. } => {
-            Takes::Writing
-        }
+        DataRequest::Put { .. }
+        | DataRequest::PutBegin { .. }
+        | DataRequest::Delete { .. }
+        | DataRequest::Changed { .. }
+        | DataRequest::ChangeShard { .. } => Takes::Writing,
         DataRequest::PutPart { .. } | DataRequest::PutCommit { .. } | DataRequest::PutAbort { .. } => Takes::WritingOn,
         DataRequest::Free { .. } | DataRequest::Keep { .. } => Takes::AdministeringAll,
         DataRequest::Held { .. } | DataRequest::Present { .. } | DataRequest::Report | DataRequest::Queue | DataRequest::Ring => {
@@ -211,6 +213,7 @@ fn data_requests() -> Vec<DataRequest> {
         DataRequest::Refresh { mount, prefix: key() },
         DataRequest::AskShard { dataset: dataset(), shard: 0, within_ms: 100 },
         DataRequest::Shards { dataset: dataset() },
+        DataRequest::ChangeShard { dataset: dataset(), shard: 0, call: 1, within_ms: 100 },
         prefetch(false),
         prefetch(true),
         DataRequest::Put { mount, key: key(), condition: PutCondition::Any },
@@ -472,7 +475,12 @@ async fn a_worker_answers_who_may_ask() {
         let call = PeerCall { from: DirId { worker: 1, number: 999 }, path: "", op };
         (format!("{call:?}"), Takes::Serving, call.encode())
     }));
-    for request in [PeerRequest::Copy { segment: SegmentId(1), start: 0, pages: 1 }, PeerRequest::Form { form: FormId(1) }] {
+    let requests = [
+        PeerRequest::Copy { segment: SegmentId(1), start: 0, pages: 1 },
+        PeerRequest::Form { form: FormId(1) },
+        PeerRequest::Coming { mount: LAKE, key: key(), records: vec![1] },
+    ];
+    for request in requests {
         rows.push((format!("{request:?}"), Takes::Serving, request.encode()));
     }
     let address = cluster.worker.address();

@@ -80,6 +80,7 @@ pub fn requests() -> Vec<DataRequest> {
         DataRequest::Ring,
         DataRequest::AskShard { dataset: dataset(), shard: 3, within_ms: 30_000 },
         DataRequest::Shards { dataset: dataset() },
+        DataRequest::ChangeShard { dataset: dataset(), shard: 3, call: u128::MAX, within_ms: 30_000 },
     ]
 }
 
@@ -109,6 +110,7 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Heard { view: (2 << 32) + 6 },
         DataReply::Shard { queue: 300 },
         DataReply::Shards(vec![shard_state()]),
+        DataReply::ShardChanged { version: 1 << 40 },
     ]
 }
 
@@ -288,6 +290,7 @@ pub fn peer_requests() -> Vec<PeerRequest> {
     vec![
         PeerRequest::Copy { segment: SegmentId::of(&version(), 0), start: 1, pages: 1024 },
         PeerRequest::Form { form: form().id() },
+        PeerRequest::Coming { mount: MountId(7), key: key("x/log/0123456789abcdef/0001-0000000001"), records: vec![1, u64::MAX] },
     ]
 }
 

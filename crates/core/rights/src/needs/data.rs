@@ -23,6 +23,7 @@ pub fn data(request: &DataRequest) -> Need {
         | DataRequest::Delete { mount, .. }
         // Of a gateway that has written past the worker.
         | DataRequest::Changed { mount, .. } => Need::write(Place::Mount(*mount)),
+        DataRequest::ChangeShard { dataset, .. } => Need::write(Place::Mount(dataset.mount)),
         DataRequest::PutPart { .. } | DataRequest::PutCommit { .. } | DataRequest::PutAbort { .. } => {
             Need::write(Place::Begun)
         }
@@ -46,6 +47,6 @@ pub fn notice(notice: &DataNotice) -> Need {
 /// What a worker's request to another one needs.
 pub fn peer(request: &PeerRequest) -> Need {
     match request {
-        PeerRequest::Copy { .. } | PeerRequest::Form { .. } => Need::serve(),
+        PeerRequest::Copy { .. } | PeerRequest::Form { .. } | PeerRequest::Coming { .. } => Need::serve(),
     }
 }

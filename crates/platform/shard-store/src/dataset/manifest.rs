@@ -9,8 +9,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::columns::Columns;
 
-/// The version that is written; a newer one is refused.
-const VERSION: u32 = 1;
+/// The version that is written; a newer one is refused. Those before 2 have no log.
+const VERSION: u32 = 2;
 const WORD: &str = "forebay-shards";
 /// Bytes of a manifest at most: it is read whole.
 const BYTES_MAX: usize = 16 << 20;
@@ -22,6 +22,8 @@ const REPLICAS_MAX: usize = 16;
 const FILES_MAX: usize = 4096;
 /// Largest size that a replica may be kept at, as a part of the input.
 const SIZE_MAX: f64 = 16.0;
+/// Digits of a log's name.
+const LOG_DIGITS: usize = 16;
 
 /// Shards of one table, by a hash of its key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +34,9 @@ pub struct Dataset {
     pub replicas: Vec<f64>,
     /// The shards; a key is in the one that its hash says.
     pub shards: Vec<DatasetShard>,
+    /// The name of the log that has what was changed since; none for a dataset of an earlier version, which nobody changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
 }
 
 /// One shard of a dataset.
@@ -43,6 +48,13 @@ pub struct DatasetShard {
     pub input_bytes: u64,
     /// What its folder is made of.
     pub files: Vec<DatasetFile>,
+    /// The number of the first object of its log that is not in these files yet.
+    #[serde(default = "first_in_log")]
+    pub log_from: u64,
+}
+
+fn first_in_log() -> u64 {
+    1
 }
 
 /// A file of a shard, and the object that it is made of.
@@ -61,12 +73,19 @@ pub struct DatasetFile {
 impl Dataset {
     /// Where a key's record is.
     pub fn shard_of(&self, key: &Key) -> usize {
-        let hash = match key {
-            Key::U64(number) => xxh3_64(&number.to_le_bytes()),
-            Key::Bytes(bytes) => xxh3_64(bytes),
-        };
-        // The high part of a product spreads evenly over any number.
-        ((u128::from(hash) * self.shards.len() as u128) >> 64) as usize
+        shard_of(key, self.shards.len())
+    }
+
+    /// What a shard of the dataset in `folder` of a mount is kept under where it is served. Datasets share nothing: what one of
+    /// them says of its objects, or has in its log, is nothing that another one's readers may be answered by.
+    pub fn shard_id(&self, mount: u64, folder: &str, number: usize) -> u128 {
+        let shard = &self.shards[number];
+        let log = self.log.as_deref().unwrap_or_default();
+        let mut text = format!("{mount} {folder}\n{log} {number} {}\n", shard.log_from);
+        for file in &shard.files {
+            text.push_str(&format!("{}={} {:08x}\n", file.name, file.object, file.crc32c));
+        }
+        xxh3_128(text.as_bytes())
     }
 
     /// As it is stored.
@@ -121,21 +140,14 @@ impl Dataset {
 
     fn check(&self) -> Result<()> {
         Self::check_shape(self.shards.len(), &self.replicas)?;
+        if self.log.as_deref().is_some_and(|log| !is_log(log)) {
+            return Err(Error::corrupt("the log is not named as such logs are"));
+        }
         self.shards.iter().try_for_each(DatasetShard::check)
     }
 }
 
 impl DatasetShard {
-    /// What this shard of a dataset in `folder` of a mount is kept under where it is served. Datasets share nothing: what one of
-    /// them says of its objects is nothing that another one's readers may be answered by.
-    pub fn id(&self, mount: u64, folder: &str) -> u128 {
-        let mut text = format!("{mount} {folder}\n");
-        for file in &self.files {
-            text.push_str(&format!("{}={} {:08x}\n", file.name, file.object, file.crc32c));
-        }
-        xxh3_128(text.as_bytes())
-    }
-
     /// Bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().fold(0, |bytes, file| bytes.saturating_add(file.bytes))
@@ -146,11 +158,30 @@ impl DatasetShard {
         let is_name = |name: &str| Path::new(name).file_name().is_some_and(|file| file == name);
         let is_hash = |object: &str| object.len() == 32 && object.bytes().all(|byte| byte.is_ascii_hexdigit());
         let fits = self.files.iter().all(|file| is_name(&file.name) && is_hash(&file.object));
-        match fits && !self.files.is_empty() && self.files.len() <= FILES_MAX {
+        match fits && self.log_from > 0 && !self.files.is_empty() && self.files.len() <= FILES_MAX {
             true => Ok(()),
-            false => Err(Error::corrupt("a shard's files are not named as such files are")),
+            false => Err(Error::corrupt("a shard's files are not named and numbered as such files are")),
         }
     }
+}
+
+/// Which of so many shards has a key's record.
+pub fn shard_of(key: &Key, shards: usize) -> usize {
+    // The high part of a product spreads evenly over any number.
+    ((u128::from(key_hash(key)) * shards as u128) >> 64) as usize
+}
+
+/// A key's hash: what spreads keys over shards.
+pub fn key_hash(key: &Key) -> u64 {
+    match key {
+        Key::U64(number) => xxh3_64(&number.to_le_bytes()),
+        Key::Bytes(bytes) => xxh3_64(bytes),
+    }
+}
+
+/// Whether this may be a log's name: digits in hex, drawn by chance.
+pub(super) fn is_log(name: &str) -> bool {
+    name.len() == LOG_DIGITS && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
 fn checksum(body: &[u8]) -> u32 {
@@ -187,8 +218,8 @@ mod tests {
         let column = |name: &str, kind| Column { name: name.into(), kind };
         let columns = Columns::new(vec![column("k", ColumnKind::Int), column("v", ColumnKind::Text)], "k").unwrap();
         let file = DatasetFile { name: "manifest".into(), object: format!("{:032x}", 7), bytes: 3, crc32c: 1 };
-        let shard = DatasetShard { records: 1, input_bytes: 2, files: vec![file] };
-        Dataset { columns, replicas: vec![0.9, 0.5], shards: vec![shard; shards] }
+        let shard = DatasetShard { records: 1, input_bytes: 2, files: vec![file], log_from: 1 };
+        Dataset { columns, replicas: vec![0.9, 0.5], shards: vec![shard; shards], log: Some("0123456789abcdef".into()) }
     }
 
     #[test]
@@ -226,12 +257,38 @@ mod tests {
 
     #[test]
     fn shards_of_two_datasets_are_never_one() {
-        let shard = &dataset(1).shards[0];
-        assert_ne!(shard.id(1, "a"), shard.id(2, "a"), "another mount");
-        assert_ne!(shard.id(1, "a"), shard.id(1, "b"), "another folder");
-        let mut other = shard.clone();
-        other.files[0].crc32c += 1;
-        assert_ne!(shard.id(1, "a"), other.id(1, "a"), "other bytes under the same name");
+        let one = dataset(2);
+        let id = one.shard_id(1, "a", 0);
+        assert_ne!(id, one.shard_id(2, "a", 0), "another mount");
+        assert_ne!(id, one.shard_id(1, "b", 0), "another folder");
+        assert_ne!(id, one.shard_id(1, "a", 1), "the same bytes, and another part of the log");
+        let mut other = one.clone();
+        other.shards[0].files[0].crc32c += 1;
+        assert_ne!(id, other.shard_id(1, "a", 0), "other bytes under the same name");
+        let again = Dataset { log: Some("f".repeat(16)), ..one };
+        assert_ne!(id, again.shard_id(1, "a", 0), "made again, of the same bytes");
+    }
+
+    #[test]
+    fn a_manifest_of_before_there_were_logs_is_read_and_has_none() {
+        let mut body = serde_json::to_value(dataset(1)).unwrap();
+        body.as_object_mut().unwrap().remove("log");
+        body["shards"][0].as_object_mut().unwrap().remove("log_from");
+        let body = serde_json::to_vec(&body).unwrap();
+        let mut bytes = format!("{WORD} 1 {:08x}\n", checksum(&body)).into_bytes();
+        bytes.extend(body);
+        let read = Dataset::decode(&bytes, "m").unwrap();
+        assert_eq!((read.log, read.shards[0].log_from), (None, 1));
+    }
+
+    #[test]
+    fn logs_are_named_by_digits() {
+        for log in ["", "0123", "0123456789ABCDEF", "../../../../../x", "0123456789abcdef0"] {
+            assert!(Dataset { log: Some(log.into()), ..dataset(1) }.encode().is_err(), "{log:?}");
+        }
+        let mut none = dataset(1);
+        none.shards[0].log_from = 0;
+        assert!(none.encode().is_err(), "objects of a log are numbered from 1");
     }
 
     #[test]

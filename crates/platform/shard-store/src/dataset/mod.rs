@@ -1,10 +1,16 @@
 //! A dataset: shards of one table as objects in shared storage, for workers that serve them.
 //!
 //! Objects are named by their content and never change; a manifest names those that belong together, and manifests are a
-//! numbered sequence of which the last one counts. docs/specs/shard-dataset.md has the bytes.
+//! numbered sequence of which the last one counts. What was changed since is in a log beside them. docs/specs/shard-dataset.md has the bytes.
 
+mod log_object;
+mod log_place;
 mod manifest;
 mod pack;
 
-pub use manifest::{Dataset, DatasetFile, DatasetShard, data_key, manifest_key, manifest_number, manifest_tag};
+pub use log_object::{LogObject, LoggedCall};
+pub use log_place::LogPlace;
+pub use manifest::{
+    Dataset, DatasetFile, DatasetShard, data_key, key_hash, manifest_key, manifest_number, manifest_tag, shard_of,
+};
 pub use pack::{Packed, pack};

@@ -35,7 +35,7 @@ pub fn pack(folder: &Path) -> Result<Packed> {
     let names = std::iter::once(MANIFEST).chain(manifest.files().map(|entry| entry.file.as_str()));
     let paths: Vec<PathBuf> = names.map(|name| folder.join(name)).collect();
     let files = paths.iter().map(|path| describe(path)).collect::<Result<_>>()?;
-    let shard = DatasetShard { records: inspection.records, input_bytes: inspection.input_bytes, files };
+    let shard = DatasetShard { records: inspection.records, input_bytes: inspection.input_bytes, files, log_from: 1 };
     Ok(Packed { shard, paths })
 }
 

@@ -80,9 +80,9 @@ pub enum Answered {
 }
 
 impl Answered {
-    /// Answers a question in JSON, of a shard that is only read.
-    pub fn to(store: &Store, question: &[u8]) -> Self {
-        match Operation::parse(question).and_then(|question| question.ask(store)) {
+    /// Answers a question in JSON, of a shard whose updates come from a log: those before `log_from` are in its files.
+    pub fn to(store: &Store, log_from: u64, question: &[u8]) -> Self {
+        match Operation::parse(question).and_then(|question| question.ask_with_versions(store, log_from)) {
             Ok(answer) => Self::Ok(answer),
             Err(error) => Self::Failed { kind: error.kind(), message: error.message().to_string() },
         }
@@ -120,6 +120,19 @@ impl Operation {
             Some(name) => Err(Error::invalid(format!("{name:?} does not belong to this operation"))),
             None => Ok(()),
         }
+    }
+
+    /// Answers it when it is a question; a `get` may want the record's version beside it.
+    fn ask_with_versions(mut self, store: &Store, log_from: u64) -> Result<Json> {
+        let key = match (self.0.remove("versioned"), self.get("get")) {
+            (None | Some(Json::Bool(false)), _) => return self.ask(store),
+            (Some(Json::Bool(true)), Some(key)) => store.records()?.key_of(&Literal::from_json(key)?)?,
+            _ => return Err(Error::invalid("\"versioned\" is true or false, beside \"get\"")),
+        };
+        // The version before the record: of a record that changes in between, the older version is told, which is good for nothing
+        // any more.
+        let version = store.version(&key, log_from);
+        Ok(json!({"record": self.ask(store)?, "version": version}))
     }
 
     /// Answers it when it is a question.

@@ -15,6 +15,7 @@ mod read;
 #[cfg(test)]
 mod steps;
 mod text;
+mod updates;
 mod view;
 
 use std::path::{Path, PathBuf};

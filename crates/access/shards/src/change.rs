@@ -1,0 +1,102 @@
+//! Changes of records.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_shard::Key;
+use forebay_shard_store::{ChangeIf, Literal, WantedChange};
+use forebay_types::{Error, Result, WorkerId};
+use futures::future::try_join_all;
+use serde_json::{Map, Value as Json, json};
+
+use crate::Shards;
+use crate::ask::{Call, is_final};
+use crate::choose::Ended;
+
+/// A record with what it takes to change it only if nobody else has.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Versioned {
+    /// The record as a JSON object; none where the key has none.
+    pub record: Option<Json>,
+    /// Its version, for [`ChangeIf::Version`]; also of a record that is not there.
+    pub version: u64,
+}
+
+impl Shards {
+    /// A record, with its version.
+    pub async fn get_versioned(&self, key: &Literal) -> Result<Versioned> {
+        let key = self.columns().key_of(key)?;
+        let question = json!({"get": self.columns().key_json(&key), "versioned": true});
+        let answer = self.ask_one(self.dataset.shard_of(&key), question).await?;
+        serde_json::from_value(answer)
+            .map_err(|error| Error::internal(format!("{}: an answer can't be read: {error}", self.path)))
+    }
+
+    /// Writes a record, a new one or in place of the one that its key has; columns that it doesn't name are null. Gives its version
+    /// once shared storage has it: whoever reads from then on sees it. `Conflict` when the condition does not hold.
+    ///
+    /// What ends in `Retry` may have been done.
+    pub async fn put(&self, record: &Map<String, Json>, condition: ChangeIf) -> Result<u64> {
+        self.change_one(with_condition(json!({"put": record}), condition)).await
+    }
+
+    /// Deletes the record of a key; one that is not there is no error. As [`Self::put`] otherwise.
+    pub async fn delete(&self, key: &Literal, condition: ChangeIf) -> Result<u64> {
+        self.change_one(with_condition(json!({"delete": key.to_json()}), condition)).await
+    }
+
+    /// Makes many changes, each a JSON object with `put` or `delete` and perhaps `if_absent` or `if_version`; gives their versions.
+    /// Those of one shard are made together or not at all, in this order; of several shards some may be made and others not.
+    pub async fn change(&self, changes: &[Json]) -> Result<Vec<u64>> {
+        let mut by_shard = vec![Vec::new(); self.dataset.shards.len()];
+        for (place, change) in changes.iter().enumerate() {
+            by_shard[self.dataset.shard_of(&self.key_of_change(change)?)].push(place);
+        }
+        let calls = by_shard.iter().enumerate().filter(|(_, places)| !places.is_empty()).map(|(shard, places)| async move {
+            let of_shard: Vec<&Json> = places.iter().map(|place| &changes[*place]).collect();
+            Ok::<_, Error>((places, self.change_shard(shard, &of_shard).await?))
+        });
+        let mut versions = vec![0; changes.len()];
+        for (places, version) in try_join_all(calls).await? {
+            places.iter().for_each(|place| versions[*place] = version);
+        }
+        Ok(versions)
+    }
+
+    async fn change_one(&self, change: Json) -> Result<u64> {
+        let shard = self.dataset.shard_of(&self.key_of_change(&change)?);
+        self.change_shard(shard, &[&change]).await
+    }
+
+    /// The key that a change is about; what is wrong with it is known without asking anyone.
+    fn key_of_change(&self, change: &Json) -> Result<Key> {
+        Ok(WantedChange::parse(self.columns(), change.to_string().as_bytes())?.change.key().clone())
+    }
+
+    async fn change_shard(&self, shard: usize, changes: &[&Json]) -> Result<u64> {
+        let lines: Vec<String> = changes.iter().map(|change| format!("{change}\n")).collect();
+        let lines = Bytes::from(lines.concat());
+        // The same for all tries: one that was made is not made again.
+        let call = forebay_runtime::random::<u128>();
+        let order = || self.workers.lock().in_rank(&self.holders(shard), forebay_runtime::now());
+        self.until_answered(order, |worker, within| self.ask_to_change(worker, shard, call, lines.clone(), within)).await
+    }
+
+    async fn ask_to_change(&self, worker: WorkerId, shard: usize, call: u128, lines: Bytes, within: Duration) -> Result<u64> {
+        let mut under_way = Call::begin(self, worker);
+        let answer = self.client.change_shard(worker, &self.id, shard as u32, call, lines, within).await;
+        if answer.as_ref().is_err_and(|error| !is_final(error)) {
+            under_way.ended = Ended::Failed;
+        }
+        answer
+    }
+}
+
+fn with_condition(mut change: Json, condition: ChangeIf) -> Json {
+    match condition {
+        ChangeIf::Always => {}
+        ChangeIf::Absent => change["if_absent"] = true.into(),
+        ChangeIf::Version(version) => change["if_version"] = version.into(),
+    }
+    change
+}

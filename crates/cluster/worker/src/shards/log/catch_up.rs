@@ -1,0 +1,103 @@
+//! Looking into a log for what is new.
+
+use std::time::Instant;
+
+use forebay_shard_store::LogObject;
+use forebay_types::{Error, ErrorKind, Result};
+use futures::future::try_join_all;
+use metrics::counter;
+
+use super::follower::{Follower, Looked};
+use crate::origin::MountDoor;
+use crate::shards::Shards;
+use crate::shards::served::Served;
+
+/// Objects that are asked for at once, once there is more than one.
+const AHEAD_MAX: u64 = 16;
+/// Updates of a shard that are in memory only, at most; beyond it nobody could answer.
+pub(super) const UPDATE_BYTES_MAX: usize = 64 << 20;
+
+impl Shards {
+    /// Has a shard see every change that was acknowledged before `came`, and of the records with these hashes every one that anybody
+    /// may have seen by then. Asks shared storage only where this worker may not have heard.
+    pub(in crate::shards) async fn catch_up(&self, served: &Served, came: Instant, records: impl Fn() -> Vec<u64>) -> Result<()> {
+        let Some(log) = &served.log else { return Ok(()) };
+        let door = self.origin.mount(log.mount).await?;
+        if self.is_fresh(&door, log, &records) {
+            return Ok(());
+        }
+        let asking = self.following.join(served.id);
+        let mut last = asking.turn().await;
+        if last.is_some_and(|began| began >= came) {
+            return Ok(());
+        }
+        let began = forebay_runtime::now();
+        self.look(&door, served, log).await?;
+        *last = Some(began);
+        Ok(())
+    }
+
+    fn is_fresh(&self, door: &MountDoor, log: &Follower, records: impl Fn() -> Vec<u64>) -> bool {
+        let rule = self.cluster.hearing.rule(door.mount.options.validate);
+        let next = log.read().next;
+        log.looked().is_some_and(|looked| {
+            looked.words == self.told.words(log.mount, &log.place)
+                && rule.accepts(looked.began.elapsed())
+                && !self.told.may_change(log.mount, &log.place, next, &records)
+        })
+    }
+
+    /// Takes over all that the log has.
+    async fn look(&self, door: &MountDoor, served: &Served, log: &Follower) -> Result<()> {
+        let (began, words) = (forebay_runtime::now(), self.told.words(log.mount, &log.place));
+        let (mut next, mut ahead) = (log.read().next, 1);
+        loop {
+            let objects = try_join_all((next..next + ahead).map(|number| self.object(door, served, log, number))).await?;
+            for object in objects {
+                match object {
+                    Some(object) if !log.read().is_sealed => served.take_over(next, object)?,
+                    _ => {
+                        log.set_looked(Looked { began, words });
+                        return Ok(());
+                    }
+                }
+                next += 1;
+            }
+            ahead = (ahead * 2).min(AHEAD_MAX);
+        }
+    }
+
+    async fn object(&self, door: &MountDoor, served: &Served, log: &Follower, number: u64) -> Result<Option<LogObject>> {
+        let key = log.place.key(number)?;
+        let bytes = match self.origin.read_whole(door, &key).await {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.context(format!("/{}/{key}", door.mount.name))),
+        };
+        counter!("forebay_worker_shard_log_objects_read").increment(1);
+        let schema = served.store.load().records()?.schema();
+        LogObject::decode(&bytes, number, &schema, &format!("/{}/{key}", door.mount.name)).map(Some)
+    }
+}
+
+impl Served {
+    /// Has what begins from now on see what the next object of the log says.
+    pub(super) fn take_over(&self, number: u64, object: LogObject) -> Result<()> {
+        let Some(log) = &self.log else { return Ok(()) };
+        if self.store.load().update_bytes() > UPDATE_BYTES_MAX {
+            return Err(full(self));
+        }
+        log.take_over(number, object, |call| self.store.load().add_updates(number, call.changes));
+        Ok(())
+    }
+}
+
+/// Why nothing more is taken.
+pub(super) fn full(served: &Served) -> Error {
+    Error::retry(format!(
+        "{} shard {}: {} MiB of changes are not merged into its files: `forebay shard merge` the dataset",
+        served.folder,
+        served.number,
+        UPDATE_BYTES_MAX >> 20
+    ))
+}

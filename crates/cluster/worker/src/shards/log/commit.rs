@@ -1,0 +1,248 @@
+//! Adding to a log: calls that wait go into one object.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use forebay_protocol::{CHANGES_MAX, DataRequest, PeerRequest, PutCondition, encode};
+use forebay_runtime::time::Instant;
+use forebay_shard_store::{ChangeIf, LogObject, LoggedCall, WantedChange, key_hash};
+use forebay_types::{Error, ErrorKind, Result};
+use metrics::counter;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use super::catch_up::{UPDATE_BYTES_MAX, full};
+use super::decide::{Standing, Verdict, decide};
+use super::follower::Follower;
+use crate::shards::served::Served;
+use crate::shards::{Asked, Shards};
+
+/// Bytes of a call's changes as they are sent, at most.
+const CALL_BYTES_MAX: usize = 4 << 20;
+/// Bytes of calls, as they were sent, that go into one object.
+const OBJECT_BYTES_MAX: usize = 4 << 20;
+/// Calls of a shard that may wait, and their bytes.
+const WAITING_MAX: usize = 1024;
+const WAITING_BYTES_MAX: usize = 16 << 20;
+/// How often the next number is tried while other writers are faster.
+const ATTEMPTS: usize = 64;
+
+/// Calls that wait to be made.
+#[derive(Default)]
+pub(in crate::shards) struct Queue(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    calls: Vec<Call>,
+    bytes: usize,
+    /// Somebody makes calls.
+    is_served: bool,
+}
+
+struct Call {
+    id: u128,
+    changes: Vec<WantedChange>,
+    bytes: usize,
+    came: std::time::Instant,
+    done: oneshot::Sender<Result<u64>>,
+}
+
+impl Shards {
+    /// Makes the changes of a call, one JSON object a line, all or none; gives the records' version. Done when shared storage has
+    /// them, and no worker can answer without them.
+    pub(in crate::shards) async fn add(
+        self: &Arc<Self>,
+        served: Arc<Served>,
+        asked: &Asked,
+        call: u128,
+        payload: &[u8],
+        deadline: Instant,
+    ) -> Result<u64> {
+        if served.log.is_none() {
+            return Err(Error::invalid(format!(
+                "{}: the dataset was made by a version of Forebay that knew no changes of datasets: create it again with --replace",
+                asked.folder()
+            )));
+        }
+        let changes = parse(&served, payload)?;
+        let (done, made) = oneshot::channel();
+        let (bytes, came) = (payload.len(), forebay_runtime::now());
+        if served.queue.push(Call { id: call, changes, bytes, came, done })? {
+            // It goes on when those who asked go away: nobody else would tell what became of the others' calls.
+            let shards = Arc::clone(self);
+            self.background.spawn(async move { shards.make_all(&served).await });
+        }
+        let late = || Error::retry("the change may be made all the same: ask again, or read the record");
+        let made = forebay_runtime::time::timeout_at(deadline, made).await.map_err(|_| late())?;
+        made.map_err(|_| Error::retry("the worker is stopping: the change may be made all the same"))?
+    }
+
+    async fn make_all(&self, served: &Served) {
+        let Some(log) = &served.log else { return };
+        while let Some(calls) = served.queue.take() {
+            self.make(served, log, calls).await;
+        }
+    }
+
+    /// Makes calls, and tells those who wait.
+    async fn make(&self, served: &Served, log: &Follower, mut calls: Vec<Call>) {
+        let mut came = calls.iter().map(|call| call.came).max().unwrap_or_else(forebay_runtime::now);
+        for _ in 0..ATTEMPTS {
+            if calls.is_empty() {
+                return;
+            }
+            match self.try_make(served, log, &mut calls, came).await {
+                Ok(()) => return,
+                Err(error) if error.kind() == ErrorKind::Conflict => came = forebay_runtime::now(),
+                Err(error) => return tell_all(calls, &error),
+            }
+        }
+        tell_all(calls, &Error::retry("other workers write this shard too: nothing was changed, ask again"));
+    }
+
+    /// The same once: `Conflict` when the log went on meanwhile. What has its answer is taken out of `calls`.
+    async fn try_make(&self, served: &Served, log: &Follower, calls: &mut Vec<Call>, came: std::time::Instant) -> Result<()> {
+        let conditional = || of_records(calls, |wanted| wanted.condition != ChangeIf::Always);
+        self.catch_up(served, came, conditional).await?;
+        let next = self.judge(served, log, calls).await?;
+        if calls.is_empty() {
+            return Ok(());
+        }
+        let key = log.place.key(next)?;
+        let records = of_records(calls, |_| true);
+        self.told.coming(log.mount, &key, records.clone());
+        let coming = PeerRequest::Coming { mount: log.mount, key: key.clone(), records };
+        self.cluster
+            .tell_everyone(log.mount, coming.encode())
+            .await
+            .map_err(|error| Error::retry(format!("nothing was changed: {}", error.message())))?;
+        let logged =
+            |call: &Call| LoggedCall { id: call.id, changes: call.changes.iter().map(|wanted| wanted.change.clone()).collect() };
+        let object = LogObject::Calls(calls.iter().map(logged).collect());
+        let payload = Bytes::from(object.encode(next));
+        let put = self.writes.put(log.mount, &key, PutCondition::Absent, payload).await;
+        if let Err(error) = put {
+            // There is something, or may be: of somebody who does not tell this worker, too.
+            self.told.came(log.mount, &key);
+            return self.unsure(served, log, calls, error).await;
+        }
+        counter!("forebay_worker_shard_log_objects_written").increment(1);
+        counter!("forebay_worker_shard_changes").increment(calls.iter().map(|call| call.changes.len() as u64).sum());
+        served.take_over(next, object)?;
+        calls.drain(..).for_each(|call| call.end(Ok(next)));
+        Ok(())
+    }
+
+    /// Answers the calls that were made before or can't be made; gives the number of the object that the others go into.
+    async fn judge(&self, served: &Served, log: &Follower, calls: &mut Vec<Call>) -> Result<u64> {
+        let (verdicts, next) = {
+            let read = log.read();
+            if read.is_sealed {
+                return Err(Error::not_found(format!("{}: the dataset was replaced: open it again", served.folder)));
+            }
+            let store = served.store.load();
+            let standing = |key: &_| Ok(Standing { is_there: store.contains(key)?, version: store.version(key, log.from) });
+            let all: Vec<_> = calls.iter().map(|call| (call.id, call.changes.as_slice())).collect();
+            (decide(&all, read.next, |call| read.number_of(call), standing), read.next)
+        };
+        let mut rest = Vec::with_capacity(calls.len());
+        let mut ended = Vec::new();
+        for (call, verdict) in calls.drain(..).zip(verdicts) {
+            match verdict {
+                Verdict::Write => rest.push(call),
+                Verdict::Done(number) => ended.push((call, number)),
+                Verdict::Refused(error) => call.end(Err(error)),
+            }
+        }
+        *calls = rest;
+        if !calls.is_empty() && served.store.load().update_bytes() > UPDATE_BYTES_MAX {
+            let error = full(served);
+            calls.drain(..).for_each(|call| call.end(Err(error.clone())));
+        }
+        for (call, number) in ended {
+            // Whoever made it may have gone before everybody heard.
+            let came = DataRequest::Changed { mount: log.mount, key: log.place.key(number)?, info: None };
+            let told = self.cluster.tell_everyone(log.mount, encode(&came)).await;
+            call.end(told.map(|()| number));
+        }
+        Ok(next)
+    }
+
+    /// Shared storage did not say that it has the object: what it has is looked for. `Conflict` when that may answer some calls.
+    async fn unsure(&self, served: &Served, log: &Follower, calls: &[Call], error: Error) -> Result<()> {
+        if error.kind() == ErrorKind::Conflict {
+            return Err(error);
+        }
+        self.catch_up(served, forebay_runtime::now(), || of_records(calls, |_| true)).await?;
+        let read = log.read();
+        match calls.iter().any(|call| read.number_of(call.id).is_some()) {
+            true => Err(Error::conflict(error.message().to_string())),
+            false => Err(error),
+        }
+    }
+}
+
+impl Queue {
+    /// Has a call wait; true when nobody makes calls yet. `Retry` when too many wait.
+    fn push(&self, call: Call) -> Result<bool> {
+        let mut waiting = self.0.lock();
+        if waiting.calls.len() >= WAITING_MAX || waiting.bytes + call.bytes > WAITING_BYTES_MAX {
+            return Err(Error::retry(format!("{} calls wait to change this shard: ask again later", waiting.calls.len())));
+        }
+        waiting.bytes += call.bytes;
+        waiting.calls.push(call);
+        Ok(!std::mem::replace(&mut waiting.is_served, true))
+    }
+
+    /// The calls of the next object; none at the end, and the next call is to be served anew.
+    fn take(&self) -> Option<Vec<Call>> {
+        let mut waiting = self.0.lock();
+        let (mut bytes, mut changes) = (0, 0);
+        let fits = |call: &Call| {
+            bytes += call.bytes;
+            changes += call.changes.len();
+            bytes <= OBJECT_BYTES_MAX && changes <= CHANGES_MAX
+        };
+        // One call alone always fits: its own bounds are no larger.
+        let count = waiting.calls.iter().map(fits).take_while(|fits| *fits).count();
+        let calls: Vec<Call> = waiting.calls.drain(..count).collect();
+        waiting.bytes -= calls.iter().map(|call| call.bytes).sum::<usize>();
+        waiting.is_served = !calls.is_empty();
+        (!calls.is_empty()).then_some(calls)
+    }
+}
+
+impl Call {
+    fn end(self, result: Result<u64>) {
+        // Nobody may wait any more.
+        let _ = self.done.send(result);
+    }
+}
+
+fn tell_all(calls: Vec<Call>, error: &Error) {
+    calls.into_iter().for_each(|call| call.end(Err(error.clone())));
+}
+
+fn of_records(calls: &[Call], wanted: impl Fn(&WantedChange) -> bool) -> Vec<u64> {
+    let changes = calls.iter().flat_map(|call| &call.changes);
+    changes.filter(|change| wanted(change)).map(|wanted| key_hash(wanted.change.key())).collect()
+}
+
+/// The changes in a payload. `Invalid` when they are too many or too large, or one of them is none of this shard.
+fn parse(served: &Served, payload: &[u8]) -> Result<Vec<WantedChange>> {
+    if payload.len() > CALL_BYTES_MAX {
+        return Err(Error::invalid(format!("a call has {} MiB of changes at most: send several", CALL_BYTES_MAX >> 20)));
+    }
+    let store = served.store.load();
+    let columns = store.records()?;
+    let lines = payload.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
+    let changes: Vec<_> = lines.take(CHANGES_MAX + 1).map(|line| WantedChange::parse(columns, line)).collect::<Result<_>>()?;
+    match changes.len() {
+        0 => Err(Error::invalid("a call without changes")),
+        count if count > CHANGES_MAX => Err(Error::invalid(format!("a call has {CHANGES_MAX} changes at most: send several"))),
+        _ => match changes.iter().find(|wanted| !served.holds(wanted.change.key())) {
+            Some(wanted) => Err(Error::invalid(format!("{} is no key of shard {}", wanted.change.key(), served.number))),
+            None => Ok(changes),
+        },
+    }
+}

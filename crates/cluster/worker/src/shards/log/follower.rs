@@ -1,0 +1,137 @@
+//! How far a shard that is served has read its log.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Instant;
+
+use forebay_shard_store::{LogObject, LogPlace, LoggedCall};
+use forebay_types::MountId;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::told::Words;
+
+/// Calls that are remembered, so that one that is made again is made once.
+const CALLS_MAX: usize = 65_536;
+
+/// A log that a served shard follows.
+pub(in crate::shards) struct Follower {
+    pub(super) mount: MountId,
+    pub(super) place: LogPlace,
+    /// The first object that is not in the shard's files.
+    pub(in crate::shards) from: u64,
+    read: Mutex<Read>,
+}
+
+/// What was read.
+pub(super) struct Read {
+    /// The number of the first object that was not.
+    pub(super) next: u64,
+    /// Nothing follows any more: the dataset was replaced.
+    pub(super) is_sealed: bool,
+    calls: Calls,
+    looked: Option<Looked>,
+}
+
+/// A look for what is new, which found nothing more than was read.
+#[derive(Clone, Copy)]
+pub(super) struct Looked {
+    pub(super) began: Instant,
+    pub(super) words: Words,
+}
+
+/// The last calls, by what their askers drew.
+#[derive(Default)]
+struct Calls {
+    order: VecDeque<u128>,
+    numbers: HashMap<u128, u64>,
+}
+
+impl Follower {
+    pub(in crate::shards) fn new(mount: MountId, place: LogPlace, from: u64) -> Self {
+        let read = Read { next: from, is_sealed: false, calls: Calls::default(), looked: None };
+        Self { mount, place, from, read: Mutex::new(read) }
+    }
+
+    /// What was read until now; while it is held, nothing is taken over.
+    pub(super) fn read(&self) -> MutexGuard<'_, Read> {
+        self.read.lock()
+    }
+
+    /// Has `change` happen while nothing is taken over.
+    pub(in crate::shards) fn hold<T>(&self, change: impl FnOnce() -> T) -> T {
+        let _read = self.read.lock();
+        change()
+    }
+
+    pub(super) fn looked(&self) -> Option<Looked> {
+        self.read.lock().looked
+    }
+
+    pub(super) fn set_looked(&self, looked: Looked) {
+        self.read.lock().looked = Some(looked);
+    }
+
+    /// Takes over the next object: its calls are handed over in their order. Nothing happens with one that was taken over before.
+    pub(super) fn take_over(&self, number: u64, object: LogObject, each: impl FnMut(LoggedCall)) {
+        let mut read = self.read.lock();
+        if number != read.next {
+            assert!(number < read.next, "objects are taken over without gaps");
+            return;
+        }
+        match object {
+            LogObject::Calls(calls) => {
+                calls.iter().for_each(|call| read.calls.remember(call.id, number));
+                calls.into_iter().for_each(each);
+                read.next += 1;
+            }
+            LogObject::Sealed => read.is_sealed = true,
+        }
+    }
+}
+
+impl Read {
+    /// The number of the object that has a call.
+    pub(super) fn number_of(&self, call: u128) -> Option<u64> {
+        self.calls.numbers.get(&call).copied()
+    }
+}
+
+impl Calls {
+    fn remember(&mut self, call: u128, number: u64) {
+        if self.numbers.insert(call, number).is_none() {
+            self.order.push_back(call);
+        }
+        if self.order.len() > CALLS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.numbers.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_taken_over_once_and_their_calls_are_known() {
+        let place = LogPlace { folder: "x".into(), log: "0123456789abcdef".into(), shard: 0 };
+        let follower = Follower::new(MountId(1), place, 3);
+        let object = |id| LogObject::Calls(vec![LoggedCall { id, changes: vec![] }]);
+        let mut came = Vec::new();
+        follower.take_over(3, object(7), |call| came.push(call.id));
+        follower.take_over(3, object(8), |call| came.push(call.id));
+        follower.take_over(4, object(9), |call| came.push(call.id));
+        assert_eq!(came, [7, 9]);
+        assert_eq!([7, 8, 9].map(|call| follower.read().number_of(call)), [Some(3), None, Some(4)]);
+        follower.take_over(5, LogObject::Sealed, |_| unreachable!());
+        assert!(follower.read().is_sealed && follower.read().next == 5);
+    }
+
+    #[test]
+    fn calls_are_forgotten_when_there_are_too_many() {
+        let mut calls = Calls::default();
+        (0..CALLS_MAX as u128 + 10).for_each(|call| calls.remember(call, 1));
+        assert_eq!((calls.order.len(), calls.numbers.len()), (CALLS_MAX, CALLS_MAX));
+        assert!(!calls.numbers.contains_key(&9) && calls.numbers.contains_key(&10));
+    }
+}

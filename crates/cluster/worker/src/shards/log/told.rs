@@ -1,0 +1,173 @@
+//! What other workers say of logs.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use forebay_shard_store::LogPlace;
+use forebay_types::{Key, MountId};
+use parking_lot::Mutex;
+
+/// Logs of which something is remembered, at most.
+const LOGS_MAX: usize = 10_000;
+/// How long an object that was announced is waited for. Whoever writes it has given up by then, or tells that it came.
+const COMING_FOR: Duration = Duration::from_secs(120);
+
+type Name = (MountId, LogPlace);
+
+/// What is known of logs from those who write them, whether the shards are here or not.
+#[derive(Default)]
+pub(in crate::shards) struct Told {
+    logs: Mutex<HashMap<Name, Of>>,
+    /// The number of the last word; no two words have the same one.
+    last: AtomicU64,
+    /// The last word on all logs.
+    of_all: AtomicU64,
+}
+
+#[derive(Default)]
+struct Of {
+    /// The last word that something came.
+    word: u64,
+    /// Objects that may come by their numbers.
+    coming: BTreeMap<u64, Coming>,
+}
+
+struct Coming {
+    /// Hashes of the keys that it changes.
+    records: HashSet<u64>,
+    until: Instant,
+}
+
+/// What had been said when somebody looked into a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Words {
+    of_log: u64,
+    of_all: u64,
+}
+
+impl Told {
+    /// An object may come from now on; nothing where the key is none of a log's.
+    pub(in crate::shards) fn coming(&self, mount: MountId, key: &Key, records: Vec<u64>) {
+        let Some((place, number)) = LogPlace::parse(key) else { return };
+        let now = forebay_runtime::now();
+        let mut logs = self.logs.lock();
+        make_room(&mut logs, now);
+        let coming = Coming { records: records.into_iter().collect(), until: now + COMING_FOR };
+        let log = logs.entry((mount, place)).or_default();
+        // Two who write the same number: one of them will be told so, and it is not known here which.
+        match log.coming.get_mut(&number) {
+            Some(other) => {
+                other.records.extend(coming.records);
+                other.until = coming.until;
+            }
+            None => {
+                log.coming.insert(number, coming);
+            }
+        }
+    }
+
+    /// An object has come, or may have; nothing where the key is none of a log's.
+    pub(in crate::shards) fn came(&self, mount: MountId, key: &Key) {
+        let Some((place, _)) = LogPlace::parse(key) else { return };
+        let mut logs = self.logs.lock();
+        make_room(&mut logs, forebay_runtime::now());
+        logs.entry((mount, place)).or_default().word = self.next();
+    }
+
+    /// Anything may have come anywhere.
+    pub(in crate::shards) fn anything(&self) {
+        self.of_all.store(self.next(), Ordering::Release);
+    }
+
+    /// What was said until now.
+    pub(super) fn words(&self, mount: MountId, place: &LogPlace) -> Words {
+        let of_log = self.logs.lock().get(&(mount, place.clone())).map_or(0, |log| log.word);
+        Words { of_log, of_all: self.of_all.load(Ordering::Acquire) }
+    }
+
+    /// Whether an object may come, from `next` on, that changes one of these records.
+    pub(super) fn may_change(&self, mount: MountId, place: &LogPlace, next: u64, records: impl FnOnce() -> Vec<u64>) -> bool {
+        let mut logs = self.logs.lock();
+        let Some(log) = logs.get_mut(&(mount, place.clone())) else { return false };
+        let now = forebay_runtime::now();
+        log.coming.retain(|number, coming| *number >= next && now < coming.until);
+        if log.coming.is_empty() {
+            return false;
+        }
+        let records = records();
+        log.coming.values().any(|coming| records.iter().any(|record| coming.records.contains(record)))
+    }
+
+    fn next(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::AcqRel) + 1
+    }
+}
+
+/// What is forgotten is looked for in shared storage: only who reads while somebody writes could see the older state again.
+fn make_room(logs: &mut HashMap<Name, Of>, now: Instant) {
+    if logs.len() < LOGS_MAX {
+        return;
+    }
+    logs.retain(|_, log| log.coming.values().any(|coming| now < coming.until));
+    if logs.len() >= LOGS_MAX {
+        logs.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNT: MountId = MountId(1);
+
+    fn place(shard: u32) -> LogPlace {
+        LogPlace { folder: "x".into(), log: "0123456789abcdef".into(), shard }
+    }
+
+    #[test]
+    fn words_differ_after_each_change_of_the_log_and_of_all() {
+        let told = Told::default();
+        let mut seen = vec![told.words(MOUNT, &place(0))];
+        for _ in 0..3 {
+            told.came(MOUNT, &place(0).key(1).unwrap());
+            seen.push(told.words(MOUNT, &place(0)));
+            told.anything();
+            seen.push(told.words(MOUNT, &place(0)));
+        }
+        let count = seen.len();
+        seen.dedup();
+        assert_eq!(seen.len(), count);
+        let before = told.words(MOUNT, &place(0));
+        told.came(MOUNT, &place(1).key(1).unwrap());
+        told.came(MountId(2), &place(0).key(1).unwrap());
+        told.came(MOUNT, &Key::new("x/data/1").unwrap());
+        assert_eq!(told.words(MOUNT, &place(0)), before, "of others");
+    }
+
+    #[test]
+    fn only_records_of_objects_that_were_not_read_may_change() {
+        let told = Told::default();
+        let may = |next, record| told.may_change(MOUNT, &place(0), next, || vec![record]);
+        assert!(!may(1, 7));
+        told.coming(MOUNT, &place(0).key(5).unwrap(), vec![7, 8]);
+        told.coming(MOUNT, &place(0).key(5).unwrap(), vec![9]);
+        assert!(may(5, 7) && may(5, 9) && !may(5, 10));
+        assert!(!may(6, 7), "it was read");
+        assert!(!told.may_change(MOUNT, &place(1), 1, || vec![7]));
+    }
+
+    #[test]
+    fn words_of_ever_new_logs_take_no_more_than_their_room() {
+        let told = Told::default();
+        for shard in 0..9_000 {
+            let folder = format!("{}", shard % 3);
+            for number in 1..3 {
+                let key = LogPlace { folder: folder.clone(), ..place(shard) }.key(number).unwrap();
+                told.coming(MOUNT, &key, vec![1]);
+                told.came(MountId(u32::from(number == 1).into()), &key);
+            }
+        }
+        assert!(told.logs.lock().len() <= LOGS_MAX);
+    }
+}

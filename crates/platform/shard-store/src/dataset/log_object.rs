@@ -1,0 +1,189 @@
+//! One object of a shard's log.
+
+use forebay_shard::{Key, KeyType, Schema, Value, ValueType};
+use forebay_types::{Error, Result};
+
+use crate::update::Change;
+
+const MAGIC: &[u8; 8] = b"FBDSTLOG";
+const VERSION: u32 = 1;
+/// Magic, version, checksum of what follows, number, kind, count of calls.
+const HEADER_BYTES: usize = 32;
+const CHANGES: u32 = 0;
+const SEALED: u32 = 1;
+
+/// What an object of a shard's log says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LogObject {
+    /// Calls whose changes were made, in this order.
+    Calls(Vec<LoggedCall>),
+    /// Nothing follows: the dataset was replaced.
+    Sealed,
+}
+
+/// The changes of one call: all of them were made, at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoggedCall {
+    /// Drawn by who called, so that a call that is made again is made once.
+    pub id: u128,
+    /// What it changed.
+    pub changes: Vec<Change>,
+}
+
+impl LogObject {
+    /// Its bytes, as the object with a number.
+    pub fn encode(&self, number: u64) -> Vec<u8> {
+        let (kind, calls) = match self {
+            Self::Calls(calls) => (CHANGES, calls.as_slice()),
+            Self::Sealed => (SEALED, &[][..]),
+        };
+        let mut bytes = Vec::with_capacity(HEADER_BYTES);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&number.to_le_bytes());
+        bytes.extend_from_slice(&kind.to_le_bytes());
+        bytes.extend_from_slice(&length(calls.len()));
+        for call in calls {
+            bytes.extend_from_slice(&call.id.to_le_bytes());
+            bytes.extend_from_slice(&length(call.changes.len()));
+            call.changes.iter().for_each(|change| change.encode(&mut bytes));
+        }
+        let checksum = crc32c::crc32c(&bytes[16..]);
+        bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads what [`Self::encode`] wrote, from whoever it comes, for a shard of that schema. `what` names it in errors.
+    pub fn decode(bytes: &[u8], number: u64, schema: &Schema, what: &str) -> Result<Self> {
+        let damaged = || {
+            Error::corrupt(format!(
+                "{what}: this part of the log is damaged: restore it from a copy, or put back the dataset as it was before"
+            ))
+        };
+        let (header, mut rest) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(damaged)?;
+        let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
+        if &header[..8] != MAGIC {
+            return Err(damaged());
+        }
+        if word(8) > VERSION {
+            return Err(Error::invalid(format!("{what}: it is of a newer version of Forebay: use that one")));
+        }
+        let is_whole = word(12) == crc32c::crc32c(&bytes[16..]);
+        if !is_whole || header[16..24] != number.to_le_bytes() {
+            return Err(damaged());
+        }
+        let (kind, count) = (word(24), word(28));
+        if kind == SEALED && count == 0 && rest.is_empty() {
+            return Ok(Self::Sealed);
+        }
+        if kind != CHANGES {
+            return Err(damaged());
+        }
+        let mut calls = Vec::new();
+        for _ in 0..count {
+            calls.push(decode_call(&mut rest, schema).ok_or_else(damaged)?);
+        }
+        if rest.is_empty() { Ok(Self::Calls(calls)) } else { Err(damaged()) }
+    }
+}
+
+fn length(count: usize) -> [u8; 4] {
+    u32::try_from(count).expect("calls are bounded").to_le_bytes()
+}
+
+fn decode_call(rest: &mut &[u8], schema: &Schema) -> Option<LoggedCall> {
+    let (id, after) = rest.split_first_chunk()?;
+    let (count, after) = after.split_first_chunk()?;
+    *rest = after;
+    let mut changes = Vec::new();
+    for _ in 0..u32::from_le_bytes(*count) {
+        let change = Change::decode(rest).ok()?;
+        fits(&change, schema).then_some(())?;
+        changes.push(change);
+    }
+    Some(LoggedCall { id: u128::from_le_bytes(*id), changes })
+}
+
+/// Whether a shard of that schema may have such a record.
+fn fits(change: &Change, schema: &Schema) -> bool {
+    let key_type = match change.key() {
+        Key::U64(_) => KeyType::U64,
+        Key::Bytes(_) => KeyType::Bytes,
+    };
+    let values = match change {
+        Change::Put(_, values) => values,
+        Change::Delete(_) => return key_type == schema.key_type,
+    };
+    key_type == schema.key_type
+        && values.len() == schema.attributes.len()
+        && values.iter().zip(&schema.attributes).all(|(value, attribute)| is_of(value, attribute.value_type))
+}
+
+fn is_of(value: &Value, wanted: ValueType) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bytes(_) => wanted == ValueType::Bytes,
+        Value::Text(_) => wanted == ValueType::Text,
+        Value::Bool(_) => wanted == ValueType::Bool,
+        Value::Int(_) => wanted == ValueType::Int,
+        Value::Float(_) => wanted == ValueType::Float,
+        Value::Decimal(_) => matches!(wanted, ValueType::Decimal { .. }),
+        Value::Date(_) => wanted == ValueType::Date,
+        Value::Timestamp(_) => wanted == ValueType::Timestamp,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema() -> Schema {
+        Schema::new("id", KeyType::U64).with("name", ValueType::Text).with("size", ValueType::Int)
+    }
+
+    fn object() -> LogObject {
+        let put = |key, name: &str| Change::Put(Key::U64(key), vec![Value::Text(name.into()), Value::Null]);
+        LogObject::Calls(vec![
+            LoggedCall { id: 7, changes: vec![put(1, "one"), Change::Delete(Key::U64(2))] },
+            LoggedCall { id: u128::MAX, changes: vec![put(3, "")] },
+        ])
+    }
+
+    #[test]
+    fn objects_come_back_and_no_flipped_bit_passes() {
+        for object in [object(), LogObject::Sealed] {
+            let bytes = object.encode(9);
+            assert_eq!(LogObject::decode(&bytes, 9, &schema(), "log").unwrap(), object);
+            assert!(LogObject::decode(&bytes, 8, &schema(), "log").is_err(), "it is another one's");
+            for at in 0..bytes.len() {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= 1;
+                assert!(LogObject::decode(&damaged, 9, &schema(), "log").is_err(), "byte {at}");
+                assert!(LogObject::decode(&bytes[..at], 9, &schema(), "log").is_err(), "cut at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_record_of_the_shard_could_be_is_damage_whatever_its_checksum() {
+        let number = Value::Int(1);
+        for change in [
+            Change::Delete(Key::from("text")),
+            Change::Put(Key::U64(1), vec![]),
+            Change::Put(Key::U64(1), vec![number.clone(), number]),
+        ] {
+            let bytes = LogObject::Calls(vec![LoggedCall { id: 1, changes: vec![change.clone()] }]).encode(1);
+            assert!(LogObject::decode(&bytes, 1, &schema(), "log").is_err(), "{change:?}");
+        }
+    }
+
+    #[test]
+    fn counts_that_the_bytes_do_not_have_ask_for_no_memory() {
+        let mut bytes = object().encode(1);
+        bytes[28..32].copy_from_slice(&u32::MAX.to_le_bytes());
+        let checksum = crc32c::crc32c(&bytes[16..]);
+        bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
+        assert!(LogObject::decode(&bytes, 1, &schema(), "log").is_err());
+    }
+}
