@@ -100,6 +100,24 @@ impl Shards {
         })
     }
 
+    /// A record with its version, as a JSON object.
+    #[pyo3(signature = (key, aio=false))]
+    fn get_versioned<'py>(&self, py: Python<'py>, key: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, aio, move |door| async move {
+            let versioned = door.get_versioned(&Literal::from_json(&parsed(&key)?)?).await?;
+            serde_json::to_string(&versioned).map_err(|error| Error::internal(error.to_string()))
+        })
+    }
+
+    /// Makes the changes of a JSON array, as `forebay shard batch` has them: their versions.
+    #[pyo3(signature = (changes, aio=false))]
+    fn change<'py>(&self, py: Python<'py>, changes: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, aio, move |door| async move {
+            let changes: Vec<Json> = parsed(&changes)?;
+            door.change(&changes).await
+        })
+    }
+
     /// Where its shards are, as a JSON array.
     #[pyo3(signature = (aio=false))]
     fn status<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {

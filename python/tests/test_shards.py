@@ -19,16 +19,33 @@ ROWS = [
 ]
 
 
+def command(server, *arguments, given=None):
+    """What `forebay shard` says."""
+    assert BINARY.exists(), f"{BINARY}: build it with cargo build --profile fast -p forebay, or name it in FOREBAY_TEST_BINARY"
+    line = [str(BINARY), "--coordinator", server, "shard", *arguments]
+    return subprocess.run(line, capture_output=True, text=True, timeout=60, input=given)
+
+
+def create(server, lake, path):
+    (lake / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    made = command(server, "create", path, "--from", "/lake/rows.jsonl", "--key", "id", "--shards", "3", "--json")
+    assert made.returncode == 0, made.stderr
+    assert json.loads(made.stdout)["records"] == len(ROWS)
+
+
 @pytest.fixture(scope="module")
 def shards(server, lake, fb):
     """A dataset that the command makes."""
-    assert BINARY.exists(), f"{BINARY}: build it with cargo build --profile fast -p forebay, or name it in FOREBAY_TEST_BINARY"
-    (lake / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    command = [str(BINARY), "--coordinator", server, "shard", "create", "/lake/rows.shards", "--from", "/lake/rows.jsonl", "--key", "id"]
-    made = subprocess.run([*command, "--shards", "3", "--json"], capture_output=True, text=True, timeout=60)
-    assert made.returncode == 0, made.stderr
-    assert json.loads(made.stdout)["records"] == len(ROWS)
+    create(server, lake, "/lake/rows.shards")
     return fb.shards["/lake/rows.shards"]
+
+
+@pytest.fixture
+def changed(server, lake, fb):
+    """One that tests change."""
+    create(server, lake, "/lake/changed.shards")
+    yield fb.shards["/lake/changed.shards"]
+    fb.delete([entry.path for entry in fb.ls("/lake/changed.shards/", recursive=True)])
 
 
 def test_records_by_key(shards):
@@ -70,6 +87,46 @@ def test_the_status_names_the_replicas(shards):
     assert all(shard["replicas"][0]["bytes"] > 0 for shard in status)
 
 
+def row(key, name="new"):
+    return {"id": key, "name": name, "note": f"changed {key}", "raw": None}
+
+
+def test_records_are_changed_from_python(changed):
+    changed.put(row(7))
+    assert changed[7] == row(7)
+    assert changed.search("name = new") == [7]
+    changed.delete(-50)
+    assert changed.get(-50) is None and len(changed) == len(ROWS) - 1
+    changed.put_many(row(key) for key in range(1000, 1100))
+    assert changed.count("name = new") == 101
+    with pytest.raises(forebay.Conflict):
+        changed.put(row(7, "late"), if_absent=True)
+    record, version = changed.get_versioned(7)
+    assert record == row(7)
+    assert changed.put(row(7, "next"), if_version=version) > version
+    with pytest.raises(forebay.Conflict):
+        changed.delete(7, if_version=version)
+    assert changed.get_versioned(12345) == (None, 0)
+    with pytest.raises(forebay.Invalid, match="nothing"):
+        changed.put({"id": 1, "nothing": 2})
+
+
+def test_records_are_changed_by_the_command(server, changed):
+    path = changed.path
+    put = command(server, "put", path, given="".join(json.dumps(row(key)) + "\n" for key in range(500, 503)))
+    assert put.returncode == 0, put.stderr
+    assert command(server, "delete", path, "500", "-49").returncode == 0
+    assert [changed.get(key) for key in (500, 501, -49)] == [None, row(501), None]
+    late = command(server, "put", path, json.dumps(row(501)), "--if-absent")
+    assert late.returncode != 0 and "there is a record already" in late.stderr
+    asked = command(server, "batch", path, given='{"get": 501, "versioned": true}\n{"put": {"id": 1, "name": "b"}}\n{"get": 1}\n')
+    versioned, true, there = [json.loads(line) for line in asked.stdout.splitlines()]
+    assert versioned["record"] == row(501) and true is True and there["name"] == "b"
+    fits = command(server, "delete", path, "501", "--if-version", str(versioned["version"]))
+    assert fits.returncode == 0, fits.stderr
+    assert changed.get(501) is None
+
+
 def test_awaited(shards, fb):
     async def ask():
         there = await fb.aio.shards.open("/lake/rows.shards")
@@ -78,3 +135,14 @@ def test_awaited(shards, fb):
         assert await there.search("note *= 'line 29'") == [row["id"] for row in ROWS if "line 29" in row["note"]]
 
     asyncio.run(ask())
+
+
+def test_changes_awaited(changed, fb):
+    async def change():
+        there = await fb.aio.shards.open(changed.path)
+        versions = await asyncio.gather(*(there.put(row(key)) for key in range(20)))
+        assert all(versions)
+        assert await there.search("name = new") == list(range(20))
+        assert await there.delete(3) and await there.get_versioned(4) == (row(4), (await there.get_versioned(4))[1])
+
+    asyncio.run(change())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,31 @@ class Shards:
     def count(self, condition: str | Mapping[str, Any] | None = None) -> int:
         """How many records meet a condition; all of them without one."""
         return int(self._shards.count(None if condition is None else _condition(condition)))
+
+    def get_versioned(self, key: Any) -> tuple[dict[str, Any] | None, int]:
+        """The record of a key (``None`` where there is none) with its version, for ``if_version``."""
+        return _versioned(self._shards.get_versioned(_to_json(key)))
+
+    def put(self, record: Mapping[str, Any], *, if_absent: bool = False, if_version: int | None = None) -> int:
+        """Writes a record, a new one or in place of its key's; gives its version once shared storage has it.
+
+        :class:`forebay.Conflict` where ``if_absent`` or ``if_version`` does not hold. What ends in :class:`forebay.Retry` may
+        have been done.
+        """
+        return self.change([_put(record, if_absent, if_version)])[0]
+
+    def put_many(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Writes records: those of one shard together or not at all, of several shards some perhaps and others not."""
+        for together in _batches(records):
+            self.change([{"put": record} for record in together])
+
+    def delete(self, key: Any, *, if_version: int | None = None) -> int:
+        """Deletes the record of a key; one that is not there is no error."""
+        return self.change([_delete(key, if_version)])[0]
+
+    def change(self, changes: Iterable[Mapping[str, Any]]) -> list[int]:
+        """Makes changes in the form of ``forebay shard batch``, as ``{"delete": 7, "if_version": 3}``; gives their versions."""
+        return list(self._shards.change(_to_json([dict(change) for change in changes])))
 
     def status(self) -> list[dict[str, Any]]:
         """Its shards: records, bytes, and how each replica stands."""
@@ -112,6 +138,27 @@ class AsyncShards:
         """How many records meet a condition."""
         return int(await self._shards.count(None if condition is None else _condition(condition), aio=True))
 
+    async def get_versioned(self, key: Any) -> tuple[dict[str, Any] | None, int]:
+        """The record of a key, with its version."""
+        return _versioned(await self._shards.get_versioned(_to_json(key), aio=True))
+
+    async def put(self, record: Mapping[str, Any], *, if_absent: bool = False, if_version: int | None = None) -> int:
+        """Writes a record, and gives its version."""
+        return (await self.change([_put(record, if_absent, if_version)]))[0]
+
+    async def put_many(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Writes records."""
+        for together in _batches(records):
+            await self.change([{"put": record} for record in together])
+
+    async def delete(self, key: Any, *, if_version: int | None = None) -> int:
+        """Deletes the record of a key."""
+        return (await self.change([_delete(key, if_version)]))[0]
+
+    async def change(self, changes: Iterable[Mapping[str, Any]]) -> list[int]:
+        """Makes changes in the form of ``forebay shard batch``."""
+        return list(await self._shards.change(_to_json([dict(change) for change in changes]), aio=True))
+
     async def status(self) -> list[dict[str, Any]]:
         """Its shards, and how each replica stands."""
         return list(json.loads(await self._shards.status(aio=True)))
@@ -126,6 +173,35 @@ class AsyncDatasets:
     async def open(self, path: str) -> AsyncShards:
         """Opens a dataset."""
         return AsyncShards(await self._connection.shards(path, aio=True))
+
+
+# Records of one call.
+_TOGETHER = 1024
+
+
+def _batches(records: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:
+    rest = iter(records)
+    while together := list(itertools.islice(rest, _TOGETHER)):
+        yield together
+
+
+def _put(record: Mapping[str, Any], if_absent: bool, if_version: int | None) -> dict[str, Any]:
+    change: dict[str, Any] = {"put": dict(record)}
+    if if_absent:
+        change["if_absent"] = True
+    if if_version is not None:
+        change["if_version"] = if_version
+    return change
+
+
+def _delete(key: Any, if_version: int | None) -> dict[str, Any]:
+    return {"delete": key} if if_version is None else {"delete": key, "if_version": if_version}
+
+
+def _versioned(text: str) -> tuple[dict[str, Any] | None, int]:
+    answer = json.loads(text)
+    record = answer["record"]
+    return record and {name: _of_json(value) for name, value in record.items()}, answer["version"]
 
 
 def _condition(condition: str | Mapping[str, Any]) -> str:

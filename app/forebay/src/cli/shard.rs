@@ -50,6 +50,9 @@ const OPERATIONS: &str = "Operations:
   {\"extract\": OFFSET, \"length\": N}          the bytes of flat text from an offset on, as many as there are of N
   {\"put\": {\"key\": .., \"a\": ..}}             true, once it is durable; the object names the key's column
   {\"delete\": KEY}                            true, once it is durable
+  {\"get\": KEY, \"versioned\": true}           the record with its version: {\"record\": .., \"version\": N} (datasets only)
+  {\"put\": .., \"if_absent\": true}            only where the key has no record (datasets only)
+  {\"put\" | \"delete\": .., \"if_version\": N}  only where the record has this version (datasets only)
 Conditions:
   {\"attr\": \"a\", \"eq\" | \"prefix\" | \"contains\" | \"regex\": VALUE}
   {\"attr\": \"a\", \"from\": V, \"to\": W}          both belong to it; either may be left out
@@ -205,20 +208,35 @@ pub(crate) struct ShardTuneArgs {
 /// `shard put`.
 #[derive(Args)]
 pub(crate) struct ShardPutArgs {
-    /// The shard
+    /// The shard: a folder, or the path of a dataset that is served
     pub(crate) shard: PathBuf,
     /// Records as JSON objects with the shard's columns; those of the standard input, one after the other, without any
     #[arg(value_name = "RECORD")]
     pub(crate) records: Vec<String>,
+    /// Only where the key has no record yet (of a dataset that is served)
+    #[arg(long, conflicts_with = "if_version")]
+    pub(crate) if_absent: bool,
+    #[command(flatten)]
+    pub(crate) condition: ShardConditionArgs,
+}
+
+/// When a record may be changed.
+#[derive(Args)]
+pub(crate) struct ShardConditionArgs {
+    /// Only where the record has this version, as `get` with "versioned" of `shard batch` tells it (of a dataset that is served)
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) if_version: Option<u64>,
 }
 
 /// `shard delete`.
 #[derive(Args)]
 pub(crate) struct ShardDeleteArgs {
-    /// The shard: a folder
+    /// The shard: a folder, or the path of a dataset that is served
     pub(crate) shard: PathBuf,
     #[command(flatten)]
     pub(crate) keys: ShardKeysArgs,
+    #[command(flatten)]
+    pub(crate) condition: ShardConditionArgs,
 }
 
 /// `shard merge`.

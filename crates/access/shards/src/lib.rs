@@ -14,6 +14,7 @@ mod choose;
 mod create;
 mod merge;
 mod open;
+mod operations;
 mod questions;
 mod seal;
 mod status;

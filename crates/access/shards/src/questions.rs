@@ -99,49 +99,4 @@ impl Shards {
         let count = self.ask_one(shard, json!({"count": condition})).await?;
         count.as_u64().ok_or_else(|| Error::internal(format!("{}: {count} is no count", self.path)))
     }
-
-    /// The answer to a JSON operation, as `forebay shard batch` has them; what went wrong with it is an answer too.
-    pub async fn answer(&self, operation: &[u8]) -> Json {
-        let answer = self.try_answer(operation).await;
-        answer.unwrap_or_else(|error| json!({"error": error.kind().as_str(), "message": error.message()}))
-    }
-
-    async fn try_answer(&self, operation: &[u8]) -> Result<Json> {
-        let text = || String::from_utf8_lossy(operation).trim_end().to_string();
-        let asked: Operation = serde_json::from_slice(operation)
-            .map_err(|error| Error::invalid(format!("{} is no operation of a served dataset: {error}", text())))?;
-        match asked {
-            Operation { get: Some(key), columns, search: None, count: None, after: None, limit: None } => {
-                Ok(self.get(&Literal::from_json(&key)?, columns.as_deref()).await?.unwrap_or(Json::Null))
-            }
-            Operation { search: Some(condition), after, limit, get: None, count: None, columns: None } => {
-                let after = after.map(|key| self.columns().key_of(&Literal::from_json(&key)?)).transpose()?;
-                let keys = self.search(&condition, after.as_ref(), limit).await?;
-                Ok(keys.iter().map(|key| self.columns().key_json(key)).collect())
-            }
-            Operation { count: Some(condition), get: None, search: None, columns: None, after: None, limit: None } => {
-                let condition = Some(condition).filter(|condition| !condition.is_null());
-                Ok(self.count(condition.as_ref()).await?.into())
-            }
-            _ => Err(Error::invalid(format!("{} is no operation: it has one of \"get\", \"search\", \"count\"", text()))),
-        }
-    }
-}
-
-/// What `forebay shard batch` reads, of what does not change anything.
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Operation {
-    get: Option<Json>,
-    columns: Option<Vec<String>>,
-    search: Option<Json>,
-    after: Option<Json>,
-    limit: Option<usize>,
-    #[serde(default, deserialize_with = "there")]
-    count: Option<Json>,
-}
-
-/// A field that may be null, which is not the same as one that is not there.
-fn there<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
-    serde::Deserialize::deserialize(deserializer).map(Some)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use forebay_client::Client;
-use forebay_shard_store::{Columns, Dataset, DatasetShard, Store};
+use forebay_shard_store::{Columns, Dataset, DatasetShard, Store, shard_of};
 use forebay_shards::{Shards, create};
 use forebay_types::{Error, ForebayPath, Result, ResultExt, format_bytes};
 use serde_json::json;
@@ -33,12 +33,9 @@ pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
     let count = args.shards.unwrap_or_else(|| file_bytes.div_ceil(SHARD_FILE_BYTES).max(1) as usize);
     Dataset::check_shape(count, &args.replicas)?;
     let mut creating = create(&client, &args.dataset, columns.clone(), args.replicas.clone(), args.replace).await?;
-    // Where each key goes is the dataset's own rule.
-    let parts =
-        Dataset { columns: columns.clone(), replicas: args.replicas.clone(), shards: vec![DatasetShard::default(); count] };
     for shard in 0..count {
         let folder = scratch.path().join("shard");
-        build(&files, &wanted, &parts, shard, &folder)?;
+        build(&files, &wanted, &columns, (shard, count), &folder)?;
         let bar = progress::spinner(&format!("storing shard {} of {count}", shard + 1));
         creating.push(&folder, |_| {}).await?;
         bar.finish_and_clear();
@@ -48,17 +45,17 @@ pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
     print(args, &Shards::open(&client, &args.dataset).await?, manifest)
 }
 
-/// One shard's records of all files.
-fn build(files: &[PathBuf], wanted: &Wanted<'_>, parts: &Dataset, shard: usize, folder: &Path) -> Result<()> {
-    let mut building = Store::build(folder, parts.columns.clone(), BASE_SIZE)?;
+/// The records of one shard of so many, from all files.
+fn build(files: &[PathBuf], wanted: &Wanted<'_>, columns: &Columns, (shard, count): (usize, usize), folder: &Path) -> Result<()> {
+    let mut building = Store::build(folder, columns.clone(), BASE_SIZE)?;
     let inputs = files.iter().map(|file| input::open(file, wanted)).collect::<Result<Vec<_>>>()?;
     let bytes = inputs.iter().map(|input| input.bytes).sum();
-    let bar = progress::bytes(&format!("reading for shard {} of {}", shard + 1, parts.shards.len()), bytes);
+    let bar = progress::bytes(&format!("reading for shard {} of {}", shard + 1, count), bytes);
     for (file, input) in files.iter().zip(inputs) {
         for piece in input.records {
             let piece = piece.map_err(|error| error.context(file.display()))?;
             for (key, values) in piece.records {
-                if parts.shard_of(&key) == shard {
+                if shard_of(&key, count) == shard {
                     building.push(key, values)?;
                 }
             }
@@ -66,7 +63,7 @@ fn build(files: &[PathBuf], wanted: &Wanted<'_>, parts: &Dataset, shard: usize, 
         }
     }
     bar.finish_and_clear();
-    let bar = progress::spinner(&format!("building shard {} of {}", shard + 1, parts.shards.len()));
+    let bar = progress::spinner(&format!("building shard {} of {}", shard + 1, count));
     building.finish()?;
     bar.finish_and_clear();
     Ok(())

@@ -1,21 +1,64 @@
+//! `forebay shard put`, `delete` and `merge`.
+
 use std::io::{BufReader, stdin};
 
-use forebay_shard_store::{Change, JsonRecords, Store};
+use forebay_shard_store::{ChangeIf, JsonRecords, Store, WantedChange};
+use forebay_shards::Shards;
 use forebay_types::{Error, Result};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value as Json, json};
 
 use super::key_literal;
+use super::source::Source;
 use crate::cli::{ShardDeleteArgs, ShardPathArgs, ShardPutArgs};
+use crate::config::Config;
 use crate::exit::Outcome;
 use crate::progress;
 
 /// Records that are made durable together.
 const PUTS_TOGETHER: usize = 1024;
 
+/// A shard or a dataset, opened to be changed.
+enum Target {
+    File(Box<Store>),
+    Served(Box<Shards>),
+}
+
+impl Target {
+    async fn open(config: &Config, path: &std::path::Path) -> Outcome<Self> {
+        Ok(match Source::open(config, path).await? {
+            Source::File(_) => Self::File(Box::new(Store::open_to_change(path)?)),
+            Source::Served(shards) => Self::Served(shards),
+        })
+    }
+
+    /// Makes changes, each a JSON object as `forebay shard batch` has them.
+    async fn change(&self, changes: &[Json]) -> Result<()> {
+        let store = match self {
+            Self::File(store) => store,
+            Self::Served(shards) => return shards.change(changes).await.map(drop),
+        };
+        let parsed = changes.iter().map(|change| {
+            let wanted = WantedChange::parse(store.records()?, change.to_string().as_bytes())?;
+            match wanted.condition {
+                ChangeIf::Always => Ok(wanted.change),
+                _ => Err(Error::invalid("a shard in a folder has one writer and no versions: conditions are for datasets")),
+            }
+        });
+        store.change(parsed.collect::<Result<_>>()?)
+    }
+
+    fn close(self) -> Result<()> {
+        match self {
+            Self::File(store) => store.close(),
+            Self::Served(_) => Ok(()),
+        }
+    }
+}
+
 /// Puts records: those of the arguments, or of the standard input.
-pub(super) fn put(args: &ShardPutArgs) -> Outcome {
-    let shard = Store::open_to_change(&args.shard)?;
-    let mut records: Box<dyn Iterator<Item = Result<Map<String, Value>>>> = if args.records.is_empty() {
+pub(super) async fn put(config: &Config, args: &ShardPutArgs) -> Outcome {
+    let target = Target::open(config, &args.shard).await?;
+    let mut records: Box<dyn Iterator<Item = Result<Map<String, Json>>>> = if args.records.is_empty() {
         Box::new(JsonRecords::new(BufReader::new(stdin().lock()))?)
     } else {
         Box::new(args.records.iter().map(|text| {
@@ -24,26 +67,35 @@ pub(super) fn put(args: &ShardPutArgs) -> Outcome {
     };
     loop {
         let changes = records.by_ref().take(PUTS_TOGETHER).map(|record| {
-            let (key, values) = shard.records()?.record_of(&record?)?;
-            Ok(Change::Put(key, values))
+            let mut change = with_version(json!({"put": record?}), args.condition.if_version);
+            if args.if_absent {
+                change["if_absent"] = true.into();
+            }
+            Ok(change)
         });
         let changes = changes.collect::<Result<Vec<_>>>()?;
         if changes.is_empty() {
             break;
         }
-        shard.change(changes)?;
+        target.change(&changes).await?;
     }
-    shard.close()?;
-    Ok(())
+    Ok(target.close()?)
 }
 
 /// Deletes records; a key without one is no error.
-pub(super) fn delete(args: &ShardDeleteArgs) -> Outcome {
-    let shard = Store::open_to_change(&args.shard)?;
-    let keys = args.keys.keys.iter().map(|text| Ok(Change::Delete(shard.records()?.key_of(&key_literal(text)?)?)));
-    shard.change(keys.collect::<Outcome<Vec<_>>>()?)?;
-    shard.close()?;
-    Ok(())
+pub(super) async fn delete(config: &Config, args: &ShardDeleteArgs) -> Outcome {
+    let target = Target::open(config, &args.shard).await?;
+    let version = args.condition.if_version;
+    let change = |text: &String| Ok(with_version(json!({"delete": key_literal(text)?.to_json()}), version));
+    target.change(&args.keys.keys.iter().map(change).collect::<Outcome<Vec<_>>>()?).await?;
+    Ok(target.close()?)
+}
+
+fn with_version(mut change: Json, version: Option<u64>) -> Json {
+    if let Some(version) = version {
+        change["if_version"] = version.into();
+    }
+    change
 }
 
 /// Compresses updates into the shard.

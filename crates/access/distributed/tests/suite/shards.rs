@@ -1,7 +1,7 @@
 //! Datasets of shards in queries of a cluster.
 
 use forebay_shard::{Key, Value};
-use forebay_shard_store::{Column, ColumnKind, Columns, Dataset, DatasetShard, Store};
+use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
 
 use crate::bed::{Bed, rows};
 
@@ -9,14 +9,13 @@ use crate::bed::{Bed, rows};
 async fn clerks(bed: &Bed) {
     let column = |name: &str, kind| Column { name: name.into(), kind };
     let columns = Columns::new(vec![column("id", ColumnKind::Int), column("name", ColumnKind::Text)], "id").unwrap();
-    let parts = Dataset { columns: columns.clone(), replicas: vec![0.9], shards: vec![DatasetShard::default(); 3] };
     let path = "/lake/clerks.shards".parse().unwrap();
     let mut creating = forebay_shards::create(&bed.client, &path, columns.clone(), vec![0.9], false).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     for shard in 0..3 {
         let part = folder.path().join(shard.to_string());
         let mut building = Store::build(&part, columns.clone(), 0.01).unwrap();
-        for id in (0..300u64).filter(|id| parts.shard_of(&Key::U64(*id)) == shard) {
+        for id in (0..300u64).filter(|id| shard_of(&Key::U64(*id), 3) == shard) {
             building.push(Key::U64(id), vec![Value::Text(format!("clerk {} {id}", ["a", "b", "c"][id as usize % 3]))]).unwrap();
         }
         building.finish().unwrap();

@@ -73,13 +73,22 @@ async fn json_operations_are_answered_as_for_a_file() {
     ] {
         assert_eq!(shards.answer(operation.as_bytes()).await, file.answer(operation.as_bytes()), "{operation}");
     }
+    for operation in
+        [r#"{"put": {"id": 5, "name": "x"}}"#, r#"{"get": 5}"#, r#"{"delete": 6}"#, r#"{"get": 6}"#, r#"{"count": null}"#]
+    {
+        assert_eq!(shards.answer(operation.as_bytes()).await, file.answer(operation.as_bytes()), "{operation}");
+    }
+    let versioned = shards.answer(br#"{"put": {"id": 5, "name": "y"}, "versioned": true}"#).await;
+    assert_eq!(shards.answer(br#"{"get": 5, "versioned": true}"#).await["version"], versioned["version"]);
     for wrong in [
         r#"{"get": 5, "limit": 1}"#,
         r#"{"get": "text"}"#,
         r#"{"get": 5, "columns": ["nothing"]}"#,
         r#"{"search": {"attr": "nothing", "eq": "x"}}"#,
         r#"{"search": {"attr": "note", "regex": "("}}"#,
-        r#"{"put": {"id": 1}}"#,
+        r#"{"put": {"name": "no key"}}"#,
+        r#"{"put": {"id": 1}, "get": 1}"#,
+        r#"{"get": 5, "columns": ["note"], "versioned": true}"#,
         "[1]",
         "nothing",
     ] {

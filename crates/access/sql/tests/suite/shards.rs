@@ -1,7 +1,7 @@
 //! Datasets of shards as tables, against the same rows in a Parquet file.
 
 use forebay_shard::{Key, Value};
-use forebay_shard_store::{Column, ColumnKind, Columns, Dataset, DatasetShard, Store};
+use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
 use forebay_shards::create;
 use forebay_sql::Engine;
 use forebay_types::ErrorKind;
@@ -69,11 +69,10 @@ async fn lake() -> (Cluster, Engine) {
     let folder = tempfile::tempdir().unwrap();
     let path = "/lake/t.shards".parse().unwrap();
     let mut creating = create(&cluster.client, &path, columns(), vec![0.9], false).await.unwrap();
-    let parts = Dataset { columns: columns(), replicas: vec![0.9], shards: vec![DatasetShard::default(); SHARDS] };
     for shard in 0..SHARDS {
         let part = folder.path().join(shard.to_string());
         let mut building = Store::build(&part, columns(), 0.01).unwrap();
-        for (key, values, _) in (0..ROWS).map(row).filter(|(key, ..)| parts.shard_of(key) == shard) {
+        for (key, values, _) in (0..ROWS).map(row).filter(|(key, ..)| shard_of(key, SHARDS) == shard) {
             building.push(key, values).unwrap();
         }
         building.finish().unwrap();

@@ -69,7 +69,7 @@ impl LogObject {
         if word(8) > VERSION {
             return Err(Error::invalid(format!("{what}: it is of a newer version of Forebay: use that one")));
         }
-        let is_whole = word(12) == crc32c::crc32c(&bytes[16..]);
+        let is_whole = word(8) == VERSION && word(12) == crc32c::crc32c(&bytes[16..]);
         if !is_whole || header[16..24] != number.to_le_bytes() {
             return Err(damaged());
         }
