@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
+use forebay_client::Client;
 use forebay_shard_store::{ChangeIf, Condition, Literal, LogObject, LogPlace, Store};
 use forebay_shards::{Shards, Versioned};
 use forebay_testing::Fault;
@@ -15,11 +16,11 @@ use serde_json::{Map, Value as Json, json};
 use crate::answers::compare;
 use crate::bed::{BUCKET, Bed, RECORDS, path, store};
 
-fn record(key: i64, name: &str) -> Map<String, Json> {
+pub fn record(key: i64, name: &str) -> Map<String, Json> {
     json!({"id": key, "name": name, "note": format!("changed {key}")}).as_object().unwrap().clone()
 }
 
-fn literal(key: i64) -> Literal {
+pub fn literal(key: i64) -> Literal {
     Literal::from_json(&json!(key)).unwrap()
 }
 
@@ -38,11 +39,16 @@ fn workers(bed: &Bed) -> Vec<WorkerId> {
 
 /// What one worker says of a record.
 async fn name_at(bed: &Bed, shards: &Shards, worker: WorkerId, key: i64) -> Option<String> {
-    let shard = shards.dataset().shard_of(&forebay_shard::Key::U64(key as u64)) as u32;
-    let question = Bytes::from(json!({"get": key}).to_string());
-    let (answer, _) = bed.client.ask_shard(worker, shards.id(), shard, question, Duration::from_secs(20)).await.unwrap();
-    let answer: Json = serde_json::from_slice(&answer).unwrap();
+    let answer = answer_at(&bed.client, shards, worker, key, json!({"get": key})).await.unwrap();
     answer["ok"]["name"].as_str().map(str::to_string)
+}
+
+/// What one worker says to a question about the shard of a key.
+pub async fn answer_at(client: &Client, shards: &Shards, worker: WorkerId, key: i64, question: Json) -> Result<Json> {
+    let shard = shards.dataset().shard_of(&forebay_shard::Key::U64(key as u64)) as u32;
+    let question = Bytes::from(question.to_string());
+    let (answer, _) = client.ask_shard(worker, shards.id(), shard, question, Duration::from_secs(20)).await?;
+    Ok(serde_json::from_slice(&answer).unwrap())
 }
 
 async fn change_at(bed: &Bed, shards: &Shards, worker: WorkerId, call: u128, change: Json) -> Result<u64> {

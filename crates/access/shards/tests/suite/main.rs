@@ -6,5 +6,6 @@ mod answers;
 mod bed;
 mod bringing;
 mod changes;
+mod linearizable;
 mod load;
 mod losses;

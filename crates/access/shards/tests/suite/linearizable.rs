@@ -1,0 +1,211 @@
+//! Changes and answers of many clients at many workers can be put into one order, whoever is killed meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use forebay_shard_store::ChangeIf;
+use forebay_shards::Shards;
+use forebay_types::{ErrorKind, WorkerId};
+use parking_lot::Mutex;
+use serde_json::json;
+use todc_utils::{Action, History, Specification, WGLChecker};
+
+use crate::bed::Bed;
+use crate::changes::{answer_at, literal, record};
+
+/// Keys that all clients change and read.
+const KEYS: i64 = 6;
+const CLIENTS: usize = 6;
+
+/// What was done with one key.
+#[derive(Clone, Debug)]
+enum Op {
+    /// The name that a record has, as a worker said; none where it was deleted.
+    Read(Option<String>),
+    Write(Option<String>),
+    /// Written under the condition that this was there.
+    Swap(Option<String>, String),
+}
+
+struct Register;
+
+impl Specification for Register {
+    type State = Option<String>;
+    type Operation = Op;
+
+    fn init() -> Self::State {
+        None
+    }
+
+    fn apply(op: &Op, state: &Self::State) -> (bool, Self::State) {
+        match op {
+            Op::Read(name) => (name == state, state.clone()),
+            Op::Write(name) => (true, name.clone()),
+            Op::Swap(before, name) => (before == state, Some(name.clone())),
+        }
+    }
+}
+
+/// One operation: when it began, and when it ended; none where nobody knows whether it was done.
+struct Done {
+    key: i64,
+    began: Instant,
+    ended: Option<Instant>,
+    op: Op,
+}
+
+/// Whether what was done with a key can be put into one order.
+fn is_linearizable(done: &[&Done]) -> bool {
+    let end = Instant::now() + Duration::from_secs(3600);
+    let mut events = Vec::new();
+    for (process, done) in done.iter().enumerate() {
+        events.push((done.began, false, process));
+        // What may have been done can come at any time, also after all that was seen.
+        events.push((done.ended.unwrap_or(end), true, process));
+    }
+    events.sort();
+    let action = |(_, is_end, process): (Instant, bool, usize)| {
+        let op = done[process].op.clone();
+        (process, if is_end { Action::Response(op) } else { Action::Call(op) })
+    };
+    WGLChecker::<Register>::is_linearizable(History::from_actions(events.into_iter().map(action).collect()))
+}
+
+#[test]
+fn the_check_finds_what_is_out_of_order() {
+    let at = |from: u64, to: u64, op| {
+        let zero = Instant::now();
+        let ended = Some(zero + Duration::from_secs(to));
+        Done { key: 0, began: zero + Duration::from_secs(from), ended, op }
+    };
+    let name = |name: &str| Some(name.to_string());
+    let write = at(0, 10, Op::Write(name("a")));
+    let (seen, gone) = (at(2, 3, Op::Read(name("a"))), at(5, 6, Op::Read(None)));
+    assert!(is_linearizable(&[&write, &seen]) && is_linearizable(&[&write, &gone]));
+    assert!(!is_linearizable(&[&write, &seen, &gone]), "who has seen it makes it so for all");
+    let late = at(11, 12, Op::Read(None));
+    assert!(!is_linearizable(&[&write, &late]), "it was acknowledged");
+    let unknown = Done { ended: None, ..at(0, 0, Op::Write(name("a"))) };
+    assert!(is_linearizable(&[&unknown, &late]), "it may come later");
+}
+
+struct Client {
+    bed: Arc<tokio::sync::RwLock<Bed>>,
+    shards: Shards,
+    done: Arc<Mutex<Vec<Done>>>,
+    number: usize,
+}
+
+impl Client {
+    async fn step(&self, step: usize) {
+        let key = forebay_runtime::random_range(0..KEYS);
+        let began = Instant::now();
+        let name = format!("client {} step {step}", self.number);
+        let (op, ended) = match forebay_runtime::random_range(0..10) {
+            0..5 => {
+                let Some(name) = self.read(key).await else { return };
+                (Op::Read(name), true)
+            }
+            5..8 => {
+                let put = self.shards.put(&record(key, &name), ChangeIf::Always).await;
+                (Op::Write(Some(name)), is_certain(put))
+            }
+            8 => (Op::Write(None), is_certain(self.shards.delete(&literal(key), ChangeIf::Always).await)),
+            _ => return self.swap(key, name).await,
+        };
+        self.done.lock().push(Done { key, began, ended: ended.then(Instant::now), op });
+    }
+
+    /// What a random worker says; nothing where it doesn't.
+    async fn read(&self, key: i64) -> Option<Option<String>> {
+        let bed = self.bed.read().await;
+        let workers: Vec<WorkerId> = bed.client.view().workers.iter().map(|worker| worker.id).collect();
+        let worker = workers[forebay_runtime::random_range(0..workers.len())];
+        let answer = answer_at(&bed.client, &self.shards, worker, key, json!({"get": key})).await.ok()?;
+        Some(answer["ok"]["name"].as_str().map(str::to_string))
+    }
+
+    /// Reads a record, and changes it if nobody else has meanwhile.
+    async fn swap(&self, key: i64, name: String) {
+        let Ok(there) = self.shards.get_versioned(&literal(key)).await else { return };
+        let before = there.record.map(|record| record["name"].as_str().unwrap().to_string());
+        let began = Instant::now();
+        let put = self.shards.put(&record(key, &name), ChangeIf::Version(there.version)).await;
+        if put.as_ref().is_err_and(|error| error.kind() == ErrorKind::Conflict) {
+            return;
+        }
+        let ended = is_certain(put).then(Instant::now);
+        self.done.lock().push(Done { key, began, ended, op: Op::Swap(before, name) });
+    }
+}
+
+fn is_certain(result: forebay_types::Result<u64>) -> bool {
+    match result {
+        Ok(_) => true,
+        Err(error) if error.kind() == ErrorKind::Retry => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// 500 operations in the suite; `FOREBAY_TEST_OPERATIONS` for more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_and_answers_at_all_workers_are_linearizable_by_key() {
+    let wanted: usize = std::env::var("FOREBAY_TEST_OPERATIONS").map_or(500, |text| text.parse().unwrap());
+    let bed = Bed::start(3).await;
+    let shards = bed.create("orders.shards", 2, vec![0.5, 0.5, 0.5]).await;
+    for key in 0..KEYS {
+        shards.delete(&literal(key), ChangeIf::Always).await.unwrap();
+    }
+    bed.s3.set_latency(Duration::from_millis(3));
+    let (bed, done) = (Arc::new(tokio::sync::RwLock::new(bed)), Arc::new(Mutex::new(Vec::new())));
+    let (steps, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|number| {
+            let client = Client { bed: Arc::clone(&bed), shards: shards.clone(), done: Arc::clone(&done), number };
+            let (steps, stop) = (Arc::clone(&steps), Arc::clone(&stop));
+            tokio::spawn(async move {
+                while !stop.load(Relaxed) {
+                    client.step(steps.fetch_add(1, Relaxed)).await;
+                }
+            })
+        })
+        .collect();
+    let searcher = tokio::spawn(search_for_own(shards.clone(), Arc::clone(&stop)));
+    let mut kills = 0;
+    while done.lock().len() < wanted {
+        tokio::time::sleep(Duration::from_millis(2500)).await;
+        let place = forebay_runtime::random_range(0..3);
+        let worker = bed.write().await.workers[place].take();
+        drop(worker);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        bed.write().await.start_worker(place).await;
+        kills += 1;
+    }
+    stop.store(true, Relaxed);
+    for client in clients {
+        client.await.unwrap();
+    }
+    let searches = searcher.await.unwrap();
+    let done = done.lock();
+    let unknown = done.iter().filter(|done| done.ended.is_none()).count();
+    println!("{} operations, {unknown} of them uncertain, {searches} searches, {kills} kills", done.len());
+    for key in 0..KEYS {
+        let of_key: Vec<&Done> = done.iter().filter(|done| done.key == key).collect();
+        assert!(is_linearizable(&of_key), "key {key}: {} operations in no order that explains them", of_key.len());
+    }
+}
+
+/// Searches for what it has just written, at a key that is nobody else's.
+async fn search_for_own(shards: Shards, stop: Arc<AtomicBool>) -> usize {
+    let mut searches = 0;
+    while !stop.load(Relaxed) {
+        let name = format!("own {searches}");
+        if is_certain(shards.put(&record(1_000_000, &name), ChangeIf::Always).await) {
+            let keys = shards.search(&json!({"attr": "name", "eq": name}), None, None).await.unwrap();
+            assert_eq!(keys, [forebay_shard::Key::U64(1_000_000)], "{name}");
+            searches += 1;
+        }
+    }
+    searches
+}
