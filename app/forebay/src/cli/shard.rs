@@ -242,7 +242,7 @@ pub(crate) struct ShardDeleteArgs {
 /// `shard merge`.
 #[derive(Args)]
 pub(crate) struct ShardPathArgs {
-    /// The shard: a folder
+    /// The shard: a folder, or the path of a dataset that is served
     pub(crate) shard: PathBuf,
 }
 

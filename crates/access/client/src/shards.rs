@@ -67,6 +67,16 @@ impl Shards {
         }
     }
 
+    /// Has a worker compress what was changed in a shard into its files.
+    pub(crate) async fn merge(&self, worker: WorkerId, dataset: &DatasetId, shard: u32, within: Duration) -> Result<()> {
+        let link = self.routes.link_to(worker, gone).await?;
+        let request = DataRequest::MergeShard { dataset: dataset.clone(), shard, within_ms: millis(within) };
+        match ask_for(&link, &request, Vec::new(), within + ON_ITS_WAY).await.map_err(Failure::into_error)? {
+            (DataReply::Done, _) => Ok(()),
+            _ => Err(misfit(&link, "a merge of a shard").into_error()),
+        }
+    }
+
     /// The shards of a dataset that a worker has.
     pub(crate) async fn states(&self, worker: WorkerId, dataset: &DatasetId) -> Result<Vec<ShardState>> {
         let link = self.routes.link_to(worker, gone).await?;

@@ -230,6 +230,16 @@ pub enum DataRequest {
         /// The dataset's folder.
         dataset: DatasetId,
     },
+    /// Compresses what was changed in a shard of a dataset into its files, for all workers: [`DataReply::Done`] once shared storage
+    /// has them.
+    MergeShard {
+        /// The dataset's folder.
+        dataset: DatasetId,
+        /// Which of its shards, from 0.
+        shard: u32,
+        /// How long the asker waits, in milliseconds. What ends in `Retry` goes on.
+        within_ms: u32,
+    },
     /// Changes records of one shard of a dataset, one JSON object a line of the payload, all of them or none:
     /// [`DataReply::ShardChanged`] once shared storage has them. `Conflict` when a condition of one of them does not hold.
     ChangeShard {

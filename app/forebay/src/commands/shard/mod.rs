@@ -31,7 +31,7 @@ pub(crate) fn run(config: &Config, command: ShardCommand) -> Outcome {
         ShardCommand::Tune(args) => tune::run(&args),
         ShardCommand::Put(args) => block_on(update::put(config, &args)),
         ShardCommand::Delete(args) => block_on(update::delete(config, &args)),
-        ShardCommand::Merge(args) => update::merge(&args),
+        ShardCommand::Merge(args) => block_on(update::merge(config, &args)),
         ShardCommand::Inspect(args) => inspect::run(&args),
         ShardCommand::Batch(args) => block_on(batch::run(config, &args)),
     }

@@ -1,6 +1,7 @@
 //! `forebay shard put`, `delete` and `merge`.
 
 use std::io::{BufReader, stdin};
+use std::time::Duration;
 
 use forebay_shard_store::{ChangeIf, JsonRecords, Store, WantedChange};
 use forebay_shards::Shards;
@@ -16,6 +17,8 @@ use crate::progress;
 
 /// Records that are made durable together.
 const PUTS_TOGETHER: usize = 1024;
+/// How long the merge of a shard is waited for.
+const MERGE_WITHIN: Duration = Duration::from_secs(600);
 
 /// A shard or a dataset, opened to be changed.
 enum Target {
@@ -98,12 +101,24 @@ fn with_version(mut change: Json, version: Option<u64>) -> Json {
     change
 }
 
-/// Compresses updates into the shard.
-pub(super) fn merge(args: &ShardPathArgs) -> Outcome {
-    let shard = Store::open_to_change(&args.shard)?;
-    let bar = progress::spinner("merging");
-    shard.merge()?;
-    bar.finish_and_clear();
-    shard.close()?;
+/// Compresses updates into the shard, or into those of a dataset, one after the other.
+pub(super) async fn merge(config: &Config, args: &ShardPathArgs) -> Outcome {
+    match Target::open(config, &args.shard).await? {
+        Target::File(shard) => {
+            let bar = progress::spinner("merging");
+            shard.merge()?;
+            bar.finish_and_clear();
+            shard.close()?;
+        }
+        Target::Served(shards) => {
+            let shards = shards.with_patience(MERGE_WITHIN);
+            let count = shards.dataset().shards.len();
+            for shard in 0..count {
+                let bar = progress::spinner(&format!("merging shard {} of {count}", shard + 1));
+                shards.merge_shard(shard).await?;
+                bar.finish_and_clear();
+            }
+        }
+    }
     Ok(())
 }

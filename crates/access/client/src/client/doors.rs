@@ -59,6 +59,11 @@ impl Client {
         self.rooms.shards.change(worker, dataset, shard, call, changes, within).await
     }
 
+    /// Has a worker compress what was changed in a shard into its files, for all workers. `Retry` when it takes longer: it goes on.
+    pub async fn merge_shard(&self, worker: WorkerId, dataset: &DatasetId, shard: u32, within: Duration) -> Result<()> {
+        self.rooms.shards.merge(worker, dataset, shard, within).await
+    }
+
     /// The shards of a dataset that a worker has.
     pub async fn shard_states(&self, worker: WorkerId, dataset: &DatasetId) -> Result<Vec<ShardState>> {
         self.rooms.shards.states(worker, dataset).await

@@ -275,6 +275,84 @@ async fn what_was_written_past_these_workers_is_found_when_they_are_told_to_look
     assert!(error.message().contains(&key(5)), "{error}");
 }
 
+async fn manifests(bed: &Bed) -> usize {
+    bed.client.list_all(&path("orders.shards/manifest-")).await.unwrap().len()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn merged_changes_are_in_the_files_and_everyone_answers_as_before() {
+    let mut bed = Bed::start(2).await;
+    let before = bed.create("orders.shards", 2, vec![0.5, 0.5]).await;
+    let reference = bed.reference_to_change();
+    let change = async |shards: &Shards, key: i64, name: &str| {
+        let put = json!({"put": record(key, name)});
+        shards.change(std::slice::from_ref(&put)).await.unwrap();
+        reference.apply(&put);
+    };
+    for key in 0..40 {
+        change(&before, key * 17, "merged").await;
+    }
+    for shard in 0..2 {
+        before.merge_shard(shard).await.unwrap();
+    }
+    assert_eq!(manifests(&bed).await, 3, "one a shard");
+    change(&before, 5, "after").await;
+    let after = Shards::open(&bed.client, &path("orders.shards")).await.unwrap();
+    assert_eq!((before.manifest(), after.manifest()), (1, 3));
+    assert!(after.dataset().shards.iter().all(|shard| shard.log_from > 1));
+    change(&after, 6, "by the new one").await;
+    let all: Vec<_> = (-800..2300i64).map(|key| forebay_shard::Key::U64(key as u64)).collect();
+    let same = async |shards: &Shards, bed: &Bed| {
+        for (key, record) in all.iter().zip(shards.get_many(&all, None).await.unwrap()) {
+            assert_eq!(record, reference.0.get_json(key, None).unwrap(), "{key}");
+        }
+        let merged = json!({"attr": "name", "eq": "merged"});
+        let wanted = reference.0.search(&Condition::from_json(&merged).unwrap(), None, None).unwrap();
+        assert_eq!(shards.search(&merged, None, None).await.unwrap(), wanted);
+        for worker in workers(bed) {
+            assert_eq!(name_at(bed, shards, worker, 5).await.as_deref(), Some("after"), "at {worker}");
+        }
+    };
+    same(&before, &bed).await;
+    same(&after, &bed).await;
+    for shard in 0..2 {
+        after.merge_shard(shard).await.unwrap();
+        after.merge_shard(shard).await.unwrap();
+    }
+    assert_eq!(manifests(&bed).await, 5, "where nothing was changed nothing is made");
+    // A worker that knows nothing of all this begins with the last files, whoever asks.
+    bed.workers[0].take().unwrap().shutdown().await;
+    std::fs::remove_dir_all(bed.folder().join("worker0")).unwrap();
+    bed.start_worker(0).await;
+    bed.s3.reset_counters();
+    same(&before, &bed).await;
+    same(&after, &bed).await;
+    let Versioned { version, .. } = before.get_versioned(&literal(5)).await.unwrap();
+    before.put(&record(5, "once more"), ChangeIf::Version(version)).await.unwrap();
+    assert_eq!(name_of(&after, 5).await.as_deref(), Some("once more"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_changes_are_merged_by_themselves() {
+    let bed = Bed::start(2).await;
+    let shards = bed.create("orders.shards", 1, vec![0.5, 0.5]).await;
+    let note = "a line that is long enough to make it much ".repeat(100);
+    let long = |key: i64| json!({"put": {"id": key, "name": "long", "note": format!("{key} {note}")}});
+    for round in 0..6 {
+        let changes: Vec<Json> = (0..200).map(|key| long(round * 200 + key)).collect();
+        shards.change(&changes).await.unwrap();
+    }
+    let began = std::time::Instant::now();
+    while manifests(&bed).await < 2 {
+        assert!(began.elapsed() < Duration::from_secs(60), "not merged");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(shards.count(Some(&json!({"attr": "name", "eq": "long"}))).await.unwrap(), 1200);
+    let after = Shards::open(&bed.client, &path("orders.shards")).await.unwrap();
+    assert!(after.dataset().shards[0].records >= RECORDS as u64 && after.dataset().shards[0].log_from > 1);
+    assert_eq!(after.count(Some(&json!({"attr": "name", "eq": "long"}))).await.unwrap(), 1200);
+}
+
 /// A folder's shard that is changed beside the served one.
 pub struct Reference(pub Store);
 

@@ -111,6 +111,11 @@ impl Client {
                 let put = self.shards.put(&record(key, &name), ChangeIf::Always).await;
                 (Op::Write(Some(name)), is_certain(put))
             }
+            8 if step.is_multiple_of(3) => {
+                // Says the same in other files, or can't now.
+                let _ = self.shards.clone().with_patience(Duration::from_secs(5)).merge_shard(step % 2).await;
+                return;
+            }
             8 => (Op::Write(None), is_certain(self.shards.delete(&literal(key), ChangeIf::Always).await)),
             _ => return self.swap(key, name).await,
         };

@@ -125,6 +125,10 @@ impl WorkerSession {
             }
             DataRequest::AskShard { dataset, shard, within_ms } => self.ask_shard(dataset, shard, within_ms, payload).await?,
             DataRequest::Shards { dataset } => reply(DataReply::Shards(rooms.shards.of(&dataset).await?)),
+            DataRequest::MergeShard { dataset, shard, within_ms } => {
+                rooms.shards.merge(dataset, shard, within(within_ms)).await?;
+                reply(DataReply::Done)
+            }
             DataRequest::ChangeShard { dataset, shard, call, within_ms } => {
                 let version = rooms.shards.change(dataset, shard, call, within(within_ms), &payload).await?;
                 reply(DataReply::ShardChanged { version })

@@ -55,7 +55,8 @@ impl WorkerSession {
             }
             DataRequest::AskShard { dataset, .. }
             | DataRequest::Shards { dataset }
-            | DataRequest::ChangeShard { dataset, .. } => Some((dataset.mount, &dataset.folder)),
+            | DataRequest::ChangeShard { dataset, .. }
+            | DataRequest::MergeShard { dataset, .. } => Some((dataset.mount, &dataset.folder)),
             _ => None,
         };
         let on = object.map(|(mount, key)| match self.mount_name(mount) {

@@ -28,20 +28,32 @@ impl Shards {
             return Ok(known);
         }
         let door = self.origin.mount(id.mount).await?;
-        let key = below(&id.folder, &manifest_key(id.manifest))?;
-        let what = format!("/{}/{key}", door.mount.name);
-        let bytes = self.origin.read_whole(&door, &key).await.map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Error::not_found(format!("{what}: there is no such manifest of shards")),
-            _ => error,
+        let manifest = self.read_manifest(&door, &id.folder, id.manifest).await?;
+        let manifest = manifest.ok_or_else(|| {
+            Error::not_found(format!("{} of /{}: there is no manifest {} of shards", id.folder, door.mount.name, id.manifest))
         })?;
-        if manifest_tag(&bytes) != id.tag {
-            return Err(Error::conflict(format!("{what}: it is another one now: open the dataset anew")));
+        if manifest.id.tag != id.tag {
+            let what = format!("{} of /{}", id.folder, door.mount.name);
+            return Err(Error::conflict(format!("{what}: manifest {} is another one now: open the dataset anew", id.manifest)));
         }
-        let dataset = Dataset::decode(&bytes, &what)?;
-        let ids = (0..dataset.shards.len()).map(|number| dataset.shard_id(id.mount.0, id.folder.as_str(), number)).collect();
-        let manifest = Arc::new(Manifest { id: id.clone(), dataset, ids });
         self.manifests.lock().put(id.clone(), Arc::clone(&manifest));
+        self.look_for_newer(&door, &manifest).await?;
         Ok(manifest)
+    }
+
+    /// A manifest as shared storage has it; none where there is none of that number.
+    pub(super) async fn read_manifest(&self, door: &MountDoor, folder: &Key, number: u64) -> Result<Option<Arc<Manifest>>> {
+        let key = below(folder, &manifest_key(number))?;
+        let bytes = match self.origin.read_whole(door, &key).await {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let dataset = Dataset::decode(&bytes, &format!("/{}/{key}", door.mount.name))?;
+        let mount = door.mount.id;
+        let ids = (0..dataset.shards.len()).map(|number| dataset.shard_id(mount.0, folder.as_str(), number)).collect();
+        let id = DatasetId { mount, folder: folder.clone(), manifest: number, tag: manifest_tag(&bytes) };
+        Ok(Some(Arc::new(Manifest { id, dataset, ids })))
     }
 
     /// The shard, opened; brought here first where it is not. That goes on when who asks for it goes away: a shard may take longer
@@ -132,7 +144,7 @@ impl Shards {
     }
 
     /// Gives up shards that were not asked for longest, until this one has room for `bytes`.
-    fn make_room(&self, id: u128, bytes: u64) -> Result<()> {
+    pub(super) fn make_room(&self, id: u128, bytes: u64) -> Result<()> {
         // One step for all others: who is brought again meanwhile must not lose what came.
         let mut served = self.served.lock();
         for id in self.kept.make_room(id, bytes, |id| served.get(&id).is_some_and(|served| served.dial.told().1))? {
@@ -145,9 +157,9 @@ impl Shards {
 }
 
 /// Room for a shard that is on its way; given back when it does not come, or when who waited for it went away.
-struct Reserved<'a> {
-    kept: &'a Kept,
-    id: u128,
+pub(super) struct Reserved<'a> {
+    pub(super) kept: &'a Kept,
+    pub(super) id: u128,
 }
 
 impl Reserved<'_> {
@@ -170,7 +182,7 @@ pub(super) async fn open(path: std::path::PathBuf) -> Result<Store> {
     opened.map_err(|error| Error::internal(format!("opening a shard ended early: {error}")))?
 }
 
-fn below(folder: &Key, name: &str) -> Result<Key> {
+pub(super) fn below(folder: &Key, name: &str) -> Result<Key> {
     let folder = folder.as_str().trim_end_matches('/');
     let key = if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") };
     Key::new(key).context(|| folder.to_string())

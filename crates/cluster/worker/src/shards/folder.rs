@@ -90,6 +90,11 @@ impl Kept {
         Ok(path)
     }
 
+    /// A shard that was made in the folder of another name that [`Self::begin`] gave, instead of being brought, takes its room over.
+    pub(super) fn place_made(&self, id: u128, made: u128) -> Result<()> {
+        self.place(id, &self.unfinished(made))
+    }
+
     /// A shard has come to the folder that [`Self::begin`] gave.
     pub(super) fn place(&self, id: u128, unfinished: &Path) -> Result<()> {
         let path = self.path(id);

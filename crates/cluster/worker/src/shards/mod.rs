@@ -16,6 +16,7 @@ mod lanes;
 mod layers;
 mod log;
 mod navigate;
+mod newer;
 mod served;
 
 use std::collections::HashMap;
@@ -57,6 +58,10 @@ pub(crate) struct Shards {
     /// One shard's layers are made at a time.
     layering: Arc<Semaphore>,
     manifests: Mutex<LruCache<DatasetId, Arc<Manifest>>>,
+    /// The latest manifest that is known of each log.
+    newest: Mutex<LruCache<(MountId, String), Arc<Manifest>>>,
+    /// Shards that are being merged.
+    merging: SingleFlight<u128, ()>,
     /// When the last look into the log of each began.
     following: SingleFlight<u128, Instant>,
     told: Told,
@@ -118,6 +123,8 @@ impl Shards {
             room: Semaphore::new(BROUGHT_AT_ONCE),
             layering: Arc::new(Semaphore::new(1)),
             manifests: Mutex::new(LruCache::new(manifests)),
+            newest: Mutex::new(LruCache::new(manifests)),
+            merging: SingleFlight::default(),
             following: SingleFlight::default(),
             told: Told::default(),
             writes,
@@ -157,7 +164,7 @@ impl Shards {
     ) -> Result<u64> {
         let deadline = forebay_runtime::time::instant() + within;
         let (asked, served) = self.served_within(&id, number, deadline).await?;
-        self.add(served, &asked, call, changes, deadline).await
+        self.add(served, asked, call, changes, deadline).await
     }
 
     /// Another worker is about to add an object to a log.
@@ -165,9 +172,25 @@ impl Shards {
         self.told.coming(mount, key, records);
     }
 
-    /// An object has changed: one of a log is looked for before anything is answered without it.
-    pub(crate) fn note_change(&self, mount: MountId, key: &Key) {
+    /// An object has changed: one of a log is looked for before anything is answered without it, and a manifest in time.
+    pub(crate) fn note_change(self: &Arc<Self>, mount: MountId, key: &Key) {
         self.told.came(mount, key);
+        self.note_manifest(mount, key);
+    }
+
+    /// Compresses what was changed in a shard into its files, for all workers; done when shared storage has them.
+    pub(crate) async fn merge(self: &Arc<Self>, id: DatasetId, number: u32, within: Duration) -> Result<()> {
+        let deadline = forebay_runtime::time::instant() + within;
+        let (asked, served) = self.served_within(&id, number, deadline).await?;
+        let (merged, done) = tokio::sync::oneshot::channel();
+        let shards = Arc::clone(self);
+        // It goes on when who asked goes away.
+        self.background.spawn(async move {
+            let _ = merged.send(shards.merge_log(&asked, &served).await);
+        });
+        let late = || Error::retry("the merge takes longer, and goes on");
+        let done = forebay_runtime::time::timeout_at(deadline, done).await.map_err(|_| late())?;
+        done.map_err(|_| Error::closed("the worker is stopping"))?
     }
 
     /// Nothing that is known of logs is answered by any more without a look: it may not have been told of changes.
@@ -204,6 +227,7 @@ impl Shards {
 
     async fn asked(&self, id: &DatasetId, number: u32) -> Result<Asked> {
         let manifest = self.manifest(id).await?;
+        let manifest = self.newest_of(manifest, number);
         let count = manifest.ids.len();
         if number as usize >= count {
             return Err(Error::invalid(format!("{}: it has {count} shards, and no number {number}", id.folder)));

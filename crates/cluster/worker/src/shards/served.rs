@@ -1,7 +1,7 @@
 //! A shard that answers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use arc_swap::ArcSwap;
 use forebay_protocol::ShardState;
@@ -30,6 +30,8 @@ pub(super) struct Served {
     pub(super) log: Option<Follower>,
     /// Changes that wait.
     pub(super) queue: Queue,
+    /// It is being merged, or about to be.
+    pub(super) is_merging: AtomicBool,
     /// Of how many shards it is one.
     of: usize,
     answered: AtomicU64,
@@ -51,6 +53,7 @@ impl Served {
             dial: Dial::new(base_bytes, input_bytes),
             log,
             queue: Queue::default(),
+            is_merging: AtomicBool::new(false),
             of: asked.manifest.ids.len(),
             answered: AtomicU64::new(0),
         }

@@ -44,8 +44,9 @@ pub async fn message_or_end(stream: &mut UnixStream) -> Vec<u8> {
 }
 
 /// Questions to a shard of a dataset that is not there.
-pub fn of_shards(mount: MountId, folder: &Key) -> [DataRequest; 3] {
+pub fn of_shards(mount: MountId, folder: &Key) -> [DataRequest; 4] {
     let dataset = DatasetId { mount, folder: folder.clone(), manifest: 1, tag: 1 };
+    let merge = DataRequest::MergeShard { dataset: dataset.clone(), shard: 0, within_ms: 100 };
     let change = DataRequest::ChangeShard { dataset: dataset.clone(), shard: 0, call: 1, within_ms: 100 };
-    [DataRequest::AskShard { dataset: dataset.clone(), shard: 0, within_ms: 100 }, DataRequest::Shards { dataset }, change]
+    [DataRequest::AskShard { dataset: dataset.clone(), shard: 0, within_ms: 100 }, DataRequest::Shards { dataset }, change, merge]
 }

@@ -184,7 +184,8 @@ fn of_data(request: &DataRequest) -> Takes {
         | DataRequest::PutBegin { .. }
         | DataRequest::Delete { .. }
         | DataRequest::Changed { .. }
-        | DataRequest::ChangeShard { .. } => Takes::Writing,
+        | DataRequest::ChangeShard { .. }
+        | DataRequest::MergeShard { .. } => Takes::Writing,
         DataRequest::PutPart { .. } | DataRequest::PutCommit { .. } | DataRequest::PutAbort { .. } => Takes::WritingOn,
         DataRequest::Free { .. } | DataRequest::Keep { .. } => Takes::AdministeringAll,
         DataRequest::Held { .. } | DataRequest::Present { .. } | DataRequest::Report | DataRequest::Queue | DataRequest::Ring => {
@@ -214,6 +215,7 @@ fn data_requests() -> Vec<DataRequest> {
         DataRequest::AskShard { dataset: dataset(), shard: 0, within_ms: 100 },
         DataRequest::Shards { dataset: dataset() },
         DataRequest::ChangeShard { dataset: dataset(), shard: 0, call: 1, within_ms: 100 },
+        DataRequest::MergeShard { dataset: dataset(), shard: 0, within_ms: 100 },
         prefetch(false),
         prefetch(true),
         DataRequest::Put { mount, key: key(), condition: PutCondition::Any },

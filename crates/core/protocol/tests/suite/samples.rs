@@ -80,6 +80,7 @@ pub fn requests() -> Vec<DataRequest> {
         DataRequest::Ring,
         DataRequest::AskShard { dataset: dataset(), shard: 3, within_ms: 30_000 },
         DataRequest::Shards { dataset: dataset() },
+        DataRequest::MergeShard { dataset: dataset(), shard: 3, within_ms: 30_000 },
         DataRequest::ChangeShard { dataset: dataset(), shard: 3, call: u128::MAX, within_ms: 30_000 },
     ]
 }

@@ -23,7 +23,9 @@ pub fn data(request: &DataRequest) -> Need {
         | DataRequest::Delete { mount, .. }
         // Of a gateway that has written past the worker.
         | DataRequest::Changed { mount, .. } => Need::write(Place::Mount(*mount)),
-        DataRequest::ChangeShard { dataset, .. } => Need::write(Place::Mount(dataset.mount)),
+        DataRequest::ChangeShard { dataset, .. } | DataRequest::MergeShard { dataset, .. } => {
+            Need::write(Place::Mount(dataset.mount))
+        }
         DataRequest::PutPart { .. } | DataRequest::PutCommit { .. } | DataRequest::PutAbort { .. } => {
             Need::write(Place::Begun)
         }

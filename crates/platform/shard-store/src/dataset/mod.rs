@@ -6,6 +6,7 @@
 mod log_object;
 mod log_place;
 mod manifest;
+mod merge;
 mod pack;
 
 pub use log_object::{LogObject, LoggedCall};
@@ -13,4 +14,5 @@ pub use log_place::LogPlace;
 pub use manifest::{
     Dataset, DatasetFile, DatasetShard, data_key, key_hash, manifest_key, manifest_number, manifest_tag, shard_of,
 };
+pub use merge::merge;
 pub use pack::{Packed, pack};

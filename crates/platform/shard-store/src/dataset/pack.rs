@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use forebay_types::{Error, Result, ResultExt};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{DatasetFile, DatasetShard};
-use crate::folder::{MANIFEST, Manifest};
+use crate::folder::{MANIFEST, Manifest, map};
 use crate::store::Store;
 
 /// Bytes that are read at once.
@@ -20,6 +21,13 @@ pub struct Packed {
     pub shard: DatasetShard,
     /// The files in the same order.
     pub paths: Vec<PathBuf>,
+}
+
+impl Packed {
+    /// The bytes of the file at a place among them; they stay on the disk until they are read.
+    pub fn bytes(&self, place: usize) -> Result<Bytes> {
+        map(&self.paths[place])
+    }
 }
 
 /// Looks through a shard's folder. `Invalid` for flat text, and for a shard with updates that are not merged yet.

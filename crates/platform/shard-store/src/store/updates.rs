@@ -23,6 +23,17 @@ impl Store {
         }
     }
 
+    /// What is in memory only: the last change of each key.
+    pub fn updates(&self) -> Vec<Change> {
+        let view = self.view.load();
+        let all = view.runs.iter().fold(LogStore::default(), |all, run| all.join(run));
+        let change = |(key, update): (&Key, crate::update::Update<'_>)| match update.values {
+            Some(values) => Change::Put(key.clone(), values.to_vec()),
+            None => Change::Delete(key.clone()),
+        };
+        all.iter().map(change).collect()
+    }
+
     /// About the bytes of the updates that are in memory only.
     pub fn update_bytes(&self) -> usize {
         self.view.load().logged().1

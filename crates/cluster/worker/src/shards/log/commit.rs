@@ -53,7 +53,7 @@ impl Shards {
     pub(in crate::shards) async fn add(
         self: &Arc<Self>,
         served: Arc<Served>,
-        asked: &Asked,
+        asked: Arc<Asked>,
         call: u128,
         payload: &[u8],
         deadline: Instant,
@@ -70,7 +70,10 @@ impl Shards {
         if served.queue.push(Call { id: call, changes, bytes, came, done })? {
             // It goes on when those who asked go away: nobody else would tell what became of the others' calls.
             let shards = Arc::clone(self);
-            self.background.spawn(async move { shards.make_all(&served).await });
+            self.background.spawn(async move {
+                shards.make_all(&served).await;
+                shards.merge_if_much(&asked, &served);
+            });
         }
         let late = || Error::retry("the change may be made all the same: ask again, or read the record");
         let made = forebay_runtime::time::timeout_at(deadline, made).await.map_err(|_| late())?;
@@ -129,6 +132,10 @@ impl Shards {
         counter!("forebay_worker_shard_log_objects_written").increment(1);
         counter!("forebay_worker_shard_changes").increment(calls.iter().map(|call| call.changes.len() as u64).sum());
         served.take_over(next, object)?;
+        // The shard may be served in other files too.
+        if let Some(words) = self.told.came(log.mount, &key) {
+            log.heard(words);
+        }
         calls.drain(..).for_each(|call| call.end(Ok(next)));
         Ok(())
     }

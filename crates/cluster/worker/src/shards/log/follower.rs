@@ -51,6 +51,11 @@ impl Follower {
         Self { mount, place, from, read: Mutex::new(read) }
     }
 
+    /// Whether it is a log of a mount and a place.
+    pub(in crate::shards) fn is_of(&self, mount: MountId, is_it: impl FnOnce(&LogPlace) -> bool) -> bool {
+        self.mount == mount && is_it(&self.place)
+    }
+
     /// What was read until now; while it is held, nothing is taken over.
     pub(super) fn read(&self) -> MutexGuard<'_, Read> {
         self.read.lock()
@@ -64,6 +69,14 @@ impl Follower {
 
     pub(super) fn looked(&self) -> Option<Looked> {
         self.read.lock().looked
+    }
+
+    /// The word `after` is of what was taken over here: who had heard all before it has heard this too.
+    pub(super) fn heard(&self, (before, after): (Words, Words)) {
+        let mut read = self.read.lock();
+        if let Some(looked) = read.looked.as_mut().filter(|looked| looked.words == before) {
+            looked.words = after;
+        }
     }
 
     pub(super) fn set_looked(&self, looked: Looked) {

@@ -1,17 +1,18 @@
 //! Logs: what was changed in shards since their files were made.
 //!
-//! Owns: following a shard's log in shared storage, so that what is answered has every change that was acknowledged before; and
-//! adding to it.
+//! Owns: following a shard's log in shared storage, so that what is answered has every change that was acknowledged before; adding to
+//! it; and merging it into the shard's files.
 //!
 //! Never does: acknowledge what shared storage has not, or what some worker could answer without.
 //!
-//! Start with [`Shards::catch_up`](super::Shards::catch_up) and [`Shards::change`](super::Shards::change). docs/decisions/0011
+//! Start with [`Shards::catch_up`](super::Shards::catch_up) and [`Shards::change`](super::Shards::change). docs/decisions/0009
 //! has the reasons.
 
 mod catch_up;
 mod commit;
 mod decide;
 mod follower;
+mod merge;
 mod told;
 
 pub(super) use commit::Queue;

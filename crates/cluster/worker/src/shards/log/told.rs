@@ -41,7 +41,7 @@ struct Coming {
 
 /// What had been said when somebody looked into a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Words {
+pub(in crate::shards) struct Words {
     of_log: u64,
     of_all: u64,
 }
@@ -67,12 +67,15 @@ impl Told {
         }
     }
 
-    /// An object has come, or may have; nothing where the key is none of a log's.
-    pub(in crate::shards) fn came(&self, mount: MountId, key: &Key) {
-        let Some((place, _)) = LogPlace::parse(key) else { return };
+    /// An object has come, or may have: the words before and with this one; none where the key is none of a log's.
+    pub(in crate::shards) fn came(&self, mount: MountId, key: &Key) -> Option<(Words, Words)> {
+        let (place, _) = LogPlace::parse(key)?;
         let mut logs = self.logs.lock();
         make_room(&mut logs, forebay_runtime::now());
-        logs.entry((mount, place)).or_default().word = self.next();
+        let of_all = self.of_all.load(Ordering::Acquire);
+        let word = &mut logs.entry((mount, place)).or_default().word;
+        let before = std::mem::replace(word, self.next());
+        Some((Words { of_log: before, of_all }, Words { of_log: *word, of_all }))
     }
 
     /// Anything may have come anywhere.

@@ -1,0 +1,90 @@
+//! Later manifests of the same dataset: merges say the same in other files.
+
+use std::sync::Arc;
+
+use forebay_shard_store::manifest_number;
+use forebay_types::{Key, MountId, Result};
+
+use super::{Asked, Manifest, Shards};
+use crate::origin::MountDoor;
+
+impl Shards {
+    /// The manifest by which a shard is answered for who has opened this one: the latest that has the same log, once its shard is here
+    /// or this one's is not. So nobody waits for the files of a merge.
+    pub(super) fn newest_of(&self, manifest: Arc<Manifest>, number: u32) -> Arc<Manifest> {
+        let Some(log) = &manifest.dataset.log else { return manifest };
+        let newest = self.newest.lock().get(&(manifest.id.mount, log.clone())).cloned();
+        let newest = newest.filter(|newest| newest.id.manifest > manifest.id.manifest && newest.ids.len() == manifest.ids.len());
+        let (Some(newest), Some(before)) = (newest, manifest.ids.get(number as usize)) else { return manifest };
+        let served = self.served.lock();
+        match served.contains_key(&newest.ids[number as usize]) || !served.contains_key(before) {
+            true => newest,
+            false => manifest,
+        }
+    }
+
+    /// Looks for manifests behind one, up to the last.
+    pub(super) async fn look_for_newer(&self, door: &MountDoor, manifest: &Arc<Manifest>) -> Result<()> {
+        if manifest.dataset.log.is_none() {
+            return Ok(());
+        }
+        let mut number = manifest.id.manifest + 1;
+        while let Some(newer) = self.read_manifest(door, &manifest.id.folder, number).await? {
+            if newer.dataset.log == manifest.dataset.log {
+                self.learn(newer);
+            }
+            number += 1;
+        }
+        Ok(())
+    }
+
+    /// A manifest is there.
+    pub(super) fn learn(&self, manifest: Arc<Manifest>) {
+        let Some(log) = manifest.dataset.log.clone() else { return };
+        let mut newest = self.newest.lock();
+        let name = (manifest.id.mount, log);
+        if newest.peek(&name).is_none_or(|known| known.id.manifest < manifest.id.manifest) {
+            newest.put(name, manifest);
+        }
+    }
+
+    /// Where an object is a manifest of a dataset that is known here, shards that are served are brought as it has them.
+    pub(super) fn note_manifest(self: &Arc<Self>, mount: MountId, key: &Key) {
+        let Some((folder, name)) = key.as_str().rsplit_once('/') else { return };
+        let Some(number) = manifest_number(name) else { return };
+        let of_folder = |manifest: &&Arc<Manifest>| {
+            let id = &manifest.id;
+            id.mount == mount && id.folder.as_str().trim_end_matches('/') == folder && id.manifest < number
+        };
+        let known =
+            self.manifests.lock().iter().map(|(_, manifest)| manifest).filter(of_folder).max_by_key(|m| m.id.manifest).cloned();
+        let Some(known) = known else { return };
+        let shards = Arc::clone(self);
+        self.background.spawn(async move {
+            if let Err(error) = shards.follow_manifests(&known).await {
+                tracing::debug!(folder = %known.id.folder, %error, "shards stay in the files that they are in");
+            }
+        });
+    }
+
+    async fn follow_manifests(self: &Arc<Self>, known: &Arc<Manifest>) -> Result<()> {
+        let door = self.origin.mount(known.id.mount).await?;
+        self.look_for_newer(&door, known).await?;
+        let Some(log) = known.dataset.log.clone() else { return Ok(()) };
+        let Some(newest) = self.newest.lock().get(&(known.id.mount, log)).cloned() else { return Ok(()) };
+        for (number, id) in (0u32..).zip(&newest.ids) {
+            let was_served = self.served_as(known.id.mount, &newest, number);
+            if was_served && !self.served.lock().contains_key(id) {
+                self.served(&Arc::new(Asked { manifest: Arc::clone(&newest), number })).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a shard of a dataset is served here in any files.
+    fn served_as(&self, mount: MountId, manifest: &Manifest, number: u32) -> bool {
+        let log = manifest.dataset.log.as_deref();
+        let is_it = |place: &forebay_shard_store::LogPlace| Some(place.log.as_str()) == log && place.shard == number;
+        self.served.lock().values().any(|served| served.log.as_ref().is_some_and(|log| log.is_of(mount, is_it)))
+    }
+}
