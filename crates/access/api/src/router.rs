@@ -4,18 +4,21 @@ use std::sync::Arc;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, Request, State};
-use axum::http::StatusCode;
-use axum::http::header::WWW_AUTHENTICATE;
+use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{any, get};
 use axum::{Json, Router};
+use forebay_client::Client;
 use forebay_protocol::{ClusterStatus, PlacementStatus};
+use forebay_rights::needs;
+use forebay_types::Error;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::events::Events;
-use crate::{Placement, Price, Readers, Savings, Status, console};
+use crate::refusal::Refusal;
+use crate::{Placement, Price, Readers, Savings, Status, console, shards};
 
 /// Segments that one answer has at most.
 const SEGMENTS_MAX: usize = 10_000;
@@ -35,32 +38,32 @@ struct Served {
     events: Arc<Events>,
 }
 
-/// `/api/v1` for `readers`, or for everybody without, and the console for everybody: it has nothing in it.
-pub fn router(cluster: Arc<dyn Cluster>, readers: Option<Readers>) -> Router {
+/// `/api/v1` for `readers`, its datasets asked by `client`, and the console for everybody: it has nothing in it.
+pub fn router(cluster: Arc<dyn Cluster>, client: Client, readers: Readers) -> Router {
     let seen = Arc::clone(&cluster);
     let events = Events::new(move || json!(Status::of(&seen.status())).to_string());
-    let api = Router::new()
+    let shown = Router::new()
         .route("/api/v1/status", get(status))
         .route("/api/v1/segments", get(segments))
         .route("/api/v1/savings", get(savings))
         .route("/api/v1/events", get(watch))
-        .route_layer(middleware::from_fn_with_state(readers, let_in))
+        .route_layer(middleware::from_fn_with_state(readers.clone(), let_in))
         .with_state(Served { cluster, events });
-    api.merge(console::routes())
+    let api = shown.merge(shards::routes(client, readers)).method_not_allowed_fallback(no_such_method);
+    api.route("/api/v1", any(no_such_path)).route("/api/v1/{*path}", any(no_such_path)).merge(console::routes())
 }
 
-async fn let_in(State(readers): State<Option<Readers>>, request: Request, next: Next) -> Response {
-    let is_let_in = readers.is_none_or(|readers| readers.let_in(request.headers(), "api", request.uri().path()));
-    if is_let_in { next.run(request).await } else { refused() }
+async fn no_such_path(path: Uri) -> Refusal {
+    Error::not_found(format!("{}: there is no such path: docs/api.md has them", path.path())).into()
 }
 
-fn refused() -> Response {
-    let how = "send a token that may read, as `authorization: Bearer TOKEN`: make one with `forebay token add NAME --read`";
-    (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], Json(json!({"error": "denied", "message": how}))).into_response()
+async fn no_such_method(method: Method, path: Uri) -> Refusal {
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, Error::invalid(format!("{} takes no {method}", path.path())))
 }
 
-fn invalid(message: &str) -> Response {
-    (StatusCode::BAD_REQUEST, Json(json!({"error": "invalid", "message": message}))).into_response()
+async fn let_in(State(readers): State<Readers>, request: Request, next: Next) -> Result<Response, Refusal> {
+    readers.check(request.headers(), &needs::shown(), "api", request.uri().path())?;
+    Ok(next.run(request).await)
 }
 
 async fn status(State(served): State<Served>) -> Response {
@@ -79,28 +82,25 @@ fn hundred() -> usize {
     100
 }
 
-async fn segments(State(served): State<Served>, limit: Result<Query<Limit>, QueryRejection>) -> Response {
+async fn segments(State(served): State<Served>, limit: Result<Query<Limit>, QueryRejection>) -> Result<Response, Refusal> {
     match limit {
         Ok(Query(Limit { limit })) if (1..=SEGMENTS_MAX).contains(&limit) => {
-            Json(Placement::of(&served.cluster.placement(limit))).into_response()
+            Ok(Json(Placement::of(&served.cluster.placement(limit))).into_response())
         }
-        _ => invalid("limit is a number from 1 to 10000, and there is no other parameter"),
+        _ => Err(Refusal::invalid("limit is a number from 1 to 10000, and there is no other parameter")),
     }
 }
 
-async fn savings(State(served): State<Served>, price: Result<Query<Price>, QueryRejection>) -> Response {
+async fn savings(State(served): State<Served>, price: Result<Query<Price>, QueryRejection>) -> Result<Json<Savings>, Refusal> {
     match price {
-        Ok(Query(price)) if price.is_one() => Json(Savings::of(&served.cluster.status(), price)).into_response(),
-        _ => invalid("per_gb and per_1000_requests are numbers from 0 on, and there is no other parameter"),
+        Ok(Query(price)) if price.is_one() => Ok(Json(Savings::of(&served.cluster.status(), price))),
+        _ => Err(Refusal::invalid("per_gb and per_1000_requests are numbers from 0 on, and there is no other parameter")),
     }
 }
 
-async fn watch(State(served): State<Served>) -> Response {
+async fn watch(State(served): State<Served>) -> Result<Response, Refusal> {
     match served.events.watch() {
-        Some(events) => events.into_response(),
-        None => {
-            let message = "too many watch already: ask /api/v1/status now and then";
-            (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"error": "retry", "message": message}))).into_response()
-        }
+        Some(events) => Ok(events.into_response()),
+        None => Err(Error::retry("too many watch already: ask /api/v1/status now and then").into()),
     }
 }
