@@ -9,7 +9,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use axum::{Json, Router};
-use forebay_client::Client;
+use forebay_client::ClientSettings;
 use forebay_protocol::{ClusterStatus, PlacementStatus};
 use forebay_rights::needs;
 use forebay_types::Error;
@@ -38,8 +38,9 @@ struct Served {
     events: Arc<Events>,
 }
 
-/// `/api/v1` for `readers`, its datasets asked by `client`, and the console for everybody: it has nothing in it.
-pub fn router(cluster: Arc<dyn Cluster>, client: Client, readers: Readers) -> Router {
+/// `/api/v1` for `readers`, and the console for everybody: it has nothing in it. `client` says how the workers that answer for datasets are
+/// reached; what it shows has to be let in to all mounts, as who may ask which is looked at here.
+pub fn router(cluster: Arc<dyn Cluster>, client: ClientSettings, readers: Readers) -> Router {
     let seen = Arc::clone(&cluster);
     let events = Events::new(move || json!(Status::of(&seen.status())).to_string());
     let shown = Router::new()

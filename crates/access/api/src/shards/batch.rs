@@ -63,7 +63,7 @@ impl Question {
     fn check(line: &[u8]) -> Result<()> {
         let wrong = |error| Error::invalid(format!("{} is no question: {error}", String::from_utf8_lossy(line).trim_end()));
         let question: Self = serde_json::from_slice(line).map_err(wrong)?;
-        match question.search.is_some() && !question.limit.is_some_and(|limit| limit <= HITS_MAX as u64) {
+        match question.search.is_some() && question.limit.is_none_or(|limit| limit > HITS_MAX as u64) {
             true => Err(Error::invalid(format!(
                 "a search over HTTP has a \"limit\" of {HITS_MAX} at most: go on with \"after\" and the last key"
             ))),

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{get, post};
-use forebay_client::Client;
+use forebay_client::ClientSettings;
 
 use crate::Readers;
 use opened::Opened;
@@ -35,9 +35,9 @@ pub(crate) struct Datasets {
     places: Arc<Places>,
 }
 
-/// The paths of datasets: for `readers`, each of the mounts that they may read, answered by the workers that `client` reaches.
-pub(crate) fn routes(client: Client, readers: Readers) -> Router {
-    let datasets = Datasets { readers, opened: Opened::new(client), places: Arc::default() };
+/// The paths of datasets: for `readers`, each of the mounts that they may read, answered by the workers of a cluster.
+pub(crate) fn routes(cluster: ClientSettings, readers: Readers) -> Router {
+    let datasets = Datasets { readers, opened: Opened::new(cluster), places: Arc::default() };
     Router::new()
         .route("/api/v1/shards/get", get(get::get))
         .route("/api/v1/shards/search", get(search::search))

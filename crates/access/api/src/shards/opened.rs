@@ -3,11 +3,12 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use forebay_client::Client;
+use forebay_client::{Client, ClientSettings};
 use forebay_shards::{Shards, latest_manifest};
 use forebay_types::{Error, ErrorKind, ForebayPath, Result};
 use lru::LruCache;
 use parking_lot::Mutex;
+use tokio::sync::OnceCell;
 
 use super::visit::MayRead;
 
@@ -18,7 +19,9 @@ const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 /// Datasets that were asked before: what is known of their workers' queues is of use to the next request.
 pub(super) struct Opened {
-    client: Client,
+    settings: ClientSettings,
+    /// Made with the first request: who asks for no dataset needs no way to workers.
+    client: OnceCell<Client>,
     known: Mutex<LruCache<ForebayPath, Known>>,
 }
 
@@ -29,34 +32,35 @@ struct Known {
 }
 
 impl Opened {
-    pub(super) fn new(client: Client) -> Self {
-        Self { client, known: Mutex::new(LruCache::new(NonZeroUsize::new(OPENED_MAX).expect("not 0"))) }
+    pub(super) fn new(settings: ClientSettings) -> Self {
+        let known = Mutex::new(LruCache::new(NonZeroUsize::new(OPENED_MAX).expect("not 0")));
+        Self { settings, client: OnceCell::new(), known }
+    }
+
+    async fn client(&self) -> Result<&Client> {
+        let connected = self.client.get_or_try_init(|| Client::connect(self.settings.clone())).await;
+        // Whatever it is, it is not who asks that is at fault.
+        connected.map_err(|error| Error::retry(format!("this process does not reach its own cluster: {error}")))
     }
 
     /// The dataset that a caller may read, at its latest manifest as the mount's rule has it, at most a second ago. `NotFound` when
     /// there is none.
     pub(super) async fn open(&self, may: &MayRead) -> Result<Shards> {
-        let path = may.dataset();
+        let (client, path) = (self.client().await?, may.dataset());
         let known = self.known.lock().get(path).cloned();
         if let Some(known) = known {
             if known.looked.elapsed() < LOOK_AFTER {
                 return Ok(known.shards);
             }
-            if self.is_current(&known.shards, path).await? {
+            if is_current(client, &known.shards, path).await? {
                 return Ok(self.keep(path, known.shards));
             }
         }
-        let opened = Shards::open(&self.client, path).await;
+        let opened = Shards::open(client, path).await;
         if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             self.known.lock().pop(path);
         }
         Ok(self.keep(path, opened?))
-    }
-
-    /// Whether nobody has put another one in its place, nor another mount under its name.
-    async fn is_current(&self, shards: &Shards, path: &ForebayPath) -> Result<bool> {
-        let mount = self.client.mount(path.mount()).await?;
-        Ok(mount.id == shards.id().mount && latest_manifest(&self.client, path).await? == Some(shards.manifest()))
     }
 
     fn keep(&self, path: &ForebayPath, shards: Shards) -> Shards {
@@ -71,4 +75,10 @@ impl Opened {
             self.known.lock().pop(may.dataset());
         }
     }
+}
+
+/// Whether nobody has put another one in its place, nor another mount under its name.
+async fn is_current(client: &Client, shards: &Shards, path: &ForebayPath) -> Result<bool> {
+    let mount = client.mount(path.mount()).await?;
+    Ok(mount.id == shards.id().mount && latest_manifest(client, path).await? == Some(shards.manifest()))
 }

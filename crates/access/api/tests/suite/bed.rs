@@ -100,10 +100,10 @@ impl Bed {
         let owner = random_secret().unwrap();
         let security = Security::owner(&owner).unwrap();
         let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let settings = CoordinatorSettings { security: security.clone(), ..CoordinatorSettings::new(local(), url) };
-        let coordinator = Arc::new(Coordinator::start(settings).await.unwrap());
+        let at = CoordinatorSettings { security: security.clone(), ..CoordinatorSettings::new(local(), url) };
+        let coordinator = Arc::new(Coordinator::start(at).await.unwrap());
         let settings = ClientSettings { security: security.clone(), ..ClientSettings::new(coordinator.address()) };
-        let client = Client::connect(settings).await.unwrap();
+        let client = Client::connect(settings.clone()).await.unwrap();
         for name in ["lake", "other"] {
             let path = folder.path().join(name);
             std::fs::create_dir(&path).unwrap();
@@ -113,16 +113,16 @@ impl Bed {
         let mut running = Vec::new();
         for place in 0..workers {
             let store = StoreSettings::new(folder.path().join(format!("worker{place}/tiers")), 64 << 20);
-            let settings = WorkerSettings {
+            let at = WorkerSettings {
                 // What a worker admits it hears of the coordinator, as in a process of its own.
                 security: Security::owner(&owner).unwrap(),
                 ..WorkerSettings::new(coordinator.address(), local(), store)
             };
-            running.push(Worker::start(settings).await.unwrap());
+            running.push(Worker::start(at).await.unwrap());
         }
         client.refresh_view().await.unwrap();
         let known = Arc::new(Known(Arc::clone(&coordinator)));
-        let router = forebay_api::router(known, client.clone(), Readers::new(vec![Arc::clone(&security.admits)]));
+        let router = forebay_api::router(known, settings, Readers::new(vec![Arc::clone(&security.admits)]));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
