@@ -8,6 +8,7 @@
 #![warn(unreachable_pub)]
 
 mod console;
+mod describe;
 mod events;
 mod placement;
 mod readers;

@@ -5,13 +5,14 @@ use axum::http::StatusCode;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::response::{IntoResponse, Response};
 use forebay_types::{Error, ErrorKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Seconds after which it makes sense to ask again.
 const RETRY_AFTER_SECS: u64 = 1;
 
 /// What is wrong, in the place of an answer. A line of a batch that could not be answered looks the same.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub(crate) struct Wrong {
     /// What the caller must do, in a word: `invalid`, `denied`, `not found`, `conflict`, `retry`, `corrupt`, `data lost`, `closed` or
     /// `internal`.

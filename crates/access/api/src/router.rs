@@ -4,18 +4,22 @@ use std::sync::Arc;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, Request, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get};
+use axum::routing::any;
 use axum::{Json, Router};
+use bytes::Bytes;
 use forebay_client::ClientSettings;
 use forebay_protocol::{ClusterStatus, PlacementStatus};
 use forebay_rights::needs;
 use forebay_types::Error;
+use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::describe::{Content, Described, Routes, Shape, document};
 use crate::events::Events;
 use crate::refusal::Refusal;
 use crate::{Placement, Price, Readers, Savings, Status, console, shards};
@@ -43,23 +47,90 @@ struct Served {
 pub fn router(cluster: Arc<dyn Cluster>, client: ClientSettings, readers: Readers) -> Router {
     let seen = Arc::clone(&cluster);
     let events = Events::new(move || json!(Status::of(&seen.status())).to_string());
-    let shown = Router::new()
-        .route("/api/v1/status", get(status))
-        .route("/api/v1/segments", get(segments))
-        .route("/api/v1/savings", get(savings))
-        .route("/api/v1/events", get(watch))
-        .route_layer(middleware::from_fn_with_state(readers.clone(), let_in))
-        .with_state(Served { cluster, events });
-    let api = shown.merge(shards::routes(client, readers)).method_not_allowed_fallback(no_such_method);
+    let (shown, mut paths) = shown().into_parts();
+    let shown = shown.route_layer(middleware::from_fn_with_state(readers.clone(), let_in)).with_state(Served { cluster, events });
+    let (asked, more) = shards::routes(client, readers);
+    paths.extend(more);
+    let api = shown.merge(asked).merge(description(paths)).method_not_allowed_fallback(no_such_method);
     api.route("/api/v1", any(no_such_path)).route("/api/v1/{*path}", any(no_such_path)).merge(console::routes())
 }
 
 async fn no_such_path(path: Uri) -> Refusal {
-    Error::not_found(format!("{}: there is no such path: docs/api.md has them", path.path())).into()
+    Error::not_found(format!("{}: there is no such path: /api/v1/openapi.json has them", path.path())).into()
 }
 
 async fn no_such_method(method: Method, path: Uri) -> Refusal {
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, Error::invalid(format!("{} takes no {method}", path.path())))
+}
+
+/// What a cluster says of itself.
+fn shown() -> Routes<Served> {
+    let path = |path, about, refusals, parameters, shape: Shape| Described {
+        path,
+        about,
+        parameters,
+        body: None,
+        answer: Content { kind: "application/json", about, shape, example: None },
+        refusals,
+        is_open: false,
+    };
+    let status_of = |generator: &mut SchemaGenerator| generator.subschema_for::<Status<'static>>();
+    Routes::new()
+        .with(path("/api/v1/status", "Mounts with their counters, pins, workers with their tiers.", &[], None, status_of), status)
+        .with(
+            path(
+                "/api/v1/segments",
+                "The most popular segments, as placement knows them.",
+                &[400],
+                Some(Limit::json_schema),
+                |generator| generator.subschema_for::<Placement<'static>>(),
+            ),
+            segments,
+        )
+        .with(
+            path(
+                "/api/v1/savings",
+                "What shared storage was spared, and what it would have cost.",
+                &[400],
+                Some(Price::json_schema),
+                |generator| generator.subschema_for::<Savings>(),
+            ),
+            savings,
+        )
+        .with(
+            Described {
+                answer: Content {
+                    kind: "text/event-stream",
+                    about: "Server-sent events of the name `status`, one a second, with what /api/v1/status answers as data.",
+                    shape: status_of,
+                    example: None,
+                },
+                ..path("/api/v1/events", "The status as it changes.", &[503], None, status_of)
+            },
+            watch,
+        )
+}
+
+/// The description, which describes itself.
+fn description(mut paths: Vec<Described>) -> Router {
+    let itself = || Described {
+        path: "/api/v1/openapi.json",
+        about: "This description.",
+        parameters: None,
+        body: None,
+        answer: Content {
+            kind: "application/json",
+            about: "OpenAPI 3.1.",
+            shape: |_| json_schema!({"type": "object"}),
+            example: None,
+        },
+        refusals: &[],
+        is_open: true,
+    };
+    paths.push(itself());
+    let document: Bytes = document(&paths).to_string().into();
+    let answer = move || async move { ([(CONTENT_TYPE, "application/json")], document) };
+    Routes::new().with(itself(), answer).into_parts().0
 }
 
 async fn let_in(State(readers): State<Readers>, request: Request, next: Next) -> Result<Response, Refusal> {
@@ -72,10 +143,12 @@ async fn status(State(served): State<Served>) -> Response {
 }
 
 /// `?limit=`.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Limit {
+    /// So many at most.
     #[serde(default = "hundred")]
+    #[schemars(range(min = 1, max = SEGMENTS_MAX), example = 10)]
     limit: usize,
 }
 

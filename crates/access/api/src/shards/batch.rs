@@ -11,6 +11,7 @@ use forebay_shards::Shards;
 use forebay_transport::{Budget, Spent};
 use forebay_types::{Error, ForebayPath, Result, format_bytes};
 use futures::stream::{self, StreamExt, TryStreamExt};
+use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -18,6 +19,7 @@ use super::asked::{Asked, Timeout};
 use super::search::HITS_MAX;
 use super::visit::Visit;
 use super::{Datasets, asked, lines};
+use crate::describe::{Content, Described};
 use crate::refusal::{Refusal, Wrong};
 
 /// Bytes of the questions of one request.
@@ -27,17 +29,20 @@ const QUESTIONS_MAX: usize = 10_000;
 /// Questions of one request that are asked at a time.
 const ASKED_AT_ONCE: usize = 8;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Batch {
+    /// Its folder: `/MOUNT/FOLDER`.
+    #[schemars(with = "String", example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
-    #[serde(default)]
-    timeout: Timeout,
+    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
+    #[schemars(with = "Option<String>", example = &"30s")]
+    timeout: Option<Timeout>,
 }
 
 /// A line of a batch, of those that `forebay shard batch` takes: one of `get`, `search` and `count`.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Question {
     /// The key of a record: it is answered, or null where there is none.
@@ -52,6 +57,7 @@ pub(super) struct Question {
     #[expect(dead_code, reason = "read again by `Shards::answer`")]
     after: Option<Json>,
     /// With `search`: how many keys at most, up to 10,000. It has to be said.
+    #[schemars(range(min = 0, max = HITS_MAX))]
     limit: Option<u64>,
     /// A condition, or null: the number of records that meet it is answered, or of all.
     #[expect(dead_code, reason = "read again by `Shards::answer`")]
@@ -71,6 +77,35 @@ impl Question {
         }
     }
 }
+
+pub(super) const PATH: Described = Described {
+    path: "/api/v1/shards/batch",
+    about: "Many questions with one request, a line each.",
+    parameters: Some(Batch::json_schema),
+    body: Some(Content {
+        kind: lines::JSON_LINES,
+        about: "JSON lines, at most 10,000 and 8 MiB of them.",
+        shape: |generator| generator.subschema_for::<Question>(),
+        example: Some(
+            "{\"get\": 7}\n{\"search\": {\"attr\": \"name\", \"eq\": \"clerk007\"}, \"limit\": 2}\n{\"count\": null}\n",
+        ),
+    }),
+    answer: Content {
+        kind: lines::JSON_LINES,
+        about: "JSON lines, one for each that was asked, in their order: a record or null, an array of keys, a number, or what is wrong.",
+        shape: |generator| {
+            json_schema!({"anyOf": [
+                generator.subschema_for::<Wrong>(),
+                {"type": ["object", "null"], "additionalProperties": true},
+                {"type": "array", "items": true},
+                {"type": "integer", "minimum": 0},
+            ]})
+        },
+        example: None,
+    },
+    refusals: &[400, 404, 408, 409, 413, 429, 500, 503, 504],
+    is_open: false,
+};
 
 pub(super) async fn batch(
     State(datasets): State<Arc<Datasets>>,

@@ -7,27 +7,45 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use forebay_shard_store::Literal;
 use forebay_types::{Error, ForebayPath, Result};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::asked::{Asked, ColumnNames, Timeout};
 use super::visit::Visit;
-use super::{Datasets, asked, lines};
+use super::{Datasets, RECORDS, REFUSALS, asked, lines};
+use crate::describe::Described;
 use crate::refusal::Refusal;
 
 /// Keys of one request; `batch` takes more.
 const KEYS_MAX: usize = 1000;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Get {
+    /// Its folder: `/MOUNT/FOLDER`.
+    #[schemars(with = "String", example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
-    #[serde(default)]
+    /// A key, as text or as bytes: `x'00ff'`. There may be several of these.
+    #[schemars(length(min = 1, max = KEYS_MAX), example = ["7", "8"])]
     key: Vec<String>,
+    /// Names with commas between them, or `*`: all columns without it.
+    #[schemars(with = "Option<String>", example = &"name,note")]
     columns: Option<ColumnNames>,
-    #[serde(default)]
-    timeout: Timeout,
+    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
+    #[schemars(with = "Option<String>", example = &"30s")]
+    timeout: Option<Timeout>,
 }
+
+pub(super) const PATH: Described = Described {
+    path: "/api/v1/shards/get",
+    about: "The records of keys, in their order; not found where one has none.",
+    parameters: Some(Get::json_schema),
+    body: None,
+    answer: RECORDS,
+    refusals: REFUSALS,
+    is_open: false,
+};
 
 pub(super) async fn get(
     State(datasets): State<Arc<Datasets>>,

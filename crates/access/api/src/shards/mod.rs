@@ -19,10 +19,11 @@ mod visit;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{get, post};
 use forebay_client::ClientSettings;
+use schemars::json_schema;
 
 use crate::Readers;
+use crate::describe::{Content, Described, Routes};
 use opened::Opened;
 use places::Places;
 
@@ -36,13 +37,25 @@ pub(crate) struct Datasets {
 }
 
 /// The paths of datasets: for `readers`, each of the mounts that they may read, answered by the workers of a cluster.
-pub(crate) fn routes(cluster: ClientSettings, readers: Readers) -> Router {
+pub(crate) fn routes(cluster: ClientSettings, readers: Readers) -> (Router, Vec<Described>) {
     let datasets = Datasets { readers, opened: Opened::new(cluster), places: Arc::default() };
-    Router::new()
-        .route("/api/v1/shards/get", get(get::get))
-        .route("/api/v1/shards/search", get(search::search))
-        .route("/api/v1/shards/count", get(search::count))
-        .route("/api/v1/shards/batch", post(batch::batch))
-        .route("/api/v1/shards/status", get(status::status))
-        .with_state(Arc::new(datasets))
+    let routes = Routes::new()
+        .with(get::PATH, get::get)
+        .with(search::SEARCH, search::search)
+        .with(search::COUNT, search::count)
+        .with(batch::PATH, batch::batch)
+        .with(status::PATH, status::status);
+    let (router, described) = routes.into_parts();
+    (router.with_state(Arc::new(datasets)), described)
 }
+
+/// What asking a dataset by parameters is refused with.
+const REFUSALS: &[u16] = &[400, 404, 409, 429, 500, 503, 504];
+
+/// A line with a record, or with the columns of it that were asked for.
+const RECORDS: Content = Content {
+    kind: lines::JSON_LINES,
+    about: "JSON lines, an object with columns each.",
+    shape: |_| json_schema!({"type": "object", "additionalProperties": true}),
+    example: Some("{\"id\": 7, \"name\": \"clerk007\"}\n"),
+};

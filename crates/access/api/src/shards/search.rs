@@ -10,13 +10,15 @@ use forebay_shard::Key;
 use forebay_shard_store::{Condition, Literal};
 use forebay_shards::Shards;
 use forebay_types::{ForebayPath, Result};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::asked::{Asked, ColumnNames, Timeout};
 use super::lines::Lines;
 use super::visit::Visit;
-use super::{Datasets, asked, lines};
+use super::{Datasets, RECORDS, REFUSALS, asked, lines};
+use crate::describe::{Content, Described};
 use crate::refusal::Refusal;
 
 /// Hits of one request where it does not say how many, and at most: who wants more goes on after the last one.
@@ -25,23 +27,44 @@ pub(super) const HITS_MAX: usize = 10_000;
 /// Records that are read at once for their columns.
 const RECORDS_AT_ONCE: usize = 1000;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Search {
+    /// Its folder: `/MOUNT/FOLDER`.
+    #[schemars(with = "String", example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
+    /// Tests of columns, joined by `and`, as on the command line.
+    #[schemars(example = &"name ^= clerk00 and note contains line")]
     condition: String,
+    /// Hits at most. Where as many come, go on with `after` and the last key.
     #[serde(default = "hits")]
+    #[schemars(range(min = 1, max = HITS_MAX), example = 10)]
     limit: usize,
+    /// The key after which they begin.
+    #[schemars(example = &"-300")]
     after: Option<String>,
+    /// Names with commas between them, or `*`: keys alone without it.
+    #[schemars(with = "Option<String>", example = &"*")]
     columns: Option<ColumnNames>,
-    #[serde(default)]
-    timeout: Timeout,
+    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
+    #[schemars(with = "Option<String>", example = &"30s")]
+    timeout: Option<Timeout>,
 }
 
 fn hits() -> usize {
     HITS
 }
+
+pub(super) const SEARCH: Described = Described {
+    path: "/api/v1/shards/search",
+    about: "The records that meet a condition, by their keys ascending.",
+    parameters: Some(Search::json_schema),
+    body: None,
+    answer: RECORDS,
+    refusals: REFUSALS,
+    is_open: false,
+};
 
 pub(super) async fn search(
     State(datasets): State<Arc<Datasets>>,
@@ -88,22 +111,42 @@ async fn push_records(shards: &Shards, keys: &[Key], columns: &[String], lines: 
     Ok(())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CountAsked {
+    /// Its folder: `/MOUNT/FOLDER`.
+    #[schemars(with = "String", example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
+    /// Tests of columns, joined by `and`; all records without it.
+    #[schemars(example = &"name = clerk007")]
     condition: Option<String>,
-    #[serde(default)]
-    timeout: Timeout,
+    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
+    #[schemars(with = "Option<String>", example = &"30s")]
+    timeout: Option<Timeout>,
 }
 
 /// How many records meet a condition.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub struct Count {
     /// So many.
     pub count: u64,
 }
+
+pub(super) const COUNT: Described = Described {
+    path: "/api/v1/shards/count",
+    about: "How many records meet a condition.",
+    parameters: Some(CountAsked::json_schema),
+    body: None,
+    answer: Content {
+        kind: "application/json",
+        about: "The number.",
+        shape: |generator| generator.subschema_for::<Count>(),
+        example: None,
+    },
+    refusals: REFUSALS,
+    is_open: false,
+};
 
 pub(super) async fn count(
     State(datasets): State<Arc<Datasets>>,

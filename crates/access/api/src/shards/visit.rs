@@ -41,11 +41,11 @@ impl Visit {
         headers: &HeaderMap,
         what: &'static str,
         dataset: ForebayPath,
-        timeout: Timeout,
+        timeout: Option<Timeout>,
     ) -> Result<Self, Refusal> {
         let who = datasets.readers.check(headers, &needs::dataset(dataset.mount()), what, &dataset.to_string())?;
         let place = datasets.places.take(&who.to_string())?;
-        let timeout = timeout.duration();
+        let timeout = timeout.unwrap_or_default().duration();
         let deadline = forebay_runtime::time::instant() + timeout;
         Ok(Self { datasets: Arc::clone(datasets), may: MayRead { dataset }, timeout, deadline, _place: place })
     }

@@ -200,6 +200,20 @@ impl Bed {
         Answer { status: head.status.as_u16(), headers: head.headers, body: body.collect().await.unwrap().to_bytes() }
     }
 
+    /// The data of the first event of a stream.
+    pub async fn first_event(&self, path: &str) -> Json {
+        let request = Request::get(format!("http://{}{path}", self.address));
+        let request = request.header("authorization", format!("Bearer {}", self.token("read")));
+        let mut body = self.http.request(request.body(Full::default()).unwrap()).await.unwrap().into_body();
+        let mut text = String::new();
+        while !text.contains("\n\n") {
+            let frame = tokio::time::timeout(Duration::from_secs(60), body.frame()).await.expect("an event").unwrap().unwrap();
+            text.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
+        }
+        let data = text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+        serde_json::from_str(data).unwrap()
+    }
+
     /// Asks as one who may read the mount of the dataset, and no other.
     pub async fn get(&self, path: &str, parameters: &[(&str, &str)]) -> Answer {
         self.ask_as(Some(self.token("read lake")), "GET", &query(path, parameters), "").await

@@ -5,5 +5,7 @@
 mod answers;
 mod batch;
 mod bed;
+mod description;
 mod refusals;
 mod rights;
+mod schema;
