@@ -11,11 +11,14 @@ use serde::Serialize;
 /// Seconds after which it makes sense to ask again.
 const RETRY_AFTER_SECS: u64 = 1;
 
+/// The kinds of errors, as they are written.
+const KINDS: [&str; 9] = ["retry", "conflict", "invalid", "not found", "denied", "corrupt", "data lost", "closed", "internal"];
+
 /// What is wrong, in the place of an answer. A line of a batch that could not be answered looks the same.
 #[derive(JsonSchema, Serialize)]
 pub(crate) struct Wrong {
-    /// What the caller must do, in a word: `invalid`, `denied`, `not found`, `conflict`, `retry`, `corrupt`, `data lost`, `closed` or
-    /// `internal`.
+    /// What the caller must do, in a word.
+    #[schemars(extend("enum" = KINDS))]
     pub(crate) error: &'static str,
     /// What failed, on which path, and the remedy.
     pub(crate) message: String,
@@ -89,5 +92,19 @@ impl IntoResponse for Refusal {
             _ => {}
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_its_name_and_its_status() {
+        use ErrorKind::*;
+        let kinds = [Retry, Conflict, Invalid, NotFound, Denied, Corrupt, DataLost, Closed, Internal];
+        assert_eq!(kinds.map(ErrorKind::as_str), KINDS);
+        let statuses = kinds.map(|kind| Refusal::from(Error::new(kind, "x")).status().as_u16());
+        assert_eq!(statuses, [503, 409, 400, 404, 403, 500, 500, 503, 500]);
     }
 }

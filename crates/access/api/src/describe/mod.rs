@@ -100,6 +100,12 @@ fn parameters(shape: &Schema) -> Value {
     let parameter = |(name, schema): (&String, &Value)| {
         let mut schema = schema.clone();
         let about = schema.as_object_mut().and_then(|schema| schema.remove("description")).unwrap_or_default();
+        // One that may be missing is not there, and never null.
+        if let Some([kind, Value::String(null)]) = schema["type"].as_array().map(Vec::as_slice)
+            && null == "null"
+        {
+            schema["type"] = kind.clone();
+        }
         json!({"name": name, "in": "query", "required": is_required(name), "description": about, "schema": schema})
     };
     properties.as_object().into_iter().flatten().map(parameter).collect()

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::asked::{Asked, Timeout};
+use super::condition::ConditionShape;
 use super::search::HITS_MAX;
 use super::visit::Visit;
 use super::{Datasets, asked, lines};
@@ -52,6 +53,7 @@ pub(super) struct Question {
     #[expect(dead_code, reason = "read again by `Shards::answer`")]
     columns: Option<Vec<String>>,
     /// A condition: the keys of the records that meet it are answered, ascending.
+    #[schemars(with = "Option<ConditionShape>")]
     search: Option<Json>,
     /// With `search`: the key after which they begin.
     #[expect(dead_code, reason = "read again by `Shards::answer`")]
@@ -60,6 +62,7 @@ pub(super) struct Question {
     #[schemars(range(min = 0, max = HITS_MAX))]
     limit: Option<u64>,
     /// A condition, or null: the number of records that meet it is answered, or of all.
+    #[schemars(with = "Option<ConditionShape>")]
     #[expect(dead_code, reason = "read again by `Shards::answer`")]
     count: Option<Json>,
 }

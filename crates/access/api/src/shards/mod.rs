@@ -8,6 +8,7 @@
 
 mod asked;
 mod batch;
+mod condition;
 mod get;
 mod lines;
 mod opened;

@@ -43,6 +43,7 @@ pub fn check(root: &Json, schema: &Json, value: &Json, at: &str) -> Result<(), S
                 }
                 true
             }
+            "enum" => rule.as_array().unwrap().contains(value),
             "anyOf" => rule.as_array().unwrap().iter().any(|schema| check(root, schema, value, at).is_ok()),
             "minimum" => value.as_f64().is_none_or(|number| number >= rule.as_f64().unwrap()),
             "maximum" => value.as_f64().is_none_or(|number| number <= rule.as_f64().unwrap()),
