@@ -270,6 +270,7 @@ fn who_changed_what_and_who_was_refused_is_written_down() {
     assert!(ask(s3.trim_start_matches("http://"), "/lake/new", "").starts_with("HTTP/1.1 403"));
     let host = metrics.trim_start_matches("http://").trim_end_matches("/metrics");
     assert!(ask(host, "/metrics", "").starts_with("HTTP/1.1 401"));
+    assert!(ask(host, "/api/v1/shards/count?dataset=/lake/x.shards", "").starts_with("HTTP/1.1 401"));
 
     let log = || fs::read_to_string(home.path().join("audit.jsonl")).unwrap();
     // Who left is seen a moment after it did.
@@ -295,6 +296,7 @@ fn who_changed_what_and_who_was_refused_is_written_down() {
     told("owner", "data", "create", "/tmp/job", "allowed");
     told("unknown", "s3", "get_object", "/lake/new", "refused");
     told("unknown", "http", "metrics", "/metrics", "refused");
+    told("unknown", "http", "shard_count", "/lake/x.shards", "refused");
     assert!(
         !text.contains("heartbeat") && !text.contains("\"status\""),
         "neither what a cluster says to itself nor reading: {text}"

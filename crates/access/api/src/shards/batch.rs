@@ -116,7 +116,7 @@ pub(super) async fn batch(
     Asked(asked): Asked<Batch>,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let visit = Visit::enter(&datasets, &headers, "shard batch", asked.dataset, asked.timeout)?;
+    let visit = Visit::enter(&datasets, &headers, "shard_batch", asked.dataset, asked.timeout)?;
     let (body, spent) = read(&visit, body).await?;
     let questions = split(&body)?;
     let shards = visit.open().await?;

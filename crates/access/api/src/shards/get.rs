@@ -52,7 +52,7 @@ pub(super) async fn get(
     headers: HeaderMap,
     Asked(asked): Asked<Get>,
 ) -> Result<Response, Refusal> {
-    let visit = Visit::enter(&datasets, &headers, "shard get", asked.dataset, asked.timeout)?;
+    let visit = Visit::enter(&datasets, &headers, "shard_get", asked.dataset, asked.timeout)?;
     if !(1..=KEYS_MAX).contains(&asked.key.len()) {
         return Err(Refusal::invalid(format!("a get has 1 to {KEYS_MAX} keys, as key=KEY each: ask for more by batch")));
     }

@@ -71,7 +71,7 @@ pub(super) async fn search(
     headers: HeaderMap,
     Asked(asked): Asked<Search>,
 ) -> Result<Response, Refusal> {
-    let visit = Visit::enter(&datasets, &headers, "shard search", asked.dataset, asked.timeout)?;
+    let visit = Visit::enter(&datasets, &headers, "shard_search", asked.dataset, asked.timeout)?;
     if !(1..=HITS_MAX).contains(&asked.limit) {
         return Err(Refusal::invalid(format!("limit is a number from 1 to {HITS_MAX}: go on with `after` and the last key")));
     }
@@ -153,7 +153,7 @@ pub(super) async fn count(
     headers: HeaderMap,
     Asked(asked): Asked<CountAsked>,
 ) -> Result<Json<Count>, Refusal> {
-    let visit = Visit::enter(&datasets, &headers, "shard count", asked.dataset, asked.timeout)?;
+    let visit = Visit::enter(&datasets, &headers, "shard_count", asked.dataset, asked.timeout)?;
     let condition = asked.condition.map(|text| Condition::parse(&text)).transpose()?.map(|condition| condition.to_json());
     let shards = visit.open().await?;
     let count = visit.within(shards.count(condition.as_ref())).await?;

@@ -59,7 +59,7 @@ pub(super) async fn status(
     headers: HeaderMap,
     Asked(asked): Asked<StatusAsked>,
 ) -> Result<Json<DatasetStatus>, Refusal> {
-    let visit = Visit::enter(&datasets, &headers, "shard status", asked.dataset, asked.timeout)?;
+    let visit = Visit::enter(&datasets, &headers, "shard_status", asked.dataset, asked.timeout)?;
     let shards = visit.open().await?;
     let status = visit.within(shards.status()).await?;
     Ok(Json(DatasetStatus { dataset: shards.path().to_string(), manifest: shards.manifest(), shards: status }))
