@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use forebay_api::{Cluster, Readers};
+use forebay_client::ClientSettings;
 use forebay_coordinator::Coordinator;
 use forebay_protocol::{ClusterStatus, PlacementStatus};
 use forebay_types::{Result, ResultExt};
@@ -49,14 +50,21 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    /// Listens and answers from now on, metrics and `/api/v1` to `readers`; metrics to everybody where they are open.
-    pub(crate) async fn start(address: &str, metrics: Metrics, readers: Readers, metrics_are_open: bool) -> Result<Self> {
+    /// Listens and answers from now on, metrics and `/api/v1` to `readers`; metrics to everybody where they are open. Questions
+    /// to datasets go to workers as `client` says.
+    pub(crate) async fn start(
+        address: &str,
+        metrics: Metrics,
+        client: ClientSettings,
+        readers: Readers,
+        metrics_are_open: bool,
+    ) -> Result<Self> {
         let place = || format!("can't listen at {address}; choose another address with --http");
         let listener = TcpListener::bind(address).await.context(place)?;
         let address = listener.local_addr().context(place)?;
         let recorded = metrics.handle.clone();
         let cluster = metrics.coordinator.clone().map(|coordinator| Arc::new(Known(coordinator)));
-        let api = cluster.map(|cluster| forebay_api::router(cluster, Some(readers.clone())));
+        let api = cluster.map(|cluster| forebay_api::router(cluster, client, readers.clone()));
         let readers = (!metrics_are_open).then_some(readers);
         let router = Router::new()
             .route("/healthz", get(|| async { "ok\n" }))

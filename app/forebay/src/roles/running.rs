@@ -191,8 +191,8 @@ impl Running {
             (Some(address), Some(handle)) => {
                 let workers = worker.iter().chain(extra_workers.iter().map(|(worker, _)| worker)).cloned().collect();
                 let metrics = Metrics { handle, coordinator: coordinator.clone(), workers };
-                let readers = Readers::new(readers(&settings.security));
-                Some(Http::start(&address, metrics, readers, settings.metrics_anonymous).await?)
+                let client = http_client(&coordinator_address, &settings.security);
+                Some(Http::start(&address, metrics, client, readers(&settings.security), settings.metrics_anonymous).await?)
             }
             _ => None,
         };
@@ -347,9 +347,18 @@ fn worker_settings(part: WorkerPart, folder: &DataFolder, coordinator: &str, sec
     }
 }
 
+/// How HTTP reaches workers. The coordinator, which tells of new ones, is of the same process: it is asked often.
+fn http_client(coordinator: &str, security: &Security) -> ClientSettings {
+    ClientSettings {
+        security: security.clone(),
+        view_poll: Duration::from_secs(1),
+        ..ClientSettings::new(Address::Tcp(coordinator.to_string()))
+    }
+}
+
 /// Who may read metrics: who is let in, and who shows what this process shows itself.
-fn readers(security: &Security) -> Vec<Arc<Admission>> {
-    vec![Arc::clone(&security.admits), Arc::new(Admission::of(&security.shows))]
+fn readers(security: &Security) -> Readers {
+    Readers::new(vec![Arc::clone(&security.admits), Arc::new(Admission::of(&security.shows))])
 }
 
 /// host:port, or the socket's path.

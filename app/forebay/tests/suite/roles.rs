@@ -91,7 +91,7 @@ fn signals_stop_it_in_order_and_it_comes_back_warm() {
 }
 
 /// The body of an answer, as JSON.
-fn body(answer: &str) -> serde_json::Value {
+pub fn body(answer: &str) -> serde_json::Value {
     serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap_or_else(|error| panic!("{error}: {answer}"))
 }
 
@@ -121,10 +121,12 @@ fn the_cluster_is_shown_to_those_who_may_read_and_the_console_is_empty_without()
     let bearer = |token: &serde_json::Value| format!("Authorization: Bearer {}\r\n", token.as_str().unwrap());
     let (reader, of_mount) = (bearer(&token(&["all", "--read"])), bearer(&token(&["one", "--read", "--mount", "lake"])));
     for path in ["/api/v1/status", "/api/v1/segments", "/api/v1/savings", "/api/v1/events"] {
-        for (who, header) in
-            [("nobody", ""), ("a guess", "Authorization: Bearer 0123456789abcdef\r\n"), ("of a mount", of_mount.as_str())]
-        {
-            assert!(ask(&host, path, header).starts_with("HTTP/1.1 401"), "{who} {path}");
+        for (who, header, status) in [
+            ("nobody", "", 401),
+            ("a guess", "Authorization: Bearer 0123456789abcdef\r\n", 401),
+            ("of a mount", of_mount.as_str(), 403),
+        ] {
+            assert!(ask(&host, path, header).starts_with(&format!("HTTP/1.1 {status}")), "{who} {path}");
         }
     }
     let seen = |path: &str| body(&ask(&host, path, &reader));
@@ -268,6 +270,7 @@ fn who_changed_what_and_who_was_refused_is_written_down() {
     assert!(ask(s3.trim_start_matches("http://"), "/lake/new", "").starts_with("HTTP/1.1 403"));
     let host = metrics.trim_start_matches("http://").trim_end_matches("/metrics");
     assert!(ask(host, "/metrics", "").starts_with("HTTP/1.1 401"));
+    assert!(ask(host, "/api/v1/shards/count?dataset=/lake/x.shards", "").starts_with("HTTP/1.1 401"));
 
     let log = || fs::read_to_string(home.path().join("audit.jsonl")).unwrap();
     // Who left is seen a moment after it did.
@@ -293,6 +296,7 @@ fn who_changed_what_and_who_was_refused_is_written_down() {
     told("owner", "data", "create", "/tmp/job", "allowed");
     told("unknown", "s3", "get_object", "/lake/new", "refused");
     told("unknown", "http", "metrics", "/metrics", "refused");
+    told("unknown", "http", "shard_count", "/lake/x.shards", "refused");
     assert!(
         !text.contains("heartbeat") && !text.contains("\"status\""),
         "neither what a cluster says to itself nor reading: {text}"
@@ -356,7 +360,8 @@ fn get(host: &str, path: &str) -> String {
     answer
 }
 
-fn ask(host: &str, path: &str, headers: &str) -> String {
+/// What a path of HTTP answers, head and all.
+pub fn ask(host: &str, path: &str, headers: &str) -> String {
     let mut stream = TcpStream::connect(host).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Connection: close\r\n\r\n").unwrap();
     let mut answer = String::new();

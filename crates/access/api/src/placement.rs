@@ -2,10 +2,11 @@
 
 use forebay_protocol::PlacementStatus;
 use forebay_types::{Cell, WorkerId};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Popularity, replicas and routing for programs.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub struct Placement<'a> {
     policy: &'a str,
     window_secs: f64,
@@ -23,7 +24,7 @@ pub struct Placement<'a> {
     segments: Vec<SegmentNow>,
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct SegmentNow {
     path: String,
     index: u32,
@@ -43,13 +44,13 @@ struct SegmentNow {
     in_table: bool,
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct Part {
     worker: String,
     weight: u32,
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct HeldBy {
     worker: String,
     bytes: u64,

@@ -1,43 +1,55 @@
-//! Who may read what a cluster says of itself.
+//! Who may read what a cluster says of itself, and what is in its mounts.
 
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
-use forebay_rights::{Need, Place};
+use forebay_rights::{Caller, Need, Who, needs};
 use forebay_transport::{Admission, Credential, Deed, tell, unix_now};
-use forebay_types::Error;
+
+use crate::refusal::Refusal;
 
 /// Those who may, as the ports of the process know them.
 #[derive(Clone)]
 pub struct Readers(Vec<Arc<Admission>>);
 
 impl Readers {
-    /// Whom one of these lets in, and who may read all mounts: what is shown names them.
+    /// Whom one of these lets in, each to what it may read.
     pub fn new(admissions: Vec<Arc<Admission>>) -> Self {
         Self(admissions)
     }
 
-    /// Whether a request has a bearer token of one who may. A refusal is written down.
+    /// Whether a request has a bearer token of one who may read all mounts: what is shown names them. A refusal is written down.
     pub fn let_in(&self, headers: &HeaderMap, what: &'static str, path: &str) -> bool {
-        let may = self.may_read(headers);
-        if !may {
-            let refused = Error::denied("no token, or none that may read");
-            tell("unknown", "", &Deed { port: "http", what, on: path.to_string() }, Some(&refused));
-        }
-        may
+        self.check(headers, &needs::shown(), what, path).is_ok()
     }
 
-    fn may_read(&self, headers: &HeaderMap) -> bool {
+    /// Who sends a request, if it is one who has what the request needs. A refusal is written down.
+    pub(crate) fn check(&self, headers: &HeaderMap, need: &Need, what: &'static str, on: &str) -> Result<Who, Refusal> {
+        let mut refusal = ("unknown".to_string(), Refusal::unknown());
+        for caller in self.callers(headers) {
+            match caller.may(need, unix_now(), |_| None) {
+                Ok(()) => return Ok(caller.who().clone()),
+                Err(error) => refusal = (caller.who().to_string(), error.into()),
+            }
+        }
+        let (who, refusal) = refusal;
+        tell(who, "", &Deed { port: "http", what, on: on.to_string() }, Some(refusal.error()));
+        Err(refusal)
+    }
+
+    /// Who shows the bearer token of a request: a token's text is the administrator's of the configuration too, or the owner's.
+    fn callers(&self, headers: &HeaderMap) -> Vec<Caller> {
         let header = headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
-        let Some((scheme, text)) = header.and_then(|header| header.split_once(' ')) else { return false };
+        let Some((scheme, text)) = header.and_then(|header| header.split_once(' ')) else { return Vec::new() };
         if !scheme.eq_ignore_ascii_case("bearer") {
-            return false;
+            return Vec::new();
         }
         let candidates = [Credential::token(text), Credential::owner(text)];
-        candidates.iter().flatten().any(|credential| {
-            let callers = self.0.iter().filter_map(|readers| readers.caller(credential).ok());
-            callers.into_iter().any(|caller| caller.may(&Need::read(Place::Everything), unix_now(), |_| None).is_ok())
-        })
+        let callers = candidates.iter().flatten().flat_map(|credential| {
+            let caller = |readers: &Arc<Admission>| readers.caller(credential).ok();
+            self.0.iter().filter_map(caller)
+        });
+        callers.collect()
     }
 }

@@ -4,18 +4,25 @@ use std::sync::Arc;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, Request, State};
-use axum::http::StatusCode;
-use axum::http::header::WWW_AUTHENTICATE;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::any;
 use axum::{Json, Router};
+use bytes::Bytes;
+use forebay_client::ClientSettings;
 use forebay_protocol::{ClusterStatus, PlacementStatus};
+use forebay_rights::needs;
+use forebay_types::Error;
+use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::describe::{Content, Described, Routes, Shape, document};
 use crate::events::Events;
-use crate::{Placement, Price, Readers, Savings, Status, console};
+use crate::refusal::Refusal;
+use crate::{Placement, Price, Readers, Savings, Status, console, shards};
 
 /// Segments that one answer has at most.
 const SEGMENTS_MAX: usize = 10_000;
@@ -35,32 +42,100 @@ struct Served {
     events: Arc<Events>,
 }
 
-/// `/api/v1` for `readers`, or for everybody without, and the console for everybody: it has nothing in it.
-pub fn router(cluster: Arc<dyn Cluster>, readers: Option<Readers>) -> Router {
+/// `/api/v1` for `readers`, and the console for everybody: it has nothing in it. `client` says how the workers that answer for datasets are
+/// reached; what it shows has to be let in to all mounts, as who may ask which is looked at here.
+pub fn router(cluster: Arc<dyn Cluster>, client: ClientSettings, readers: Readers) -> Router {
     let seen = Arc::clone(&cluster);
     let events = Events::new(move || json!(Status::of(&seen.status())).to_string());
-    let api = Router::new()
-        .route("/api/v1/status", get(status))
-        .route("/api/v1/segments", get(segments))
-        .route("/api/v1/savings", get(savings))
-        .route("/api/v1/events", get(watch))
-        .route_layer(middleware::from_fn_with_state(readers, let_in))
-        .with_state(Served { cluster, events });
-    api.merge(console::routes())
+    let (shown, mut paths) = shown().into_parts();
+    let shown = shown.route_layer(middleware::from_fn_with_state(readers.clone(), let_in)).with_state(Served { cluster, events });
+    let (asked, more) = shards::routes(client, readers);
+    paths.extend(more);
+    let api = shown.merge(asked).merge(description(paths)).method_not_allowed_fallback(no_such_method);
+    api.route("/api/v1", any(no_such_path)).route("/api/v1/{*path}", any(no_such_path)).merge(console::routes())
 }
 
-async fn let_in(State(readers): State<Option<Readers>>, request: Request, next: Next) -> Response {
-    let is_let_in = readers.is_none_or(|readers| readers.let_in(request.headers(), "api", request.uri().path()));
-    if is_let_in { next.run(request).await } else { refused() }
+async fn no_such_path(path: Uri) -> Refusal {
+    Error::not_found(format!("{}: there is no such path: /api/v1/openapi.json has them", path.path())).into()
 }
 
-fn refused() -> Response {
-    let how = "send a token that may read, as `authorization: Bearer TOKEN`: make one with `forebay token add NAME --read`";
-    (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], Json(json!({"error": "denied", "message": how}))).into_response()
+async fn no_such_method(method: Method, path: Uri) -> Refusal {
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, Error::invalid(format!("{} takes no {method}", path.path())))
 }
 
-fn invalid(message: &str) -> Response {
-    (StatusCode::BAD_REQUEST, Json(json!({"error": "invalid", "message": message}))).into_response()
+/// What a cluster says of itself.
+fn shown() -> Routes<Served> {
+    let path = |path, about, refusals, parameters, shape: Shape| Described {
+        path,
+        about,
+        parameters,
+        body: None,
+        answer: Content { kind: "application/json", about, shape, example: None },
+        refusals,
+        is_open: false,
+    };
+    let status_of = |generator: &mut SchemaGenerator| generator.subschema_for::<Status<'static>>();
+    Routes::new()
+        .with(path("/api/v1/status", "Mounts with their counters, pins, workers with their tiers.", &[], None, status_of), status)
+        .with(
+            path(
+                "/api/v1/segments",
+                "The most popular segments, as placement knows them.",
+                &[400],
+                Some(Limit::json_schema),
+                |generator| generator.subschema_for::<Placement<'static>>(),
+            ),
+            segments,
+        )
+        .with(
+            path(
+                "/api/v1/savings",
+                "What shared storage was spared, and what it would have cost.",
+                &[400],
+                Some(Price::json_schema),
+                |generator| generator.subschema_for::<Savings>(),
+            ),
+            savings,
+        )
+        .with(
+            Described {
+                answer: Content {
+                    kind: "text/event-stream",
+                    about: "Server-sent events of the name `status`, one a second, with what /api/v1/status answers as data.",
+                    shape: status_of,
+                    example: None,
+                },
+                ..path("/api/v1/events", "The status as it changes.", &[503], None, status_of)
+            },
+            watch,
+        )
+}
+
+/// The description, which describes itself.
+fn description(mut paths: Vec<Described>) -> Router {
+    let itself = || Described {
+        path: "/api/v1/openapi.json",
+        about: "This description.",
+        parameters: None,
+        body: None,
+        answer: Content {
+            kind: "application/json",
+            about: "OpenAPI 3.1.",
+            shape: |_| json_schema!({"type": "object"}),
+            example: None,
+        },
+        refusals: &[],
+        is_open: true,
+    };
+    paths.push(itself());
+    let document: Bytes = document(&paths).to_string().into();
+    let answer = move || async move { ([(CONTENT_TYPE, "application/json")], document) };
+    Routes::new().with(itself(), answer).into_parts().0
+}
+
+async fn let_in(State(readers): State<Readers>, request: Request, next: Next) -> Result<Response, Refusal> {
+    readers.check(request.headers(), &needs::shown(), "api", request.uri().path())?;
+    Ok(next.run(request).await)
 }
 
 async fn status(State(served): State<Served>) -> Response {
@@ -68,10 +143,12 @@ async fn status(State(served): State<Served>) -> Response {
 }
 
 /// `?limit=`.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Limit {
+    /// So many at most.
     #[serde(default = "hundred")]
+    #[schemars(range(min = 1, max = SEGMENTS_MAX), example = 10)]
     limit: usize,
 }
 
@@ -79,28 +156,25 @@ fn hundred() -> usize {
     100
 }
 
-async fn segments(State(served): State<Served>, limit: Result<Query<Limit>, QueryRejection>) -> Response {
+async fn segments(State(served): State<Served>, limit: Result<Query<Limit>, QueryRejection>) -> Result<Response, Refusal> {
     match limit {
         Ok(Query(Limit { limit })) if (1..=SEGMENTS_MAX).contains(&limit) => {
-            Json(Placement::of(&served.cluster.placement(limit))).into_response()
+            Ok(Json(Placement::of(&served.cluster.placement(limit))).into_response())
         }
-        _ => invalid("limit is a number from 1 to 10000, and there is no other parameter"),
+        _ => Err(Refusal::invalid("limit is a number from 1 to 10000, and there is no other parameter")),
     }
 }
 
-async fn savings(State(served): State<Served>, price: Result<Query<Price>, QueryRejection>) -> Response {
+async fn savings(State(served): State<Served>, price: Result<Query<Price>, QueryRejection>) -> Result<Json<Savings>, Refusal> {
     match price {
-        Ok(Query(price)) if price.is_one() => Json(Savings::of(&served.cluster.status(), price)).into_response(),
-        _ => invalid("per_gb and per_1000_requests are numbers from 0 on, and there is no other parameter"),
+        Ok(Query(price)) if price.is_one() => Ok(Json(Savings::of(&served.cluster.status(), price))),
+        _ => Err(Refusal::invalid("per_gb and per_1000_requests are numbers from 0 on, and there is no other parameter")),
     }
 }
 
-async fn watch(State(served): State<Served>) -> Response {
+async fn watch(State(served): State<Served>) -> Result<Response, Refusal> {
     match served.events.watch() {
-        Some(events) => events.into_response(),
-        None => {
-            let message = "too many watch already: ask /api/v1/status now and then";
-            (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"error": "retry", "message": message}))).into_response()
-        }
+        Some(events) => Ok(events.into_response()),
+        None => Err(Error::retry("too many watch already: ask /api/v1/status now and then").into()),
     }
 }

@@ -1,6 +1,7 @@
 //! What shared storage was spared.
 
 use forebay_protocol::ClusterStatus;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::storage_requests;
@@ -8,12 +9,14 @@ use crate::storage_requests;
 const GIGABYTE: f64 = 1e9;
 
 /// What shared storage costs, in any currency.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Price {
     /// A gigabyte (10^9 bytes) that leaves it.
+    #[schemars(range(min = 0), example = 0.02)]
     pub per_gb: f64,
     /// A thousand requests.
+    #[schemars(range(min = 0), example = 0.0004)]
     pub per_1000_requests: f64,
 }
 
@@ -25,7 +28,7 @@ impl Price {
 }
 
 /// Reads against what they took of shared storage, since the workers started. Loads and what is brought ahead count as taken.
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, JsonSchema, PartialEq, Serialize)]
 pub struct Savings {
     reads: u64,
     served_bytes: u64,

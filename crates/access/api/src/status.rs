@@ -1,10 +1,11 @@
 //! The cluster: mounts, workers, tiers.
 
 use forebay_protocol::{ClusterStatus, StorageCounters, WorkerReport, WorkerState};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A cluster's status for programs.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub struct Status<'a> {
     version: &'a str,
     epoch: u64,
@@ -15,7 +16,7 @@ pub struct Status<'a> {
     workers: Vec<WorkerNow<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct MountNow<'a> {
     name: &'a str,
     url: &'a str,
@@ -23,10 +24,36 @@ struct MountNow<'a> {
     /// Bound on its traffic in bytes a second, where it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     bound_bytes_per_sec: Option<u64>,
-    counters: StorageCounters,
+    counters: Counters,
 }
 
-#[derive(Serialize)]
+/// Requests to shared storage and bytes from it, since the workers started.
+#[derive(JsonSchema, Serialize)]
+struct Counters {
+    gets: u64,
+    heads: u64,
+    lists: u64,
+    /// PUT, POST and part requests.
+    puts: u64,
+    deletes: u64,
+    /// Requests that were tried again.
+    retries: u64,
+    /// Bytes of object data received.
+    bytes_in: u64,
+    /// Bytes of object data sent.
+    bytes_out: u64,
+    /// Bytes read from sockets, headers and all; 0 for file systems.
+    socket_bytes_in: u64,
+}
+
+impl From<StorageCounters> for Counters {
+    fn from(counters: StorageCounters) -> Self {
+        let StorageCounters { gets, heads, lists, puts, deletes, retries, bytes_in, bytes_out, socket_bytes_in } = counters;
+        Self { gets, heads, lists, puts, deletes, retries, bytes_in, bytes_out, socket_bytes_in }
+    }
+}
+
+#[derive(JsonSchema, Serialize)]
 struct WorkerNow<'a> {
     id: String,
     address: &'a str,
@@ -42,7 +69,7 @@ struct WorkerNow<'a> {
     warnings: &'a [String],
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct Tier {
     capacity_bytes: u64,
     used_bytes: u64,
@@ -78,7 +105,7 @@ impl<'a> Status<'a> {
             url: &mount.mount.url,
             requests: storage_requests(&mount.counters),
             bound_bytes_per_sec: mount.mount.options.bandwidth.map(|bound| bound.bytes_per_sec()),
-            counters: mount.counters,
+            counters: mount.counters.into(),
         });
         let workers = status.workers.iter().map(|(info, state, report)| WorkerNow {
             id: info.id.to_string(),

@@ -7,7 +7,7 @@ use futures::future::join_all;
 use crate::Shards;
 
 /// A shard and its replicas.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, schemars::JsonSchema, serde::Serialize)]
 pub struct ShardStatus {
     /// Its number.
     pub shard: u32,
@@ -22,7 +22,7 @@ pub struct ShardStatus {
 }
 
 /// A replica of a shard.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, schemars::JsonSchema, serde::Serialize)]
 pub struct ReplicaStatus {
     /// The worker.
     pub worker: String,

@@ -1,5 +1,6 @@
 //! `forebay shard search` and `count`.
 
+use forebay_api::Count;
 use forebay_shard::Key;
 use forebay_shard_store::{Condition, Store};
 use serde_json::json;
@@ -84,7 +85,7 @@ pub(super) async fn count(config: &Config, args: &ShardCountArgs) -> Outcome {
     let count = source.count(condition.as_ref()).await?;
     let mut output = Output::new(args.common.json);
     if args.common.json {
-        output.record(&json!({"count": count}))?
+        output.record(&Count { count })?
     } else {
         output.line(&count.to_string())?
     }

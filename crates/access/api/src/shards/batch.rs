@@ -1,0 +1,215 @@
+//! Many questions at once, a line each.
+
+use std::sync::Arc;
+
+use axum::body::{Body, HttpBody};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use bytes::{Bytes, BytesMut};
+use forebay_shards::Shards;
+use forebay_transport::{Budget, Spent};
+use forebay_types::{Error, ForebayPath, Result, format_bytes};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use schemars::{JsonSchema, json_schema};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::asked::{Asked, Timeout};
+use super::condition::ConditionShape;
+use super::search::HITS_MAX;
+use super::visit::Visit;
+use super::{Datasets, asked, lines};
+use crate::describe::{Content, Described};
+use crate::refusal::{Refusal, Wrong};
+
+/// Bytes of the questions of one request.
+const BODY_BYTES_MAX: u64 = 8 << 20;
+/// Questions of one request.
+const QUESTIONS_MAX: usize = 10_000;
+/// Questions of one request that are asked at a time.
+const ASKED_AT_ONCE: usize = 8;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Batch {
+    /// Its folder: `/MOUNT/FOLDER`.
+    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[serde(deserialize_with = "asked::path")]
+    dataset: ForebayPath,
+    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
+    #[schemars(with = "Option<String>", example = &"30s")]
+    timeout: Option<Timeout>,
+}
+
+/// A line of a batch, of those that `forebay shard batch` takes: one of `get`, `search` and `count`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Question {
+    /// The key of a record: it is answered, or null where there is none.
+    #[expect(dead_code, reason = "read again by `Shards::answer`")]
+    get: Option<Json>,
+    /// With `get`: only these columns.
+    #[expect(dead_code, reason = "read again by `Shards::answer`")]
+    columns: Option<Vec<String>>,
+    /// A condition: the keys of the records that meet it are answered, ascending.
+    #[schemars(with = "Option<ConditionShape>")]
+    search: Option<Json>,
+    /// With `search`: the key after which they begin.
+    #[expect(dead_code, reason = "read again by `Shards::answer`")]
+    after: Option<Json>,
+    /// With `search`: how many keys at most, up to 10,000. It has to be said.
+    #[schemars(range(min = 0, max = HITS_MAX))]
+    limit: Option<u64>,
+    /// A condition, or null: the number of records that meet it is answered, or of all.
+    #[schemars(with = "Option<ConditionShape>")]
+    #[expect(dead_code, reason = "read again by `Shards::answer`")]
+    count: Option<Json>,
+}
+
+impl Question {
+    /// Whether a line reads, and not too much: only what stands here is asked with the right to read.
+    fn check(line: &[u8]) -> Result<()> {
+        let wrong = |error| Error::invalid(format!("{} is no question: {error}", String::from_utf8_lossy(line).trim_end()));
+        let question: Self = serde_json::from_slice(line).map_err(wrong)?;
+        match question.search.is_some() && question.limit.is_none_or(|limit| limit > HITS_MAX as u64) {
+            true => Err(Error::invalid(format!(
+                "a search over HTTP has a \"limit\" of {HITS_MAX} at most: go on with \"after\" and the last key"
+            ))),
+            false => Ok(()),
+        }
+    }
+}
+
+pub(super) const PATH: Described = Described {
+    path: "/api/v1/shards/batch",
+    about: "Many questions with one request, a line each.",
+    parameters: Some(Batch::json_schema),
+    body: Some(Content {
+        kind: lines::JSON_LINES,
+        about: "JSON lines, at most 10,000 and 8 MiB of them.",
+        shape: |generator| generator.subschema_for::<Question>(),
+        example: Some(
+            "{\"get\": 7}\n{\"search\": {\"attr\": \"name\", \"eq\": \"clerk007\"}, \"limit\": 2}\n{\"count\": null}\n",
+        ),
+    }),
+    answer: Content {
+        kind: lines::JSON_LINES,
+        about: "JSON lines, one for each that was asked, in their order: a record or null, an array of keys, a number, or what is wrong.",
+        shape: |generator| {
+            json_schema!({"anyOf": [
+                generator.subschema_for::<Wrong>(),
+                {"type": ["object", "null"], "additionalProperties": true},
+                {"type": "array", "items": true},
+                {"type": "integer", "minimum": 0},
+            ]})
+        },
+        example: None,
+    },
+    refusals: &[400, 404, 408, 409, 413, 429, 500, 503, 504],
+    is_open: false,
+};
+
+pub(super) async fn batch(
+    State(datasets): State<Arc<Datasets>>,
+    headers: HeaderMap,
+    Asked(asked): Asked<Batch>,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let visit = Visit::enter(&datasets, &headers, "shard_batch", asked.dataset, asked.timeout)?;
+    let (body, spent) = read(&visit, body).await?;
+    let questions = split(&body)?;
+    let shards = visit.open().await?;
+    lines::answer(visit.deadline(), |mut lines| async move {
+        let mut answers = stream::iter(questions).map(|line| answer(&visit, &shards, line)).buffered(ASKED_AT_ONCE);
+        while let Some(answer) = answers.next().await {
+            lines.push(&answer).await?;
+        }
+        drop((answers, spent));
+        Ok(lines)
+    })
+    .await
+}
+
+/// All questions, before the first is answered: who sends them all before reading an answer must not wait for one who does not read
+/// on before an answer is taken.
+async fn read(visit: &Visit, body: Body) -> Result<(Bytes, Spent), Refusal> {
+    let announced = body.size_hint().exact().unwrap_or(BODY_BYTES_MAX);
+    if announced > BODY_BYTES_MAX {
+        return Err(too_large());
+    }
+    let reading = async {
+        let spent = Budget::of_process().take(announced).await;
+        let (mut questions, mut pieces) = (BytesMut::new(), body.into_data_stream());
+        while let Some(piece) = pieces.try_next().await.map_err(|error| Refusal::invalid(format!("the body: {error}")))? {
+            if (questions.len() + piece.len()) as u64 > BODY_BYTES_MAX {
+                return Err(too_large());
+            }
+            questions.extend_from_slice(&piece);
+        }
+        Ok((questions.freeze(), spent))
+    };
+    match forebay_runtime::time::timeout_at(visit.deadline(), reading).await {
+        Ok(read) => read,
+        Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, visit.late())),
+    }
+}
+
+fn too_large() -> Refusal {
+    let message = format!("a batch has {} and {QUESTIONS_MAX} questions at most: send several", format_bytes(BODY_BYTES_MAX));
+    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, Error::invalid(message))
+}
+
+fn split(body: &Bytes) -> Result<Vec<Bytes>, Refusal> {
+    let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
+    let lines: Vec<Bytes> = lines.map(|line| body.slice_ref(line)).take(QUESTIONS_MAX + 1).collect();
+    if lines.len() > QUESTIONS_MAX { Err(too_large()) } else { Ok(lines) }
+}
+
+/// The answer to a line; what went wrong with it is an answer too.
+async fn answer(visit: &Visit, shards: &Shards, line: Bytes) -> Json {
+    let answered = async {
+        Question::check(&line)?;
+        Ok(shards.answer(&line).await)
+    };
+    match visit.within(answered).await {
+        Ok(answer) => answer,
+        Err(refusal) => json!(Wrong::from(refusal.error())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_reads_and_has_an_end_is_asked() {
+        for right in [
+            r#"{"get": 5, "columns": ["a"]}"#,
+            r#"{"search": {"attr": "a", "eq": 1}, "after": 3, "limit": 10000}"#,
+            r#"{"count": null}"#,
+            // What else is wrong with it is said by those who are asked.
+            r#"{}"#,
+        ] {
+            Question::check(right.as_bytes()).unwrap();
+        }
+        for wrong in [
+            r#"{"put": {"a": 1}}"#,
+            r#"{"get": 5, "delete": 5}"#,
+            r#"{"search": {"attr": "a", "eq": 1}}"#,
+            r#"{"search": {"attr": "a", "eq": 1}, "limit": 10001}"#,
+            "[1]",
+            "nothing",
+        ] {
+            assert_eq!(Question::check(wrong.as_bytes()).unwrap_err().kind(), forebay_types::ErrorKind::Invalid, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn blank_lines_are_none_and_too_many_are_refused() {
+        let lines = |text: &str| split(&Bytes::copy_from_slice(text.as_bytes()));
+        assert_eq!(lines("\n {\"count\": null} \r\n\n{}").unwrap().len(), 2);
+        assert_eq!(lines(&"{}\n".repeat(QUESTIONS_MAX)).unwrap().len(), QUESTIONS_MAX);
+        assert_eq!(lines(&"{}\n".repeat(QUESTIONS_MAX + 1)).unwrap_err().status(), StatusCode::PAYLOAD_TOO_LARGE);
+    }
+}

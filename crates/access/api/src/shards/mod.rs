@@ -1,0 +1,62 @@
+//! Datasets of shards over HTTP: what `forebay shard get`, `search`, `count`, `batch` and `status` print with `--json`.
+//!
+//! Owns: who may ask which dataset, how much and how long; and the datasets that stay open between requests.
+//!
+//! Never does: answer anything itself. The workers do, and `forebay-shards` asks them.
+//!
+//! Start with [`Visit::enter`], which every request goes through.
+
+mod asked;
+mod batch;
+mod condition;
+mod get;
+mod lines;
+mod opened;
+mod places;
+mod search;
+mod status;
+mod visit;
+
+use std::sync::Arc;
+
+use axum::Router;
+use forebay_client::ClientSettings;
+use schemars::json_schema;
+
+use crate::Readers;
+use crate::describe::{Content, Described, Routes};
+use opened::Opened;
+use places::Places;
+
+pub use search::Count;
+
+/// What all requests about datasets share.
+pub(crate) struct Datasets {
+    readers: Readers,
+    opened: Opened,
+    places: Arc<Places>,
+}
+
+/// The paths of datasets: for `readers`, each of the mounts that they may read, answered by the workers of a cluster.
+pub(crate) fn routes(cluster: ClientSettings, readers: Readers) -> (Router, Vec<Described>) {
+    let datasets = Datasets { readers, opened: Opened::new(cluster), places: Arc::default() };
+    let routes = Routes::new()
+        .with(get::PATH, get::get)
+        .with(search::SEARCH, search::search)
+        .with(search::COUNT, search::count)
+        .with(batch::PATH, batch::batch)
+        .with(status::PATH, status::status);
+    let (router, described) = routes.into_parts();
+    (router.with_state(Arc::new(datasets)), described)
+}
+
+/// What asking a dataset by parameters is refused with.
+const REFUSALS: &[u16] = &[400, 404, 409, 429, 500, 503, 504];
+
+/// A line with a record, or with the columns of it that were asked for.
+const RECORDS: Content = Content {
+    kind: lines::JSON_LINES,
+    about: "JSON lines, an object with columns each.",
+    shape: |_| json_schema!({"type": "object", "additionalProperties": true}),
+    example: Some("{\"id\": 7, \"name\": \"clerk007\"}\n"),
+};

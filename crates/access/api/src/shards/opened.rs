@@ -1,0 +1,84 @@
+//! Datasets that stay open between requests.
+
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use forebay_client::{Client, ClientSettings};
+use forebay_shards::{Shards, latest_manifest};
+use forebay_types::{Error, ErrorKind, ForebayPath, Result};
+use lru::LruCache;
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+
+use super::visit::MayRead;
+
+/// Datasets that are open at a time.
+const OPENED_MAX: usize = 64;
+/// How long a dataset is taken as it is without another look for a later manifest.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+
+/// Datasets that were asked before: what is known of their workers' queues is of use to the next request.
+pub(super) struct Opened {
+    settings: ClientSettings,
+    /// Made with the first request: who asks for no dataset needs no way to workers.
+    client: OnceCell<Client>,
+    known: Mutex<LruCache<ForebayPath, Known>>,
+}
+
+#[derive(Clone)]
+struct Known {
+    shards: Shards,
+    looked: Instant,
+}
+
+impl Opened {
+    pub(super) fn new(settings: ClientSettings) -> Self {
+        let known = Mutex::new(LruCache::new(NonZeroUsize::new(OPENED_MAX).expect("not 0")));
+        Self { settings, client: OnceCell::new(), known }
+    }
+
+    async fn client(&self) -> Result<&Client> {
+        let connected = self.client.get_or_try_init(|| Client::connect(self.settings.clone())).await;
+        // Whatever it is, it is not who asks that is at fault.
+        connected.map_err(|error| Error::retry(format!("this process does not reach its own cluster: {error}")))
+    }
+
+    /// The dataset that a caller may read, at its latest manifest as the mount's rule has it, at most a second ago. `NotFound` when
+    /// there is none.
+    pub(super) async fn open(&self, may: &MayRead) -> Result<Shards> {
+        let (client, path) = (self.client().await?, may.dataset());
+        let known = self.known.lock().get(path).cloned();
+        if let Some(known) = known {
+            if known.looked.elapsed() < LOOK_AFTER {
+                return Ok(known.shards);
+            }
+            if is_current(client, &known.shards, path).await? {
+                return Ok(self.keep(path, known.shards));
+            }
+        }
+        let opened = Shards::open(client, path).await;
+        if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            self.known.lock().pop(path);
+        }
+        Ok(self.keep(path, opened?))
+    }
+
+    fn keep(&self, path: &ForebayPath, shards: Shards) -> Shards {
+        let known = Known { shards: shards.clone(), looked: forebay_runtime::now() };
+        self.known.lock().put(path.clone(), known);
+        shards
+    }
+
+    /// What a question has failed with says whether the dataset is to be looked at anew: what its manifest names may be gone.
+    pub(super) fn failed(&self, may: &MayRead, error: &Error) {
+        if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Conflict) {
+            self.known.lock().pop(may.dataset());
+        }
+    }
+}
+
+/// Whether nobody has put another one in its place, nor another mount under its name.
+async fn is_current(client: &Client, shards: &Shards, path: &ForebayPath) -> Result<bool> {
+    let mount = client.mount(path.mount()).await?;
+    Ok(mount.id == shards.id().mount && latest_manifest(client, path).await? == Some(shards.manifest()))
+}

@@ -1,0 +1,161 @@
+//! The records that meet a condition, and how many there are.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use forebay_shard::Key;
+use forebay_shard_store::{Condition, Literal};
+use forebay_shards::Shards;
+use forebay_types::{ForebayPath, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::asked::{Asked, ColumnNames, Timeout};
+use super::lines::Lines;
+use super::visit::Visit;
+use super::{Datasets, RECORDS, REFUSALS, asked, lines};
+use crate::describe::{Content, Described};
+use crate::refusal::Refusal;
+
+/// Hits of one request where it does not say how many, and at most: who wants more goes on after the last one.
+const HITS: usize = 1000;
+pub(super) const HITS_MAX: usize = 10_000;
+/// Records that are read at once for their columns.
+const RECORDS_AT_ONCE: usize = 1000;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Search {
+    /// Its folder: `/MOUNT/FOLDER`.
+    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[serde(deserialize_with = "asked::path")]
+    dataset: ForebayPath,
+    /// Tests of columns, joined by `and`, as on the command line.
+    #[schemars(example = &"name ^= clerk00 and note contains line")]
+    condition: String,
+    /// Hits at most. Where as many come, go on with `after` and the last key.
+    #[serde(default = "hits")]
+    #[schemars(range(min = 1, max = HITS_MAX), example = 10)]
+    limit: usize,
+    /// The key after which they begin.
+    #[schemars(example = &"-300")]
+    after: Option<String>,
+    /// Names with commas between them, or `*`: keys alone without it.
+    #[schemars(with = "Option<String>", example = &"*")]
+    columns: Option<ColumnNames>,
+    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
+    #[schemars(with = "Option<String>", example = &"30s")]
+    timeout: Option<Timeout>,
+}
+
+fn hits() -> usize {
+    HITS
+}
+
+pub(super) const SEARCH: Described = Described {
+    path: "/api/v1/shards/search",
+    about: "The records that meet a condition, by their keys ascending.",
+    parameters: Some(Search::json_schema),
+    body: None,
+    answer: RECORDS,
+    refusals: REFUSALS,
+    is_open: false,
+};
+
+pub(super) async fn search(
+    State(datasets): State<Arc<Datasets>>,
+    headers: HeaderMap,
+    Asked(asked): Asked<Search>,
+) -> Result<Response, Refusal> {
+    let visit = Visit::enter(&datasets, &headers, "shard_search", asked.dataset, asked.timeout)?;
+    if !(1..=HITS_MAX).contains(&asked.limit) {
+        return Err(Refusal::invalid(format!("limit is a number from 1 to {HITS_MAX}: go on with `after` and the last key")));
+    }
+    let condition = Condition::parse(&asked.condition)?.to_json();
+    let shards = visit.open().await?;
+    let after = asked.after.map(|text| shards.columns().key_of(&Literal::parse(&text)?)).transpose()?;
+    let columns = asked.columns.map(|columns| columns.of(shards.columns())).transpose()?;
+    let keys = visit.within(shards.search(&condition, after.as_ref(), Some(asked.limit))).await?;
+    lines::answer(visit.deadline(), |mut lines| async move {
+        let pushed = async {
+            match columns {
+                None => push_keys(&shards, &keys, &mut lines).await,
+                Some(columns) => push_records(&shards, &keys, &columns, &mut lines).await,
+            }
+        };
+        visit.within(pushed).await?;
+        Ok(lines)
+    })
+    .await
+}
+
+async fn push_keys(shards: &Shards, keys: &[Key], lines: &mut Lines) -> Result<()> {
+    let columns = shards.columns();
+    for key in keys {
+        lines.push(&json!({&columns.key().name: columns.key_json(key)})).await?;
+    }
+    Ok(())
+}
+
+/// Those that were deleted since they were found don't meet the condition any more.
+async fn push_records(shards: &Shards, keys: &[Key], columns: &[String], lines: &mut Lines) -> Result<()> {
+    for keys in keys.chunks(RECORDS_AT_ONCE) {
+        for record in shards.get_many(keys, Some(columns)).await?.iter().flatten() {
+            lines.push(record).await?;
+        }
+    }
+    Ok(())
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CountAsked {
+    /// Its folder: `/MOUNT/FOLDER`.
+    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[serde(deserialize_with = "asked::path")]
+    dataset: ForebayPath,
+    /// Tests of columns, joined by `and`; all records without it.
+    #[schemars(example = &"name = clerk007")]
+    condition: Option<String>,
+    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
+    #[schemars(with = "Option<String>", example = &"30s")]
+    timeout: Option<Timeout>,
+}
+
+/// How many records meet a condition.
+#[derive(JsonSchema, Serialize)]
+pub struct Count {
+    /// So many.
+    pub count: u64,
+}
+
+pub(super) const COUNT: Described = Described {
+    path: "/api/v1/shards/count",
+    about: "How many records meet a condition.",
+    parameters: Some(CountAsked::json_schema),
+    body: None,
+    answer: Content {
+        kind: "application/json",
+        about: "The number.",
+        shape: |generator| generator.subschema_for::<Count>(),
+        example: None,
+    },
+    refusals: REFUSALS,
+    is_open: false,
+};
+
+pub(super) async fn count(
+    State(datasets): State<Arc<Datasets>>,
+    headers: HeaderMap,
+    Asked(asked): Asked<CountAsked>,
+) -> Result<Json<Count>, Refusal> {
+    let visit = Visit::enter(&datasets, &headers, "shard_count", asked.dataset, asked.timeout)?;
+    let condition = asked.condition.map(|text| Condition::parse(&text)).transpose()?.map(|condition| condition.to_json());
+    let shards = visit.open().await?;
+    let count = visit.within(shards.count(condition.as_ref())).await?;
+    Ok(Json(Count { count }))
+}

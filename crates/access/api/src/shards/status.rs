@@ -1,0 +1,66 @@
+//! Where a dataset's shards are.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use forebay_shards::ShardStatus;
+use forebay_types::ForebayPath;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::asked::{Asked, Timeout};
+use super::visit::Visit;
+use super::{Datasets, REFUSALS, asked};
+use crate::describe::{Content, Described};
+use crate::refusal::Refusal;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StatusAsked {
+    /// Its folder: `/MOUNT/FOLDER`.
+    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[serde(deserialize_with = "asked::path")]
+    dataset: ForebayPath,
+    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
+    #[schemars(with = "Option<String>", example = &"30s")]
+    timeout: Option<Timeout>,
+}
+
+/// A dataset, its shards and their replicas.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct DatasetStatus {
+    /// The folder that it lies in.
+    dataset: String,
+    /// The number of its manifest: it grows with each change.
+    manifest: u64,
+    /// In order of their numbers.
+    shards: Vec<ShardStatus>,
+}
+
+pub(super) const PATH: Described = Described {
+    path: "/api/v1/shards/status",
+    about: "The shards of a dataset, and where their replicas are.",
+    parameters: Some(StatusAsked::json_schema),
+    body: None,
+    answer: Content {
+        kind: "application/json",
+        about: "The shards.",
+        shape: |generator| generator.subschema_for::<DatasetStatus>(),
+        example: None,
+    },
+    refusals: REFUSALS,
+    is_open: false,
+};
+
+pub(super) async fn status(
+    State(datasets): State<Arc<Datasets>>,
+    headers: HeaderMap,
+    Asked(asked): Asked<StatusAsked>,
+) -> Result<Json<DatasetStatus>, Refusal> {
+    let visit = Visit::enter(&datasets, &headers, "shard_status", asked.dataset, asked.timeout)?;
+    let shards = visit.open().await?;
+    let status = visit.within(shards.status()).await?;
+    Ok(Json(DatasetStatus { dataset: shards.path().to_string(), manifest: shards.manifest(), shards: status }))
+}

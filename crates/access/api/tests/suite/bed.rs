@@ -1,0 +1,248 @@
+//! A small cluster with a dataset, and its HTTP server.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_api::{Cluster, Readers};
+use forebay_block_store::StoreSettings;
+use forebay_client::{AdminRequest, Client, ClientSettings};
+use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_protocol::{ClusterStatus, ControlReply, PlacementStatus};
+use forebay_shard::{Key, Value};
+use forebay_shard_store::{Column, ColumnKind, Columns, Dataset, DatasetShard, Store};
+use forebay_shards::{Shards, create};
+use forebay_transport::{Address, Credential, Security, random_secret, unix_now};
+use forebay_types::{Grant, MountOptions, Role, Scope};
+use forebay_worker::{Worker, WorkerSettings};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::{HeaderMap, Request};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+pub const DATASET: &str = "/lake/orders.shards";
+pub const RECORDS: i64 = 2000;
+/// What is let in, by what it is for.
+pub const TOKENS: [&str; 5] = ["read", "read lake", "read other", "write lake", "expired"];
+
+type Http = hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>;
+
+/// The cluster of this process's coordinator.
+struct Known(Arc<Coordinator>);
+
+impl Cluster for Known {
+    fn status(&self) -> ClusterStatus {
+        self.0.status()
+    }
+
+    fn placement(&self, limit: usize) -> PlacementStatus {
+        self.0.placement(limit)
+    }
+}
+
+pub struct Bed {
+    pub client: Client,
+    pub address: SocketAddr,
+    pub owner: String,
+    workers: Vec<Worker>,
+    tokens: BTreeMap<&'static str, String>,
+    http: Http,
+    folder: TempDir,
+    _coordinator: Arc<Coordinator>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl Answer {
+    pub fn json(&self) -> Json {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    pub fn lines(&self) -> Vec<Json> {
+        assert_eq!((self.status, self.header("content-type")), (200, "application/x-ndjson"), "{self:?}");
+        assert!(self.body.is_empty() || self.body.ends_with(b"\n"));
+        serde_json::Deserializer::from_slice(&self.body).into_iter().map(Result::unwrap).collect()
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The status and the kind of what is wrong.
+    pub fn wrong(&self) -> (u16, String) {
+        let json = self.json();
+        assert!(json["message"].as_str().is_some_and(|message| !message.is_empty()), "{json}");
+        (self.status, json["error"].as_str().unwrap().to_string())
+    }
+}
+
+/// A path with parameters.
+pub fn query(path: &str, parameters: &[(&str, &str)]) -> String {
+    let encoded = parameters.iter().map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC)));
+    format!("{path}?{}", encoded.collect::<Vec<_>>().join("&"))
+}
+
+impl Bed {
+    /// With a dataset in the mount `lake`.
+    pub async fn start(workers: usize) -> Self {
+        let folder = TempDir::new().unwrap();
+        let owner = random_secret().unwrap();
+        let security = Security::owner(&owner).unwrap();
+        let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
+        let at = CoordinatorSettings { security: security.clone(), ..CoordinatorSettings::new(local(), url) };
+        let coordinator = Arc::new(Coordinator::start(at).await.unwrap());
+        let settings = ClientSettings { security: security.clone(), ..ClientSettings::new(coordinator.address()) };
+        let client = Client::connect(settings.clone()).await.unwrap();
+        for name in ["lake", "other"] {
+            let path = folder.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            let (url, options) = (format!("file://{}", path.display()), MountOptions::default());
+            client.control(AdminRequest::MountAdd { name: name.parse().unwrap(), url, options }).await.unwrap();
+        }
+        let mut running = Vec::new();
+        for place in 0..workers {
+            let store = StoreSettings::new(folder.path().join(format!("worker{place}/tiers")), 64 << 20);
+            let at = WorkerSettings {
+                // What a worker admits it hears of the coordinator, as in a process of its own.
+                security: Security::owner(&owner).unwrap(),
+                ..WorkerSettings::new(coordinator.address(), local(), store)
+            };
+            running.push(Worker::start(at).await.unwrap());
+        }
+        client.refresh_view().await.unwrap();
+        let known = Arc::new(Known(Arc::clone(&coordinator)));
+        let router = forebay_api::router(known, settings, Readers::new(vec![Arc::clone(&security.admits)]));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let http: Http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build_http();
+        let (workers, tokens) = (running, BTreeMap::new());
+        let mut bed = Self { client, address, owner, workers, tokens, http, folder, _coordinator: coordinator };
+        bed.add_tokens().await;
+        bed.create().await;
+        bed
+    }
+
+    async fn add_tokens(&mut self) {
+        for what in TOKENS {
+            let role = if what.starts_with("write") { Role::Write } else { Role::Read };
+            let scope = match what.split_once(' ') {
+                Some((_, mount)) => Scope::Only { mounts: vec![mount.parse().unwrap()], temporary: false },
+                None => Scope::All,
+            };
+            let expires = (what == "expired").then(|| unix_now() - 1);
+            let secret = random_secret().unwrap();
+            let keys = Credential::owner(&secret).unwrap().keys();
+            let add = AdminRequest::TokenAdd { name: what.replace(' ', "-"), grant: Grant { role, scope, expires }, keys };
+            let ControlReply::Tokens(added) = self.client.control(add).await.unwrap() else { panic!("a token") };
+            self.tokens.insert(what, format!("fb.{}.{secret}", added[0].id));
+        }
+    }
+
+    async fn create(&self) {
+        let path = DATASET.parse().unwrap();
+        let mut creating = create(&self.client, &path, columns(), vec![0.9, 0.5], false).await.unwrap();
+        let parts = Dataset { columns: columns(), replicas: vec![0.9], shards: vec![DatasetShard::default(); 2] };
+        for shard in 0..2 {
+            let part = self.part(shard);
+            let mut building = Store::build(&part, columns(), 0.01).unwrap();
+            for (key, values) in (0..RECORDS).map(record).filter(|(key, _)| parts.shard_of(key) == shard) {
+                building.push(key, values).unwrap();
+            }
+            building.finish().unwrap();
+            creating.push(&part, |_| {}).await.unwrap();
+        }
+        creating.finish().await.unwrap();
+    }
+
+    /// The folder of a shard's files.
+    pub fn part(&self, shard: usize) -> std::path::PathBuf {
+        self.folder.path().join(format!("part{shard}"))
+    }
+
+    /// The dataset as a program opens it, to compare with.
+    pub async fn shards(&self) -> Shards {
+        Shards::open(&self.client, &DATASET.parse().unwrap()).await.unwrap()
+    }
+
+    /// The text of a token; of the owner's secret for "owner".
+    pub fn token(&self, what: &str) -> &str {
+        if what == "owner" { &self.owner } else { &self.tokens[what] }
+    }
+
+    pub async fn stop_workers(&mut self) {
+        for worker in self.workers.drain(..) {
+            worker.shutdown().await;
+        }
+        self.client.refresh_view().await.unwrap();
+    }
+
+    /// Asks with a token, or with none.
+    pub async fn ask_as(&self, token: Option<&str>, method: &str, path: &str, body: impl Into<Bytes>) -> Answer {
+        let mut request = Request::builder().method(method).uri(format!("http://{}{path}", self.address));
+        if let Some(token) = token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let answer = self.http.request(request.body(Full::new(body.into())).unwrap());
+        let answer = tokio::time::timeout(Duration::from_secs(60), answer).await.expect("an answer").unwrap();
+        let (head, body) = answer.into_parts();
+        Answer { status: head.status.as_u16(), headers: head.headers, body: body.collect().await.unwrap().to_bytes() }
+    }
+
+    /// The data of the first event of a stream.
+    pub async fn first_event(&self, path: &str) -> Json {
+        let request = Request::get(format!("http://{}{path}", self.address));
+        let request = request.header("authorization", format!("Bearer {}", self.token("read")));
+        let mut body = self.http.request(request.body(Full::default()).unwrap()).await.unwrap().into_body();
+        let mut text = String::new();
+        while !text.contains("\n\n") {
+            let frame = tokio::time::timeout(Duration::from_secs(60), body.frame()).await.expect("an event").unwrap().unwrap();
+            text.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
+        }
+        let data = text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+        serde_json::from_str(data).unwrap()
+    }
+
+    /// Asks as one who may read the mount of the dataset, and no other.
+    pub async fn get(&self, path: &str, parameters: &[(&str, &str)]) -> Answer {
+        self.ask_as(Some(self.token("read lake")), "GET", &query(path, parameters), "").await
+    }
+
+    /// The same about the dataset.
+    pub async fn of_dataset(&self, what: &str, parameters: &[(&str, &str)]) -> Answer {
+        self.get(&format!("/api/v1/shards/{what}"), &[&[("dataset", DATASET)], parameters].concat()).await
+    }
+
+    /// A batch of questions to the dataset.
+    pub async fn batch(&self, parameters: &[(&str, &str)], questions: impl Into<Bytes>) -> Answer {
+        let path = query("/api/v1/shards/batch", &[&[("dataset", DATASET)], parameters].concat());
+        self.ask_as(Some(self.token("read lake")), "POST", &path, questions).await
+    }
+}
+
+fn columns() -> Columns {
+    let column = |name: &str, kind| Column { name: name.into(), kind };
+    let all = vec![column("id", ColumnKind::Int), column("name", ColumnKind::Text), column("note", ColumnKind::Text)];
+    Columns::new(all, "id").unwrap()
+}
+
+/// Keys on both sides of zero; names that several share.
+fn record(number: i64) -> (Key, Vec<Value>) {
+    let (key, note) = (number - RECORDS / 4, format!("line {number} of {}", number * 7919 % 1000));
+    (Key::U64(key as u64), vec![Value::Text(format!("clerk{:03}", number * 31 % 97)), Value::Text(note)])
+}
+
+fn local() -> Address {
+    Address::Tcp("127.0.0.1:0".into())
+}

@@ -1,0 +1,162 @@
+//! The description says what is so: its examples are asked, and what comes back is held against it.
+
+use serde_json::Value as Json;
+
+use crate::bed::{Answer, Bed, query};
+use crate::schema::check;
+
+/// A path of the description.
+struct Path {
+    path: String,
+    method: String,
+    operation: Json,
+}
+
+async fn description(bed: &Bed) -> (Json, Vec<Path>) {
+    let document = bed.ask_as(None, "GET", "/api/v1/openapi.json", "").await.json();
+    let mut paths = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            paths.push(Path { path: path.clone(), method: method.to_uppercase(), operation: operation.clone() });
+        }
+    }
+    (document, paths)
+}
+
+impl Path {
+    /// What an answer of this status has to be, with its media type.
+    fn answer(&self, document: &Json, status: u16) -> (String, Json) {
+        let mut response = &self.operation["responses"][status.to_string()];
+        if let Some(reference) = response["$ref"].as_str() {
+            response = document.pointer(reference.strip_prefix('#').unwrap()).unwrap();
+        }
+        let content = response["content"].as_object();
+        let content = content.unwrap_or_else(|| panic!("{} has no answer of {status}", self.path));
+        let (kind, media) = content.iter().next().unwrap();
+        (kind.clone(), media["schema"].clone())
+    }
+
+    /// What is asked when all parameters are as their examples.
+    fn example(&self, document: &Json) -> (String, String) {
+        let mut parameters = Vec::new();
+        for parameter in self.operation["parameters"].as_array().into_iter().flatten() {
+            let (name, example) = (parameter["name"].as_str().unwrap(), &parameter["schema"]["examples"][0]);
+            assert!(parameter["description"].as_str().is_some_and(|about| !about.is_empty()), "{} {name}", self.path);
+            check(document, &parameter["schema"], example, name).unwrap();
+            match example {
+                Json::Array(several) => parameters.extend(several.iter().map(|one| (name, text(one)))),
+                one => parameters.push((name, text(one))),
+            }
+        }
+        let parameters: Vec<(&str, &str)> = parameters.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let mut body = String::new();
+        for (kind, media) in self.operation["requestBody"]["content"].as_object().into_iter().flatten() {
+            assert_eq!(kind, "application/x-ndjson");
+            body = media["example"].as_str().unwrap().to_string();
+            for line in body.lines() {
+                check(document, &media["schema"], &serde_json::from_str(line).unwrap(), line).unwrap();
+            }
+        }
+        (query(&self.path, &parameters), body)
+    }
+
+    /// Holds an answer against the description.
+    fn check(&self, document: &Json, answer: &Answer) {
+        let (kind, schema) = self.answer(document, answer.status);
+        assert_eq!(answer.header("content-type"), kind, "{}", self.path);
+        let values = if kind == "application/json" { vec![answer.json()] } else { answer.lines() };
+        assert!(!values.is_empty(), "{}: there is something to look at", self.path);
+        for value in values {
+            check(document, &schema, &value, &self.path).unwrap();
+        }
+    }
+}
+
+fn text(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_example_is_answered_as_it_is_described() {
+    let bed = Bed::start(2).await;
+    let (document, paths) = description(&bed).await;
+    assert_eq!((document["openapi"].as_str(), paths.len()), (Some("3.1.0"), 10));
+    for path in &paths {
+        let (asked, body) = path.example(&document);
+        if path.path == "/api/v1/events" {
+            let (kind, schema) = path.answer(&document, 200);
+            assert_eq!(kind, "text/event-stream");
+            check(&document, &schema, &bed.first_event(&asked).await, &asked).unwrap();
+            continue;
+        }
+        let answer = bed.ask_as(Some(bed.token("read")), &path.method, &asked, body).await;
+        assert_eq!(answer.status, 200, "{asked}: {answer:?}");
+        if path.path != "/api/v1/openapi.json" {
+            path.check(&document, &answer);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_refusal_is_one_that_is_described() {
+    let mut bed = Bed::start(1).await;
+    let (document, paths) = description(&bed).await;
+    for path in &paths {
+        let (asked, body) = path.example(&document);
+        if path.operation["security"] == serde_json::json!([]) {
+            continue;
+        }
+        for (token, status) in [(None, 401), (Some(bed.token("read other")), 403)] {
+            let answer = bed.ask_as(token, &path.method, &asked, body.clone()).await;
+            assert_eq!(answer.status, status, "{asked}");
+            path.check(&document, &answer);
+        }
+        if path.operation.get("parameters").is_some() {
+            let answer = bed.ask_as(Some(bed.token("read")), &path.method, &format!("{asked}&more=1"), body.clone()).await;
+            assert_eq!(answer.status, 400, "{asked}");
+            path.check(&document, &answer);
+        }
+        if asked.contains("dataset=") {
+            let none = asked.replace("orders", "none");
+            let answer = bed.ask_as(Some(bed.token("read")), &path.method, &none, body.clone()).await;
+            assert_eq!(answer.status, 404, "{none}");
+            path.check(&document, &answer);
+        }
+    }
+    bed.stop_workers().await;
+    for path in paths.iter().filter(|path| path.path.ends_with("/count")) {
+        let asked = path.example(&document).0.replace("30s", "300ms");
+        let answer = bed.ask_as(Some(bed.token("read")), &path.method, &asked, "").await;
+        assert!(matches!(answer.status, 503 | 504), "{answer:?}");
+        path.check(&document, &answer);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_described_path_is_one_that_there_is_and_stands_in_the_page() {
+    let bed = Bed::start(1).await;
+    let (document, paths) = description(&bed).await;
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/api.md")).unwrap();
+    for path in &paths {
+        let answer = bed.ask_as(None, &path.method, &path.path, "").await;
+        let is_open = path.operation["security"] == serde_json::json!([]);
+        let expected = if is_open {
+            200
+        } else if path.path.contains("/shards/") {
+            400
+        } else {
+            401
+        };
+        assert_eq!(answer.status, expected, "{}: {answer:?}", path.path);
+        assert!(page.contains(&format!("`{} {}", path.method, path.path)), "{} is not in docs/api.md", path.path);
+        // What a program is made of it has a name for each.
+        assert!(path.operation["operationId"].as_str().is_some_and(|id| !id.contains(['/', '.'])));
+    }
+    // The reverse: the page has no other.
+    let in_page = page.matches("`GET /api/v1/").count() + page.matches("`POST /api/v1/").count();
+    assert_eq!(in_page, paths.len());
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    for name in ["Status", "Placement", "Savings", "DatasetStatus", "Question", "Wrong"] {
+        assert!(schemas.contains_key(name), "{name}: {:?}", schemas.keys());
+    }
+}

@@ -1,0 +1,11 @@
+//! `/api/v1` over HTTP, of a coordinator and workers as they are.
+
+#![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
+
+mod answers;
+mod batch;
+mod bed;
+mod description;
+mod refusals;
+mod rights;
+mod schema;
