@@ -52,7 +52,7 @@ class TarGz(unittest.TestCase):
                 self.assertIn('data-dir = "/var/lib/forebay"', told(top / "forebay", "--config", file, "config", env=clean()))
             self.assertIn('advertise = "node1.example:7401"', told(top / "forebay", "--config", place / "whole.toml", "config", env=clean()))
             with running([top / "forebay", *UP], env=clean(FOREBAY_DATA_DIR=str(place / "data"))) as process:
-                self.assertEqual(answer("http://127.0.0.1:17480/healthz", process), "ok\n")
+                self.assertEqual(answer("http://127.0.0.1:17480/readyz", process), "ready\n")
 
     def test_completions_are_what_their_shells_can_read(self):
         with folder() as place:

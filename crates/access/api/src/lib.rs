@@ -1,22 +1,27 @@
-//! What a cluster says of itself over HTTP: `/api/v1`, and the console that shows it.
+//! What a process and its cluster say of themselves over HTTP: `/metrics`, `/healthz`, `/readyz`, `/api/v1`, and the console that shows it.
 //!
-//! Owns: the JSON of status, segments and savings, which `--json` prints too; who may read it; and the pages of the console, which ask for
-//! nothing else. Never does: change anything, nor know a cluster otherwise than by what it is handed.
+//! Owns: the JSON of status, segments and savings, which `--json` prints too; whether a process is ready; who may read what; and the
+//! pages of the console, which ask for nothing else. Never does: change anything, nor know a cluster otherwise than by what it is handed.
 //!
-//! Start with [`router`]. The paths and their answers are in docs/api.md.
+//! Start with [`Http`], and with [`router`] for `/api/v1`. The paths and their answers are in docs/api.md and docs/operations.md.
 
 #![warn(unreachable_pub)]
 
 mod console;
 mod events;
+mod http;
+mod metrics;
 mod placement;
 mod readers;
+mod readiness;
 mod router;
 mod savings;
 mod status;
 
+pub use http::{Http, HttpSettings};
 pub use placement::Placement;
 pub use readers::Readers;
+pub use readiness::Readiness;
 pub use router::{Cluster, router};
 pub use savings::{Price, Savings};
 pub use status::{Status, state_name, storage_requests};

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use forebay_metrics::{Histogram, Kinds, table};
 use forebay_placement::rank;
 use forebay_protocol::{DatasetId, ShardState};
 use forebay_shard_store::{Dataset, DatasetShard};
@@ -56,6 +57,8 @@ pub(crate) struct Shards {
     origin: Arc<Origin>,
     cluster: Arc<Cluster>,
     background: Arc<Background>,
+    /// How long calls took that were answered.
+    seconds: Kinds<Histogram>,
 }
 
 /// A dataset's manifest, with the names that its shards are kept under here.
@@ -106,6 +109,7 @@ impl Shards {
             origin,
             cluster,
             background,
+            seconds: Kinds::new(&table::WORKER_SHARD_SECONDS, &["get", "search"]),
         })
     }
 
@@ -117,13 +121,17 @@ impl Shards {
         within: Duration,
         questions: Bytes,
     ) -> Result<(Vec<u8>, u32)> {
-        let deadline = forebay_runtime::time::instant() + within;
+        let (began, deadline) = (forebay_runtime::now(), forebay_runtime::time::instant() + within);
         let questions = answer::split(&questions)?;
+        let kind = if questions.are_gets { "get" } else { "search" };
         let asked = Arc::new(self.asked(&id, number).await?);
         let late = || Error::retry("the shard is not here yet: it is being brought from shared storage");
         let served = forebay_runtime::time::timeout_at(deadline, self.served(&asked)).await.map_err(|_| late())??;
         self.start_at(&served, self.size_of(&asked));
         let result = served.answer(questions, deadline).await?;
+        if let Some(seconds) = self.seconds.of(kind) {
+            seconds.record(began.elapsed());
+        }
         Ok((result, served.lanes.queue()))
     }
 
@@ -133,6 +141,11 @@ impl Shards {
         let served = self.served.lock();
         let numbered = (0u32..).zip(&manifest.ids);
         Ok(numbered.filter_map(|(number, id)| Some(served.get(id)?.state(number))).collect())
+    }
+
+    /// Calls under way or waiting, of all shards.
+    pub(crate) fn queue(&self) -> u64 {
+        self.served.lock().values().map(|served| u64::from(served.lanes.queue())).sum()
     }
 
     /// Calls that are under way end; nothing begins any more.

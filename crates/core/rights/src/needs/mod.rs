@@ -2,10 +2,12 @@
 
 mod control;
 mod data;
+mod http;
 mod nodes;
 mod sql;
 
 pub use control::control;
 pub use data::{data, notice, peer};
+pub use http::http;
 pub use nodes::{node, node_peer};
 pub use sql::{executor, scheduler};
