@@ -11,7 +11,10 @@ type Check = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// What roles a process has, and how to see whether each can serve. Cheap to clone; clones are the same.
 #[derive(Clone)]
-pub struct Readiness(Arc<Mutex<Vec<(&'static str, Option<Check>)>>>);
+pub struct Readiness(Arc<Mutex<Vec<Role>>>);
+
+/// A role, and its check once it has started.
+type Role = (&'static str, Option<Check>);
 
 impl Readiness {
     /// Of roles that are being started.

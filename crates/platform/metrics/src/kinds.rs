@@ -1,5 +1,6 @@
 //! A value for each word of a list that is known beforehand.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::family::Family;
@@ -8,23 +9,19 @@ use crate::value::Value;
 /// The values of a metric whose one label is a word of a fixed list: found without a lock, and there only once they were wanted.
 pub struct Kinds<V: 'static> {
     family: &'static Family<V, 1>,
-    /// In their order.
-    values: Box<[(&'static str, OnceLock<Arc<V>>)]>,
+    values: HashMap<&'static str, OnceLock<Arc<V>>>,
 }
 
 impl<V: Value> Kinds<V> {
     /// Of these words.
     pub fn new(family: &'static Family<V, 1>, words: &[&'static str]) -> Self {
-        let mut words = words.to_vec();
-        words.sort_unstable();
-        Self { family, values: words.into_iter().map(|word| (word, OnceLock::new())).collect() }
+        Self { family, values: words.iter().map(|word| (*word, OnceLock::new())).collect() }
     }
 
-    /// The value for a word. None, so that nobody is to bring words from outside, for one that is not on the list.
+    /// The value for a word. None for one that is not on the list, so that words from outside become no series.
     pub fn of(&self, word: &str) -> Option<&V> {
-        let at = self.values.binary_search_by(|(known, _)| (*known).cmp(word)).ok()?;
-        let (word, value) = &self.values[at];
-        Some(value.get_or_init(|| self.family.with([*word])))
+        let value = self.values.get(word)?;
+        Some(value.get_or_init(|| self.family.with([word])))
     }
 }
 

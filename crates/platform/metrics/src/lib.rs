@@ -32,4 +32,4 @@ pub use family::{Counters, Family, Gauges, Histograms};
 pub use kinds::Kinds;
 pub use row::{Buckets, Kind, Row};
 pub use text::{begin, text};
-pub use value::{Counter, Gauge, Histogram, Value};
+pub use value::{Counter, Gauge, Histogram, TakeSample, Value};

@@ -1,18 +1,21 @@
 //! Values of metrics, as they are recorded and written.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::row::Kind;
+
+/// Takes a sample: the suffix of its name, one more label where there is one, and the number.
+pub type TakeSample<'a> = dyn FnMut(&str, Option<(&str, &str)>, &dyn Display) + 'a;
 
 /// Values of a type of metrics.
 pub trait Value: Send + Sync + Sized {
     /// One at 0, for a row of the table.
     fn new(kind: Kind) -> Self;
 
-    /// Appends its samples: the name's suffix, one more label where there is one, and the number.
-    fn write(&self, sample: &mut dyn FnMut(&str, Option<(&str, &str)>, &dyn std::fmt::Display));
+    /// Gives its samples, in order.
+    fn write(&self, sample: &mut TakeSample<'_>);
 }
 
 /// A number that only grows.
@@ -41,7 +44,7 @@ impl Value for Counter {
         Self::default()
     }
 
-    fn write(&self, sample: &mut dyn FnMut(&str, Option<(&str, &str)>, &dyn std::fmt::Display)) {
+    fn write(&self, sample: &mut TakeSample<'_>) {
         sample("", None, &self.get());
     }
 }
@@ -79,7 +82,7 @@ impl Value for Gauge {
         Self::default()
     }
 
-    fn write(&self, sample: &mut dyn FnMut(&str, Option<(&str, &str)>, &dyn std::fmt::Display)) {
+    fn write(&self, sample: &mut TakeSample<'_>) {
         sample("", None, &self.get());
     }
 }
@@ -116,7 +119,7 @@ impl Value for Histogram {
         Self { bounds_ns, counts, sum_ns: AtomicU64::new(0) }
     }
 
-    fn write(&self, sample: &mut dyn FnMut(&str, Option<(&str, &str)>, &dyn std::fmt::Display)) {
+    fn write(&self, sample: &mut TakeSample<'_>) {
         let (mut so_far, mut le) = (0, String::new());
         for (ix, count) in self.counts.iter().enumerate() {
             // Each bucket is read once, so that the count is that of the last one whatever is recorded meanwhile.
