@@ -109,6 +109,10 @@ class Chart(unittest.TestCase):
                         for probe in asked.values():
                             self.assertTrue(probe["port"] in offered or probe["port"] in offered.values(), probe)
 
+    def test_the_one_coordinator_is_found_while_its_database_is_away(self):
+        for objects, name in zip(self.both.values(), ("lake-forebay-coordinator", "lake-lakes-coordinator"), strict=True):
+            self.assertIs(named(objects, "Service", name)["spec"]["publishNotReadyAddresses"], True)
+
     def test_pods_have_no_rights_that_they_need_not(self):
         for objects in self.both.values():
             for _, spec in [*pods(objects).values(), *(("", pod["spec"]) for pod in of_kind(objects, "Pod"))]:
