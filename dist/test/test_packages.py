@@ -43,7 +43,8 @@ class TarGz(unittest.TestCase):
             (top,) = place.iterdir()
             names = {str(file.relative_to(top)) for file in top.rglob("*") if file.is_file()}
             self.assertLessEqual({"forebay", "LICENSE", "README.md", "INSTALL.md", "THIRD-PARTY.txt", "forebay.toml", "forebay.env",
-                                  "systemd/forebay.service", "completions/forebay.bash"}, names)
+                                  "systemd/forebay.service", "completions/forebay.bash", "monitoring/alerts.yaml",
+                                  "monitoring/forebay.json"}, names)
             self.assertEqual(told(top / "forebay", "--version", env=clean()), f"forebay {VERSION}\n")
             # It is a settings file that the binary takes, as it is and with all that is commented out.
             lines = (top / "forebay.toml").read_text().splitlines()
