@@ -54,7 +54,7 @@ class Cluster:
             [binary, "up", "--coordinator-listen", self._coordinator, "--http", self.http, *off],
             env=self._environment(), cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )
-        until("the cluster is up", lambda: urllib.request.urlopen(f"http://{self.http}/healthz").read() == b"ok\n")
+        until("the cluster is up", lambda: urllib.request.urlopen(f"http://{self.http}/readyz").read() == b"ready\n")
         (home / "lake").mkdir()
         (home / "lake/a.csv").write_text("id\n" + "\n".join(map(str, range(20_000))) + "\n")
         self.run("mount", "add", "lake", f"file://{home}/lake", "--bandwidth", "400Mbit")

@@ -4,14 +4,21 @@ as_forebay() {
     setpriv --reuid forebay --regid forebay --clear-groups env FOREBAY_CONFIG=/etc/forebay/forebay.toml forebay "$@"
 }
 
-# What an address of this machine answers to a GET; tried until it listens.
+# What an address of this machine answers to a GET; tried until it listens and is ready.
 get() { # PORT PATH
+    local answer
     for _ in $(seq 200); do
         if (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; then
             exec 3<>"/dev/tcp/127.0.0.1/$1"
             printf 'GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n' "$2" >&3
-            timeout 10 cat <&3
-            return
+            answer=$(timeout 10 cat <&3)
+            case $answer in
+            "HTTP/1.0 503 "* | "HTTP/1.1 503 "*) ;;
+            *)
+                printf '%s\n' "$answer"
+                return
+                ;;
+            esac
         fi
         sleep 0.1
     done
@@ -37,7 +44,7 @@ query="select region, sum(amount) as total from '/lake/sales.csv' group by regio
 answer=$(printf 'region,total\nnorth,8\nsouth,4')
 
 systemctl start forebay
-get 7480 /healthz | grep -x ok
+get 7480 /readyz | grep -x ready
 as_forebay mount add lake file:///srv/lake --read-only
 [ "$(as_forebay sql --csv "$query")" = "$answer" ]
 # Homes are closed to the unit.
@@ -49,7 +56,7 @@ echo FOREBAY_HTTP=127.0.0.1:7484 >/etc/forebay/coordinator.env
 echo FOREBAY_S3_ANONYMOUS=read >/etc/forebay/gateway.env
 systemctl start forebay-executor forebay-gateway forebay-scheduler forebay-worker forebay-coordinator
 for port in 7480 7481 7482 7483 7484; do
-    get "$port" /healthz | grep -x ok
+    get "$port" /readyz | grep -x ready
 done
 [ "$(as_forebay sql --csv "$query")" = "$answer" ]
 as_forebay jobs | grep -q 'select region'
@@ -58,7 +65,7 @@ get 7490 /lake/sales.csv | tail -n 3 | grep -x 'south,4'
 # One that is killed comes back.
 systemctl kill --signal=KILL forebay-worker
 sleep 4
-get 7480 /healthz | grep -x ok
+get 7480 /readyz | grep -x ready
 [ "$(systemctl show -p NRestarts --value forebay-worker)" = 1 ]
 [ "$(as_forebay sql --csv "$query")" = "$answer" ]
 systemctl stop forebay-worker

@@ -97,6 +97,22 @@ class Chart(unittest.TestCase):
             wanted = {secret for _, spec in pods(objects).values() for secret in references(spec)}
             self.assertEqual(wanted, own | outside)
 
+    def test_a_container_is_restarted_when_it_is_dead_and_gets_requests_when_it_is_ready(self):
+        for objects in self.both.values():
+            for name, (_, spec) in pods(objects).items():
+                for container in spec["containers"]:
+                    with self.subTest(f"{name}, {container['name']}"):
+                        asked = {kind: container[f"{kind}Probe"]["httpGet"] for kind in ("startup", "liveness", "readiness")}
+                        self.assertEqual({kind: probe["path"] for kind, probe in asked.items()}, {
+                            "startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"})
+                        offered = {port["name"]: port["containerPort"] for port in container["ports"]}
+                        for probe in asked.values():
+                            self.assertTrue(probe["port"] in offered or probe["port"] in offered.values(), probe)
+
+    def test_the_one_coordinator_is_found_while_its_database_is_away(self):
+        for objects, name in zip(self.both.values(), ("lake-forebay-coordinator", "lake-lakes-coordinator"), strict=True):
+            self.assertIs(named(objects, "Service", name)["spec"]["publishNotReadyAddresses"], True)
+
     def test_pods_have_no_rights_that_they_need_not(self):
         for objects in self.both.values():
             for _, spec in [*pods(objects).values(), *(("", pod["spec"]) for pod in of_kind(objects, "Pod"))]:

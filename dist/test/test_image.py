@@ -84,5 +84,5 @@ class Image(unittest.TestCase):
         self.addCleanup(told, "umount", self.place / "proc")
         command, environment = entered(self.place, self.settings, *UP)
         with running(command, env=environment) as process:
-            self.assertEqual(answer("http://127.0.0.1:17480/healthz", process), "ok\n")
+            self.assertEqual(answer("http://127.0.0.1:17480/readyz", process), "ready\n")
         self.assertEqual((self.place / "var/lib/forebay/data/metadata.db").stat().st_uid, USER)

@@ -43,7 +43,8 @@ class TarGz(unittest.TestCase):
             (top,) = place.iterdir()
             names = {str(file.relative_to(top)) for file in top.rglob("*") if file.is_file()}
             self.assertLessEqual({"forebay", "LICENSE", "README.md", "INSTALL.md", "THIRD-PARTY.txt", "forebay.toml", "forebay.env",
-                                  "systemd/forebay.service", "completions/forebay.bash"}, names)
+                                  "systemd/forebay.service", "completions/forebay.bash", "monitoring/alerts.yaml",
+                                  "monitoring/forebay.json"}, names)
             self.assertEqual(told(top / "forebay", "--version", env=clean()), f"forebay {VERSION}\n")
             # It is a settings file that the binary takes, as it is and with all that is commented out.
             lines = (top / "forebay.toml").read_text().splitlines()
@@ -52,7 +53,7 @@ class TarGz(unittest.TestCase):
                 self.assertIn('data-dir = "/var/lib/forebay"', told(top / "forebay", "--config", file, "config", env=clean()))
             self.assertIn('advertise = "node1.example:7401"', told(top / "forebay", "--config", place / "whole.toml", "config", env=clean()))
             with running([top / "forebay", *UP], env=clean(FOREBAY_DATA_DIR=str(place / "data"))) as process:
-                self.assertEqual(answer("http://127.0.0.1:17480/healthz", process), "ok\n")
+                self.assertEqual(answer("http://127.0.0.1:17480/readyz", process), "ready\n")
 
     def test_completions_are_what_their_shells_can_read(self):
         with folder() as place:

@@ -20,7 +20,7 @@ use std::time::Duration;
 use clap::{CommandFactory, Parser};
 
 use crate::cli::{AloneCommand, Cli, Command, ConfiguredCommand, RoleCommand};
-use crate::config::Config;
+use crate::config::{Config, LogFormat};
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 
@@ -65,7 +65,7 @@ fn run(cli: Cli) -> Outcome {
     let config = Config::load(cli.config.as_deref(), settings)?;
     let is_role = matches!(&command, ConfiguredCommand::Role(role) if role.flags().is_some());
     let (default, audit) = if is_role { ("info", config.audit_log()) } else { ("warn", None) };
-    logging::start(config.log(), default, audit)?;
+    logging::start(config.log(), default, config.log_format(), audit)?;
     match command {
         ConfiguredCommand::Role(command) => run_role(&config, command),
         #[cfg(feature = "cluster")]
@@ -106,7 +106,7 @@ fn run_role(config: &Config, command: RoleCommand) -> Outcome {
 fn run_alone(command: AloneCommand) -> Outcome {
     match command {
         AloneCommand::DemoS3Server(args) => {
-            logging::start(None, "warn", None)?;
+            logging::start(None, "warn", LogFormat::Text, None)?;
             block_on(demo::serve(args))
         }
         AloneCommand::Simulate(command) => commands::simulate::run(command),

@@ -14,8 +14,9 @@ use tracing_log::{AsLog, LogTracer};
 use tracing_subscriber::filter::{FilterExt, LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Filter, SubscriberExt};
-use tracing_subscriber::{EnvFilter, Layer};
+use tracing_subscriber::{EnvFilter, Layer, Registry};
 
+use crate::config::LogFormat;
 use crate::exit::{Failure, Outcome};
 
 /// How often it is looked whether the audit log was moved away.
@@ -29,16 +30,12 @@ const PRINTS: &str = "datafusion_physical_plan::aggregates::grouped_topk_stream"
 
 /// Logs to the standard error: what `--log` (or the configuration) says, else `RUST_LOG`, else `default`. With a file for it,
 /// whoever changes something or is refused is written there.
-pub(crate) fn start(configured: Option<&str>, default: &str, audit: Option<&Path>) -> Outcome {
+pub(crate) fn start(configured: Option<&str>, default: &str, format: LogFormat, audit: Option<&Path>) -> Outcome {
     let variable = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
     let default = format!("{default},{OF_LIBRARIES}");
     let text = configured.or(variable.as_deref()).unwrap_or(&default);
-    let filter = shown(text)?;
-    let shown = tracing_subscriber::fmt::layer()
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .with_target(false)
-        .with_filter(filter);
+    let filter = shown::<Registry>(text)?;
+    let shown = lines(format, io::stderr, io::stderr().is_terminal()).with_filter(filter);
     let audit = audit.map(AuditLog::open).transpose()?.map(|log| {
         tracing_subscriber::fmt::layer()
             .json()
@@ -58,6 +55,20 @@ pub(crate) fn start(configured: Option<&str>, default: &str, audit: Option<&Path
         .init()
         .map_err(|error| Error::internal(format!("the log of libraries was started before: {error}")))?;
     Ok(())
+}
+
+/// Writes what is said, a line each: for people, or as JSON with its fields beside `timestamp`, `level`, `target` and `message`.
+fn lines<W>(format: LogFormat, writer: W, colours: bool) -> Box<dyn Layer<Registry> + Send + Sync>
+where
+    W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
+{
+    let lines = tracing_subscriber::fmt::layer().with_writer(writer);
+    match format {
+        LogFormat::Text => lines.with_ansi(colours).with_target(false).boxed(),
+        LogFormat::Json => {
+            lines.with_ansi(false).json().flatten_event(true).with_current_span(false).with_span_list(false).boxed()
+        }
+    }
 }
 
 /// What is shown: what the text says, but for the audit log.
@@ -134,6 +145,40 @@ impl<'a> MakeWriter<'a> for AuditLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Keeps what is written.
+    #[derive(Clone, Default)]
+    struct Kept(std::sync::Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_of_json_has_what_is_said_and_its_facts() {
+        let said = |format| {
+            let kept = Kept::default();
+            let writer = kept.clone();
+            let log = tracing_subscriber::registry().with(lines(format, move || writer.clone(), false));
+            tracing::subscriber::with_default(log, || tracing::warn!(worker = 7, "worker \"lost\"\nand gone"));
+            String::from_utf8(kept.0.lock().unwrap().clone()).unwrap()
+        };
+        let json = said(LogFormat::Json);
+        assert_eq!(json.lines().count(), 1, "{json}");
+        let line: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let facts = (line["level"].as_str(), line["message"].as_str(), line["worker"].as_u64());
+        assert_eq!(facts, (Some("WARN"), Some("worker \"lost\"\nand gone"), Some(7)));
+        assert!(line["timestamp"].is_string() && line["target"].is_string());
+        let text = said(LogFormat::Text);
+        assert!(text.contains(" WARN ") && !text.contains('{'), "{text}");
+    }
 
     #[test]
     fn nobody_speaks_who_is_not_heard() {

@@ -136,7 +136,7 @@ envFrom:
 {{- end }}
 {{- end }}
 
-{{/* Ports of /metrics and /healthz, and how Kubernetes asks. A process that waits for the coordinator gives up after a minute. */}}
+{{/* How Kubernetes asks: whether a process runs, which it is restarted for, and whether it can serve, which it gets requests for. */}}
 {{- define "forebay.probes" -}}
 startupProbe:
   httpGet: { path: /healthz, port: {{ . }} }
@@ -148,7 +148,7 @@ livenessProbe:
   timeoutSeconds: 5
   failureThreshold: 6
 readinessProbe:
-  httpGet: { path: /healthz, port: {{ . }} }
+  httpGet: { path: /readyz, port: {{ . }} }
   periodSeconds: 5
   timeoutSeconds: 5
 {{- end }}

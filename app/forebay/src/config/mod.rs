@@ -27,6 +27,7 @@ pub(crate) use security::scope_of;
 pub(crate) use setting::{Flag, Setting};
 use table::Settings;
 pub(crate) use table::TABLE;
+pub(crate) use types::LogFormat;
 use types::{Address as HostPort, Http, JobOrder, NodeClass, OrOff, ShufflePlace};
 pub(crate) use value::Written;
 
@@ -119,7 +120,7 @@ impl Config {
         self.listen("worker-listen", &self.settings.worker_listen)
     }
 
-    /// Where `/metrics` and `/healthz` are; none when switched off.
+    /// Where `/metrics`, `/healthz` and `/readyz` are; none when switched off.
     pub(crate) fn http(&self, role_port: u16) -> Outcome<Option<String>> {
         match &self.settings.http {
             Http::Auto => Ok(Some(format!("127.0.0.1:{role_port}"))),
@@ -251,6 +252,11 @@ impl Config {
     /// What is logged, where the configuration says so.
     pub(crate) fn log(&self) -> Option<&str> {
         self.settings.log.as_deref()
+    }
+
+    /// How it is written.
+    pub(crate) fn log_format(&self) -> LogFormat {
+        self.settings.log_format
     }
 
     /// Where it is written down who changed what, and who was refused.

@@ -14,7 +14,8 @@ use super::setting::Reader::{Commands, Coordinator, Executor, Gateway, Scheduler
 use super::setting::{ALL, Default, Flag, ROLES, Setting, kebab, settings};
 use super::sources::Sources;
 use super::types::{
-    Address, Folders, Http, JobOrder, Label, NodeClass, OrOff, S3Anonymous, Secret, Share, ShufflePlace, Slots, Times, Url,
+    Address, Folders, Http, JobOrder, Label, LogFormat, NodeClass, OrOff, S3Anonymous, Secret, Share, ShufflePlace, Slots, Times,
+    Url,
 };
 use super::value::Value;
 use crate::exit::Outcome;
@@ -52,12 +53,12 @@ settings! {
         /// Where the worker is, as temporary nodes may ask for: the label of a host, a rack or a kind of machine
         location: Option<Label> = "the host's name" => None, of &[Worker], flag Roles;
 
-        /// Address of /metrics and /healthz, auto for the role's port at 127.0.0.1, or off
+        /// Address of /metrics, /healthz and /readyz, auto for the role's port at 127.0.0.1, or off
         /// The port is 7480, or 7481 for an executor, 7482 for a scheduler, 7483 for a gateway.
         http: Http = Http::Auto, of ROLES, flag Roles;
 
         /// Answer /metrics to who shows no token as well
-        /// /healthz always answers.
+        /// /healthz and /readyz always answer.
         metrics_anonymous: bool = false, of ROLES, flag Roles;
 
         /// Address of Arrow Flight SQL in `forebay up`, or off
@@ -225,6 +226,9 @@ settings! {
         /// What is logged to the standard error, as in info or forebay_worker=debug; else $RUST_LOG
         /// Ballista's own messages come from error on; all of them with debug.
         log: Option<String> = "info for roles, warn for commands" => None, of ALL, flag EverywhereSeldom;
+
+        /// How what is logged is written: text for people, or json, an object a line
+        log_format: LogFormat = LogFormat::Text, of ALL, flag EverywhereSeldom;
 
         /// File that gets a line of JSON for whatever changes something or is refused here
         audit_log: Option<PathBuf> = "none" => None, of ROLES, flag RolesSeldom;

@@ -278,6 +278,8 @@ choices! {
     NodeClass { Dram = "dram", Disk = "disk" }
     /// What S3 requests without a signature may do.
     S3Anonymous { Off = "off", Read = "read", Write = "write" }
+    /// How lines of the log are written.
+    LogFormat { Text = "text", Json = "json" }
 }
 
 #[cfg(test)]

@@ -52,6 +52,7 @@ pub(crate) struct ClusterRunning {
     security: Security,
     slots: usize,
     wait: Wait,
+    client: Client,
     _credentials: AbortOnDropHandle<()>,
 }
 
@@ -144,8 +145,20 @@ impl ClusterRunning {
                 slots += part.slots;
             }
         }
-        let _credentials = follow_credentials(connect().await?, Arc::clone(&security.admits));
-        Ok(Self { executors, scheduler, scheduler_address, security: security.clone(), slots, wait, _credentials })
+        let client = connect().await?;
+        let _credentials = follow_credentials(client.clone(), Arc::clone(&security.admits));
+        Ok(Self { executors, scheduler, scheduler_address, security: security.clone(), slots, wait, client, _credentials })
+    }
+
+    /// What of it runs in this process.
+    pub(crate) fn roles(&self) -> impl Iterator<Item = &'static str> {
+        let roles = [("scheduler", self.scheduler.is_some()), ("executor", !self.executors.is_empty())];
+        roles.into_iter().filter_map(|(role, runs)| runs.then_some(role))
+    }
+
+    /// A way to the coordinator that is there as long as this is.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
     /// Where the scheduler of this process listens.

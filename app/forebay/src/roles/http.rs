@@ -1,26 +1,16 @@
+//! The HTTP port of a process: what its roles show there, from when each has started.
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::extract::State;
-use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::IntoResponse;
-use axum::routing::get;
-use forebay_api::{Cluster, Readers};
-use forebay_client::ClientSettings;
+use forebay_api::{Cluster, Http, HttpSettings, Readers, Readiness};
+use forebay_client::{Client, ClientSettings};
 use forebay_coordinator::Coordinator;
 use forebay_protocol::{ClusterStatus, PlacementStatus};
-use forebay_types::{Result, ResultExt};
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
-
-use super::metrics::Metrics;
-
-/// How often recorded times are summed up.
-const UPKEEP: Duration = Duration::from_secs(5);
+use forebay_transport::{Admission, Security};
+use forebay_types::Result;
+use forebay_worker::Worker;
 
 /// The cluster of this process's coordinator.
 struct Known(Arc<Coordinator>);
@@ -35,90 +25,70 @@ impl Cluster for Known {
     }
 }
 
-/// What an answer of metrics is made of, and to whom it is given.
-struct Shown {
-    metrics: Metrics,
-    /// None for everybody.
-    readers: Option<Readers>,
+/// The port, where there is one.
+pub(crate) struct HttpPort {
+    http: Option<Http>,
+    readiness: Readiness,
 }
 
-/// `/metrics` for Prometheus, `/healthz` for whoever restarts processes, and beside a coordinator the console and `/api/v1`.
-pub(crate) struct Http {
-    address: SocketAddr,
-    stop: Option<oneshot::Sender<()>>,
-    task: JoinHandle<()>,
-}
-
-impl Http {
-    /// Listens and answers from now on, metrics and `/api/v1` to `readers`; metrics to everybody where they are open. Questions
-    /// to datasets go to workers as `client` says.
-    pub(crate) async fn start(
-        address: &str,
-        metrics: Metrics,
-        client: ClientSettings,
-        readers: Readers,
+impl HttpPort {
+    /// Opens it before the roles are there: until they are, the process is alive and not ready.
+    pub(crate) async fn open(
+        address: Option<&str>,
+        roles: Vec<&'static str>,
+        security: &Security,
         metrics_are_open: bool,
     ) -> Result<Self> {
-        let place = || format!("can't listen at {address}; choose another address with --http");
-        let listener = TcpListener::bind(address).await.context(place)?;
-        let address = listener.local_addr().context(place)?;
-        let recorded = metrics.handle.clone();
-        let cluster = metrics.coordinator.clone().map(|coordinator| Arc::new(Known(coordinator)));
-        let api = cluster.map(|cluster| forebay_api::router(cluster, client, readers.clone()));
-        let readers = (!metrics_are_open).then_some(readers);
-        let router = Router::new()
-            .route("/healthz", get(|| async { "ok\n" }))
-            .route(
-                "/metrics",
-                get(|State(shown): State<Arc<Shown>>, headers: HeaderMap| async move {
-                    if shown.readers.as_ref().is_some_and(|readers| !readers.let_in(&headers, "metrics", "/metrics")) {
-                        let how = "send a token that may read as `authorization: Bearer TOKEN`, or set metrics-anonymous\n";
-                        return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], how).into_response();
-                    }
-                    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], shown.metrics.render()).into_response()
-                }),
-            )
-            .with_state(Arc::new(Shown { metrics, readers }))
-            .merge(api.unwrap_or_default());
-        let (stop, stopped) = oneshot::channel::<()>();
-        let task = forebay_runtime::spawn(async move {
-            let served = axum::serve(listener, router).with_graceful_shutdown(async {
-                // Dropping the sender stops it as well.
-                let _ = stopped.await;
-            });
-            // What was recorded gathers until somebody asks for it, or until here.
-            let tidy = async {
-                let mut tick = forebay_runtime::time::interval(UPKEEP);
-                loop {
-                    tick.tick().await;
-                    recorded.run_upkeep();
-                }
-            };
-            tokio::select! {
-                served = served.into_future() => if let Err(error) = served {
-                    tracing::warn!(%error, "http stopped");
-                },
-                () = tidy => {}
-            }
-        });
-        Ok(Self { address, stop: Some(stop), task })
+        let readiness = Readiness::of(roles);
+        let Some(address) = address else { return Ok(Self { http: None, readiness }) };
+        let (address, readers) = (address.to_string(), Readers::new(readers(security)));
+        let settings = HttpSettings { address, readers, metrics_are_open, readiness: readiness.clone() };
+        Ok(Self { http: Some(Http::start(settings).await?), readiness })
+    }
+
+    /// The coordinator has started. Questions to datasets go to its workers; it is of the same process, and asked for them often.
+    pub(crate) fn show_coordinator(&self, coordinator: &Arc<Coordinator>, security: &Security) {
+        let Some(http) = &self.http else { return };
+        let client = ClientSettings {
+            security: security.clone(),
+            view_poll: Duration::from_secs(1),
+            ..ClientSettings::new(coordinator.address())
+        };
+        http.show_cluster(Arc::new(Known(Arc::clone(coordinator))), client);
+        let seen = Arc::clone(coordinator);
+        self.readiness.started("coordinator", move || seen.check_ready());
+    }
+
+    /// All workers have started.
+    pub(crate) fn show_workers(&self, workers: Vec<Arc<Worker>>) {
+        let Some(http) = self.http.as_ref().filter(|_| !workers.is_empty()) else { return };
+        let seen = workers.clone();
+        http.show_storage(move || seen.iter().map(|worker| (worker.id(), worker.storage())).collect());
+        self.readiness.started("worker", move || workers.iter().try_for_each(|worker| worker.check_ready()));
+    }
+
+    /// What serves over this client has started.
+    pub(crate) fn show_client_of(&self, role: &'static str, client: &Client) {
+        if self.http.is_some() {
+            let client = client.clone();
+            self.readiness.started(role, move || client.check_coordinator());
+        }
     }
 
     /// Where it listens.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.http.as_ref().map(Http::address)
     }
 
     /// Answers what was asked already, for at most a second, then ends.
-    pub(crate) async fn shutdown(mut self) {
-        drop(self.stop.take());
-        // Connections that are kept open and silent don't hold the shutdown up.
-        let _ = forebay_runtime::time::timeout(Duration::from_secs(1), &mut self.task).await;
+    pub(crate) async fn shutdown(self) {
+        if let Some(http) = self.http {
+            http.shutdown().await;
+        }
     }
 }
 
-impl Drop for Http {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+/// Who may read metrics: who is let in, and who shows what this process shows itself.
+fn readers(security: &Security) -> Vec<Arc<Admission>> {
+    vec![Arc::clone(&security.admits), Arc::new(Admission::of(&security.shows))]
 }

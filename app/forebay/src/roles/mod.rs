@@ -4,7 +4,6 @@
 mod cluster;
 mod descriptors;
 mod http;
-mod metrics;
 mod running;
 mod signals;
 mod sql;

@@ -3,7 +3,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_api::Readers;
 use forebay_block_store::StoreSettings;
 use forebay_client::{Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};
@@ -11,14 +10,13 @@ use forebay_data_folder::{Announced, DataFolder};
 use forebay_flight::{Connect, FlightServer, FlightSettings};
 use forebay_s3::{Gateway, GatewaySettings};
 use forebay_sql::{Engine, EngineSettings, Reach};
-use forebay_transport::{Address, Admission, Security, TlsSettings};
+use forebay_transport::{Address, Security, TlsSettings};
 use forebay_types::{Error, Result, format_bytes};
 use forebay_worker::{Worker, WorkerSettings};
 
 #[cfg(feature = "cluster")]
 use super::cluster::{ClusterPart, ClusterRunning};
-use super::http::Http;
-use super::metrics::{self, Metrics};
+use super::http::HttpPort;
 use super::sql::SqlPart;
 use crate::exit::Outcome;
 use crate::output::Output;
@@ -44,6 +42,24 @@ pub(crate) struct RunSettings {
     pub(crate) cluster: Option<ClusterPart>,
     /// Where the coordinator is, when it is not of the same process.
     pub(crate) coordinator_at: String,
+}
+
+impl RunSettings {
+    /// What runs, in the order in which it is started.
+    pub(crate) fn roles(&self) -> Vec<&'static str> {
+        #[cfg(feature = "cluster")]
+        let cluster = self.cluster.as_ref().map_or((false, false), |part| (part.scheduler.is_some(), part.executors.is_some()));
+        #[cfg(not(feature = "cluster"))]
+        let cluster = (false, false);
+        let roles = [
+            ("coordinator", self.coordinator.is_some()),
+            ("worker", self.worker.is_some()),
+            ("scheduler", cluster.0),
+            ("executor", cluster.1),
+            ("gateway", self.gateway.is_some()),
+        ];
+        roles.into_iter().filter_map(|(role, runs)| runs.then_some(role)).collect()
+    }
 }
 
 /// A coordinator.
@@ -84,7 +100,7 @@ pub(crate) struct Running {
     #[cfg(feature = "cluster")]
     cluster: Option<ClusterRunning>,
     gateway: Option<Gateway>,
-    http: Option<Http>,
+    http: HttpPort,
     flight: Option<FlightServer>,
     coordinator_address: String,
     summary: String,
@@ -96,16 +112,8 @@ pub(crate) struct Running {
 impl Running {
     /// Starts coordinator, then worker, then the doors.
     pub(crate) async fn start(settings: RunSettings) -> Result<Self> {
-        let roles: Vec<&str> = [settings.coordinator.as_ref().map(|_| "coordinator"), settings.worker.as_ref().map(|_| "worker")]
-            .into_iter()
-            .flatten()
-            .collect();
-        #[cfg(feature = "cluster")]
-        let roles: Vec<&str> = match &settings.cluster {
-            Some(part) if part.executors.is_some() => roles.into_iter().chain(["executor"]).collect(),
-            _ => roles,
-        };
         // A gateway or a scheduler alone keeps nothing.
+        let roles: Vec<&str> = settings.roles().into_iter().filter(|role| !["gateway", "scheduler"].contains(role)).collect();
         let folder = if roles.is_empty() { None } else { Some(DataFolder::take(&settings.folder, &roles)?) };
         if let Some(part) = &settings.coordinator {
             can_listen(&part.listen, "coordinator-listen")?;
@@ -122,21 +130,24 @@ impl Running {
         if let Some(address) = &settings.flight {
             can_listen(address, "flight")?;
         }
-        let handle = settings.http.as_ref().map(|_| metrics::install()).transpose()?;
+        let (address, is_open) = (settings.http.as_deref(), settings.metrics_anonymous);
+        let http = HttpPort::open(address, settings.roles(), &settings.security, is_open).await?;
         let mut summary = match &folder {
             Some(_) => format!("Data folder {}", settings.folder.display()),
             None => format!("Cluster of {}", settings.coordinator_at),
         };
         let coordinator = match settings.coordinator {
             Some(part) => {
-                let settings = CoordinatorSettings {
+                let of_coordinator = CoordinatorSettings {
                     listen: Address::Tcp(part.listen),
                     metadata_url: part.metadata_url,
                     security: settings.security.clone(),
                     lease: part.lease,
                     placement: part.placement,
                 };
-                Some(Arc::new(Coordinator::start(settings).await?))
+                let coordinator = Arc::new(Coordinator::start(of_coordinator).await?);
+                http.show_coordinator(&coordinator, &settings.security);
+                Some(coordinator)
             }
             None => None,
         };
@@ -165,6 +176,7 @@ impl Running {
                 extra_workers.push((Arc::new(Worker::start(settings).await?), folder));
             }
         }
+        http.show_workers(worker.iter().chain(extra_workers.iter().map(|(worker, _)| worker)).cloned().collect());
         let spill = folder.as_ref().map(|_| settings.folder.as_path());
         let queries = match &settings.sql {
             Some(sql) => sql.engine(spill)?,
@@ -175,7 +187,9 @@ impl Running {
             Some(part) => {
                 let workers: Vec<_> =
                     worker.iter().map(|worker| worker.id()).chain(extra_workers.iter().map(|(worker, _)| worker.id())).collect();
-                Some(ClusterRunning::start(part, &coordinator_address, &settings.security, &workers, &queries).await?)
+                let running = ClusterRunning::start(part, &coordinator_address, &settings.security, &workers, &queries).await?;
+                running.roles().for_each(|role| http.show_client_of(role, running.client()));
+                Some(running)
             }
             None => None,
         };
@@ -183,18 +197,12 @@ impl Running {
             Some(gateway) => {
                 let mut client = ClientSettings::new(Address::Tcp(coordinator_address.clone()));
                 client.security = settings.security.clone();
-                Some(Gateway::start(Client::connect(client).await?, gateway).await?)
+                let client = Client::connect(client).await?;
+                let running = Gateway::start(client.clone(), gateway).await?;
+                http.show_client_of("gateway", &client);
+                Some(running)
             }
             None => None,
-        };
-        let http = match (settings.http, handle) {
-            (Some(address), Some(handle)) => {
-                let workers = worker.iter().chain(extra_workers.iter().map(|(worker, _)| worker)).cloned().collect();
-                let metrics = Metrics { handle, coordinator: coordinator.clone(), workers };
-                let client = http_client(&coordinator_address, &settings.security);
-                Some(Http::start(&address, metrics, client, readers(&settings.security), settings.metrics_anonymous).await?)
-            }
-            _ => None,
         };
         let flight = match settings.flight {
             Some(listen) => {
@@ -266,11 +274,11 @@ impl Running {
         if let Some(flight) = &self.flight {
             output.line(&format!("  flight-sql   {}", flight.address()))?;
         }
-        if let Some(http) = &self.http {
+        if let Some(address) = self.http.address() {
             if self.coordinator.is_some() {
-                output.line(&format!("  console      http://{}/", http.address()))?;
+                output.line(&format!("  console      http://{address}/"))?;
             }
-            output.line(&format!("  metrics      http://{}/metrics", http.address()))?;
+            output.line(&format!("  metrics      http://{address}/metrics"))?;
         }
         Ok(())
     }
@@ -285,9 +293,7 @@ impl Running {
 
     /// Stops the doors, then worker, then coordinator; what is cached is on disk afterwards.
     pub(crate) async fn shutdown(mut self) {
-        if let Some(http) = self.http.take() {
-            http.shutdown().await;
-        }
+        self.http.shutdown().await;
         if let Some(gateway) = self.gateway.take() {
             gateway.shutdown().await;
         }
@@ -345,20 +351,6 @@ fn worker_settings(part: WorkerPart, folder: &DataFolder, coordinator: &str, sec
         storage_share: part.storage_share,
         shard_bytes: part.shard_bytes,
     }
-}
-
-/// How HTTP reaches workers. The coordinator, which tells of new ones, is of the same process: it is asked often.
-fn http_client(coordinator: &str, security: &Security) -> ClientSettings {
-    ClientSettings {
-        security: security.clone(),
-        view_poll: Duration::from_secs(1),
-        ..ClientSettings::new(Address::Tcp(coordinator.to_string()))
-    }
-}
-
-/// Who may read metrics: who is let in, and who shows what this process shows itself.
-fn readers(security: &Security) -> Readers {
-    Readers::new(vec![Arc::clone(&security.admits), Arc::new(Admission::of(&security.shows))])
 }
 
 /// host:port, or the socket's path.

@@ -65,18 +65,18 @@ fn requests_are_counted() {
     let mut text = String::new();
     socket.read_to_string(&mut text).unwrap();
     for line in [
-        "forebay_gateway_requests{operation=\"put_object\",status=\"200\"} 1",
-        "forebay_gateway_requests{operation=\"get_object\",status=\"200\"} 2",
-        "forebay_gateway_requests{operation=\"get_object\",status=\"404\"} 1",
-        "forebay_gateway_received_bytes 5",
-        "forebay_gateway_seconds_count{operation=\"put_object\"} 1",
+        "forebay_gateway_requests_total{operation=\"put_object\",status=\"200\"} 1",
+        "forebay_gateway_requests_total{operation=\"get_object\",status=\"200\"} 2",
+        "forebay_gateway_requests_total{operation=\"get_object\",status=\"404\"} 1",
+        "forebay_gateway_received_bytes_total 5",
+        "forebay_gateway_request_seconds_count{class=\"write\"} 1",
     ] {
         assert!(text.lines().any(|given| given == line), "{line} is not in {text}");
     }
     let count = |cache: &str| {
-        let name = format!("forebay_gateway_object_reads{{cache=\"{cache}\"}} ");
+        let name = format!("forebay_gateway_object_reads_total{{cache=\"{cache}\"}} ");
         text.lines().find_map(|line| line.strip_prefix(&name)).map_or(0, |count| count.parse::<u32>().unwrap())
     };
     assert_eq!(count("hit") + count("miss"), 2, "{text}");
-    assert!(text.contains("forebay_gateway_sent_bytes"));
+    assert!(text.contains("forebay_gateway_sent_bytes_total "));
 }

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::support::{Bucket, Role, csv, forebay, forebay_in, forebay_with, free_port};
+use crate::support::{Bucket, Role, command, csv, forebay, forebay_in, forebay_with, free_port};
 
 const FREE: [&str; 8] =
     ["--coordinator-listen", "127.0.0.1:0", "--worker-listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--flight", "127.0.0.1:0"];
@@ -165,6 +165,8 @@ fn metrics_and_health_are_served() {
     let metrics = up.place("metrics");
     let host = metrics.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap();
     assert!(get(host, "/healthz").ends_with("ok\n"));
+    let ready = ask(host, "/readyz", "");
+    assert!(ready.starts_with("HTTP/1.1 200") && ready.ends_with("ready\n"), "{ready}");
     assert!(ask(host, "/metrics", "").starts_with("HTTP/1.1 401"));
     assert!(ask(host, "/metrics", "Authorization: Bearer a guess of somebody\r\n").starts_with("HTTP/1.1 401"));
     let secret = fs::read_to_string(home.path().join("forebay-data/owner.secret")).unwrap();
@@ -181,14 +183,45 @@ fn metrics_and_health_are_served() {
     let text = published.expect("the worker publishes its numbers");
     for (metric, value) in [
         ("forebay_worker_tier_capacity_bytes{tier=\"dram\",worker=\"", "\"} 268435456"),
-        ("forebay_worker_storage_requests{mount=\"lake\",kind=\"get\",worker=\"", "\"} 1"),
+        ("forebay_worker_storage_requests_total{mount=\"lake\",method=\"get\",worker=\"", "\"} 1"),
         ("forebay_worker_warnings{worker=\"", "\"} 0"),
         ("forebay_coordinator_workers{state=\"live\"}", " 1"),
         ("forebay_coordinator_mounts", " 1"),
-        ("forebay_coordinator_requests{kind=\"heartbeat\"}", ""),
+        ("forebay_coordinator_requests_total{kind=\"heartbeat\"}", ""),
+        ("forebay_worker_read_seconds_count{served=\"storage\"}", ""),
+        ("forebay_storage_request_seconds_count{method=\"get\"}", ""),
+        ("forebay_worker_bad_pages_total", " 0"),
     ] {
         assert!(text.lines().any(|line| line.starts_with(metric) && line.ends_with(value)), "no {metric}..{value} in {text}");
     }
+    let heads: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE ")).collect();
+    let names: std::collections::BTreeSet<_> = heads.iter().collect();
+    assert_eq!(heads.len(), names.len(), "once a metric: {text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("# HELP ")).count(), heads.len());
+}
+
+#[test]
+fn a_worker_is_not_ready_before_it_has_joined() {
+    let home = tempfile::tempdir().unwrap();
+    let (http, nobody) = (free_port(), free_port());
+    secret_file(&home.path().join("secret"), "a-secret-of-the-cluster\n");
+    let mut worker = command(home.path())
+        .args(["worker", "--coordinator", &nobody, "--http", &http, "--worker-listen", "127.0.0.1:0"])
+        .args(["--cluster-secret-file", "secret", "--dram", "64MiB", "--disk", "0B", "--log-format", "json"])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let listens = (0..600).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        TcpStream::connect(&http).is_ok()
+    });
+    let answers = listens.then(|| (ask(&http, "/healthz", ""), ask(&http, "/readyz", "")));
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    let (alive, ready) = answers.expect("it listens before it has a coordinator");
+    assert!(alive.starts_with("HTTP/1.1 200"), "{alive}");
+    assert!(ready.starts_with("HTTP/1.1 503") && ready.ends_with("worker: it is being started\n"), "{ready}");
 }
 
 #[test]

@@ -1,25 +1,30 @@
-//! A cluster over HTTP: `/api/v1`, with what it says of itself and its datasets of shards, and the console that shows the former.
+//! What a process and its cluster say over HTTP: `/metrics`, `/healthz`, `/readyz`, the console, and `/api/v1`, with datasets of shards.
 //!
-//! Owns: the JSON of status, segments and savings, which `--json` prints too; who may read what, how much and how long; and the pages of
-//! the console. Never does: change anything, nor know a cluster otherwise than by what it is handed.
+//! Owns: the JSON of status, segments and savings, which `--json` prints too; whether a process is ready; who may read what, how much and
+//! how long; and the pages of the console. Never does: change anything, nor know a cluster otherwise than by what it is handed.
 //!
-//! Start with [`router`]. The paths and their answers are in docs/api.md.
+//! Start with [`Http`], and with [`router`] for `/api/v1`. The paths and their answers are in docs/api.md and docs/operations.md.
 
 #![warn(unreachable_pub)]
 
 mod console;
 mod describe;
 mod events;
+mod http;
+mod metrics;
 mod placement;
 mod readers;
+mod readiness;
 mod refusal;
 mod router;
 mod savings;
 mod shards;
 mod status;
 
+pub use http::{Http, HttpSettings};
 pub use placement::Placement;
 pub use readers::Readers;
+pub use readiness::Readiness;
 pub use router::{Cluster, router};
 pub use savings::{Price, Savings};
 pub use shards::Count;

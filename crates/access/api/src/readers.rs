@@ -19,9 +19,9 @@ impl Readers {
         Self(admissions)
     }
 
-    /// Whether a request has a bearer token of one who may read all mounts: what is shown names them. A refusal is written down.
+    /// Whether a request to `path` has a bearer token of one who may, or needs none. A refusal is written down.
     pub fn let_in(&self, headers: &HeaderMap, what: &'static str, path: &str) -> bool {
-        self.check(headers, &needs::shown(), what, path).is_ok()
+        needs::http(path).is_none_or(|need| self.check(headers, &need, what, path).is_ok())
     }
 
     /// Who sends a request, if it is one who has what the request needs. A refusal is written down.

@@ -6,12 +6,12 @@ use std::task::{Context as TaskContext, Poll};
 
 use bytes::Bytes;
 use forebay_client::Client;
+use forebay_metrics::Counter;
 use forebay_types::{ErrorKind, Mount, MountName};
 use futures::stream::BoxStream;
 use http::request::Parts;
 use http::{HeaderMap, Response, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
-use metrics::Counter;
 use tokio::sync::Semaphore;
 
 use crate::auth::{BodyHash, Caller, Keys};
@@ -117,7 +117,8 @@ pub(crate) struct AnswerBody {
     rest: Option<BoxStream<'static, Result<Bytes, forebay_types::Error>>>,
     /// Bytes still to come; none when nobody knows.
     left: Option<u64>,
-    sent: Counter,
+    /// Counts what is sent of it.
+    sent: Option<Arc<Counter>>,
     /// Ends with the body.
     turn: Option<Turn>,
 }
@@ -130,7 +131,7 @@ impl AnswerBody {
     }
 
     pub(crate) fn of(bytes: Bytes) -> Self {
-        Self { left: Some(bytes.len() as u64), first: bytes, rest: None, sent: Counter::noop(), turn: None }
+        Self { left: Some(bytes.len() as u64), first: bytes, rest: None, sent: None, turn: None }
     }
 
     pub(crate) fn stream(
@@ -138,12 +139,12 @@ impl AnswerBody {
         rest: BoxStream<'static, Result<Bytes, forebay_types::Error>>,
         bytes: Option<u64>,
     ) -> Self {
-        Self { first, rest: Some(rest), left: bytes, sent: Counter::noop(), turn: None }
+        Self { first, rest: Some(rest), left: bytes, sent: None, turn: None }
     }
 
     /// Counts what is sent of it, and keeps the connection's turn as long as there is more.
-    pub(crate) fn sending(&mut self, sent: Counter, turn: Turn) {
-        self.sent = sent;
+    pub(crate) fn sending(&mut self, sent: Arc<Counter>, turn: Turn) {
+        self.sent = Some(sent);
         self.turn = Some(turn);
     }
 }
@@ -169,7 +170,9 @@ impl Body for AnswerBody {
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(piece.len() as u64);
         }
-        self.sent.increment(piece.len() as u64);
+        if let Some(sent) = &self.sent {
+            sent.add(piece.len() as u64);
+        }
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 

@@ -1,59 +1,75 @@
+//! The gateway's numbers, and what requests are called in them.
+
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_metrics::{Counter, Gauge, Histogram, table};
 use http::{Method, StatusCode};
-use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use parking_lot::RwLock;
 
 use crate::target::Target;
 
-/// How many answers there were to an operation with a status, and how long they took.
-type Answers = HashMap<(&'static str, StatusCode), (Counter, Histogram)>;
+/// How many answers there were to an operation with a status, and how long those of its class took.
+type Answers = HashMap<(&'static str, StatusCode), (Arc<Counter>, Arc<Histogram>)>;
 
-/// The gateway's numbers, for whoever scrapes metrics. The process's recorder must be in place before.
+/// The gateway's numbers, for whoever scrapes metrics.
 pub(crate) struct Meters {
     answers: RwLock<Answers>,
-    hits: Counter,
-    misses: Counter,
+    hits: Arc<Counter>,
+    misses: Arc<Counter>,
     /// Bytes of bodies, to clients.
-    pub(crate) sent: Counter,
-    pub(crate) connections: Gauge,
+    pub(crate) sent: Arc<Counter>,
+    pub(crate) connections: Arc<Gauge>,
 }
 
 impl Meters {
     pub(crate) fn new() -> Self {
+        forebay_metrics::begin("gateway");
         Self {
             answers: RwLock::default(),
-            hits: counter!("forebay_gateway_object_reads", "cache" => "hit"),
-            misses: counter!("forebay_gateway_object_reads", "cache" => "miss"),
-            sent: counter!("forebay_gateway_sent_bytes"),
-            connections: gauge!("forebay_gateway_connections"),
+            hits: table::GATEWAY_OBJECT_READS.with(["hit"]),
+            misses: table::GATEWAY_OBJECT_READS.with(["miss"]),
+            sent: table::GATEWAY_SENT_BYTES.only(),
+            connections: table::GATEWAY_CONNECTIONS.only(),
         }
     }
 
     /// The head of an answer was ready so long after the request's.
     pub(crate) fn answered(&self, operation: &'static str, status: StatusCode, time: Duration) {
         if let Some((count, seconds)) = self.answers.read().get(&(operation, status)) {
-            count.increment(1);
+            count.add(1);
             seconds.record(time);
             return;
         }
-        let count = counter!("forebay_gateway_requests", "operation" => operation, "status" => status.as_u16().to_string());
-        let seconds = histogram!("forebay_gateway_seconds", "operation" => operation);
-        count.increment(1);
+        let count = table::GATEWAY_REQUESTS.with([operation, status.as_str()]);
+        let seconds = table::GATEWAY_REQUEST_SECONDS.with([class(operation)]);
+        count.add(1);
         seconds.record(time);
         self.answers.write().insert((operation, status), (count, seconds));
     }
 
     /// The first bytes of an object's answer were in a tier, or not.
     pub(crate) fn read(&self, hit: bool) {
-        if hit { &self.hits } else { &self.misses }.increment(1);
+        if hit { &self.hits } else { &self.misses }.add(1);
     }
 }
 
 /// Bytes of bodies, from clients.
 pub(crate) fn received(bytes: usize) {
-    counter!("forebay_gateway_received_bytes").increment(bytes as u64);
+    table::GATEWAY_RECEIVED_BYTES.only().add(bytes as u64);
+}
+
+/// Operations that take about as long as each other.
+fn class(operation: &str) -> &'static str {
+    match operation {
+        "get_object" => "read",
+        "head_object" | "head_bucket" => "stat",
+        "list_buckets" | "list_objects" | "list_uploads" | "list_parts" => "list",
+        "put_object" | "copy_object" | "create_upload" | "upload_part" | "complete_upload" => "write",
+        "delete_object" | "delete_objects" | "abort_upload" => "delete",
+        _ => "other",
+    }
 }
 
 /// What a request asks for, in S3's words; few enough to be a label.

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use chrono::Utc;
 use forebay_client::Client;
+use forebay_metrics::Gauge;
 use forebay_transport::{Acceptor, Spoken};
 use forebay_types::{Result, ResultExt};
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, SERVER};
 use http::{HeaderValue, Method};
 use hyper::body::{Body, Incoming};
-use metrics::Gauge;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -131,18 +131,18 @@ async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Conte
 }
 
 /// A connection that counts as open.
-struct Open(Gauge);
+struct Open(Arc<Gauge>);
 
 impl Open {
-    fn new(gauge: &Gauge) -> Self {
-        gauge.increment(1.0);
-        Self(gauge.clone())
+    fn new(gauge: &Arc<Gauge>) -> Self {
+        gauge.add(1.0);
+        Self(Arc::clone(gauge))
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.decrement(1.0);
+        self.0.add(-1.0);
     }
 }
 
@@ -173,7 +173,7 @@ pub(crate) async fn handle(context: Arc<Context>, from: SocketAddr, request: htt
         headers.entry(HeaderName::from_static("x-amz-request-id")).or_insert(id);
     }
     headers.insert(SERVER, HeaderValue::from_static("Forebay"));
-    answer.body_mut().sending(context.meters.sent.clone(), turn);
+    answer.body_mut().sending(Arc::clone(&context.meters.sent), turn);
     context.meters.answered(asked.operation, answer.status(), begun.elapsed());
     Ok(answer)
 }

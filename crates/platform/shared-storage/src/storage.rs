@@ -8,7 +8,7 @@ use forebay_types::{Attributes, Error, Key, Mount, MountId, MountName, ObjectInf
 use crate::backend::Backend;
 use crate::bandwidth::{Limiter, Yielding};
 use crate::body::Body;
-use crate::counters::{Counters, Tally};
+use crate::counters::{Counters, Tally, measured};
 use crate::files::Files;
 use crate::forward::{Forward, Forwarded, Place};
 use crate::http::{HttpClient, LinkLocal};
@@ -135,7 +135,7 @@ impl Storage {
     pub async fn get(&self, get: Get<'_>) -> Result<Body> {
         get.range.check().map_err(|error| error.context(self.path(get.key)))?;
         self.readable(get.key)?;
-        let opened = self.0.backend.get(&get).await?;
+        let opened = measured("get", self.0.backend.get(&get)).await?;
         self.check_bytes(get.key, &opened.info)?;
         let outstanding = self.0.limiter.outstanding(opened.range.end - opened.range.start);
         Ok(Body::new(opened, outstanding))
@@ -149,7 +149,7 @@ impl Storage {
     /// The version that an object has now, and what the store says of it beside.
     pub async fn stat(&self, key: &Key) -> Result<(ObjectInfo, Attributes)> {
         self.readable(key)?;
-        let (info, attributes) = self.0.backend.head(key).await?;
+        let (info, attributes) = measured("head", self.0.backend.head(key)).await?;
         self.check_bytes(key, &info)?;
         Ok((info, attributes))
     }
@@ -168,7 +168,7 @@ impl Storage {
         if self.0.mount.options.read_only && !matches!(forward.method, http::Method::GET | http::Method::HEAD) {
             return Err(Error::denied(format!("mount {} is read-only", self.0.mount.name)));
         }
-        self.0.backend.forward(forward).await
+        measured("other", self.0.backend.forward(forward)).await
     }
 
     /// A page of at most `limit` objects and folders whose keys start with `prefix`, in byte order, from behind `after`.
@@ -177,7 +177,7 @@ impl Storage {
         if limit == 0 {
             return Err(Error::invalid(format!("{}: a page of 0 keys is none", self.path(prefix))));
         }
-        self.0.backend.list(prefix, folders, after, limit).await
+        measured("list", self.0.backend.list(prefix, folders, after, limit)).await
     }
 
     /// Writes an object: all of it or nothing, acknowledged when shared storage has it. The time of modification that
@@ -186,19 +186,19 @@ impl Storage {
     /// `Conflict` when the condition does not hold; `Denied` when the mount is read-only.
     pub async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: Condition) -> Result<ObjectInfo> {
         self.writable(key)?;
-        self.0.backend.put(key, payload, &condition).await
+        measured("put", self.0.backend.put(key, payload, &condition)).await
     }
 
     /// Begins an object in parts, for what is too large to be in memory. `Denied` when the mount is read-only.
     pub async fn begin_upload(&self, key: &Key) -> Result<Upload> {
         self.writable(key)?;
-        self.0.backend.begin_upload(key).await.map(Upload::new)
+        measured("put", self.0.backend.begin_upload(key)).await.map(Upload::new)
     }
 
     /// Removes an object; one that isn't there is removed already. `Denied` when the mount is read-only.
     pub async fn delete(&self, key: &Key) -> Result<()> {
         self.writable(key)?;
-        self.0.backend.delete(key).await
+        measured("delete", self.0.backend.delete(key)).await
     }
 
     /// Bounds what is read, in bytes a second and bytes at once, from now on; none is no bound.

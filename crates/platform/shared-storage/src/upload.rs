@@ -4,6 +4,7 @@ use bytes::Bytes;
 use forebay_types::{ObjectInfo, Result};
 
 use crate::backend::Parts;
+use crate::counters::measured;
 use crate::request::Condition;
 
 /// An object that is being written in parts. Until [`Self::commit`] nobody sees anything of it.
@@ -27,13 +28,13 @@ impl Upload {
     /// Writes the part of this place, counted from 0. Parts may come in any order, several at once; one that is written
     /// again counts as it was written last. `Invalid` from [`Self::PARTS_MAX`] on.
     pub async fn put_part(&self, index: u32, payload: Vec<Bytes>) -> Result<()> {
-        self.0.put(index, payload).await
+        measured("put", self.0.put(index, payload)).await
     }
 
     /// Makes the parts `0..parts` the object. `Invalid` when one of them is missing, `Conflict` when the condition does
     /// not hold. When it fails the parts are removed as far as possible.
     pub async fn commit(self, parts: u32, condition: Condition) -> Result<ObjectInfo> {
-        let committed = self.0.commit(parts, &condition).await;
+        let committed = measured("put", self.0.commit(parts, &condition)).await;
         if let Err(error) = &committed
             && let Err(left) = self.0.abort().await
         {

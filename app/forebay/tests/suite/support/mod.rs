@@ -6,6 +6,6 @@ mod store;
 mod terminal;
 
 pub use process::{Role, free_port};
-pub use run::{Ran, forebay, forebay_in, forebay_with};
+pub use run::{Ran, command, forebay, forebay_in, forebay_with};
 pub use store::{Bucket, csv};
 pub use terminal::Terminal;

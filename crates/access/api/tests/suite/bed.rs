@@ -11,7 +11,7 @@ use forebay_client::{AdminRequest, Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_protocol::{ClusterStatus, ControlReply, PlacementStatus};
 use forebay_shard::{Key, Value};
-use forebay_shard_store::{Column, ColumnKind, Columns, Dataset, DatasetShard, Store};
+use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
 use forebay_shards::{Shards, create};
 use forebay_transport::{Address, Credential, Security, random_secret, unix_now};
 use forebay_types::{Grant, MountOptions, Role, Scope};
@@ -153,11 +153,10 @@ impl Bed {
     async fn create(&self) {
         let path = DATASET.parse().unwrap();
         let mut creating = create(&self.client, &path, columns(), vec![0.9, 0.5], false).await.unwrap();
-        let parts = Dataset { columns: columns(), replicas: vec![0.9], shards: vec![DatasetShard::default(); 2] };
         for shard in 0..2 {
             let part = self.part(shard);
             let mut building = Store::build(&part, columns(), 0.01).unwrap();
-            for (key, values) in (0..RECORDS).map(record).filter(|(key, _)| parts.shard_of(key) == shard) {
+            for (key, values) in (0..RECORDS).map(record).filter(|(key, _)| shard_of(key, 2) == shard) {
                 building.push(key, values).unwrap();
             }
             building.finish().unwrap();

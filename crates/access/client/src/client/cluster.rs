@@ -7,6 +7,12 @@ use super::Client;
 use crate::connect::unexpected;
 
 impl Client {
+    /// Whether the coordinator is there: `Retry` when it has not answered for three of this client's polls, a minute by default. Waits
+    /// for nothing.
+    pub fn check_coordinator(&self) -> Result<()> {
+        self.rooms.routes.view.check_heard()
+    }
+
     /// Where the scheduler of distributed SQL is; none when there is none.
     pub async fn scheduler(&self) -> Result<Option<String>> {
         self.about_scheduler(ControlRequest::Scheduler.into()).await

@@ -21,6 +21,8 @@ pub(crate) struct ViewKeeper {
     surprise: Notify,
     polled: tokio::sync::Mutex<Option<Instant>>,
     presumed: Mutex<Option<Presumed>>,
+    /// When the coordinator answered last.
+    heard: Mutex<Option<Instant>>,
 }
 
 /// Workers that were there before a new coordinator took over. They register with it within a heartbeat or two; to go
@@ -49,6 +51,7 @@ impl ViewKeeper {
             surprise: Notify::new(),
             polled: tokio::sync::Mutex::new(None),
             presumed: Mutex::new(None),
+            heard: Mutex::new(None),
         }
     }
 
@@ -87,8 +90,18 @@ impl ViewKeeper {
             ControlReply::Routes(delta) => self.take_routes(delta),
             _ => return Err(unexpected("the coordinator", "routes")),
         }
-        *polled = Some(forebay_runtime::now());
+        let now = forebay_runtime::now();
+        (*polled, *self.heard.lock()) = (Some(now), Some(now));
         Ok(())
+    }
+
+    /// `Retry` when the coordinator has answered none of the last polls.
+    pub(crate) fn check_heard(&self) -> Result<()> {
+        let silence = self.heard.lock().map(|at| at.elapsed());
+        match is_away(silence, self.known.load().view.poll) {
+            false => Ok(()),
+            true => Err(Error::retry("the coordinator has not answered for a while")),
+        }
     }
 
     fn take(&self, view: ClusterView) {
@@ -208,5 +221,25 @@ impl ViewKeeper {
                 }
             }
         }
+    }
+}
+
+/// Whether a coordinator that said nothing for so long, or nothing yet, counts as away: three polls, so that one that is started
+/// anew does not.
+fn is_away(silence: Option<Duration>, poll: Option<Duration>) -> bool {
+    let patience = 3 * poll.unwrap_or(SOON_MAX).max(POLL_DEADLINE);
+    silence.is_none_or(|silence| silence > patience)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_coordinator_is_away_when_three_polls_got_no_answer() {
+        let secs = |secs| Some(Duration::from_secs(secs));
+        assert!(is_away(None, secs(20)), "it has not answered yet");
+        assert!(!is_away(secs(0), None) && !is_away(secs(60), secs(20)) && is_away(secs(61), secs(20)));
+        assert!(!is_away(secs(15), secs(1)) && is_away(secs(16), secs(1)), "an answer may take its time");
     }
 }

@@ -93,7 +93,7 @@ fn read(
     head.extend_from_slice(b"\r\n\r\n");
     if !request.is_head {
         context.meters.read(true);
-        context.meters.sent.increment(handed.bytes.len() as u64);
+        context.meters.sent.add(handed.bytes.len() as u64);
     }
     let operation = if request.is_head { "head_object" } else { "get_object" };
     context.meters.answered(operation, status, begun.elapsed());

@@ -12,6 +12,7 @@ use tracing::{info, warn};
 
 use super::leader::become_leader;
 use super::planner;
+use super::reach;
 use super::service::ControlService;
 use super::shared::Shared;
 use super::supervise::{Running, supervise};
@@ -54,6 +55,7 @@ impl Coordinator {
     }
 
     async fn lead(settings: CoordinatorSettings, metadata: Metadata, epoch: u64) -> Result<Self> {
+        forebay_metrics::begin("coordinator");
         let start = Start {
             epoch,
             lease: settings.lease,
@@ -81,6 +83,7 @@ impl Coordinator {
         let mut writer = JoinSet::new();
         writer.spawn(writer::write(metadata.clone(), Arc::clone(&shared), jobs));
         writer.spawn(planner::plan(Arc::clone(&shared), problems));
+        writer.spawn(reach::look(metadata.clone(), Arc::clone(&shared)));
         let (stop, stopped) = oneshot::channel();
         let (ended_now, ended) = watch::channel(None);
         let running = Running { server, metadata, shared: Arc::clone(&shared), writer };
@@ -101,6 +104,18 @@ impl Coordinator {
     /// What `forebay status --segments` shows: so many segments at most.
     pub fn placement(&self, limit: usize) -> PlacementStatus {
         self.shared.placement(limit)
+    }
+
+    /// Whether it can do what it is asked: `Closed` when it has stopped, `Retry` while the metadata database does not answer. Waits for
+    /// nothing.
+    pub fn check_ready(&self) -> Result<()> {
+        if self.ended.borrow().is_some() {
+            return Err(Error::closed("it has stopped"));
+        }
+        match self.shared.metadata_answers() {
+            true => Ok(()),
+            false => Err(Error::retry("the metadata database does not answer")),
+        }
     }
 
     /// Returns when it has stopped: fine after [`Self::shutdown`]; `Closed` when leadership was lost, so that the process

@@ -5,6 +5,7 @@ mod deciding;
 mod leader;
 mod news;
 mod planner;
+mod reach;
 mod service;
 mod shared;
 mod supervise;

@@ -2,12 +2,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use forebay_metrics::table;
 use forebay_protocol::{AdminRequest, ControlCall, ControlReply, ControlRequest, MemberRequest, decode, encode};
 use forebay_rights::{cut, needs};
 use forebay_shared_storage::{Storage, StorageSettings};
 use forebay_transport::{Deed, Peer, Response, Service, Session};
 use forebay_types::{Error, Mount, Result};
-use metrics::counter;
 use tokio::sync::oneshot;
 
 use super::shared::Shared;
@@ -42,9 +42,9 @@ impl Session for ControlSession {
             Ok(call) => {
                 let kind = call.name();
                 let reply = self.answer(call).await.unwrap_or_else(|error| ControlReply::failed(&error));
-                counter!("forebay_coordinator_requests", "kind" => kind).increment(1);
+                table::COORDINATOR_REQUESTS.with([kind]).add(1);
                 if matches!(reply, ControlReply::Failed { .. }) {
-                    counter!("forebay_coordinator_failures", "kind" => kind).increment(1);
+                    table::COORDINATOR_FAILURES.with([kind]).add(1);
                 }
                 reply
             }

@@ -1,11 +1,12 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use forebay_metrics::table;
 use forebay_protocol::{ClusterStatus, ControlReply, PlacementStatus};
 use forebay_runtime::time::Instant;
 use forebay_transport::Admission;
 use forebay_types::{MountId, MountName};
-use metrics::counter;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tracing::warn;
@@ -26,12 +27,23 @@ pub(crate) struct Shared {
     admission: Arc<Admission>,
     /// The state of tokens that the admission knows.
     admitted: Mutex<u64>,
+    /// The database answered when it was asked last.
+    metadata_answers: AtomicBool,
 }
 
 impl Shared {
     pub(crate) fn new(state: State, writer: WriterQueue, planner: PlannerQueue, admission: Arc<Admission>) -> Self {
         let (state, started) = (Mutex::new(Deciding::new(state)), forebay_runtime::time::instant());
-        let shared = Self { state, started, writer, planner, news: News::default(), admission, admitted: Mutex::new(0) };
+        let shared = Self {
+            state,
+            started,
+            writer,
+            planner,
+            news: News::default(),
+            admission,
+            admitted: Mutex::new(0),
+            metadata_answers: AtomicBool::new(true),
+        };
         shared.admit();
         shared
     }
@@ -85,7 +97,7 @@ impl Shared {
         commands.retain(|command| match command {
             Command::ReportLost(worker, address) => {
                 warn!(%worker, address, "worker lost: its lease ran out");
-                counter!("forebay_coordinator_leases_expired").increment(1);
+                table::COORDINATOR_LEASES_EXPIRED.only().add(1);
                 false
             }
             Command::Remember(workers) => {
@@ -114,6 +126,16 @@ impl Shared {
 
     pub(crate) fn news(&self) -> &News {
         &self.news
+    }
+
+    /// The database answered, or not; gives what was seen before.
+    pub(crate) fn saw_metadata(&self, answers: bool) -> bool {
+        self.metadata_answers.swap(answers, Relaxed)
+    }
+
+    /// Whether the database answered when it was asked last.
+    pub(crate) fn metadata_answers(&self) -> bool {
+        self.metadata_answers.load(Relaxed)
     }
 
     /// How long until time alone makes something happen.

@@ -22,7 +22,7 @@ pub(crate) struct Running {
     pub(crate) server: Server,
     pub(crate) metadata: Metadata,
     pub(crate) shared: Arc<Shared>,
-    /// The writer.
+    /// The writer, the planner, and who looks after the database.
     pub(crate) writer: JoinSet<Error>,
 }
 

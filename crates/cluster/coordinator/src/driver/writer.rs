@@ -4,10 +4,10 @@ use forebay_metadata::Metadata;
 use forebay_protocol::{ControlReply, Pin, TableDefinition, decode, encode};
 use std::time::Duration;
 
+use forebay_metrics::table;
 use forebay_runtime::time::interval;
 use forebay_transport::unix_now;
 use forebay_types::{Error, ErrorKind, Result, Verifier, WorkerId};
-use metrics::counter;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
@@ -19,7 +19,7 @@ const QUEUE_MAX: usize = 256;
 /// How often the catalogue is read again while a write's outcome is not known.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
 /// The kind of the checkpoint that holds the live workers.
-const MEMBERS: &str = "members";
+pub(crate) const MEMBERS: &str = "members";
 /// The kinds of those that hold popularity, and which segments are routed where.
 const POPULARITY: &str = "popularity";
 const ROUTES: &str = "routes";
@@ -69,7 +69,7 @@ pub(crate) async fn write(metadata: Metadata, shared: Arc<Shared>, mut jobs: mps
             // It was not written, for sure.
             Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound | ErrorKind::Invalid) => {}
             Err(error) => {
-                counter!("forebay_coordinator_metadata_errors").increment(1);
+                table::COORDINATOR_METADATA_ERRORS.only().add(1);
                 warn!(%error, "metadata not written");
                 uncertain = true;
             }

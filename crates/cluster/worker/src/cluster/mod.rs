@@ -13,6 +13,7 @@ mod peers;
 mod told;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -43,6 +44,8 @@ pub(crate) struct Cluster {
     news: watch::Sender<u64>,
     /// Asks for a heartbeat before its time.
     wanted: Notify,
+    /// The coordinator has taken it in, as far as is known here.
+    joined: AtomicBool,
 }
 
 impl Cluster {
@@ -56,6 +59,7 @@ impl Cluster {
             routes: ArcSwap::default(),
             news: watch::Sender::new(0),
             wanted: Notify::new(),
+            joined: AtomicBool::new(false),
         }
     }
 
@@ -98,6 +102,16 @@ impl Cluster {
             Some(holders) => holders.iter().any(|(worker, _)| *worker == id),
             None => holder(route, &workers).is_none_or(|holder| holder == id),
         }
+    }
+
+    /// The coordinator has taken this worker in, or knows it no more.
+    pub(crate) fn set_joined(&self, joined: bool) {
+        self.joined.store(joined, Relaxed);
+    }
+
+    /// Whether the coordinator's last word was that this worker is one of the cluster's.
+    pub(crate) fn has_joined(&self) -> bool {
+        self.joined.load(Relaxed)
     }
 
     /// Wants a heartbeat now: there is something to tell, or to hear.

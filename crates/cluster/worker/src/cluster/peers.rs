@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_block_store::pages_verify;
+use forebay_metrics::table;
 use forebay_protocol::{DataReply, DataRequest, PeerRequest, WorkerInfo, decode, encode};
 use forebay_transport::{Address, Answer, Connection, Security};
 use forebay_types::{Error, ErrorKind, FormId, PAGE_BYTES, PageRun, Result, SegmentId, TextForm, WorkerId};
-use metrics::counter;
 use parking_lot::Mutex;
 
 /// How long a peer may take to hear of a write.
@@ -79,7 +79,7 @@ impl Peers {
                 }
                 let runs: Vec<_> = runs.into_iter().map(|(start, len)| PageRun::new(start, start + len)).collect();
                 if !verify(segment, &runs, &answer.payload, &sums) {
-                    counter!("forebay_worker_copies_damaged").increment(1);
+                    table::WORKER_COPIES_DAMAGED.only().add(1);
                     tracing::warn!(%segment, worker = %peer.id, page = part.start, pages = part.len, "pages of a peer do not verify");
                     return Err(Error::new(ErrorKind::Corrupt, format!("pages of worker {} do not verify", peer.id)));
                 }

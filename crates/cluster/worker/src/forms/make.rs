@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_block_store::SegmentSpec;
+use forebay_metrics::table;
 use forebay_placement::FormRoom;
 use forebay_types::{Cell, Error, HotForm, Owner, PageRun, Result, SegmentId};
-use metrics::counter;
 
 use super::Forms;
 use super::queue::{Job, Outcome};
@@ -83,7 +83,7 @@ impl Forms {
         if let Some(index) = cell.index() {
             self.signals.popularity.learn(id, &job.version, index);
         }
-        counter!("forebay_worker_decoded_bytes").increment(len);
+        table::WORKER_DECODED_BYTES.only().add(len);
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use forebay_types::{Cell, CellSource, HotForm, ObjectVersion, PageRun, Result, T
 use super::Forms;
 use crate::origin::Obtained;
 use crate::read::{Answer, Reader, answer};
+use crate::signals::ServedFrom;
 
 impl Forms {
     /// All of a cell if it is in the DRAM tier; else the wish is noted, and what is wished for often enough is made.
@@ -44,7 +45,7 @@ impl Forms {
         answer.hit = true;
         let took = began.elapsed();
         self.signals.meters.read(1, bytes, bytes);
-        self.signals.meters.took(took);
+        self.signals.meters.took(ServedFrom::Dram, took);
         self.signals.popularity.learn(id, named, index);
         self.signals.popularity.read(reader.operation, id, 1, bytes, took);
         Ok(Some(answer))

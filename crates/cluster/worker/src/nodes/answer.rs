@@ -35,7 +35,14 @@ impl Nodes {
         payload: Bytes,
     ) -> Response {
         let answered = match call {
-            Ok(call) => self.answer_call(pins, call, payload).await,
+            Ok(call) => {
+                let (began, kind) = (forebay_runtime::now(), <&str>::from(&call.op));
+                let answered = self.answer_call(pins, call, payload).await;
+                if let Some(seconds) = self.seconds.of(kind) {
+                    seconds.record(began.elapsed());
+                }
+                answered
+            }
             Err(error) => Err(NodeError::new(NodeErrorKind::Invalid, error.message())),
         };
         answered.unwrap_or_else(|error| reply(&NodeReply::Failed(error)))

@@ -27,8 +27,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use forebay_block_store::BlockStore;
+use forebay_metrics::{Histogram, Kinds, table};
 use forebay_nodes::{BlockRef, DirId, Full, Namespace, NodeError, NodeErrorKind, NodeResult};
-use forebay_protocol::{ClusterView, DrainReport};
+use forebay_protocol::{ClusterView, DrainReport, NodeOp};
 use forebay_types::WorkerId;
 use parking_lot::Mutex;
 
@@ -63,6 +64,8 @@ pub(crate) struct Nodes {
     named: Mutex<Named>,
     cluster: Arc<Cluster>,
     background: Arc<Background>,
+    /// How long operations took.
+    seconds: Kinds<Histogram>,
 }
 
 /// What is known of blocks beside their bytes, which are in the tiers.
@@ -139,6 +142,7 @@ impl Nodes {
             named: Mutex::default(),
             cluster,
             background,
+            seconds: Kinds::new(&table::WORKER_NODE_SECONDS, NodeOp::names()),
         }
     }
 

@@ -28,7 +28,8 @@ impl Origin {
             wanted.cache = attempt + 1 < ATTEMPTS;
             let joined = self.flights.join(&wanted, run, read_disk);
             if attempt == 0 {
-                missed.0.extend(joined.tickets.iter().map(|ticket| ticket.run));
+                missed.fetched.extend(joined.tickets.iter().map(|ticket| ticket.run));
+                missed.from_disk = !joined.disk.is_empty();
             }
             let dram = joined.dram.iter().map(|run| self.hold(&wanted, *run));
             let mut pieces: Vec<Option<Piece>> = dram.collect();
@@ -65,7 +66,7 @@ impl Origin {
         });
         let parts: Vec<_> = parts.buffered(WIDE_PARTS).try_collect().await?;
         let (slices, missed): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        Ok((slices, Missed(missed.into_iter().flat_map(|missed| missed.0).collect())))
+        Ok((slices, missed.into_iter().fold(Missed::default(), Missed::and)))
     }
 
     /// Whether a run is too much to be held at once.

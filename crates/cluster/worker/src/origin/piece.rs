@@ -6,6 +6,8 @@ use bytes::Bytes;
 use forebay_block_store::Pinned;
 use forebay_types::PageRun;
 
+use crate::signals::ServedFrom;
+
 /// Some pages of a run, held against eviction.
 #[derive(Clone)]
 pub(crate) struct Piece {
@@ -68,14 +70,35 @@ impl Obtained {
     }
 }
 
-/// How many of the pages asked for had to be fetched.
+/// Which of the pages asked for were not in the DRAM tier.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Missed(pub(crate) Vec<PageRun>);
+pub(crate) struct Missed {
+    /// Pages that had to be fetched.
+    pub(crate) fetched: Vec<PageRun>,
+    /// Some came from the disk tier.
+    pub(crate) from_disk: bool,
+}
 
 impl Missed {
     /// Bytes of `range` of the segment that were in no tier.
     pub(crate) fn bytes_of(&self, range: &Range<u64>) -> u64 {
         let overlap = |run: &PageRun| run.bytes().end.min(range.end).saturating_sub(run.bytes().start.max(range.start));
-        self.0.iter().map(overlap).sum()
+        self.fetched.iter().map(overlap).sum()
+    }
+
+    /// The slowest place that pages came from.
+    pub(crate) fn served_from(&self) -> ServedFrom {
+        match (self.fetched.is_empty(), self.from_disk) {
+            (false, _) => ServedFrom::Storage,
+            (true, true) => ServedFrom::Disk,
+            (true, false) => ServedFrom::Dram,
+        }
+    }
+
+    /// What was missed here and there.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.fetched.extend(other.fetched);
+        self.from_disk |= other.from_disk;
+        self
     }
 }

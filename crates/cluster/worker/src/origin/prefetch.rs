@@ -37,7 +37,7 @@ impl Origin {
             let joined = self.flights.join(&wanted, run, true);
             // What is on its way already is counted where it was asked for first.
             let fresh = joined.tickets.iter().filter(|ticket| ticket.first).map(|ticket| ticket.run);
-            fetched_bytes += Missed(fresh.collect()).bytes_of(&bytes);
+            fetched_bytes += Missed { fetched: fresh.collect(), ..Missed::default() }.bytes_of(&bytes);
             coming.extend(joined.tickets.into_iter().map(|ticket| self.arrive(&door, version, id, ticket)));
             if !keep {
                 // What is on disk is wanted in DRAM soon; where that fails the reader fetches it.

@@ -12,7 +12,7 @@ use forebay_types::{Error, ErrorKind, Result};
 use crate::cluster::ask;
 use crate::rooms::Rooms;
 use crate::settings::Tuning;
-use crate::signals::publish;
+use crate::signals::{Standing, publish};
 
 /// Longest time between two tries to reach it.
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
@@ -131,7 +131,8 @@ impl Membership {
     async fn try_beat(&mut self) -> Result<()> {
         let rooms = Arc::clone(&self.rooms);
         let report = rooms.report();
-        publish(rooms.cluster.id, &report, rooms.in_place.bytes(), rooms.nodes.usage());
+        let (in_place_bytes, nodes, shard_queue) = (rooms.in_place.bytes(), rooms.nodes.usage(), rooms.shards.queue());
+        publish(rooms.cluster.id, &report, &Standing { in_place_bytes, nodes, shard_queue });
         let have = rooms.cluster.view().version;
         let (ended, fresh) = (rooms.replicas.ended(), rooms.writes.fresh.first());
         let (ended_count, fresh_count) = (ended.len(), fresh.len());
@@ -197,10 +198,12 @@ impl Membership {
 
     async fn register(&mut self) -> Result<()> {
         self.rooms.cluster.hearing.end();
+        self.rooms.cluster.set_joined(false);
         match self.ask(MemberRequest::Register(self.info.clone())).await? {
             ControlReply::View(view) => {
                 tracing::info!(coordinator = %self.coordinator, worker = %self.info.id, version = view.version, "joined the cluster");
                 self.follow(view);
+                self.rooms.cluster.set_joined(true);
                 Ok(())
             }
             _ => Err(Error::internal("the coordinator answered a registration with something else")),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forebay_block_store::BlockStore;
-use metrics::counter;
+use forebay_metrics::table;
 
 /// Time between two steps.
 const STEP: Duration = Duration::from_millis(500);
@@ -18,9 +18,9 @@ pub(crate) async fn scrub(store: BlockStore, bytes_per_sec: u64) {
     loop {
         forebay_runtime::time::sleep(STEP).await;
         let step = store.scrub(at, budget).await;
-        counter!("forebay_worker_scrubbed_bytes").increment(step.bytes);
+        table::WORKER_SCRUBBED_BYTES.only().add(step.bytes);
         if step.bad_pages > 0 {
-            counter!("forebay_worker_bad_pages").increment(step.bad_pages);
+            table::WORKER_BAD_PAGES.only().add(step.bad_pages);
         }
         at = match step.next {
             Some(next) => next,

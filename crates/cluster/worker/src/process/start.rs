@@ -151,6 +151,18 @@ impl Worker {
         storage.filter_map(|(mount, counters)| Some((name_of(mount)?, counters))).collect()
     }
 
+    /// Whether it serves: `Closed` once it stops, `Retry` while the coordinator knows it no more. A coordinator that is away changes
+    /// nothing, as the worker goes on without. Waits for nothing.
+    pub fn check_ready(&self) -> Result<()> {
+        if self.running.lock().is_none() {
+            return Err(Error::closed("it is stopping"));
+        }
+        match self.rooms.cluster.has_joined() {
+            true => Ok(()),
+            false => Err(Error::retry("the coordinator has not taken it in yet")),
+        }
+    }
+
     /// Stops accepting, finishes the calls that run, writes what is in DRAM only to disk (10 s at most), and tells the
     /// coordinator. Nothing happens the second time.
     pub async fn shutdown(&self) {

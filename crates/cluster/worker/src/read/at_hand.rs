@@ -5,6 +5,7 @@ use forebay_protocol::{AtHand, Handed};
 use forebay_types::{PageRun, SEGMENT_BYTES, SegmentId};
 
 use super::Reads;
+use crate::signals::ServedFrom;
 
 impl Reads {
     /// An object of which all that is wanted is here: a version that stands under the mount's rule, what the store says of it,
@@ -38,7 +39,7 @@ impl Reads {
         let bytes = pinned.into_bytes().slice(skip..skip + len as usize);
         let took = began.elapsed();
         self.signals.meters.read(1, len, len);
-        self.signals.meters.took(took);
+        self.signals.meters.took(ServedFrom::Dram, took);
         self.signals.popularity.learn(segment, &info.version, index);
         self.signals.popularity.read(wanted.operation, segment, 1, len, took);
         Some(Handed { info, attributes, range, bytes })

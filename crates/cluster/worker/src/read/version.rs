@@ -38,10 +38,10 @@ impl Reads {
                 }
             }
         };
-        answer.hit = missed.0.is_empty();
+        answer.hit = missed.fetched.is_empty();
         let took = began.elapsed();
         self.signals.meters.read(1, len.into(), u64::from(len) - missed.bytes_of(&range).min(len.into()));
-        self.signals.meters.took(took);
+        self.signals.meters.took(missed.served_from(), took);
         self.signals.popularity.learn(id, version, (start / SEGMENT_BYTES) as u32);
         self.signals.popularity.read(reader.operation, id, 1, len.into(), took);
         Ok(answer)

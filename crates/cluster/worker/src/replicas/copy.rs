@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use forebay_metrics::table;
 use forebay_types::{Error, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId, WorkerId};
-use metrics::counter;
 
 use super::Replicas;
 use crate::origin::{Priority, Source, parts};
@@ -20,7 +20,7 @@ impl Replicas {
             match self.copy_from(*peer, &segment).await {
                 Ok(0) => {}
                 Ok(_) => {
-                    counter!("forebay_worker_replicas_loaded", "from" => "peer").increment(1);
+                    table::WORKER_REPLICAS_LOADED.with(["peer"]).add(1);
                     return Ok(());
                 }
                 Err(error) => tracing::debug!(segment = %segment.id, worker = %peer, %error, "peer gave no copy"),
@@ -28,7 +28,7 @@ impl Replicas {
         }
         let whole = (segment.start, segment.bytes);
         self.origin.prefetch(&segment.version, &[whole], Priority::Prefetch, false).await?;
-        counter!("forebay_worker_replicas_loaded", "from" => "storage").increment(1);
+        table::WORKER_REPLICAS_LOADED.with(["storage"]).add(1);
         Ok(())
     }
 
@@ -51,7 +51,7 @@ impl Replicas {
                 let pages = pages.filter(|_| part.start <= run.start && run.end() <= part.end());
                 let pages = pages.ok_or_else(|| Error::invalid("the answer to a copy doesn't fit the question"))?;
                 (at, there_bytes) = (at + bytes, there_bytes + bytes as u64);
-                counter!("forebay_worker_copied_bytes").increment(bytes as u64);
+                table::WORKER_COPIED_BYTES.only().add(bytes as u64);
                 // In small parts: what readers fetch at this moment is left to them, and no more than that.
                 let missing = self.origin.store.state(segment.id, run).missing;
                 for missing in missing.into_iter().flat_map(|run| parts(run, PAGES_PER_BLOCK)) {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use forebay_metrics::table;
 use forebay_placement::{Replica, garbage};
-use metrics::counter;
 
 use super::Replicas;
 
@@ -51,6 +51,6 @@ impl Replicas {
             return;
         }
         tracing::info!(segments = dropped.len(), bytes, "replicas dropped that nobody is sent to");
-        counter!("forebay_worker_garbage_bytes").increment(bytes);
+        table::WORKER_GARBAGE_BYTES.only().add(bytes);
     }
 }

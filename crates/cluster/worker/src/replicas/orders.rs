@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use forebay_metrics::table;
 use forebay_protocol::{Order, OrderEnd};
 use forebay_types::{Cell, FormId, ObjectVersion, SEGMENT_BYTES, SegmentId, WorkerId};
-use metrics::counter;
 
 use super::{Assigned, Replicas};
 use crate::segment::{Segment, SegmentName};
@@ -34,7 +34,7 @@ impl Replicas {
                         let id = segment.id;
                         if let Err(error) = replicas.bring(segment, &from).await {
                             tracing::debug!(segment = %id, %error, "replica not loaded");
-                            counter!("forebay_worker_replicas_failed").increment(1);
+                            table::WORKER_REPLICAS_FAILED.only().add(1);
                         }
                         replicas.order_ended(id, true);
                     });
@@ -90,7 +90,7 @@ impl Replicas {
         // What a reader has pinned is given back when it is done; what the administrator keeps stays.
         if !self.origin.store.held(segment).keep {
             self.origin.store.free(segment);
-            counter!("forebay_worker_replicas_dropped").increment(1);
+            table::WORKER_REPLICAS_DROPPED.only().add(1);
         }
     }
 

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use forebay_metrics::table;
 use forebay_protocol::DatasetId;
 use forebay_shard_store::{Dataset, DatasetShard, Store, data_key, manifest_key, manifest_tag};
 use forebay_types::{Error, ErrorKind, Key, Result, ResultExt};
-use metrics::counter;
 use tokio::sync::oneshot;
 
 use super::folder::Kept;
@@ -127,8 +127,8 @@ impl Shards {
             return Err(error.context(format!("/{}/{} shard {}", door.mount.name, asked.folder(), asked.number)));
         }
         reserved.keep();
-        counter!("forebay_worker_shards_brought").increment(1);
-        counter!("forebay_worker_shard_brought_bytes").increment(shard.bytes());
+        table::WORKER_SHARDS_BROUGHT.only().add(1);
+        table::WORKER_SHARD_BROUGHT_BYTES.only().add(shard.bytes());
         open(self.kept.path(id)).await
     }
 
@@ -150,7 +150,7 @@ impl Shards {
         for id in self.kept.make_room(id, bytes, |id| served.get(&id).is_some_and(|served| served.dial.told().1))? {
             served.remove(&id);
             self.kept.forget(id)?;
-            counter!("forebay_worker_shards_evicted").increment(1);
+            table::WORKER_SHARDS_EVICTED.only().add(1);
         }
         Ok(())
     }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use forebay_metrics::table;
 use forebay_shard_store::Store;
 use forebay_types::Result;
-use metrics::counter;
 
 use super::Shards;
 use super::served::Served;
@@ -41,7 +41,7 @@ impl Shards {
                 Ok(Ok((store, bytes))) => {
                     served.replace(store);
                     served.bytes.store(bytes, Relaxed);
-                    counter!("forebay_worker_shards_layered").increment(1);
+                    table::WORKER_SHARDS_LAYERED.only().add(1);
                     true
                 }
                 Ok(Err(error)) => {

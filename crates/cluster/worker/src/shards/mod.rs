@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use forebay_metrics::{Histogram, Kinds, table};
 use forebay_placement::rank;
 use forebay_protocol::{DatasetId, ShardState};
 use forebay_shard_store::{Dataset, DatasetShard, LogPlace};
@@ -69,6 +70,8 @@ pub(crate) struct Shards {
     origin: Arc<Origin>,
     cluster: Arc<Cluster>,
     background: Arc<Background>,
+    /// How long calls took that were answered.
+    seconds: Kinds<Histogram>,
 }
 
 /// A dataset's manifest, with the names that its shards are kept under here.
@@ -131,6 +134,7 @@ impl Shards {
             origin,
             cluster,
             background,
+            seconds: Kinds::new(&table::WORKER_SHARD_SECONDS, &["get", "search", "change"]),
         })
     }
 
@@ -144,13 +148,21 @@ impl Shards {
     ) -> Result<(Vec<u8>, u32)> {
         let (came, deadline) = (forebay_runtime::now(), forebay_runtime::time::instant() + within);
         let questions = answer::split(&questions)?;
+        let kind = if questions.are_gets { "get" } else { "search" };
         let (_, served) = self.served_within(&id, number, deadline).await?;
         let records = || served.store.load().records().map(|columns| questions.records(columns)).unwrap_or_default();
         let late = || Error::retry("shared storage did not say in time what was changed in the shard");
         let catch_up = self.catch_up(&served, came, records);
         forebay_runtime::time::timeout_at(deadline, catch_up).await.map_err(|_| late())??;
         let result = served.answer(questions, deadline).await?;
+        self.count(kind, came);
         Ok((result, served.lanes.queue()))
+    }
+
+    fn count(&self, kind: &str, came: Instant) {
+        if let Some(seconds) = self.seconds.of(kind) {
+            seconds.record(came.elapsed());
+        }
     }
 
     /// Makes changes of records of a shard, one JSON object a line, all of them or none; gives the version that they have now.
@@ -162,9 +174,11 @@ impl Shards {
         within: Duration,
         changes: &[u8],
     ) -> Result<u64> {
-        let deadline = forebay_runtime::time::instant() + within;
+        let (came, deadline) = (forebay_runtime::now(), forebay_runtime::time::instant() + within);
         let (asked, served) = self.served_within(&id, number, deadline).await?;
-        self.add(served, asked, call, changes, deadline).await
+        let version = self.add(served, asked, call, changes, deadline).await?;
+        self.count("change", came);
+        Ok(version)
     }
 
     /// Another worker is about to add an object to a log.
@@ -217,6 +231,11 @@ impl Shards {
         let served = self.served.lock();
         let numbered = (0u32..).zip(&manifest.ids);
         Ok(numbered.filter_map(|(number, id)| Some(served.get(id)?.state(number))).collect())
+    }
+
+    /// Calls under way or waiting, of all shards.
+    pub(crate) fn queue(&self) -> u64 {
+        self.served.lock().values().map(|served| u64::from(served.lanes.queue())).sum()
     }
 
     /// Calls that are under way end; nothing begins any more.

@@ -1,42 +1,53 @@
 //! The worker's numbers for reports and metrics.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use forebay_metrics::{Counter, Gauges, Histogram, table};
 use forebay_protocol::WorkerReport;
 use forebay_types::WorkerId;
-use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+
+/// The slowest place that the bytes of a read came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServedFrom {
+    Dram,
+    Disk,
+    Storage,
+}
 
 /// The worker's numbers: those of its report, and the same for whoever scrapes metrics.
 pub(crate) struct Meters {
     reads: AtomicU64,
     bytes_served: AtomicU64,
     bytes_hit: AtomicU64,
-    reads_counter: Counter,
-    served_counter: Counter,
-    hit_counter: Counter,
-    fetched_counter: Counter,
-    passed_counter: Counter,
-    written_counter: Counter,
-    discovered_counter: Counter,
-    read_seconds: Histogram,
+    reads_counter: Arc<Counter>,
+    served_counter: Arc<Counter>,
+    hit_counter: Arc<Counter>,
+    fetched_counter: Arc<Counter>,
+    passed_counter: Arc<Counter>,
+    written_counter: Arc<Counter>,
+    discovered_counter: Arc<Counter>,
+    /// By [`ServedFrom`], in its order.
+    read_seconds: [Arc<Histogram>; 3],
 }
 
 impl Meters {
-    /// Numbers from 0. The process's recorder of metrics must be in place before.
+    /// Numbers from 0.
     pub(crate) fn new() -> Self {
+        forebay_metrics::begin("worker");
         Self {
             reads: AtomicU64::new(0),
             bytes_served: AtomicU64::new(0),
             bytes_hit: AtomicU64::new(0),
-            reads_counter: counter!("forebay_worker_reads"),
-            served_counter: counter!("forebay_worker_served_bytes"),
-            hit_counter: counter!("forebay_worker_hit_bytes"),
-            fetched_counter: counter!("forebay_worker_fetched_bytes"),
-            passed_counter: counter!("forebay_worker_passed_through_bytes"),
-            written_counter: counter!("forebay_worker_written_bytes"),
-            discovered_counter: counter!("forebay_worker_discovered_objects"),
-            read_seconds: histogram!("forebay_worker_read_seconds"),
+            reads_counter: table::WORKER_READS.only(),
+            served_counter: table::WORKER_SERVED_BYTES.only(),
+            hit_counter: table::WORKER_HIT_BYTES.only(),
+            fetched_counter: table::WORKER_FETCHED_BYTES.only(),
+            passed_counter: table::WORKER_PASSED_THROUGH_BYTES.only(),
+            written_counter: table::WORKER_WRITTEN_BYTES.only(),
+            discovered_counter: table::WORKER_DISCOVERED_OBJECTS.only(),
+            read_seconds: ["dram", "disk", "storage"].map(|served| table::WORKER_READ_SECONDS.with([served])),
         }
     }
 
@@ -45,34 +56,34 @@ impl Meters {
         self.reads.fetch_add(reads, Relaxed);
         self.bytes_served.fetch_add(bytes, Relaxed);
         self.bytes_hit.fetch_add(hit_bytes, Relaxed);
-        self.reads_counter.increment(reads);
-        self.served_counter.increment(bytes);
-        self.hit_counter.increment(hit_bytes);
+        self.reads_counter.add(reads);
+        self.served_counter.add(bytes);
+        self.hit_counter.add(hit_bytes);
     }
 
     /// A read took so long here.
-    pub(crate) fn took(&self, time: Duration) {
-        self.read_seconds.record(time.as_secs_f64());
+    pub(crate) fn took(&self, served: ServedFrom, time: Duration) {
+        self.read_seconds[served as usize].record(time);
     }
 
     /// Bytes came from shared storage.
     pub(crate) fn fetched(&self, bytes: u64) {
-        self.fetched_counter.increment(bytes);
+        self.fetched_counter.add(bytes);
     }
 
     /// Bytes went to who asked without staying in a tier.
     pub(crate) fn passed(&self, bytes: u64) {
-        self.passed_counter.increment(bytes);
+        self.passed_counter.add(bytes);
     }
 
     /// Bytes were written to shared storage.
     pub(crate) fn written(&self, bytes: u64) {
-        self.written_counter.increment(bytes);
+        self.written_counter.add(bytes);
     }
 
     /// Objects were found new or changed.
     pub(crate) fn discovered(&self, objects: u64) {
-        self.discovered_counter.increment(objects);
+        self.discovered_counter.add(objects);
     }
 
     /// Reads, bytes served and bytes hit since start.
@@ -81,19 +92,30 @@ impl Meters {
     }
 }
 
-/// Sets the gauges of a worker, one of several in the process maybe, to what its report says; `nodes` are its temporary nodes, and
-/// their bytes.
-pub(crate) fn publish(id: WorkerId, report: &WorkerReport, in_place_bytes: u64, nodes: (u64, u64)) {
+/// What stands in no report of a worker.
+pub(crate) struct Standing {
+    pub(crate) in_place_bytes: u64,
+    /// Temporary nodes, and their bytes.
+    pub(crate) nodes: (u64, u64),
+    /// Calls under way or waiting at its shards.
+    pub(crate) shard_queue: u64,
+}
+
+/// Sets the gauges of a worker, one of several in the process maybe.
+#[expect(clippy::cast_precision_loss, reason = "gauges are floats; bytes above 2^53 are shown as nearly as they can be")]
+pub(crate) fn publish(id: WorkerId, report: &WorkerReport, standing: &Standing) {
     let worker = id.to_string();
-    let set = |gauge: Gauge, value: u64| gauge.set(value as f64);
     for (tier, (capacity, used, pinned)) in [("dram", report.dram), ("disk", report.disk)] {
-        set(gauge!("forebay_worker_tier_capacity_bytes", "tier" => tier, "worker" => worker.clone()), capacity);
-        set(gauge!("forebay_worker_tier_used_bytes", "tier" => tier, "worker" => worker.clone()), used);
-        set(gauge!("forebay_worker_tier_pinned_bytes", "tier" => tier, "worker" => worker.clone()), pinned);
+        let set = |gauges: &Gauges<2>, value: u64| gauges.with([tier, &worker]).set(value as f64);
+        set(&table::WORKER_TIER_CAPACITY_BYTES, capacity);
+        set(&table::WORKER_TIER_USED_BYTES, used);
+        set(&table::WORKER_TIER_PINNED_BYTES, pinned);
     }
-    set(gauge!("forebay_worker_segments", "worker" => worker.clone()), report.segments);
-    set(gauge!("forebay_worker_warnings", "worker" => worker.clone()), report.warnings.len() as u64);
-    set(gauge!("forebay_worker_in_place_pinned_bytes", "worker" => worker.clone()), in_place_bytes);
-    set(gauge!("forebay_worker_temporary_nodes", "worker" => worker.clone()), nodes.0);
-    set(gauge!("forebay_worker_temporary_bytes", "worker" => worker.clone()), nodes.1);
+    let set = |gauges: &Gauges<1>, value: u64| gauges.with([&worker]).set(value as f64);
+    set(&table::WORKER_SEGMENTS, report.segments);
+    set(&table::WORKER_WARNINGS, report.warnings.len() as u64);
+    set(&table::WORKER_IN_PLACE_PINNED_BYTES, standing.in_place_bytes);
+    set(&table::WORKER_TEMPORARY_NODES, standing.nodes.0);
+    set(&table::WORKER_TEMPORARY_BYTES, standing.nodes.1);
+    set(&table::WORKER_SHARD_QUEUE, standing.shard_queue);
 }

@@ -16,7 +16,7 @@ mod seen;
 use bytes::Bytes;
 
 pub(crate) use load::{Load, Queued};
-pub(crate) use meters::{Meters, publish};
+pub(crate) use meters::{Meters, ServedFrom, Standing, publish};
 use pace::Pace;
 pub(crate) use popularity::Popularity;
 

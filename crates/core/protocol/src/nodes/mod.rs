@@ -6,7 +6,7 @@ use bytes::Bytes;
 use forebay_nodes::{BlockRef, Condition, DirId, Location, NodeType, StorageClass};
 use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantNames};
 
 use crate::limits::{BLOCKS_MAX, VALUES_MAX, at_most};
 
@@ -37,7 +37,7 @@ pub struct NodeCall<'a> {
 }
 
 /// What is done with a node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum NodeOp<'a> {
     /// A key-value's value: [`NodeReply::Bytes`].
@@ -196,6 +196,13 @@ pub enum NodeOp<'a> {
         /// What is to be true of it.
         condition: Condition,
     },
+}
+
+impl NodeOp<'_> {
+    /// What operations are called, in `snake_case`: one name a kind.
+    pub fn names() -> &'static [&'static str] {
+        Self::VARIANTS
+    }
 }
 
 impl NodeCall<'_> {

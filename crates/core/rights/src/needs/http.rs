@@ -1,15 +1,53 @@
-//! What is read over HTTP.
+//! What requests at a role's own HTTP port need.
 
 use forebay_types::MountName;
 
 use crate::{Need, Place};
 
 /// To see what a cluster says of itself, metrics among it: it names all mounts.
-pub fn shown() -> Need {
+pub const fn shown() -> Need {
     Need::read(Place::Everything)
 }
 
 /// To ask a dataset that lies in a mount.
 pub fn dataset(mount: &MountName) -> Need {
     Need::read(Place::Named(mount.clone()))
+}
+
+/// What a request at the port of `/metrics` needs, by its path. `None`: it is open to everybody, as it says nothing of the data:
+/// whether a process runs and can serve, and the files of the console, which ask for the rest.
+pub fn http(path: &str) -> Option<Need> {
+    match path {
+        "/healthz" | "/readyz" | "/" => None,
+        path if path.starts_with("/console/") => None,
+        // `/metrics`, `/api/v1`, and whatever comes to be there.
+        _ => Some(shown()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_path_is_open_that_is_not_in_the_list() {
+        for open in ["/healthz", "/readyz", "/", "/console/console.js"] {
+            assert_eq!(http(open), None, "{open}");
+        }
+        for path in [
+            "",
+            "/metrics",
+            "/metrics/",
+            "/healthz/",
+            "/readyz/x",
+            "/readyz?",
+            "//",
+            "/console",
+            "/api/v1/status",
+            "/api/v2",
+            "/new",
+        ] {
+            assert_eq!(http(path), Some(READS), "{path}");
+        }
+    }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
+use forebay_metrics::table;
 use forebay_shard_store::LogObject;
 use forebay_types::{Error, ErrorKind, Result};
 use futures::future::try_join_all;
-use metrics::counter;
 
 use super::follower::{Follower, Looked};
 use crate::origin::MountDoor;
@@ -74,7 +74,7 @@ impl Shards {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error.context(format!("/{}/{key}", door.mount.name))),
         };
-        counter!("forebay_worker_shard_log_objects_read").increment(1);
+        table::WORKER_SHARD_LOG_READ.only().add(1);
         let schema = served.store.load().records()?.schema();
         LogObject::decode(&bytes, number, &schema, &format!("/{}/{key}", door.mount.name)).map(Some)
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use forebay_metrics::table;
 use forebay_protocol::{CHANGES_MAX, DataRequest, PeerRequest, PutCondition, encode};
 use forebay_runtime::time::Instant;
 use forebay_shard_store::{ChangeIf, LogObject, LoggedCall, WantedChange, key_hash};
 use forebay_types::{Error, ErrorKind, Result};
-use metrics::counter;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -129,8 +129,8 @@ impl Shards {
             self.told.came(log.mount, &key);
             return self.unsure(served, log, calls, error).await;
         }
-        counter!("forebay_worker_shard_log_objects_written").increment(1);
-        counter!("forebay_worker_shard_changes").increment(calls.iter().map(|call| call.changes.len() as u64).sum());
+        table::WORKER_SHARD_LOG_WRITTEN.only().add(1);
+        table::WORKER_SHARD_CHANGES.only().add(calls.iter().map(|call| call.changes.len() as u64).sum());
         served.take_over(next, object)?;
         // The shard may be served in other files too.
         if let Some(words) = self.told.came(log.mount, &key) {

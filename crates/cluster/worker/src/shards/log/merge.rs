@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
+use forebay_metrics::table;
 use forebay_protocol::PutCondition;
 use forebay_shard_store::{DatasetShard, Packed, data_key, manifest_key, merge};
 use forebay_types::{Error, ErrorKind, Key, Result};
-use metrics::counter;
 
 use crate::shards::bring::{Reserved, below};
 use crate::shards::served::Served;
@@ -65,7 +65,7 @@ impl Shards {
         packed.shard.log_from = cut;
         self.store(asked, &packed).await?;
         let Some(manifest) = self.publish(asked, packed.shard).await? else { return Ok(()) };
-        counter!("forebay_worker_shards_merged").increment(1);
+        table::WORKER_SHARDS_MERGED.only().add(1);
         // What was made is what others bring.
         self.kept.place_made(manifest.ids[asked.number as usize], made)?;
         self.learn(Arc::clone(&manifest));

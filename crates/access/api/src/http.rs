@@ -1,0 +1,224 @@
+//! The HTTP port that every role has.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use forebay_client::ClientSettings;
+use forebay_protocol::StorageCounters;
+use forebay_types::{MountName, Result, ResultExt, WorkerId};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tower_service::Service;
+
+use crate::metrics::Numbers;
+use crate::{Cluster, Readers, Readiness, router};
+
+/// Where it listens, and what it shows to whom.
+pub struct HttpSettings {
+    /// HOST:PORT.
+    pub address: String,
+    /// Who may read metrics and `/api/v1`.
+    pub readers: Readers,
+    /// Metrics are for everybody.
+    pub metrics_are_open: bool,
+    /// What `/readyz` says.
+    pub readiness: Readiness,
+}
+
+/// What answers are made of.
+struct Shown {
+    readers: Readers,
+    metrics_are_open: bool,
+    readiness: Readiness,
+    numbers: Numbers,
+    /// `/api/v1` and the console, when the coordinator has started.
+    api: OnceLock<Router>,
+}
+
+/// `/metrics` for Prometheus, `/healthz` for whoever restarts processes, `/readyz` for whoever sends them work, and beside a
+/// coordinator the console and `/api/v1`. It is there before the roles are; what each shows comes when it has started.
+pub struct Http {
+    address: SocketAddr,
+    shown: Arc<Shown>,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl Http {
+    /// Listens and answers from now on. An error names the address.
+    pub async fn start(settings: HttpSettings) -> Result<Self> {
+        let HttpSettings { address, readers, metrics_are_open, readiness } = settings;
+        let place = || format!("can't listen at {address}; choose another address with --http");
+        let listener = TcpListener::bind(&address).await.context(place)?;
+        let address = listener.local_addr().context(place)?;
+        let (numbers, api) = (Numbers::default(), OnceLock::new());
+        let shown = Arc::new(Shown { readers, metrics_are_open, readiness, numbers, api });
+        let routes = routes(Arc::clone(&shown));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let task = forebay_runtime::spawn(async move {
+            let served = axum::serve(listener, routes).with_graceful_shutdown(async {
+                // Dropping the sender stops it as well.
+                let _ = stopped.await;
+            });
+            if let Err(error) = served.await {
+                tracing::warn!(%error, "http stopped");
+            }
+        });
+        Ok(Self { address, shown, stop: Some(stop), task })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The coordinator of this process has started: its numbers, `/api/v1` and the console are there from now on.
+    /// Questions to datasets go to workers as `client` says.
+    pub fn show_cluster(&self, cluster: Arc<dyn Cluster>, client: ClientSettings) {
+        self.shown.numbers.of_cluster(Arc::clone(&cluster));
+        // There is one coordinator in a process at most.
+        let _ = self.shown.api.set(router(cluster, client, self.shown.readers.clone()));
+    }
+
+    /// The workers of this process have started: `storage` says what each asked of the shared storage of its mounts.
+    pub fn show_storage(&self, storage: impl Fn() -> Vec<(WorkerId, Vec<(MountName, StorageCounters)>)> + Send + Sync + 'static) {
+        self.shown.numbers.of_storage(Box::new(storage));
+    }
+
+    /// Answers what was asked already, for at most a second, then ends.
+    pub async fn shutdown(mut self) {
+        drop(self.stop.take());
+        // Connections that are kept open and silent don't hold the shutdown up.
+        let _ = forebay_runtime::time::timeout(Duration::from_secs(1), &mut self.task).await;
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn routes(shown: Arc<Shown>) -> Router {
+    Router::new()
+        .route("/healthz", get(|| async { ([(CACHE_CONTROL, "no-store")], "ok\n") }))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
+        .fallback(of_cluster)
+        .with_state(shown)
+}
+
+async fn ready(State(shown): State<Arc<Shown>>) -> Response {
+    let (status, line) = match shown.readiness.look() {
+        Ok(()) => (StatusCode::OK, "ready\n".to_string()),
+        Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, reason + "\n"),
+    };
+    (status, [(CACHE_CONTROL, "no-store")], line).into_response()
+}
+
+async fn metrics(State(shown): State<Arc<Shown>>, headers: HeaderMap) -> Response {
+    if !shown.metrics_are_open && !shown.readers.let_in(&headers, "metrics", "/metrics") {
+        let how = "send a token that may read as `authorization: Bearer TOKEN`, or set metrics-anonymous\n";
+        return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], how).into_response();
+    }
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], shown.numbers.text()).into_response()
+}
+
+async fn of_cluster(State(shown): State<Arc<Shown>>, request: Request) -> Response {
+    match shown.api.get() {
+        Some(api) => api.clone().call(request).await.into_response(),
+        None if shown.readiness.has("coordinator") => {
+            (StatusCode::SERVICE_UNAVAILABLE, "the coordinator is being started: see /readyz\n").into_response()
+        }
+        None => (StatusCode::NOT_FOUND, "there is no coordinator in this process: ask that one's port\n").into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::body::Body;
+    use forebay_protocol::{ClusterStatus, PlacementStatus};
+    use futures::{FutureExt, StreamExt};
+
+    use super::*;
+
+    struct Empty;
+
+    impl Cluster for Empty {
+        fn status(&self) -> ClusterStatus {
+            ClusterStatus {
+                forebay_version: String::new(),
+                epoch: 7,
+                uptime: Duration::ZERO,
+                metadata: String::new(),
+                mounts: Vec::new(),
+                pins: Vec::new(),
+                workers: Vec::new(),
+            }
+        }
+
+        fn placement(&self, _: usize) -> PlacementStatus {
+            PlacementStatus::default()
+        }
+    }
+
+    fn shown(metrics_are_open: bool, role: &'static str) -> Arc<Shown> {
+        let (numbers, api) = (Numbers::default(), OnceLock::new());
+        let (readers, readiness) = (Readers::new(Vec::new()), Readiness::of([role]));
+        Arc::new(Shown { readers, metrics_are_open, readiness, numbers, api })
+    }
+
+    /// Nobody is asked.
+    fn nowhere() -> ClientSettings {
+        ClientSettings::new(forebay_transport::Address::Tcp("127.0.0.1:1".into()))
+    }
+
+    fn ask(shown: &Arc<Shown>, path: &str) -> (u16, String) {
+        let request = Request::builder().uri(path).body(Body::empty()).unwrap();
+        let answer = routes(Arc::clone(shown)).call(request).now_or_never().expect("nothing is waited for").unwrap();
+        let status = answer.status().as_u16();
+        let body = answer.into_body().into_data_stream().map(Result::unwrap).collect::<Vec<_>>();
+        let body = body.now_or_never().expect("all of it is there").concat();
+        (status, String::from_utf8(body).unwrap())
+    }
+
+    #[test]
+    fn health_and_readiness_are_open_and_metrics_are_not() {
+        let shown = shown(false, "worker");
+        assert_eq!(ask(&shown, "/healthz"), (200, "ok\n".to_string()));
+        assert_eq!(ask(&shown, "/readyz"), (503, "worker: it is being started\n".to_string()));
+        shown.readiness.started("worker", || Ok(()));
+        assert_eq!(ask(&shown, "/readyz"), (200, "ready\n".to_string()));
+        assert_eq!(ask(&shown, "/metrics").0, 401);
+        assert_eq!(ask(&shown, "/api/v1/status").0, 404, "there is no coordinator");
+    }
+
+    #[test]
+    fn what_a_coordinator_shows_comes_when_it_has_started() {
+        let shown = shown(true, "coordinator");
+        assert_eq!(ask(&shown, "/api/v1/status").0, 503);
+        shown.numbers.of_cluster(Arc::new(Empty));
+        let _ = shown.api.set(router(Arc::new(Empty), nowhere(), shown.readers.clone()));
+        assert_eq!(ask(&shown, "/api/v1/status").0, 401);
+        let (status, text) = ask(&shown, "/metrics");
+        assert_eq!(status, 200);
+        let version = env!("CARGO_PKG_VERSION");
+        for line in [
+            &format!("forebay_build_info{{version=\"{version}\"}} 1"),
+            "forebay_coordinator_epoch 7",
+            "forebay_coordinator_plans_total 0",
+        ] {
+            assert!(text.lines().any(|given| given == line), "{line} is not in {text}");
+        }
+    }
+}
