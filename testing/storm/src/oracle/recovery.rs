@@ -1,0 +1,64 @@
+//! How soon after a fault's end reads are as fast as they were before it.
+
+use serde::Serialize;
+
+use crate::history::{Call, What};
+
+/// Reads are to be as fast as before so soon, in microseconds.
+pub const READS_BACK_WITHIN_US: u64 = 10_000_000;
+/// Reads are looked at together that ended within this time.
+const WINDOW_US: u64 = 1_000_000;
+/// So many windows in a row are good before it counts.
+const WINDOWS: u64 = 3;
+/// As fast as before: at most so many times what it took then, or this, which a busy machine may take without a fault.
+const TIMES: u64 = 3;
+const SLOW_US: u64 = 250_000;
+
+/// What reads took, and when they took no more than before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Recovery {
+    /// The 99th percentile of reads before the fault.
+    pub reads_p99_before_us: Option<u64>,
+    /// The same between the fault and its end.
+    pub reads_p99_during_us: Option<u64>,
+    /// Time from the fault's end until reads were as before. None where they never were.
+    pub reads_back_us: Option<u64>,
+    /// Time from the fault's end to the last write that failed.
+    pub writes_back_us: u64,
+}
+
+pub(super) fn of(calls: &[Call], struck_us: u64, healed_us: u64) -> Recovery {
+    assert!(struck_us <= healed_us, "a fault ends after it began");
+    let reads: Vec<&Call> = calls.iter().filter(|call| matches!(call.what, What::Read { .. })).collect();
+    let took = |from: u64, to: u64| -> Vec<u64> {
+        let mut took: Vec<u64> = ended(&reads, from, to).map(|call| call.end_us - call.begin_us).collect();
+        took.sort_unstable();
+        took
+    };
+    let before = percentile(&took(0, struck_us));
+    let limit_us = (before.unwrap_or(0) * TIMES).max(SLOW_US);
+    let is_good = |from: u64| {
+        let slowest = percentile(&took(from, from + WINDOW_US));
+        slowest.is_some_and(|slowest| slowest <= limit_us)
+            && ended(&reads, from, from + WINDOW_US).all(|call| call.error.is_none())
+    };
+    let last = reads.iter().map(|call| call.end_us).max().unwrap_or(0);
+    let mut candidates = (healed_us..last).step_by(WINDOW_US as usize / 4);
+    let back = candidates.find(|from| (0..WINDOWS).all(|window| is_good(from + window * WINDOW_US)));
+    let failed_writes = calls.iter().filter(|call| matches!(call.what, What::Write { .. }) && call.error.is_some());
+    Recovery {
+        reads_p99_before_us: before,
+        reads_p99_during_us: percentile(&took(struck_us, healed_us)),
+        reads_back_us: back.map(|back| back - healed_us),
+        writes_back_us: failed_writes.map(|call| call.end_us.saturating_sub(healed_us)).max().unwrap_or(0),
+    }
+}
+
+fn ended<'a>(reads: &'a [&'a Call], from: u64, to: u64) -> impl Iterator<Item = &'a &'a Call> {
+    reads.iter().filter(move |call| (from..to).contains(&call.end_us))
+}
+
+/// The 99th percentile; none of nothing.
+fn percentile(sorted: &[u64]) -> Option<u64> {
+    sorted.get((sorted.len() * 99 / 100).min(sorted.len().saturating_sub(1))).copied()
+}
