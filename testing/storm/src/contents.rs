@@ -11,7 +11,7 @@ pub const RECORD_BYTES: u64 = 16;
 /// Shortest range that names its version wherever it begins.
 pub const RANGE_BYTES_MIN: u64 = 2 * RECORD_BYTES;
 /// Records of an object: at least, and how many more at most.
-const RECORDS: (u64, u64) = (1 << 11, 30 << 10);
+const RECORDS: (u64, u64) = (1 << 11, 14 << 10);
 
 /// What bytes turned out to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -220,7 +220,11 @@ impl Struck {
             Fault::DiskFull => disk(cluster)?.free(),
             Fault::Descriptors => worker.limit(Resource::Nofile, None),
             Fault::Memory => unlimited(worker),
-            Fault::PostgresRestarted => postgres(cluster)?.resume(),
+            Fault::PostgresRestarted => {
+                postgres(cluster)?.resume()?;
+                // It ends where it has lost its leadership, and whoever runs it starts it again.
+                cluster.coordinator.revive().map(drop)
+            }
             _ => Ok(()),
         }
     }

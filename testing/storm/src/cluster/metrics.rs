@@ -28,7 +28,7 @@ fn sum(text: &str, name: &str) -> Option<f64> {
 fn get(address: SocketAddr, path: &str) -> io::Result<String> {
     let mut socket = TcpStream::connect_timeout(&address, ANSWER_WITHIN)?;
     socket.set_read_timeout(Some(ANSWER_WITHIN))?;
-    write!(socket, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    socket.write_all(format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").as_bytes())?;
     let mut answer = String::new();
     socket.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
     Ok(answer)

@@ -20,7 +20,7 @@ use crate::history::{Door, Failure, What};
 pub(super) const ROOT: &str = "/tmp/storm";
 /// Calls on one node, after which there is a next one.
 const CALLS: u32 = 90;
-const CALL_PAUSE: Duration = Duration::from_millis(15);
+const CALL_PAUSE: Duration = Duration::from_millis(25);
 const CREATE_PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of a file are read at once.
 const FILE_BYTES_MAX: u64 = 1 << 20;

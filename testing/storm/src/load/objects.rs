@@ -24,11 +24,11 @@ use crate::history::{Door, Failure, What};
 pub(super) const KEYS: u32 = 9;
 /// Where ranges begin at the latest: every version is longer.
 const START_MAX: u64 = 30_000;
-const BYTES_MAX: u64 = 200_000;
+const BYTES_MAX: u64 = 100_000;
 /// A range that a plan has found an older version of is planned anew so often.
 const PLANS: usize = 5;
-const WRITE_PAUSE: Duration = Duration::from_millis(150);
-const READ_PAUSE: Duration = Duration::from_millis(12);
+const WRITE_PAUSE: Duration = Duration::from_millis(250);
+const READ_PAUSE: Duration = Duration::from_millis(25);
 
 /// Whose rule a key is under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,17 +30,13 @@ pub struct Recovery {
 pub(super) fn of(calls: &[Call], struck_us: u64, healed_us: u64) -> Recovery {
     assert!(struck_us <= healed_us, "a fault ends after it began");
     let reads: Vec<&Call> = calls.iter().filter(|call| matches!(call.what, What::Read { .. })).collect();
-    let took = |from: u64, to: u64| -> Vec<u64> {
-        let mut took: Vec<u64> = ended(&reads, from, to).map(|call| call.end_us - call.begin_us).collect();
-        took.sort_unstable();
-        took
-    };
-    let before = percentile(&took(0, struck_us));
+    // A read that hangs counts to the time that it was asked in.
+    let begun = |from: u64, to: u64| percentile(reads.iter().filter(|call| (from..to).contains(&call.begin_us)));
+    let before = begun(0, struck_us);
     let limit_us = (before.unwrap_or(0) * TIMES).max(SLOW_US);
     let is_good = |from: u64| {
-        let slowest = percentile(&took(from, from + WINDOW_US));
-        slowest.is_some_and(|slowest| slowest <= limit_us)
-            && ended(&reads, from, from + WINDOW_US).all(|call| call.error.is_none())
+        let ended = || reads.iter().filter(|call| (from..from + WINDOW_US).contains(&call.end_us));
+        percentile(ended()).is_some_and(|slowest| slowest <= limit_us) && ended().all(|call| call.error.is_none())
     };
     let last = reads.iter().map(|call| call.end_us).max().unwrap_or(0);
     let mut candidates = (healed_us..last).step_by(WINDOW_US as usize / 4);
@@ -48,17 +44,15 @@ pub(super) fn of(calls: &[Call], struck_us: u64, healed_us: u64) -> Recovery {
     let failed_writes = calls.iter().filter(|call| matches!(call.what, What::Write { .. }) && call.error.is_some());
     Recovery {
         reads_p99_before_us: before,
-        reads_p99_during_us: percentile(&took(struck_us, healed_us)),
+        reads_p99_during_us: begun(struck_us, healed_us),
         reads_back_us: back.map(|back| back - healed_us),
         writes_back_us: failed_writes.map(|call| call.end_us.saturating_sub(healed_us)).max().unwrap_or(0),
     }
 }
 
-fn ended<'a>(reads: &'a [&'a Call], from: u64, to: u64) -> impl Iterator<Item = &'a &'a Call> {
-    reads.iter().filter(move |call| (from..to).contains(&call.end_us))
-}
-
-/// The 99th percentile; none of nothing.
-fn percentile(sorted: &[u64]) -> Option<u64> {
-    sorted.get((sorted.len() * 99 / 100).min(sorted.len().saturating_sub(1))).copied()
+/// The 99th percentile of the times that calls took; none of no calls.
+fn percentile<'a>(calls: impl Iterator<Item = &'a &'a Call>) -> Option<u64> {
+    let mut took: Vec<u64> = calls.map(|call| call.end_us - call.begin_us).collect();
+    took.sort_unstable();
+    took.get((took.len() * 99 / 100).min(took.len().saturating_sub(1))).copied()
 }

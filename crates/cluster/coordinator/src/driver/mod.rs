@@ -5,6 +5,7 @@ mod deciding;
 mod leader;
 mod news;
 mod planner;
+mod running_time;
 mod service;
 mod shared;
 mod supervise;

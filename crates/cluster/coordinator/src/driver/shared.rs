@@ -13,6 +13,7 @@ use tracing::warn;
 use super::deciding::Deciding;
 use super::news::News;
 use super::planner::PlannerQueue;
+use super::running_time::RunningTime;
 use super::writer::{Job, WriterQueue};
 use crate::decide::{Command, Event, State, Stored};
 
@@ -20,6 +21,8 @@ use crate::decide::{Command, Event, State, Stored};
 pub(crate) struct Shared {
     state: Mutex<Deciding>,
     started: Instant,
+    /// Looked at within the lock of the state, or alone.
+    running: Mutex<RunningTime>,
     writer: WriterQueue,
     planner: PlannerQueue,
     news: News,
@@ -31,7 +34,8 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(state: State, writer: WriterQueue, planner: PlannerQueue, admission: Arc<Admission>) -> Self {
         let (state, started) = (Mutex::new(Deciding::new(state)), forebay_runtime::time::instant());
-        let shared = Self { state, started, writer, planner, news: News::default(), admission, admitted: Mutex::new(0) };
+        let (news, running) = (News::default(), Mutex::default());
+        let shared = Self { state, started, running, writer, planner, news, admission, admitted: Mutex::new(0) };
         shared.admit();
         shared
     }
@@ -129,7 +133,10 @@ impl Shared {
         self.state.lock().state.placement_status(limit)
     }
 
+    /// The time that the coordinator has run.
     fn now(&self) -> Duration {
-        self.started.elapsed()
+        let mut running = self.running.lock();
+        // Within the lock, so that time does not go back between two looks.
+        running.at(self.started.elapsed())
     }
 }
