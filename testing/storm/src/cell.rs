@@ -11,7 +11,7 @@ use crate::cluster::{self, Cluster, TTL_SECS};
 use crate::faults::{Fault, Struck};
 use crate::history::{self, Call};
 use crate::load::{Family, Load, family};
-use crate::oracle::{self, Losses, READS_BACK_WITHIN_US, Recovery, Rule, Violation};
+use crate::oracle::{self, Losses, Rule, Violation};
 use crate::report::{Outcome, Report};
 use crate::rest::{self, Before};
 
@@ -48,7 +48,7 @@ pub async fn run(plan: &Plan) -> io::Result<Report> {
     let Passed { calls, struck_us, healed_us, mut violations } = passed;
     violations.extend(judge(plan.fault, &calls, struck_us));
     let recovery = oracle::recovery(&calls, struck_us, healed_us);
-    violations.extend(too_slow(&recovery));
+    violations.extend(recovery.violation());
     let evidence = match violations.is_empty() {
         true => None,
         false => Some(keep(plan, folder, &calls)?),
@@ -104,15 +104,6 @@ fn judge(fault: Fault, calls: &[Call], struck_us: u64) -> Vec<Violation> {
         Family::AgingOutside => TTL_SECS * 1_000_000 + TTL_SLACK_US,
     };
     oracle::judge(calls, stale_us, &losses)
-}
-
-fn too_slow(recovery: &Recovery) -> Option<Violation> {
-    let late = match recovery.reads_back_us {
-        Some(back_us) if back_us <= READS_BACK_WITHIN_US => return None,
-        Some(back_us) => format!("reads were as before {} ms after the fault's end", back_us / 1000),
-        None => "reads were not as before until the load's end".to_owned(),
-    };
-    Some(Violation::new(Rule::Recovers, late))
 }
 
 /// Keeps what a cell that failed has left: the history, and the logs of its processes.

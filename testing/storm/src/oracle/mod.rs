@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::history::Call;
 
 pub use nodes::Losses;
-pub use recovery::{READS_BACK_WITHIN_US, Recovery};
+pub use recovery::Recovery;
 
 /// Something that must not have happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

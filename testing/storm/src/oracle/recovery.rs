@@ -2,10 +2,13 @@
 
 use serde::Serialize;
 
+use super::{Rule, Violation};
 use crate::history::{Call, What};
 
 /// Reads are to be as fast as before so soon, in microseconds.
-pub const READS_BACK_WITHIN_US: u64 = 10_000_000;
+const BACK_WITHIN_US: u64 = 10_000_000;
+/// A machine on which reads take so long without a fault says nothing of what is as fast as before.
+const BUSY_US: u64 = 1_000_000;
 /// Reads are looked at together that ended within this time.
 const WINDOW_US: u64 = 1_000_000;
 /// So many windows in a row are good before it counts.
@@ -25,6 +28,22 @@ pub struct Recovery {
     pub reads_back_us: Option<u64>,
     /// Time from the fault's end to the last write that failed.
     pub writes_back_us: u64,
+}
+
+impl Recovery {
+    /// What does not hold of it.
+    pub fn violation(&self) -> Option<Violation> {
+        if let Some(before_us) = self.reads_p99_before_us.filter(|before_us| *before_us > BUSY_US) {
+            let what = format!("reads took {} ms before the fault: the machine is too busy to tell", before_us / 1000);
+            return Some(Violation::new(Rule::Decided, what));
+        }
+        let late = match self.reads_back_us {
+            Some(back_us) if back_us <= BACK_WITHIN_US => return None,
+            Some(back_us) => format!("reads were as before {} ms after the fault's end", back_us / 1000),
+            None => "reads were not as before until the load's end".to_owned(),
+        };
+        Some(Violation::new(Rule::Recovers, late))
+    }
 }
 
 pub(super) fn of(calls: &[Call], struck_us: u64, healed_us: u64) -> Recovery {

@@ -2,7 +2,7 @@
 
 use forebay_storm::contents::Seen;
 use forebay_storm::history::{Call, Door, What};
-use forebay_storm::oracle::recovery;
+use forebay_storm::oracle::{Rule, recovery};
 
 use crate::written::{failed, uncertain, write};
 
@@ -37,6 +37,16 @@ fn reads_that_fail_or_do_not_come_are_not_back() {
     let failing = reads(20 * SECOND, 40 * SECOND, 5_000).into_iter().map(|call| failed(call, "503"));
     let calls: Vec<Call> = before().into_iter().chain(failing).collect();
     assert_eq!(recovery(&calls, 10 * SECOND, 20 * SECOND).reads_back_us, None);
+}
+
+#[test]
+fn reads_are_to_be_back_in_ten_seconds_on_a_machine_that_can_tell() {
+    let broken = |calls: &[Call]| recovery(calls, 10 * SECOND, 20 * SECOND).violation().map(|violation| violation.rule);
+    assert_eq!(broken(&reads(0, 30 * SECOND, 5_000)), None);
+    let late = [reads(0, 40 * SECOND, 5_000), reads(20 * SECOND, 33 * SECOND, 900_000)].concat();
+    assert_eq!(broken(&late), Some(Rule::Recovers));
+    assert_eq!(broken(&reads(0, 20 * SECOND, 5_000)), Some(Rule::Recovers));
+    assert_eq!(broken(&reads(0, 40 * SECOND, 1_500_000)), Some(Rule::Decided));
 }
 
 #[test]
