@@ -133,6 +133,7 @@ mod tests {
     use super::*;
     use crate::PlacementSettings;
     use crate::decide::{Catalogue, Start};
+    use crate::driver::running_time::RunningTime;
 
     fn deciding() -> Deciding {
         let (lease, catalogue, placement) = (Duration::from_secs(5), Catalogue::default(), PlacementSettings::default());
@@ -184,6 +185,26 @@ mod tests {
         let answers: Vec<_> = answers.collect();
         assert_eq!(answers.len(), 1, "{answers:?}");
         answers.into_iter().next().expect("one")
+    }
+
+    #[test]
+    fn no_worker_is_lost_because_the_coordinator_was_stopped() {
+        let (mut deciding, mut time) = (deciding(), RunningTime::default());
+        let mut tick = |deciding: &mut Deciding, ms: u64| {
+            let now = time.at(Duration::from_millis(ms));
+            let commands = deciding.decide(now, Event::Tick);
+            (now.as_millis() as u64, commands.iter().any(|command| matches!(command, Command::ReportLost(..))))
+        };
+        let (now, _) = tick(&mut deciding, 250);
+        ask(&mut deciding, now, register(1));
+        // Longer than a lease, in which nobody could have been heard.
+        let (now, lost) = tick(&mut deciding, 9_000);
+        assert!(!lost, "lost while the coordinator stood still");
+        let beat = ask(&mut deciding, now, heartbeat(1, "a"));
+        assert!(matches!(beat, ControlReply::Beat { .. }), "{beat:?}");
+        // From then on a worker that says nothing is lost as ever.
+        let lost: Vec<u64> = (9_250..20_000).step_by(250).filter(|ms| tick(&mut deciding, *ms).1).collect();
+        assert_eq!(lost, [14_250]);
     }
 
     #[test]

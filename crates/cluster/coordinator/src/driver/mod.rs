@@ -6,6 +6,7 @@ mod leader;
 mod news;
 mod planner;
 mod reach;
+mod running_time;
 mod service;
 mod shared;
 mod supervise;

@@ -14,6 +14,7 @@ use tracing::warn;
 use super::deciding::Deciding;
 use super::news::News;
 use super::planner::PlannerQueue;
+use super::running_time::RunningTime;
 use super::writer::{Job, WriterQueue};
 use crate::decide::{Command, Event, State, Stored};
 
@@ -21,6 +22,8 @@ use crate::decide::{Command, Event, State, Stored};
 pub(crate) struct Shared {
     state: Mutex<Deciding>,
     started: Instant,
+    /// Looked at within the lock of the state, or alone.
+    running: Mutex<RunningTime>,
     writer: WriterQueue,
     planner: PlannerQueue,
     news: News,
@@ -37,6 +40,7 @@ impl Shared {
         let shared = Self {
             state,
             started,
+            running: Mutex::default(),
             writer,
             planner,
             news: News::default(),
@@ -151,7 +155,10 @@ impl Shared {
         self.state.lock().state.placement_status(limit)
     }
 
+    /// The time that the coordinator has run.
     fn now(&self) -> Duration {
-        self.started.elapsed()
+        let mut running = self.running.lock();
+        // Within the lock, so that time does not go back between two looks.
+        running.at(self.started.elapsed())
     }
 }

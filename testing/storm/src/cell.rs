@@ -1,0 +1,121 @@
+//! One cell of the table: a cluster, a load, one fault, and what the oracle says of it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::cluster::{self, Cluster, TTL_SECS};
+use crate::faults::{Fault, Struck};
+use crate::history::{self, Call};
+use crate::load::{Family, Load, family};
+use crate::oracle::{self, Losses, Rule, Violation};
+use crate::report::{Outcome, Report};
+use crate::rest::{self, Before};
+
+/// Parts of the time of a load that go by before the fault, and until its end.
+const BEFORE: f64 = 0.2;
+const DURING: f64 = 0.35;
+/// How late a worker may notice that what it knows is too old.
+const TTL_SLACK_US: u64 = 100_000;
+/// Violations that are told one by one; the rest is counted.
+const VIOLATIONS_TOLD: usize = 20;
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The fault.
+    pub fault: Fault,
+    /// What the load and the choice of the victim follow from.
+    pub seed: u64,
+    /// How long the load is on.
+    pub load: Duration,
+    /// The binary.
+    pub binary: PathBuf,
+    /// Where histories and logs of cells that fail are kept.
+    pub evidence: PathBuf,
+}
+
+/// Runs a cell. An error is one of the machine's, and says nothing of what is tried.
+pub async fn run(plan: &Plan) -> io::Result<Report> {
+    if let Some(reason) = plan.fault.hindrance() {
+        return Ok(Report::not_tried(plan.fault.name(), plan.seed, reason));
+    }
+    let folder = tempfile::Builder::new().prefix(&format!("storm-{}-", plan.fault.name())).tempdir()?;
+    let passed = storm(plan, folder.path()).await?;
+    let Passed { calls, struck_us, healed_us, mut violations } = passed;
+    violations.extend(judge(plan.fault, &calls, struck_us));
+    let recovery = oracle::recovery(&calls, struck_us, healed_us);
+    violations.extend(recovery.violation());
+    let evidence = match violations.is_empty() {
+        true => None,
+        false => Some(keep(plan, folder, &calls)?),
+    };
+    let outcome = if violations.is_empty() { Outcome::Passed } else { Outcome::Failed };
+    let count = violations.len();
+    violations.truncate(VIOLATIONS_TOLD);
+    Ok(Report {
+        seconds: plan.load.as_secs(),
+        operations: calls.len() as u64,
+        errors: oracle::errors(&calls),
+        recovery: Some(recovery),
+        violations: count as u64,
+        first_violations: violations,
+        evidence,
+        ..Report::new(plan.fault.name(), plan.seed, outcome)
+    })
+}
+
+/// A storm that is over.
+struct Passed {
+    calls: Vec<Call>,
+    struck_us: u64,
+    healed_us: u64,
+    /// Of the processes themselves.
+    violations: Vec<Violation>,
+}
+
+async fn storm(plan: &Plan, folder: &Path) -> io::Result<Passed> {
+    let store = Arc::new(cluster::store()?);
+    let mut cluster = Cluster::start(&plan.binary, folder, &store, plan.fault.wants()).await?;
+    let before = Before::look(&mut cluster)?;
+    let load = Load::start(&cluster, &store, plan.seed).await?;
+    sleep(plan.load.mul_f64(BEFORE)).await;
+    let struck_us = load.recorder().now_us();
+    let struck = Struck::strike(plan.fault, &mut cluster, &store, plan.seed)?;
+    sleep(plan.load.mul_f64(DURING)).await;
+    struck.heal(&mut cluster)?;
+    let healed_us = load.recorder().now_us();
+    sleep(plan.load.mul_f64(1.0 - BEFORE - DURING)).await;
+    let mut violations = rest::not_up(&mut cluster, plan.fault.may_end());
+    let recorder = load.end().await?;
+    violations.extend(before.left_over(&mut cluster));
+    // Who does not end in order is told of as well.
+    violations.extend(cluster.end().err().map(|error| Violation::new(Rule::StaysUp, error.to_string())));
+    Ok(Passed { calls: recorder.take(), struck_us, healed_us, violations })
+}
+
+fn judge(fault: Fault, calls: &[Call], struck_us: u64) -> Vec<Violation> {
+    let losses = Losses(if fault.may_lose() { vec![struck_us] } else { Vec::new() });
+    let stale_us = |key| match family(key) {
+        Family::Fresh | Family::Aging => 0,
+        Family::AgingOutside => TTL_SECS * 1_000_000 + TTL_SLACK_US,
+    };
+    oracle::judge(calls, stale_us, &losses)
+}
+
+/// Keeps what a cell that failed has left: the history, and the logs of its processes.
+fn keep(plan: &Plan, folder: tempfile::TempDir, calls: &[Call]) -> io::Result<PathBuf> {
+    let kept = plan.evidence.join(format!("{}-{}", plan.fault.name(), plan.seed));
+    std::fs::create_dir_all(&kept)?;
+    history::save(calls, &kept.join("history.jsonl"))?;
+    for entry in std::fs::read_dir(folder.path())? {
+        let path = entry?.path();
+        if let (Some("log"), Some(name)) = (path.extension().and_then(|end| end.to_str()), path.file_name()) {
+            std::fs::copy(&path, kept.join(name))?;
+        }
+    }
+    Ok(kept)
+}

@@ -1,0 +1,189 @@
+//! A cluster of the built binary: a coordinator, three workers and a gateway, each in a process of its own, over an S3 service
+//! whose faults can be called.
+//!
+//! The third worker is reached, and reaches the coordinator, by links that can be cut; nobody reads it in place.
+
+mod disk;
+mod link;
+mod metrics;
+mod ports;
+mod postgres;
+mod process;
+
+use std::io::{self, Error};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
+
+pub use disk::SmallDisk;
+pub use link::{Link, Way};
+pub use metrics::metric;
+pub use postgres::Postgres;
+pub use process::Process;
+
+/// Workers of a cluster, of which the last is behind links.
+pub const WORKERS: usize = 3;
+/// The worker that is behind links.
+pub const LINKED: usize = WORKERS - 1;
+/// The bucket that all mounts are in.
+pub const BUCKET: &str = "storm";
+/// The mount that is asked at each open, and the one that is not.
+pub const FRESH: &str = "fresh";
+/// See [`FRESH`].
+pub const AGING: &str = "aging";
+/// How long a version may be taken for the current one in [`AGING`], in seconds.
+pub const TTL_SECS: u64 = 2;
+/// What S3 clients of the gateway show.
+pub const GATEWAY_KEY: (&str, &str) = ("storm", "the-secret-of-the-storm");
+
+const CLUSTER_SECRET: &str = "the secret of the storm's processes";
+const DRAM: &str = "24MiB";
+const DISK: &str = "256MiB";
+
+/// What a cluster is to have beside its processes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// Its metadata in PostgreSQL, else in SQLite.
+    pub postgres: bool,
+    /// A small disk for the tiers of the first worker.
+    pub small_disk: bool,
+}
+
+/// A running cluster. All of it ends when it is dropped.
+#[derive(Debug)]
+pub struct Cluster {
+    /// Decides.
+    pub coordinator: Process,
+    /// Serve.
+    pub workers: Vec<Process>,
+    /// Speaks S3.
+    pub gateway: Process,
+    /// From everybody to the last worker.
+    pub to_worker: Link,
+    /// From the last worker to the coordinator.
+    pub to_coordinator: Link,
+    /// Metadata, where it is not in SQLite.
+    pub postgres: Option<Postgres>,
+    /// The first worker's, where it is a small one.
+    pub disk: Option<SmallDisk>,
+    /// Where S3 clients find the gateway.
+    pub s3: SocketAddr,
+    /// Where clients find the coordinator.
+    pub address: SocketAddr,
+    folder: PathBuf,
+    binary: PathBuf,
+}
+
+/// Shared storage, on a thread of this process.
+pub fn store() -> io::Result<S3Server> {
+    S3Server::start(S3Settings { buckets: vec![BUCKET.to_owned()], ..S3Settings::default() }).map_err(Error::other)
+}
+
+impl Cluster {
+    /// Starts one in a folder and mounts the store.
+    pub async fn start(binary: &Path, folder: &Path, store: &S3Server, wanted: Wanted) -> io::Result<Self> {
+        let postgres = wanted.postgres.then(|| Postgres::start(ports::free()?)).transpose()?;
+        let disk = wanted.small_disk.then(|| SmallDisk::mount(folder)).transpose()?;
+        let [address, s3] = [ports::free()?, ports::free()?];
+        let to_coordinator = Link::open(ports::free()?, address).await?;
+        let inner = ports::free()?;
+        let to_worker = Link::open(ports::free()?, inner).await?;
+        let role = |name: &str, arguments: &[String]| -> io::Result<Process> {
+            let http = ports::free()?;
+            let data = disk.as_ref().filter(|_| name == "worker-0").map_or(folder, SmallDisk::place).join(name);
+            let own = [arguments, &[flag("http", http), flag("data-dir", data.display())]].concat();
+            Ok(with_environment(Process::new(name, binary, folder, http, &own), folder))
+        };
+        let mut arguments = vec!["coordinator".to_owned(), flag("coordinator-listen", address)];
+        arguments.extend(postgres.as_ref().map(|postgres| flag("metadata", postgres.url())));
+        let coordinator = role("coordinator", &arguments)?;
+        let worker = |number: usize| -> io::Result<Process> {
+            let mut arguments = vec!["worker".to_owned(), flag("dram", DRAM), flag("disk", DISK)];
+            if number == LINKED {
+                arguments.extend([flag("worker-listen", inner), flag("advertise", to_worker.address())]);
+                arguments.extend([flag("coordinator", to_coordinator.address()), "--no-in-place".to_owned()]);
+            } else {
+                arguments.extend([flag("worker-listen", ports::free()?), flag("coordinator", address)]);
+            }
+            role(&format!("worker-{number}"), &arguments)
+        };
+        let workers = (0..WORKERS).map(worker).collect::<io::Result<Vec<_>>>()?;
+        let gateway = role("gateway", &["gateway".to_owned(), flag("coordinator", address), flag("s3", s3)])?;
+        let (folder, binary) = (folder.to_owned(), binary.to_owned());
+        let mut cluster =
+            Self { coordinator, workers, gateway, to_worker, to_coordinator, postgres, disk, s3, address, folder, binary };
+        cluster.begin(store)?;
+        Ok(cluster)
+    }
+
+    /// All processes.
+    pub fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
+        [&mut self.coordinator, &mut self.gateway].into_iter().chain(&mut self.workers)
+    }
+
+    /// What the owner of the cluster shows.
+    pub fn owner_secret(&self) -> io::Result<String> {
+        Ok(std::fs::read_to_string(self.folder.join("coordinator/owner.secret"))?.trim().to_owned())
+    }
+
+    /// Ends all processes in order.
+    pub fn end(&mut self) -> io::Result<()> {
+        self.gateway.end()?;
+        self.workers.iter_mut().try_for_each(Process::end)?;
+        self.coordinator.end()
+    }
+
+    fn begin(&mut self, store: &S3Server) -> io::Result<()> {
+        self.coordinator.start()?;
+        self.coordinator.wait_until_up()?;
+        for worker in &mut self.workers {
+            worker.start()?;
+        }
+        self.workers.iter_mut().try_for_each(Process::wait_until_up)?;
+        for (mount, rule) in [(FRESH, "always".to_owned()), (AGING, format!("ttl:{TTL_SECS}s"))] {
+            let url = format!("s3://{BUCKET}/{mount}");
+            self.command(&["mount", "add", mount, &url, "--endpoint", &store.endpoint(), "--validate", &rule])?;
+        }
+        self.gateway.start()?;
+        self.gateway.wait_until_up()
+    }
+
+    /// Runs a command of the binary as the cluster's owner.
+    fn command(&self, arguments: &[&str]) -> io::Result<()> {
+        let mut command = Command::new(&self.binary);
+        command.args(arguments).arg(flag("coordinator", self.address)).current_dir(&self.folder).env_clear();
+        let output = command.envs(environment(&self.folder)).output()?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(Error::other(format!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr)))),
+        }
+    }
+}
+
+fn flag(name: &str, value: impl std::fmt::Display) -> String {
+    format!("--{name}={value}")
+}
+
+/// Nothing of this machine's own configuration, and the store's credentials.
+fn environment(folder: &Path) -> Vec<(&'static str, String)> {
+    let folder = folder.to_string_lossy().into_owned();
+    vec![
+        ("HOME", folder.clone()),
+        ("XDG_RUNTIME_DIR", folder),
+        ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
+        ("AWS_SECRET_ACCESS_KEY", SECRET_KEY.to_owned()),
+    ]
+}
+
+fn with_environment(process: Process, folder: &Path) -> Process {
+    let roles = [
+        ("FOREBAY_CLUSTER_SECRET", CLUSTER_SECRET),
+        ("FOREBAY_METRICS_ANONYMOUS", "true"),
+        ("FOREBAY_S3_ACCESS_KEY", GATEWAY_KEY.0),
+        ("FOREBAY_S3_SECRET_KEY", GATEWAY_KEY.1),
+    ];
+    let process = environment(folder).into_iter().fold(process, |process, (name, value)| process.with(name, &value));
+    roles.into_iter().fold(process, |process, (name, value)| process.with(name, value))
+}

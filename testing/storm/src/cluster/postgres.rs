@@ -1,0 +1,109 @@
+//! A PostgreSQL server of the storm's own, which is stopped as by a crash and started again.
+
+use std::ffi::OsStr;
+use std::io::{self, Error};
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A server; stopped when dropped.
+#[derive(Debug)]
+pub struct Postgres {
+    folder: tempfile::TempDir,
+    programs: PathBuf,
+    address: SocketAddr,
+}
+
+impl Postgres {
+    /// Whether PostgreSQL is installed.
+    pub fn is_installed() -> bool {
+        programs().is_some()
+    }
+
+    /// Makes a cluster of its own and starts its server.
+    pub fn start(address: SocketAddr) -> io::Result<Self> {
+        let programs = programs().ok_or_else(|| Error::other("PostgreSQL is not installed: make test-deps"))?;
+        let folder = tempfile::Builder::new().prefix("forebay-storm-pg").tempdir()?;
+        if let Some((user, group)) = user()? {
+            std::os::unix::fs::chown(folder.path(), Some(user), Some(group))?;
+        }
+        let server = Self { folder, programs, address };
+        let data = server.data();
+        let flags = ["-U", "bay", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"];
+        server.run("initdb", flags.iter().map(OsStr::new).chain([data.as_os_str()]))?;
+        server.resume()?;
+        Ok(server)
+    }
+
+    /// The URL of its database.
+    pub fn url(&self) -> String {
+        format!("postgres://bay@{}/postgres", self.address)
+    }
+
+    /// Stops it at once.
+    pub fn crash(&self) -> io::Result<()> {
+        let data = self.data();
+        self.run("pg_ctl", ["-m".as_ref(), "immediate".as_ref(), "-w".as_ref(), "-D".as_ref(), data.as_os_str(), "stop".as_ref()])
+    }
+
+    /// Starts it again, at the same address.
+    pub fn resume(&self) -> io::Result<()> {
+        let (data, log) = (self.data(), self.folder.path().join("log"));
+        let (port, folder) = (self.address.port(), self.folder.path().display());
+        let options = format!("-p {port} -k {folder} -c listen_addresses={} -c fsync=off", self.address.ip());
+        let flags = ["-D".as_ref(), data.as_os_str(), "-o".as_ref(), options.as_ref(), "-l".as_ref(), log.as_os_str()];
+        self.run("pg_ctl", flags.into_iter().chain(["-w".as_ref(), "start".as_ref()]))
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn run<'a>(&self, program: &str, arguments: impl IntoIterator<Item = &'a OsStr>) -> io::Result<()> {
+        // To a file: the server goes on and would keep a pipe open.
+        let said = self.folder.path().join(format!("{program}.out"));
+        let out = std::fs::File::create(&said)?;
+        let mut command = Command::new(self.programs.join(program));
+        command.args(arguments).current_dir(self.folder.path());
+        command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
+        if let Some((user, group)) = user()? {
+            command.uid(user).gid(group);
+        }
+        match command.status()?.success() {
+            true => Ok(()),
+            false => Err(Error::other(format!("{program}: {}", std::fs::read_to_string(said).unwrap_or_default()))),
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // It may be stopped already.
+        let _ = self.crash();
+    }
+}
+
+/// The folder of its newest version.
+fn programs() -> Option<PathBuf> {
+    let is_complete = |folder: &PathBuf| ["initdb", "pg_ctl"].iter().all(|program| folder.join(program).exists());
+    let version = |folder: &Path| folder.file_name()?.to_str()?.parse::<u32>().ok();
+    let installed = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let newest = installed.map(|folder| folder.path()).max_by_key(|folder| version(folder)).map(|folder| folder.join("bin"));
+    let on_path = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>()).unwrap_or_default();
+    newest.into_iter().chain(on_path).find(is_complete)
+}
+
+/// Whom the server runs as when this runs as root, which it refuses: user postgres.
+fn user() -> io::Result<Option<(u32, u32)>> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    let users = std::fs::read_to_string("/etc/passwd")?;
+    let line = users.lines().find(|line| line.starts_with("postgres:"));
+    let mut numbers = line.unwrap_or_default().split(':').skip(2).map(|field| field.parse::<u32>().ok());
+    match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(user), Some(group)) => Ok(Some((user, group))),
+        _ => Err(Error::other("there is no user postgres: make test-deps")),
+    }
+}

@@ -1,0 +1,175 @@
+//! One process of the binary, which is started again as it was.
+
+use std::fs::OpenOptions;
+use std::io::{self, Error};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+
+use super::metrics;
+
+/// How long a process may take until it answers `/healthz`, and until it has ended when it is told to.
+const UP_WITHIN: Duration = Duration::from_secs(60);
+const ENDS_WITHIN: Duration = Duration::from_secs(20);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// A role of the binary, with all that it is started with. Killed when dropped.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    binary: PathBuf,
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+    folder: PathBuf,
+    http: SocketAddr,
+    child: Option<Child>,
+}
+
+impl Process {
+    /// A process that is not started yet. It serves `/metrics` and `/healthz` at `http`, and its log is `NAME.log` in the folder.
+    pub fn new(name: &str, binary: &Path, folder: &Path, http: SocketAddr, arguments: &[String]) -> Self {
+        let (name, binary, folder) = (name.to_owned(), binary.to_owned(), folder.to_owned());
+        Self { name, binary, arguments: arguments.to_vec(), environment: Vec::new(), folder, http, child: None }
+    }
+
+    /// Sets a variable of its environment, which has nothing of this process's own but the path of programs.
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it serves `/metrics`.
+    pub fn http(&self) -> SocketAddr {
+        self.http
+    }
+
+    /// What it says.
+    pub fn log(&self) -> PathBuf {
+        self.folder.join(format!("{}.log", self.name))
+    }
+
+    /// Starts it, and does not wait for it to be up.
+    pub fn start(&mut self) -> io::Result<()> {
+        assert!(self.child.is_none(), "{} runs already", self.name);
+        let log = OpenOptions::new().create(true).append(true).open(self.log())?;
+        let mut command = Command::new(&self.binary);
+        command.args(&self.arguments).current_dir(&self.folder).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).envs(self.environment.iter().cloned());
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        self.child = Some(command.spawn().map_err(|error| Error::other(format!("{}: {error}", self.binary.display())))?);
+        Ok(())
+    }
+
+    /// Back when it answers that it is up.
+    pub fn wait_until_up(&mut self) -> io::Result<()> {
+        let began = Instant::now();
+        while !metrics::is_healthy(self.http) {
+            if !self.runs() || began.elapsed() > UP_WITHIN {
+                return Err(Error::other(format!("{} does not come up, see {}", self.name, self.log().display())));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
+    }
+
+    /// Whether there is such a process.
+    pub fn runs(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// Kills it, as a power cut would.
+    pub fn kill(&mut self) -> io::Result<()> {
+        let Some(mut child) = self.child.take() else { return Ok(()) };
+        child.kill()?;
+        child.wait().map(drop)
+    }
+
+    /// Starts it again if it has ended, and whether it had.
+    pub fn revive(&mut self) -> io::Result<bool> {
+        if self.runs() {
+            return Ok(false);
+        }
+        self.child = None;
+        self.start()?;
+        Ok(true)
+    }
+
+    /// Ends it in order.
+    pub fn end(&mut self) -> io::Result<()> {
+        if self.runs() {
+            self.signal(Signal::TERM)?;
+        }
+        let began = Instant::now();
+        while self.runs() {
+            if began.elapsed() > ENDS_WITHIN {
+                self.kill()?;
+                return Err(Error::other(format!("{} does not end, see {}", self.name, self.log().display())));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        self.child = None;
+        Ok(())
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        Ok(kill_process(self.pid()?, signal)?)
+    }
+
+    /// Lets it have no more of a resource than this; none for as much as it may.
+    pub fn limit(&self, resource: Resource, most: Option<u64>) -> io::Result<()> {
+        let pid = self.pid()?;
+        let maximum = maximum_of(pid, resource)?;
+        prlimit(Some(pid), resource, Rlimit { current: most.or(maximum), maximum })?;
+        Ok(())
+    }
+
+    /// Descriptors that it has open.
+    pub fn descriptors(&self) -> io::Result<u64> {
+        Ok(std::fs::read_dir(self.of_system("fd")?)?.count() as u64)
+    }
+
+    /// Addresses that it has mapped, in bytes.
+    pub fn address_bytes(&self) -> io::Result<u64> {
+        let status = std::fs::read_to_string(self.of_system("status")?)?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        kib.map(|kib| kib << 10).ok_or_else(|| Error::other("the system does not say how large a process is"))
+    }
+
+    fn pid(&self) -> io::Result<Pid> {
+        let child = self.child.as_ref().ok_or_else(|| Error::other(format!("{} does not run", self.name)))?;
+        Ok(Pid::from_child(child))
+    }
+
+    fn of_system(&self, file: &str) -> io::Result<PathBuf> {
+        Ok(PathBuf::from(format!("/proc/{}/{file}", self.pid()?.as_raw_nonzero())))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.kill();
+    }
+}
+
+/// The limit that a process may raise its own to; none where there is none.
+fn maximum_of(pid: Pid, resource: Resource) -> io::Result<Option<u64>> {
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", pid.as_raw_nonzero()))?;
+    let name = match resource {
+        Resource::Nofile => "Max open files",
+        Resource::As => "Max address space",
+        _ => return Err(Error::other("a limit that the storm does not set")),
+    };
+    let line = limits.lines().find_map(|line| line.strip_prefix(name));
+    Ok(line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()))
+}

@@ -1,0 +1,212 @@
+//! Objects: one writer a key, readers by all doors.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_client::{Client, PutCondition, RangeSpec};
+use forebay_types::{Error, ErrorKind, ForebayPath, Result};
+use futures::FutureExt;
+use object_store::aws::AmazonS3;
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutPayload};
+use rand::Rng;
+use rand::rngs::StdRng;
+use tokio::time::{sleep, timeout};
+
+use super::doors::{GIVEN_UP_AFTER, given_up, of_client, of_s3};
+use super::{Shared, pause};
+use crate::cluster::{AGING, FRESH};
+use crate::contents::{self, RANGE_BYTES_MIN, Seen};
+use crate::history::{Door, Failure, What};
+
+/// Keys of a load: in turn of the mount that is asked each time, of the other one, and of the other one while they are written
+/// past Forebay.
+pub(super) const KEYS: u32 = 9;
+/// Where ranges begin at the latest: every version is longer.
+const START_MAX: u64 = 30_000;
+const BYTES_MAX: u64 = 100_000;
+/// A range that a plan has found an older version of is planned anew so often.
+const PLANS: usize = 5;
+const WRITE_PAUSE: Duration = Duration::from_millis(250);
+const READ_PAUSE: Duration = Duration::from_millis(25);
+
+/// Whose rule a key is under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Each open asks the store.
+    Fresh,
+    /// What is known is taken for current for a while; writes through Forebay are seen at once.
+    Aging,
+    /// The same, and written past Forebay: seen when that while is over.
+    AgingOutside,
+}
+
+/// The family of a key.
+pub fn family(key: u32) -> Family {
+    match key % 3 {
+        0 => Family::Fresh,
+        1 => Family::Aging,
+        _ => Family::AgingOutside,
+    }
+}
+
+/// The mount that a key is in.
+fn mount(key: u32) -> &'static str {
+    if family(key) == Family::Fresh { FRESH } else { AGING }
+}
+
+/// Who reads by one door.
+#[derive(Clone)]
+pub(super) enum Reader {
+    Gateway { fresh: Arc<AmazonS3>, aging: Arc<AmazonS3> },
+    Client { client: Client, door: Door },
+    Store(Arc<AmazonS3>),
+}
+
+/// Where one key's versions are written.
+#[derive(Clone)]
+pub(super) struct Writer {
+    pub(super) key: u32,
+    pub(super) gateway: Arc<AmazonS3>,
+    pub(super) client: Client,
+    pub(super) store: Arc<AmazonS3>,
+}
+
+/// What an answer was: bytes and their ETag.
+type Answer = std::result::Result<(bytes::Bytes, String), Failure>;
+
+impl Writer {
+    /// Writes version by version until the load ends. The first one is there before.
+    pub(super) async fn run(self, shared: Arc<Shared>, mut chance: StdRng) {
+        let mut version = 1;
+        while shared.goes_on() {
+            version += 1;
+            self.write(&shared, version, chance.random_ratio(1, 4)).await;
+            pause(&mut chance, WRITE_PAUSE).await;
+        }
+    }
+
+    /// Writes one version: past Forebay where the key wants that, else through the gateway or by the client's API.
+    pub(super) async fn write(&self, shared: &Shared, version: u32, by_client: bool) {
+        let (key, body) = (self.key, contents::bytes(self.key, version));
+        let begin_us = shared.recorder.now_us();
+        let (door, written) = match family(key) {
+            Family::AgingOutside => {
+                let at = Path::from(format!("{}/{}", mount(key), name(key)));
+                (Door::Store, within(put(&self.store, at, body)).await)
+            }
+            _ if by_client => (Door::Remote, within(put_by(&self.client, key, body)).await),
+            _ => (Door::Gateway, within(put(&self.gateway, Path::from(name(key)), body)).await),
+        };
+        let (etag, error) = match written {
+            Ok(etag) => (Some(etag), None),
+            Err(failure) => (None, Some(failure)),
+        };
+        shared.recorder.add(begin_us, door, What::Write { key, version, etag }, error);
+    }
+}
+
+impl Reader {
+    /// Reads ranges of any keys until the load ends.
+    pub(super) async fn run(self, shared: Arc<Shared>, mut chance: StdRng) {
+        while shared.goes_on() {
+            let (key, start) = (chance.random_range(0..KEYS), chance.random_range(0..START_MAX));
+            let (start, bytes) = match chance.random_ratio(1, 8) {
+                true => (0, u64::from(u32::MAX)),
+                false => (start, chance.random_range(RANGE_BYTES_MIN..BYTES_MAX)),
+            };
+            let waits = chance.random_ratio(1, 4).then(|| Duration::from_millis(chance.random_range(0..50)));
+            self.read(&shared, key, start, bytes, waits).await;
+            pause(&mut chance, READ_PAUSE).await;
+        }
+    }
+
+    /// Reads one range. With `waits` it opens a version, waits, and reads that one, as a query does.
+    pub(super) async fn read(&self, shared: &Shared, key: u32, start: u64, bytes: u64, waits: Option<Duration>) {
+        let begin_us = shared.recorder.now_us();
+        let (door, answer) = match self {
+            Self::Gateway { fresh, aging } => {
+                let store = if family(key) == Family::Fresh { fresh } else { aging };
+                (Door::Gateway, within(get(store, Path::from(name(key)), start, bytes)).await)
+            }
+            Self::Client { client, door } => (*door, within(get_by(client, key, start, bytes, waits)).await),
+            Self::Store(store) => {
+                let at = Path::from(format!("{}/{}", mount(key), name(key)));
+                (Door::Store, within(get(store, at, start, bytes)).await)
+            }
+        };
+        let end_us = shared.recorder.now_us();
+        let (seen, error) = match answer {
+            Ok((came, etag)) => (Some((contents::identify(key, start, bytes, &came), etag)), None),
+            Err(failure) => (None, Some(failure)),
+        };
+        assert!(seen.as_ref().is_none_or(|(seen, _)| *seen != Seen::Version(0)), "versions begin with 1");
+        shared.recorder.add_until(begin_us, end_us, door, What::Read { key, start, seen }, error);
+    }
+}
+
+fn name(key: u32) -> String {
+    format!("objects/{key}")
+}
+
+fn path(key: u32) -> Result<ForebayPath> {
+    format!("/{}/{}", mount(key), name(key)).parse()
+}
+
+/// An answer in time.
+async fn within<T>(call: impl Future<Output = std::result::Result<T, Failure>>) -> std::result::Result<T, Failure> {
+    timeout(GIVEN_UP_AFTER, call).await.unwrap_or_else(|_| Err(given_up()))
+}
+
+async fn put(store: &AmazonS3, at: Path, body: bytes::Bytes) -> std::result::Result<String, Failure> {
+    let put = store.put(&at, PutPayload::from_bytes(body)).await.map_err(|error| of_s3(&error))?;
+    Ok(tag(put.e_tag.as_deref().unwrap_or_default()))
+}
+
+async fn put_by(client: &Client, key: u32, body: bytes::Bytes) -> std::result::Result<String, Failure> {
+    let put = async { client.put(&path(key)?, body, PutCondition::Any).await };
+    put.map(|put| put.map(|info| tag(info.version.tag.as_str())).map_err(|error| of_client(&error))).await
+}
+
+async fn get(store: &AmazonS3, at: Path, start: u64, bytes: u64) -> Answer {
+    let range = GetRange::Bounded(start..start + bytes);
+    let options = GetOptions { range: (bytes < u64::from(u32::MAX)).then_some(range), ..GetOptions::default() };
+    let got = store.get_opts(&at, options).await.map_err(|error| of_s3(&error))?;
+    let etag = tag(got.meta.e_tag.as_deref().unwrap_or_default());
+    Ok((got.bytes().await.map_err(|error| of_s3(&error))?, etag))
+}
+
+async fn get_by(client: &Client, key: u32, start: u64, bytes: u64, waits: Option<Duration>) -> Answer {
+    let got = match waits {
+        None => latest(client, key, start, bytes).await,
+        Some(waits) => planned(client, key, start, bytes, waits).await,
+    };
+    got.map_err(|error| of_client(&error))
+}
+
+async fn latest(client: &Client, key: u32, start: u64, len: u64) -> Result<(bytes::Bytes, String)> {
+    let range = RangeSpec::Bounded { start, len };
+    let (info, _, bytes) = client.read_latest(client.operation(), &path(key)?, range).await?;
+    Ok((bytes, tag(info.version.tag.as_str())))
+}
+
+/// Opens a version and reads that one a moment later; where it is gone by then, the next one.
+async fn planned(client: &Client, key: u32, start: u64, bytes: u64, waits: Duration) -> Result<(bytes::Bytes, String)> {
+    let mut last = Error::conflict("no plan was made");
+    for _ in 0..PLANS {
+        let info = client.open(&path(key)?).await?;
+        sleep(waits).await;
+        let range = start..info.version.size.min(start.saturating_add(bytes));
+        match client.read(client.operation(), &info.version, range).await {
+            Ok(bytes) => return Ok((bytes, tag(info.version.tag.as_str()))),
+            Err(error) if error.kind() == ErrorKind::Conflict => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+/// An ETag without its quotes.
+fn tag(etag: &str) -> String {
+    etag.trim_matches('"').to_owned()
+}

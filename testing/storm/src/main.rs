@@ -1,0 +1,65 @@
+//! `make storm`: a line of JSON for each cell; fails when one of them does.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use forebay_storm::cell::{self, Plan};
+use forebay_storm::faults::{FAULTS, Fault};
+use forebay_storm::report::{Outcome, Report};
+use forebay_storm::table;
+
+/// Starts processes of the binary, puts a load on them, calls one fault at a time, and checks what clients were told.
+#[derive(Debug, Parser)]
+#[command(name = "forebay-storm")]
+struct Options {
+    /// The binary.
+    #[arg(long, env = "FOREBAY_TEST_BINARY")]
+    binary: PathBuf,
+    /// What load and victim follow from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only this fault; may be given more than once.
+    #[arg(long, value_name = "FAULT", value_parser = fault)]
+    only: Vec<Fault>,
+    /// How long the load of each cell is on, in seconds: a fifth of it before the fault, and 0.45 after its end.
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(10..=7200))]
+    seconds: u64,
+    /// Writes the table into docs/resilience.md.
+    #[arg(long)]
+    write: bool,
+    /// Where histories and logs of cells that fail are kept.
+    #[arg(long, default_value = "target/storm")]
+    evidence: PathBuf,
+}
+
+fn fault(name: &str) -> Result<Fault, String> {
+    let names = || FAULTS.map(Fault::name).join(", ");
+    FAULTS.into_iter().find(|fault| fault.name() == name).ok_or_else(|| format!("one of {}", names()))
+}
+
+#[tokio::main(worker_threads = 2)]
+async fn main() -> io::Result<ExitCode> {
+    let options = Options::parse();
+    let binary = std::path::absolute(&options.binary)?;
+    if !binary.is_file() {
+        writeln!(io::stderr(), "{}: build it with cargo build --profile fast -p forebay", binary.display())?;
+        return Ok(ExitCode::from(2));
+    }
+    let faults = if options.only.is_empty() { FAULTS.to_vec() } else { options.only.clone() };
+    let mut reports: Vec<Report> = Vec::new();
+    for fault in faults {
+        let (seed, load, binary) = (options.seed, Duration::from_secs(options.seconds), binary.clone());
+        let report = cell::run(&Plan { fault, seed, load, binary, evidence: options.evidence.clone() }).await?;
+        writeln!(io::stdout(), "{}", serde_json::to_string(&report)?)?;
+        reports.push(report);
+    }
+    if options.write {
+        let page = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/resilience.md");
+        table::write(&page, &reports)?;
+    }
+    let failed = reports.iter().any(|report| report.outcome == Outcome::Failed);
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

@@ -1,0 +1,56 @@
+//! Whether calls can be put into an order that explains all answers: by the checker of the crate `todc-utils`, in bounded time.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use todc_utils::linearizability::WGLChecker;
+use todc_utils::linearizability::history::{Action, History};
+use todc_utils::specifications::Specification;
+
+/// The search is exponential for unlucky histories.
+const SEARCH_WITHIN: Duration = Duration::from_secs(20);
+/// The end of a call that was never answered: it may have been done at any time, or not yet.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// A call: when it was made, when it was answered, and what it was.
+pub(super) type Timed<T> = (u64, u64, T);
+
+/// What the search came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Linearizable,
+    NotLinearizable,
+    Undecided,
+}
+
+/// Looks for an order of the calls on one thing.
+pub(super) fn check<S>(calls: Vec<Timed<S::Operation>>) -> Verdict
+where
+    S: Specification,
+    S::Operation: Clone + Send + 'static,
+{
+    if calls.is_empty() {
+        return Verdict::Linearizable;
+    }
+    let history = actions(calls);
+    let (tell, told) = mpsc::channel();
+    // A search that takes too long is left to itself: it holds nothing that anybody waits for.
+    std::thread::spawn(move || tell.send(WGLChecker::<S>::is_linearizable(History::from_actions(history))));
+    match told.recv_timeout(SEARCH_WITHIN) {
+        Ok(true) => Verdict::Linearizable,
+        Ok(false) => Verdict::NotLinearizable,
+        Err(_) => Verdict::Undecided,
+    }
+}
+
+/// Begins and ends in their order; where both are at one time, the calls may have overlapped. Each call is a process of its own.
+fn actions<T: Clone>(calls: Vec<Timed<T>>) -> Vec<(usize, Action<T>)> {
+    let mut actions = Vec::with_capacity(2 * calls.len());
+    for (process, (begin, end, call)) in calls.into_iter().enumerate() {
+        assert!(begin <= end, "a call ends after it began");
+        actions.push(((begin, false), (process, Action::Call(call.clone()))));
+        actions.push(((end, true), (process, Action::Response(call))));
+    }
+    actions.sort_by_key(|(at, _)| *at);
+    actions.into_iter().map(|(_, action)| action).collect()
+}

@@ -1,0 +1,153 @@
+//! Temporary nodes: linearizable by path, and lost only with a worker.
+
+use std::collections::BTreeMap;
+
+use todc_utils::specifications::Specification;
+
+use super::linear::{self, NEVER, Timed, Verdict};
+use super::{Rule, Violation};
+use crate::history::{Call, What};
+
+/// When a worker may have been lost, and what it had with it: from each of these times on, in microseconds of the history.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses(pub Vec<u64>);
+
+pub(super) fn judge(calls: &[Call], losses: &Losses) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let mut paths: BTreeMap<&str, Vec<&Call>> = BTreeMap::new();
+    for call in calls {
+        let Some(path) = call.node() else { continue };
+        paths.entry(path).or_default().push(call);
+        if let Some(failure) = call.error.as_ref().filter(|failure| failure.kind == "data lost")
+            && losses.0.iter().all(|lost| *lost > call.end_us)
+        {
+            let what = format!("{path} at {} us, while all workers ran: {}", call.begin_us, failure.message);
+            violations.push(Violation::new(Rule::LostWithWorker, what));
+        }
+    }
+    violations.extend(paths.into_iter().filter_map(|(path, calls)| order(path, &calls, losses)));
+    violations
+}
+
+fn order(path: &str, calls: &[&Call], losses: &Losses) -> Option<Violation> {
+    let is_file = |call: &&Call| matches!(call.what, What::Append { .. } | What::Numbers { .. });
+    let verdict = match calls.iter().any(is_file) {
+        true => search::<File>(calls, losses, of_file, Change::Lose),
+        false => search::<Value>(calls, losses, of_value, Step::Lose),
+    };
+    match verdict {
+        Verdict::Linearizable => None,
+        Verdict::NotLinearizable => {
+            Some(Violation::new(Rule::Linearizable, format!("{path}: no order of {} calls explains them", calls.len())))
+        }
+        Verdict::Undecided => Some(Violation::new(Rule::Decided, format!("{path}: the search for an order took too long"))),
+    }
+}
+
+/// A loss may come at any time from its begin on, or never: as a call that is not answered.
+fn search<S>(calls: &[&Call], losses: &Losses, of: fn(&Call) -> Option<S::Operation>, lose: S::Operation) -> Verdict
+where
+    S: Specification,
+    S::Operation: Clone + Send + 'static,
+{
+    let timed = |call: &&Call| -> Option<Timed<S::Operation>> {
+        let end_us = if call.error.is_some() { NEVER } else { call.end_us };
+        Some((call.begin_us, end_us, of(call)?))
+    };
+    let lost = losses.0.iter().map(|begin_us| (*begin_us, NEVER, lose.clone()));
+    linear::check::<S>(calls.iter().filter_map(timed).chain(lost).collect())
+}
+
+/// What a call says of a value. Nothing where it failed without an effect, and where a reader was told nothing.
+fn of_value(call: &Call) -> Option<Step> {
+    let failure = call.error.as_ref();
+    match &call.what {
+        _ if failure.is_some_and(|failure| failure.no_effect) => None,
+        What::Put { value, .. } => Some(Step::Put(*value)),
+        What::Get { value, .. } if failure.is_none() => Some(Step::Get(*value)),
+        What::Swap { expected, value, done, .. } => Some(Step::Swap { expected: *expected, value: *value, done: *done }),
+        _ => None,
+    }
+}
+
+fn of_file(call: &Call) -> Option<Change> {
+    let failure = call.error.as_ref();
+    match &call.what {
+        _ if failure.is_some_and(|failure| failure.no_effect) => None,
+        What::Append { value, count, .. } => Some(Change::Append { value: *value, count: *count }),
+        What::Numbers { numbers, .. } if failure.is_none() => Some(Change::Read(numbers.clone())),
+        _ => None,
+    }
+}
+
+/// A key-value: what is there, if anything is.
+struct Value;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Put(u64),
+    Get(Option<u64>),
+    /// `done` is none where nobody was told.
+    Swap {
+        expected: Option<u64>,
+        value: u64,
+        done: Option<bool>,
+    },
+    Lose,
+}
+
+impl Specification for Value {
+    type State = Option<u64>;
+    type Operation = Step;
+
+    fn init() -> Option<u64> {
+        None
+    }
+
+    fn apply(step: &Step, there: &Option<u64>) -> (bool, Option<u64>) {
+        match step {
+            Step::Put(value) => (true, Some(*value)),
+            Step::Get(seen) => (seen == there, *there),
+            Step::Swap { expected, value, done } => {
+                let holds = expected == there;
+                (done.is_none_or(|done| done == holds), if holds { Some(*value) } else { *there })
+            }
+            Step::Lose => (true, None),
+        }
+    }
+}
+
+/// A file: the numbers in it, if there is one. It is there from the beginning and made once.
+struct File;
+
+#[derive(Clone, Debug)]
+enum Change {
+    /// `count` is none where nobody was told.
+    Append {
+        value: u64,
+        count: Option<u64>,
+    },
+    Read(Option<Vec<u64>>),
+    Lose,
+}
+
+impl Specification for File {
+    type State = Option<Vec<u64>>;
+    type Operation = Change;
+
+    fn init() -> Option<Vec<u64>> {
+        Some(Vec::new())
+    }
+
+    fn apply(change: &Change, there: &Option<Vec<u64>>) -> (bool, Option<Vec<u64>>) {
+        match (change, there) {
+            (Change::Append { count, .. }, None) => (count.is_none(), None),
+            (Change::Append { value, count }, Some(numbers)) => {
+                let longer: Vec<u64> = numbers.iter().copied().chain([*value]).collect();
+                (count.is_none_or(|count| count == longer.len() as u64), Some(longer))
+            }
+            (Change::Read(seen), there) => (seen == there, there.clone()),
+            (Change::Lose, _) => (true, None),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Objects: one version an answer, none too old, no acknowledged write lost.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use todc_utils::specifications::Specification;
+
+use super::linear::{self, NEVER, Timed, Verdict};
+use super::{Rule, Violation};
+use crate::contents::Seen;
+use crate::history::{Call, Door, What};
+
+/// A version as its writer knows it.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    version: u32,
+    begin_us: u64,
+    end_us: u64,
+    /// The writer was told that it is written. Else it may have been at any time from its begin on, or never.
+    is_acknowledged: bool,
+}
+
+/// An answer to a reader.
+#[derive(Clone, Debug)]
+struct Answer<'a> {
+    call: &'a Call,
+    start: u64,
+    seen: &'a Seen,
+    etag: &'a str,
+}
+
+/// All that was done with one object.
+#[derive(Debug, Default)]
+struct Object<'a> {
+    writes: Vec<Written>,
+    answers: Vec<Answer<'a>>,
+    etags: HashMap<&'a str, u32>,
+    refused: Vec<&'a Call>,
+}
+
+pub(super) fn judge(calls: &[Call], stale_us: impl Fn(u32) -> u64) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for (key, object) in objects(calls) {
+        let stale_us = stale_us(key);
+        violations.extend(object.answers.iter().filter_map(|answer| object.fault_of(key, answer, stale_us)));
+        violations.extend(object.refused.iter().map(|call| {
+            let message = call.error.as_ref().map_or("", |failure| failure.message.as_str());
+            Violation::new(Rule::NotLost, format!("object {key} at {} us: {message}", call.begin_us))
+        }));
+        if stale_us == 0 {
+            violations.extend(object.order(key));
+        }
+    }
+    violations
+}
+
+fn objects(calls: &[Call]) -> BTreeMap<u32, Object<'_>> {
+    let mut objects: BTreeMap<u32, Object<'_>> = BTreeMap::new();
+    for call in calls {
+        match &call.what {
+            What::Write { key, version, etag } => {
+                let object = objects.entry(*key).or_default();
+                if call.error.as_ref().is_none_or(|failure| !failure.no_effect) {
+                    let (begin_us, end_us) = (call.begin_us, call.end_us);
+                    object.writes.push(Written { version: *version, begin_us, end_us, is_acknowledged: call.error.is_none() });
+                }
+                if let Some(etag) = etag {
+                    object.etags.insert(etag, *version);
+                }
+            }
+            What::Read { key, start, seen: Some((seen, etag)) } => {
+                objects.entry(*key).or_default().answers.push(Answer { call, start: *start, seen, etag });
+            }
+            // Nobody deletes objects.
+            What::Read { key, .. } if call.error.as_ref().is_some_and(|failure| failure.kind == "not found") => {
+                objects.entry(*key).or_default().refused.push(call);
+            }
+            _ => {}
+        }
+    }
+    objects
+}
+
+impl Object<'_> {
+    fn fault_of(&self, key: u32, answer: &Answer<'_>, stale_us: u64) -> Option<Violation> {
+        let Call { begin_us, end_us, door, .. } = answer.call;
+        let told = format!("object {key}, {door:?} read from byte {} at {begin_us}..{end_us} us", answer.start);
+        let Seen::Version(version) = answer.seen else {
+            return Some(Violation::new(Rule::OneVersion, format!("{told}: {:?}", answer.seen)));
+        };
+        if let Some(named) = self.etags.get(answer.etag).filter(|named| *named != version) {
+            let what = format!("{told}: bytes of version {version} with the ETag of version {named}");
+            return Some(Violation::new(Rule::OneVersion, what));
+        }
+        let Some(written) = self.writes.iter().find(|written| written.version == *version && written.begin_us <= *end_us) else {
+            return Some(Violation::new(Rule::Written, format!("{told}: version {version}, which nobody had begun to write")));
+        };
+        let allowed_us = if *door == Door::Store { 0 } else { stale_us };
+        let is_past = |newer: &&Written| newer.is_acknowledged && newer.end_us.saturating_add(allowed_us) <= *begin_us;
+        let newest = self.writes.iter().filter(is_past).max_by_key(|newer| newer.version)?;
+        // A write that was not acknowledged may still come, whatever was written after it.
+        if newest.version <= *version || !written.is_acknowledged {
+            return None;
+        }
+        let rule = if *door == Door::Store { Rule::NotLost } else { Rule::NotStale };
+        let late_ms = (begin_us - newest.end_us) / 1000;
+        Some(Violation::new(
+            rule,
+            format!("{told}: version {version}, {late_ms} ms after version {} was acknowledged", newest.version),
+        ))
+    }
+
+    /// What single answers do not show: two readers that see two writes in two orders.
+    fn order(&self, key: u32) -> Option<Violation> {
+        let seen: HashSet<u32> = self.answers.iter().filter_map(Answer::version).collect();
+        // Where a write that nobody saw and nobody acknowledged comes last, nothing else changes.
+        let matters = |written: &&Written| written.is_acknowledged || seen.contains(&written.version);
+        let write = |written: &Written| -> Timed<Access> {
+            let end_us = if written.is_acknowledged { written.end_us } else { NEVER };
+            (written.begin_us, end_us, Access::Write(written.version))
+        };
+        let read = |answer: &Answer<'_>| Some((answer.call.begin_us, answer.call.end_us, Access::Read(answer.version()?)));
+        let calls = self.writes.iter().filter(matters).map(write).chain(self.answers.iter().filter_map(read)).collect();
+        match linear::check::<Register>(calls) {
+            Verdict::Linearizable => None,
+            Verdict::NotLinearizable => {
+                Some(Violation::new(Rule::Linearizable, format!("object {key}: no order of its reads and writes explains them")))
+            }
+            Verdict::Undecided => {
+                Some(Violation::new(Rule::Decided, format!("object {key}: the search for an order took too long")))
+            }
+        }
+    }
+}
+
+impl Answer<'_> {
+    fn version(&self) -> Option<u32> {
+        match self.seen {
+            Seen::Version(version) => Some(*version),
+            _ => None,
+        }
+    }
+}
+
+/// An object, as versions are written and read.
+struct Register;
+
+#[derive(Clone, Copy, Debug)]
+enum Access {
+    Write(u32),
+    Read(u32),
+}
+
+impl Specification for Register {
+    type State = u32;
+    type Operation = Access;
+
+    fn init() -> u32 {
+        0
+    }
+
+    fn apply(access: &Access, version: &u32) -> (bool, u32) {
+        match access {
+            Access::Write(new) => (true, *new),
+            Access::Read(seen) => (seen == version, *version),
+        }
+    }
+}

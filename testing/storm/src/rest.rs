@@ -1,0 +1,99 @@
+//! What processes hold when nobody asks them anything any more.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use crate::cluster::{Cluster, Process, metric};
+use crate::oracle::{Rule, Violation};
+
+/// What is held for somebody is given back within this time.
+const WITHIN: Duration = Duration::from_secs(20);
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Descriptors that a process may have open for connections that it keeps, beyond those that it had at first.
+const DESCRIPTORS_MORE: u64 = 64;
+/// What workers tell of, which is to be nothing at rest.
+const OF_WORKERS: [&str; 3] =
+    ["forebay_worker_in_place_pinned_bytes", "forebay_worker_pinned_bytes", "forebay_worker_temporary_nodes"];
+const OF_GATEWAY: [&str; 1] = ["forebay_gateway_connections"];
+/// What a process that ended by a defect has said.
+const PANIC: &str = "panicked at";
+
+/// What a cluster's processes held before the load.
+#[derive(Debug)]
+pub struct Before(Vec<Held>);
+
+/// What one process holds.
+#[derive(Debug)]
+struct Held {
+    process: String,
+    descriptors: u64,
+    told: Vec<(&'static str, f64)>,
+}
+
+impl Before {
+    /// Looks at a cluster at rest.
+    pub fn look(cluster: &mut Cluster) -> io::Result<Self> {
+        Ok(Self(cluster.processes().map(|process| held(process)).collect::<io::Result<_>>()?))
+    }
+
+    /// What is held beyond that now, when it has had the time to go.
+    pub fn left_over(&self, cluster: &mut Cluster) -> Vec<Violation> {
+        let began = Instant::now();
+        loop {
+            let left: Vec<_> = cluster.processes().zip(&self.0).flat_map(|(process, before)| more(process, before)).collect();
+            if left.is_empty() || began.elapsed() > WITHIN {
+                return left.into_iter().map(|what| Violation::new(Rule::NothingLeft, what)).collect();
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+/// What a process that must run does not, and what those say that ended by a defect.
+pub fn not_up(cluster: &mut Cluster, may_end: bool) -> Vec<Violation> {
+    let violation = |what| Violation::new(Rule::StaysUp, what);
+    let mut violations = Vec::new();
+    for process in cluster.processes() {
+        let log = std::fs::read_to_string(process.log()).unwrap_or_default();
+        if let Some(line) = log.lines().find(|line| line.contains(PANIC)).filter(|_| !may_end) {
+            violations.push(violation(format!("{}: {line}", process.name())));
+        }
+        if let Err(error) = process.wait_until_up() {
+            violations.push(violation(error.to_string()));
+        }
+    }
+    violations
+}
+
+fn metrics_of(process: &Process) -> &'static [&'static str] {
+    match process.name() {
+        "gateway" => &OF_GATEWAY,
+        "coordinator" => &[],
+        _ => &OF_WORKERS,
+    }
+}
+
+fn held(process: &Process) -> io::Result<Held> {
+    let told = |name: &&'static str| Ok((*name, metric(process.http(), name)?.unwrap_or(0.0)));
+    let told = metrics_of(process).iter().map(told).collect::<io::Result<Vec<_>>>()?;
+    Ok(Held { process: process.name().to_owned(), descriptors: process.descriptors()?, told })
+}
+
+fn more(process: &Process, before: &Held) -> Vec<String> {
+    assert_eq!(process.name(), before.process, "processes are looked at in one order");
+    let now = match held(process) {
+        Ok(now) => now,
+        Err(error) => return vec![format!("{} does not say what it holds: {error}", before.process)],
+    };
+    let mut more: Vec<String> = now
+        .told
+        .iter()
+        .zip(&before.told)
+        .filter(|(now, before)| now.1 > before.1)
+        .map(|((name, now), (_, at_first))| format!("{}: {name} is {now}, it was {at_first}", before.process))
+        .collect();
+    if now.descriptors > before.descriptors + DESCRIPTORS_MORE {
+        more.push(format!("{}: {} descriptors are open, {} were", before.process, now.descriptors, before.descriptors));
+    }
+    more
+}

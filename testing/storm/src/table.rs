@@ -1,0 +1,96 @@
+//! The table of docs/resilience.md: a row a fault, between two markers.
+
+use std::io::{self, Error};
+use std::path::Path;
+
+use crate::faults::{FAULTS, NOT_TRIED};
+use crate::report::{Outcome, Report};
+
+/// What stands before and behind the table.
+const BEGIN: &str = "<!-- storm: begin, written by `make storm STORM_ARGS=--write` -->";
+const END: &str = "<!-- storm: end -->";
+const HEAD: [&str; 2] = [
+    "| fault | verdict | calls | calls that failed | reads p99 before, during | reads back after | last failed write after | seed, commit |",
+    "|---|---|---|---|---|---|---|---|",
+];
+const NOT_RUN: &str = "not run";
+
+/// Puts rows of these reports into a page. Rows of faults that were not run now stay as they are.
+pub fn write(page: &Path, reports: &[Report]) -> io::Result<()> {
+    let text = std::fs::read_to_string(page)?;
+    let changed = with_rows(&text, reports).ok_or_else(|| Error::other(format!("{}: no markers", page.display())))?;
+    std::fs::write(page, changed)
+}
+
+fn with_rows(text: &str, reports: &[Report]) -> Option<String> {
+    let (before, rest) = text.split_once(BEGIN)?;
+    let (old, after) = rest.split_once(END)?;
+    let row_of = |name: &str| {
+        let made = reports.iter().rev().find(|report| report.fault == name).map(row);
+        let first = format!("| {name} |");
+        made.or_else(|| old.lines().find(|line| line.starts_with(&first)).map(str::to_owned))
+            .unwrap_or_else(|| format!("{first} {NOT_RUN} |{}", " |".repeat(6)))
+    };
+    let rows = FAULTS.iter().map(|fault| row_of(fault.name()));
+    let others = NOT_TRIED.iter().map(|(name, why)| format!("| {name} | not tried: {why} |{}", " |".repeat(6)));
+    let table: Vec<String> = HEAD.iter().map(|line| (*line).to_owned()).chain(rows).chain(others).collect();
+    Some(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", table.join("\n")))
+}
+
+fn row(report: &Report) -> String {
+    let verdict = match report.outcome {
+        Outcome::Passed => "passed".to_owned(),
+        Outcome::Failed => {
+            let mut rules: Vec<String> = report.first_violations.iter().map(|one| format!("{:?}", one.rule)).collect();
+            rules.sort();
+            rules.dedup();
+            format!("**failed**: {} ({})", report.violations, rules.join(", "))
+        }
+        Outcome::NotTried => format!("not tried: {}", report.reason.as_deref().unwrap_or_default()),
+    };
+    if report.outcome == Outcome::NotTried {
+        return format!("| {} | {verdict} |{}", report.fault, " |".repeat(6));
+    }
+    let failed: u64 = report.errors.values().sum();
+    let times = report.recovery.map(|recovery| {
+        let [before, during] = [recovery.reads_p99_before_us, recovery.reads_p99_during_us].map(millis);
+        let writes = if recovery.writes_back_us == 0 { "none".to_owned() } else { millis(Some(recovery.writes_back_us)) };
+        format!("{before}, {during} | {} | {writes}", millis(recovery.reads_back_us))
+    });
+    let (fault, calls, times) = (&report.fault, report.operations, times.unwrap_or_default());
+    format!("| {fault} | {verdict} | {calls} | {failed} | {times} | {}, {} |", report.seed, report.commit)
+}
+
+fn millis(us: Option<u64>) -> String {
+    us.map_or("never".to_owned(), |us| format!("{:.1} ms", us as f64 / 1000.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> String {
+        format!("# Page\n\n{BEGIN}\n{END}\n\nThe rest.\n")
+    }
+
+    #[test]
+    fn a_fault_that_was_not_run_is_not_passed() {
+        let passed = Report::new("calm", 7, Outcome::Passed);
+        let text = with_rows(&page(), &[passed]).unwrap();
+        assert!(text.starts_with("# Page\n") && text.ends_with("\nThe rest.\n"), "{text}");
+        assert!(text.contains("| calm | passed |") && text.contains("| disk-full | not run |"), "{text}");
+        assert!(text.contains("| hung NFS | not tried: "), "{text}");
+    }
+
+    #[test]
+    fn rows_of_other_faults_stay() {
+        let first = with_rows(&page(), &[Report::new("calm", 7, Outcome::Passed)]).unwrap();
+        let second = with_rows(&first, &[Report::new("partition", 8, Outcome::Failed)]).unwrap();
+        assert!(second.contains("| calm | passed |") && second.contains("| partition | **failed**"), "{second}");
+    }
+
+    #[test]
+    fn a_page_without_markers_is_refused() {
+        assert_eq!(with_rows("# Page\n", &[]), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! Violations of what holds for objects are found, and what only looks like one is not.
+
+use forebay_storm::contents::Seen;
+use forebay_storm::history::Door;
+use forebay_storm::oracle::Rule;
+
+use crate::written::{broken, by, failed, read, read_as, uncertain, write};
+
+#[test]
+fn a_history_in_order_breaks_nothing() {
+    let calls = [write(0, 10, 1), read(20, 30, 1), write(25, 50, 2), read(28, 60, 1), read(61, 70, 2)];
+    assert_eq!(broken(&calls, 0), []);
+}
+
+#[test]
+fn a_stale_read_is_found() {
+    let calls = [write(0, 10, 1), write(20, 30, 2), read(40, 50, 1)];
+    assert_eq!(broken(&calls, 0), [Rule::NotStale, Rule::Linearizable]);
+}
+
+#[test]
+fn a_stale_read_within_the_mounts_rule_is_none() {
+    let calls = [write(0, 10, 1), write(20, 30, 2), read(40, 50, 1)];
+    assert_eq!(broken(&calls, 11), []);
+    assert_eq!(broken(&calls, 10), [Rule::NotStale]);
+}
+
+#[test]
+fn the_mounts_rule_is_none_of_the_stores() {
+    let calls = [write(0, 10, 1), write(20, 30, 2), by(Door::Store, read(40, 50, 1))];
+    assert_eq!(broken(&calls, 1_000_000), [Rule::NotLost]);
+}
+
+#[test]
+fn an_answer_of_two_versions_is_found() {
+    let mixed = Seen::Mixed { first: 1, at: 4096 };
+    let calls = [write(0, 10, 1), write(20, 60, 2), read_as(30, 50, mixed, 1)];
+    assert_eq!(broken(&calls, 0), [Rule::OneVersion]);
+}
+
+#[test]
+fn an_answer_that_ends_early_is_found() {
+    let short = Seen::Length { version: 1, expected: 100, came: 99 };
+    assert_eq!(broken(&[write(0, 10, 1), read_as(30, 50, short, 1)], 0), [Rule::OneVersion]);
+}
+
+#[test]
+fn bytes_with_the_etag_of_another_version_are_found() {
+    let calls = [write(0, 10, 1), write(20, 60, 2), read_as(30, 50, Seen::Version(1), 2)];
+    assert_eq!(broken(&calls, 0), [Rule::OneVersion]);
+}
+
+#[test]
+fn an_acknowledged_write_that_is_gone_is_found() {
+    let calls = [write(0, 10, 1), write(20, 30, 2), by(Door::Store, read(100, 110, 1))];
+    assert_eq!(broken(&calls, 0), [Rule::NotLost, Rule::Linearizable]);
+    let gone = failed(read(100, 110, 2), "not found");
+    let calls = [write(0, 10, 1), forebay_storm::history::Call { what: unanswered(&gone), ..gone }];
+    assert_eq!(broken(&calls, 0), [Rule::NotLost]);
+}
+
+fn unanswered(call: &forebay_storm::history::Call) -> forebay_storm::history::What {
+    use forebay_storm::history::What;
+    match &call.what {
+        What::Read { key, start, .. } => What::Read { key: *key, start: *start, seen: None },
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn a_version_that_nobody_wrote_is_found() {
+    assert_eq!(broken(&[write(0, 10, 1), read(30, 40, 7)], 5), [Rule::Written]);
+    // Nor one that is written later.
+    assert_eq!(broken(&[write(0, 10, 1), read(30, 40, 2), write(50, 60, 2)], 5), [Rule::Written]);
+}
+
+#[test]
+fn an_uncertain_write_may_be_there_or_not_or_come_late() {
+    let lost = || uncertain(write(20, 30, 2));
+    assert_eq!(broken(&[write(0, 10, 1), lost(), read(40, 50, 1)], 0), []);
+    assert_eq!(broken(&[write(0, 10, 1), lost(), read(40, 50, 2)], 0), []);
+    // Its request was on its way all the time, and it comes over the next one.
+    let late = [write(0, 10, 1), lost(), write(40, 50, 3), read(60, 70, 3), read(80, 90, 2)];
+    assert_eq!(broken(&late, 0), []);
+}
+
+#[test]
+fn an_uncertain_write_that_comes_and_goes_is_found() {
+    let calls =
+        [write(0, 10, 1), uncertain(write(20, 30, 2)), read(40, 50, 1), read(60, 70, 2), read(80, 90, 1), read(91, 95, 2)];
+    assert_eq!(broken(&calls, 0), [Rule::Linearizable]);
+}
+
+#[test]
+fn two_readers_that_see_a_write_come_and_go_are_found() {
+    // While version 2 is being written, both answers alone are right.
+    let calls = [write(0, 10, 1), write(20, 100, 2), read(30, 40, 2), read(50, 60, 1)];
+    assert_eq!(broken(&calls, 0), [Rule::Linearizable]);
+}
+
+#[test]
+fn many_uncertain_writes_are_no_long_search() {
+    let mut calls = vec![write(0, 10, 1)];
+    for version in 2..200 {
+        let at = u64::from(version) * 100;
+        calls.extend([uncertain(write(at, at + 10, version)), read(at + 20, at + 30, 1)]);
+    }
+    assert_eq!(broken(&calls, 0), []);
+}

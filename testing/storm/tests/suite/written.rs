@@ -1,0 +1,53 @@
+//! Histories, written down by hand. Times are in microseconds.
+
+use forebay_storm::contents::Seen;
+use forebay_storm::history::{Call, Door, Failure, What};
+use forebay_storm::oracle::{Losses, Rule, judge};
+
+/// A call that was answered.
+pub fn call(begin_us: u64, end_us: u64, what: What) -> Call {
+    Call { begin_us, end_us, door: Door::Gateway, what, error: None }
+}
+
+/// The same call, of which nobody knows whether it was done.
+pub fn uncertain(call: Call) -> Call {
+    failed(call, "retry")
+}
+
+/// The same call with an error.
+pub fn failed(call: Call, kind: &str) -> Call {
+    Call { error: Some(Failure { kind: kind.to_owned(), message: "as told".to_owned(), no_effect: false }), ..call }
+}
+
+/// The same call by another door.
+pub fn by(door: Door, call: Call) -> Call {
+    Call { door, ..call }
+}
+
+/// Version `version` of object 1 is written.
+pub fn write(begin_us: u64, end_us: u64, version: u32) -> Call {
+    call(begin_us, end_us, What::Write { key: 1, version, etag: Some(format!("etag-{version}")) })
+}
+
+/// It is read.
+pub fn read(begin_us: u64, end_us: u64, version: u32) -> Call {
+    read_as(begin_us, end_us, Seen::Version(version), version)
+}
+
+/// Something is read, with the ETag of a version.
+pub fn read_as(begin_us: u64, end_us: u64, seen: Seen, etag: u32) -> Call {
+    call(begin_us, end_us, What::Read { key: 1, start: 0, seen: Some((seen, format!("etag-{etag}"))) })
+}
+
+/// What is broken where older versions may be read for so long, and no worker was lost.
+pub fn broken(calls: &[Call], stale_us: u64) -> Vec<Rule> {
+    broken_with(calls, stale_us, &[])
+}
+
+/// The same, with workers lost at these times.
+pub fn broken_with(calls: &[Call], stale_us: u64, losses: &[u64]) -> Vec<Rule> {
+    let mut rules: Vec<Rule> = judge(calls, |_| stale_us, &Losses(losses.to_vec())).into_iter().map(|one| one.rule).collect();
+    rules.sort();
+    rules.dedup();
+    rules
+}
