@@ -1,3 +1,5 @@
+//! The gateway's numbers.
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -5,7 +7,7 @@ use http::{Method, StatusCode};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use parking_lot::RwLock;
 
-use crate::target::Target;
+use crate::dialect::Target;
 
 /// How many answers there were to an operation with a status, and how long they took.
 type Answers = HashMap<(&'static str, StatusCode), (Counter, Histogram)>;

@@ -1,7 +1,9 @@
+//! What a request says of its signature.
+
 use chrono::{DateTime, NaiveDateTime, Utc};
 use http::StatusCode;
 
-use crate::error::{S3Error, S3Result};
+use crate::dialect::{S3Error, S3Result};
 
 pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 

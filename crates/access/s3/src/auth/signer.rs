@@ -1,3 +1,5 @@
+//! Signatures of plain requests, checked without making anything of them.
+
 use std::io::Write;
 use std::sync::Arc;
 
@@ -209,8 +211,8 @@ mod tests {
 
     use super::*;
     use crate::auth::{Caller, authenticate};
+    use crate::dialect::Target;
     use crate::settings::Anonymous;
-    use crate::target::Target;
 
     const ID: &str = "AKID";
     const SECRET: &str = "secret/+";

@@ -4,8 +4,8 @@
 use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, HeaderValue};
 
-use crate::error::{S3Error, S3Result};
-use crate::store::Reading;
+use super::reading::Reading;
+use crate::dialect::{S3Error, S3Result};
 
 /// Of reads and of changes.
 const OF_ALL: [&str; 11] = [
@@ -90,7 +90,7 @@ pub(crate) fn passed(headers: &HeaderMap, reading: Option<Reading>) -> HeaderMap
 }
 
 /// Refuses a change that would be another one here.
-pub(crate) fn check(headers: &HeaderMap) -> S3Result<()> {
+pub(crate) fn check_meant(headers: &HeaderMap) -> S3Result<()> {
     match MEANT.iter().find(|name| headers.contains_key(**name)) {
         Some(name) => Err(S3Error::not_implemented(name)),
         None => Ok(()),

@@ -1,3 +1,5 @@
+//! Clients that take nothing of their answers.
+
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,13 +12,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 const STALL_MAX: Duration = Duration::from_secs(60);
 
 /// A socket that is given up when its client takes nothing for long.
-pub(crate) struct Stalling<S> {
+pub(super) struct Stalling<S> {
     socket: S,
     since: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Stalling<S> {
-    pub(crate) fn new(socket: S) -> Self {
+    pub(super) fn new(socket: S) -> Self {
         Self { socket, since: None }
     }
 

@@ -1,3 +1,5 @@
+//! The heads of objects that were read, as they are sent.
+
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -7,9 +9,9 @@ use http::header::CONTENT_LENGTH;
 use lru::LruCache;
 use parking_lot::Mutex;
 
-use crate::context::AnswerBody;
-use crate::objects::Head;
-use crate::target::Query;
+use super::body::AnswerBody;
+use super::head::Head;
+use crate::dialect::Query;
 
 /// Objects whose heads are kept at most, and the longest that are.
 const KEPT_MAX: usize = 16 << 10;
@@ -41,7 +43,7 @@ impl Default for Heads {
 impl Heads {
     /// The headers of an answer with this object, but for those that say how much of it comes. None for one that can't be
     /// said so, or not shortly.
-    pub(super) fn of(&self, handed: &Handed, complete: bool) -> Option<Arc<[u8]>> {
+    pub(crate) fn of(&self, handed: &Handed, complete: bool) -> Option<Arc<[u8]>> {
         let version = &handed.info.version;
         let shard = RouteKey::of(version.mount, &version.key, 0).0 as usize % SHARDS;
         let name = (version.mount, version.key.clone());

@@ -1,64 +1,12 @@
-//! The XML that S3 speaks: written by hand, read by element names.
+//! The XML that S3 speaks, read by the names of its elements.
 
 use bytes::Bytes;
 use quick_xml::Reader;
 use quick_xml::escape::{escape, resolve_xml_entity};
 use quick_xml::events::Event;
 
-use crate::error::{S3Error, S3Result};
-
-const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
-
-/// A document that is being written.
-pub(crate) struct Xml(String);
-
-impl Xml {
-    pub(crate) fn begin(root: &str, namespace: bool) -> Self {
-        let mut xml = Self(String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"));
-        match namespace {
-            true => xml.0.push_str(&format!("<{root} xmlns=\"{NAMESPACE}\">")),
-            false => xml.open(root),
-        }
-        xml
-    }
-
-    pub(crate) fn open(&mut self, name: &str) {
-        self.0.push('<');
-        self.0.push_str(name);
-        self.0.push('>');
-    }
-
-    pub(crate) fn close(&mut self, name: &str) {
-        self.0.push_str("</");
-        self.0.push_str(name);
-        self.0.push('>');
-    }
-
-    pub(crate) fn text(&mut self, name: &str, text: &str) {
-        self.open(name);
-        for piece in escape(text).split_inclusive(['\r', '\n']) {
-            // A reader would make one of both line ends.
-            match piece.strip_suffix('\r') {
-                Some(rest) => {
-                    self.0.push_str(rest);
-                    self.0.push_str("&#13;");
-                }
-                None => self.0.push_str(piece),
-            }
-        }
-        self.close(name);
-    }
-
-    /// Text right in the element that is open.
-    pub(crate) fn raw_text(&mut self, text: &str) {
-        self.0.push_str(&escape(text));
-    }
-
-    pub(crate) fn end(mut self, root: &str) -> Bytes {
-        self.close(root);
-        self.0.into()
-    }
-}
+use super::error::{S3Error, S3Result};
+use super::xml::NAMESPACE;
 
 /// Walks a document: for each element with its names from the root, `begin` at its start and `text` at its end.
 pub(crate) trait Visit {
@@ -70,7 +18,7 @@ pub(crate) trait Visit {
 }
 
 /// Reads what a client sent. `MalformedXML` when it is none.
-pub(crate) fn read(xml: &[u8], visit: &mut impl Visit) -> S3Result<()> {
+pub(crate) fn read_xml(xml: &[u8], visit: &mut impl Visit) -> S3Result<()> {
     let mut reader = Reader::from_reader(xml);
     let (mut path, mut text) = (Vec::<String>::new(), String::new());
     let malformed = |_| S3Error::malformed_xml();
@@ -112,7 +60,7 @@ pub(crate) fn read(xml: &[u8], visit: &mut impl Visit) -> S3Result<()> {
 
 /// Writes a store's document again with other texts in some of its elements, each given with its names from the root. None when
 /// it can't be read.
-pub(crate) fn rewrite(xml: &[u8], change: impl Fn(&[String], String) -> String) -> Option<Bytes> {
+pub(crate) fn rewrite_xml(xml: &[u8], change: impl Fn(&[String], String) -> String) -> Option<Bytes> {
     struct Copy<'a, F> {
         out: String,
         depth: usize,
@@ -143,7 +91,7 @@ pub(crate) fn rewrite(xml: &[u8], change: impl Fn(&[String], String) -> String) 
     }
     let out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let mut copy = Copy { out, depth: 0, leaf: false, change: &change };
-    match read(xml, &mut copy) {
+    match read_xml(xml, &mut copy) {
         Ok(()) if copy.depth > 0 => Some(copy.out.into()),
         _ => None,
     }
@@ -158,7 +106,7 @@ mod tests {
         let xml = Bytes::from_static(
             b"<?xml version=\"1.0\"?>\n<R xmlns=\"x\">\n <Bucket>b</Bucket><U><Key>p/a&amp;b</Key><E/></U></R>",
         );
-        let out = rewrite(&xml, |path, text| match path[path.len() - 1].as_str() {
+        let out = rewrite_xml(&xml, |path, text| match path[path.len() - 1].as_str() {
             "Bucket" => "lake".into(),
             "Key" => text.trim_start_matches("p/").into(),
             _ => text,
@@ -166,6 +114,6 @@ mod tests {
         .unwrap();
         let text = String::from_utf8(out.to_vec()).unwrap();
         assert!(text.ends_with("<Bucket>lake</Bucket><U><Key>a&amp;b</Key><E></E></U></R>"), "{text}");
-        assert_eq!(rewrite(b"<R><A></R>", |_, text| text), None);
+        assert_eq!(rewrite_xml(b"<R><A></R>", |_, text| text), None);
     }
 }

@@ -1,5 +1,7 @@
 //! The one door to stores that speak S3: what goes through it unread says who may, and as what.
 
+mod changing;
+
 use bytes::Bytes;
 use forebay_shared_storage::{Forward, ForwardBody, Forwarded, PayloadHash, Place, Storage};
 use forebay_types::{Error, Key};
@@ -7,46 +9,15 @@ use futures::TryStreamExt;
 use http::{HeaderMap, Method};
 
 use crate::body::Pieces;
-use crate::context::{Context, Request};
-use crate::error::{S3Error, S3Result};
+use crate::context::Context;
+use crate::dialect::{S3Error, S3Result};
+use crate::request::Reading;
 use crate::rights::{MayMake, MayRead, MayWrite};
+
+pub(crate) use changing::Changing;
 
 /// Longest document that is read of an answer.
 const DOCUMENT_BYTES_MAX: usize = 16 << 20;
-
-/// How a store may be read. Everything else is a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
-    Get,
-    Head,
-    /// SelectObjectContent: a question about an object that stands in the body.
-    Select,
-}
-
-impl Reading {
-    /// What a request reads; none when it may change something. This alone says which is which.
-    pub(crate) fn of(request: &Request) -> Option<Self> {
-        let is_select = request.target.key.is_some() && {
-            let query = &request.target.query;
-            // Nothing beside them: a store might take another name for the request's.
-            query.has("select") && query.get("select-type") == Some("2") && query.of_the_request().count() == 2
-        };
-        match request.parts.method {
-            Method::GET => Some(Self::Get),
-            Method::HEAD => Some(Self::Head),
-            Method::POST if is_select => Some(Self::Select),
-            _ => None,
-        }
-    }
-
-    fn method(self) -> Method {
-        match self {
-            Self::Get => Method::GET,
-            Self::Head => Method::HEAD,
-            Self::Select => Method::POST,
-        }
-    }
-}
 
 /// What is sent, beside the method.
 pub(crate) struct Sending {

@@ -1,3 +1,5 @@
+//! The bytes of an object, piece by piece.
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,6 +10,8 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+/// Bytes of an answer that come before its head is sent.
+pub(crate) const FIRST_BYTES: u32 = 1 << 20;
 /// Bytes of a large piece.
 const LARGE_BYTES: u64 = 4 << 20;
 /// Large pieces of all answers under way at once: 80 MiB, if no worker of this host gives them in place.
@@ -17,7 +21,7 @@ const SMALL_BYTES: u64 = 128 << 10;
 
 /// The rest of an object's bytes, piece by piece as the client takes them, one piece ahead of it. All are of one version,
 /// or the answer is broken off.
-pub(super) fn rest(
+pub(crate) fn rest(
     client: Client,
     room: Arc<Semaphore>,
     operation: OperationId,

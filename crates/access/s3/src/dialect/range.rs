@@ -1,11 +1,13 @@
+//! Which bytes of an object a request wants.
+
 use std::ops::Range;
 
 use forebay_client::RangeSpec;
 
-use crate::error::{S3Error, S3Result};
+use super::error::{S3Error, S3Result};
 
 /// What a Range header asks for; none for all of it, which several ranges and what can't be read are too, as in S3.
-pub(crate) fn parse(header: Option<&str>) -> S3Result<Option<RangeSpec>> {
+pub(crate) fn parse_range(header: Option<&str>) -> S3Result<Option<RangeSpec>> {
     let Some(ranges) = header.and_then(|text| text.trim().strip_prefix("bytes=")) else { return Ok(None) };
     let Some((first, last)) = ranges.trim().split_once('-') else { return Ok(None) };
     let number = |text: &str| {
@@ -26,7 +28,7 @@ pub(crate) fn parse(header: Option<&str>) -> S3Result<Option<RangeSpec>> {
 }
 
 /// The bytes that an object of this size has of a range. `InvalidRange` when it has none.
-pub(crate) fn resolve(range: RangeSpec, size: u64) -> S3Result<Range<u64>> {
+pub(crate) fn resolve_range(range: RangeSpec, size: u64) -> S3Result<Range<u64>> {
     let (start, end) = match range {
         RangeSpec::Bounded { start, len } => (start, start.saturating_add(len).min(size)),
         RangeSpec::From { start } => (start, size),
@@ -44,7 +46,9 @@ mod tests {
 
     #[test]
     fn as_s3_reads_them() {
-        let bytes = |text: &str, size| parse(Some(text)).and_then(|range| range.map(|range| resolve(range, size)).transpose());
+        let bytes = |text: &str, size| {
+            parse_range(Some(text)).and_then(|range| range.map(|range| resolve_range(range, size)).transpose())
+        };
         assert_eq!(bytes("bytes=0-9", 100).unwrap(), Some(0..10));
         assert_eq!(bytes("bytes=90-", 100).unwrap(), Some(90..100));
         assert_eq!(bytes("bytes=-10", 100).unwrap(), Some(90..100));

@@ -1,9 +1,11 @@
+//! What a request is about: bucket, key and query, byte for byte.
+
 use forebay_types::Key;
 use http::Request;
 use http::header::HOST;
 use percent_encoding::percent_decode_str;
 
-use crate::error::{S3Error, S3Result};
+use super::error::{S3Error, S3Result};
 
 /// What a request is about.
 #[derive(Clone, Debug, PartialEq, Eq)]

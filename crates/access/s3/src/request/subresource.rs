@@ -3,9 +3,8 @@
 
 use http::Method;
 
-use crate::context::Request;
-use crate::error::{S3Error, S3Result};
-use crate::target::Query;
+use super::Request;
+use crate::dialect::{Query, S3Error, S3Result};
 
 /// A sub-resource, which a name in the query asks for. The content itself has no name.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,18 +1,21 @@
+//! What must be true of an object for a request about it to be served.
+
 use chrono::DateTime;
 use http::header::{ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue};
 
-use super::{etag, http_date};
-use crate::error::{S3Error, S3Result};
 use forebay_types::ObjectInfo;
 
+use super::error::{S3Error, S3Result};
+use super::shown::{etag, http_date};
+
 /// Whether a read depends on what the object is not: then it is looked at before bytes of it are asked for.
-pub(super) fn may_be_known(headers: &HeaderMap) -> bool {
+pub(crate) fn may_be_known(headers: &HeaderMap) -> bool {
     headers.contains_key(IF_NONE_MATCH) || headers.contains_key(IF_MODIFIED_SINCE)
 }
 
 /// Checks a read's conditions in the order of RFC 9110, 13.2.2.
-pub(crate) fn check(headers: &HeaderMap, info: &ObjectInfo) -> S3Result<()> {
+pub(crate) fn check_conditions(headers: &HeaderMap, info: &ObjectInfo) -> S3Result<()> {
     let tag = etag(&info.version.tag);
     check_named(headers, &tag, info, [IF_MATCH, IF_UNMODIFIED_SINCE, IF_NONE_MATCH, IF_MODIFIED_SINCE]).map_err(|failed| {
         match failed {
@@ -32,7 +35,7 @@ pub(crate) fn check(headers: &HeaderMap, info: &ObjectInfo) -> S3Result<()> {
 }
 
 /// The same for the source of a copy, where all failures are preconditions.
-pub(super) fn check_source(headers: &HeaderMap, info: &ObjectInfo) -> S3Result<()> {
+pub(crate) fn check_source(headers: &HeaderMap, info: &ObjectInfo) -> S3Result<()> {
     let name = HeaderName::from_static;
     let names = [
         name("x-amz-copy-source-if-match"),
@@ -93,7 +96,7 @@ mod tests {
         };
         let info = ObjectInfo { version, modified_ms: 1_700_000_000_500 };
         let headers = pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap())).collect();
-        check(&headers, &info).err().map(|error| error.status.as_u16())
+        check_conditions(&headers, &info).err().map(|error| error.status.as_u16())
     }
 
     #[test]

@@ -1,3 +1,5 @@
+//! The date of an answer.
+
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 

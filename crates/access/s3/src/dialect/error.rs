@@ -1,10 +1,12 @@
+//! What a request is refused with, in S3's words.
+
 use std::ops::Deref;
 
 use bytes::Bytes;
 use forebay_types::{Error, ErrorKind};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use crate::xml::Xml;
+use super::xml::Xml;
 
 /// What a request is refused with, as S3 says it.
 #[derive(Clone, Debug)]
