@@ -8,8 +8,9 @@ use ring::digest::{SHA256, digest};
 use ring::hmac;
 
 use super::canonical::Canonical;
-use super::credential::{ALGORITHM, Signed, hex, parse_time};
+use super::credential::{ALGORITHM, Signed, hex};
 use super::keys::{Caller, Keys};
+use super::stamp::parse_time;
 use crate::dialect::Query;
 use crate::dialect::{S3Error, S3Result};
 

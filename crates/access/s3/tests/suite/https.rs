@@ -1,3 +1,5 @@
+//! The gateway over TLS.
+
 use std::sync::Arc;
 
 use forebay_transport::TlsSettings;

@@ -1,3 +1,5 @@
+//! Reads through the gateway: what they cost, and what is never answered.
+
 use chrono::TimeDelta;
 use forebay_types::Validate;
 

@@ -1,3 +1,5 @@
+//! Writes through the gateway: acknowledged when the store has them, and by whom.
+
 use crate::client::{request, sha256};
 use crate::cluster::{Cluster, bytes, gateway_settings};
 
