@@ -1,6 +1,8 @@
+//! What is said of objects: which bytes of one are meant, when one may be written, and a page of a listing of them.
+
 use std::ops::Range;
 
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Key, ObjectInfo, Result, VersionTag};
 use serde::{Deserialize, Serialize};
 
 /// Which bytes of an object whose size may not be known.
@@ -56,4 +58,26 @@ mod tests {
         assert_eq!(RangeSpec::From { start: 8 }.within(8).unwrap(), 8..8);
         assert_eq!(RangeSpec::Bounded { start: 9, len: 1 }.within(8).unwrap_err().kind(), ErrorKind::Invalid);
     }
+}
+
+/// When a write may happen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PutCondition {
+    /// Always.
+    Any,
+    /// Only when no such object exists; else `Conflict`.
+    Absent,
+    /// Only over this version; else `Conflict`.
+    Version(VersionTag),
+}
+
+/// One page of a listing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListPage {
+    /// Objects in byte order of their keys.
+    pub objects: Vec<ObjectInfo>,
+    /// Common prefixes in byte order, each with its trailing `/`.
+    pub folders: Vec<Key>,
+    /// Where the next page goes on (`after`); none at the end.
+    pub next: Option<Key>,
 }
