@@ -11,11 +11,11 @@
 //! of temporary data.
 //!
 //! The floors, from the ground up; each knows only those below it:
-//! - `dialect`, S3's words; `settings`, `mounts`, `meters`;
-//! - `auth`, then `request` and `body`, what comes; `answer`, what goes; `drafts`, what waits to be whole;
+//! - `dialect` (S3's words), `settings`, `mounts`, `meters`;
+//! - `auth` (who asks), then `audit`, `request` and `body` (what comes); `answer` (what goes), `drafts` (what waits to be whole);
 //! - `context`, what all requests share, then `rights`, and with its proofs `store`, the door;
 //! - `forward` and `temporary`, then `objects`, then `buckets`: what each request is answered with;
-//! - `route`, `handle` and beside them `warm`, then `connection`, then `server`.
+//! - `route` and `handle`, beside them `warm`; then `connection`, then `server`.
 //!
 //! Invariant: what reads or changes a mount takes a proof of `rights` that its caller may.
 //!
