@@ -4,8 +4,8 @@ use forebay_types::WorkerId;
 use proptest::prelude::*;
 
 use super::super::entries::{Job, Near};
+use super::super::limits::STEP_TASKS;
 use super::super::model::Policy;
-use super::super::steps::STEP_TASKS;
 use super::super::{JobId, Schedule, ScheduleSettings, TaskId};
 use super::{BYTES, job, range, stepping, task};
 
