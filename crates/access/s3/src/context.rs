@@ -7,7 +7,7 @@ use forebay_client::Client;
 use forebay_types::{ErrorKind, Mount, MountName};
 use tokio::sync::Semaphore;
 
-use crate::answer::{Date, Heads, LARGE_PIECES};
+use crate::answer::{Date, Heads, LARGE_PIECES, now_ms};
 use crate::auth::Keys;
 use crate::body::Room;
 use crate::dialect::{S3Error, S3Result};
@@ -46,7 +46,7 @@ impl Context {
             large_pieces: Arc::new(Semaphore::new(LARGE_PIECES)),
             drafts: Drafts::default(),
             meters: Meters::new(),
-            begun_ms: chrono::DateTime::<chrono::Utc>::from(forebay_runtime::system_time()).timestamp_millis(),
+            begun_ms: now_ms(),
             date: Date::default(),
             heads: Heads::default(),
             next_id: AtomicU64::new(forebay_runtime::random()),

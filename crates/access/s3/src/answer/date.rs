@@ -1,8 +1,9 @@
-//! The date of an answer.
+//! The time, as answers have it.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use chrono::{DateTime, Utc};
 use parking_lot::RwLock;
 
 /// The time as HTTP writes it, made once a second.
@@ -27,6 +28,11 @@ impl Date {
         out.extend_from_slice(made.as_bytes());
         *self.0.write() = (secs, made);
     }
+}
+
+/// Milliseconds since the Unix epoch.
+pub(crate) fn now_ms() -> i64 {
+    DateTime::<Utc>::from(forebay_runtime::system_time()).timestamp_millis()
 }
 
 fn text(secs: u64) -> Arc<str> {

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 
 pub(crate) use body::AnswerBody;
-pub(crate) use date::Date;
+pub(crate) use date::{Date, now_ms};
 pub(crate) use head::Head;
 pub(crate) use heads::Heads;
 pub(crate) use pieces::{FIRST_BYTES, LARGE_PIECES, rest};

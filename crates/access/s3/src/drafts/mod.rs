@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use forebay_types::{Key, MountId};
 use parking_lot::Mutex;
 
+use crate::answer::now_ms;
 use crate::dialect::{S3Error, S3Result};
 
 pub(crate) use part::{Part, join};
@@ -50,7 +51,7 @@ impl Drafts {
             return Err(S3Error::slow_down());
         }
         let id = format!("{:032x}", forebay_runtime::random::<u128>());
-        let (begun_ms, used) = (part::now_ms(), forebay_runtime::now());
+        let (begun_ms, used) = (now_ms(), forebay_runtime::now());
         drafts.insert(id.clone(), Draft { object, begun_ms, used, parts: BTreeMap::new(), completing: false });
         Ok(id)
     }

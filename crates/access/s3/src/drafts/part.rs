@@ -5,11 +5,11 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use chrono::{DateTime, Utc};
 use futures::{StreamExt, TryStreamExt};
 use ring::digest::{Context, SHA256};
 use tokio::io::AsyncWriteExt;
 
+use crate::answer::now_ms;
 use crate::body::{Fault, Pieces};
 use crate::dialect::{S3Error, S3Result};
 
@@ -44,11 +44,6 @@ impl Part {
         let file = Arc::new(file.into_std().await);
         Ok(Self { file, bytes, etag: format!("\"{hash}\""), modified_ms: now_ms() })
     }
-}
-
-/// The time, in milliseconds since the Unix epoch.
-pub(super) fn now_ms() -> i64 {
-    DateTime::<Utc>::from(forebay_runtime::system_time()).timestamp_millis()
 }
 
 /// The parts one after the other. Who else reads them does not move what is read here.

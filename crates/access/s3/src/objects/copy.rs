@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::local;
-use crate::answer::{Answer, document, rest};
+use crate::answer::{Answer, document, now_ms, rest};
 use crate::body::{BodyError, Pieces};
 use crate::context::Context;
 use crate::dialect::{S3Error, S3Result, Xml, check_source, etag, iso_date, key_of, parse_range, resolve_range, rewrite_xml};
@@ -177,7 +177,7 @@ async fn across(
     }
     let tag = headers.get(http::header::ETAG).and_then(|tag| tag.to_str().ok()).unwrap_or("");
     let root = if is_part { "CopyPartResult" } else { "CopyObjectResult" };
-    Ok(result(root, tag, chrono::DateTime::<chrono::Utc>::from(forebay_runtime::system_time()).timestamp_millis()))
+    Ok(result(root, tag, now_ms()))
 }
 
 async fn send(

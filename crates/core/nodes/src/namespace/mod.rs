@@ -25,7 +25,9 @@ pub(crate) use underway::{Arriving, Coming};
 #[derive(Debug)]
 pub struct Namespace {
     worker: u64,
+    /// The containers whose nodes are here.
     pub(crate) tables: HashMap<DirId, Table>,
+    /// Nodes that have a lease, and when it is over.
     pub(crate) leases: BTreeMap<(DirId, Box<str>), Duration>,
     /// Nodes that come from other workers, until it is certain that these have given them up.
     pub(crate) arriving: HashMap<(DirId, Box<str>), Arriving>,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use crate::cluster::{Cluster, ID, SECRET, gateway_settings};
+use crate::rig::cluster::{Cluster, ID, SECRET, gateway_settings};
 
 /// Where `.ci/test-deps` puts what is not part of the checkout.
 fn cache() -> PathBuf {

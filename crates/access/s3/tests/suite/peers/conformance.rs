@@ -2,9 +2,9 @@
 
 use forebay_testing::{ACCESS_KEY, SECRET_KEY};
 
-use crate::clients::{command, run, script, tool};
-use crate::cluster::{Cluster, gateway_settings};
-use crate::store::Versity;
+use super::clients::{command, run, script, tool};
+use crate::rig::cluster::{Cluster, gateway_settings};
+use crate::rig::store::Versity;
 
 /// Runs the checks; gives what failed and all that were run.
 async fn check(endpoint: &str, bucket: &str, key: Option<(&str, &str)>) -> (Vec<String>, Vec<String>) {

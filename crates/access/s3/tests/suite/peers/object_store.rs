@@ -5,7 +5,7 @@ use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
 use object_store::{GetOptions, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, WriteMultipart};
 
-use crate::cluster::{Cluster, ID, SECRET, bytes, gateway_settings};
+use crate::rig::cluster::{Cluster, ID, SECRET, bytes, gateway_settings};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn datafusion_s_object_store() {

@@ -8,7 +8,7 @@ use ring::{digest, hmac};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::cluster::{ID, SECRET};
+use crate::rig::cluster::{ID, SECRET};
 
 pub struct Answer {
     pub status: u16,
