@@ -1,7 +1,9 @@
+//! What is saved of soft state, so that a new leader begins with it.
+
 use forebay_types::{Error, Result};
 use sqlx::Row;
 
-use crate::Metadata;
+use crate::metadata::Metadata;
 
 impl Metadata {
     /// Keeps the state of a `kind` (popularity, plan) as of a counting window, over the one before. `Invalid` beyond 64 MiB.

@@ -11,8 +11,10 @@
 #![warn(unreachable_pub)]
 
 mod checkpoints;
+mod connect;
 mod counters;
 mod dialect;
+mod epoch;
 mod faults;
 mod leadership;
 mod location;

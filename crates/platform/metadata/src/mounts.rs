@@ -1,9 +1,11 @@
+//! Mounts.
+
 use forebay_types::{Error, Mount, MountId, MountName, MountOptions, Result};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::Metadata;
 use crate::counters::Counter;
+use crate::metadata::Metadata;
 
 impl Metadata {
     /// All mounts, by id.

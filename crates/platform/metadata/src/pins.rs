@@ -1,7 +1,9 @@
+//! Pins of the administrator.
+
 use forebay_types::{Error, Key, MountId, Result};
 use sqlx::Row;
 
-use crate::Metadata;
+use crate::metadata::Metadata;
 
 impl Metadata {
     /// All pins: a mount and what keys start with, by mount and bytes of the prefix.

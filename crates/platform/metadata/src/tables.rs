@@ -1,7 +1,9 @@
+//! Definitions of external tables.
+
 use forebay_types::{Error, Result};
 use sqlx::Row;
 
-use crate::Metadata;
+use crate::metadata::Metadata;
 
 /// An external table's definition.
 #[derive(Clone, Debug, PartialEq, Eq)]

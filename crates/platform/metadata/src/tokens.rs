@@ -1,8 +1,10 @@
+//! Tokens, of which only verifiers are kept.
+
 use forebay_types::{Error, Result, TokenKeys, Verifier};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::Metadata;
+use crate::metadata::Metadata;
 
 impl Metadata {
     /// All tokens, by their ids. None of them can be made of what is kept.
