@@ -10,7 +10,6 @@
 
 #![warn(unreachable_pub)]
 
-mod checkpoints;
 mod connect;
 mod counters;
 mod dialect;
@@ -19,13 +18,10 @@ mod faults;
 mod leadership;
 mod location;
 mod metadata;
-mod mounts;
-mod pins;
+mod records;
 mod schema;
 mod sqlite_file;
-mod tables;
-mod tokens;
 
 pub use metadata::Metadata;
+pub use records::StoredTable;
 pub use schema::SCHEMA_VERSION;
-pub use tables::StoredTable;

@@ -1,3 +1,5 @@
+//! After any events the books hold what a look at everything finds.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use forebay_types::WorkerId;

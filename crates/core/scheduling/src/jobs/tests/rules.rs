@@ -1,3 +1,5 @@
+//! The rules of the schedule, one by one.
+
 use forebay_types::WorkerId;
 
 use super::super::limits::{STEP_STARTS, STEP_TASKS};
