@@ -19,6 +19,8 @@ pub enum Rule {
     Words,
     /// Modules that can be understood only together.
     Circles,
+    /// A module that uses one which ARCHITECTURE.md has not on a floor below its own.
+    Floors,
     /// A relative link that leads nowhere.
     Links,
     /// Assertions in tenths for each thousand lines; the only rule where more is better.
@@ -33,7 +35,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order of the report.
-    pub const ALL: [Rule; 12] = [
+    pub const ALL: [Rule; 13] = [
         Rule::Rings,
         Rule::FileLines,
         Rule::FunctionLines,
@@ -41,6 +43,7 @@ impl Rule {
         Rule::Heads,
         Rule::Words,
         Rule::Circles,
+        Rule::Floors,
         Rule::Links,
         Rule::Assertions,
         Rule::Clocks,
@@ -58,6 +61,7 @@ impl Rule {
             Rule::Heads => "heads",
             Rule::Words => "words",
             Rule::Circles => "circles",
+            Rule::Floors => "floors",
             Rule::Links => "links",
             Rule::Assertions => "assertions",
             Rule::Clocks => "clocks",
@@ -81,6 +85,9 @@ impl Rule {
             Rule::Heads => "begin the file with a line `//!` that says what it is for",
             Rule::Words => "say it by its own name; a path of one machine does not belong into the project",
             Rule::Circles => "move what both modules need into a third one, or hand it over as an argument",
+            Rule::Floors => {
+                "move what is needed to a floor below both; where the floors are other ones by now, say so in ARCHITECTURE.md"
+            }
             Rule::Links => "let the link lead to where the file is now",
             Rule::Assertions => "state by `assert!` or `debug_assert!` what must hold at the entry of what changes state",
             Rule::Clocks => "take the time as an argument, or from forebay_runtime::now",

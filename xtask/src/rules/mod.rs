@@ -1,8 +1,10 @@
 //! The rules, one file a kind: each takes the tree and says the places that do not meet it.
 
+mod arrows;
 mod circles;
 mod density;
 mod doors;
+mod floors;
 mod heads;
 mod links;
 mod rings;
@@ -14,6 +16,16 @@ use crate::tree::Tree;
 
 /// The findings of all rules.
 pub(crate) fn run(tree: &Tree) -> Vec<Finding> {
-    let rules = [rings::find, sizes::find, heads::find, words::find, circles::find, links::find, density::find, doors::find];
+    let rules = [
+        rings::find,
+        sizes::find,
+        heads::find,
+        words::find,
+        circles::find,
+        floors::find,
+        links::find,
+        density::find,
+        doors::find,
+    ];
     rules.iter().flat_map(|rule| rule(tree)).collect()
 }

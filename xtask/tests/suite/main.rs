@@ -1,6 +1,7 @@
 //! The rules over small made-up checkouts.
 
 mod circles;
+mod floors;
 mod ratchet;
 mod rules;
 mod tree;

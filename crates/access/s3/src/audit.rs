@@ -7,7 +7,7 @@ use forebay_types::Error;
 use http::StatusCode;
 
 use crate::auth::Caller;
-use crate::error::S3Error;
+use crate::dialect::S3Error;
 
 /// What is known of a request so far.
 pub(crate) struct Asked {

@@ -8,7 +8,7 @@ use forebay_metrics::{Counter, Gauge, Histogram, table};
 use http::{Method, StatusCode};
 use parking_lot::RwLock;
 
-use crate::target::Target;
+use crate::dialect::Target;
 
 /// How many answers there were to an operation with a status, and how long those of its class took.
 type Answers = HashMap<(&'static str, StatusCode), (Arc<Counter>, Arc<Histogram>)>;

@@ -8,7 +8,7 @@ use forebay_types::{ForebayPath, Key, Mount};
 
 use crate::auth::{Caller, Right};
 use crate::context::Context;
-use crate::error::{S3Error, S3Result};
+use crate::dialect::{S3Error, S3Result};
 
 /// The caller may read what is in a mount.
 #[derive(Clone)]

@@ -1,18 +1,20 @@
+//! Sorts requests by what they ask, each with the proof that its caller may.
+
 use std::sync::Arc;
 
-use forebay_types::{Key, Mount};
+use forebay_types::Key;
 use http::Method;
 use hyper::body::Incoming;
 
+use crate::answer::Answer;
 use crate::buckets;
-use crate::context::{Answer, Context, Request};
-use crate::error::{S3Error, S3Result};
+use crate::context::Context;
+use crate::dialect::{S3Error, S3Result};
 use crate::forward::{Passing, forward};
-use crate::headers;
-use crate::objects;
+use crate::mounts::{is_local, is_whole};
+use crate::objects::{self, uploads};
+use crate::request::{Reading, Request, SubResource, check_meant};
 use crate::rights::{MayRead, MayWrite, Writable};
-use crate::store::Reading;
-use crate::subresource::SubResource;
 
 /// Sorts a request by what it asks, after who asks was found out.
 pub(crate) async fn route(context: &Arc<Context>, request: Request, body: Incoming) -> S3Result<Answer> {
@@ -52,7 +54,7 @@ async fn read_bucket(
     match (reading, sub.name) {
         (Reading::Head, _) => Ok(buckets::head(context)),
         (_, "location") => Ok(buckets::location(context)),
-        (_, "uploads") if objects::is_local(mount) => context.drafts.list(mount, &request.target.query),
+        (_, "uploads") if is_local(mount) => uploads::list(context, mount, &request.target.query),
         (_, "") if request.query("list-type") == Some("2") => buckets::list_v2(context, &request, mount).await,
         (_, "") => buckets::list_v1(context, &request, mount).await,
         _ => forward(context, &request, sub, Passing::Read(reading, may, None), body).await,
@@ -66,7 +68,7 @@ async fn change_bucket(context: &Arc<Context>, request: Request, bucket: &str, b
     }
     let may = MayWrite::of(context, &request.caller, bucket).await?;
     let sub = sub?;
-    headers::check(request.headers())?;
+    check_meant(request.headers())?;
     match (&request.parts.method, sub.name) {
         (_, "delete") => buckets::delete_many(context, request, &may, body).await,
         (_, _) if sub.is_configuration() => match context.settings.bucket_configuration && is_whole(may.mount()) {
@@ -90,7 +92,7 @@ async fn read_object(
 ) -> S3Result<Answer> {
     let (sub, query) = (SubResource::of(&request)?, &request.target.query);
     match sub.name {
-        "uploadId" if objects::is_local(may.mount()) => context.drafts.list_parts(&may.object(key), query),
+        "uploadId" if is_local(may.mount()) => uploads::list_parts(context, &may.object(key), query),
         "" if !query.has("versionId") && !is_encrypted(&request) => objects::get(context, &request, &may.object(key)).await,
         _ => forward(context, &request, sub, Passing::Read(reading, may, Some(key)), body).await,
     }
@@ -98,8 +100,8 @@ async fn read_object(
 
 async fn change_object(context: &Arc<Context>, request: Request, object: &Writable, body: Incoming) -> S3Result<Answer> {
     let sub = SubResource::of(&request)?;
-    headers::check(request.headers())?;
-    let (local, copies) = (objects::is_local(object.mount()), request.headers().contains_key("x-amz-copy-source"));
+    check_meant(request.headers())?;
+    let (local, copies) = (is_local(object.mount()), request.headers().contains_key("x-amz-copy-source"));
     let (all, part) = (Passing::Object(object), Passing::Upload(object));
     match (&request.parts.method, sub.name) {
         (&Method::PUT, "" | "uploadId") if copies => objects::copy(context, request, object, body).await,
@@ -107,20 +109,14 @@ async fn change_object(context: &Arc<Context>, request: Request, object: &Writab
             Err(S3Error::invalid_argument("This operation does not accept a version-id, nor a part number without an upload."))
         }
         (&Method::PUT, "") if local => objects::put_local(context, request, object, body).await,
-        (&Method::PUT, "uploadId") if local => context.drafts.put_part(object, request, body).await,
-        (&Method::POST, "uploads") if local => context.drafts.begin(object),
-        (&Method::POST, "uploadId") if local => context.drafts.complete(context, object, request, body).await,
-        (&Method::DELETE, "uploadId") if local => context.drafts.abort(object, &request.target.query),
+        (&Method::PUT, "uploadId") if local => uploads::put_part(context, object, request, body).await,
+        (&Method::POST, "uploads") if local => uploads::begin(context, object),
+        (&Method::POST, "uploadId") if local => uploads::complete(context, object, request, body).await,
+        (&Method::DELETE, "uploadId") if local => uploads::abort(context, object, &request.target.query),
         (&Method::DELETE, "") if local => objects::delete_local(context, &request, object).await,
         (_, "uploads") | (&Method::PUT | &Method::DELETE, "uploadId") => forward(context, &request, sub, part, body).await,
         _ => forward(context, &request, sub, all, body).await,
     }
-}
-
-/// Whether a mount is all of a bucket, whose configuration is then nobody else's.
-fn is_whole(mount: &Mount) -> bool {
-    let bucket = mount.url.strip_prefix("s3://").or_else(|| mount.url.strip_prefix("s3a://"));
-    bucket.is_some_and(|bucket| !bucket.trim_end_matches('/').contains('/'))
 }
 
 /// Objects that only their key opens are never kept.

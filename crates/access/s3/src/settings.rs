@@ -1,3 +1,5 @@
+//! What a gateway is told: where it listens, and whom it lets in.
+
 use std::fmt;
 use std::sync::Arc;
 

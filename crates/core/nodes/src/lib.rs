@@ -5,58 +5,37 @@
 //! Never does: move bytes of blocks, look at a clock, or talk to other workers. What is elsewhere is named ([`At::Elsewhere`])
 //! and left to the caller. The semantics are specified in `docs/specs/nodes.md`.
 //!
+//! The floors, from the ground up; each knows only those below it:
+//! - `terms`: names, identities, types, places, errors; on them alone stands `spread`, which worker gets a block or a container;
+//! - `node`: what one node is and has;
+//! - `namespace`: the part of one worker, its containers and their nodes, found and placed;
+//! - `operations`: what is asked of a node by its name;
+//! - `moves`: what goes from one worker to another.
+//!
 //! ```
-//! use std::time::Duration;
 //! use forebay_nodes::{Got, Namespace, ROOT};
 //!
 //! let mut names = Namespace::new(1, 1 << 20);
 //! names.make_root();
 //! names.put(ROOT, "greeting", b"hello".to_vec().into()).unwrap();
 //! assert!(matches!(names.get(ROOT, "greeting").unwrap(), Got::Inline(b"hello")));
-//! # let _ = Duration::ZERO;
 //! ```
 
 #![warn(unreachable_pub)]
 
-mod create;
-mod delete;
-mod drain;
-mod error;
-mod evacuate;
-mod file;
-mod handover;
-mod id;
-mod kind;
-mod labels;
-mod lease;
-mod list;
-mod location;
+mod moves;
 mod namespace;
 mod node;
-mod offer;
-mod path;
-mod rename;
-mod replace;
-mod table;
-mod takeover;
-mod value;
-mod walk;
+mod operations;
+mod spread;
+mod terms;
 
-pub use create::CreateOptions;
-pub use delete::Removed;
-pub use drain::{Haven, Moves, plan_blocks, plan_containers};
-pub use error::{NodeError, NodeErrorKind, NodeResult};
-pub use file::{Appended, FileView, TAIL_BYTES_MAX};
-pub use handover::{Carton, Packed};
-pub use id::{BlockRef, DirId, ROOT, UNCLAIMED_FOR};
-pub use kind::{Affinity, NodeType, StorageClass};
-pub use list::Entry;
-pub use location::{LOCATION_BYTES_MAX, Location};
+pub use moves::{Carton, Packed};
 pub use namespace::Namespace;
-pub use node::Stat;
-pub use offer::{Candidate, Full, offer};
-pub use path::{NAME_BYTES_MAX, PATH_BYTES_MAX, check_name, is_inside, split};
-pub use rename::{Moving, Target};
-pub use replace::{Condition, tag};
-pub use value::{Got, INLINE_BYTES_MAX, Value, ValueView};
-pub use walk::At;
+pub use node::{Appended, FileView, Got, INLINE_BYTES_MAX, Moving, Stat, TAIL_BYTES_MAX, Value, ValueView, tag};
+pub use operations::{At, Condition, CreateOptions, Entry, Removed, Target};
+pub use spread::{Candidate, Full, Haven, Moves, offer, plan_blocks, plan_containers};
+pub use terms::{
+    Affinity, BlockRef, DirId, LOCATION_BYTES_MAX, Location, NAME_BYTES_MAX, NodeError, NodeErrorKind, NodeResult, NodeType,
+    PATH_BYTES_MAX, ROOT, StorageClass, UNCLAIMED_FOR, check_name, is_inside, split,
+};

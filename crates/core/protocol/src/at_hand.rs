@@ -1,10 +1,12 @@
+//! Questions and answers within one process.
+
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_types::{Attributes, Key, MountId, ObjectInfo, OperationId};
 
-use crate::RangeSpec;
+use crate::objects::RangeSpec;
 
 /// What a gateway asks the worker of its own process, which answers at once or not at all. It never leaves the process, and
 /// so has no encoding.

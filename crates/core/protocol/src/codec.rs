@@ -1,3 +1,5 @@
+//! Messages as bytes.
+
 use bytes::Bytes;
 use forebay_types::{Error, Result};
 use serde::Serialize;

@@ -1,14 +1,16 @@
+//! What is asked of a worker about what is cached and served, and what it answers.
+
 use std::sync::Arc;
 
-use bytes::Bytes;
-use forebay_types::{
-    Attributes, ErrorKind, FormId, Key, MountId, ObjectInfo, ObjectVersion, OperationId, PageRun, Result, SegmentId, TextForm,
-};
+use forebay_types::{Attributes, ErrorKind, Key, MountId, ObjectInfo, ObjectVersion, OperationId, PageRun, SegmentId, TextForm};
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::limits::{CHANGES_MAX, PINS_MAX, RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, at_most};
-use crate::{RangeSpec, decode};
+use crate::limits::{RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, at_most};
+use crate::objects::{ListPage, PutCondition, RangeSpec};
+use crate::report::WorkerReport;
+use crate::shards::{DatasetId, ShardState};
+use crate::tiers::{Held, Hint, Span};
 
 /// What is asked of a worker. Every reply is a [`DataReply`] of the variant named here, or [`DataReply::Failed`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
@@ -254,190 +256,6 @@ pub enum DataRequest {
     },
 }
 
-/// A dataset of shards, as one of its manifests has it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct DatasetId {
-    /// The mount.
-    pub mount: MountId,
-    /// The folder in it.
-    pub folder: Key,
-    /// The manifest's number.
-    pub manifest: u64,
-    /// The hash of its bytes: a folder may be deleted, and made again with the same numbers.
-    pub tag: u128,
-}
-
-/// A shard that a worker serves.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShardState {
-    /// Which of the dataset's, from 0.
-    pub shard: u32,
-    /// Bytes of its files here, layers among them.
-    pub bytes: u64,
-    /// The size that it is kept at, in thousandths of the input; 0 for no more than it came with.
-    pub size_milli: u32,
-    /// Its layers are being made or dropped.
-    pub is_changing: bool,
-    /// Questions that were answered here.
-    pub answered: u64,
-    /// Calls under way or waiting.
-    pub queue: u32,
-    /// Why it is kept at this size.
-    pub why: String,
-}
-
-/// First byte of a message from one worker to another; no [`DataRequest`] begins with it.
-pub const PEER_MESSAGE: u8 = b'p';
-
-/// What a worker asks of another about what is cached. Every reply is a [`DataReply`] of the variant named here, or
-/// [`DataReply::Failed`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
-pub enum PeerRequest {
-    /// Those of a segment's pages that the worker holds, for another worker: [`DataReply::Copied`], with the pages as
-    /// payload. Fetches nothing and counts as no read.
-    Copy {
-        /// The segment.
-        segment: SegmentId,
-        /// First page.
-        start: u32,
-        /// Pages from there on; 1 to 16,384.
-        pages: u32,
-    },
-    /// What a form is that readers have named to this worker, for another one that is to hold a cell of it:
-    /// [`DataReply::Form`].
-    Form {
-        /// Which.
-        form: FormId,
-    },
-    /// An object of a shard's log may be there from now on: who answers for one of its records looks before: [`DataReply::Heard`].
-    Coming {
-        /// The mount.
-        mount: MountId,
-        /// The object.
-        key: Key,
-        /// Hashes of the keys of the records that it changes.
-        #[serde(deserialize_with = "at_most::<CHANGES_MAX, _, _>")]
-        records: Vec<u64>,
-    },
-}
-
-impl PeerRequest {
-    /// The request's bytes, with [`PEER_MESSAGE`] before them.
-    pub fn encode(&self) -> Bytes {
-        // Messages hold no type that postcard can't encode, so this can't fail on any value.
-        postcard::to_extend(self, vec![PEER_MESSAGE]).expect("messages are encodable").into()
-    }
-
-    /// The request in a message, if it is one of a worker. `Invalid` when it can't be read.
-    pub fn decode(message: &[u8]) -> Option<Result<Self>> {
-        Some(decode(message.strip_prefix(&[PEER_MESSAGE])?))
-    }
-}
-
-/// What is said to a worker without waiting for an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DataNotice {
-    /// The client drops these pins; with what it read in place since the last notice.
-    Unpin {
-        /// Ids from [`DataReply::Read`].
-        #[serde(deserialize_with = "at_most::<PINS_MAX, _, _>")]
-        pins: Vec<u64>,
-        /// Reads in place.
-        #[serde(deserialize_with = "at_most::<PINS_MAX, _, _>")]
-        counts: Vec<InPlaceCount>,
-    },
-}
-
-/// Reads in place of one operation in one segment, counted by the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InPlaceCount {
-    /// Who read.
-    pub operation: OperationId,
-    /// What.
-    pub segment: SegmentId,
-    /// Reads.
-    pub reads: u32,
-    /// Bytes.
-    pub bytes: u64,
-}
-
-/// When a write may happen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PutCondition {
-    /// Always.
-    Any,
-    /// Only when no such object exists; else `Conflict`.
-    Absent,
-    /// Only over this version; else `Conflict`.
-    Version(forebay_types::VersionTag),
-}
-
-/// Consecutive bytes of the DRAM tier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Span {
-    /// Offset in the tier's descriptor, in bytes.
-    pub offset: u64,
-    /// Bytes.
-    pub len: u64,
-}
-
-/// What a worker says about itself with each answer to a read, so that clients route by it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hint {
-    /// Reads that it had under way when it answered, this one not among them.
-    pub queue: u32,
-    /// Version of the routing table that it knows; 0 for none.
-    pub routes: u64,
-}
-
-/// One page of a listing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ListPage {
-    /// Objects in byte order of their keys.
-    pub objects: Vec<ObjectInfo>,
-    /// Common prefixes in byte order, each with its trailing `/`.
-    pub folders: Vec<Key>,
-    /// Where the next page goes on (`after`); none at the end.
-    pub next: Option<Key>,
-}
-
-/// What a worker holds of one segment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
-    /// Bytes present in the DRAM tier.
-    pub dram_bytes: u64,
-    /// Bytes present in the disk tier.
-    pub disk_bytes: u64,
-    /// Bytes present in either.
-    pub bytes: u64,
-    /// Kept by the administrator.
-    pub keep: bool,
-}
-
-/// Requests to and bytes from one shared storage, since start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StorageCounters {
-    /// GET requests.
-    pub gets: u64,
-    /// HEAD requests.
-    pub heads: u64,
-    /// List requests.
-    pub lists: u64,
-    /// PUT, POST and part requests.
-    pub puts: u64,
-    /// DELETE requests.
-    pub deletes: u64,
-    /// Requests that were tried again.
-    pub retries: u64,
-    /// Bytes of object data received.
-    pub bytes_in: u64,
-    /// Bytes of object data sent.
-    pub bytes_out: u64,
-    /// Bytes read from sockets, headers and all; 0 for file systems.
-    pub socket_bytes_in: u64,
-}
-
 /// What a worker answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DataReply {
@@ -499,7 +317,7 @@ pub enum DataReply {
     /// To `Held`.
     Held(Vec<Held>),
     /// To `Report`.
-    Report(Box<crate::WorkerReport>),
+    Report(Box<WorkerReport>),
     /// To `Stat`.
     Stat(ObjectInfo, Attributes),
     /// To `ReadObject`, as `ReadLatest`.

@@ -1,3 +1,5 @@
+//! The header that each message has before it.
+
 use forebay_types::{Error, Result};
 
 /// Version of the protocol; a peer with another one is refused at the handshake.

@@ -1,8 +1,8 @@
 //! The messages between Forebay's processes, and their bytes.
 //!
 //! Owns: [`DataRequest`]/[`DataReply`] (client to worker), [`PeerRequest`] (worker to worker), [`ControlCall`]/[`ControlReply`] (to
-//! the coordinator, by who may say it), [`NodeCall`]/[`PeerCall`]/[`NodeReply`] (the temporary namespace, by clients and by workers), the frame header, and the encoding of messages
-//! (postcard). The bytes are specified in `docs/specs/protocol.md`. Never does: sockets, which are `platform/transport`'s.
+//! the coordinator, by who may say it), [`NodeCall`]/[`PeerCall`]/[`NodeReply`] (the temporary namespace, by clients and by workers),
+//! the frame header, and the encoding of messages (postcard). The bytes are specified in `docs/specs/protocol.md`. Never does: sockets, which are `platform/transport`'s.
 
 mod at_hand;
 mod codec;
@@ -11,24 +11,30 @@ mod data;
 mod frame;
 mod limits;
 mod nodes;
+mod notice;
+mod objects;
+mod peer;
 mod placement;
-mod range;
+mod report;
 mod routes;
+mod shards;
+mod tiers;
 
 pub use at_hand::{AtHand, Handed};
 pub use codec::{decode, encode};
 pub use control::{
-    AdminRequest, BudgetLease, ClusterStatus, ClusterView, ControlCall, ControlReply, ControlRequest, DrainReport, Heartbeat,
-    MemberRequest, MountShare, MountStatus, Pin, TableDefinition, WorkerInfo, WorkerReport, WorkerState,
+    AdminRequest, BudgetLease, ClusterStatus, ClusterView, ControlCall, ControlReply, ControlRequest, Heartbeat, MemberRequest,
+    MountShare, MountStatus, Pin, TableDefinition, WorkerInfo, WorkerState,
 };
-pub use data::{
-    DataNotice, DataReply, DataRequest, DatasetId, Held, Hint, InPlaceCount, ListPage, PEER_MESSAGE, PeerRequest, PutCondition,
-    ShardState, Span, StorageCounters,
-};
+pub use data::{DataReply, DataRequest};
 pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX, PROTOCOL_VERSION};
-pub use limits::CHANGES_MAX;
-pub use limits::{BLOCKS_MAX, PINS_MAX, RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX};
+pub use limits::{BLOCKS_MAX, CHANGES_MAX, PINS_MAX, RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX};
 pub use nodes::{NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, Raw};
+pub use notice::{DataNotice, InPlaceCount};
+pub use objects::{ListPage, PutCondition, RangeSpec};
+pub use peer::{PEER_MESSAGE, PeerRequest};
 pub use placement::{Order, OrderEnd, PlacementStatus, SegmentStatus, SegmentUse, WindowReport};
-pub use range::RangeSpec;
+pub use report::{DrainReport, StorageCounters, WorkerReport};
 pub use routes::{Route, RouteTable, RoutesDelta};
+pub use shards::{DatasetId, ShardState};
+pub use tiers::{Held, Hint, Span};

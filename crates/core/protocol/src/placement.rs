@@ -1,3 +1,5 @@
+//! What was read, what is ordered, and what is where.
+
 use std::time::Duration;
 
 use forebay_types::{ForebayPath, ObjectVersion, SegmentId, WorkerId};

@@ -1,3 +1,5 @@
+//! The routing table, and what is new in it.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

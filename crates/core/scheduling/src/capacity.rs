@@ -1,3 +1,5 @@
+//! How many tasks a bandwidth feeds.
+
 /// How many parallel tasks shared storage can feed (MixApart, figure 1).
 ///
 /// A task reads `task_bytes` in `task_secs`; `reuse` of its input (0 to 1) is in the cache already, so that only the

@@ -1,3 +1,5 @@
+//! What a kind of job reads a second.
+
 use std::collections::BTreeMap;
 
 /// Weight of a finished task beside what is known of its kind: about the last twenty tasks count.

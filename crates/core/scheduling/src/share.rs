@@ -1,3 +1,5 @@
+//! A bandwidth bound, split among those who want of it.
+
 /// The part of an equal share that is kept for those who ask for nothing, so that they can start: 1/20 leaves at
 /// least 95 % of the bound to a single one who asks for all of it.
 const FLOOR_PART: u64 = 20;

@@ -1,7 +1,9 @@
+//! Numbers that are never given twice.
+
 use forebay_types::Result;
 use sqlx::{AnyConnection, Row};
 
-use crate::Metadata;
+use crate::metadata::Metadata;
 
 /// The numbers of table `counters`.
 #[derive(Clone, Copy)]

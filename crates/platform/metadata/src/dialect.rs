@@ -1,3 +1,5 @@
+//! What differs between SQLite and PostgreSQL.
+
 use forebay_types::ErrorKind;
 
 /// All that differs between the two databases. `$1`, `RETURNING` and `ON CONFLICT` mean the same in both.

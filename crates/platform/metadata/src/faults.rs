@@ -1,3 +1,5 @@
+//! Errors of the databases, by what the caller must do.
+
 use forebay_types::{Error, ErrorKind};
 
 use crate::location::Location;

@@ -1,5 +1,5 @@
-use std::future::pending;
-use std::sync::atomic::Ordering;
+//! The lock that says who leads, and the watch over it.
+
 use std::time::Duration;
 
 use forebay_data_folder::FileLock;
@@ -8,13 +8,12 @@ use forebay_types::{Error, Result};
 use sqlx::{AnyConnection, AssertSqlSafe, Connection, Row};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use tracing::{info, warn};
+use tracing::warn;
 
-use crate::counters::Counter;
+use crate::connect::connect;
 use crate::dialect::Dialect;
 use crate::location::Location;
-use crate::metadata::connect;
-use crate::{Metadata, sqlite_file};
+use crate::sqlite_file;
 
 /// How often the connection that holds the lock is asked whether it still stands, and how long it may take to answer.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
@@ -34,41 +33,9 @@ pub(crate) struct Session {
     task: JoinHandle<()>,
 }
 
-impl Metadata {
-    /// Becomes the leader and returns the next epoch, which is larger than all before; 1 is the first.
-    ///
-    /// SQLite: `Invalid` when another process uses the data folder. PostgreSQL: `Retry` while another coordinator leads;
-    /// a standby calls this again until it succeeds. Needs a direct connection or a pooler in session mode.
-    pub async fn acquire_epoch(&self) -> Result<u64> {
-        let mut leadership = self.inner.leadership.lock().await;
-        if leadership.is_none() {
-            *leadership = Some(Leadership::acquire(&self.inner.location).await?);
-        }
-        let mut transaction = self.inner.pool.begin().await.map_err(|error| self.fault(error))?;
-        let epoch = self.next(Counter::Epoch, &mut transaction).await?;
-        self.commit(transaction).await?;
-        self.inner.epoch.store(epoch, Ordering::Release);
-        info!(epoch, database = self.shown(), "leadership acquired");
-        Ok(epoch)
-    }
-
-    /// Returns when leadership is lost: the connection that held PostgreSQL's lock is gone, and another coordinator may
-    /// lead. Never with SQLite, nor before [`Self::acquire_epoch`].
-    pub async fn leadership_lost(&self) {
-        let lost = match self.inner.leadership.lock().await.as_ref() {
-            Some(Leadership::Session(session)) => Some(session.lost.clone()),
-            _ => None,
-        };
-        match lost {
-            // An error means that the task is gone, and the connection with it.
-            Some(mut lost) => drop(lost.wait_for(|lost| *lost).await),
-            None => pending().await,
-        }
-    }
-}
-
 impl Leadership {
-    async fn acquire(location: &Location) -> Result<Self> {
+    /// `Invalid` or `Retry` while another process has it.
+    pub(crate) async fn acquire(location: &Location) -> Result<Self> {
         if let Location::Sqlite(path) = location {
             return Ok(Self::File { _lock: sqlite_file::lock(path)? });
         }
@@ -83,6 +50,14 @@ impl Leadership {
         let (lost_now, lost) = watch::channel(false);
         let task = forebay_runtime::spawn(hold(connection, location.shown(), stopped, lost_now));
         Ok(Self::Session(Session { stop: Some(stop), lost, task }))
+    }
+
+    /// Turns true when the lock is lost; none for one that can't be.
+    pub(crate) fn lost(&self) -> Option<watch::Receiver<bool>> {
+        match self {
+            Self::Session(session) => Some(session.lost.clone()),
+            Self::File { .. } => None,
+        }
     }
 
     /// Gives the lock up; it is free when this returns.

@@ -10,20 +10,18 @@
 
 #![warn(unreachable_pub)]
 
-mod checkpoints;
+mod connect;
 mod counters;
 mod dialect;
+mod epoch;
 mod faults;
 mod leadership;
 mod location;
 mod metadata;
-mod mounts;
-mod pins;
+mod records;
 mod schema;
 mod sqlite_file;
-mod tables;
-mod tokens;
 
 pub use metadata::Metadata;
+pub use records::StoredTable;
 pub use schema::SCHEMA_VERSION;
-pub use tables::StoredTable;

@@ -1,3 +1,5 @@
+//! Where the database is.
+
 use std::path::PathBuf;
 
 use forebay_types::{Error, Result};

@@ -1,18 +1,18 @@
+//! The database as those who use it see it: opened, read, written by its leader alone.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use forebay_types::{Error, Result};
-use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::{Any, AnyConnection, AnyPool, Connection, Transaction};
+use sqlx::any::AnyPoolOptions;
+use sqlx::{Any, AnyPool, Connection, Transaction};
 use tokio::sync::Mutex;
 
+use crate::connect::{CONNECT_TIMEOUT, connect, options};
 use crate::leadership::Leadership;
 use crate::location::Location;
 use crate::{schema, sqlite_file};
 
-/// How long a connection may take, and how long a caller waits for one.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connections at once; the coordinator writes one thing at a time.
 const CONNECTIONS_MAX: u32 = 4;
 
@@ -107,23 +107,5 @@ impl Metadata {
 
     pub(crate) async fn commit(&self, transaction: Transaction<'static, Any>) -> Result<()> {
         transaction.commit().await.map_err(|error| self.fault(error))
-    }
-}
-
-fn options(location: &Location) -> Result<AnyConnectOptions> {
-    location.connect_url().parse().map_err(|error| location.fault(error))
-}
-
-/// A connection of its own, set up as those of the pool.
-pub(crate) async fn connect(location: &Location) -> Result<AnyConnection> {
-    let options = options(location)?;
-    let connecting = async {
-        let mut connection = AnyConnection::connect_with(&options).await?;
-        sqlx::raw_sql(location.dialect().session_settings()).execute(&mut connection).await?;
-        Ok(connection)
-    };
-    match forebay_runtime::time::timeout(CONNECT_TIMEOUT, connecting).await {
-        Ok(connection) => connection.map_err(|error| location.fault(error)),
-        Err(_) => Err(location.fault(sqlx::Error::PoolTimedOut)),
     }
 }

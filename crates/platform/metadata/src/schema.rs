@@ -1,3 +1,5 @@
+//! The schema, and the way to it from earlier ones.
+
 use forebay_types::{Error, Result};
 use sqlx::{AnyConnection, AssertSqlSafe, Connection, Row};
 use tracing::info;

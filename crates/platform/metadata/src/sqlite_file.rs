@@ -1,3 +1,5 @@
+//! The file of an SQLite database.
+
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};

@@ -1,3 +1,5 @@
+//! Where a process listens or is reached, as people write it.
+
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;

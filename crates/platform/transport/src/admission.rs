@@ -1,3 +1,5 @@
+//! Whom a listener lets in.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Release};

@@ -1,3 +1,5 @@
+//! Frames on their way out, many with one call of the system.
+
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

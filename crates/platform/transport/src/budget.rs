@@ -1,3 +1,5 @@
+//! Memory that requests take their share of before they are read.
+
 use std::sync::{Arc, LazyLock};
 
 use forebay_data_folder::memory_bytes;

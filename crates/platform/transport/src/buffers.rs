@@ -1,3 +1,5 @@
+//! Memory of payloads, used again by all connections of the process.
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 

@@ -1,3 +1,5 @@
+//! The asking side's calls that wait for their answers.
+
 use std::collections::HashMap;
 
 use forebay_types::{Error, Result};

@@ -1,3 +1,5 @@
+//! Panics of what others have written, which end nothing but themselves.
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 

@@ -1,3 +1,5 @@
+//! The asking side of a connection, whichever way it goes.
+
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -7,7 +9,7 @@ use forebay_types::Result;
 
 use crate::framed::Framed;
 use crate::local::{Door, Local};
-use crate::{Address, Security};
+use crate::{Address, Answer, Security};
 
 /// The asking side of a connection. Many calls may be in flight; replies come in any order.
 ///
@@ -21,17 +23,6 @@ pub struct Connection(Way);
 enum Way {
     Framed(Arc<Framed>),
     Local(Arc<Local>),
-}
-
-/// An answer to a call.
-#[derive(Debug)]
-pub struct Answer {
-    /// The message.
-    pub meta: Bytes,
-    /// Raw bytes after it, in a buffer of their size.
-    pub payload: Bytes,
-    /// A descriptor that came with it.
-    pub descriptor: Option<OwnedFd>,
 }
 
 impl Connection {

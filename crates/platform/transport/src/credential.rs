@@ -1,3 +1,5 @@
+//! Who a process is, and the secret that it proves it by.
+
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 

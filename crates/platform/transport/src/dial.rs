@@ -1,3 +1,5 @@
+//! Connecting: socket, TLS, handshake, each within its time.
+
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! Where connections wait that have not said who they are.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

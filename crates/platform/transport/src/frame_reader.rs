@@ -1,3 +1,5 @@
+//! Frames as they come: many small ones with one read, large payloads straight to their place.
+
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! A connection by a socket, with its two tasks and perhaps a ring.
+
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 

@@ -1,3 +1,5 @@
+//! Another protocol's connections behind TLS and credentials of this cluster.
+
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};

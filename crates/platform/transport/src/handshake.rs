@@ -1,3 +1,5 @@
+//! Who is there, on both sides, before anything is asked.
+
 use bytes::Bytes;
 use forebay_protocol::{FrameKind, decode, encode};
 use forebay_rights::{Caller, Who};

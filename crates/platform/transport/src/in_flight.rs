@@ -1,3 +1,5 @@
+//! The answering side's calls that have a task.
+
 use std::collections::HashMap;
 
 use parking_lot::Mutex;

@@ -9,6 +9,7 @@
 
 mod address;
 mod admission;
+mod answer;
 mod audit;
 mod batch;
 mod budget;
@@ -40,9 +41,10 @@ mod unix_file;
 
 pub use address::Address;
 pub use admission::{Admission, unix_now};
+pub use answer::Answer;
 pub use audit::{AUDIT, Deed, is_audited, tell};
 pub use budget::{Budget, Spent};
-pub use connection::{Answer, Connection};
+pub use connection::Connection;
 pub use credential::{Credential, SECRET_BYTES_MIN, random_secret};
 pub use entrance::Entrance;
 pub use guarded::{Guard, Guarded};

@@ -1,3 +1,5 @@
+//! The two directions of a connection, with or without TLS, and the means to end it.
+
 use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;

@@ -1,3 +1,5 @@
+//! Where connections come in.
+
 use std::io::{self, ErrorKind as Io};
 use std::os::fd::OwnedFd;
 

@@ -1,3 +1,5 @@
+//! A server's own process asks it without a socket.
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::pin::Pin;

@@ -1,3 +1,5 @@
+//! Frames that wait to be sent on a connection, sent by who puts them there.
+
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! How connections are secured, for listening and for connecting.
+
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! The answering side: accepts connections, and ends them in order.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use tracing::warn;
 use crate::listener::Listener;
 use crate::local::{Door, Opened};
 use crate::ring::Rings;
-use crate::serve::{self, Shared};
+use crate::serve::{Shared, serve};
 use crate::tls::{Acceptor, Spoken};
 use crate::{Address, Budget, Entrance, Security, ServerLimits, Service};
 
@@ -97,7 +99,7 @@ async fn accept<S: Service>(listener: Listener, shared: Arc<Shared<S>>, mut stop
                     place = entrance.enter(&accepted.peer.address) => place,
                     _ = stop.wait_for(|stop| *stop) => break,
                 };
-                connections.spawn(serve::serve(shared.clone(), accepted, place, stopped.clone()));
+                connections.spawn(serve(shared.clone(), accepted, place, stopped.clone()));
             }
             Err(error) => {
                 warn!(reason = %error, "connection not accepted");

@@ -1,3 +1,5 @@
+//! What a server offers, as those write it who offer it.
+
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 

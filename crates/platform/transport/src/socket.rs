@@ -1,3 +1,5 @@
+//! A connected socket without TLS, and the descriptors that pass over it.
+
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;

@@ -1,3 +1,5 @@
+//! The file of a Unix socket.
+
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Arrows;
+use crate::rules::arrows::Arrows;
 
 /// The circles, each one sorted. Graphs are of a folder's size, so that one walk a box is cheap.
 pub(super) fn circles(arrows: &Arrows) -> Vec<Vec<String>> {

@@ -1,3 +1,5 @@
+//! The one form of a request that its signature is made of.
+
 use std::borrow::Cow;
 
 use http::HeaderMap;

@@ -1,7 +1,8 @@
-use chrono::{DateTime, NaiveDateTime, Utc};
+//! What a request says of its signature.
+
 use http::StatusCode;
 
-use crate::error::{S3Error, S3Result};
+use crate::dialect::{S3Error, S3Result};
 
 pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
@@ -59,11 +60,6 @@ impl Signed {
     pub(super) fn date(&self) -> &str {
         &self.scope[..8]
     }
-}
-
-/// Reads `20240102T030405Z`.
-pub(super) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
-    NaiveDateTime::parse_from_str(text, "%Y%m%dT%H%M%SZ").ok().map(|time| time.and_utc())
 }
 
 /// Reads 64 hexadecimal digits.

@@ -1,3 +1,5 @@
+//! The access keys, and what their holders may do.
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +10,7 @@ use forebay_types::{MountName, Role, Scope};
 use parking_lot::RwLock;
 use ring::hmac;
 
-use crate::error::{S3Error, S3Result};
+use crate::dialect::{S3Error, S3Result};
 use crate::settings::{AccessRule, Anonymous};
 
 /// Derived keys kept: a day and a region each for an access key; more are derived again.

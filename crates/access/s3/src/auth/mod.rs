@@ -4,6 +4,7 @@ mod canonical;
 mod credential;
 mod keys;
 mod signer;
+mod stamp;
 mod verify;
 
 pub(crate) use keys::{Caller, Keys, Right};

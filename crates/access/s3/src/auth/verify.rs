@@ -1,3 +1,5 @@
+//! Signatures of all requests, in a header or in the URL.
+
 use chrono::{DateTime, TimeDelta, Utc};
 use http::header::{AUTHORIZATION, DATE};
 use http::request::Parts;
@@ -6,10 +8,11 @@ use ring::digest::{SHA256, digest};
 use ring::hmac;
 
 use super::canonical::Canonical;
-use super::credential::{ALGORITHM, Signed, hex, parse_time};
+use super::credential::{ALGORITHM, Signed, hex};
 use super::keys::{Caller, Keys};
-use crate::error::{S3Error, S3Result};
-use crate::target::Query;
+use super::stamp::parse_time;
+use crate::dialect::Query;
+use crate::dialect::{S3Error, S3Result};
 
 /// How far a client's clock may be from ours.
 pub(super) const SKEW: TimeDelta = TimeDelta::minutes(15);

@@ -8,7 +8,7 @@ use ring::digest::{Context, SHA256};
 use super::reencode::Trailer;
 use super::{BodyError, Coming, Fault, Pieces};
 use crate::auth::ChunkSigning;
-use crate::error::{S3Error, S3Result};
+use crate::dialect::{S3Error, S3Result};
 
 /// Longest line between chunks.
 const LINE_BYTES_MAX: usize = 4096;

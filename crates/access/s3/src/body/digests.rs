@@ -1,3 +1,5 @@
+//! The digests that clients send along with a body.
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -9,7 +11,7 @@ use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 
 use super::Upload;
 use super::reencode::Trailer;
-use crate::error::{S3Error, S3Result};
+use crate::dialect::{S3Error, S3Result};
 
 const MD5: &str = "content-md5";
 const PREFIX: &str = "x-amz-checksum-";

@@ -10,6 +10,7 @@ mod room;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::StreamExt;
 use futures::stream::BoxStream;
 use http::HeaderMap;
 use http::header::CONTENT_LENGTH;
@@ -17,7 +18,7 @@ use hyper::body::{Body, Incoming};
 use parking_lot::Mutex;
 
 use crate::auth::BodyHash;
-use crate::error::{S3Error, S3Result};
+use crate::dialect::{S3Error, S3Result};
 use crate::meters::received;
 use pace::{Pace, SILENCE_MAX};
 
@@ -110,6 +111,12 @@ impl Upload {
         let fault = self.fault;
         all.await.map(Into::into).map_err(|_| fault.take().unwrap_or_else(S3Error::incomplete_body))
     }
+}
+
+/// Bytes that are there already, as a body that is passed on.
+pub(crate) fn body_of(bytes: Bytes) -> (Pieces, u64) {
+    let length = bytes.len() as u64;
+    (futures::stream::once(async move { Ok(bytes) }).boxed(), length)
 }
 
 /// What comes of a client.

@@ -1,3 +1,5 @@
+//! How slow a client may be.
+
 use std::time::Duration;
 
 /// How long a client may keep its next bytes to itself.

@@ -1,10 +1,12 @@
+//! Bodies as they are.
+
 use bytes::Bytes;
 use futures::StreamExt;
 use hyper::body::Incoming;
 use ring::digest::{Context, SHA256};
 
 use super::{BodyError, Coming, Fault, Pieces};
-use crate::error::{S3Error, S3Result};
+use crate::dialect::{S3Error, S3Result};
 
 /// A body as it is, of `bytes` bytes; its last piece comes only when the hash is right.
 pub(super) fn pieces(incoming: Incoming, bytes: u64, sha256: Option<String>, fault: Fault) -> S3Result<Pieces> {

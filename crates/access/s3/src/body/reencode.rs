@@ -1,3 +1,5 @@
+//! Bodies with checksums behind them, on their way to a store.
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -7,7 +9,7 @@ use http::HeaderMap;
 use parking_lot::Mutex;
 
 use super::{BodyError, Pieces};
-use crate::error::{S3Error, S3Result};
+use crate::dialect::{S3Error, S3Result};
 
 /// Bytes of a chunk towards the store.
 const CHUNK_BYTES: u64 = 128 << 10;

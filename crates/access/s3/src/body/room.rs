@@ -1,9 +1,11 @@
+//! Memory for what is taken in as a whole.
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::error::{S3Error, S3Result};
+use crate::dialect::{S3Error, S3Result};
 
 /// What bytes are counted by.
 const UNIT_BYTES: u64 = 64 << 10;

@@ -1,3 +1,5 @@
+//! Deleting many objects with one request.
+
 use std::sync::Arc;
 
 use base64::Engine;
@@ -10,15 +12,15 @@ use http::{HeaderMap, HeaderValue, Method};
 use hyper::body::Incoming;
 use ring::digest::{SHA256, digest};
 
-use crate::body::Upload;
-use crate::context::{Answer, Context, Request, document};
-use crate::error::{S3Error, S3Result};
-use crate::forward::{Changing, body_of};
-use crate::objects::{NULL_VERSION, delete, delete_not_checked, is_local};
+use crate::answer::{Answer, document};
+use crate::body::{Upload, body_of};
+use crate::context::Context;
+use crate::dialect::{S3Error, S3Result, Visit, Xml, key_of, read_xml};
+use crate::mounts::is_local;
+use crate::objects::{NULL_VERSION, delete, delete_not_checked};
+use crate::request::Request;
 use crate::rights::{MayWrite, Writable};
-use crate::store::{self, Sending, collect};
-use crate::target::key_of;
-use crate::xml::{self, Visit, Xml};
+use crate::store::{self, Changing, Sending, collect};
 
 /// Objects that one request may delete, as in S3.
 const OBJECTS_MAX: usize = 1000;
@@ -32,7 +34,7 @@ pub(crate) async fn delete_many(context: &Arc<Context>, request: Request, may: &
     let text = Upload::begin(request.headers(), request.hash.clone(), body)?.checked(request.headers())?;
     let text = text.collect(&context.room, DOCUMENT_BYTES_MAX).await?;
     let mut asked = Asked::default();
-    xml::read(&text, &mut asked)?;
+    read_xml(&text, &mut asked)?;
     if asked.objects.is_empty() || asked.objects.len() > OBJECTS_MAX {
         return Err(S3Error::malformed_xml());
     }
@@ -122,7 +124,7 @@ async fn at_store(
         return Err(S3Error::slow_down());
     }
     let mut answer = Answered { prefix: &prefix, done, deleted: Deleted::default(), failed: Default::default() };
-    xml::read(&text, &mut answer).map_err(|_| S3Error::internal())
+    read_xml(&text, &mut answer).map_err(|_| S3Error::internal())
 }
 
 /// What a client wants deleted.

@@ -1,15 +1,17 @@
+//! Listings, in both versions that S3 has of them.
+
 use std::sync::Arc;
 
 use forebay_types::Mount;
 
-use super::keys::show;
 use super::owner;
-use super::page::{PAGE_MAX, Page, PageRequest, page};
-use crate::context::{Answer, Context, Request, document};
-use crate::error::{S3Error, S3Result};
-use crate::objects::{etag, iso_date};
+use super::page::page;
+use crate::answer::{Answer, document};
+use crate::context::Context;
+use crate::dialect::{PAGE_MAX, Page, PageRequest, S3Error, S3Result, Xml, etag, iso_date, show_key};
+use crate::mounts::is_temporary;
+use crate::request::Request;
 use crate::temporary;
-use crate::xml::Xml;
 
 /// What both versions of a listing share.
 struct Asked<'a> {
@@ -41,7 +43,7 @@ impl<'a> Asked<'a> {
     async fn page(&self, context: &Context, mount: &Mount, after: Option<String>) -> S3Result<Page> {
         let delimiter = self.delimiter.unwrap_or("");
         let request = PageRequest { mount, prefix: self.prefix, delimiter, after, limit: self.limit };
-        match temporary::is_it(mount) {
+        match is_temporary(mount) {
             true => temporary::page(context, request).await,
             false => page(&context.client, request).await,
         }
@@ -50,13 +52,13 @@ impl<'a> Asked<'a> {
     fn begin(&self, mount: &Mount, prefix_encoded: bool) -> Xml {
         let mut xml = Xml::begin("ListBucketResult", true);
         xml.text("Name", mount.name.as_str());
-        xml.text("Prefix", &show(self.prefix, prefix_encoded));
+        xml.text("Prefix", &show_key(self.prefix, prefix_encoded));
         xml
     }
 
     fn rest(&self, xml: &mut Xml, page: &Page, with_owner: bool) {
         if let Some(delimiter) = self.delimiter {
-            xml.text("Delimiter", &show(delimiter, self.encoded));
+            xml.text("Delimiter", &show_key(delimiter, self.encoded));
         }
         if self.encoded {
             xml.text("EncodingType", "url");
@@ -65,7 +67,7 @@ impl<'a> Asked<'a> {
         xml.text("IsTruncated", if page.next.is_some() { "true" } else { "false" });
         for info in &page.objects {
             xml.open("Contents");
-            xml.text("Key", &show(info.version.key.as_str(), self.encoded));
+            xml.text("Key", &show_key(info.version.key.as_str(), self.encoded));
             xml.text("LastModified", &iso_date(info.modified_ms));
             // Of temporary data it is known once an object is looked at.
             if !info.version.tag.as_str().is_empty() {
@@ -80,7 +82,7 @@ impl<'a> Asked<'a> {
         }
         for folder in &page.folders {
             xml.open("CommonPrefixes");
-            xml.text("Prefix", &show(folder, self.encoded));
+            xml.text("Prefix", &show_key(folder, self.encoded));
             xml.close("CommonPrefixes");
         }
     }
@@ -103,7 +105,7 @@ pub(crate) async fn list_v2(context: &Arc<Context>, request: &Request, mount: &M
         xml.text("NextContinuationToken", &token_of(next));
     }
     if let Some(after) = request.query("start-after") {
-        xml.text("StartAfter", &show(after, asked.encoded));
+        xml.text("StartAfter", &show_key(after, asked.encoded));
     }
     xml.text("KeyCount", &(page.objects.len() + page.folders.len()).to_string());
     asked.rest(&mut xml, &page, request.query("fetch-owner") == Some("true"));
@@ -117,10 +119,10 @@ pub(crate) async fn list_v1(context: &Arc<Context>, request: &Request, mount: &M
     let page = asked.page(context, mount, Some(marker.into()).filter(|_| !marker.is_empty())).await?;
     // As it was given, where XML can carry it: clients that ask for the encoding by themselves do not undo it here.
     let mut xml = asked.begin(mount, asked.encoded && !is_carried(asked.prefix));
-    xml.text("Marker", &show(marker, asked.encoded));
+    xml.text("Marker", &show_key(marker, asked.encoded));
     // Without a delimiter the last key is where to go on.
     if let Some(next) = page.next.as_ref().filter(|_| asked.delimiter.is_some()) {
-        xml.text("NextMarker", &show(next, asked.encoded));
+        xml.text("NextMarker", &show_key(next, asked.encoded));
     }
     asked.rest(&mut xml, &page, true);
     Ok(document(xml.end("ListBucketResult")))

@@ -1,3 +1,5 @@
+//! Making and removing buckets, which are mounts.
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,15 +12,15 @@ use http::header::{CONTENT_LENGTH, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
 
-use crate::body::Upload;
-use crate::context::{Answer, Context, Request, document, plain};
-use crate::error::{S3Error, S3Result};
-use crate::forward::body_of;
+use crate::answer::{Answer, document, plain};
+use crate::body::{Upload, body_of};
+use crate::context::Context;
+use crate::dialect::{S3Error, S3Result, Visit, Xml, read_xml, rewrite_xml};
+use crate::mounts::is_temporary;
+use crate::request::Request;
 use crate::rights::{MayMake, MayWrite};
 use crate::settings::NewBuckets;
 use crate::store::{self, Sending, collect};
-use crate::temporary;
-use crate::xml::{self, Visit, Xml};
 
 /// Longest configuration of a new bucket.
 const DOCUMENT_BYTES_MAX: u64 = 64 << 10;
@@ -62,7 +64,7 @@ pub(crate) async fn create(context: &Arc<Context>, request: Request, bucket: &st
 /// Removes an empty bucket that was made here, and its mount.
 pub(crate) async fn remove(context: &Arc<Context>, request: &Request, may: &MayWrite) -> S3Result<Answer> {
     let mount = may.mount();
-    if temporary::is_it(mount) {
+    if is_temporary(mount) {
         return Err(S3Error::access_denied().saying("The bucket of temporary data is always there."));
     }
     let here = context.settings.new_buckets.as_ref();
@@ -216,7 +218,7 @@ async fn at_bucket(
 }
 
 fn as_said(status: StatusCode, text: &Bytes, bucket: &str) -> Answer {
-    let renamed = xml::rewrite(text, |path, text| match path {
+    let renamed = rewrite_xml(text, |path, text| match path {
         [_, name] if name == "Resource" => format!("/{bucket}"),
         _ => text,
     });
@@ -231,7 +233,7 @@ fn location_is_here(context: &Context, text: &Bytes) -> S3Result<()> {
         return Ok(());
     }
     let mut asked = Asked::default();
-    xml::read(text, &mut asked)?;
+    read_xml(text, &mut asked)?;
     match asked.0.as_deref().map(str::trim) {
         None | Some("") => Ok(()),
         Some(region) if region == context.settings.region => Ok(()),
@@ -268,7 +270,7 @@ struct Refused {
 impl Refused {
     fn of(text: &Bytes) -> Self {
         let mut refused = Self::default();
-        match xml::read(text, &mut refused) {
+        match read_xml(text, &mut refused) {
             Ok(()) => refused,
             Err(_) => Self::default(),
         }

@@ -1,7 +1,6 @@
 //! Buckets: which there are, what is in them, and deleting many objects of one.
 
 mod delete;
-mod keys;
 mod list;
 mod make;
 mod page;
@@ -10,16 +9,15 @@ use forebay_types::MountName;
 use http::header::HeaderName;
 use http::{HeaderValue, StatusCode};
 
+use crate::answer::{Answer, document, plain};
 use crate::auth::Right;
-use crate::context::{Answer, Context, Request, document, plain};
-use crate::objects::iso_date;
-use crate::xml::Xml;
+use crate::context::Context;
+use crate::dialect::{Xml, iso_date};
+use crate::request::Request;
 
 pub(crate) use delete::delete_many;
-pub(crate) use keys::show;
 pub(crate) use list::{list_v1, list_v2};
 pub(crate) use make::{create, remove};
-pub(crate) use page::{Page, PageRequest};
 
 /// All mounts that the caller sees.
 pub(crate) fn list(context: &Context, request: &Request) -> Answer {

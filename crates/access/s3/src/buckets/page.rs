@@ -1,37 +1,9 @@
+//! A page of a bucket that is a mount.
+
 use forebay_client::Client;
-use forebay_types::{ForebayPath, Key, Mount, ObjectInfo};
+use forebay_types::{ForebayPath, Key, ObjectInfo};
 
-use crate::error::{S3Error, S3Result};
-
-/// Most entries that a page has, as in S3.
-pub(super) const PAGE_MAX: usize = 1000;
-
-/// What of a bucket to list.
-pub(crate) struct PageRequest<'a> {
-    pub(crate) mount: &'a Mount,
-    pub(crate) prefix: &'a str,
-    /// Keys that share what comes before it are shown as one.
-    pub(crate) delimiter: &'a str,
-    pub(crate) after: Option<String>,
-    pub(crate) limit: usize,
-}
-
-/// A page of a listing.
-#[derive(Default)]
-pub(crate) struct Page {
-    pub(crate) objects: Vec<ObjectInfo>,
-    pub(crate) folders: Vec<String>,
-    /// The last entry, when more follow it.
-    pub(crate) next: Option<String>,
-}
-
-impl Page {
-    /// The last entry's key.
-    pub(crate) fn last(&self) -> Option<String> {
-        let object = self.objects.last().map(|info| info.version.key.as_str());
-        object.max(self.folders.last().map(String::as_str)).map(Into::into)
-    }
-}
+use crate::dialect::{Page, PageRequest, S3Error, S3Result};
 
 /// One page, in byte order of objects and folders together.
 pub(super) async fn page(client: &Client, request: PageRequest<'_>) -> S3Result<Page> {

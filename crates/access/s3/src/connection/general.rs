@@ -1,3 +1,5 @@
+//! Requests on the way that all of them may take: hyper reads them, until it waits for another one.
+
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -14,9 +16,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 
-use super::turns::Turns;
+use crate::answer::Turns;
 use crate::context::Context;
-use crate::server::handle;
+use crate::handle::handle;
 
 /// Longest head of a request, and how much is read ahead of who takes it.
 const HEAD_BYTES_MAX: usize = 64 << 10;

@@ -3,7 +3,7 @@
 
 mod general;
 mod quick;
-mod turns;
+mod stall;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,9 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 
 use crate::context::Context;
-use crate::stall::Stalling;
-
-pub(crate) use turns::Turn;
+use stall::Stalling;
 
 /// How long saying goodbye may take.
 const END_WITHIN: Duration = Duration::from_secs(1);

@@ -1,3 +1,5 @@
+//! Requests of which all that they want is at hand.
+
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;

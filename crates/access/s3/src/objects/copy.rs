@@ -1,3 +1,5 @@
+//! Copies: within a store by the store, else through here.
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,18 +11,16 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::conditions::check_source;
-use super::{etag, is_local, iso_date, local, range};
+use super::local;
+use crate::answer::{Answer, document, now_ms, rest};
 use crate::body::{BodyError, Pieces};
-use crate::context::{Answer, Context, Request, document};
-use crate::error::{S3Error, S3Result};
-use crate::forward::Changing;
-use crate::headers::passed;
+use crate::context::Context;
+use crate::dialect::{S3Error, S3Result, Xml, check_source, etag, iso_date, key_of, parse_range, resolve_range, rewrite_xml};
+use crate::mounts::{is_local, is_temporary};
+use crate::request::{Request, passed};
 use crate::rights::{MayRead, Object, Writable};
-use crate::store::{self, Sending, collect};
-use crate::target::key_of;
+use crate::store::{self, Changing, Sending, collect};
 use crate::temporary;
-use crate::xml::{self, Xml};
 
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 const SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
@@ -116,7 +116,7 @@ async fn within(
     }
     let mut answer = document(match status.is_success() {
         true => text,
-        false => xml::rewrite(&text, |path, text| match path.last().map(String::as_str) {
+        false => rewrite_xml(&text, |path, text| match path.last().map(String::as_str) {
             Some("BucketName") if text == place.bucket => source.mount().name.as_str().into(),
             Some("Key") => text.strip_prefix(&place.prefix).unwrap_or_default().into(),
             Some("Resource") => request.parts.uri.path().into(),
@@ -155,8 +155,8 @@ async fn across(
     if !is_part && directive != "REPLACE" {
         take_over(&mut headers, &source.attributes);
     }
-    let bytes = match range::parse(request.header("x-amz-copy-source-range"))?.filter(|_| is_part) {
-        Some(range) => range::resolve(range, source.info.version.size)?,
+    let bytes = match parse_range(request.header("x-amz-copy-source-range"))?.filter(|_| is_part) {
+        Some(range) => resolve_range(range, source.info.version.size)?,
         None => 0..source.info.version.size,
     };
     let length = bytes.end - bytes.start;
@@ -177,7 +177,7 @@ async fn across(
     }
     let tag = headers.get(http::header::ETAG).and_then(|tag| tag.to_str().ok()).unwrap_or("");
     let root = if is_part { "CopyPartResult" } else { "CopyObjectResult" };
-    Ok(result(root, tag, chrono::DateTime::<chrono::Utc>::from(forebay_runtime::system_time()).timestamp_millis()))
+    Ok(result(root, tag, now_ms()))
 }
 
 async fn send(
@@ -215,7 +215,7 @@ struct Source {
 
 impl Source {
     async fn open(context: &Context, request: &Request, object: &Object) -> S3Result<Self> {
-        let source = if temporary::is_it(object.mount()) {
+        let source = if is_temporary(object.mount()) {
             let opened = temporary::open(context, object).await?;
             Self { info: opened.info.clone(), attributes: Attributes::default(), temporary: Some(opened) }
         } else {
@@ -231,7 +231,7 @@ impl Source {
             Some(opened) => opened.read(range)?,
             None => {
                 let (client, room) = (context.client.clone(), Arc::clone(&context.large_pieces));
-                super::pieces::rest(client, room, context.client.operation(), self.info.version.clone(), range)
+                rest(client, room, context.client.operation(), self.info.version.clone(), range)
             }
         };
         Ok(pieces.map_err(BodyError::from).boxed())

@@ -1,57 +1,44 @@
+//! Reads of objects, out of the tiers where they are there.
+
 use std::ops::Range;
 use std::sync::Arc;
 
 use forebay_client::{FirstRead, ObjectRead, RangeSpec};
-use forebay_types::{Attributes, ErrorKind, ObjectInfo};
-use http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_RANGE,
-    CONTENT_TYPE, ETAG, EXPIRES, HeaderName, LAST_MODIFIED, RANGE,
-};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use forebay_types::{ErrorKind, ObjectInfo};
+use http::Method;
+use http::header::RANGE;
 
-use super::conditions::{check, may_be_known};
 use super::parts::part_range;
-use super::pieces::rest;
-use super::{etag, http_date, range};
+use crate::answer::{Answer, AnswerBody, FIRST_BYTES, Head, rest};
 use crate::auth::Caller;
-use crate::context::{Answer, AnswerBody, Context, Request};
-use crate::error::{S3Error, S3Result};
+use crate::context::Context;
+use crate::dialect::{S3Error, S3Result, check_conditions, may_be_known, parse_range, resolve_range};
+use crate::mounts::is_temporary;
+use crate::request::Request;
 use crate::rights::Object;
-use crate::target::Query;
 use crate::temporary;
 
-/// Bytes of an answer that come before its head is sent.
-pub(crate) const FIRST_BYTES: u32 = 1 << 20;
 /// Bytes that an object of which nothing is known is asked for at once: what is larger comes in several requests.
 const UNKNOWN_BYTES: u64 = 16 << 20;
-/// Headers that a signed request may set on its answer.
-const OVERRIDES: [(&str, HeaderName); 6] = [
-    ("response-cache-control", CACHE_CONTROL),
-    ("response-content-disposition", CONTENT_DISPOSITION),
-    ("response-content-encoding", CONTENT_ENCODING),
-    ("response-content-language", CONTENT_LANGUAGE),
-    ("response-content-type", CONTENT_TYPE),
-    ("response-expires", EXPIRES),
-];
 
 /// Answers GET and HEAD of an object, out of the tiers where it is there.
 pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Object) -> S3Result<Answer> {
     let is_head = request.parts.method == Method::HEAD;
-    if matches!(request.caller, Caller::Anonymous(_)) && OVERRIDES.iter().any(|(name, _)| request.target.query.has(name)) {
+    if matches!(request.caller, Caller::Anonymous(_)) && Head::is_set_by(&request.target.query) {
         return Err(S3Error::invalid_request("Request specific response headers cannot be used for anonymous GET requests."));
     }
     let checksums = request.header("x-amz-checksum-mode").is_some_and(|mode| mode.eq_ignore_ascii_case("enabled"));
-    if temporary::is_it(object.mount()) {
+    if is_temporary(object.mount()) {
         return temporary::get(context, request, object).await;
     }
     if request.target.query.has("partNumber") {
         return part(context, request, object, is_head).await;
     }
-    let wanted = range::parse(request.header(RANGE.as_str()))?;
+    let wanted = parse_range(request.header(RANGE.as_str()))?;
     if is_head || may_be_known(request.headers()) {
         let (info, attributes) = context.client.stat(&object.path(), checksums && wanted.is_none()).await?;
-        check(request.headers(), &info)?;
-        let range = wanted.map(|wanted| range::resolve(wanted, info.version.size)).transpose()?;
+        check_conditions(request.headers(), &info)?;
+        let range = wanted.map(|wanted| resolve_range(wanted, info.version.size)).transpose()?;
         let query = &request.target.query;
         let head = Head { query, info: &info, attributes: &attributes, range: range.clone(), checksums };
         if is_head {
@@ -67,16 +54,16 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
         // The object may end before the range.
         Err(error) if error.kind() == ErrorKind::Invalid && wanted.is_some() => {
             let (info, _) = context.client.stat(&object.path(), false).await?;
-            check(request.headers(), &info)?;
-            range::resolve(wanted.unwrap_or(RangeSpec::From { start: 0 }), info.version.size)?;
+            check_conditions(request.headers(), &info)?;
+            resolve_range(wanted.unwrap_or(RangeSpec::From { start: 0 }), info.version.size)?;
             return Err(error.into());
         }
         Err(error) => return Err(error.into()),
     };
     let FirstRead { info, attributes, bytes, hit, .. } = first;
     context.meters.read(hit);
-    check(request.headers(), &info)?;
-    let range = wanted.map(|wanted| range::resolve(wanted, info.version.size)).transpose()?;
+    check_conditions(request.headers(), &info)?;
+    let range = wanted.map(|wanted| resolve_range(wanted, info.version.size)).transpose()?;
     let all = range.clone().unwrap_or(0..info.version.size);
     let sent = all.start + bytes.len() as u64;
     let body = match sent >= all.end {
@@ -107,7 +94,7 @@ async fn part(context: &Arc<Context>, request: &Request, object: &Object, is_hea
         return Err(S3Error::invalid_request("Cannot specify both Range header and partNumber query parameter"));
     }
     let (info, attributes) = context.client.stat(&object.path(), false).await?;
-    check(request.headers(), &info)?;
+    check_conditions(request.headers(), &info)?;
     let part = part_range(context, request, object, &info).await?;
     let query = &request.target.query;
     let head = Head { query, info: &info, attributes: &attributes, range: part.range.clone(), checksums: false };
@@ -131,59 +118,4 @@ async fn read_version(context: &Arc<Context>, info: &ObjectInfo, range: Range<u6
     let room = Arc::clone(&context.large_pieces);
     let rest = rest(context.client.clone(), room, operation, info.version.clone(), first_end..range.end);
     Ok(AnswerBody::stream(first, rest, Some(range.end - range.start)))
-}
-
-/// The head of an answer.
-pub(crate) struct Head<'a> {
-    pub(crate) query: &'a Query,
-    pub(crate) info: &'a ObjectInfo,
-    pub(crate) attributes: &'a Attributes,
-    pub(crate) range: Option<Range<u64>>,
-    pub(crate) checksums: bool,
-}
-
-impl Head<'_> {
-    pub(crate) fn answer(&self, body: AnswerBody) -> S3Result<Answer> {
-        let size = self.info.version.size;
-        let mut headers = HeaderMap::with_capacity(16);
-        for (name, value) in &self.attributes.headers {
-            // A checksum of the whole beside a part of it would be believed to be the part's.
-            if name.starts_with("x-amz-checksum-") && (!self.checksums || self.range.is_some()) {
-                continue;
-            }
-            // How an upload came, which some stores take for what the object is.
-            if name == "content-encoding" && value == b"aws-chunked" {
-                continue;
-            }
-            if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value)) {
-                headers.append(name, value);
-            }
-        }
-        headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("binary/octet-stream"));
-        headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-        headers.insert(ETAG, value(&etag(&self.info.version.tag))?);
-        headers.insert(LAST_MODIFIED, value(&http_date(self.info.modified_ms))?);
-        for (query, name) in OVERRIDES {
-            if let Some(text) = self.query.get(query) {
-                headers.insert(name, value(text)?);
-            }
-        }
-        let mut answer = Answer::new(body);
-        match &self.range {
-            Some(range) => {
-                headers.insert(CONTENT_LENGTH, (range.end - range.start).into());
-                headers.insert(CONTENT_RANGE, value(&format!("bytes {}-{}/{size}", range.start, range.end - 1))?);
-                *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
-            }
-            None => {
-                headers.insert(CONTENT_LENGTH, size.into());
-            }
-        }
-        *answer.headers_mut() = headers;
-        Ok(answer)
-    }
-}
-
-pub(super) fn value(text: &str) -> S3Result<HeaderValue> {
-    HeaderValue::from_str(text).map_err(|_| S3Error::invalid_argument("A header of the answer can't have this value."))
 }

@@ -9,11 +9,12 @@ use http::StatusCode;
 use http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
 use hyper::body::Incoming;
 
-use super::etag;
-use super::get::value;
+use crate::answer::{Answer, plain};
 use crate::body::{Pieces, Upload, checksum_of};
-use crate::context::{Answer, Context, Request, plain};
-use crate::error::{S3Error, S3Result};
+use crate::context::Context;
+use crate::dialect::{S3Error, S3Result, etag, header_value};
+use crate::mounts::is_temporary;
+use crate::request::Request;
 use crate::rights::{Object, Writable};
 use crate::temporary;
 
@@ -39,7 +40,7 @@ pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: 
         }
     };
     let mut answer = plain(StatusCode::OK);
-    answer.headers_mut().insert(ETAG, value(&etag(&info.version.tag))?);
+    answer.headers_mut().insert(ETAG, header_value(&etag(&info.version.tag))?);
     answer.headers_mut().extend(checksum_of(request.headers(), trailer.as_ref()));
     Ok(answer)
 }
@@ -59,7 +60,7 @@ pub(crate) async fn delete_local(context: &Arc<Context>, request: &Request, obje
 /// Deletes what there is under a key; with an ETag only what has it, which only temporary data can be asked for.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) async fn delete(context: &Context, object: &Writable, etag: Option<&str>) -> S3Result<()> {
-    match (temporary::is_it(object.mount()), etag.filter(|tag| *tag != "*")) {
+    match (is_temporary(object.mount()), etag.filter(|tag| *tag != "*")) {
         (true, tag) => temporary::delete(context, object, tag.map(etag_named)).await,
         (false, None) => Ok(context.client.delete(&object.path()).await?),
         (false, Some(_)) => Err(delete_not_checked()),
@@ -80,7 +81,7 @@ pub(super) async fn write(
     bytes: u64,
     condition: PutCondition,
 ) -> S3Result<ObjectInfo> {
-    if temporary::is_it(object.mount()) {
+    if is_temporary(object.mount()) {
         return temporary::write(context, object, pieces, bytes, condition).await;
     }
     let mut writer = context.client.writer(&object.path()).await?;
@@ -107,7 +108,7 @@ fn etag_named(tag: &str) -> VersionTag {
 
 /// Whether a write that was refused for its version was so because there is none.
 pub(super) async fn explain(context: &Context, object: &Object, error: S3Error) -> S3Error {
-    if temporary::is_it(object.mount()) {
+    if is_temporary(object.mount()) {
         return error;
     }
     match context.client.stat(&object.path(), false).await {

@@ -1,3 +1,5 @@
+//! Where a part of an object lies that was made of parts.
+
 use std::ops::Range;
 
 use forebay_shared_storage::PayloadHash;
@@ -5,11 +7,12 @@ use forebay_types::ObjectInfo;
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderName, IF_MATCH};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::{etag, is_local};
-use crate::context::{Context, Request};
-use crate::error::{S3Error, S3Result};
+use crate::context::Context;
+use crate::dialect::{S3Error, S3Result, etag};
+use crate::mounts::is_local;
+use crate::request::{Reading, Request};
 use crate::rights::Object;
-use crate::store::{self, Reading, Sending};
+use crate::store::{self, Sending};
 
 /// Where a part lies, and what the store says of parts.
 pub(super) struct PartRange {

@@ -1,12 +1,13 @@
+//! Listings of temporary data, in the order of keys.
+
 use std::collections::{BTreeSet, VecDeque};
 
 use forebay_client::{NodeEntry, NodeErrorKind, Nodes};
 use forebay_types::{Key, MountId, ObjectInfo, ObjectVersion, VersionTag};
 
-use super::BUCKET;
-use crate::buckets::{Page, PageRequest};
 use crate::context::Context;
-use crate::error::{S3Error, S3Result};
+use crate::dialect::{Page, PageRequest, S3Error, S3Result};
+use crate::mounts::TEMPORARY;
 
 /// Nodes asked for at once.
 const NODES_MAX: u32 = 1000;
@@ -77,7 +78,7 @@ impl Level {
     }
 
     fn path(&self) -> String {
-        format!("/{BUCKET}/{}", self.key).trim_end_matches('/').to_string()
+        format!("/{TEMPORARY}/{}", self.key).trim_end_matches('/').to_string()
     }
 }
 

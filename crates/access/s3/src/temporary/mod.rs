@@ -1,6 +1,6 @@
 //! The bucket `tmp`: files and values of the temporary namespace as objects, its containers as folders.
 //!
-//! It stands for a mount that is not there ([`mount`]), so that requests take the ways that those to mounts without S3 take,
+//! It stands for a mount that is not there ([`temporary_mount`](crate::mounts::temporary_mount)), so that requests take the ways that those to mounts without S3 take,
 //! and come here where these would go to shared storage. Nodes have no times: clients are told when the gateway began.
 
 mod list;
@@ -8,33 +8,19 @@ mod read;
 mod write;
 
 use forebay_client::{NodeError, NodeErrorKind};
-use forebay_types::{Mount, MountId, MountName, MountOptions};
 use http::StatusCode;
 
-use crate::error::S3Error;
+use crate::dialect::S3Error;
+use crate::mounts::TEMPORARY;
 use crate::rights::Object;
 
 pub(crate) use list::page;
 pub(crate) use read::{Opened, get, open};
 pub(crate) use write::{delete, write};
 
-/// The bucket's name.
-pub(crate) const BUCKET: &str = "tmp";
-
-/// What stands for the mount that the bucket would be.
-pub(crate) fn mount() -> Mount {
-    let options = MountOptions::default();
-    Mount { id: MountId(0), name: MountName::temporary(), url: "tmp:".into(), options }
-}
-
-/// Whether a mount is this bucket.
-pub(crate) fn is_it(mount: &Mount) -> bool {
-    mount.name.is_temporary()
-}
-
 /// An object's path among the nodes; of a folder's marker, whose key ends with a slash, that of the folder.
 fn path_of(object: &Object) -> String {
-    format!("/{BUCKET}/{}", object.key.as_str().trim_end_matches('/'))
+    format!("/{TEMPORARY}/{}", object.key.as_str().trim_end_matches('/'))
 }
 
 /// Whether a key is that of a folder's marker.

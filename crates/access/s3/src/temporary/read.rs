@@ -1,3 +1,5 @@
+//! Reads of temporary data.
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,9 +12,10 @@ use http::Method;
 use http::header::RANGE;
 
 use super::{is_marker, path_of};
-use crate::context::{Answer, AnswerBody, Context, Request};
-use crate::error::{S3Error, S3Result};
-use crate::objects::{Head, check, range};
+use crate::answer::{Answer, AnswerBody, Head};
+use crate::context::Context;
+use crate::dialect::{S3Error, S3Result, check_conditions, parse_range, resolve_range};
+use crate::request::Request;
 use crate::rights::Object;
 
 /// The tag of a folder's marker.
@@ -73,11 +76,11 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
     if request.target.query.has("partNumber") {
         return Err(S3Error::not_implemented("part numbers of temporary data"));
     }
-    let wanted = range::parse(request.header(RANGE.as_str()))?;
+    let wanted = parse_range(request.header(RANGE.as_str()))?;
     let opened = open(context, object).await?;
-    check(request.headers(), &opened.info)?;
+    check_conditions(request.headers(), &opened.info)?;
     let size = opened.info.version.size;
-    let range = wanted.map(|wanted| range::resolve(wanted, size)).transpose()?;
+    let range = wanted.map(|wanted| resolve_range(wanted, size)).transpose()?;
     let all = range.clone().unwrap_or(0..size);
     let body = match request.parts.method == Method::HEAD || all.is_empty() {
         true => AnswerBody::empty(),

@@ -14,7 +14,7 @@ use super::read::{info, open, tag_of};
 use super::{is_marker, path_of};
 use crate::body::Pieces;
 use crate::context::Context;
-use crate::error::{S3Error, S3Result};
+use crate::dialect::{S3Error, S3Result};
 use crate::rights::Writable;
 
 /// Objects up to this size are key-values, larger ones files.

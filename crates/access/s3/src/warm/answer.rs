@@ -1,3 +1,5 @@
+//! The answer to a plain request, made without waiting for anything.
+
 use std::borrow::Cow;
 use std::io::Write;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -8,11 +10,11 @@ use http::StatusCode;
 use percent_encoding::percent_decode_str;
 
 use super::request::{HEADERS_MAX, PlainRequest, parse};
+use crate::answer::FIRST_BYTES;
 use crate::auth::{Caller, Right, Sent, signer};
 use crate::context::Context;
-use crate::objects::{FIRST_BYTES, range};
-use crate::target::{bucket_in_host, key_of};
-use crate::temporary;
+use crate::dialect::{bucket_in_host, key_of, parse_range, resolve_range};
+use crate::mounts::TEMPORARY;
 
 /// An answer that is ready to be sent.
 pub(crate) struct WarmAnswer {
@@ -54,12 +56,12 @@ fn read(
         None => path.split_once('/')?,
     };
     let (bucket, key) = (decoded(bucket)?, decoded(key)?);
-    if key.is_empty() || bucket == temporary::BUCKET || !caller.may(&bucket, Right::Read) {
+    if key.is_empty() || bucket == TEMPORARY || !caller.may(&bucket, Right::Read) {
         return None;
     }
     let mount = context.client.known_mount(&bucket)?;
     let checksums = request.checksums.is_some_and(|mode| mode.eq_ignore_ascii_case("enabled"));
-    let wanted = range::parse(request.range).ok()?;
+    let wanted = parse_range(request.range).ok()?;
     let complete = checksums && wanted.is_none();
     let at_hand = AtHand {
         operation: context.client.operation(),
@@ -72,7 +74,7 @@ fn read(
     let handed = context.client.at_hand(&at_hand)?;
     let common = context.heads.of(&handed, complete)?;
     let size = handed.info.version.size;
-    let part = wanted.map(|wanted| range::resolve(wanted, size)).transpose().ok()?;
+    let part = wanted.map(|wanted| resolve_range(wanted, size)).transpose().ok()?;
     let (status, line) = match part {
         Some(_) => (StatusCode::PARTIAL_CONTENT, &b"HTTP/1.1 206 Partial Content\r\n"[..]),
         None => (StatusCode::OK, &b"HTTP/1.1 200 OK\r\n"[..]),

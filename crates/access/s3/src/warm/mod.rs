@@ -4,8 +4,6 @@
 //! what would be answered there.
 
 mod answer;
-mod heads;
 mod request;
 
 pub(crate) use answer::answer;
-pub(crate) use heads::Heads;

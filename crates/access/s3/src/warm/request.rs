@@ -1,3 +1,5 @@
+//! Which requests are plain enough, read from what came.
+
 use std::str;
 
 use httparse::{Header, Status};

@@ -2,9 +2,9 @@
 
 use forebay_s3::{AccessRule, NewBuckets};
 
-use crate::client::{Answer, Signed, request};
-use crate::cluster::{Cluster, gateway_settings};
-use crate::store::Versity;
+use crate::rig::client::{Answer, Signed, request};
+use crate::rig::cluster::{Cluster, gateway_settings};
+use crate::rig::store::Versity;
 
 fn is(answer: &Answer, status: u16, code: &str) {
     assert_eq!((answer.status, answer.code().as_str()), (status, code), "{}", answer.text());

@@ -2,8 +2,8 @@
 
 use futures::future::join_all;
 
-use crate::client::request;
-use crate::cluster::{Cluster, bytes};
+use crate::rig::client::request;
+use crate::rig::cluster::{Cluster, bytes};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_are_files() {

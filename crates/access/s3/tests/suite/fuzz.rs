@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use forebay_types::{ForebayPath, Key, Validate};
 
-use crate::client::{Kept, raw, request};
-use crate::cluster::{Cluster, bytes, gateway_settings};
+use crate::rig::client::{Kept, raw, request};
+use crate::rig::cluster::{Cluster, bytes, gateway_settings};
 
 struct Dice(u64);
 

@@ -1,3 +1,5 @@
+//! The gateway over TLS.
+
 use std::sync::Arc;
 
 use forebay_transport::TlsSettings;
@@ -6,8 +8,8 @@ use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsConnector;
 
-use crate::client::request;
-use crate::cluster::{Cluster, bytes, gateway_settings};
+use crate::rig::client::request;
+use crate::rig::cluster::{Cluster, bytes, gateway_settings};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_over_tls_and_nothing_without() {
@@ -30,7 +32,7 @@ async fn the_same_over_tls_and_nothing_without() {
     let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
     let connector = TlsConnector::from(Arc::new(config.with_root_certificates(roots).with_no_client_auth()));
     let at = cluster.address();
-    let ask = async |request: crate::client::Signed| {
+    let ask = async |request: crate::rig::client::Signed| {
         let socket = tokio::net::TcpStream::connect(at).await.unwrap();
         let mut socket = connector.connect(ServerName::try_from("localhost").unwrap(), socket).await.unwrap();
         socket.write_all(request.header("connection", "close").head(at).as_bytes()).await.unwrap();

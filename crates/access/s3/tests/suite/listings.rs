@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use crate::client::request;
-use crate::cluster::{Cluster, gateway_settings};
+use crate::rig::client::request;
+use crate::rig::cluster::{Cluster, gateway_settings};
 
 /// The keys of a page, then its folders.
 fn shown(text: &str) -> Vec<String> {

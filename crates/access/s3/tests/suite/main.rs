@@ -4,19 +4,15 @@
 #![allow(clippy::disallowed_methods, reason = "tests mount what the gateway is over")]
 
 mod buckets;
-mod client;
-mod clients;
-mod cluster;
-mod conformance;
 mod files;
 mod fuzz;
 mod https;
 mod listings;
-mod object_store;
 mod parts;
+mod peers;
 mod reads;
+mod rig;
 mod rights;
-mod store;
 mod strangers;
 mod temporary;
 mod warm;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::client::request;
-use crate::cluster::{Cluster, gateway_settings};
+use crate::rig::client::request;
+use crate::rig::cluster::{Cluster, gateway_settings};
 
 const ALL: &str =
     "<?xml version=\"1.0\"?><ListBucketResult><Name>whole</Name><Contents><Key>secret/a</Key></Contents></ListBucketResult>";

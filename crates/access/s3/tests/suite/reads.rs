@@ -1,8 +1,10 @@
+//! Reads through the gateway: what they cost, and what is never answered.
+
 use chrono::TimeDelta;
 use forebay_types::Validate;
 
-use crate::client::{raw, request};
-use crate::cluster::{Cluster, bytes, gateway_settings};
+use crate::rig::client::{raw, request};
+use crate::rig::cluster::{Cluster, bytes, gateway_settings};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_object_costs_one_get_and_no_head() {
@@ -184,7 +186,7 @@ async fn many_idle_connections_are_kept() {
     for round in 0..2 {
         for socket in idle.iter_mut().step_by(10) {
             socket.write_all(request("GET", "/lake/x").head(cluster.address()).as_bytes()).await.unwrap();
-            let answer = crate::client::read(socket, false).await.expect("the connection is kept");
+            let answer = crate::rig::client::read(socket, false).await.expect("the connection is kept");
             assert_eq!(answer.body, b"x", "round {round}");
         }
     }

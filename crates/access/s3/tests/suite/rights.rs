@@ -8,8 +8,8 @@ use forebay_s3::{AccessRule, Anonymous, NewBuckets};
 use forebay_types::{MountOptions, Validate};
 use futures::StreamExt;
 
-use crate::client::{Answer, Signed, raw, request};
-use crate::cluster::{Cluster, gateway_settings};
+use crate::rig::client::{Answer, Signed, raw, request};
+use crate::rig::cluster::{Cluster, gateway_settings};
 
 /// What a store could take for something else than the request's method says.
 const SUB_RESOURCES: [&str; 46] = [

@@ -5,8 +5,8 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::client::{raw, read, request};
-use crate::cluster::{Cluster, gateway_settings};
+use crate::rig::client::{raw, read, request};
+use crate::rig::cluster::{Cluster, gateway_settings};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forgeries_are_refused_without_a_trace() {
@@ -15,7 +15,7 @@ async fn forgeries_are_refused_without_a_trace() {
     s3.reset_counters();
     let at = cluster.address();
     let get = || request("GET", "/lake/secret");
-    let code = |answer: crate::client::Answer| (answer.status, answer.code());
+    let code = |answer: crate::rig::client::Answer| (answer.status, answer.code());
     let is = |status: u16, code: &str| (status, code.to_string());
 
     let mut wrong = get();

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use futures::future::join_all;
 use tokio::io::AsyncWriteExt;
 
-use crate::client::{Answer, read, request};
-use crate::cluster::{Cluster, bytes, gateway_settings};
+use crate::rig::client::{Answer, read, request};
+use crate::rig::cluster::{Cluster, bytes, gateway_settings};
 
 /// Conditions are looked at when the object is there as a whole: a value with its name, one in blocks, and a file.
 const SIZES: [usize; 3] = [10, 100_000, (32 << 20) + 5];

@@ -8,8 +8,8 @@ use forebay_types::Validate;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::client::{Answer, Signed, raw, read, request};
-use crate::cluster::{Cluster, bytes, gateway_settings};
+use crate::rig::client::{Answer, Signed, raw, read, request};
+use crate::rig::cluster::{Cluster, bytes, gateway_settings};
 
 fn immutable(options: &mut forebay_types::MountOptions) {
     options.validate = Validate::Immutable;
@@ -32,7 +32,7 @@ async fn both(at: SocketAddr, text: &str) -> [(u16, Vec<String>, Vec<u8>); 2] {
         let mut lines: Vec<_> =
             lines.filter(|line| !line.starts_with("date: ") && !line.starts_with("x-amz-request-id: ")).collect();
         lines.sort();
-        answers.push((answer.status, lines, crate::client::without_ids(&answer.body)));
+        answers.push((answer.status, lines, crate::rig::client::without_ids(&answer.body)));
     }
     [answers.remove(0), answers.remove(0)]
 }
@@ -195,7 +195,7 @@ async fn one_connection_for_all_kinds_of_requests() {
         }
         giving
     });
-    let mut taken = crate::client::Taken::default();
+    let mut taken = crate::rig::client::Taken::default();
     for n in 0..70 {
         let answer = taken.next(&mut taking, n % 7 == 5).await.unwrap();
         assert!(right(n, &answer), "{n}: {}", answer.head);

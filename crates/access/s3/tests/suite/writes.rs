@@ -1,5 +1,7 @@
-use crate::client::{request, sha256};
-use crate::cluster::{Cluster, bytes, gateway_settings};
+//! Writes through the gateway: acknowledged when the store has them, and by whom.
+
+use crate::rig::client::{request, sha256};
+use crate::rig::cluster::{Cluster, bytes, gateway_settings};
 
 fn list(text: &str) -> Vec<String> {
     text.split("<Key>").skip(1).map(|rest| rest.split_once('<').unwrap().0.to_string()).collect()
@@ -46,7 +48,7 @@ async fn what_ends_early_or_is_not_what_was_said_leaves_nothing() {
         let chunked = request("PUT", "/lake/x/chunks").hash("STREAMING-AWS4-HMAC-SHA256-PAYLOAD");
         chunked.header("x-amz-decoded-content-length", "10").header("content-encoding", "aws-chunked")
     };
-    let seed = |request: &crate::client::Signed| {
+    let seed = |request: &crate::rig::client::Signed| {
         let headers = request.signed(at);
         let (_, authorization) = headers.iter().find(|(name, _)| name == "authorization").unwrap();
         authorization.rsplit_once('=').unwrap().1.to_string()
@@ -83,7 +85,7 @@ async fn a_key_may_be_limited_to_mounts_and_to_reading() {
     cluster.mount("other", "s3://other", &s3.endpoint(), |_| {}).await;
     s3.put("data", "a", b"a").unwrap();
     let at = cluster.address();
-    let by = |id: &str, mut request: crate::client::Signed| {
+    let by = |id: &str, mut request: crate::rig::client::Signed| {
         (request.id, request.secret) = (id.into(), "s".into());
         request
     };

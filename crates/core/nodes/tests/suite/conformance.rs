@@ -1,3 +1,5 @@
+//! The suite of docs/specs, which every way into the namespace runs.
+
 use forebay_nodes::{CreateOptions, NodeError, NodeErrorKind, NodeResult};
 use serde_json::{Value, json};
 

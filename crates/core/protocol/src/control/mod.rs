@@ -1,3 +1,5 @@
+//! What is asked of the coordinator, and what it answers.
+
 mod request;
 
 use std::time::Duration;
@@ -5,8 +7,10 @@ use std::time::Duration;
 use forebay_types::{CallerInfo, ErrorKind, ForebayPath, HostId, Mount, MountId, ObjectVersion, TokenInfo, Verifier, WorkerId};
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{MOUNTS_MAX, USES_MAX, WARNINGS_MAX, at_most};
-use crate::{Order, OrderEnd, PlacementStatus, RoutesDelta, StorageCounters, WindowReport};
+use crate::limits::{MOUNTS_MAX, USES_MAX, at_most};
+use crate::placement::{Order, OrderEnd, PlacementStatus, WindowReport};
+use crate::report::{StorageCounters, WorkerReport};
+use crate::routes::RoutesDelta;
 
 pub use request::{AdminRequest, ControlCall, ControlRequest, MemberRequest};
 
@@ -65,46 +69,6 @@ pub struct Heartbeat {
     pub fresh: Vec<ObjectVersion>,
     /// The number of the last beat with which it forgot what it knew of versions and listings.
     pub heard: Option<u64>,
-}
-
-/// What a worker knows of itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkerReport {
-    /// DRAM tier: capacity, used, pinned (in place or kept), in bytes.
-    pub dram: (u64, u64, u64),
-    /// Disk tier: capacity, used, kept, in bytes.
-    pub disk: (u64, u64, u64),
-    /// Of the DRAM tier, bytes of columns in the table form.
-    pub form_bytes: u64,
-    /// Segments held.
-    pub segments: u64,
-    /// Reads answered since start.
-    pub reads: u64,
-    /// Bytes given to readers since start, those read in place among them.
-    pub bytes_served: u64,
-    /// Of these, bytes that were in a tier when asked for.
-    pub bytes_hit: u64,
-    /// Requests and bytes a mount.
-    #[serde(deserialize_with = "at_most::<MOUNTS_MAX, _, _>")]
-    pub storage: Vec<(MountId, StorageCounters)>,
-    /// What is wrong, in words, as in "disk tier off: input/output error"; empty when all is well.
-    #[serde(deserialize_with = "at_most::<WARNINGS_MAX, _, _>")]
-    pub warnings: Vec<String>,
-    /// How far it is with giving up its temporary data, when it does.
-    pub drain: Option<DrainReport>,
-}
-
-/// What a draining worker still has of temporary data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DrainReport {
-    /// Containers.
-    pub containers: u64,
-    /// Bytes of their names and small values, and of blocks.
-    pub bytes: u64,
-    /// Of these, bytes that no other worker has room for now.
-    pub stuck_bytes: u64,
-    /// Nothing is left: stopping it loses nothing.
-    pub done: bool,
 }
 
 /// A worker's share of a mount's bound.

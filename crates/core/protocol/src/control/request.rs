@@ -1,3 +1,5 @@
+//! What is asked of the coordinator, by who may ask it.
+
 use forebay_types::{ForebayPath, Grant, MountId, MountName, MountOptions, TokenKeys, WorkerId};
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;

@@ -1,3 +1,5 @@
+//! What is asked of a worker about temporary nodes.
+
 mod peer;
 mod raw;
 mod reply;

@@ -1,3 +1,5 @@
+//! What workers ask each other about temporary nodes.
+
 use bytes::Bytes;
 use forebay_nodes::{Affinity, BlockRef, DirId, NodeType};
 use forebay_types::Result;

@@ -1,3 +1,5 @@
+//! Bytes within a message.
+
 use std::fmt;
 
 use serde::de::{Deserializer, Visitor};

@@ -1,10 +1,12 @@
+//! What a worker answers about temporary nodes.
+
 use bytes::Bytes;
 use forebay_nodes::{BlockRef, DirId, Location, NodeError, NodeType, Stat};
 use forebay_types::Result;
 use serde::{Deserialize, Serialize};
 
 use super::{Raw, read, write};
-use crate::Span;
+use crate::tiers::Span;
 
 /// What a worker answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

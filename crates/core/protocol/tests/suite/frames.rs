@@ -1,3 +1,5 @@
+//! Headers of frames, right and wrong.
+
 use forebay_protocol::{FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use forebay_types::{ErrorKind, Result};
 use proptest::prelude::*;

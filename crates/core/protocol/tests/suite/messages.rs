@@ -1,3 +1,5 @@
+//! Messages there and back, and the numbers that their variants keep.
+
 use std::fmt::Debug;
 
 use forebay_nodes::{BlockRef, ROOT};

@@ -1,3 +1,5 @@
+//! Messages about temporary nodes there and back.
+
 use forebay_nodes::{
     Affinity, BlockRef, Condition, DirId, Location, NodeError, NodeErrorKind, NodeType, ROOT, Stat, StorageClass,
 };

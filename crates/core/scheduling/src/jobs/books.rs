@@ -1,3 +1,5 @@
+//! Who needs and who holds what.
+
 use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -6,9 +8,9 @@ use forebay_types::WorkerId;
 
 use super::entries::{Change, Job, Near, Range, RangeIx};
 use super::fleet::Fleet;
+use super::limits::STEP_TASKS;
 use super::model::{BlockRange, JobId, ScheduleSettings, TaskId};
 use super::order::Orders;
-use super::steps::STEP_TASKS;
 
 /// In flight are that many bytes also where the bandwidth is small: a few requests to shared storage.
 const IN_FLIGHT_BYTES_MIN: u64 = 16 << 20;

@@ -1,3 +1,5 @@
+//! Jobs, tasks and ranges, as the books have them.
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter::successors;
@@ -6,7 +8,7 @@ use std::ops::Bound;
 use forebay_types::WorkerId;
 
 use super::model::{BlockRange, JobId, TaskId, TaskSpec};
-use super::order::{Places, Turn};
+use super::turn::{Places, Turn};
 
 /// A place in `Schedule::ranges`.
 pub(super) type RangeIx = u32;

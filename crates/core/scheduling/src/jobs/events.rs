@@ -1,3 +1,5 @@
+//! What the schedule is told.
+
 use forebay_types::WorkerId;
 
 use super::books::Schedule;

@@ -1,3 +1,5 @@
+//! Workers, by what they run and hold.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use forebay_types::WorkerId;

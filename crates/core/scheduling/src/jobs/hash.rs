@@ -1,3 +1,5 @@
+//! Maps by ids that are spread already.
+
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 

@@ -2,7 +2,7 @@
 //!
 //! [`Schedule`] is told what happens and keeps who needs and who holds what (`books.rs`); from that it says which
 //! transfers to start (`transfers.rs`) and which task a free slot gets (`tasks.rs`), both in one order of jobs
-//! (`order.rs`), so that the next job's input is there when its tasks' turn comes. Large jobs come and go in
+//! (`order.rs`, `turn.rs`), so that the next job's input is there when its tasks' turn comes. Large jobs come and go in
 //! steps (`steps.rs`).
 
 mod books;
@@ -10,6 +10,7 @@ mod entries;
 mod events;
 mod fleet;
 mod hash;
+mod limits;
 mod model;
 mod order;
 mod steps;
@@ -17,6 +18,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod transfers;
+mod turn;
 
 pub use books::Schedule;
 pub use model::{Assignment, BlockRange, JobId, Policy, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer};

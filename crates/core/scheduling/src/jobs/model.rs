@@ -1,3 +1,5 @@
+//! What is asked of the schedule, and what it says.
+
 use forebay_types::{PageRun, SegmentId, WorkerId};
 
 /// A job: one query that an engine submitted.

@@ -1,26 +1,15 @@
+//! The orders in which jobs are served.
+
 use std::collections::BTreeSet;
 
 use super::entries::Job;
 use super::model::{JobId, Policy};
-
-/// A job's place in an order, the smallest first: by priority, by what Fair counts, by arrival.
-pub(super) type Turn = (i64, usize, u64, JobId);
+use super::turn::{Places, Turn};
 
 /// The turn of a job of which Fair counts so many.
 pub(super) fn turn(id: JobId, job: &Job, fair: usize, policy: Policy) -> Turn {
     let fair = if policy == Policy::Fair { fair } else { 0 };
     (-i64::from(job.priority), fair, job.arrival, id)
-}
-
-/// A job's turn in each of the orders that it stands in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Places {
-    pub waiting: Option<Turn>,
-    coming: Option<Turn>,
-    anywhere: Option<Turn>,
-    cold: Option<Turn>,
-    near: Option<Turn>,
-    pub transfers: Option<Turn>,
 }
 
 /// Jobs with tasks that wait, in the orders in which they are served, so that a decision looks at the first ones only.

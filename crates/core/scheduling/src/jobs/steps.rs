@@ -1,11 +1,8 @@
+//! Long work, a step a call.
+
 use super::books::Schedule;
 use super::entries::{RangeIx, Task};
 use super::model::{JobId, TaskId, TaskSpec};
-
-/// Tasks that a call takes in, and lets go, at most; a job of more is taken in and let go by several.
-pub(super) const STEP_TASKS: usize = 64;
-/// Tasks that a call starts at most.
-pub(super) const STEP_STARTS: usize = 64;
 
 /// Long work in steps, a step a call, so that others are answered in between.
 impl Schedule {

@@ -1,8 +1,10 @@
+//! Which task a free slot gets.
+
 use forebay_types::WorkerId;
 
 use super::books::Schedule;
+use super::limits::{LOOK_MAX, STEP_STARTS};
 use super::model::{Assignment, JobId, Source, TaskId, Transfer};
-use super::steps::STEP_STARTS;
 
 impl Schedule {
     /// The task that a free slot of `worker` gets, which starts with that (MixApart, section 3.1); none when the worker
@@ -147,6 +149,3 @@ impl Schedule {
         Assignment { job: job_id, task: task_id, local_bytes, input_bytes, bring }
     }
 }
-
-/// How many jobs, of the busiest workers, and of a job's tasks are looked at for a task to take from elsewhere.
-pub(super) const LOOK_MAX: usize = 64;

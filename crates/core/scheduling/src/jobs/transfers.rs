@@ -1,3 +1,5 @@
+//! Which transfers to start.
+
 use std::collections::BTreeSet;
 
 use forebay_types::WorkerId;
@@ -5,9 +7,10 @@ use forebay_types::WorkerId;
 use super::books::Schedule;
 use super::entries::{Change, Job, RangeIx};
 use super::fleet::Worker;
+use super::limits::LOOK_MAX;
 use super::model::{JobId, Source, Transfer};
-use super::order::{Turn, turn};
-use super::tasks::LOOK_MAX;
+use super::order::turn;
+use super::turn::Turn;
 
 impl Schedule {
     /// The transfers from shared storage to start now, in order (MixApart, section 3.2); they count as on their way.

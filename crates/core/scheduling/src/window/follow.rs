@@ -1,3 +1,5 @@
+//! A window that moves with its readers.
+
 use std::ops::Range;
 
 use super::Window;

@@ -1,3 +1,5 @@
+//! Where units are handed out from.
+
 use super::plan::Plan;
 
 /// Places of a plan that are handed out from at once, at most. Reads beyond that are demand only.

@@ -1,3 +1,5 @@
+//! A plan in units.
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 

@@ -1,3 +1,5 @@
+//! What of a unit was read.
+
 use std::ops::Range;
 
 /// Disjoint byte ranges of one unit in ascending order. Nearly always none or one.

@@ -1,3 +1,5 @@
+//! Splits of a bound.
+
 use forebay_scheduling::share_bound;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! The window of a plan, and readers that run ahead, stay behind or stop.
+
 use forebay_scheduling::{PlannedRange, UNIT_BYTES_MAX, Window};
 
 const MIB: u64 = 1 << 20;

@@ -1,3 +1,5 @@
+//! On PostgreSQL.
+
 use std::time::{Duration, Instant};
 
 use forebay_metadata::Metadata;

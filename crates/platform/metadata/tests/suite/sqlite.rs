@@ -1,3 +1,5 @@
+//! On SQLite.
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! The asking side of a ring.
+
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! Memory that two processes have mapped.
+
 #![allow(unsafe_code, reason = "the one place of this crate that looks at memory which another process shares")]
 
 use std::fs::File;

@@ -1,3 +1,5 @@
+//! The answering side of all rings of a server: one thread looks at them while anything comes.
+
 use std::sync::atomic::{AtomicBool, Ordering::*, fence};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;

@@ -1,3 +1,5 @@
+//! The slots of a ring, each with one request and its answer.
+
 use std::os::fd::OwnedFd;
 
 use bytes::Bytes;

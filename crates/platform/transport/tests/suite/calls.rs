@@ -1,3 +1,5 @@
+//! Calls and their answers, over each kind of connection.
+
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 

@@ -1,3 +1,5 @@
+//! Descriptors that pass over Unix sockets.
+
 use std::io::{Read, Seek};
 use std::os::fd::OwnedFd;
 

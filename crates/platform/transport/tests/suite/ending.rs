@@ -1,3 +1,5 @@
+//! How connections, sessions and servers end.
+
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 

@@ -1,3 +1,5 @@
+//! Who is let in, and what others are told.
+
 use std::sync::atomic::Ordering;
 
 use forebay_rights::{Need, Place, Who};

@@ -1,3 +1,5 @@
+//! Where a server can listen, and where not.
+
 use std::os::unix::fs::PermissionsExt;
 
 use forebay_transport::{Address, Listener, ServerLimits};

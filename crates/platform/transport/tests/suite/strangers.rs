@@ -1,3 +1,5 @@
+//! Peers that break the protocol, or say nothing.
+
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 

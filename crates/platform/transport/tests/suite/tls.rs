@@ -1,3 +1,5 @@
+//! The same over TLS.
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,11 +1,13 @@
+//! After any events the books hold what a look at everything finds.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use forebay_types::WorkerId;
 use proptest::prelude::*;
 
 use super::super::entries::{Job, Near};
+use super::super::limits::STEP_TASKS;
 use super::super::model::Policy;
-use super::super::steps::STEP_TASKS;
 use super::super::{JobId, Schedule, ScheduleSettings, TaskId};
 use super::{BYTES, job, range, stepping, task};
 

@@ -1,7 +1,9 @@
+//! The rules of the schedule, one by one.
+
 use forebay_types::WorkerId;
 
+use super::super::limits::{STEP_STARTS, STEP_TASKS};
 use super::super::model::{Policy, Source};
-use super::super::steps::{STEP_STARTS, STEP_TASKS};
 use super::super::{JobId, ScheduleSettings, TaskId};
 use super::{BYTES, cluster, job, range, stepping, task};
 

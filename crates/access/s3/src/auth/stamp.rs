@@ -1,0 +1,62 @@
+//! Times as signatures have them: `20240102T030405Z`.
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+
+/// Reads one, and what else chrono takes for it.
+pub(super) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
+    NaiveDateTime::parse_from_str(text, "%Y%m%dT%H%M%SZ").ok().map(|time| time.and_utc())
+}
+
+/// Reads one as seconds since the Unix epoch, shortly: what this takes is what [`parse_time`] takes, and means the same.
+pub(super) fn seconds_of(stamp: &str) -> Option<i64> {
+    let bytes: &[u8; 16] = stamp.as_bytes().try_into().ok()?;
+    if bytes[8] != b'T' || bytes[15] != b'Z' {
+        return None;
+    }
+    let number = |from: usize, to: usize| {
+        let digits = &bytes[from..to];
+        let all = digits.iter().all(u8::is_ascii_digit);
+        all.then(|| digits.iter().fold(0i64, |number, digit| number * 10 + i64::from(digit - b'0')))
+    };
+    let (year, month, day) = (number(0, 4)?, number(4, 6)?, number(6, 8)?);
+    let (hour, minute, second) = (number(9, 11)?, number(11, 13)?, number(13, 15)?);
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 => 28 + i64::from(leap),
+        _ => 31,
+    };
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=days).contains(&day) {
+        return None;
+    }
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    // Years begin in March here, so that the leap day is the last one.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let of_year = (153 * month + 2) / 5 + day - 1;
+    let day = year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468;
+    Some(((day * 24 + hour) * 60 + minute) * 60 + second)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+
+        #[test]
+        fn times_are_read_as_everywhere(secs in 0i64..250_000_000_000, place in 0usize..16, byte in 32u8..127) {
+            let stamp = DateTime::from_timestamp(secs, 0).unwrap().format("%Y%m%dT%H%M%SZ").to_string();
+            prop_assert_eq!(seconds_of(&stamp), Some(secs));
+            let mut other = stamp;
+            other.replace_range(place..place + 1, &char::from(byte).to_string());
+            if let Some(secs) = seconds_of(&other) {
+                prop_assert_eq!(parse_time(&other).map(|time| time.timestamp()), Some(secs), "{}", other);
+            }
+        }
+    }
+}

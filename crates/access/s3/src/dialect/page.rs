@@ -1,0 +1,33 @@
+//! What of a bucket a listing asks for, and what it gets.
+
+use forebay_types::{Mount, ObjectInfo};
+
+/// Most entries that a page has, as in S3.
+pub(crate) const PAGE_MAX: usize = 1000;
+
+/// What of a bucket to list.
+pub(crate) struct PageRequest<'a> {
+    pub(crate) mount: &'a Mount,
+    pub(crate) prefix: &'a str,
+    /// Keys that share what comes before it are shown as one.
+    pub(crate) delimiter: &'a str,
+    pub(crate) after: Option<String>,
+    pub(crate) limit: usize,
+}
+
+/// A page of a listing.
+#[derive(Default)]
+pub(crate) struct Page {
+    pub(crate) objects: Vec<ObjectInfo>,
+    pub(crate) folders: Vec<String>,
+    /// The last entry, when more follow it.
+    pub(crate) next: Option<String>,
+}
+
+impl Page {
+    /// The last entry's key.
+    pub(crate) fn last(&self) -> Option<String> {
+        let object = self.objects.last().map(|info| info.version.key.as_str());
+        object.max(self.folders.last().map(String::as_str)).map(Into::into)
+    }
+}

@@ -1,0 +1,43 @@
+//! Blocks that move to another worker while their nodes stay.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::namespace::Namespace;
+use crate::node::Node;
+use crate::terms::{BlockRef, Location};
+
+impl Namespace {
+    /// Up to `limit` blocks of a worker that nodes here have, those of nodes on their way among them, each with where its node
+    /// asks to lie. O(nodes).
+    pub fn some_blocks_of(&self, worker: u64, limit: usize) -> Vec<(BlockRef, Location)> {
+        let blocks = self.every_node().flat_map(|node| node.blocks().into_iter().map(move |block| (block, node)));
+        let blocks = blocks.filter(|(block, _)| block.worker == worker).take(limit);
+        blocks.map(|(block, node)| (block, self.location(node))).collect()
+    }
+
+    /// Puts blocks in the places of others with the same bytes, each at once, and gives those that have one now. Blocks of
+    /// nodes on their way stay as they are. The old ones are the caller's. O(nodes).
+    pub fn replace_blocks(&mut self, moved: &HashMap<BlockRef, BlockRef>) -> HashSet<BlockRef> {
+        let mut replaced = HashSet::new();
+        let coming = &self.coming;
+        let tables = self.tables.iter_mut().filter(|(id, table)| table.check_open().is_ok() && !coming.contains_key(*id));
+        for node in tables.flat_map(|(_, table)| table.nodes.values_mut()).filter(|node| !node.flags().is_moving()) {
+            if replaced.len() == moved.len() {
+                break;
+            }
+            let mut other = |block: BlockRef| match moved.get(&block).filter(|new| new.len == block.len) {
+                Some(new) => {
+                    replaced.insert(block);
+                    *new
+                }
+                None => block,
+            };
+            match node {
+                Node::Large(_, blocks) => blocks.iter_mut().for_each(|block| *block = other(*block)),
+                Node::File(_, file) => file.replace(other),
+                Node::Small(..) | Node::Container(..) => {}
+            }
+        }
+        replaced
+    }
+}

@@ -1,0 +1,62 @@
+//! A node that a rename takes to another worker: the source keeps it until the target has its place.
+
+use crate::namespace::{Arriving, Namespace};
+use crate::node::Moving;
+use crate::terms::{DirId, NodeResult};
+
+impl Namespace {
+    /// Source, first step: the node as it is; nobody changes it until [`Self::commit_move`] or [`Self::abort_move`].
+    pub fn begin_move(&mut self, dir: DirId, name: &str) -> NodeResult<Moving> {
+        let node = self.movable(dir, name)?;
+        let moving = Moving::of(node, self.location(node));
+        self.node_mut(dir, name)?.flags_mut().set_moving(true);
+        Ok(moving)
+    }
+
+    /// Source, last step: the node is gone from here; its blocks and nodes are the target's.
+    pub fn commit_move(&mut self, dir: DirId, name: &str) -> NodeResult<()> {
+        self.take(dir, name).map(drop)
+    }
+
+    /// Source: the node stays.
+    pub fn abort_move(&mut self, dir: DirId, name: &str) {
+        if let Ok(node) = self.node_mut(dir, name) {
+            node.flags_mut().set_moving(false);
+        }
+    }
+
+    /// Target, first step: the place is taken, unseen, until [`Self::settle`].
+    pub fn arrive(&mut self, rename: u128, source: u64, dir: DirId, name: &str, moving: Moving) -> NodeResult<()> {
+        self.check_arrival(moving.kind(), dir, name)?;
+        // Lease and writer stay behind: the target's clock is another one.
+        let label = self.label(moving.location())?;
+        let node = moving.into_node(label);
+        self.check_room(Self::size(name, &node))?;
+        self.arriving.insert((dir, name.into()), Arriving { rename, source, node });
+        Ok(())
+    }
+
+    /// Target, last step: the node is here now, or never was. Gives a container that came, and in what, which its own worker
+    /// is to be told ([`Self::set_parent`]). Nothing happens when there is no such rename (any more).
+    pub fn settle(&mut self, rename: u128, committed: bool) -> Option<(DirId, DirId)> {
+        let place = self.arriving.iter().find(|(_, arriving)| arriving.rename == rename).map(|(place, _)| place.clone())?;
+        let node = self.arriving.remove(&place)?.node;
+        if !committed {
+            // Its blocks are those of the node that stays at the source.
+            return None;
+        }
+        if !self.has(place.0) {
+            // Its container was deleted recursively meanwhile, and it with it: nobody has its blocks any more.
+            self.free(node.into_blocks());
+            return None;
+        }
+        let id = node.container();
+        self.place(place.0, &place.1, node);
+        id.map(|id| (id, place.0))
+    }
+
+    /// The renames whose end this target does not know yet, with the workers that know it.
+    pub fn unsettled(&self) -> Vec<(u128, u64)> {
+        self.arriving.values().map(|arriving| (arriving.rename, arriving.source)).collect()
+    }
+}

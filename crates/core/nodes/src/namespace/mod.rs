@@ -1,0 +1,126 @@
+//! One worker's part of the namespace: its state, and how nodes are found, placed and taken out. What any of it means is for the
+//! floors above.
+
+mod find;
+mod labels;
+mod place;
+mod table;
+mod ties;
+mod underway;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use crate::node::Node;
+use crate::terms::{BlockRef, DirId};
+use labels::Labels;
+
+pub(crate) use table::{Table, TableState};
+pub(crate) use underway::{Arriving, Coming};
+
+/// One worker's part of the temporary namespace: some containers with their nodes. A container is whole in one place; its own
+/// name may be with another worker.
+///
+/// Every operation is atomic. Those that fail change nothing.
+#[derive(Debug)]
+pub struct Namespace {
+    worker: u64,
+    /// The containers whose nodes are here.
+    pub(crate) tables: HashMap<DirId, Table>,
+    /// Nodes that have a lease, and when it is over.
+    pub(crate) leases: BTreeMap<(DirId, Box<str>), Duration>,
+    /// Nodes that come from other workers, until it is certain that these have given them up.
+    pub(crate) arriving: HashMap<(DirId, Box<str>), Arriving>,
+    /// Containers that come from other workers, until these have given them up.
+    pub(crate) coming: HashMap<DirId, Coming>,
+    /// Where containers are that were here.
+    pub(crate) moved: HashMap<DirId, DirId>,
+    /// The names of containers, wherever their nodes are.
+    pub(crate) links: HashMap<DirId, (DirId, Box<str>)>,
+    /// The locations that nodes ask for.
+    labels: Labels,
+    /// The next number of a container, file or block.
+    next: u64,
+    /// Memory of nodes, names and values, about.
+    bytes: u64,
+    bytes_max: u64,
+    nodes: u64,
+    /// Blocks that no node has any more.
+    freed: Vec<BlockRef>,
+}
+
+impl Namespace {
+    /// An empty part, of a worker that keeps at most so many bytes of names and small values.
+    pub fn new(worker: u64, bytes_max: u64) -> Self {
+        Self::with_numbers(worker, bytes_max, 1)
+    }
+
+    /// The same; numbers are given from `first` on, which must be far from those that an earlier process of this worker gave.
+    pub fn with_numbers(worker: u64, bytes_max: u64, first: u64) -> Self {
+        Self {
+            worker,
+            tables: HashMap::new(),
+            leases: BTreeMap::new(),
+            arriving: HashMap::new(),
+            coming: HashMap::new(),
+            moved: HashMap::new(),
+            links: HashMap::new(),
+            labels: Labels::default(),
+            next: first.max(1),
+            bytes: 0,
+            bytes_max,
+            nodes: 0,
+            freed: Vec::new(),
+        }
+    }
+
+    pub(crate) fn worker(&self) -> u64 {
+        self.worker
+    }
+
+    /// Whether a container's nodes are here.
+    pub fn has(&self, dir: DirId) -> bool {
+        self.tables.contains_key(&dir)
+    }
+
+    /// Nodes that are here.
+    pub fn nodes(&self) -> u64 {
+        self.nodes
+    }
+
+    /// Room for more of them, in bytes.
+    pub fn room(&self) -> u64 {
+        self.bytes_max.saturating_sub(self.bytes)
+    }
+
+    /// Memory that nodes, names and small values take, about.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// A number for a container, file or block, never given before.
+    pub fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// An identity for a container that will be here.
+    pub fn allocate(&mut self) -> DirId {
+        DirId { worker: self.worker, number: self.number() }
+    }
+
+    /// The blocks that nodes have given up since the last call. Nobody finds them by a name any more.
+    pub fn take_freed(&mut self) -> Vec<BlockRef> {
+        std::mem::take(&mut self.freed)
+    }
+
+    /// The blocks, of workers that meet a condition, that nodes here have. O(nodes).
+    pub fn blocks_of(&self, worker: impl Fn(u64) -> bool) -> HashSet<BlockRef> {
+        self.every_node().flat_map(Node::blocks).filter(|block| worker(block.worker)).collect()
+    }
+
+    /// The nodes here, and those on their way here.
+    pub(crate) fn every_node(&self) -> impl Iterator<Item = &Node> {
+        self.tables.values().flat_map(|table| table.nodes.values()).chain(self.arriving.values().map(|it| &it.node))
+    }
+}

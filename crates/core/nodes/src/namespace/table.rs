@@ -1,0 +1,51 @@
+//! One container's nodes by name, and who may change them now.
+
+use std::collections::BTreeMap;
+
+use crate::node::Node;
+use crate::terms::{Affinity, DirId, NodeError, NodeErrorKind, NodeResult, NodeType};
+
+/// Who may do what with a container's nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TableState {
+    Open,
+    /// Being copied to another worker: read only.
+    Frozen,
+    /// Between two workers: nobody does anything.
+    Sealed,
+}
+
+/// The nodes of one container, by name, in byte order.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub kind: NodeType,
+    pub affinity: Affinity,
+    /// The container that it is in.
+    pub parent: DirId,
+    pub state: TableState,
+    pub nodes: BTreeMap<Box<str>, Node>,
+}
+
+impl Table {
+    pub(crate) fn new(kind: NodeType, affinity: Affinity, parent: DirId) -> Self {
+        Self { kind, affinity, parent, state: TableState::Open, nodes: BTreeMap::new() }
+    }
+
+    /// `Moving` while its nodes can't be changed.
+    pub(crate) fn check_open(&self) -> NodeResult<()> {
+        if self.state == TableState::Open { Ok(()) } else { Err(NodeError::moving()) }
+    }
+
+    /// `WrongType` when this container doesn't hold nodes of that type.
+    pub(crate) fn check_holds(&self, kind: NodeType) -> NodeResult<()> {
+        if self.kind.holds(kind) {
+            return Ok(());
+        }
+        Err(NodeError::new(NodeErrorKind::WrongType, format!("a {} doesn't hold nodes of type {kind}", self.kind)))
+    }
+
+    /// The node of a name; not those that are on their way here.
+    pub(crate) fn find(&self, name: &str) -> Option<&Node> {
+        self.nodes.get(name)
+    }
+}

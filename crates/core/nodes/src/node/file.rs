@@ -1,0 +1,236 @@
+//! A file: blocks, and behind them a tail in memory.
+
+use std::time::Duration;
+
+use forebay_types::Error;
+use serde::{Deserialize, Serialize};
+
+use super::content::check_offset;
+use crate::terms::{BlockRef, NodeError, NodeErrorKind, NodeResult};
+
+/// The end of a file lies with its metadata until it is longer than this.
+pub const TAIL_BYTES_MAX: usize = 64 << 10;
+
+/// A file: blocks, and after them the bytes that make no block yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "SaidFile")]
+pub(crate) struct File {
+    /// Never given twice: a file that was deleted and made again is another one.
+    serial: u64,
+    /// Each with the offset in the file at which it ends.
+    blocks: Vec<(u64, BlockRef)>,
+    tail: Vec<u8>,
+    /// Who writes, and until when nobody else may.
+    writer: Option<(u64, Duration)>,
+}
+
+/// A file as another worker hands it over.
+#[derive(Deserialize)]
+struct SaidFile {
+    serial: u64,
+    blocks: Vec<(u64, BlockRef)>,
+    tail: Vec<u8>,
+    writer: Option<(u64, Duration)>,
+}
+
+impl TryFrom<SaidFile> for File {
+    type Error = Error;
+
+    fn try_from(said: SaidFile) -> Result<Self, Error> {
+        let SaidFile { serial, blocks, tail, writer } = said;
+        let mut at = 0;
+        for (end, block) in &blocks {
+            at += u64::from(block.len);
+            if *end != at {
+                return Err(Error::invalid(format!("a file's block ends at byte {end}, not {at}")));
+            }
+        }
+        if tail.len() > TAIL_BYTES_MAX {
+            return Err(Error::invalid(format!("a file's tail has {} bytes: {TAIL_BYTES_MAX} at most", tail.len())));
+        }
+        Ok(Self { serial, blocks, tail, writer })
+    }
+}
+
+/// What a write to a file has come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// Done; the file's length.
+    Done(u64),
+    /// The bytes don't fit into the tail: put the tail and them into blocks, then
+    /// [`Namespace::append_blocks`](crate::Namespace::append_blocks).
+    NeedsBlocks {
+        /// Which file.
+        serial: u64,
+        /// Its length.
+        len: u64,
+        /// Its tail, which the first blocks take the place of.
+        tail: Vec<u8>,
+    },
+}
+
+/// Where bytes of a file are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileView {
+    /// Which file.
+    pub serial: u64,
+    /// Its length.
+    pub len: u64,
+    /// Index of the first block below.
+    pub first: usize,
+    /// Offset in the file at which that one begins.
+    pub start: u64,
+    /// The blocks that have a part of the range.
+    pub blocks: Vec<BlockRef>,
+    /// Offset in the file at which its tail begins.
+    pub tail_at: u64,
+    /// What of the range is in the tail.
+    pub tail: Vec<u8>,
+}
+
+impl File {
+    pub(crate) fn new(serial: u64) -> Self {
+        Self { serial, blocks: Vec::new(), tail: Vec::new(), writer: None }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.tail_at() + self.tail.len() as u64
+    }
+
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        (size_of::<Self>() + self.tail.len() + self.blocks.len() * size_of::<(u64, BlockRef)>()) as u64
+    }
+
+    pub(crate) fn into_blocks(self) -> Vec<BlockRef> {
+        self.blocks.into_iter().map(|(_, block)| block).collect()
+    }
+
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = BlockRef> {
+        self.blocks.iter().map(|(_, block)| *block)
+    }
+
+    /// The bytes behind the blocks.
+    pub(crate) fn tail(&self) -> &[u8] {
+        &self.tail
+    }
+
+    pub(crate) fn writer(&self) -> Option<(u64, Duration)> {
+        self.writer
+    }
+
+    pub(crate) fn set_writer(&mut self, writer: Option<(u64, Duration)>) {
+        self.writer = writer;
+    }
+
+    /// Puts other blocks in the places of some.
+    pub(crate) fn replace(&mut self, mut other: impl FnMut(BlockRef) -> BlockRef) {
+        self.blocks.iter_mut().for_each(|(_, block)| *block = other(*block));
+    }
+
+    fn tail_at(&self) -> u64 {
+        self.blocks.last().map_or(0, |(end, _)| *end)
+    }
+
+    /// Makes `writer` the only one until `lease` after `now`; 0 is one that writes this once. `Retry` while another one is.
+    pub(crate) fn take_writer(&mut self, writer: u64, now: Duration, lease: Duration) -> NodeResult<()> {
+        match self.writer {
+            Some((other, until)) if other != writer && until > now => {
+                let left = (until - now).as_millis();
+                Err(NodeError::new(
+                    NodeErrorKind::Retry,
+                    format!("another writer has the file for {left} ms more, or until it is done"),
+                ))
+            }
+            _ => {
+                self.writer = (writer != 0).then_some((writer, now + lease));
+                Ok(())
+            }
+        }
+    }
+
+    /// The writer is done, if it is still the one.
+    pub(crate) fn release_writer(&mut self, writer: u64) {
+        if self.writer.is_some_and(|(current, _)| current == writer) {
+            self.writer = None;
+        }
+    }
+
+    /// What is to be put into blocks when so many more bytes don't fit into the tail.
+    pub(crate) fn needs_blocks(&self, more: usize) -> Option<Appended> {
+        let fits = self.tail.len() + more <= TAIL_BYTES_MAX;
+        (!fits).then(|| Appended::NeedsBlocks { serial: self.serial, len: self.len(), tail: self.tail.clone() })
+    }
+
+    /// Adds to the tail bytes that fit into it ([`Self::needs_blocks`]). Returns the file's length.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> u64 {
+        debug_assert!(self.tail.len() + bytes.len() <= TAIL_BYTES_MAX);
+        self.tail.extend_from_slice(bytes);
+        self.len()
+    }
+
+    /// Puts blocks in the place of the tail and behind it. `Retry` when it is not the file of that serial and length any more.
+    /// Returns the file's length.
+    pub(crate) fn append_blocks(&mut self, name: &str, serial: u64, len: u64, blocks: &[BlockRef]) -> NodeResult<u64> {
+        if self.serial != serial || self.len() != len {
+            return Err(changed(name));
+        }
+        self.tail = Vec::new();
+        for block in blocks {
+            self.blocks.push((self.tail_at() + u64::from(block.len), *block));
+        }
+        Ok(self.len())
+    }
+
+    /// Where a range is; ends at the file's end. `Invalid` when it begins behind that.
+    pub(crate) fn view(&self, name: &str, offset: u64, bytes: u64) -> NodeResult<FileView> {
+        let len = self.check_offset(name, offset)?;
+        let end = offset.saturating_add(bytes).min(len);
+        let first = self.blocks.partition_point(|(block_end, _)| *block_end <= offset);
+        let last = self.blocks.partition_point(|(block_end, block)| block_end - u64::from(block.len) < end).max(first);
+        let start = if first == 0 { 0 } else { self.blocks[first - 1].0 };
+        let at = self.tail_at();
+        let tail = if end > at { self.tail[(offset.max(at) - at) as usize..(end - at) as usize].to_vec() } else { Vec::new() };
+        let blocks = self.blocks[first..last].iter().map(|(_, block)| *block).collect();
+        Ok(FileView { serial: self.serial, len, first, start, blocks, tail_at: at, tail })
+    }
+
+    /// `Invalid` when nothing can be written or read at an offset. Returns the file's length.
+    pub(crate) fn check_offset(&self, name: &str, offset: u64) -> NodeResult<u64> {
+        let len = self.len();
+        check_offset(name, offset, len).map(|()| len)
+    }
+
+    /// Writes over what of a range lies in the tail. `Retry` when it is not the file of that serial, whose tail begins there and
+    /// which the range is within. Returns the file's length.
+    pub(crate) fn write_tail(&mut self, name: &str, (serial, tail_at): (u64, u64), offset: u64, bytes: &[u8]) -> NodeResult<u64> {
+        let (at, len) = (self.tail_at(), self.len());
+        let end = offset + bytes.len() as u64;
+        if self.serial != serial || at != tail_at || end > len {
+            return Err(changed(name));
+        }
+        if end > at {
+            let from = offset.max(at);
+            self.tail[(from - at) as usize..(end - at) as usize].copy_from_slice(&bytes[(from - offset) as usize..]);
+        }
+        Ok(len)
+    }
+
+    /// Puts a block in another one's place, of the same length. `Retry` when that is not where it was.
+    pub(crate) fn replace_block(
+        &mut self,
+        name: &str,
+        serial: u64,
+        index: usize,
+        (old, new): (BlockRef, BlockRef),
+    ) -> NodeResult<()> {
+        match self.blocks.get_mut(index) {
+            Some((_, block)) if self.serial == serial && *block == old && old.len == new.len => *block = new,
+            _ => return Err(changed(name)),
+        }
+        Ok(())
+    }
+}
+
+fn changed(name: &str) -> NodeError {
+    NodeError::new(NodeErrorKind::Retry, format!("{name:?}: the file was changed meanwhile: try again"))
+}

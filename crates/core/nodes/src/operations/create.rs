@@ -1,0 +1,81 @@
+//! Making a node, or the name of a container whose nodes are elsewhere.
+
+use crate::namespace::{Namespace, Table};
+use crate::node::{File, Flags, Node};
+use crate::terms::{Affinity, DirId, Location, NodeError, NodeErrorKind, NodeResult, NodeType, StorageClass, check_name};
+
+/// How a node is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateOptions {
+    /// What it is.
+    pub kind: NodeType,
+    /// Whether listings and bags show it.
+    pub enumerable: bool,
+    /// Where its blocks may lie; as in its container when nothing is said.
+    pub class: Option<StorageClass>,
+    /// Which workers they ask for; as in its container when nothing is said.
+    pub location: Option<Location>,
+}
+
+impl CreateOptions {
+    /// A node of this type that listings show and that lies where its container says.
+    pub fn new(kind: NodeType) -> Self {
+        Self { kind, enumerable: true, class: None, location: None }
+    }
+}
+
+impl Namespace {
+    /// Whether a node may be made under this name: `Exists`, `WrongType`, `NoSpace`, and where its blocks are to lie. A
+    /// key-value may be where a key-value is: who comes last wins.
+    pub fn check_create(&self, dir: DirId, name: &str, options: &CreateOptions) -> NodeResult<Affinity> {
+        check_name(name)?;
+        let table = self.open_table(dir)?;
+        table.check_holds(options.kind)?;
+        match table.find(name) {
+            Some(old) if options.kind == NodeType::KeyValue && old.kind() == NodeType::KeyValue && !old.flags().is_moving() => {}
+            Some(old) => {
+                let kind = old.kind();
+                return Err(NodeError::new(NodeErrorKind::Exists, format!("{name:?} exists already and is a {kind}")));
+            }
+            None => {
+                self.check_free(dir, name)?;
+                self.check_room(name.len() as u64 + 256)?;
+            }
+        }
+        Ok(Affinity {
+            class: options.class.unwrap_or(table.affinity.class),
+            location: options.location.clone().unwrap_or_else(|| table.affinity.location.clone()),
+        })
+    }
+
+    /// Makes an empty node, a container with its nodes here. No block is needed for it.
+    pub fn create(&mut self, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<()> {
+        let affinity = self.check_create(dir, name, &options)?;
+        let flags = Flags::new(options.enumerable, affinity.class, self.label(&affinity.location)?);
+        let node = match options.kind {
+            NodeType::KeyValue => Node::Small(flags, Box::default()),
+            NodeType::File => Node::File(flags, Box::new(File::new(self.number()))),
+            kind => {
+                let id = self.allocate();
+                self.tables.insert(id, Table::new(kind, affinity, dir));
+                Node::Container(flags, Box::new((kind, id)))
+            }
+        };
+        self.insert(dir, name, node)
+    }
+
+    /// Makes the name of a container whose nodes are elsewhere (or were made with [`Self::adopt`]).
+    pub fn link(&mut self, dir: DirId, name: &str, options: CreateOptions, id: DirId) -> NodeResult<()> {
+        let affinity = self.check_create(dir, name, &options)?;
+        let flags = Flags::new(options.enumerable, affinity.class, self.label(&affinity.location)?);
+        self.insert(dir, name, Node::Container(flags, Box::new((options.kind, id))))
+    }
+
+    /// Makes a container's nodes be here, while its name is to be made elsewhere.
+    pub fn adopt(&mut self, kind: NodeType, affinity: Affinity, parent: DirId) -> NodeResult<DirId> {
+        self.check_room(256)?;
+        let id = self.allocate();
+        self.tables.insert(id, Table::new(kind, affinity, parent));
+        Ok(id)
+    }
+}

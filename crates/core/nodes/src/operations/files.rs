@@ -1,0 +1,118 @@
+//! What is asked of a file: appending, reading and writing within it, and who may write.
+
+use std::time::Duration;
+
+use crate::namespace::Namespace;
+use crate::node::{Appended, File, FileView, Node};
+use crate::terms::{BlockRef, DirId, NodeError, NodeResult, NodeType};
+
+impl Namespace {
+    /// Makes `writer` (not 0) the file's only writer until `lease` after its last write. `Retry` while another one is.
+    /// Returns the file's length.
+    pub fn open_writer(&mut self, dir: DirId, name: &str, writer: u64, now: Duration, lease: Duration) -> NodeResult<u64> {
+        let file = self.file_mut(dir, name)?;
+        file.take_writer(writer, now, lease)?;
+        Ok(file.len())
+    }
+
+    /// The writer is done; nothing when it is not the file's writer any more.
+    pub fn close_writer(&mut self, dir: DirId, name: &str, writer: u64) -> NodeResult<()> {
+        self.file_mut(dir, name)?.release_writer(writer);
+        Ok(())
+    }
+
+    /// Adds bytes to the end of a file. A `writer` of 0 writes this once.
+    pub fn append(
+        &mut self,
+        dir: DirId,
+        name: &str,
+        bytes: &[u8],
+        writer: u64,
+        now: Duration,
+        lease: Duration,
+    ) -> NodeResult<Appended> {
+        let room = self.check_room(bytes.len() as u64);
+        let file = self.file_mut(dir, name)?;
+        file.take_writer(writer, now, lease)?;
+        if let Some(needs_blocks) = file.needs_blocks(bytes.len()) {
+            return Ok(needs_blocks);
+        }
+        room?;
+        let len = file.append(bytes);
+        self.resized(0, bytes.len() as u64);
+        Ok(Appended::Done(len))
+    }
+
+    /// Puts blocks to the end of a file that has been that long since they were asked for; the first of them have the
+    /// tail's bytes. `Retry` when the file has changed: free the blocks and begin again.
+    pub fn append_blocks(&mut self, dir: DirId, name: &str, serial: u64, len: u64, blocks: &[BlockRef]) -> NodeResult<u64> {
+        let file = self.file_mut(dir, name)?;
+        let before = file.heap_bytes();
+        let len = file.append_blocks(name, serial, len, blocks)?;
+        let after = file.heap_bytes();
+        self.resized(before, after);
+        Ok(len)
+    }
+
+    /// Where a range of a file is; ends at the file's end. `Invalid` when it begins behind that.
+    pub fn view(&self, dir: DirId, name: &str, offset: u64, bytes: u64) -> NodeResult<FileView> {
+        match self.table(dir)?.find(name) {
+            Some(Node::File(_, file)) => file.view(name, offset, bytes),
+            Some(other) => Err(other.wrong_type(name, NodeType::File)),
+            None => Err(NodeError::not_found(name)),
+        }
+    }
+
+    /// Writes over what of a range lies in the tail. The range ends at the file's end at the latest. Returns the length.
+    /// `Retry` when it is another file than that of a [`FileView`] with this `serial`, or its tail begins elsewhere than at
+    /// `tail_at`.
+    pub fn write_tail(
+        &mut self,
+        dir: DirId,
+        name: &str,
+        (serial, tail_at): (u64, u64),
+        offset: u64,
+        bytes: &[u8],
+    ) -> NodeResult<u64> {
+        self.file_mut(dir, name)?.write_tail(name, (serial, tail_at), offset, bytes)
+    }
+
+    /// Checks that `writer` may write at `offset` now, as [`Self::append`] does. Returns the file's length.
+    pub fn check_write(
+        &mut self,
+        dir: DirId,
+        name: &str,
+        offset: u64,
+        writer: u64,
+        now: Duration,
+        lease: Duration,
+    ) -> NodeResult<u64> {
+        let file = self.file_mut(dir, name)?;
+        let len = file.check_offset(name, offset)?;
+        file.take_writer(writer, now, lease)?;
+        Ok(len)
+    }
+
+    /// Puts a block in another one's place, of the same length. `Retry` when the file has changed.
+    pub fn replace_block(
+        &mut self,
+        dir: DirId,
+        name: &str,
+        serial: u64,
+        index: usize,
+        blocks: (BlockRef, BlockRef),
+    ) -> NodeResult<()> {
+        self.file_mut(dir, name)?.replace_block(name, serial, index, blocks)?;
+        self.free([blocks.0]);
+        Ok(())
+    }
+
+    fn file_mut(&mut self, dir: DirId, name: &str) -> NodeResult<&mut File> {
+        let node = self.node_mut(dir, name)?;
+        node.check_still(name)?;
+        match node {
+            Node::File(_, file) => Ok(file),
+            other => Err(other.wrong_type(name, NodeType::File)),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Why an operation failed, by what the caller must do.
+
+use std::fmt;
+
+use forebay_types::{Error, ErrorKind};
+use serde::{Deserialize, Serialize};
+
+/// Why an operation on a node failed, by what the caller must do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum NodeErrorKind {
+    /// There is no such node, or a folder on the way to it is missing.
+    NotFound,
+    /// The name is taken.
+    Exists,
+    /// The container has nodes: delete it recursively.
+    NotEmpty,
+    /// A part of the path is not a container.
+    NotContainer,
+    /// The node's type can't do this, or the container doesn't hold such nodes.
+    WrongType,
+    /// The request can never succeed as it is.
+    Invalid,
+    /// There is no room; nothing was changed.
+    NoSpace,
+    /// The worker that had it is gone: make it again.
+    DataLost,
+    /// The same call may succeed later.
+    Retry,
+    /// What it is about is just moving to another worker, and nothing was changed: try again in a moment. The client does so by
+    /// itself; who still sees it takes it for `Retry`.
+    Moving,
+    /// A defect of the worker; nothing is known of what was changed.
+    Internal,
+}
+
+impl NodeErrorKind {
+    /// The kind's name, as JSON answers have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotFound => "NotFound",
+            Self::Exists => "Exists",
+            Self::NotEmpty => "NotEmpty",
+            Self::NotContainer => "NotContainer",
+            Self::WrongType => "WrongType",
+            Self::Invalid => "Invalid",
+            Self::NoSpace => "NoSpace",
+            Self::DataLost => "DataLost",
+            Self::Retry | Self::Moving => "Retry",
+            Self::Internal => "Internal",
+        }
+    }
+}
+
+/// An error of the temporary namespace: a kind to act on, and a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeError {
+    /// What the caller must do.
+    pub kind: NodeErrorKind,
+    /// What failed and the remedy.
+    pub message: String,
+}
+
+/// What operations on nodes return.
+pub type NodeResult<T> = Result<T, NodeError>;
+
+impl NodeError {
+    /// An error of `kind`.
+    pub fn new(kind: NodeErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    pub(crate) fn moving() -> Self {
+        Self::new(NodeErrorKind::Moving, "the container is moving to another worker: try again")
+    }
+
+    pub(crate) fn not_found(name: &str) -> Self {
+        Self::new(NodeErrorKind::NotFound, format!("{name:?}: there is no such node"))
+    }
+
+    /// Puts `what` before the message.
+    #[must_use]
+    pub fn context(mut self, what: impl fmt::Display) -> Self {
+        self.message = format!("{what}: {}", self.message);
+        self
+    }
+}
+
+impl fmt::Display for NodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for NodeError {}
+
+/// For callers that know Forebay's other errors only.
+impl From<NodeError> for Error {
+    fn from(error: NodeError) -> Self {
+        let kind = match error.kind {
+            NodeErrorKind::NotFound => ErrorKind::NotFound,
+            NodeErrorKind::Exists | NodeErrorKind::NotEmpty => ErrorKind::Conflict,
+            NodeErrorKind::NotContainer | NodeErrorKind::WrongType | NodeErrorKind::Invalid => ErrorKind::Invalid,
+            NodeErrorKind::NoSpace | NodeErrorKind::Retry | NodeErrorKind::Moving => ErrorKind::Retry,
+            NodeErrorKind::DataLost => ErrorKind::DataLost,
+            NodeErrorKind::Internal => ErrorKind::Internal,
+        };
+        Error::new(kind, error.message)
+    }
+}

@@ -1,0 +1,62 @@
+//! What a worker asks of another about what is cached.
+
+use bytes::Bytes;
+use forebay_types::{FormId, Key, MountId, Result, SegmentId};
+use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
+
+use crate::codec::decode;
+use crate::limits::{CHANGES_MAX, at_most};
+
+/// First byte of a message from one worker to another; no [`DataRequest`](crate::DataRequest) begins with it.
+pub const PEER_MESSAGE: u8 = b'p';
+
+/// What a worker asks of another about what is cached. Every reply is a [`DataReply`] of the variant named here, or
+/// [`DataReply::Failed`].
+///
+/// [`DataReply`]: crate::DataReply
+/// [`DataReply::Failed`]: crate::DataReply::Failed
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum PeerRequest {
+    /// Those of a segment's pages that the worker holds, for another worker: [`Copied`](crate::DataReply::Copied), with the pages as
+    /// payload. Fetches nothing and counts as no read.
+    Copy {
+        /// The segment.
+        segment: SegmentId,
+        /// First page.
+        start: u32,
+        /// Pages from there on; 1 to 16,384.
+        pages: u32,
+    },
+    /// What a form is that readers have named to this worker, for another one that is to hold a cell of it:
+    /// [`Form`](crate::DataReply::Form).
+    Form {
+        /// Which.
+        form: FormId,
+    },
+    /// An object of a shard's log may be there from now on: who answers for one of its records looks before:
+    /// [`Heard`](crate::DataReply::Heard).
+    Coming {
+        /// The mount.
+        mount: MountId,
+        /// The object.
+        key: Key,
+        /// Hashes of the keys of the records that it changes.
+        #[serde(deserialize_with = "at_most::<CHANGES_MAX, _, _>")]
+        records: Vec<u64>,
+    },
+}
+
+impl PeerRequest {
+    /// The request's bytes, with [`PEER_MESSAGE`] before them.
+    pub fn encode(&self) -> Bytes {
+        // Messages hold no type that postcard can't encode, so this can't fail on any value.
+        postcard::to_extend(self, vec![PEER_MESSAGE]).expect("messages are encodable").into()
+    }
+
+    /// The request in a message, if it is one of a worker. `Invalid` when it can't be read.
+    pub fn decode(message: &[u8]) -> Option<Result<Self>> {
+        Some(decode(message.strip_prefix(&[PEER_MESSAGE])?))
+    }
+}

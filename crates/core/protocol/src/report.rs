@@ -1,0 +1,69 @@
+//! What a worker says of itself, for status and metrics.
+
+use forebay_types::MountId;
+use serde::{Deserialize, Serialize};
+
+use crate::limits::{MOUNTS_MAX, WARNINGS_MAX, at_most};
+
+/// What a worker knows of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerReport {
+    /// DRAM tier: capacity, used, pinned (in place or kept), in bytes.
+    pub dram: (u64, u64, u64),
+    /// Disk tier: capacity, used, kept, in bytes.
+    pub disk: (u64, u64, u64),
+    /// Of the DRAM tier, bytes of columns in the table form.
+    pub form_bytes: u64,
+    /// Segments held.
+    pub segments: u64,
+    /// Reads answered since start.
+    pub reads: u64,
+    /// Bytes given to readers since start, those read in place among them.
+    pub bytes_served: u64,
+    /// Of these, bytes that were in a tier when asked for.
+    pub bytes_hit: u64,
+    /// Requests and bytes a mount.
+    #[serde(deserialize_with = "at_most::<MOUNTS_MAX, _, _>")]
+    pub storage: Vec<(MountId, StorageCounters)>,
+    /// What is wrong, in words, as in "disk tier off: input/output error"; empty when all is well.
+    #[serde(deserialize_with = "at_most::<WARNINGS_MAX, _, _>")]
+    pub warnings: Vec<String>,
+    /// How far it is with giving up its temporary data, when it does.
+    pub drain: Option<DrainReport>,
+}
+
+/// What a draining worker still has of temporary data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrainReport {
+    /// Containers.
+    pub containers: u64,
+    /// Bytes of their names and small values, and of blocks.
+    pub bytes: u64,
+    /// Of these, bytes that no other worker has room for now.
+    pub stuck_bytes: u64,
+    /// Nothing is left: stopping it loses nothing.
+    pub done: bool,
+}
+
+/// Requests to and bytes from one shared storage, since start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StorageCounters {
+    /// GET requests.
+    pub gets: u64,
+    /// HEAD requests.
+    pub heads: u64,
+    /// List requests.
+    pub lists: u64,
+    /// PUT, POST and part requests.
+    pub puts: u64,
+    /// DELETE requests.
+    pub deletes: u64,
+    /// Requests that were tried again.
+    pub retries: u64,
+    /// Bytes of object data received.
+    pub bytes_in: u64,
+    /// Bytes of object data sent.
+    pub bytes_out: u64,
+    /// Bytes read from sockets, headers and all; 0 for file systems.
+    pub socket_bytes_in: u64,
+}

@@ -1,0 +1,36 @@
+//! Datasets of shards, as clients and workers name them.
+
+use forebay_types::{Key, MountId};
+use serde::{Deserialize, Serialize};
+
+/// A dataset of shards, as one of its manifests has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DatasetId {
+    /// The mount.
+    pub mount: MountId,
+    /// The folder in it.
+    pub folder: Key,
+    /// The manifest's number.
+    pub manifest: u64,
+    /// The hash of its bytes: a folder may be deleted, and made again with the same numbers.
+    pub tag: u128,
+}
+
+/// A shard that a worker serves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardState {
+    /// Which of the dataset's, from 0.
+    pub shard: u32,
+    /// Bytes of its files here, layers among them.
+    pub bytes: u64,
+    /// The size that it is kept at, in thousandths of the input; 0 for no more than it came with.
+    pub size_milli: u32,
+    /// Its layers are being made or dropped.
+    pub is_changing: bool,
+    /// Questions that were answered here.
+    pub answered: u64,
+    /// Calls under way or waiting.
+    pub queue: u32,
+    /// Why it is kept at this size.
+    pub why: String,
+}

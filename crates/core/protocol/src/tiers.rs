@@ -1,0 +1,34 @@
+//! What is said of a worker's tiers: where bytes are, how many, and how long the queue before them is.
+
+use serde::{Deserialize, Serialize};
+
+/// Consecutive bytes of the DRAM tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// Offset in the tier's descriptor, in bytes.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u64,
+}
+
+/// What a worker says about itself with each answer to a read, so that clients route by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hint {
+    /// Reads that it had under way when it answered, this one not among them.
+    pub queue: u32,
+    /// Version of the routing table that it knows; 0 for none.
+    pub routes: u64,
+}
+
+/// What a worker holds of one segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Bytes present in the DRAM tier.
+    pub dram_bytes: u64,
+    /// Bytes present in the disk tier.
+    pub disk_bytes: u64,
+    /// Bytes present in either.
+    pub bytes: u64,
+    /// Kept by the administrator.
+    pub keep: bool,
+}

@@ -1,0 +1,41 @@
+//! Who leads, in which epoch.
+
+use std::future::pending;
+use std::sync::atomic::Ordering;
+
+use forebay_types::Result;
+use tracing::info;
+
+use crate::counters::Counter;
+use crate::leadership::Leadership;
+use crate::metadata::Metadata;
+
+impl Metadata {
+    /// Becomes the leader and returns the next epoch, which is larger than all before; 1 is the first.
+    ///
+    /// SQLite: `Invalid` when another process uses the data folder. PostgreSQL: `Retry` while another coordinator leads;
+    /// a standby calls this again until it succeeds. Needs a direct connection or a pooler in session mode.
+    pub async fn acquire_epoch(&self) -> Result<u64> {
+        let mut leadership = self.inner.leadership.lock().await;
+        if leadership.is_none() {
+            *leadership = Some(Leadership::acquire(&self.inner.location).await?);
+        }
+        let mut transaction = self.inner.pool.begin().await.map_err(|error| self.fault(error))?;
+        let epoch = self.next(Counter::Epoch, &mut transaction).await?;
+        self.commit(transaction).await?;
+        self.inner.epoch.store(epoch, Ordering::Release);
+        info!(epoch, database = self.shown(), "leadership acquired");
+        Ok(epoch)
+    }
+
+    /// Returns when leadership is lost: the connection that held PostgreSQL's lock is gone, and another coordinator may
+    /// lead. Never with SQLite, nor before [`Self::acquire_epoch`].
+    pub async fn leadership_lost(&self) {
+        let lost = self.inner.leadership.lock().await.as_ref().and_then(Leadership::lost);
+        match lost {
+            // An error means that the task is gone, and the connection with it.
+            Some(mut lost) => drop(lost.wait_for(|lost| *lost).await),
+            None => pending().await,
+        }
+    }
+}

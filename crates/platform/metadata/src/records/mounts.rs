@@ -1,0 +1,93 @@
+//! Mounts.
+
+use forebay_types::{Error, Mount, MountId, MountName, MountOptions, Result};
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use crate::counters::Counter;
+use crate::metadata::Metadata;
+
+impl Metadata {
+    /// All mounts, by id.
+    pub async fn mounts(&self) -> Result<Vec<Mount>> {
+        let rows = sqlx::query("SELECT id, name, url, options FROM mounts ORDER BY id").fetch_all(&self.inner.pool).await;
+        rows.map_err(|error| self.fault(error))?.iter().map(|row| self.mount(row)).collect()
+    }
+
+    /// Adds a mount under an id that no mount ever had. `Conflict` when the name is taken.
+    pub async fn add_mount(&self, name: &MountName, url: &str, options: &MountOptions) -> Result<Mount> {
+        if url.contains('\0') {
+            return Err(Error::invalid(format!("mount {name}: its URL holds a NUL byte")));
+        }
+        let mut transaction = self.write().await?;
+        let id = MountId(self.next(Counter::MountId, &mut transaction).await?);
+        let inserted =
+            sqlx::query("INSERT INTO mounts (id, name, url, options) VALUES ($1, $2, $3, $4) ON CONFLICT (name) DO NOTHING")
+                .bind(id.0 as i64)
+                .bind(name.as_str())
+                .bind(url)
+                .bind(to_json(options))
+                .execute(&mut *transaction)
+                .await
+                .map_err(|error| self.fault(error))?;
+        if inserted.rows_affected() == 0 {
+            return Err(Error::conflict(format!("mount {name} exists already: choose another name, or remove that one first")));
+        }
+        self.commit(transaction).await?;
+        Ok(Mount { id, name: name.clone(), url: url.to_string(), options: options.clone() })
+    }
+
+    /// Changes a mount's options. `NotFound` when there is no such mount.
+    pub async fn set_mount_options(&self, name: &MountName, options: &MountOptions) -> Result<Mount> {
+        let mut transaction = self.write().await?;
+        let row = sqlx::query("UPDATE mounts SET options = $1 WHERE name = $2 RETURNING id, name, url, options")
+            .bind(to_json(options))
+            .bind(name.as_str())
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(|error| self.fault(error))?;
+        let Some(row) = row else { return Err(no_mount(name)) };
+        let mount = self.mount(&row)?;
+        self.commit(transaction).await?;
+        Ok(mount)
+    }
+
+    /// Removes a mount and its pins, and returns what it was. `NotFound` when there is no such mount.
+    pub async fn remove_mount(&self, name: &MountName) -> Result<Mount> {
+        let mut transaction = self.write().await?;
+        let row = sqlx::query("DELETE FROM mounts WHERE name = $1 RETURNING id, name, url, options")
+            .bind(name.as_str())
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(|error| self.fault(error))?;
+        let Some(row) = row else { return Err(no_mount(name)) };
+        let mount = self.mount(&row)?;
+        sqlx::query("DELETE FROM pins WHERE mount_id = $1")
+            .bind(mount.id.0 as i64)
+            .execute(&mut *transaction)
+            .await
+            .map_err(|error| self.fault(error))?;
+        self.commit(transaction).await?;
+        Ok(mount)
+    }
+
+    fn mount(&self, row: &AnyRow) -> Result<Mount> {
+        let text = |column: &str| row.try_get::<String, _>(column).map_err(|error| self.fault(error));
+        let id: i64 = row.try_get("id").map_err(|error| self.fault(error))?;
+        let (name, options) = (text("name")?, text("options")?);
+        let options = serde_json::from_str(&options).map_err(|error| {
+            Error::invalid(format!(
+                "mount {name} has options that this version can't read: {error}: run the version that wrote them"
+            ))
+        })?;
+        Ok(Mount { id: MountId(id as u64), name: name.parse()?, url: text("url")?, options })
+    }
+}
+
+fn to_json(options: &MountOptions) -> String {
+    serde_json::to_string(options).expect("options are plain data")
+}
+
+fn no_mount(name: &MountName) -> Error {
+    Error::not_found(format!("there is no mount {name}"))
+}

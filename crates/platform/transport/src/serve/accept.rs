@@ -1,0 +1,79 @@
+//! A connection that was accepted, up to the end of its handshake.
+
+use std::sync::Arc;
+
+use forebay_runtime::time::timeout;
+use forebay_types::{Error, ErrorKind, Result};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tracing::warn;
+
+use super::live::{FAREWELL_TIMEOUT, Live};
+use super::shared::Shared;
+use crate::dial::HANDSHAKE_TIMEOUT;
+use crate::entrance::Place;
+use crate::frame_reader::FrameReader;
+use crate::link::{Hangup, Link, Sink};
+use crate::listener::Accepted;
+use crate::{Peer, Service, audit, handshake};
+
+/// Serves one connection until it ends or `stop` is set and its running calls are done.
+pub(crate) async fn serve<S: Service>(shared: Arc<Shared<S>>, accepted: Accepted, place: Place, stop: watch::Receiver<bool>) {
+    let peer = accepted.peer.clone();
+    let received = tokio::select! {
+        received = timeout(HANDSHAKE_TIMEOUT, receive(&shared, accepted)) => received,
+        () = place.gives_way() => {
+            return warn!(peer = %peer.address, "connection refused: it says nothing, and others wait for its place");
+        }
+    };
+    drop(place);
+    match received {
+        Ok(Ok((live, reader, sink))) => live.run(reader, sink, stop).await,
+        Ok(Err(error)) => {
+            warn!(peer = %peer.address, reason = %error, "connection refused");
+            audit::tell_stranger(&peer.address, &error);
+        }
+        Err(_) => warn!(peer = %peer.address, "connection refused: no handshake in time"),
+    }
+}
+
+async fn refuse(mut reader: FrameReader, mut sink: Sink, hangup: &Hangup, error: &Error) {
+    // The peer may be gone, or no forebay.
+    let _ = handshake::refuse(&mut sink, error).await;
+    hangup.finish();
+    let _ = timeout(FAREWELL_TIMEOUT, reader.skip_all()).await;
+}
+
+async fn receive<S: Service>(shared: &Shared<S>, accepted: Accepted) -> Result<(Live<S::Session>, FrameReader, Sink)> {
+    let Accepted { fd, peer } = accepted;
+    let link = match &shared.acceptor {
+        Some(acceptor) if !peer.unix => {
+            let stream = TcpStream::from_std(std::net::TcpStream::from(fd))?;
+            Link::tls(acceptor.accept(stream).await?.into())?
+        }
+        _ => Link::plain(fd, peer.unix)?,
+    };
+    let Link { source, mut sink, hangup } = link;
+    let mut reader = FrameReader::new(source);
+    let trusted = peer.unix && peer.same_user;
+    let opened = match handshake::receive(&mut reader, &mut sink, &shared.security, trusted).await {
+        Ok(caller) => match Arc::clone(&shared.admitted).try_acquire_owned() {
+            Ok(admitted) => shared.service.open(Peer { caller, ..peer.clone() }).map(|session| (session, admitted)),
+            Err(_) => Err(Error::retry(format!("the server has its limit of {} connections", shared.limits.connections))),
+        },
+        Err(error) => Err(error),
+    };
+    match opened {
+        Ok((session, admitted)) => {
+            let live = Live::new(shared, session, peer, &sink, hangup, admitted);
+            handshake::welcome(&mut sink).await?;
+            Ok((live, reader, sink))
+        }
+        Err(error) => {
+            if error.kind() != ErrorKind::Closed {
+                refuse(reader, sink, &hangup, &error).await;
+            }
+            Err(error)
+        }
+    }
+}
