@@ -1,11 +1,11 @@
 //! Starting and stopping: folders, ports, signals, HTTP.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use crate::support::http::{ask, body, get};
 use crate::support::{Bucket, Role, command, csv, forebay, forebay_in, forebay_with, free_port};
 
 const FREE: [&str; 8] =
@@ -88,11 +88,6 @@ fn signals_stop_it_in_order_and_it_comes_back_warm() {
         assert_eq!(count, "n,m\n100000,9999800001\n");
         assert_eq!(bucket.server().counters().bytes_out, 0, "after {signal}");
     }
-}
-
-/// The body of an answer, as JSON.
-pub fn body(answer: &str) -> serde_json::Value {
-    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap_or_else(|error| panic!("{error}: {answer}"))
 }
 
 #[test]
@@ -214,7 +209,7 @@ fn a_worker_is_not_ready_before_it_has_joined() {
         .unwrap();
     let listens = (0..600).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(100));
-        TcpStream::connect(&http).is_ok()
+        std::net::TcpStream::connect(&http).is_ok()
     });
     let answers = listens.then(|| (ask(&http, "/healthz", ""), ask(&http, "/readyz", "")));
     worker.kill().unwrap();
@@ -385,19 +380,4 @@ fn processes_of_a_cluster_know_each_other_by_its_secret_and_by_nothing_else() {
 fn secret_file(path: &Path, secret: &str) {
     fs::write(path, secret).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
-}
-
-fn get(host: &str, path: &str) -> String {
-    let answer = ask(host, path, "");
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    answer
-}
-
-/// What a path of HTTP answers, head and all.
-pub fn ask(host: &str, path: &str, headers: &str) -> String {
-    let mut stream = TcpStream::connect(host).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Connection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
 }

@@ -60,6 +60,7 @@ impl Shards {
         for (places, version) in try_join_all(calls).await? {
             places.iter().for_each(|place| versions[*place] = version);
         }
+        debug_assert!(versions.iter().all(|version| *version > 0), "each change has a version");
         Ok(versions)
     }
 

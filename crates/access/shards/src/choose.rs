@@ -70,7 +70,9 @@ impl Workers {
     pub(crate) fn in_rank(&self, holders: &[WorkerId], now: Instant) -> Vec<WorkerId> {
         let is_away = |worker: &&WorkerId| self.of(**worker).away_until.is_some_and(|until| now < until);
         let (away, near): (Vec<_>, Vec<_>) = holders.iter().partition(is_away);
-        near.into_iter().chain(away).copied().collect()
+        let order: Vec<WorkerId> = near.into_iter().chain(away).copied().collect();
+        debug_assert_eq!(order.len(), holders.len(), "each holder is asked once");
+        order
     }
 
     /// A call begins.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::roles;
+use crate::support::http::{ask, body};
 use crate::support::{Bucket, Ran, Role, forebay, forebay_in, forebay_with, free_port};
 
 const ROWS: i64 = 1200;
@@ -69,7 +69,7 @@ fn a_dataset_answers_as_a_shard_of_a_folder_does() {
     let bearer = format!("Authorization: Bearer {}\r\n", secret.trim());
     let path = "/api/v1/shards/count?dataset=/lake/rows.shards&condition=clerk%20%3D%20clerk07";
     let printed = ask(home.path(), &address, &["count", "/lake/rows.shards", "clerk = clerk07", "--json"]).ok().json();
-    assert_eq!(roles::body(&roles::ask(&host, path, &bearer)), printed[0], "over HTTP");
+    assert_eq!(body(&ask(&host, path, &bearer)), printed[0], "over HTTP");
     ask(home.path(), &address, &create).fails(1, &["/lake/rows.shards is there already", "--replace"]);
     ask(home.path(), &address, &[&create[..], &["--replace"]].concat()).ok();
     all_the_same(home.path(), &address);

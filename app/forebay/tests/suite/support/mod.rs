@@ -1,5 +1,6 @@
 //! Starting and asking the binary.
 
+pub mod http;
 mod process;
 mod run;
 mod store;

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest, DatasetId, Held, Hint, ListPage, PeerRequest, encode};
+use forebay_protocol::{DataReply, DataRequest, DatasetId, Held, Hint, ListPage, PeerRequest, PutCondition, encode};
 use forebay_rights::needs;
 use forebay_transport::Response;
-use forebay_types::{Cell, Error, OperationId, PageRun, Result, SegmentId};
+use forebay_types::{Cell, Error, Key, MountId, OperationId, PageRun, Result, SegmentId};
 
 use super::{WorkerSession, of_peer, reply};
 use crate::origin::Priority;
@@ -70,11 +70,7 @@ impl WorkerSession {
                 let priority = if urgent { Priority::Urgent } else { Priority::Prefetch };
                 reply(DataReply::Fetched { bytes: rooms.origin.prefetch(&version, &ranges, priority, keep).await? })
             }
-            DataRequest::Put { mount, key, condition } => {
-                let put = rooms.writes.put(mount, &key, condition, payload).await;
-                rooms.shards.note_change(mount, &key);
-                reply(DataReply::Info(put?))
-            }
+            DataRequest::Put { mount, key, condition } => self.put(mount, &key, condition, payload).await?,
             DataRequest::PutBegin { mount, key } => {
                 let (upload, part_bytes) = self.uploads.begin(&rooms.writes, mount, &key).await?;
                 reply(DataReply::Upload { upload, part_bytes })
@@ -158,6 +154,13 @@ impl WorkerSession {
             Held { dram_bytes: held.dram_bytes, disk_bytes: held.disk_bytes, bytes: held.bytes, keep: held.keep }
         });
         reply(DataReply::Held(held.collect()))
+    }
+
+    /// A log of a shard is an object too, whoever writes it.
+    async fn put(&self, mount: MountId, key: &Key, condition: PutCondition, payload: Bytes) -> Result<Response> {
+        let put = self.rooms.writes.put(mount, key, condition, payload).await;
+        self.rooms.shards.note_change(mount, key);
+        Ok(reply(DataReply::Info(put?)))
     }
 
     async fn ask_shard(&self, dataset: DatasetId, shard: u32, within_ms: u32, questions: Bytes) -> Result<Response> {

@@ -10,6 +10,7 @@
 
 mod answer;
 mod bring;
+mod changes;
 mod dial;
 mod folder;
 mod lanes;

@@ -15,7 +15,6 @@ mod read;
 #[cfg(test)]
 mod steps;
 mod text;
-mod updates;
 mod view;
 
 use std::path::{Path, PathBuf};

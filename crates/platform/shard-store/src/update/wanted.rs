@@ -1,3 +1,5 @@
+//! A change as a program asks for it.
+
 use forebay_types::{Error, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};

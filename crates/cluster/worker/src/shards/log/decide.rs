@@ -8,14 +8,14 @@ use forebay_types::{Error, Result};
 
 /// How a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
-    pub(super) is_there: bool,
-    pub(super) version: u64,
+pub(in crate::shards) struct Standing {
+    pub(in crate::shards) is_there: bool,
+    pub(in crate::shards) version: u64,
 }
 
 /// What becomes of a call.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(in crate::shards) enum Verdict {
     /// It goes into the next object.
     Write,
     /// It was made by the object with this number.
@@ -26,7 +26,7 @@ pub(super) enum Verdict {
 
 /// What becomes of calls that are to go into the object with the number `next`, each seeing what those before it change.
 /// `known` says which object has a call, and `standing` how a record stands before all of them.
-pub(super) fn decide(
+pub(in crate::shards) fn decide(
     calls: &[(u128, &[WantedChange])],
     next: u64,
     known: impl Fn(u128) -> Option<u64>,

@@ -14,28 +14,28 @@ const CALLS_MAX: usize = 65_536;
 
 /// A log that a served shard follows.
 pub(in crate::shards) struct Follower {
-    pub(super) mount: MountId,
-    pub(super) place: LogPlace,
+    pub(in crate::shards) mount: MountId,
+    pub(in crate::shards) place: LogPlace,
     /// The first object that is not in the shard's files.
     pub(in crate::shards) from: u64,
     read: Mutex<Read>,
 }
 
 /// What was read.
-pub(super) struct Read {
+pub(in crate::shards) struct Read {
     /// The number of the first object that was not.
-    pub(super) next: u64,
+    pub(in crate::shards) next: u64,
     /// Nothing follows any more: the dataset was replaced.
-    pub(super) is_sealed: bool,
+    pub(in crate::shards) is_sealed: bool,
     calls: Calls,
     looked: Option<Looked>,
 }
 
 /// A look for what is new, which found nothing more than was read.
 #[derive(Clone, Copy)]
-pub(super) struct Looked {
-    pub(super) began: Instant,
-    pub(super) words: Words,
+pub(in crate::shards) struct Looked {
+    pub(in crate::shards) began: Instant,
+    pub(in crate::shards) words: Words,
 }
 
 /// The last calls, by what their askers drew.
@@ -57,7 +57,7 @@ impl Follower {
     }
 
     /// What was read until now; while it is held, nothing is taken over.
-    pub(super) fn read(&self) -> MutexGuard<'_, Read> {
+    pub(in crate::shards) fn read(&self) -> MutexGuard<'_, Read> {
         self.read.lock()
     }
 
@@ -67,24 +67,24 @@ impl Follower {
         change()
     }
 
-    pub(super) fn looked(&self) -> Option<Looked> {
+    pub(in crate::shards) fn looked(&self) -> Option<Looked> {
         self.read.lock().looked
     }
 
     /// The word `after` is of what was taken over here: who had heard all before it has heard this too.
-    pub(super) fn heard(&self, (before, after): (Words, Words)) {
+    pub(in crate::shards) fn heard(&self, (before, after): (Words, Words)) {
         let mut read = self.read.lock();
         if let Some(looked) = read.looked.as_mut().filter(|looked| looked.words == before) {
             looked.words = after;
         }
     }
 
-    pub(super) fn set_looked(&self, looked: Looked) {
+    pub(in crate::shards) fn set_looked(&self, looked: Looked) {
         self.read.lock().looked = Some(looked);
     }
 
     /// Takes over the next object: its calls are handed over in their order. Nothing happens with one that was taken over before.
-    pub(super) fn take_over(&self, number: u64, object: LogObject, each: impl FnMut(LoggedCall)) {
+    pub(in crate::shards) fn take_over(&self, number: u64, object: LogObject, each: impl FnMut(LoggedCall)) {
         let mut read = self.read.lock();
         if number != read.next {
             assert!(number < read.next, "objects are taken over without gaps");
@@ -92,6 +92,7 @@ impl Follower {
         }
         match object {
             LogObject::Calls(calls) => {
+                assert!(!read.is_sealed, "nothing comes behind the end of a log");
                 calls.iter().for_each(|call| read.calls.remember(call.id, number));
                 calls.into_iter().for_each(each);
                 read.next += 1;
@@ -103,7 +104,7 @@ impl Follower {
 
 impl Read {
     /// The number of the object that has a call.
-    pub(super) fn number_of(&self, call: u128) -> Option<u64> {
+    pub(in crate::shards) fn number_of(&self, call: u128) -> Option<u64> {
         self.calls.numbers.get(&call).copied()
     }
 }

@@ -1,20 +1,17 @@
-//! Logs: what was changed in shards since their files were made.
+//! Logs: what is known of what was changed in shards since their files were made.
 //!
-//! Owns: following a shard's log in shared storage, so that what is answered has every change that was acknowledged before; adding to
-//! it; and merging it into the shard's files.
+//! Owns: how far a shard has read its log, what other workers say of logs, which calls may be made, and those that wait.
 //!
-//! Never does: acknowledge what shared storage has not, or what some worker could answer without.
+//! Never does: ask shared storage or anyone else, which `changes` does.
 //!
-//! Start with [`Shards::catch_up`](super::Shards::catch_up) and [`Shards::change`](super::Shards::change). docs/decisions/0009
-//! has the reasons.
+//! Start with [`Follower`].
 
-mod catch_up;
-mod commit;
 mod decide;
 mod follower;
-mod merge;
+mod queue;
 mod told;
 
-pub(super) use commit::Queue;
-pub(super) use follower::Follower;
+pub(super) use decide::{Standing, Verdict, decide};
+pub(super) use follower::{Follower, Looked};
+pub(super) use queue::{Call, Queue};
 pub(super) use told::Told;

@@ -84,13 +84,19 @@ impl Told {
     }
 
     /// What was said until now.
-    pub(super) fn words(&self, mount: MountId, place: &LogPlace) -> Words {
+    pub(in crate::shards) fn words(&self, mount: MountId, place: &LogPlace) -> Words {
         let of_log = self.logs.lock().get(&(mount, place.clone())).map_or(0, |log| log.word);
         Words { of_log, of_all: self.of_all.load(Ordering::Acquire) }
     }
 
     /// Whether an object may come, from `next` on, that changes one of these records.
-    pub(super) fn may_change(&self, mount: MountId, place: &LogPlace, next: u64, records: impl FnOnce() -> Vec<u64>) -> bool {
+    pub(in crate::shards) fn may_change(
+        &self,
+        mount: MountId,
+        place: &LogPlace,
+        next: u64,
+        records: impl FnOnce() -> Vec<u64>,
+    ) -> bool {
         let mut logs = self.logs.lock();
         let Some(log) = logs.get_mut(&(mount, place.clone())) else { return false };
         let now = forebay_runtime::now();

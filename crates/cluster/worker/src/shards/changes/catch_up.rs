@@ -7,9 +7,9 @@ use forebay_shard_store::LogObject;
 use forebay_types::{Error, ErrorKind, Result};
 use futures::future::try_join_all;
 
-use super::follower::{Follower, Looked};
 use crate::origin::MountDoor;
 use crate::shards::Shards;
+use crate::shards::log::{Follower, Looked};
 use crate::shards::served::Served;
 
 /// Objects that are asked for at once, once there is more than one.

@@ -8,44 +8,17 @@ use forebay_protocol::{CHANGES_MAX, DataRequest, PeerRequest, PutCondition, enco
 use forebay_runtime::time::Instant;
 use forebay_shard_store::{ChangeIf, LogObject, LoggedCall, WantedChange, key_hash};
 use forebay_types::{Error, ErrorKind, Result};
-use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::catch_up::{UPDATE_BYTES_MAX, full};
-use super::decide::{Standing, Verdict, decide};
-use super::follower::Follower;
+use crate::shards::log::{Call, Follower, Standing, Verdict, decide};
 use crate::shards::served::Served;
 use crate::shards::{Asked, Shards};
 
 /// Bytes of a call's changes as they are sent, at most.
 const CALL_BYTES_MAX: usize = 4 << 20;
-/// Bytes of calls, as they were sent, that go into one object.
-const OBJECT_BYTES_MAX: usize = 4 << 20;
-/// Calls of a shard that may wait, and their bytes.
-const WAITING_MAX: usize = 1024;
-const WAITING_BYTES_MAX: usize = 16 << 20;
 /// How often the next number is tried while other writers are faster.
 const ATTEMPTS: usize = 64;
-
-/// Calls that wait to be made.
-#[derive(Default)]
-pub(in crate::shards) struct Queue(Mutex<Waiting>);
-
-#[derive(Default)]
-struct Waiting {
-    calls: Vec<Call>,
-    bytes: usize,
-    /// Somebody makes calls.
-    is_served: bool,
-}
-
-struct Call {
-    id: u128,
-    changes: Vec<WantedChange>,
-    bytes: usize,
-    came: std::time::Instant,
-    done: oneshot::Sender<Result<u64>>,
-}
 
 impl Shards {
     /// Makes the changes of a call, one JSON object a line, all or none; gives the records' version. Done when shared storage has
@@ -186,43 +159,6 @@ impl Shards {
             true => Err(Error::conflict(error.message().to_string())),
             false => Err(error),
         }
-    }
-}
-
-impl Queue {
-    /// Has a call wait; true when nobody makes calls yet. `Retry` when too many wait.
-    fn push(&self, call: Call) -> Result<bool> {
-        let mut waiting = self.0.lock();
-        if waiting.calls.len() >= WAITING_MAX || waiting.bytes + call.bytes > WAITING_BYTES_MAX {
-            return Err(Error::retry(format!("{} calls wait to change this shard: ask again later", waiting.calls.len())));
-        }
-        waiting.bytes += call.bytes;
-        waiting.calls.push(call);
-        Ok(!std::mem::replace(&mut waiting.is_served, true))
-    }
-
-    /// The calls of the next object; none at the end, and the next call is to be served anew.
-    fn take(&self) -> Option<Vec<Call>> {
-        let mut waiting = self.0.lock();
-        let (mut bytes, mut changes) = (0, 0);
-        let fits = |call: &Call| {
-            bytes += call.bytes;
-            changes += call.changes.len();
-            bytes <= OBJECT_BYTES_MAX && changes <= CHANGES_MAX
-        };
-        // One call alone always fits: its own bounds are no larger.
-        let count = waiting.calls.iter().map(fits).take_while(|fits| *fits).count();
-        let calls: Vec<Call> = waiting.calls.drain(..count).collect();
-        waiting.bytes -= calls.iter().map(|call| call.bytes).sum::<usize>();
-        waiting.is_served = !calls.is_empty();
-        (!calls.is_empty()).then_some(calls)
-    }
-}
-
-impl Call {
-    fn end(self, result: Result<u64>) {
-        // Nobody may wait any more.
-        let _ = self.done.send(result);
     }
 }
 

@@ -51,6 +51,7 @@ impl Shards {
             let read = log.read();
             (read.next, served.store.load().updates())
         };
+        assert!(cut >= log.from, "a log is read forwards");
         if cut == log.from || changes.is_empty() {
             return Ok(());
         }

@@ -1,0 +1,75 @@
+//! Calls that wait to change a shard.
+
+use std::time::Instant;
+
+use forebay_protocol::CHANGES_MAX;
+use forebay_shard_store::WantedChange;
+use forebay_types::{Error, Result};
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+/// Bytes of calls, as they were sent, that go into one object.
+const OBJECT_BYTES_MAX: usize = 4 << 20;
+/// Calls of a shard that may wait, and their bytes.
+const WAITING_MAX: usize = 1024;
+const WAITING_BYTES_MAX: usize = 16 << 20;
+/// Calls that wait to be made.
+#[derive(Default)]
+pub(in crate::shards) struct Queue(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    calls: Vec<Call>,
+    bytes: usize,
+    /// Somebody makes calls.
+    is_served: bool,
+}
+
+/// The changes of one call.
+pub(in crate::shards) struct Call {
+    pub(in crate::shards) id: u128,
+    pub(in crate::shards) changes: Vec<WantedChange>,
+    /// As they were sent.
+    pub(in crate::shards) bytes: usize,
+    pub(in crate::shards) came: Instant,
+    pub(in crate::shards) done: oneshot::Sender<Result<u64>>,
+}
+
+impl Queue {
+    /// Has a call wait; true when nobody makes calls yet. `Retry` when too many wait.
+    pub(in crate::shards) fn push(&self, call: Call) -> Result<bool> {
+        let mut waiting = self.0.lock();
+        if waiting.calls.len() >= WAITING_MAX || waiting.bytes + call.bytes > WAITING_BYTES_MAX {
+            return Err(Error::retry(format!("{} calls wait to change this shard: ask again later", waiting.calls.len())));
+        }
+        waiting.bytes += call.bytes;
+        waiting.calls.push(call);
+        Ok(!std::mem::replace(&mut waiting.is_served, true))
+    }
+
+    /// The calls of the next object; none at the end, and the next call is to be served anew.
+    pub(in crate::shards) fn take(&self) -> Option<Vec<Call>> {
+        let mut waiting = self.0.lock();
+        let (mut bytes, mut changes) = (0, 0);
+        let fits = |call: &Call| {
+            bytes += call.bytes;
+            changes += call.changes.len();
+            bytes <= OBJECT_BYTES_MAX && changes <= CHANGES_MAX
+        };
+        // One call alone always fits: its own bounds are no larger.
+        let count = waiting.calls.iter().map(fits).take_while(|fits| *fits).count();
+        assert!(count > 0 || waiting.calls.is_empty(), "a call fits into an object by itself");
+        let calls: Vec<Call> = waiting.calls.drain(..count).collect();
+        waiting.bytes -= calls.iter().map(|call| call.bytes).sum::<usize>();
+        waiting.is_served = !calls.is_empty();
+        (!calls.is_empty()).then_some(calls)
+    }
+}
+
+impl Call {
+    /// Tells who waits.
+    pub(in crate::shards) fn end(self, result: Result<u64>) {
+        // Nobody may wait any more.
+        let _ = self.done.send(result);
+    }
+}
