@@ -66,8 +66,8 @@ fn class(operation: &str) -> &'static str {
         "get_object" => "read",
         "head_object" | "head_bucket" => "stat",
         "list_buckets" | "list_objects" | "list_uploads" | "list_parts" => "list",
-        "put_object" | "copy_object" | "create_upload" | "upload_part" | "complete_upload" => "write",
-        "delete_object" | "delete_objects" | "abort_upload" => "delete",
+        "put_object" | "copy_object" | "create_bucket" | "create_upload" | "upload_part" | "complete_upload" => "write",
+        "delete_object" | "delete_objects" | "delete_bucket" | "abort_upload" => "delete",
         _ => "other",
     }
 }

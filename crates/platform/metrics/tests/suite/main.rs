@@ -5,8 +5,9 @@ mod promtool;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use forebay_metrics::table;
+use forebay_metrics::{Counter, table};
 use serde_json::Value;
 
 fn dist(file: &str) -> PathBuf {
@@ -70,9 +71,20 @@ fn panels_have_a_place_and_a_name_of_their_own() {
 }
 
 #[test]
+fn prometheus_has_nothing_against_the_text() {
+    ["worker", "coordinator", "gateway", "storage"].into_iter().for_each(forebay_metrics::begin);
+    table::WORKER_READ_SECONDS.with(["dram"]).record(Duration::from_micros(5));
+    table::WORKER_STORAGE_REQUESTS.show([(["a \"lake\"", "get", "w1"].map(String::from), Counter::at(u64::MAX))]);
+    table::WORKER_TIER_USED_BYTES.with(["disk", "w1"]).set(1.5e300);
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("metrics.txt");
+    fs::write(&file, forebay_metrics::text()).unwrap();
+    promtool::run(&["check", "metrics"], Some(&file));
+}
+
+#[test]
 fn prometheus_takes_the_alerts_and_they_come_when_they_should() {
-    promtool::run(&["check", "rules", dist("prometheus/alerts.yaml").to_str().unwrap()]);
-    promtool::run(&["test", "rules", dist("prometheus/alerts.test.yaml").to_str().unwrap()]);
+    promtool::run(&["check", "rules", dist("prometheus/alerts.yaml").to_str().unwrap()], None);
+    promtool::run(&["test", "rules", dist("prometheus/alerts.test.yaml").to_str().unwrap()], None);
 }
 
 #[test]
@@ -83,5 +95,5 @@ fn prometheus_takes_the_expressions_of_the_board() {
     assert!(rules.len() > 20, "{} expressions", rules.len());
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("board.yaml");
     fs::write(&file, serde_json::json!({"groups": [{"name": "board", "rules": rules}]}).to_string()).unwrap();
-    promtool::run(&["check", "rules", file.to_str().unwrap()]);
+    promtool::run(&["check", "rules", file.to_str().unwrap()], None);
 }

@@ -1,8 +1,9 @@
 //! Prometheus' own tool for its rules, which `make test-deps` brings.
 
 use std::env;
-use std::path::PathBuf;
-use std::process::Command;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// That of the path, or of the cache of what tests need.
 fn promtool() -> PathBuf {
@@ -16,8 +17,10 @@ fn promtool() -> PathBuf {
     })
 }
 
-pub(crate) fn run(arguments: &[&str]) {
-    let ran = Command::new(promtool()).args(arguments).output().expect("promtool can be run");
+/// Runs it with a file as its input, where there is one; it is to have nothing against what it reads.
+pub(crate) fn run(arguments: &[&str], input: Option<&Path>) {
+    let input = input.map_or_else(Stdio::null, |file| File::open(file).expect("the input").into());
+    let ran = Command::new(promtool()).args(arguments).stdin(input).output().expect("promtool can be run");
     let said = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert!(ran.status.success(), "promtool {}: {said}", arguments.join(" "));
 }
