@@ -20,9 +20,9 @@ const SLOW_US: u64 = 250_000;
 /// What reads took, and when they took no more than before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Recovery {
-    /// The 99th percentile of reads before the fault.
+    /// The 99th percentile of reads that were over before the fault.
     pub reads_p99_before_us: Option<u64>,
-    /// The same between the fault and its end.
+    /// The same of those that were under way while it lasted.
     pub reads_p99_during_us: Option<u64>,
     /// Time from the fault's end until reads were as before. None where they never were.
     pub reads_back_us: Option<u64>,
@@ -49,9 +49,9 @@ impl Recovery {
 pub(super) fn of(calls: &[Call], struck_us: u64, healed_us: u64) -> Recovery {
     assert!(struck_us <= healed_us, "a fault ends after it began");
     let reads: Vec<&Call> = calls.iter().filter(|call| matches!(call.what, What::Read { .. })).collect();
-    // A read that hangs counts to the time that it was asked in.
-    let begun = |from: u64, to: u64| percentile(reads.iter().filter(|call| (from..to).contains(&call.begin_us)));
-    let before = begun(0, struck_us);
+    let before = percentile(reads.iter().filter(|call| call.end_us < struck_us));
+    // Those that hang count to the fault, also where they were asked before it or answered after it.
+    let during = percentile(reads.iter().filter(|call| call.begin_us < healed_us && call.end_us >= struck_us));
     let limit_us = (before.unwrap_or(0) * TIMES).max(SLOW_US);
     let is_good = |from: u64| {
         let ended = || reads.iter().filter(|call| (from..from + WINDOW_US).contains(&call.end_us));
@@ -63,7 +63,7 @@ pub(super) fn of(calls: &[Call], struck_us: u64, healed_us: u64) -> Recovery {
     let failed_writes = calls.iter().filter(|call| matches!(call.what, What::Write { .. }) && call.error.is_some());
     Recovery {
         reads_p99_before_us: before,
-        reads_p99_during_us: begun(struck_us, healed_us),
+        reads_p99_during_us: during,
         reads_back_us: back.map(|back| back - healed_us),
         writes_back_us: failed_writes.map(|call| call.end_us.saturating_sub(healed_us)).max().unwrap_or(0),
     }

@@ -40,6 +40,13 @@ fn reads_that_fail_or_do_not_come_are_not_back() {
 }
 
 #[test]
+fn a_read_that_hangs_until_the_faults_end_counts_to_the_fault() {
+    let hangs = reads(20 * SECOND, 20 * SECOND + 1, 10 * SECOND + 1);
+    let told = recovery(&[hangs, reads(0, 10 * SECOND, 5_000)].concat(), 10 * SECOND, 20 * SECOND);
+    assert_eq!((told.reads_p99_before_us, told.reads_p99_during_us), (Some(5_000), Some(10 * SECOND + 1)));
+}
+
+#[test]
 fn reads_are_to_be_back_in_ten_seconds_on_a_machine_that_can_tell() {
     let broken = |calls: &[Call]| recovery(calls, 10 * SECOND, 20 * SECOND).violation().map(|violation| violation.rule);
     assert_eq!(broken(&reads(0, 30 * SECOND, 5_000)), None);
