@@ -22,14 +22,16 @@ pub(super) struct RunningTime {
 impl RunningTime {
     /// The time that it has run, `elapsed` after its start by the machine's clock.
     pub(super) fn at(&mut self, elapsed: Duration) -> Duration {
-        let since = elapsed.saturating_sub(self.looked);
+        let (before, since) = (self.looked - self.stood_still, elapsed.saturating_sub(self.looked));
         if since > STOOD_STILL_AFTER {
             warn!(secs = since.as_secs_f64(), "the coordinator stood still: leases go on from where they were");
             self.stood_still += since;
         }
         self.looked = self.looked.max(elapsed);
         assert!(self.stood_still <= self.looked, "it can't have stood still for longer than it is there");
-        self.looked - self.stood_still
+        let now = self.looked - self.stood_still;
+        debug_assert!(now >= before, "time never goes back");
+        now
     }
 }
 
