@@ -47,7 +47,7 @@ mod tests {
             "/api/v2",
             "/new",
         ] {
-            assert_eq!(http(path), Some(READS), "{path}");
+            assert_eq!(http(path), Some(shown()), "{path}");
         }
     }
 }
