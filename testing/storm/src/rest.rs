@@ -13,7 +13,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const DESCRIPTORS_MORE: u64 = 64;
 /// What workers tell of, which is to be nothing at rest.
 const OF_WORKERS: [&str; 3] =
-    ["forebay_worker_in_place_pinned_bytes", "forebay_worker_pinned_bytes", "forebay_worker_temporary_nodes"];
+    ["forebay_worker_in_place_pinned_bytes", "forebay_worker_tier_pinned_bytes", "forebay_worker_temporary_nodes"];
 const OF_GATEWAY: [&str; 1] = ["forebay_gateway_connections"];
 /// What a process that ended by a defect has said.
 const PANIC: &str = "panicked at";
@@ -27,7 +27,8 @@ pub struct Before(Vec<Held>);
 struct Held {
     process: String,
     descriptors: u64,
-    told: Vec<(&'static str, f64)>,
+    /// None of what it does not tell yet: processes do so about once a second.
+    told: Vec<(&'static str, Option<f64>)>,
 }
 
 impl Before {
@@ -74,7 +75,7 @@ fn metrics_of(process: &Process) -> &'static [&'static str] {
 }
 
 fn held(process: &Process) -> io::Result<Held> {
-    let told = |name: &&'static str| Ok((*name, metric(process.http(), name)?.unwrap_or(0.0)));
+    let told = |name: &&'static str| Ok((*name, metric(process.http(), name)?));
     let told = metrics_of(process).iter().map(told).collect::<io::Result<Vec<_>>>()?;
     Ok(Held { process: process.name().to_owned(), descriptors: process.descriptors()?, told })
 }
@@ -89,8 +90,13 @@ fn more(process: &Process, before: &Held) -> Vec<String> {
         .told
         .iter()
         .zip(&before.told)
-        .filter(|(now, before)| now.1 > before.1)
-        .map(|((name, now), (_, at_first))| format!("{}: {name} is {now}, it was {at_first}", before.process))
+        .filter_map(|(now, at_first)| {
+            let (name, at_first) = (now.0, at_first.1.unwrap_or(0.0));
+            match now.1 {
+                None => Some(format!("{}: {name} is not told", before.process)),
+                Some(now) => (now > at_first).then(|| format!("{}: {name} is {now}, it was {at_first}", before.process)),
+            }
+        })
         .collect();
     if now.descriptors > before.descriptors + DESCRIPTORS_MORE {
         more.push(format!("{}: {} descriptors are open, {} were", before.process, now.descriptors, before.descriptors));
