@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use forebay_client::{Client, ClientSettings};
-use forebay_shards::{Shards, latest_manifest};
+use forebay_shards::Shards;
 use forebay_types::{Error, ErrorKind, ForebayPath, Result};
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -48,19 +48,15 @@ impl Opened {
     pub(super) async fn open(&self, may: &MayRead) -> Result<Shards> {
         let (client, path) = (self.client().await?, may.dataset());
         let known = self.known.lock().get(path).cloned();
-        if let Some(known) = known {
-            if known.looked.elapsed() < LOOK_AFTER {
-                return Ok(known.shards);
-            }
-            if is_current(client, &known.shards, path).await? {
-                return Ok(self.keep(path, known.shards));
-            }
+        if let Some(known) = &known
+            && known.looked.elapsed() < LOOK_AFTER
+        {
+            return Ok(known.shards.clone());
         }
-        let opened = Shards::open(client, path).await;
-        if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-            self.known.lock().pop(path);
-        }
-        Ok(self.keep(path, opened?))
+        let opened = Shards::open(client, path).await?;
+        // Another one may have been put in its place under the same number, and another mount under the same name.
+        let shards = known.map(|known| known.shards).filter(|shards| shards.id() == opened.id()).unwrap_or(opened);
+        Ok(self.keep(path, shards))
     }
 
     fn keep(&self, path: &ForebayPath, shards: Shards) -> Shards {
@@ -75,10 +71,4 @@ impl Opened {
             self.known.lock().pop(may.dataset());
         }
     }
-}
-
-/// Whether nobody has put another one in its place, nor another mount under its name.
-async fn is_current(client: &Client, shards: &Shards, path: &ForebayPath) -> Result<bool> {
-    let mount = client.mount(path.mount()).await?;
-    Ok(mount.id == shards.id().mount && latest_manifest(client, path).await? == Some(shards.manifest()))
 }

@@ -1,7 +1,10 @@
 //! Answers are those that a program gets, and commands print.
 
+use std::time::Duration;
+
 use forebay_shard_store::Condition;
 use forebay_shards::create;
+use forebay_types::ForebayPath;
 use serde_json::json;
 
 use crate::bed::{Bed, DATASET, RECORDS};
@@ -75,15 +78,34 @@ async fn another_manifest_is_seen_a_moment_later() {
     let mut creating = create(&bed.client, &path, shards.columns().clone(), vec![0.5], true).await.unwrap();
     creating.push(&bed.part(0), |_| {}).await.unwrap();
     assert_eq!(creating.finish().await.unwrap(), 2);
+    comes_to_count_what_a_program_counts(&bed).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dataset_that_was_deleted_and_made_again_is_seen_though_its_number_is_the_same() {
+    let bed = Bed::start(1).await;
+    let (path, shards): (ForebayPath, _) = (DATASET.parse().unwrap(), bed.shards().await);
+    assert_eq!(bed.of_dataset("count", &[]).await.json()["count"], RECORDS);
+    for info in bed.client.list_all(&format!("{DATASET}/").parse().unwrap()).await.unwrap() {
+        bed.client.delete(&ForebayPath::new(path.mount().clone(), info.version.key)).await.unwrap();
+    }
+    let mut creating = create(&bed.client, &path, shards.columns().clone(), vec![0.5], false).await.unwrap();
+    creating.push(&bed.part(0), |_| {}).await.unwrap();
+    assert_eq!(creating.finish().await.unwrap(), 1);
+    comes_to_count_what_a_program_counts(&bed).await;
+}
+
+async fn comes_to_count_what_a_program_counts(bed: &Bed) {
     let expected = bed.shards().await.count(None).await.unwrap();
     assert!(expected < RECORDS as u64);
     for _ in 0..200 {
-        let count = bed.of_dataset("count", &[]).await.json()["count"].as_u64().unwrap();
-        if count == expected {
-            return;
+        let answer = bed.of_dataset("count", &[]).await;
+        match answer.json()["count"].as_u64() {
+            Some(count) if count == expected => return,
+            Some(count) => assert_eq!(count, RECORDS as u64, "one dataset or the other, and nothing between"),
+            None => assert!(matches!(answer.status, 404 | 409), "{answer:?}"),
         }
-        assert_eq!(count, RECORDS as u64, "one manifest or the other, and nothing between");
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("the later manifest is not seen");
+    panic!("the later one is not seen");
 }
