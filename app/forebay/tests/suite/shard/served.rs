@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::http::{ask, body};
+use crate::support::http;
 use crate::support::{Bucket, Ran, Role, forebay, forebay_in, forebay_with, free_port};
 
 const ROWS: i64 = 1200;
@@ -69,10 +69,46 @@ fn a_dataset_answers_as_a_shard_of_a_folder_does() {
     let bearer = format!("Authorization: Bearer {}\r\n", secret.trim());
     let path = "/api/v1/shards/count?dataset=/lake/rows.shards&condition=clerk%20%3D%20clerk07";
     let printed = ask(home.path(), &address, &["count", "/lake/rows.shards", "clerk = clerk07", "--json"]).ok().json();
-    assert_eq!(body(&ask(&host, path, &bearer)), printed[0], "over HTTP");
+    assert_eq!(http::body(&http::ask(&host, path, &bearer)), printed[0], "over HTTP");
     ask(home.path(), &address, &create).fails(1, &["/lake/rows.shards is there already", "--replace"]);
     ask(home.path(), &address, &[&create[..], &["--replace"]].concat()).ok();
     all_the_same(home.path(), &address);
+}
+
+#[test]
+fn a_dataset_is_changed_as_a_shard_of_a_folder_is_and_a_kill_loses_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let (up, bucket) = (Role::up(home.path()), Bucket::s3());
+    bucket.mount(&up);
+    let address = up.address();
+    bucket.put("rows/a.jsonl", &lines(0..ROWS));
+    std::fs::write(home.path().join("rows.jsonl"), lines(0..ROWS)).unwrap();
+    ask(home.path(), &address, &["build", "rows.jsonl", "--key", "id", "--out", "rows.shard"]).ok();
+    ask(home.path(), &address, &["create", "/lake/rows.shards", "--from", "/lake/rows", "--key", "id", "--shards", "3"]).ok();
+    let many: String =
+        (0..2000).map(|id| format!("{}\n", json!({"id": id, "clerk": "clerk07", "note": format!("new {id}")}))).collect();
+    for shard in ["/lake/rows.shards", "rows.shard"] {
+        let given = |arguments: &[&str], input: &str| {
+            forebay_with(home.path(), &[&["--coordinator", &address, "shard"], arguments].concat(), |_| {}, input.as_bytes())
+                .ok();
+        };
+        given(&["put", shard], &many);
+        given(&["put", shard, r#"{"id": 5, "clerk": "me"}"#], "");
+        given(&["delete", shard, "6", "1999", "123456"], "");
+        given(&["batch", shard], "{\"put\": {\"id\": 7, \"note\": \"by batch\"}}\n{\"delete\": -300}\n");
+        given(&["put", shard, r#"{"id": -300, "note": "again"}"#], "");
+    }
+    all_the_same(home.path(), &address);
+    let put = |more: &[&str]| ask(home.path(), &address, &[&["put", "/lake/rows.shards", r#"{"id": 5}"#], more].concat());
+    put(&["--if-absent"]).fails(1, &["/lake/rows.shards", "there is a record already"]);
+    put(&["--if-version", "0"]).fails(1, &["read it again"]);
+    ask(home.path(), &address, &["put", "rows.shard", r#"{"id": 5}"#, "--if-absent"]).fails(1, &["datasets"]);
+    up.kill();
+    let up = Role::up(home.path());
+    all_the_same(home.path(), &up.address());
+    ask(home.path(), &up.address(), &["merge", "/lake/rows.shards"]).ok();
+    ask(home.path(), &up.address(), &["merge", "rows.shard"]).ok();
+    all_the_same(home.path(), &up.address());
 }
 
 #[test]
