@@ -8,7 +8,7 @@ use forebay_shard_store::{Columns, Dataset, DatasetShard, data_key, manifest_key
 use forebay_types::{Error, ErrorKind, ForebayPath, Result, ResultExt};
 
 use crate::Shards;
-use crate::open::{below, latest_manifest};
+use crate::open::{below, latest_manifest, read_manifest};
 
 /// Bytes that are read of a file at once.
 const CHUNK: usize = 4 << 20;
@@ -87,17 +87,45 @@ impl Creating {
     /// Makes the dataset of what was stored, and gives its manifest's number. `Conflict` when somebody else was faster. The one that
     /// it replaces can't be changed any more from here on: its writers are told to open it again.
     pub async fn finish(self) -> Result<u64> {
+        let mut number = self.number;
         if let Some(before) = &self.before {
+            // Who was faster is told so before anything is ended.
+            while self.is_merged_as(number).await? {
+                number += 1;
+            }
             before.seal().await?;
         }
         let log = Some(format!("{:016x}", forebay_runtime::random::<u64>()));
-        let dataset = Dataset { columns: self.columns, replicas: self.replicas, shards: self.shards, log };
+        let (columns, replicas, shards) = (self.columns.clone(), self.replicas.clone(), self.shards.clone());
+        let dataset = Dataset { columns, replicas, shards, log };
         let bytes = Bytes::from(dataset.encode().map_err(|error| error.context(&self.path))?);
-        let object = below(&self.path, &manifest_key(self.number))?;
-        self.client.put(&object, bytes, PutCondition::Absent).await.map_err(|error| match error.kind() {
-            ErrorKind::Conflict => Error::conflict(format!("{}: somebody else made a dataset here meanwhile", self.path)),
-            _ => error,
-        })?;
-        Ok(self.number)
+        loop {
+            let object = below(&self.path, &manifest_key(number))?;
+            match self.client.put(&object, bytes.clone(), PutCondition::Absent).await {
+                Ok(_) => return Ok(number),
+                Err(error) if error.kind() == ErrorKind::Conflict && self.is_merged_as(number).await? => number += 1,
+                Err(error) if error.kind() == ErrorKind::Conflict => return Err(self.too_late()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Whether the manifest of a number is a merge of the dataset that is replaced; false where there is none. `Conflict` where it is
+    /// somebody else's dataset.
+    async fn is_merged_as(&self, number: u64) -> Result<bool> {
+        let dataset = match read_manifest(&self.client, &self.path, number).await {
+            Ok((dataset, _)) => dataset,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let log = self.before.as_ref().and_then(|before| before.dataset().log.as_ref());
+        match log.is_some() && dataset.log.as_ref() == log {
+            true => Ok(true),
+            false => Err(self.too_late()),
+        }
+    }
+
+    fn too_late(&self) -> Error {
+        Error::conflict(format!("{}: somebody else made a dataset here meanwhile", self.path))
     }
 }

@@ -32,11 +32,7 @@ impl Shards {
             || Error::not_found(format!("{path}: there is no dataset of shards: make one with `forebay shard create {path}`"));
         let number = latest_manifest(client, path).await?.ok_or_else(none)?;
         let mount = client.mount(path.mount()).await?;
-        let file = below(path, &manifest_key(number))?;
-        let info = client.open(&file).await?;
-        let bytes = client.read(client.operation(), &info.version, 0..info.version.size).await?;
-        let dataset = Dataset::decode(&bytes, &file.to_string())?;
-        let tag = manifest_tag(&bytes);
+        let (dataset, tag) = read_manifest(client, path, number).await?;
         let id = DatasetId { mount: mount.id, folder: path.key().clone(), manifest: number, tag };
         Ok(Self::at(client, path.clone(), id, dataset))
     }
@@ -75,6 +71,14 @@ impl Shards {
     pub fn dataset(&self) -> &Dataset {
         &self.dataset
     }
+}
+
+/// A manifest, with what names it by its bytes.
+pub(crate) async fn read_manifest(client: &Client, path: &ForebayPath, number: u64) -> Result<(Dataset, u128)> {
+    let file = below(path, &manifest_key(number))?;
+    let info = client.open(&file).await?;
+    let bytes = client.read(client.operation(), &info.version, 0..info.version.size).await?;
+    Ok((Dataset::decode(&bytes, &file.to_string())?, manifest_tag(&bytes)))
 }
 
 /// The number of the last manifest in a folder, if it has any.

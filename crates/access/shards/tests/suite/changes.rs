@@ -14,7 +14,7 @@ use forebay_types::{ErrorKind, Result, WorkerId};
 use serde_json::{Map, Value as Json, json};
 
 use crate::answers::compare;
-use crate::bed::{BUCKET, Bed, RECORDS, path, store};
+use crate::bed::{BUCKET, Bed, RECORDS, columns, path, store};
 
 pub fn record(key: i64, name: &str) -> Map<String, Json> {
     json!({"id": key, "name": name, "note": format!("changed {key}")}).as_object().unwrap().clone()
@@ -248,6 +248,27 @@ async fn a_dataset_that_is_replaced_takes_no_more_changes_and_the_new_one_has_no
     put(&after, 1, "of the new one").await.unwrap();
     assert_eq!(name_of(&before, 1).await.as_deref(), Some("of the old one"));
     assert_eq!(after.count(None).await.unwrap(), RECORDS as u64);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_merge_while_the_next_dataset_is_built_does_not_stand_in_its_way_and_another_dataset_does() {
+    let bed = Bed::start(1).await;
+    let before = bed.create("orders.shards", 1, vec![0.5]).await;
+    put(&before, 1, "merged").await.unwrap();
+    let begin = async || {
+        let path = path("orders.shards");
+        let mut creating = forebay_shards::create(&bed.client, &path, columns(), vec![0.5], true).await.unwrap();
+        creating.push(&bed.folder().join("part0of1"), |_| {}).await.unwrap();
+        creating
+    };
+    let creating = begin().await;
+    before.merge_shard(0).await.unwrap();
+    assert_eq!(creating.finish().await.unwrap(), 3, "behind the merge");
+    let (first, second) = (begin().await, begin().await);
+    assert_eq!(first.finish().await.unwrap(), 4);
+    assert_eq!(second.finish().await.unwrap_err().kind(), ErrorKind::Conflict);
+    let after = Shards::open(&bed.client, &path("orders.shards")).await.unwrap();
+    put(&after, 1, "goes on").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

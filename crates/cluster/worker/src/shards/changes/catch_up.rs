@@ -14,7 +14,7 @@ use crate::shards::served::Served;
 
 /// Objects that are asked for at once, once there is more than one.
 const AHEAD_MAX: u64 = 16;
-/// Updates of a shard that are in memory only, at most; beyond it nobody could answer.
+/// Updates of a shard that are in memory only, beyond which nothing more is written; at twice as much nobody answers.
 pub(super) const UPDATE_BYTES_MAX: usize = 64 << 20;
 
 impl Shards {
@@ -84,7 +84,8 @@ impl Served {
     /// Has what begins from now on see what the next object of the log says.
     pub(super) fn take_over(&self, number: u64, object: LogObject) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
-        if self.store.load().update_bytes() > UPDATE_BYTES_MAX {
+        // Writers stop at half of it, by their own count.
+        if self.store.load().update_bytes() > 2 * UPDATE_BYTES_MAX {
             return Err(full(self));
         }
         log.take_over(number, object, |call| self.store.load().add_updates(number, call.changes));

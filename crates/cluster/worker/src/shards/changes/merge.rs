@@ -56,13 +56,14 @@ impl Shards {
             return Ok(());
         }
         // Layers stay as they are meanwhile, so that the files that are merged do.
-        let _layers = self.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
+        let layers = self.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
         let made = forebay_runtime::random::<u128>();
         self.make_room(made, 2 * asked.shard().bytes() + served.store.load().update_bytes() as u64)?;
         let _room = Reserved { kept: &self.kept, id: made };
         let (from, to) = (self.kept.path(served.id), self.kept.begin(made)?);
         let packed = tokio::task::spawn_blocking(move || merge(&from, &to, BASE_SIZE, changes)).await;
         let mut packed = packed.map_err(|error| Error::internal(format!("a merge ended early: {error}")))??;
+        drop(layers);
         packed.shard.log_from = cut;
         self.store(asked, &packed).await?;
         let Some(manifest) = self.publish(asked, packed.shard).await? else { return Ok(()) };
