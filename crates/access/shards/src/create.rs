@@ -95,6 +95,7 @@ impl Creating {
             }
             before.seal().await?;
         }
+        debug_assert!(number >= self.number, "manifests are numbered upwards");
         let log = Some(format!("{:016x}", forebay_runtime::random::<u64>()));
         let (columns, replicas, shards) = (self.columns.clone(), self.replicas.clone(), self.shards.clone());
         let dataset = Dataset { columns, replicas, shards, log };
