@@ -2,19 +2,24 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use forebay_types::{Error, Result};
+use forebay_runtime::time::{instant, sleep};
+use forebay_types::{Error, ErrorKind, Result};
 use sqlx::any::AnyPoolOptions;
 use sqlx::{Any, AnyPool, Connection, Transaction};
 use tokio::sync::Mutex;
 
 use crate::connect::{CONNECT_TIMEOUT, connect, options};
+use crate::dialect::Dialect;
 use crate::leadership::Leadership;
 use crate::location::Location;
 use crate::{schema, sqlite_file};
 
 /// Connections at once; the coordinator writes one thing at a time.
 const CONNECTIONS_MAX: u32 = 4;
+/// Between two tries to prepare a file that somebody else prepares.
+const PREPARE_PAUSE: Duration = Duration::from_millis(20);
 
 /// The metadata database. Cheap to clone.
 ///
@@ -47,10 +52,7 @@ impl Metadata {
             let prepared = tokio::task::spawn_blocking(move || sqlite_file::prepare(&path)).await;
             location = Location::Sqlite(prepared.map_err(|error| Error::internal(error.to_string()))??);
         }
-        let mut connection = connect(&location).await?;
-        let migrated = schema::migrate(&location, &mut connection).await;
-        let _ = connection.close().await;
-        migrated?;
+        prepare(&location).await?;
 
         let settings = location.dialect().session_settings();
         let pool = AnyPoolOptions::new()
@@ -108,4 +110,25 @@ impl Metadata {
     pub(crate) async fn commit(&self, transaction: Transaction<'static, Any>) -> Result<()> {
         transaction.commit().await.map_err(|error| self.fault(error))
     }
+}
+
+/// Brings the schema up to date. Of several that turn a new SQLite file's journal to WAL at once all but one are told that it is
+/// locked, at once and whatever `busy_timeout` says, so they ask again until the time for a connection is over.
+async fn prepare(location: &Location) -> Result<()> {
+    let deadline = instant() + CONNECT_TIMEOUT;
+    loop {
+        match prepare_once(location).await {
+            Err(error) if location.dialect() == Dialect::Sqlite && error.kind() == ErrorKind::Retry && instant() < deadline => {
+                sleep(PREPARE_PAUSE).await;
+            }
+            prepared => return prepared,
+        }
+    }
+}
+
+async fn prepare_once(location: &Location) -> Result<()> {
+    let mut connection = connect(location).await?;
+    let migrated = schema::migrate(location, &mut connection).await;
+    let _ = connection.close().await;
+    migrated
 }
