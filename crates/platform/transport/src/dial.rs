@@ -3,8 +3,10 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use forebay_runtime::time::timeout;
+use forebay_runtime::time::{sleep, timeout};
 use forebay_types::{Error, ErrorKind, Result};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::frame_reader::FrameReader;
@@ -15,8 +17,40 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// For the handshake, TLS's included; the same on both sides.
 pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Connects and passes the handshake.
-pub(crate) async fn dial(address: &Address, security: &Security) -> Result<(FrameReader, Sink, Hangup)> {
+/// One of several places is tried so long alone before the next one is tried beside it.
+const NEXT_PLACE_AFTER: Duration = Duration::from_millis(250);
+
+/// A connection that has passed the handshake.
+pub(crate) type Dialled = (FrameReader, Sink, Hangup);
+
+/// Connects and passes the handshake: with the first that does, where the address has several places.
+pub(crate) async fn dial(address: &Address, security: &Security) -> Result<Dialled> {
+    let places = address.places();
+    if let [place] = places.as_slice() {
+        return dial_place(place, security).await;
+    }
+    let mut dialling: FuturesUnordered<_> = places
+        .iter()
+        .zip(0..)
+        .map(|(place, nth)| async move {
+            sleep(NEXT_PLACE_AFTER * nth).await;
+            dial_place(place, security).await
+        })
+        .collect();
+    let mut refused: Option<Error> = None;
+    while let Some(dialled) = dialling.next().await {
+        match dialled {
+            Ok(connection) => return Ok(connection),
+            // What says more than that nobody is there is told first.
+            Err(error) if refused.as_ref().is_none_or(|before| before.kind() == ErrorKind::Retry) => refused = Some(error),
+            Err(_) => {}
+        }
+    }
+    let none = || Error::invalid(format!("{address} has no place to connect to"));
+    Err(refused.unwrap_or_else(none).context(format!("none of {address} lets in")))
+}
+
+async fn dial_place(address: &Address, security: &Security) -> Result<Dialled> {
     let (fd, trusted) = match timeout(CONNECT_TIMEOUT, connect(address)).await {
         Ok(connected) => connected?,
         Err(_) => return Err(Error::retry(format!("{address} does not answer: is a forebay running there?"))),
@@ -57,7 +91,7 @@ async fn connect(address: &Address) -> Result<(OwnedFd, bool)> {
     }
 }
 
-async fn shake_hands(address: &Address, security: &Security, fd: OwnedFd, trusted: bool) -> Result<(FrameReader, Sink, Hangup)> {
+async fn shake_hands(address: &Address, security: &Security, fd: OwnedFd, trusted: bool) -> Result<Dialled> {
     let unix = matches!(address, Address::Unix(_));
     let link = match &security.tls {
         Some(settings) if !unix => {

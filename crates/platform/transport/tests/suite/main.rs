@@ -9,6 +9,7 @@ mod guarded;
 mod handshake;
 mod listening;
 mod local;
+mod places;
 mod raw;
 mod ring;
 mod strangers;
