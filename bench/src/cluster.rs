@@ -102,6 +102,7 @@ impl LocalCluster {
         for (ix, worker) in workers.iter().enumerate() {
             let settings = ExecutorSettings {
                 scheduler: scheduler.address().to_string(),
+                follows: false,
                 security: Security::default(),
                 listen: listen(),
                 advertise: None,

@@ -161,8 +161,8 @@ impl Config {
 
     /// Whether the secret of the coordinator may come to be there: it is to run on this machine, and has not been started.
     pub(crate) fn waits_for_secret(&self) -> bool {
-        let host = self.settings.coordinator.0.rsplit_once(':').map_or("", |(host, _)| host);
-        is_loopback(host) && !security::names_member(&self.settings)
+        let is_here = |place: &str| place.rsplit_once(':').is_some_and(|(host, _)| is_loopback(host));
+        self.settings.coordinator.each().any(is_here) && !security::names_member(&self.settings)
     }
 
     /// What a worker, a scheduler or an executor shows and lets in.

@@ -67,10 +67,11 @@ pub(super) fn is_configured(settings: &Settings) -> bool {
 }
 
 fn found_owner(settings: &Settings) -> Outcome<Option<Credential>> {
-    let secret = match owner_secret_of(&settings.coordinator.0)? {
-        Some(secret) => Some(secret),
-        None => forebay_data_folder::owner_secret_in(&settings.data_dir)?,
-    };
+    let mut secret = None;
+    for place in settings.coordinator.each() {
+        secret = secret.or(owner_secret_of(place)?);
+    }
+    let secret = secret.map_or_else(|| forebay_data_folder::owner_secret_in(&settings.data_dir), |secret| Ok(Some(secret)))?;
     Ok(secret.map(|secret| Credential::owner(&secret)).transpose()?)
 }
 

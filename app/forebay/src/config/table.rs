@@ -14,8 +14,8 @@ use super::setting::Reader::{Commands, Coordinator, Executor, Gateway, Scheduler
 use super::setting::{ALL, Default, Flag, ROLES, Setting, kebab, settings};
 use super::sources::Sources;
 use super::types::{
-    Address, Folders, Http, JobOrder, Label, LogFormat, NodeClass, OrOff, S3Anonymous, Secret, Share, ShufflePlace, Slots, Times,
-    Url,
+    Address, Addresses, Folders, Http, JobOrder, Label, LogFormat, NodeClass, OrOff, S3Anonymous, Secret, Share, ShufflePlace,
+    Slots, Times, Url,
 };
 use super::value::Value;
 use crate::exit::Outcome;
@@ -23,10 +23,11 @@ use crate::exit::Outcome;
 settings! {
     "Addresses" {
         /// Address of the coordinator: where clients and workers look for it
-        coordinator: Address = "127.0.0.1:7400", of ALL, flag Everywhere;
+        /// Those of its standbys come after it, with commas between: whichever leads is found.
+        coordinator: Addresses = "127.0.0.1:7400", of ALL, flag Everywhere;
 
         /// Address that the coordinator listens at
-        coordinator_listen: Address = "the value of coordinator" => coordinator.clone(), of &[Coordinator], flag Roles;
+        coordinator_listen: Address = "the first of coordinator" => coordinator.first(), of &[Coordinator], flag Roles;
 
         /// Address of the scheduler of distributed SQL, or off
         /// With off a query runs in the process that asks.

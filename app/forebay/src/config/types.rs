@@ -34,6 +34,41 @@ impl Value for Address {
     }
 }
 
+/// One or several `host:port`, with commas between: places of one service, which is at one of them at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Addresses(pub(crate) String);
+
+impl Addresses {
+    /// Each by itself.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &str> {
+        self.0.split(',')
+    }
+
+    pub(crate) fn first(&self) -> Address {
+        Address(self.each().next().unwrap_or_default().to_string())
+    }
+}
+
+impl From<&str> for Addresses {
+    fn from(text: &str) -> Self {
+        Self(text.to_string())
+    }
+}
+
+impl Value for Addresses {
+    const FORM: &'static str = "HOST:PORT,..";
+
+    fn read(written: &Written, folder: &Path) -> Result<Self, String> {
+        let places = written.text()?.split(',').map(|place| Address::read(&Written::Text(place.trim().to_string()), folder));
+        let places: Vec<String> = places.map(|place| place.map(|place| place.0)).collect::<Result<_, _>>()?;
+        Ok(Self(places.join(",")))
+    }
+
+    fn shown(&self) -> Option<String> {
+        Some(self.0.clone())
+    }
+}
+
 /// What can be switched off by the word for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum OrOff<T> {
@@ -295,6 +330,8 @@ mod tests {
         assert_eq!(read::<Address>("[::1]:7400"), Ok("[::1]:7400".into()));
         assert!(read::<Address>("here").unwrap_err().contains("HOST:PORT"));
         assert!(read::<Address>("here:port").unwrap_err().contains("65535"));
+        assert_eq!(read::<Addresses>("a:7400, [::1]:7401"), Ok("a:7400,[::1]:7401".into()));
+        assert!(read::<Addresses>("a:7400,b").unwrap_err().contains("\"b\" is no address"));
         assert_eq!(read::<OrOff<Address>>("off"), Ok(OrOff::Off));
         assert_eq!(read::<Http>("auto"), Ok(Http::Auto));
         assert!(read::<Http>("on").unwrap_err().ends_with(", or off"));

@@ -110,7 +110,9 @@ impl ClusterRunning {
         };
         let own = scheduler.as_ref().map(|scheduler| scheduler.address().to_string());
         let named = part.executors.as_ref().and_then(|executors| executors.scheduler.clone());
-        let scheduler_address = match own.or(named) {
+        let given = own.or(named);
+        let follows = given.is_none();
+        let scheduler_address = match given {
             Some(address) => address,
             None => {
                 let client = connect().await?;
@@ -132,6 +134,7 @@ impl ClusterRunning {
             for (ix, worker) in beside.into_iter().enumerate() {
                 let settings = ExecutorSettings {
                     scheduler: scheduler_address.clone(),
+                    follows,
                     security: security.clone(),
                     listen: if ix == 0 { part.listen.clone() } else { any_port(&part.listen) },
                     advertise: part.advertise.clone(),

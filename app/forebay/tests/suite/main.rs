@@ -14,9 +14,12 @@ mod mixapart;
 mod nodes;
 mod placement;
 mod plan;
+#[path = "../../../../crates/platform/metadata/tests/suite/postgres_server.rs"]
+mod postgres_server;
 mod roles;
 mod shard;
 mod sql;
+mod standby;
 mod support;
 mod table;
 mod tutorial;

@@ -2,6 +2,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_flight::flight_service_server::FlightServiceServer;
 use ballista_core::extension::SessionConfigExt;
@@ -26,6 +27,7 @@ use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::Security;
 use forebay_types::{Error, Result, ResultExt, WorkerId};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::checked::Checked;
@@ -40,11 +42,16 @@ use reading::Reading;
 mod control;
 mod reading;
 
+/// How often the coordinator is asked where the scheduler is.
+const FOLLOW: Duration = Duration::from_secs(1);
+
 /// An executor: it runs tasks and reads their input through the worker beside it.
 #[derive(Clone)]
 pub struct ExecutorSettings {
     /// `host:port` of the scheduler.
     pub scheduler: String,
+    /// Goes to another scheduler when the coordinator knows of another.
+    pub follows: bool,
     /// Token and TLS of the cluster.
     pub security: Security,
     /// Where results are handed out: `host:port`.
@@ -65,7 +72,7 @@ pub struct ExecutorSettings {
 pub struct Executor {
     address: std::net::SocketAddr,
     times: Arc<Times>,
-    _tasks: [AbortOnDropHandle<()>; 3],
+    _tasks: Vec<AbortOnDropHandle<()>>,
 }
 
 impl Executor {
@@ -101,6 +108,8 @@ impl Executor {
         let trimming = forebay_runtime::spawn(Arc::clone(&shared).keep_trim());
         let times = Arc::new(Times::default());
         let nodes = Codec::of(client.clone());
+        let (moves, scheduler) = watch::channel(settings.scheduler.clone());
+        let following = settings.follows.then(|| forebay_runtime::spawn(follow(client.clone(), moves)));
         let executor = Arc::new(ballista_executor::executor::Executor::new(
             metadata,
             &folder,
@@ -124,7 +133,7 @@ impl Executor {
                 tracing::warn!(%error, "the executor no longer hands results out");
             }
         });
-        let scheduler = SchedulerGrpcClient::new(ways.endpoint(&settings.scheduler)?.connect_lazy())
+        let scheduler = SchedulerGrpcClient::new(ways.followed(scheduler)?.connect_lazy())
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
         let logical = SessionConfig::new().ballista_logical_extension_codec();
@@ -134,7 +143,8 @@ impl Executor {
                 tracing::warn!(%error, "the executor no longer takes tasks");
             }
         });
-        Ok(Self { address, times, _tasks: [serving, polling, trimming].map(AbortOnDropHandle::new) })
+        let tasks = [serving, polling, trimming].into_iter().chain(following);
+        Ok(Self { address, times, _tasks: tasks.map(AbortOnDropHandle::new).collect() })
     }
 
     /// What its tasks took for what passes between stages.
@@ -145,6 +155,24 @@ impl Executor {
     /// Where results are handed out.
     pub fn address(&self) -> std::net::SocketAddr {
         self.address
+    }
+}
+
+/// Says where the scheduler is that the coordinator knows, as often as that is another one.
+async fn follow(client: Client, scheduler: watch::Sender<String>) {
+    loop {
+        forebay_runtime::time::sleep(FOLLOW).await;
+        // What the coordinator does not know, or can't say now, changes nothing.
+        let Ok(Some(known)) = client.scheduler().await else { continue };
+        let is_another = |at: &mut String| {
+            *at != known && {
+                at.clone_from(&known);
+                true
+            }
+        };
+        if scheduler.send_if_modified(is_another) {
+            tracing::info!(scheduler = known, "asks another scheduler for tasks");
+        }
     }
 }
 

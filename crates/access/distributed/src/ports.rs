@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::transport::Endpoint;
@@ -171,10 +171,20 @@ impl Ways {
         Arc::new(move |endpoint| ways.guarded(endpoint).map_err(Into::into))
     }
 
+    /// The endpoint of whichever `host:port` is said last. Connections to the one before end.
+    pub(crate) fn followed(&self, target: watch::Receiver<String>) -> Result<Endpoint> {
+        let path = self.0.folder.join(format!("followed-{:016x}", forebay_runtime::random::<u64>()));
+        self.listen(&path, target)?;
+        Self::at(&path)
+    }
+
     fn guarded(&self, endpoint: Endpoint) -> Result<Endpoint> {
         let target = endpoint.uri().authority().map(ToString::to_string);
         let target = target.ok_or_else(|| Error::internal(format!("{} names no host", endpoint.uri())))?;
-        let socket = self.socket(&target)?;
+        Self::at(&self.socket(&target)?)
+    }
+
+    fn at(socket: &Path) -> Result<Endpoint> {
         let endpoint = Endpoint::from_shared(format!("unix:{}", socket.display()))
             .map_err(|error| Error::internal(format!("{}: {error}", socket.display())))?;
         Ok(endpoint.connect_timeout(CONNECT_TIMEOUT))
@@ -187,25 +197,38 @@ impl Ways {
             return Ok(socket.clone());
         }
         let path = self.0.folder.join(sockets.len().to_string());
-        let _runtime = self.0.runtime.enter();
-        let listener = UnixListener::bind(&path)?;
-        let (target_of, security) = (target.to_string(), self.0.security.clone());
-        self.0.tasks.lock().spawn(forward(listener, target_of, security));
+        // Nobody says another one.
+        let (_, always) = watch::channel(target.to_string());
+        self.listen(&path, always)?;
         sockets.insert(target.to_string(), path.clone());
         Ok(path)
     }
+
+    fn listen(&self, path: &Path, target: watch::Receiver<String>) -> Result<()> {
+        let _runtime = self.0.runtime.enter();
+        let listener = UnixListener::bind(path)?;
+        self.0.tasks.lock().spawn(forward(listener, target, self.0.security.clone()));
+        Ok(())
+    }
 }
 
-/// Takes each connection at a socket to the target. Ends with its owner.
-async fn forward(listener: UnixListener, target: String, security: Security) {
+/// Takes each connection at a socket to the target of then. Ends with its owner.
+async fn forward(listener: UnixListener, mut target: watch::Receiver<String>, security: Security) {
     let (mut connections, is_away) = (JoinSet::new(), Arc::new(AtomicBool::default()));
     loop {
         while connections.try_join_next().is_some() {}
-        let Ok((mut near, _)) = listener.accept().await else {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Ok(()) = target.changed() => {
+                connections.abort_all();
+                continue;
+            }
+        };
+        let Ok((mut near, _)) = accepted else {
             forebay_runtime::time::sleep(REST).await;
             continue;
         };
-        let (target, security, is_away) = (target.clone(), security.clone(), Arc::clone(&is_away));
+        let (target, security, is_away) = (target.borrow().clone(), security.clone(), Arc::clone(&is_away));
         connections.spawn(async move {
             match Guarded::connect(&target, &security).await {
                 Ok(mut far) => {

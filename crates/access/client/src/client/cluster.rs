@@ -19,6 +19,7 @@ impl Client {
     }
 
     /// Says where the scheduler of distributed SQL is, which is the caller: known for one lease, so that it says so every second.
+    /// Answers which one is known from now on: another one, as long as that is there.
     /// `Denied` to who is no process of the cluster.
     pub async fn serve_as_scheduler(&self, serves: String) -> Result<Option<String>> {
         self.about_scheduler(MemberRequest::Scheduler { serves }.into()).await

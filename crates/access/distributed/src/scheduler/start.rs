@@ -1,6 +1,5 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use arrow_flight::flight_service_server::FlightServiceServer;
 use ballista_core::config::TaskSchedulingPolicy;
@@ -23,6 +22,7 @@ use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Books;
+use super::announce::announce;
 use super::answers::Answers;
 use super::carrier::Carrier;
 use super::gate::{Gate, Server};
@@ -35,9 +35,6 @@ use crate::ports::{Ways, incoming};
 use crate::settings::{MESSAGE_BYTES_MAX, producer};
 use crate::shuffle::Shuffle;
 use crate::travel;
-
-/// How often the coordinator is told where the scheduler is.
-const SAY: Duration = Duration::from_secs(1);
 
 /// How a scheduler runs.
 #[derive(Clone, Debug)]
@@ -109,15 +106,7 @@ impl Scheduler {
         let cluster = BallistaCluster::new_from_config(&config).await.map_err(failed)?;
         let server: Server = create_scheduler(cluster, Arc::new(config)).await.map_err(failed)?;
 
-        let announced = format!("{host}:{}", address.port());
-        announce(&client, &announced).await;
-        let announcer = client.clone();
-        let announcing = forebay_runtime::spawn(async move {
-            loop {
-                forebay_runtime::time::sleep(SAY).await;
-                announce(&announcer, &announced).await;
-            }
-        });
+        let announcing = forebay_runtime::spawn(announce(client.clone(), format!("{host}:{}", address.port())));
         let gate = SchedulerGrpcServer::new(Gate { inner: server.clone(), books: Arc::clone(&books), client })
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
@@ -154,11 +143,4 @@ fn session(engine: &Engine, config: SessionConfig) -> datafusion::error::Result<
         .with_default_features()
         .with_runtime_env(engine.runtime_of(operation, pins).map_err(failed)?);
     Ok(builder.build())
-}
-
-/// Tells the coordinator where the scheduler is.
-async fn announce(client: &Client, address: &str) {
-    if let Err(error) = client.serve_as_scheduler(address.to_string()).await {
-        tracing::debug!(%error, "the coordinator does not know of this scheduler");
-    }
 }

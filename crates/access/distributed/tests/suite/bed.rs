@@ -88,6 +88,7 @@ impl Bed {
             let worker = bed.workers[ix].as_ref().map(Worker::id);
             let settings = ExecutorSettings {
                 scheduler: bed.scheduler_address.to_string(),
+                follows: false,
                 security: bed.security.clone(),
                 listen: "127.0.0.1:0".to_string(),
                 advertise: None,

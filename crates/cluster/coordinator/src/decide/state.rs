@@ -165,7 +165,10 @@ impl State {
             MemberRequest::Leave(worker) => self.leave(now, worker),
             MemberRequest::PassRoot { from, to } => self.pass_root(from, to),
             MemberRequest::Scheduler { serves } => {
-                self.scheduler = Some((serves, now));
+                // One at a time: the others hear of it, and stand by.
+                if self.scheduler(now).is_none_or(|known| known == serves) {
+                    self.scheduler = Some((serves, now));
+                }
                 Ok(vec![answer(ControlReply::Scheduler(self.scheduler(now)))])
             }
             // The driver answers them.

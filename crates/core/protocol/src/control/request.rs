@@ -192,8 +192,8 @@ pub enum MemberRequest {
         /// Who gets it.
         to: WorkerId,
     },
-    /// The asker is the scheduler of distributed SQL, known for one lease from now on, so that it says so every second:
-    /// [`crate::ControlReply::Scheduler`].
+    /// The asker is the scheduler of distributed SQL, known for one lease from now on, so that it says so every second. While
+    /// another one is known this changes nothing. [`crate::ControlReply::Scheduler`] says which is.
     #[strum(serialize = "scheduler_serves")]
     Scheduler {
         /// Its `host:port`.

@@ -42,7 +42,9 @@ fn a_scheduler_is_known_for_one_lease_after_it_spoke() {
     assert_eq!(scheduler(1.0 + lease, None).as_deref(), Some("h:1"));
     assert_eq!(scheduler(1.1 + lease, None), None);
     scheduler(20.0, Some("h:1"));
-    assert_eq!(scheduler(20.5, Some("i:2")).as_deref(), Some("i:2"), "the one that spoke last");
+    assert_eq!(scheduler(20.5, Some("i:2")).as_deref(), Some("h:1"), "one at a time");
+    assert_eq!(scheduler(20.1 + lease, Some("i:2")).as_deref(), Some("i:2"), "the first has not spoken for a lease");
+    assert_eq!(scheduler(20.2 + lease, Some("h:1")).as_deref(), Some("i:2"));
 }
 
 #[test]
