@@ -1,6 +1,7 @@
 # demo    TPC-H through Forebay and through the alternatives, one table at the end
 # test    all tests, with whatever they need
 # test-sql  random SQL against DuckDB, SQL_QUERIES from the seed SQL_SEED on in each of SQL_MODES
+# test-tpcds  TPC-DS on a cluster of processes, against DuckDB's answers; TPCDS_ARGS="losses --minutes 30" while processes are killed
 # storm   processes of the binary, a load, one fault at a time, and what clients were told (STORM_ARGS: --seed, --only, --seconds, --write)
 # verify  what must hold before a change goes in; changes no file of the checkout
 # tidy    the rules of the checkout that the compiler does not know, by `cargo xtask tidy`; part of lint
@@ -25,7 +26,7 @@ ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python test-sql storm verify format deny tidy lint lint-engine loom asan fix fuzz bench figures figures-pages dist test-dist test-console
+.PHONY: demo test test-deps test-light test-engine test-python test-sql test-tpcds storm verify format deny tidy lint lint-engine loom asan fix fuzz bench figures figures-pages dist test-dist test-console
 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
@@ -51,6 +52,12 @@ SQL_MODES ?= plain hot cluster killed
 test-sql:
 	$(CARGO) build $(FAST) $(ENGINE)
 	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-sql --seed $(SQL_SEED) --queries $(SQL_QUERIES) $(SQL_MODES:%=--mode %)
+
+TPCDS_ARGS ?= check
+
+test-tpcds:
+	$(CARGO) build $(FAST) $(ENGINE)
+	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-tpcds $(TPCDS_ARGS)
 
 # The engine and the storm in one command each, so that neither changes the features of the other.
 storm: test-deps
