@@ -2,6 +2,7 @@
 
 mod circles;
 mod floors;
+mod messages;
 mod ratchet;
 mod rules;
 mod tree;
