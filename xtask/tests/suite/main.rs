@@ -1,4 +1,4 @@
-//! The rules over small made-up checkouts.
+//! The rules over small made-up checkouts, and what pages say of the checkout itself.
 
 mod circles;
 mod floors;

@@ -98,7 +98,8 @@ fn a_page_that_is_not_in_the_contents_is_found_and_one_that_is_there_twice() {
     let contents = "# Contents\n\n- [A](a.md)\n  - [B](b/c.md)\n- [A again](a.md)\n";
     let checkout = Checkout::new().file("docs/a.md", "# A\n").file("docs/b/c.md", "# C\n").file("docs/b/d.md", "# D\n");
     assert!(checkout.places(Rule::Pages).is_empty(), "there is no book");
-    let checkout = checkout.file("docs/SUMMARY.md", contents).file("docs/picture.svg", "").file("b/e.md", "# No page of the book\n");
+    let checkout =
+        checkout.file("docs/SUMMARY.md", contents).file("docs/picture.svg", "").file("b/e.md", "# No page of the book\n");
     assert_eq!(checkout.places(Rule::Pages), ["docs/SUMMARY.md:5", "docs/b/d.md:0"]);
 }
 
