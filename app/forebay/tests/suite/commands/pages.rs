@@ -57,7 +57,7 @@ fn shell(page: &str) -> Vec<String> {
     found
 }
 
-/// The words behind each `forebay`, up to where its command ends; those in quotes are empty.
+/// The words behind each `forebay`, up to where its command ends; what is in quotes is left out.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let (mut found, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
     let text = text.replace("\\\n", " ");
@@ -66,6 +66,7 @@ fn commands(text: &str) -> Vec<Vec<String>> {
         match letter {
             '"' | '\'' => {
                 letters.by_ref().take_while(|other| *other != letter).for_each(drop);
+                // A word all the same, and no flag.
                 word.push('"');
             }
             '#' if word.is_empty() => {
