@@ -12,6 +12,7 @@
 # bench   the benchmarks, one JSON line a figure
 # figures what pages say of speed and size: rounds of all benches, bench/figures.json, and the pages from it (FIGURES_ARGS: --light, --only ..)
 # dist    what people install: packages, image, chart, wheel, in target/packages (DIST_PROFILE=fast to compile less)
+# book    the pages of docs/ as a site, in target/book; says how to get mdbook where it is not there
 # test-console  every page of the console in Chromium, which it wants installed, with a cluster of the binary that the tests built
 # test-dist  installs and starts all of it, made of DIST_BINARY
 # figures-pages  only the pages, from the JSON that is there
@@ -26,7 +27,7 @@ ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python test-sql test-tpcds storm verify format deny tidy lint lint-engine loom asan fix fuzz bench figures figures-pages dist test-dist test-console
+.PHONY: demo test test-deps test-light test-engine test-python test-sql test-tpcds storm verify format deny tidy lint lint-engine loom asan fix fuzz bench figures figures-pages book dist test-dist test-console
 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
@@ -120,6 +121,9 @@ figures:
 
 figures-pages:
 	$(CARGO) run --locked -p forebay-bench-figures -- --readme
+
+book:
+	@FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/book "$${CARGO_TARGET_DIR:-target}/book"
 
 test-console:
 	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-console

@@ -23,6 +23,8 @@ pub enum Rule {
     Floors,
     /// A relative link that leads nowhere.
     Links,
+    /// A page that nobody finds by the table of contents.
+    Pages,
     /// Assertions in tenths for each thousand lines; the only rule where more is better.
     Assertions,
     /// A clock that is read where it is needed.
@@ -35,7 +37,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order of the report.
-    pub const ALL: [Rule; 13] = [
+    pub const ALL: [Rule; 14] = [
         Rule::Rings,
         Rule::FileLines,
         Rule::FunctionLines,
@@ -45,6 +47,7 @@ impl Rule {
         Rule::Circles,
         Rule::Floors,
         Rule::Links,
+        Rule::Pages,
         Rule::Assertions,
         Rule::Clocks,
         Rule::Chance,
@@ -63,6 +66,7 @@ impl Rule {
             Rule::Circles => "circles",
             Rule::Floors => "floors",
             Rule::Links => "links",
+            Rule::Pages => "pages",
             Rule::Assertions => "assertions",
             Rule::Clocks => "clocks",
             Rule::Chance => "chance",
@@ -88,7 +92,8 @@ impl Rule {
             Rule::Floors => {
                 "move what is needed to a floor below both; where the floors are other ones by now, say so in ARCHITECTURE.md"
             }
-            Rule::Links => "let the link lead to where the file is now",
+            Rule::Links => "let the link lead to where the file or the heading is now",
+            Rule::Pages => "give the page its line in docs/SUMMARY.md, where who looks for it would look",
             Rule::Assertions => "state by `assert!` or `debug_assert!` what must hold at the entry of what changes state",
             Rule::Clocks => "take the time as an argument, or from forebay_runtime::now",
             Rule::Chance => "take a seed or a number as an argument, or from forebay_runtime::random",

@@ -7,6 +7,7 @@ mod doors;
 mod floors;
 mod heads;
 mod links;
+mod pages;
 mod rings;
 mod sizes;
 mod words;
@@ -24,6 +25,7 @@ pub(crate) fn run(tree: &Tree) -> Vec<Finding> {
         circles::find,
         floors::find,
         links::find,
+        pages::find,
         density::find,
         doors::find,
     ];

@@ -1,7 +1,8 @@
-//! The rules over small made-up checkouts.
+//! The rules over small made-up checkouts, and what pages say of the checkout itself.
 
 mod circles;
 mod floors;
+mod messages;
 mod ratchet;
 mod rules;
 mod tree;

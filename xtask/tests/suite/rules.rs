@@ -81,8 +81,26 @@ fn a_path_into_somebodys_home_is_found_and_one_into_anybodys_is_not() {
 #[test]
 fn a_link_that_leads_nowhere_is_found() {
     let page = "[there](b.md#part) [gone](c.md)\n[web](https://a.b/c.md) `[code](d.md)`\n```\n[block](e.md)\n```\n";
-    let checkout = Checkout::new().file("docs/a.md", page).file("docs/b.md", "# B\n");
+    let checkout = Checkout::new().file("docs/a.md", page).file("docs/b.md", "# B\n\n## Part\n");
     assert_eq!(checkout.places(Rule::Links), ["docs/a.md:1"]);
+}
+
+#[test]
+fn a_link_to_a_heading_that_is_not_there_is_found() {
+    let page = "# A\n\n[it](#a) [there](b/c.md#its-name-by-hand) [second](b/c.md#its-name-by-hand-1)\n[gone](b/c.md#gone) [own](#gone)\n";
+    let other = "# C\n\n## Its `name`, by hand\n\n## Its name by hand\n\n```\n# gone\n```\n[back](../a.md#a)\n";
+    let checkout = Checkout::new().file("docs/a.md", page).file("docs/b/c.md", other);
+    assert_eq!(checkout.places(Rule::Links), ["docs/a.md:4", "docs/a.md:4"]);
+}
+
+#[test]
+fn a_page_that_is_not_in_the_contents_is_found_and_one_that_is_there_twice() {
+    let contents = "# Contents\n\n- [A](a.md)\n  - [B](b/c.md)\n- [A again](a.md)\n";
+    let checkout = Checkout::new().file("docs/a.md", "# A\n").file("docs/b/c.md", "# C\n").file("docs/b/d.md", "# D\n");
+    assert!(checkout.places(Rule::Pages).is_empty(), "there is no book");
+    let checkout =
+        checkout.file("docs/SUMMARY.md", contents).file("docs/picture.svg", "").file("b/e.md", "# No page of the book\n");
+    assert_eq!(checkout.places(Rule::Pages), ["docs/SUMMARY.md:5", "docs/b/d.md:0"]);
 }
 
 #[test]

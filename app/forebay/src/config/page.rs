@@ -22,8 +22,8 @@ there is a flag it is named. *Read by* says whose setting it is: `forebay up` re
 running cluster.
 
 More about the settings of S3 is in [s3.md](s3.md), of Flight SQL in [flight-sql.md](flight-sql.md), of `location` in
-[specs/nodes.md](specs/nodes.md#where-bytes-are), of `shuffle` and of trust in
-[operations.md](operations.md#what-passes-between-the-stages-of-a-job).
+[specs/nodes.md](specs/nodes.md#where-bytes-are), of `shuffle` in
+[distributed-sql.md](distributed-sql.md#what-passes-between-the-stages-of-a-job), of trust in [security.md](security.md).
 ";
 
 fn page() -> String {

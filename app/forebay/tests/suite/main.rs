@@ -19,7 +19,6 @@ mod postgres_server;
 mod roles;
 mod shard;
 mod sql;
-mod standby;
 mod support;
 mod table;
 mod tutorial;

@@ -2,7 +2,6 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use arrow_flight::flight_service_server::FlightServiceServer;
 use ballista_core::extension::SessionConfigExt;
@@ -33,6 +32,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::checked::Checked;
 use crate::codec::Codec;
 use crate::ports::{Ways, incoming};
+use crate::serving::follow;
 use crate::settings::{MESSAGE_BYTES_MAX, producer};
 use crate::shuffle::{Engine as ShuffleEngine, Shared, ShuffleTimes, Times};
 use crate::travel;
@@ -41,9 +41,6 @@ use reading::Reading;
 
 mod control;
 mod reading;
-
-/// How often the coordinator is asked where the scheduler is.
-const FOLLOW: Duration = Duration::from_secs(1);
 
 /// An executor: it runs tasks and reads their input through the worker beside it.
 #[derive(Clone)]
@@ -155,24 +152,6 @@ impl Executor {
     /// Where results are handed out.
     pub fn address(&self) -> std::net::SocketAddr {
         self.address
-    }
-}
-
-/// Says where the scheduler is that the coordinator knows, as often as that is another one.
-async fn follow(client: Client, scheduler: watch::Sender<String>) {
-    loop {
-        forebay_runtime::time::sleep(FOLLOW).await;
-        // What the coordinator does not know, or can't say now, changes nothing.
-        let Ok(Some(known)) = client.scheduler().await else { continue };
-        let is_another = |at: &mut String| {
-            *at != known && {
-                at.clone_from(&known);
-                true
-            }
-        };
-        if scheduler.send_if_modified(is_another) {
-            tracing::info!(scheduler = known, "asks another scheduler for tasks");
-        }
     }
 }
 

@@ -17,6 +17,7 @@ mod control;
 mod executor;
 mod ports;
 mod scheduler;
+mod serving;
 mod settings;
 mod shuffle;
 mod stages;

@@ -5,7 +5,6 @@
 //! (over `core/scheduling`), `executors` what is known of these, `inputs` finds out what tasks read, `carrier` has it brought, `shuffles` has a place in temporary
 //! nodes for what is between a job's stages, `answers` tells people.
 
-mod announce;
 mod answers;
 mod attempts;
 mod bind;

@@ -22,7 +22,6 @@ use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Books;
-use super::announce::announce;
 use super::answers::Answers;
 use super::carrier::Carrier;
 use super::gate::{Gate, Server};
@@ -32,6 +31,7 @@ use super::watch::{MISSED, watch};
 use crate::checked::Checked;
 use crate::codec::Codec;
 use crate::ports::{Ways, incoming};
+use crate::serving::announce;
 use crate::settings::{MESSAGE_BYTES_MAX, producer};
 use crate::shuffle::Shuffle;
 use crate::travel;

@@ -73,6 +73,11 @@ async fn pandas() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn duckdb_httpfs() {
+    python("with_duckdb.py").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn spark_s3a() {
     python("with_spark.py").await;
 }

@@ -1,5 +1,7 @@
 //! Processes of a cluster that are killed while queries of it run: the queries wait, run again, and answer right.
 
+mod standby;
+
 use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};

@@ -1,11 +1,12 @@
-//! Which of several schedulers serves: the coordinator knows one, and the others stand by.
+//! Which of several schedulers serves: the coordinator knows one, the others stand by, and executors go to the one that is known.
 
 use std::time::Duration;
 
 use forebay_client::Client;
 use forebay_runtime::time::Instant;
+use tokio::sync::watch;
 
-/// How often the coordinator is asked, or told.
+/// How often the coordinator is told, or asked.
 const SAY: Duration = Duration::from_secs(1);
 /// A standby says that it serves when the coordinator has known of none for so long: after a restart of the coordinator the one
 /// that serves comes first.
@@ -43,7 +44,7 @@ impl Standing {
 }
 
 /// Says to the coordinator that the scheduler is at `own`, or stands by; for ever.
-pub(super) async fn announce(client: Client, own: String) {
+pub(crate) async fn announce(client: Client, own: String) {
     let known = client.scheduler().await.ok().flatten();
     let mut standing = Standing::at_start(&own, known.as_deref());
     tell(standing, known.as_deref());
@@ -70,6 +71,24 @@ fn tell(standing: Standing, known: Option<&str>) {
     match standing {
         Standing::Serves => tracing::info!("this scheduler serves"),
         Standing::StandsBy { .. } => tracing::info!(serves = known, "another scheduler serves: standing by"),
+    }
+}
+
+/// Says where the scheduler is that the coordinator knows, as often as that is another one.
+pub(crate) async fn follow(client: Client, scheduler: watch::Sender<String>) {
+    loop {
+        forebay_runtime::time::sleep(SAY).await;
+        // What the coordinator does not know, or can't say now, changes nothing.
+        let Ok(Some(known)) = client.scheduler().await else { continue };
+        let is_another = |at: &mut String| {
+            *at != known && {
+                at.clone_from(&known);
+                true
+            }
+        };
+        if scheduler.send_if_modified(is_another) {
+            tracing::info!(scheduler = known, "asks another scheduler for tasks");
+        }
     }
 }
 
