@@ -50,7 +50,7 @@ impl Creating {
     /// Stores the next shard, built in a folder. Its objects are those that are not there yet: the same content is stored once.
     pub async fn push(&mut self, folder: &Path, progress: impl Fn(u64)) -> Result<()> {
         let built = folder.to_path_buf();
-        let packed = tokio::task::spawn_blocking(move || pack(&built)).await;
+        let packed = forebay_runtime::spawn_blocking(move || pack(&built)).await;
         let packed = packed.map_err(|error| Error::internal(format!("looking through a shard ended early: {error}")))??;
         for (file, path) in packed.shard.files.iter().zip(&packed.paths) {
             let object = below(&self.path, &data_key(&file.object))?;

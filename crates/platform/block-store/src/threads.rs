@@ -1,3 +1,5 @@
+//! Who works on the disk.
+
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -6,7 +8,7 @@ use forebay_types::{Result, ResultExt};
 use crate::control::Folder;
 use crate::core::Core;
 
-/// The threads that work on the disk, and the folder's lock. They end with this, each after what it is at.
+/// The threads that work on the disk (tasks, in a simulation), and the folder's lock. They end with this, each after what it is at.
 pub(crate) struct Threads {
     core: Arc<Core>,
     threads: Vec<JoinHandle<()>>,
@@ -18,7 +20,12 @@ impl Threads {
     /// As many as there may be requests in flight; none without a disk tier.
     pub fn start(core: &Arc<Core>, folder: Folder) -> Result<Self> {
         let mut started = Self { core: core.clone(), threads: Vec::new(), _folder: folder };
-        let count = if core.disk.is_some() { core.settings.in_flight } else { 0 };
+        let Some(disk) = &core.disk else { return Ok(started) };
+        if forebay_runtime::is_simulated() {
+            disk.pool.work_in_tasks(core);
+            return Ok(started);
+        }
+        let count = core.settings.in_flight;
         for index in 0..count {
             let core = core.clone();
             let thread = std::thread::Builder::new().name(format!("forebay-disk-{index}"));

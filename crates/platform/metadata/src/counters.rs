@@ -3,7 +3,7 @@
 use forebay_types::Result;
 use sqlx::{AnyConnection, Row};
 
-use crate::metadata::Metadata;
+use crate::database::Database;
 
 /// The numbers of table `counters`.
 #[derive(Clone, Copy)]
@@ -12,7 +12,7 @@ pub(crate) enum Counter {
     MountId,
 }
 
-impl Metadata {
+impl Database {
     /// The next value of a counter; never given twice, as long as the transaction commits.
     pub(crate) async fn next(&self, counter: Counter, connection: &mut AnyConnection) -> Result<u64> {
         let name = match counter {

@@ -7,15 +7,15 @@ use forebay_types::Result;
 use tracing::info;
 
 use crate::counters::Counter;
+use crate::database::Database;
 use crate::leadership::Leadership;
-use crate::metadata::Metadata;
 
-impl Metadata {
+impl Database {
     /// Becomes the leader and returns the next epoch, which is larger than all before; 1 is the first.
     ///
     /// SQLite: `Invalid` when another process uses the data folder. PostgreSQL: `Retry` while another coordinator leads;
     /// a standby calls this again until it succeeds. Needs a direct connection or a pooler in session mode.
-    pub async fn acquire_epoch(&self) -> Result<u64> {
+    pub(crate) async fn acquire_epoch(&self) -> Result<u64> {
         let mut leadership = self.inner.leadership.lock().await;
         if leadership.is_none() {
             *leadership = Some(Leadership::acquire(&self.inner.location).await?);
@@ -30,7 +30,7 @@ impl Metadata {
 
     /// Returns when leadership is lost: the connection that held PostgreSQL's lock is gone, and another coordinator may
     /// lead. Never with SQLite, nor before [`Self::acquire_epoch`].
-    pub async fn leadership_lost(&self) {
+    pub(crate) async fn leadership_lost(&self) {
         let lost = self.inner.leadership.lock().await.as_ref().and_then(Leadership::lost);
         match lost {
             // An error means that the task is gone, and the connection with it.

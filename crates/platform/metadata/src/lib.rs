@@ -6,22 +6,25 @@
 //! in no table. Never says a database's password in errors or logs.
 //!
 //! Start with [`Metadata::open`] and [`Metadata::acquire_epoch`]. What differs between the two databases is in
-//! `dialect.rs` and nowhere else.
+//! `dialect.rs` and nowhere else. Beside them there is a [`Memory`], for simulations.
 
 #![warn(unreachable_pub)]
 
 mod connect;
 mod counters;
+mod database;
 mod dialect;
 mod epoch;
 mod faults;
 mod leadership;
 mod location;
+mod memory;
 mod metadata;
 mod records;
 mod schema;
 mod sqlite_file;
 
+pub use memory::Memory;
 pub use metadata::Metadata;
 pub use records::StoredTable;
 pub use schema::SCHEMA_VERSION;

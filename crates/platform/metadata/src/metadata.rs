@@ -1,134 +1,157 @@
-//! The database as those who use it see it: opened, read, written by its leader alone.
+//! The metadata as those who use it see it, whatever keeps it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use forebay_types::{Key, Mount, MountId, MountName, MountOptions, Result, Verifier};
 
-use forebay_runtime::time::{instant, sleep};
-use forebay_types::{Error, ErrorKind, Result};
-use sqlx::any::AnyPoolOptions;
-use sqlx::{Any, AnyPool, Connection, Transaction};
-use tokio::sync::Mutex;
-
-use crate::connect::{CONNECT_TIMEOUT, connect, options};
-use crate::dialect::Dialect;
-use crate::leadership::Leadership;
-use crate::location::Location;
-use crate::{schema, sqlite_file};
-
-/// Connections at once; the coordinator writes one thing at a time.
-const CONNECTIONS_MAX: u32 = 4;
-/// Between two tries to prepare a file that somebody else prepares.
-const PREPARE_PAUSE: Duration = Duration::from_millis(20);
+use crate::database::Database;
+use crate::memory::{self, Session};
+use crate::records::StoredTable;
 
 /// The metadata database. Cheap to clone.
 ///
 /// Any number of processes may read; once [`Self::acquire_epoch`] has been called, writes succeed only as long as
 /// no other process has acquired a later epoch, else they are `Closed`. A database that is away is `Retry`.
 #[derive(Clone)]
-pub struct Metadata {
-    pub(crate) inner: Arc<Inner>,
+pub struct Metadata(Kept);
+
+#[derive(Clone)]
+enum Kept {
+    Database(Database),
+    Memory(Session),
 }
 
-pub(crate) struct Inner {
-    pub(crate) location: Location,
-    pub(crate) pool: AnyPool,
-    pub(crate) leadership: Mutex<Option<Leadership>>,
-    /// The acquired epoch; 0 before.
-    pub(crate) epoch: AtomicU64,
+/// The same call of whatever keeps the metadata.
+macro_rules! kept {
+    ($metadata:ident, $kept:ident => $call:expr) => {
+        match &$metadata.0 {
+            Kept::Database($kept) => $call.await,
+            Kept::Memory($kept) => $call,
+        }
+    };
 }
 
 impl Metadata {
     /// Opens `sqlite:PATH` (made when it is not there, its folder too) or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`
-    /// (the database must be there), and brings its schema up to date.
+    /// (the database must be there), and brings its schema up to date. The URL of a [`crate::Memory`] opens that.
     ///
     /// `Invalid` when the schema is of a newer version of Forebay, and for what is no such URL; `Retry` when the server
     /// can't be reached; `Denied` when it refuses user or password.
     pub async fn open(url: &str) -> Result<Self> {
-        sqlx::any::install_default_drivers();
-        let mut location = Location::parse(url)?;
-        if let Location::Sqlite(path) = &location {
-            let path = path.clone();
-            let prepared = tokio::task::spawn_blocking(move || sqlite_file::prepare(&path)).await;
-            location = Location::Sqlite(prepared.map_err(|error| Error::internal(error.to_string()))??);
+        match memory::find(url) {
+            Some(memory) => Ok(Self(Kept::Memory(memory))),
+            None => Database::open(url).await.map(|database| Self(Kept::Database(database))),
         }
-        prepare(&location).await?;
-
-        let settings = location.dialect().session_settings();
-        let pool = AnyPoolOptions::new()
-            .max_connections(CONNECTIONS_MAX)
-            .acquire_timeout(CONNECT_TIMEOUT)
-            .after_connect(move |connection, _| {
-                Box::pin(async move { sqlx::raw_sql(settings).execute(connection).await.map(|_| ()) })
-            })
-            .connect_lazy_with(options(&location)?);
-        let inner = Inner { location, pool, leadership: Mutex::new(None), epoch: AtomicU64::new(0) };
-        Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// `sqlite` or `postgres`.
+    /// `sqlite`, `postgres` or `memory`.
     pub fn kind(&self) -> &'static str {
-        self.inner.location.dialect().name()
+        match &self.0 {
+            Kept::Database(database) => database.kind(),
+            Kept::Memory(_) => "memory",
+        }
     }
 
     /// Where the database is, for people: a file, or a URL without its password.
     pub fn shown(&self) -> String {
-        self.inner.location.shown()
+        match &self.0 {
+            Kept::Database(database) => database.shown(),
+            Kept::Memory(memory) => memory.shown(),
+        }
     }
 
     /// Gives leadership up and closes all connections; further calls are `Closed`.
     pub async fn close(&self) {
-        if let Some(leadership) = self.inner.leadership.lock().await.take() {
-            leadership.release().await;
-        }
-        self.inner.pool.close().await;
+        kept!(self, kept => kept.close());
     }
 
-    pub(crate) fn fault(&self, error: sqlx::Error) -> Error {
-        self.inner.location.fault(error)
+    /// Becomes the leader and returns the next epoch, which is larger than all before; 1 is the first.
+    ///
+    /// SQLite: `Invalid` when another process uses the data folder. PostgreSQL: `Retry` while another coordinator leads;
+    /// a standby calls this again until it succeeds. Needs a direct connection or a pooler in session mode.
+    pub async fn acquire_epoch(&self) -> Result<u64> {
+        kept!(self, kept => kept.acquire_epoch())
     }
 
-    /// Begins a transaction that writes: alone, and only while no later epoch was acquired.
-    pub(crate) async fn write(&self) -> Result<Transaction<'static, Any>> {
-        let mut transaction = self.inner.pool.begin().await.map_err(|error| self.fault(error))?;
-        let epoch = self.inner.epoch.load(Ordering::Acquire);
-        // Writing the row that an acquirer of the next epoch must write, too, keeps it out until this ends.
-        let fence = match epoch {
-            0 => sqlx::query("UPDATE counters SET value = value WHERE name = 'epoch'"),
-            _ => sqlx::query("UPDATE counters SET value = value WHERE name = 'epoch' AND value = $1").bind(epoch as i64),
-        };
-        let fenced = fence.execute(&mut *transaction).await.map_err(|error| self.fault(error))?;
-        if fenced.rows_affected() != 1 {
-            return Err(Error::closed(format!(
-                "another coordinator has taken over metadata database {}: epoch {epoch} is past",
-                self.shown()
-            )));
-        }
-        Ok(transaction)
-    }
-
-    pub(crate) async fn commit(&self, transaction: Transaction<'static, Any>) -> Result<()> {
-        transaction.commit().await.map_err(|error| self.fault(error))
-    }
-}
-
-/// Brings the schema up to date. Of several that turn a new SQLite file's journal to WAL at once all but one are told that it is
-/// locked, at once and whatever `busy_timeout` says, so they ask again until the time for a connection is over.
-async fn prepare(location: &Location) -> Result<()> {
-    let deadline = instant() + CONNECT_TIMEOUT;
-    loop {
-        match prepare_once(location).await {
-            Err(error) if location.dialect() == Dialect::Sqlite && error.kind() == ErrorKind::Retry && instant() < deadline => {
-                sleep(PREPARE_PAUSE).await;
-            }
-            prepared => return prepared,
+    /// Returns when leadership is lost: the connection that held PostgreSQL's lock is gone, and another coordinator may
+    /// lead. Never with SQLite, nor before [`Self::acquire_epoch`].
+    pub async fn leadership_lost(&self) {
+        match &self.0 {
+            Kept::Database(database) => database.leadership_lost().await,
+            Kept::Memory(_) => std::future::pending().await,
         }
     }
-}
 
-async fn prepare_once(location: &Location) -> Result<()> {
-    let mut connection = connect(location).await?;
-    let migrated = schema::migrate(location, &mut connection).await;
-    let _ = connection.close().await;
-    migrated
+    /// All mounts, by id.
+    pub async fn mounts(&self) -> Result<Vec<Mount>> {
+        kept!(self, kept => kept.mounts())
+    }
+
+    /// Adds a mount under an id that no mount ever had. `Conflict` when the name is taken.
+    pub async fn add_mount(&self, name: &MountName, url: &str, options: &MountOptions) -> Result<Mount> {
+        kept!(self, kept => kept.add_mount(name, url, options))
+    }
+
+    /// Changes a mount's options. `NotFound` when there is no such mount.
+    pub async fn set_mount_options(&self, name: &MountName, options: &MountOptions) -> Result<Mount> {
+        kept!(self, kept => kept.set_mount_options(name, options))
+    }
+
+    /// Removes a mount and its pins, and returns what it was. `NotFound` when there is no such mount.
+    pub async fn remove_mount(&self, name: &MountName) -> Result<Mount> {
+        kept!(self, kept => kept.remove_mount(name))
+    }
+
+    /// All pins: a mount and what keys start with, by mount and bytes of the prefix.
+    pub async fn pins(&self) -> Result<Vec<(MountId, Key)>> {
+        kept!(self, kept => kept.pins())
+    }
+
+    /// Adds a pin; one that is there already is fine. `NotFound` when there is no such mount.
+    pub async fn add_pin(&self, mount: MountId, prefix: &Key) -> Result<()> {
+        kept!(self, kept => kept.add_pin(mount, prefix))
+    }
+
+    /// Removes a pin. `NotFound` when there is none of exactly this prefix.
+    pub async fn remove_pin(&self, mount: MountId, prefix: &Key) -> Result<()> {
+        kept!(self, kept => kept.remove_pin(mount, prefix))
+    }
+
+    /// All external tables, by bytes of their names.
+    pub async fn tables(&self) -> Result<Vec<StoredTable>> {
+        kept!(self, kept => kept.tables())
+    }
+
+    /// Keeps a table's definition. `Conflict` when the name is taken and `replace` is off.
+    pub async fn put_table(&self, name: &str, statement: &str, replace: bool) -> Result<()> {
+        kept!(self, kept => kept.put_table(name, statement, replace))
+    }
+
+    /// Forgets a table. `NotFound` when there is none of this name.
+    pub async fn remove_table(&self, name: &str) -> Result<()> {
+        kept!(self, kept => kept.remove_table(name))
+    }
+
+    /// All tokens, by their ids. None of them can be made of what is kept.
+    pub async fn tokens(&self) -> Result<Vec<Verifier>> {
+        kept!(self, kept => kept.tokens())
+    }
+
+    /// Keeps a token. `Conflict` when there is one of its id.
+    pub async fn add_token(&self, token: &Verifier) -> Result<()> {
+        kept!(self, kept => kept.add_token(token))
+    }
+
+    /// Forgets tokens, those of them that there are.
+    pub async fn remove_tokens(&self, ids: &[String]) -> Result<()> {
+        kept!(self, kept => kept.remove_tokens(ids))
+    }
+
+    /// Keeps the state of a `kind` (popularity, plan) as of a counting window, over the one before. `Invalid` beyond 64 MiB.
+    pub async fn put_checkpoint(&self, kind: &str, window: u64, bytes: &[u8]) -> Result<()> {
+        kept!(self, kept => kept.put_checkpoint(kind, window, bytes))
+    }
+
+    /// The last checkpoint of a kind and its window; none before the first.
+    pub async fn checkpoint(&self, kind: &str) -> Result<Option<(u64, Vec<u8>)>> {
+        kept!(self, kept => kept.checkpoint(kind))
+    }
 }

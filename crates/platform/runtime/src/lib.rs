@@ -1,7 +1,8 @@
-//! The one door to time, chance and tasks.
+//! The one door to time, chance, tasks and other hosts.
 //!
-//! Owns: what the time is, what is random, and what runs beside its caller. Everything of Forebay that waits, draws or spawns does
-//! it here, so that a test can hold the clock (`tokio::time::pause` holds [`now`] too) and repeat what chance gave ([`repeat`]).
+//! Owns: what the time is, what is random, what runs beside its caller, and how a connection to another host is made. Everything of
+//! Forebay that waits, draws, spawns or connects does it here, so that a test can hold the clock (`tokio::time::pause` holds [`now`]
+//! too), repeat what chance gave ([`repeat`]) and be the network ([`simulated`]).
 //!
 //! Never does: anything of its own. In production each of these is the library's call and nothing else.
 //!
@@ -10,8 +11,12 @@
 #![warn(unreachable_pub)]
 
 mod chance;
+pub mod net;
+pub mod simulated;
+mod tasks;
 pub mod time;
 
 pub use chance::{Repeated, random, random_range, repeat};
+pub use simulated::is_simulated;
+pub use tasks::{spawn, spawn_blocking};
 pub use time::{now, system_time};
-pub use tokio::spawn;

@@ -78,7 +78,7 @@ impl Files {
         let place = forebay_runtime::time::timeout(self.0.patience, Arc::clone(&self.0.places).acquire_owned()).await;
         let place = place.map_err(|_| self.hangs())?.map_err(|_| Error::closed("the mount is closed"))?;
         let files = Arc::clone(&self.0);
-        Ok(tokio::task::spawn_blocking(move || {
+        Ok(forebay_runtime::spawn_blocking(move || {
             let _place = place;
             work(&files)
         }))

@@ -3,11 +3,12 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use forebay_runtime::net::{self, Stream};
 use forebay_runtime::time::{sleep, timeout};
 use forebay_types::{Error, ErrorKind, Result};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::UnixStream;
 
 use crate::frame_reader::FrameReader;
 use crate::link::{Hangup, Link, Sink};
@@ -51,11 +52,11 @@ pub(crate) async fn dial(address: &Address, security: &Security) -> Result<Diall
 }
 
 async fn dial_place(address: &Address, security: &Security) -> Result<Dialled> {
-    let (fd, trusted) = match timeout(CONNECT_TIMEOUT, connect(address)).await {
+    let connected = match timeout(CONNECT_TIMEOUT, connect(address)).await {
         Ok(connected) => connected?,
         Err(_) => return Err(Error::retry(format!("{address} does not answer: is a forebay running there?"))),
     };
-    match timeout(HANDSHAKE_TIMEOUT, shake_hands(address, security, fd, trusted)).await {
+    match timeout(HANDSHAKE_TIMEOUT, shake_hands(address, security, connected)).await {
         Ok(Ok(connection)) => Ok(connection),
         // A connection that ends during the handshake never was one.
         Ok(Err(error)) if error.kind() == ErrorKind::Closed => Err(Error::retry(format!("{address}: {}", error.message()))),
@@ -64,7 +65,13 @@ async fn dial_place(address: &Address, security: &Security) -> Result<Dialled> {
     }
 }
 
-async fn connect(address: &Address) -> Result<(OwnedFd, bool)> {
+/// A connection on which nothing was said yet.
+enum Connected {
+    Remote(Stream),
+    Unix(OwnedFd, bool),
+}
+
+async fn connect(address: &Address) -> Result<Connected> {
     let unreachable = |error: std::io::Error| {
         let hint = match error.kind() {
             std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound => ": is a forebay running there?",
@@ -79,24 +86,27 @@ async fn connect(address: &Address) -> Result<(OwnedFd, bool)> {
     };
     match address {
         Address::Tcp(host_port) => {
-            let stream = TcpStream::connect(host_port.as_str()).await.map_err(unreachable)?;
-            socket::set_tcp_options(&stream).map_err(unreachable)?;
-            Ok((stream.into_std().map_err(unreachable)?.into(), false))
+            let stream = net::connect(host_port).await.map_err(unreachable)?;
+            if let Stream::Tcp(tcp) = &stream {
+                socket::set_tcp_options(tcp).map_err(unreachable)?;
+            }
+            Ok(Connected::Remote(stream))
         }
         Address::Unix(path) => {
             let stream = UnixStream::connect(path).await.map_err(unreachable)?;
             let (_, same_user) = socket::unix_peer(&stream).map_err(unreachable)?;
-            Ok((stream.into_std().map_err(unreachable)?.into(), same_user))
+            Ok(Connected::Unix(stream.into_std().map_err(unreachable)?.into(), same_user))
         }
     }
 }
 
-async fn shake_hands(address: &Address, security: &Security, fd: OwnedFd, trusted: bool) -> Result<Dialled> {
-    let unix = matches!(address, Address::Unix(_));
-    let link = match &security.tls {
-        Some(settings) if !unix => {
+async fn shake_hands(address: &Address, security: &Security, connected: Connected) -> Result<Dialled> {
+    let (link, trusted) = match (connected, &security.tls) {
+        (Connected::Unix(fd, same_user), _) => (Link::plain(fd, true)?, same_user),
+        (Connected::Remote(stream), None) => (Link::remote(stream)?, false),
+        (Connected::Remote(stream), Some(settings)) => {
             let connector = tls::connector(settings)?;
-            let stream = TcpStream::from_std(std::net::TcpStream::from(fd))?;
+            let hangup = Hangup::below(&stream)?;
             let stream = connector.connect(tls::server_name(address)?, stream).await.map_err(|error| {
                 let untrusted = error.kind() == std::io::ErrorKind::InvalidData;
                 let kind = if untrusted { ErrorKind::Denied } else { ErrorKind::Retry };
@@ -105,9 +115,8 @@ async fn shake_hands(address: &Address, security: &Security, fd: OwnedFd, truste
                     format!("TLS failed: {error}; is TLS on at both ends, and the certificate of the CA named here?"),
                 )
             })?;
-            Link::tls(stream.into())?
+            (Link::stream(Box::new(stream), hangup), false)
         }
-        _ => Link::plain(fd, unix)?,
     };
     let (mut reader, mut sink) = (FrameReader::new(link.source), link.sink);
     let greeted = handshake::greet(&mut reader, &mut sink, security, trusted).await;

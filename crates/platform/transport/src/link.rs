@@ -1,4 +1,6 @@
 //! The two directions of a connection, with or without TLS, and the means to end it.
+//!
+//! A socket without TLS is sent to and received from by system calls of its own ([`Socket`]). Everything else is a stream.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,10 +11,10 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::BufMut;
+use forebay_runtime::net::Stream;
+use forebay_runtime::simulated::Duplex;
 use rustix::net::Shutdown;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsStream;
 
 use crate::batch::Batch;
 use crate::socket::{Room, Socket};
@@ -32,19 +34,21 @@ pub(crate) struct Link {
 /// Where bytes come from.
 pub(crate) enum Source {
     Socket(Arc<Socket>),
-    Tls(ReadHalf<TlsStream<TcpStream>>),
+    Stream(ReadHalf<Box<dyn Duplex>>),
 }
 
 /// Where bytes go to.
 pub(crate) enum Sink {
     Socket { socket: Arc<Socket>, room: Option<Room> },
-    Tls(WriteHalf<TlsStream<TcpStream>>),
+    Stream(WriteHalf<Box<dyn Duplex>>),
 }
 
 /// Ends a connection, from any task.
 pub(crate) enum Hangup {
     Socket(Arc<Socket>),
-    Tls(OwnedFd),
+    /// The socket below a stream.
+    Below(OwnedFd),
+    Simulated(Arc<dyn Fn(std::net::Shutdown) + Send + Sync>),
 }
 
 impl Link {
@@ -58,11 +62,18 @@ impl Link {
         })
     }
 
-    /// Over TLS.
-    pub(crate) fn tls(stream: TlsStream<TcpStream>) -> io::Result<Self> {
-        let hangup = stream.get_ref().0.as_fd().try_clone_to_owned()?;
+    /// Over a connection to another host, as it is.
+    pub(crate) fn remote(stream: Stream) -> io::Result<Self> {
+        match stream {
+            Stream::Tcp(stream) => Self::plain(stream.into_std()?.into(), false),
+            Stream::Simulated(wire) => Ok(Self::stream(wire.bytes, Hangup::Simulated(wire.hangup))),
+        }
+    }
+
+    /// Over what a connection was made into, as TLS; `hangup` ends what is below.
+    pub(crate) fn stream(stream: Box<dyn Duplex>, hangup: Hangup) -> Self {
         let (source, sink) = tokio::io::split(stream);
-        Ok(Self { source: Source::Tls(source), sink: Sink::Tls(sink), hangup: Hangup::Tls(hangup) })
+        Self { source: Source::Stream(source), sink: Sink::Stream(sink), hangup }
     }
 }
 
@@ -76,7 +87,7 @@ impl Source {
     ) -> io::Result<usize> {
         match self {
             Self::Socket(socket) => socket.receive(into, descriptors, idle).await,
-            Self::Tls(stream) => {
+            Self::Stream(stream) => {
                 idle();
                 stream.read(into).await
             }
@@ -88,7 +99,7 @@ impl Source {
         let wanted = into.len().min(RECEIVE_BYTES);
         match self {
             Self::Socket(socket) => socket.receive_payload(&mut into[..wanted], idle).await,
-            Self::Tls(stream) => {
+            Self::Stream(stream) => {
                 idle();
                 stream.read(&mut into[..wanted]).await
             }
@@ -105,7 +116,7 @@ impl Source {
                 filled(into, received);
                 Ok(received)
             }
-            Self::Tls(stream) => {
+            Self::Stream(stream) => {
                 idle();
                 stream.read_buf(&mut into.limit(wanted)).await
             }
@@ -134,7 +145,7 @@ impl Sink {
                 };
                 room.send(|| batch.send_with(|slices, descriptor| socket.send(slices, descriptor))).await
             }
-            Self::Tls(stream) => {
+            Self::Stream(stream) => {
                 std::future::poll_fn(|cx| {
                     let sent = batch.send_with(|slices, _| match Pin::new(&mut *stream).poll_write_vectored(cx, slices) {
                         Poll::Ready(result) => result,
@@ -159,12 +170,20 @@ impl Sink {
                 }
                 Ok(())
             }
-            Self::Tls(stream) => stream.flush().await,
+            Self::Stream(stream) => stream.flush().await,
         }
     }
 }
 
 impl Hangup {
+    /// Of a connection that TLS begins on.
+    pub(crate) fn below(stream: &Stream) -> io::Result<Self> {
+        match stream {
+            Stream::Tcp(stream) => Ok(Self::Below(stream.as_fd().try_clone_to_owned()?)),
+            Stream::Simulated(wire) => Ok(Self::Simulated(Arc::clone(&wire.hangup))),
+        }
+    }
+
     /// Ends the connection in both directions.
     pub(crate) fn hang_up(&self) {
         self.shutdown(Shutdown::Both);
@@ -175,7 +194,7 @@ impl Hangup {
     pub(crate) fn stop_hearing(&self) {
         match self {
             Self::Socket(socket) if socket.is_unix() => self.shutdown(Shutdown::Read),
-            Self::Socket(_) | Self::Tls(_) => self.hang_up(),
+            Self::Socket(_) | Self::Below(_) | Self::Simulated(_) => self.hang_up(),
         }
     }
 
@@ -183,7 +202,7 @@ impl Hangup {
     pub(crate) fn stop_talking(&self) {
         match self {
             Self::Socket(socket) if socket.is_unix() => self.finish(),
-            Self::Socket(_) | Self::Tls(_) => self.hang_up(),
+            Self::Socket(_) | Self::Below(_) | Self::Simulated(_) => self.hang_up(),
         }
     }
 
@@ -206,7 +225,15 @@ impl Hangup {
         // Fails only when the connection has ended already.
         let _ = match self {
             Self::Socket(socket) => rustix::net::shutdown(socket, how),
-            Self::Tls(fd) => rustix::net::shutdown(fd, how),
+            Self::Below(fd) => rustix::net::shutdown(fd, how),
+            Self::Simulated(end) => {
+                end(match how {
+                    Shutdown::Read => std::net::Shutdown::Read,
+                    Shutdown::Write => std::net::Shutdown::Write,
+                    Shutdown::Both => std::net::Shutdown::Both,
+                });
+                Ok(())
+            }
         };
     }
 }

@@ -4,8 +4,9 @@ use std::io::{self, ErrorKind as Io};
 use std::os::fd::OwnedFd;
 
 use forebay_rights::{Caller, Who};
+use forebay_runtime::net::{self, Stream};
 use forebay_types::{Error, Result};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::UnixListener;
 
 use crate::unix_file::{self, UnixFile};
 use crate::{Address, Peer, socket};
@@ -17,15 +18,21 @@ pub struct Listener {
 }
 
 enum ListenerSocket {
-    Tcp(TcpListener),
+    Tcp(net::Listener),
     // The file goes when the listener does.
     Unix(UnixListener, #[allow(dead_code, reason = "kept to be dropped")] UnixFile),
 }
 
 /// A connection that has come in.
 pub(crate) struct Accepted {
-    pub(crate) fd: OwnedFd,
+    pub(crate) connection: Incoming,
     pub(crate) peer: Peer,
+}
+
+/// A connection on which nothing was said yet.
+pub(crate) enum Incoming {
+    Remote(Stream),
+    Unix(OwnedFd),
 }
 
 impl Listener {
@@ -44,8 +51,8 @@ impl Listener {
                     };
                     Error::invalid(format!("can't listen at {address}: {error}; {remedy}")).with_source(error)
                 };
-                let listener = TcpListener::bind(host_port.as_str()).await.map_err(failed)?;
-                let address = Address::Tcp(listener.local_addr().map_err(failed)?.to_string());
+                let listener = net::Listener::bind(host_port).await.map_err(failed)?;
+                let address = Address::Tcp(listener.local_address().map_err(failed)?);
                 Ok(Self { socket: ListenerSocket::Tcp(listener), address })
             }
             Address::Unix(path) => {
@@ -71,15 +78,17 @@ impl Listener {
         match &self.socket {
             ListenerSocket::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
-                socket::set_tcp_options(&stream)?;
-                let peer = Peer { caller: nobody(), address: address.to_string(), unix: false, same_user: false };
-                Ok(Accepted { fd: stream.into_std()?.into(), peer })
+                if let Stream::Tcp(tcp) = &stream {
+                    socket::set_tcp_options(tcp)?;
+                }
+                let peer = Peer { caller: nobody(), address, unix: false, same_user: false };
+                Ok(Accepted { connection: Incoming::Remote(stream), peer })
             }
             ListenerSocket::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
                 let (uid, same_user) = socket::unix_peer(&stream)?;
                 let peer = Peer { caller: nobody(), address: format!("unix:uid={uid}"), unix: true, same_user };
-                Ok(Accepted { fd: stream.into_std()?.into(), peer })
+                Ok(Accepted { connection: Incoming::Unix(stream.into_std()?.into()), peer })
             }
         }
     }

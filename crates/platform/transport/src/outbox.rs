@@ -20,7 +20,7 @@ const DIRECT_BATCHES_MAX: usize = 8;
 ///
 /// Who puts a frame in sends it at once, and what others put in meanwhile: no task has to be woken for it. Where many come
 /// one after the other they are left to the connection's writer task instead ([`Self::send_soon`]). When the socket is full
-/// (and always with TLS) the writer task takes over too. Never more than one of them sends: who does has set
+/// (and always on a stream, as with TLS) the writer task takes over too. Never more than one of them sends: who does has set
 /// `State::sending`.
 pub(crate) struct Outbox {
     state: Mutex<State>,
@@ -52,7 +52,7 @@ impl Outbox {
     pub(crate) fn one_of(sink: &Sink, all: Arc<AtomicUsize>) -> Self {
         let direct = match sink {
             Sink::Socket { socket, .. } => Some(socket.clone()),
-            Sink::Tls(_) => None,
+            Sink::Stream(_) => None,
         };
         Self { state: Mutex::default(), direct, work: Notify::new(), progress: Notify::new(), all }
     }

@@ -17,7 +17,7 @@ pub(crate) fn queue() -> (PlannerQueue, mpsc::Receiver<Box<Problem>>) {
 /// Makes one plan after the other beside everything else: a large one takes seconds.
 pub(crate) async fn plan(shared: Arc<Shared>, mut problems: mpsc::Receiver<Box<Problem>>) -> Error {
     while let Some(problem) = problems.recv().await {
-        let made = tokio::task::spawn_blocking(move || {
+        let made = forebay_runtime::spawn_blocking(move || {
             let began = forebay_runtime::now();
             (problem.solve(), began.elapsed())
         });

@@ -71,7 +71,7 @@ impl Worker {
     pub async fn start_with(settings: WorkerSettings, tuning: Tuning) -> Result<Self> {
         let store_settings = settings.store.clone();
         // Recovery reads the index of the disk tier: that blocks.
-        let store = tokio::task::spawn_blocking(move || BlockStore::open(store_settings))
+        let store = forebay_runtime::spawn_blocking(move || BlockStore::open(store_settings))
             .await
             .map_err(|error| Error::internal(format!("opening the tiers ended early: {error}")))??;
         let id = worker_id(&settings.store.folder)?;

@@ -181,7 +181,7 @@ impl Drop for Reserved<'_> {
 
 /// Opens a shard's folder, which verifies every byte of it.
 pub(super) async fn open(path: std::path::PathBuf) -> Result<Store> {
-    let opened = tokio::task::spawn_blocking(move || Store::open(&path)).await;
+    let opened = forebay_runtime::spawn_blocking(move || Store::open(&path)).await;
     opened.map_err(|error| Error::internal(format!("opening a shard ended early: {error}")))?
 }
 

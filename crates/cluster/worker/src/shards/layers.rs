@@ -36,7 +36,7 @@ impl Shards {
         let kept = Arc::clone(&self.kept);
         forebay_runtime::spawn(async move {
             let Ok(_turn) = layering.acquire().await else { return };
-            let tuned = tokio::task::spawn_blocking(move || tune(&path, size)).await;
+            let tuned = forebay_runtime::spawn_blocking(move || tune(&path, size)).await;
             let came = match tuned {
                 Ok(Ok((store, bytes))) => {
                     served.replace(store);

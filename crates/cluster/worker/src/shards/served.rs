@@ -71,7 +71,7 @@ impl Served {
             let _turn = turn;
             answer_all(&store, log_from, &questions, deadline)
         };
-        let answers = tokio::task::spawn_blocking(work).await;
+        let answers = forebay_runtime::spawn_blocking(work).await;
         let answers = answers.map_err(|error| Error::internal(format!("a question ended early: {error}")))??;
         self.dial.took(began.elapsed().as_secs_f64() * 1e6);
         self.answered.fetch_add(1, Relaxed);

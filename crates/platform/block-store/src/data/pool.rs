@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -29,6 +29,8 @@ pub(crate) struct Pool {
     /// Limits loads that wait or run.
     pub load_permits: Arc<Semaphore>,
     writers_max: usize,
+    /// Set where each job is a task instead.
+    in_tasks: OnceLock<Weak<Core>>,
 }
 
 #[derive(Default)]
@@ -48,6 +50,26 @@ struct Queues {
 impl Queues {
     fn is_idle(&self) -> bool {
         self.writes.is_empty() && self.tasks.is_empty() && self.writers == 0 && self.taskers == 0
+    }
+
+    fn pop(&mut self, writers_max: usize) -> Option<Job> {
+        if let Some(load) = self.loads.pop_front() {
+            return Some(Job::Load(load));
+        }
+        if let Some(task) = self.tasks.pop_front() {
+            self.taskers += 1;
+            return Some(Job::Task(task));
+        }
+        if self.writers >= writers_max {
+            return None;
+        }
+        self.writers += usize::from(!self.writes.is_empty());
+        self.writes.pop_front().map(Job::Write)
+    }
+
+    /// Nothing was to do for a while.
+    fn sweep(&mut self) -> Option<Job> {
+        (self.writes.is_empty() && std::mem::take(&mut self.skipped)).then_some(Job::Sweep)
     }
 }
 
@@ -74,6 +96,7 @@ impl Pool {
             idle: Notify::new(),
             load_permits: Arc::new(Semaphore::new(threads * LOADS_PER_THREAD)),
             writers_max: (threads / 2).max(1),
+            in_tasks: OnceLock::new(),
         }
     }
 
@@ -141,22 +164,32 @@ impl Pool {
     /// A thread's life.
     pub fn run(&self, core: &Arc<Core>) {
         while let Some(job) = self.next() {
-            match job {
-                Job::Load(load) => caught(|| load.run()),
-                Job::Task(task) => {
-                    caught(|| task(core));
-                    self.done_with(|queues| queues.taskers -= 1);
-                }
-                Job::Sweep => caught(|| core.sweep()),
-                Job::Write(block) => {
-                    caught(|| core.write_block(block));
-                    self.done_with(|queues| queues.writers -= 1);
-                    // A thread may have found writes waiting and all writers at work.
-                    self.work.notify_one();
-                }
-            }
-            caught(|| core.write_index());
+            self.do_job(job, core);
         }
+    }
+
+    /// From now on there are no threads: each job is a task of the runtime.
+    pub fn work_in_tasks(&self, core: &Arc<Core>) {
+        let set = self.in_tasks.set(Arc::downgrade(core));
+        assert!(set.is_ok(), "a pool is set to work once");
+    }
+
+    fn do_job(&self, job: Job, core: &Arc<Core>) {
+        match job {
+            Job::Load(load) => caught(|| load.run()),
+            Job::Task(task) => {
+                caught(|| task(core));
+                self.done_with(|queues| queues.taskers -= 1);
+            }
+            Job::Sweep => caught(|| core.sweep()),
+            Job::Write(block) => {
+                caught(|| core.write_block(block));
+                self.done_with(|queues| queues.writers -= 1);
+                // A thread may have found writes waiting and all writers at work.
+                self.work.notify_one();
+            }
+        }
+        caught(|| core.write_index());
     }
 
     fn done_with(&self, count: impl FnOnce(&mut Queues)) {
@@ -172,7 +205,11 @@ impl Pool {
         if !queues.stopped {
             put(&mut queues);
             drop(queues);
-            self.work.notify_one();
+            if let Some(core) = self.in_tasks.get() {
+                forebay_runtime::spawn(do_next(core.clone()));
+            } else {
+                self.work.notify_one();
+            }
         }
     }
 
@@ -182,28 +219,33 @@ impl Pool {
             if queues.stopped {
                 return None;
             }
-            if let Some(load) = queues.loads.pop_front() {
-                return Some(Job::Load(load));
-            }
-            if let Some(task) = queues.tasks.pop_front() {
-                queues.taskers += 1;
-                return Some(Job::Task(task));
-            }
-            if queues.writers < self.writers_max
-                && let Some(block) = queues.writes.pop_front()
-            {
-                queues.writers += 1;
-                return Some(Job::Write(block));
+            if let Some(job) = queues.pop(self.writers_max) {
+                return Some(job);
             }
             if !queues.skipped {
                 self.work.wait(&mut queues);
             } else if self.work.wait_for(&mut queues, SWEEP_AFTER).timed_out()
-                && queues.writes.is_empty()
-                && std::mem::take(&mut queues.skipped)
+                && let Some(job) = queues.sweep()
             {
-                return Some(Job::Sweep);
+                return Some(job);
             }
         }
+    }
+}
+
+/// A job's task: one for each that is put in. It holds the store no longer than the job takes.
+async fn do_next(core: Weak<Core>) {
+    let take = |pop: fn(&mut Queues, usize) -> Option<Job>| {
+        let core = core.upgrade()?;
+        let pool = &core.disk().pool;
+        let job = pop(&mut pool.queues.lock(), pool.writers_max)?;
+        pool.do_job(job, &core);
+        Some(())
+    };
+    if take(Queues::pop).is_none() {
+        // Put in for what was left out.
+        forebay_runtime::time::sleep(SWEEP_AFTER).await;
+        take(|queues, _| queues.sweep());
     }
 }
 

@@ -3,14 +3,19 @@
 use forebay_types::{Error, Result};
 use sqlx::Row;
 
-use crate::metadata::Metadata;
+use crate::database::Database;
 
-impl Metadata {
+/// Longest checkpoint.
+pub(crate) const CHECKPOINT_BYTES_MAX: usize = 64 << 20;
+
+impl Database {
     /// Keeps the state of a `kind` (popularity, plan) as of a counting window, over the one before. `Invalid` beyond 64 MiB.
-    pub async fn put_checkpoint(&self, kind: &str, window: u64, bytes: &[u8]) -> Result<()> {
-        const BYTES_MAX: usize = 64 << 20;
-        if bytes.len() > BYTES_MAX {
-            return Err(Error::invalid(format!("checkpoint {kind} of {} bytes is larger than {BYTES_MAX} bytes", bytes.len())));
+    pub(crate) async fn put_checkpoint(&self, kind: &str, window: u64, bytes: &[u8]) -> Result<()> {
+        if bytes.len() > CHECKPOINT_BYTES_MAX {
+            return Err(Error::invalid(format!(
+                "checkpoint {kind} of {} bytes is larger than {CHECKPOINT_BYTES_MAX} bytes",
+                bytes.len()
+            )));
         }
         let mut transaction = self.write().await?;
         sqlx::query(
@@ -27,7 +32,7 @@ impl Metadata {
     }
 
     /// The last checkpoint of a kind and its window; none before the first.
-    pub async fn checkpoint(&self, kind: &str) -> Result<Option<(u64, Vec<u8>)>> {
+    pub(crate) async fn checkpoint(&self, kind: &str) -> Result<Option<(u64, Vec<u8>)>> {
         let row = sqlx::query("SELECT window_ix, bytes FROM checkpoints WHERE kind = $1")
             .bind(kind)
             .fetch_optional(&self.inner.pool)

@@ -6,4 +6,5 @@ mod pins;
 mod tables;
 mod tokens;
 
+pub(crate) use checkpoints::CHECKPOINT_BYTES_MAX;
 pub use tables::StoredTable;

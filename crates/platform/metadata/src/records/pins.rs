@@ -3,11 +3,11 @@
 use forebay_types::{Error, Key, MountId, Result};
 use sqlx::Row;
 
-use crate::metadata::Metadata;
+use crate::database::Database;
 
-impl Metadata {
+impl Database {
     /// All pins: a mount and what keys start with, by mount and bytes of the prefix.
-    pub async fn pins(&self) -> Result<Vec<(MountId, Key)>> {
+    pub(crate) async fn pins(&self) -> Result<Vec<(MountId, Key)>> {
         let rows = sqlx::query("SELECT mount_id, prefix FROM pins ORDER BY mount_id, prefix").fetch_all(&self.inner.pool).await;
         let pin = |row: &sqlx::any::AnyRow| {
             let mount: i64 = row.try_get(0).map_err(|error| self.fault(error))?;
@@ -19,7 +19,7 @@ impl Metadata {
     }
 
     /// Adds a pin; one that is there already is fine. `NotFound` when there is no such mount.
-    pub async fn add_pin(&self, mount: MountId, prefix: &Key) -> Result<()> {
+    pub(crate) async fn add_pin(&self, mount: MountId, prefix: &Key) -> Result<()> {
         let mut transaction = self.write().await?;
         let found = sqlx::query("SELECT id FROM mounts WHERE id = $1")
             .bind(mount.0 as i64)
@@ -39,7 +39,7 @@ impl Metadata {
     }
 
     /// Removes a pin. `NotFound` when there is none of exactly this prefix.
-    pub async fn remove_pin(&self, mount: MountId, prefix: &Key) -> Result<()> {
+    pub(crate) async fn remove_pin(&self, mount: MountId, prefix: &Key) -> Result<()> {
         let mut transaction = self.write().await?;
         let removed = sqlx::query("DELETE FROM pins WHERE mount_id = $1 AND prefix = $2")
             .bind(mount.0 as i64)

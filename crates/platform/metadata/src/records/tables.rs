@@ -3,7 +3,7 @@
 use forebay_types::{Error, Result};
 use sqlx::Row;
 
-use crate::metadata::Metadata;
+use crate::database::Database;
 
 /// An external table's definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,9 +14,9 @@ pub struct StoredTable {
     pub statement: String,
 }
 
-impl Metadata {
+impl Database {
     /// All external tables, by bytes of their names.
-    pub async fn tables(&self) -> Result<Vec<StoredTable>> {
+    pub(crate) async fn tables(&self) -> Result<Vec<StoredTable>> {
         let rows = sqlx::query("SELECT name, statement FROM external_tables").fetch_all(&self.inner.pool).await;
         let table = |row: &sqlx::any::AnyRow| {
             let text = |column: &str| row.try_get::<String, _>(column).map_err(|error| self.fault(error));
@@ -29,7 +29,7 @@ impl Metadata {
     }
 
     /// Keeps a table's definition. `Conflict` when the name is taken and `replace` is off.
-    pub async fn put_table(&self, name: &str, statement: &str, replace: bool) -> Result<()> {
+    pub(crate) async fn put_table(&self, name: &str, statement: &str, replace: bool) -> Result<()> {
         if name.contains('\0') || statement.contains('\0') {
             return Err(Error::invalid(format!("table {name:?}: its definition holds a NUL byte")));
         }
@@ -49,7 +49,7 @@ impl Metadata {
     }
 
     /// Forgets a table. `NotFound` when there is none of this name.
-    pub async fn remove_table(&self, name: &str) -> Result<()> {
+    pub(crate) async fn remove_table(&self, name: &str) -> Result<()> {
         let mut transaction = self.write().await?;
         let removed = sqlx::query("DELETE FROM external_tables WHERE name = $1").bind(name).execute(&mut *transaction).await;
         if removed.map_err(|error| self.fault(error))?.rows_affected() == 0 {

@@ -4,11 +4,11 @@ use forebay_types::{Error, Result, TokenKeys, Verifier};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::metadata::Metadata;
+use crate::database::Database;
 
-impl Metadata {
+impl Database {
     /// All tokens, by their ids. None of them can be made of what is kept.
-    pub async fn tokens(&self) -> Result<Vec<Verifier>> {
+    pub(crate) async fn tokens(&self) -> Result<Vec<Verifier>> {
         let rows =
             sqlx::query("SELECT id, rights, created, stored_key, server_key FROM tokens").fetch_all(&self.inner.pool).await;
         let rows = rows.map_err(|error| self.fault(error))?;
@@ -19,7 +19,7 @@ impl Metadata {
     }
 
     /// Keeps a token. `Conflict` when there is one of its id.
-    pub async fn add_token(&self, token: &Verifier) -> Result<()> {
+    pub(crate) async fn add_token(&self, token: &Verifier) -> Result<()> {
         let rights = serde_json::to_string(&token.grant).map_err(|error| Error::internal(error.to_string()))?;
         let mut transaction = self.write().await?;
         let inserted = sqlx::query(
@@ -40,7 +40,7 @@ impl Metadata {
     }
 
     /// Forgets tokens, those of them that there are.
-    pub async fn remove_tokens(&self, ids: &[String]) -> Result<()> {
+    pub(crate) async fn remove_tokens(&self, ids: &[String]) -> Result<()> {
         let mut transaction = self.write().await?;
         for id in ids {
             let removed = sqlx::query("DELETE FROM tokens WHERE id = $1").bind(id).execute(&mut *transaction).await;

@@ -1,8 +1,9 @@
-//! One conformance suite for both databases, then what is particular to each.
+//! One conformance suite for the databases, then what is particular to each.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod conformance;
 mod fuzz;
+mod memory;
 mod postgres;
 mod postgres_server;
 mod sqlite;

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use forebay_runtime::net::{Stream, connect_simulated};
 use forebay_types::is_link_local;
 use hyper::Uri;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf, Take};
-use tokio::net::TcpStream;
 use tower_service::Service;
 
 use crate::bandwidth::{Limiter, Turn};
@@ -70,6 +70,15 @@ impl Connector {
         inner.set_keepalive(Some(Duration::from_secs(60)));
         Self { inner, limiter, tally, class, link_local }
     }
+
+    fn connect(&mut self, uri: Uri) -> Pin<Box<dyn Future<Output = Result<Stream, BoxError>> + Send>> {
+        let to = uri.authority().map_or_else(String::new, ToString::to_string);
+        if let Some(connecting) = connect_simulated(&to) {
+            return Box::pin(async move { Ok(Stream::Simulated(connecting.await?)) });
+        }
+        let connecting = self.inner.call(uri);
+        Box::pin(async move { Ok(Stream::Tcp(connecting.await?.into_inner())) })
+    }
 }
 
 impl Service<Uri> for Connector {
@@ -82,13 +91,16 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = self.inner.call(uri);
+        let connecting = self.connect(uri);
         let (turn, tally) = (self.limiter.turn(self.class), Arc::clone(&self.tally));
         let (limiter, link_local) = (Arc::clone(&self.limiter), self.link_local);
         Box::pin(async move {
-            let stream = connecting.await?.into_inner();
-            let peer = stream.peer_addr()?;
-            if link_local == LinkLocal::Refused && is_link_local(peer.ip()) {
+            let stream = connecting.await?;
+            if let Stream::Tcp(tcp) = &stream
+                && let peer = tcp.peer_addr()?
+                && link_local == LinkLocal::Refused
+                && is_link_local(peer.ip())
+            {
                 // Before a byte was sent.
                 return Err(
                     format!("{peer} is a link-local address, where no storage is: give the mount another endpoint").into()
@@ -102,7 +114,7 @@ impl Service<Uri> for Connector {
 
 /// A TCP connection that reads no more than its share of the bound and counts what it reads.
 pub(super) struct BoundedStream {
-    inner: Take<TcpStream>,
+    inner: Take<Stream>,
     turn: Turn,
     limiter: Arc<Limiter>,
     tally: Arc<Tally>,

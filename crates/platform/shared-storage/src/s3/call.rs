@@ -187,6 +187,6 @@ async fn hash(payload: &[Bytes]) -> Result<Vec<u8>> {
         return Ok(digest(payload));
     }
     let payload = payload.to_vec();
-    let hashed = tokio::task::spawn_blocking(move || digest(&payload)).await;
+    let hashed = forebay_runtime::spawn_blocking(move || digest(&payload)).await;
     hashed.map_err(|error| Error::internal("hashing a payload was broken off").with_source(error))
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use forebay_runtime::time::timeout;
 use forebay_types::{Error, ErrorKind, Result};
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tracing::warn;
 
@@ -14,7 +13,7 @@ use crate::dial::HANDSHAKE_TIMEOUT;
 use crate::entrance::Place;
 use crate::frame_reader::FrameReader;
 use crate::link::{Hangup, Link, Sink};
-use crate::listener::Accepted;
+use crate::listener::{Accepted, Incoming};
 use crate::{Peer, Service, audit, handshake};
 
 /// Serves one connection until it ends or `stop` is set and its running calls are done.
@@ -45,13 +44,14 @@ async fn refuse(mut reader: FrameReader, mut sink: Sink, hangup: &Hangup, error:
 }
 
 async fn receive<S: Service>(shared: &Shared<S>, accepted: Accepted) -> Result<(Live<S::Session>, FrameReader, Sink)> {
-    let Accepted { fd, peer } = accepted;
-    let link = match &shared.acceptor {
-        Some(acceptor) if !peer.unix => {
-            let stream = TcpStream::from_std(std::net::TcpStream::from(fd))?;
-            Link::tls(acceptor.accept(stream).await?.into())?
+    let Accepted { connection, peer } = accepted;
+    let link = match (connection, &shared.acceptor) {
+        (Incoming::Unix(fd), _) => Link::plain(fd, true)?,
+        (Incoming::Remote(stream), None) => Link::remote(stream)?,
+        (Incoming::Remote(stream), Some(acceptor)) => {
+            let hangup = Hangup::below(&stream)?;
+            Link::stream(Box::new(acceptor.accept(stream).await?), hangup)
         }
-        _ => Link::plain(fd, peer.unix)?,
     };
     let Link { source, mut sink, hangup } = link;
     let mut reader = FrameReader::new(source);

@@ -61,7 +61,7 @@ impl Shards {
         self.make_room(made, 2 * asked.shard().bytes() + served.store.load().update_bytes() as u64)?;
         let _room = Reserved { kept: &self.kept, id: made };
         let (from, to) = (self.kept.path(served.id), self.kept.begin(made)?);
-        let packed = tokio::task::spawn_blocking(move || merge(&from, &to, BASE_SIZE, changes)).await;
+        let packed = forebay_runtime::spawn_blocking(move || merge(&from, &to, BASE_SIZE, changes)).await;
         let mut packed = packed.map_err(|error| Error::internal(format!("a merge ended early: {error}")))??;
         drop(layers);
         packed.shard.log_from = cut;

@@ -1,0 +1,131 @@
+//! A database: opened, read, written by its leader alone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use forebay_runtime::time::{instant, sleep};
+use forebay_types::{Error, ErrorKind, Result};
+use sqlx::any::AnyPoolOptions;
+use sqlx::{Any, AnyPool, Connection, Transaction};
+use tokio::sync::Mutex;
+
+use crate::connect::{CONNECT_TIMEOUT, connect, options};
+use crate::dialect::Dialect;
+use crate::leadership::Leadership;
+use crate::location::Location;
+use crate::{schema, sqlite_file};
+
+/// Connections at once; the coordinator writes one thing at a time.
+const CONNECTIONS_MAX: u32 = 4;
+/// Between two tries to prepare a file that somebody else prepares.
+const PREPARE_PAUSE: Duration = Duration::from_millis(20);
+
+/// SQLite or PostgreSQL.
+#[derive(Clone)]
+pub(crate) struct Database {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) location: Location,
+    pub(crate) pool: AnyPool,
+    pub(crate) leadership: Mutex<Option<Leadership>>,
+    /// The acquired epoch; 0 before.
+    pub(crate) epoch: AtomicU64,
+}
+
+impl Database {
+    /// Opens `sqlite:PATH` (made when it is not there, its folder too) or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`
+    /// (the database must be there), and brings its schema up to date.
+    ///
+    /// `Invalid` when the schema is of a newer version of Forebay, and for what is no such URL; `Retry` when the server
+    /// can't be reached; `Denied` when it refuses user or password.
+    pub(crate) async fn open(url: &str) -> Result<Self> {
+        sqlx::any::install_default_drivers();
+        let mut location = Location::parse(url)?;
+        if let Location::Sqlite(path) = &location {
+            let path = path.clone();
+            let prepared = forebay_runtime::spawn_blocking(move || sqlite_file::prepare(&path)).await;
+            location = Location::Sqlite(prepared.map_err(|error| Error::internal(error.to_string()))??);
+        }
+        prepare(&location).await?;
+
+        let settings = location.dialect().session_settings();
+        let pool = AnyPoolOptions::new()
+            .max_connections(CONNECTIONS_MAX)
+            .acquire_timeout(CONNECT_TIMEOUT)
+            .after_connect(move |connection, _| {
+                Box::pin(async move { sqlx::raw_sql(settings).execute(connection).await.map(|_| ()) })
+            })
+            .connect_lazy_with(options(&location)?);
+        let inner = Inner { location, pool, leadership: Mutex::new(None), epoch: AtomicU64::new(0) };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// `sqlite` or `postgres`.
+    pub(crate) fn kind(&self) -> &'static str {
+        self.inner.location.dialect().name()
+    }
+
+    /// Where the database is, for people: a file, or a URL without its password.
+    pub(crate) fn shown(&self) -> String {
+        self.inner.location.shown()
+    }
+
+    /// Gives leadership up and closes all connections; further calls are `Closed`.
+    pub(crate) async fn close(&self) {
+        if let Some(leadership) = self.inner.leadership.lock().await.take() {
+            leadership.release().await;
+        }
+        self.inner.pool.close().await;
+    }
+
+    pub(crate) fn fault(&self, error: sqlx::Error) -> Error {
+        self.inner.location.fault(error)
+    }
+
+    /// Begins a transaction that writes: alone, and only while no later epoch was acquired.
+    pub(crate) async fn write(&self) -> Result<Transaction<'static, Any>> {
+        let mut transaction = self.inner.pool.begin().await.map_err(|error| self.fault(error))?;
+        let epoch = self.inner.epoch.load(Ordering::Acquire);
+        // Writing the row that an acquirer of the next epoch must write, too, keeps it out until this ends.
+        let fence = match epoch {
+            0 => sqlx::query("UPDATE counters SET value = value WHERE name = 'epoch'"),
+            _ => sqlx::query("UPDATE counters SET value = value WHERE name = 'epoch' AND value = $1").bind(epoch as i64),
+        };
+        let fenced = fence.execute(&mut *transaction).await.map_err(|error| self.fault(error))?;
+        if fenced.rows_affected() != 1 {
+            return Err(Error::closed(format!(
+                "another coordinator has taken over metadata database {}: epoch {epoch} is past",
+                self.shown()
+            )));
+        }
+        Ok(transaction)
+    }
+
+    pub(crate) async fn commit(&self, transaction: Transaction<'static, Any>) -> Result<()> {
+        transaction.commit().await.map_err(|error| self.fault(error))
+    }
+}
+
+/// Brings the schema up to date. Of several that turn a new SQLite file's journal to WAL at once all but one are told that it is
+/// locked, at once and whatever `busy_timeout` says, so they ask again until the time for a connection is over.
+async fn prepare(location: &Location) -> Result<()> {
+    let deadline = instant() + CONNECT_TIMEOUT;
+    loop {
+        match prepare_once(location).await {
+            Err(error) if location.dialect() == Dialect::Sqlite && error.kind() == ErrorKind::Retry && instant() < deadline => {
+                sleep(PREPARE_PAUSE).await;
+            }
+            prepared => return prepared,
+        }
+    }
+}
+
+async fn prepare_once(location: &Location) -> Result<()> {
+    let mut connection = connect(location).await?;
+    let migrated = schema::migrate(location, &mut connection).await;
+    let _ = connection.close().await;
+    migrated
+}

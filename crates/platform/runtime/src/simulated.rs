@@ -1,0 +1,77 @@
+//! What a simulation puts in the place of the outside, for all that runs on its thread.
+//!
+//! In production nothing is put here, and who connects, listens or begins something asks once whether there is: no call on a
+//! connection that stands does.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::io;
+use std::net::Shutdown;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+thread_local! {
+    static NETWORK: RefCell<Option<Arc<dyn Network>>> = const { RefCell::new(None) };
+}
+
+/// A network that is not the system's.
+pub trait Network: Send + Sync {
+    /// Connects to `host:port`, as the host whose turn it is.
+    fn connect(&self, to: &str) -> Connecting;
+    /// Listens at `host:port`, which must be of the host whose turn it is; port 0 takes any free one.
+    fn bind(&self, at: &str) -> io::Result<Box<dyn Accepts>>;
+}
+
+/// A connection on its way.
+pub type Connecting = Pin<Box<dyn Future<Output = io::Result<Wire>> + Send>>;
+
+/// A place where connections of such a network come in.
+pub trait Accepts: Send + Sync {
+    /// Where that is, as `host:port`.
+    fn local_address(&self) -> String;
+    /// The next connection, and the `host:port` that it is from.
+    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(Wire, String)>>;
+}
+
+/// One end of a connection of such a network.
+pub struct Wire {
+    /// Its bytes.
+    pub bytes: Box<dyn Duplex>,
+    /// Ends it, from anywhere.
+    pub hangup: Arc<dyn Fn(Shutdown) + Send + Sync>,
+}
+
+/// What bytes go over both ways.
+pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+/// From now on this thread's connections are of `network`, and all that would run on a thread of its own runs on this one, until
+/// what this gives is dropped.
+#[must_use = "the simulation ends when this is dropped"]
+pub fn simulate(network: Arc<dyn Network>) -> Simulation {
+    NETWORK.set(Some(network));
+    Simulation(())
+}
+
+/// A thread that is all of the world there is.
+#[derive(Debug)]
+pub struct Simulation(());
+
+impl Drop for Simulation {
+    fn drop(&mut self) {
+        NETWORK.set(None);
+    }
+}
+
+/// Whether this thread simulates.
+pub fn is_simulated() -> bool {
+    NETWORK.with_borrow(Option::is_some)
+}
+
+pub(crate) fn network() -> Option<Arc<dyn Network>> {
+    NETWORK.with_borrow(Clone::clone)
+}
