@@ -1,7 +1,7 @@
 # demo    TPC-H through Forebay and through the alternatives, one table at the end
 # test    all tests, with whatever they need
 # test-sql  random SQL against DuckDB, SQL_QUERIES from the seed SQL_SEED on in each of SQL_MODES
-# test-tpcds  TPC-DS on a cluster of processes, against DuckDB's answers; TPCDS_ARGS="losses --minutes 30" while processes are killed
+# test-tpcds  TPC-DS on a cluster of processes, against DuckDB's answers
 # storm   processes of the binary, a load, one fault at a time, and what clients were told (STORM_ARGS: --seed, --only, --seconds, --write)
 # verify  what must hold before a change goes in; changes no file of the checkout
 # tidy    the rules of the checkout that the compiler does not know, by `cargo xtask tidy`; part of lint

@@ -47,6 +47,8 @@ class Pods(unittest.TestCase):
             (container,) = client.spec["containers"]
             self.assertRegex(client.run(container), r"127\.0\.1\.3:7401 +node-1 +live")
             client.run(container, "mount", "add", "lake", "file:///mnt/lake", "--read-only")
+            # However little it reads.
+            container.setdefault("env", []).append({"name": "FOREBAY_DISTRIBUTE_FROM", "value": "0B"})
             query = "select region, sum(amount) as total from '/lake/sales.csv' group by region order by region"
             self.assertEqual(client.run(container, "sql", "--csv", query), "region,total\nnorth,8\nsouth,4\n")
             # It went through the scheduler, to the executor beside the worker.

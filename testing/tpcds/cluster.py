@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import socket
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 # How long a role may take until it listens.
 START_SECS = 60.0
@@ -18,11 +15,11 @@ START_SECS = 60.0
 class Cluster:
     """A coordinator, a scheduler, workers and executors, and a mount `lake` of a folder."""
 
-    def __init__(self, binary: Path, folder: Path, lake: Path, size: int) -> None:
+    def __init__(self, binary: Path, folder: Path, lake: Path, size: int, distribute_from: str) -> None:
         assert binary.exists(), f"{binary}: build it with cargo build --profile fast -p forebay, or name it in FOREBAY_TEST_BINARY"
         self.binary, self.folder = binary, folder
         folder.mkdir(parents=True, exist_ok=True)
-        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("FOREBAY_")} | {"HOME": str(folder)}
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("FOREBAY_")} | {"HOME": str(folder), "FOREBAY_DISTRIBUTE_FROM": distribute_from}
         self.ports = {name: _free_port() for name in ("coordinator", "scheduler")}
         self.at = f"127.0.0.1:{self.ports['coordinator']}"
         self.running: dict[str, subprocess.Popen[bytes]] = {}
@@ -35,7 +32,7 @@ class Cluster:
         assert mounted.returncode == 0, mounted.stderr
 
     def start(self, name: str) -> None:
-        """Starts a role by its name, `worker2` say, with the folder and the port that it had before."""
+        """Starts a role by its name, `worker2` say."""
         role = name.rstrip("0123456789")
         flags = {
             "coordinator": ["--coordinator-listen", self.at],
@@ -47,18 +44,9 @@ class Cluster:
         with open(self.folder / f"{name}.log", "ab") as log:
             self.running[name] = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=log, stderr=log)
 
-    def kill(self, name: str) -> None:
-        process = self.running.pop(name)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-
     def command(self, *arguments: str, timeout: float = START_SECS) -> subprocess.CompletedProcess[str]:
         command = [str(self.binary), *arguments, "--coordinator", self.at]
         return subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=timeout)
-
-    def jobs(self) -> list[dict[str, Any]]:
-        told = self.command("jobs", "--json")
-        return [json.loads(line) for line in told.stdout.splitlines()] if told.returncode == 0 else []
 
     def _until_up(self, name: str) -> None:
         log, began = self.folder / f"{name}.log", time.monotonic()

@@ -19,7 +19,7 @@ FILES = 6
 
 
 class Data:
-    """A folder with a folder of Parquet files for each table, and `answers.json` with what DuckDB says to each query."""
+    """A folder with `tables` (a folder of Parquet files each), `queries` (a file each), and `answers.json`, what DuckDB says to them."""
 
     def __init__(self, folder: Path, scale: float, threads: int) -> None:
         self.folder, self.scale = folder / f"sf{scale:g}", scale
@@ -46,6 +46,9 @@ class Data:
                     rows = f"select * from {name} where rowid % {parts} = {part}" if parts > 1 else f"from {name}"
                     made.execute(f"copy ({rows}) to '{tables / name / f'{part}.parquet'}' (format parquet)")
             queries = dict(made.sql("select query_nr, query from tpcds_queries()").fetchall())
+        (self.folder / "queries").mkdir()
+        for number, query in queries.items():
+            (self.folder / "queries" / f"q{number:02}.sql").write_text(query)
         # Asked of the files, as Forebay is.
         secs, rows = {}, {}
         with duckdb.connect(config={"threads": threads}) as asked:

@@ -142,6 +142,8 @@ fn command(binary: &Path, home: &Path, arguments: &[&str]) -> Command {
         }
     }
     command.env("HOME", home).env_remove("XDG_CONFIG_HOME").env_remove("XDG_STATE_HOME").current_dir(home);
+    // However little a query reads.
+    command.env("FOREBAY_DISTRIBUTE_FROM", "0B");
     command.args(arguments).stdin(Stdio::null());
     command
 }

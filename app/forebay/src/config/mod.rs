@@ -238,6 +238,11 @@ impl Config {
         (self.settings.sql_memory.0, self.settings.sql_spill.0)
     }
 
+    /// Bytes that a query's scans read at least to run on a cluster.
+    pub(crate) fn distribute_from_bytes(&self) -> u64 {
+        self.settings.distribute_from.0
+    }
+
     /// Folders whose files statements in servers may name, and whether they may name buckets that no mount covers.
     pub(crate) fn sql_reach(&self) -> (Vec<PathBuf>, bool) {
         let folders = self.settings.file_roots.as_ref().map(|folders| folders.0.clone());

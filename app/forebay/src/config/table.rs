@@ -186,6 +186,10 @@ settings! {
         sql_spill: ByteSize = "four times sql-memory" => ByteSize(sql_memory.0.saturating_mul(4)),
             of &[Commands, Up, Executor], flag None;
 
+        /// On a cluster, what a query's scans read at least, as planned, to run there; one that reads less runs in the process that asks
+        /// Tasks of so little take longer to hand out than to run. With 0B everything runs on the cluster that can.
+        distribute_from: ByteSize = ByteSize(32 << 20), of &[Commands, Up], flag None;
+
         /// Folders, separated by commas, whose files SQL of servers may read and write beside mounts
         /// A server is Flight SQL in `forebay up`, say. Neither links nor .. lead out of the folders.
         file_roots: Option<Folders> = "none" => None, of &[Up, Scheduler, Executor], flag None;

@@ -17,6 +17,8 @@ pub(crate) struct SqlPart {
     pub(crate) memory_bytes: u64,
     /// Disk that they may spill to.
     pub(crate) spill_bytes: u64,
+    /// What a query reads at least to run on a cluster.
+    pub(crate) distribute_from_bytes: u64,
     /// Folders whose files statements may name.
     pub(crate) file_roots: Vec<PathBuf>,
     /// Whether they may name buckets that no mount covers.
@@ -27,7 +29,8 @@ impl SqlPart {
     /// As it is configured for servers.
     pub(crate) fn of(config: &Config) -> Self {
         let ((memory_bytes, spill_bytes), (file_roots, direct_stores)) = (config.sql_bytes(), config.sql_reach());
-        Self { memory_bytes, spill_bytes, file_roots, direct_stores }
+        let distribute_from_bytes = config.distribute_from_bytes();
+        Self { memory_bytes, spill_bytes, distribute_from_bytes, file_roots, direct_stores }
     }
 
     /// The same for a process that is its user's own: statements may name whatever that user may.
@@ -45,7 +48,8 @@ impl SqlPart {
         let (memory_bytes, spill_bytes) = (Some(self.memory_bytes), Some(self.spill_bytes));
         let memory = QueryMemory::new(&QueryMemorySettings { memory_bytes, spill_bytes, spill_folder })?;
         let reach = Reach { direct_stores: self.direct_stores, local_files: LocalFiles::Below(self.file_roots.clone()) };
-        Ok(EngineSettings { memory: EngineMemory::Shared(memory), reach, ..EngineSettings::default() })
+        let distribute_from_bytes = self.distribute_from_bytes;
+        Ok(EngineSettings { memory: EngineMemory::Shared(memory), reach, distribute_from_bytes, ..EngineSettings::default() })
     }
 }
 
@@ -70,7 +74,14 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let old = folder.path().join("spill/datafusion-x");
         std::fs::create_dir_all(&old).expect("a folder");
-        let part = SqlPart { memory_bytes: 1 << 20, spill_bytes: 1 << 20, file_roots: Vec::new(), direct_stores: false };
+        let bytes = 1 << 20;
+        let part = SqlPart {
+            memory_bytes: bytes,
+            spill_bytes: bytes,
+            distribute_from_bytes: 0,
+            file_roots: Vec::new(),
+            direct_stores: false,
+        };
         let settings = part.engine(Some(folder.path())).expect("settings");
         assert!(!old.exists() && settings.reach == Reach::of_mounts());
         let mode = folder.path().join("spill").metadata().expect("the folder").permissions().mode();

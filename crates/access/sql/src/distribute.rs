@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{CsvSource, FileScanConfig};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
@@ -86,4 +87,27 @@ pub(crate) fn can_travel(plan: &Arc<dyn ExecutionPlan>) -> bool {
     });
     // Of a union each task would have all of a dataset beside its part of the files.
     files > 0 && others == 0 && (shards == 0 || unions == 0)
+}
+
+/// Bytes that a plan's scans read, by what is known without reading: of files in columns the share of the columns that are
+/// asked for, taken as equally wide; of others all.
+pub(crate) fn scan_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
+    let mut bytes = 0u64;
+    let _ = plan.apply(|node| {
+        let scan = node.downcast_ref::<DataSourceExec>().and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
+        if let Some(scan) = scan {
+            let files: u64 = scan.file_groups.iter().flat_map(|group| group.files()).map(file_bytes).sum();
+            let columns = scan.file_source().table_schema().file_schema().fields().len().max(1) as u64;
+            let asked = (node.schema().fields().len() as u64).clamp(1, columns);
+            let in_columns = ["parquet", "albis"].contains(&scan.file_source().file_type());
+            bytes += if in_columns { files / columns * asked } else { files };
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    bytes
+}
+
+/// Of a file that several tasks read, each has a range.
+fn file_bytes(file: &PartitionedFile) -> u64 {
+    file.range.as_ref().map_or(file.object_meta.size, |range| (range.end - range.start).max(0) as u64)
 }

@@ -14,7 +14,7 @@ use futures::StreamExt;
 
 use crate::copy;
 use crate::ddl;
-use crate::distribute::{DistributedQuery, DistributedRun, can_travel};
+use crate::distribute::{DistributedQuery, DistributedRun, can_travel, scan_bytes};
 use crate::engine::Engine;
 use crate::error::from_engine;
 use crate::hot;
@@ -243,6 +243,11 @@ async fn elsewhere(
 ) -> Result<Option<DistributedRun>> {
     let (Some(elsewhere), Some(snapshot)) = (&engine.inner.elsewhere, &session.snapshot) else { return Ok(None) };
     if !can_travel(plan) {
+        return Ok(None);
+    }
+    let (bytes, from_bytes) = (scan_bytes(plan), engine.inner.settings.distribute_from_bytes);
+    if bytes < from_bytes {
+        tracing::debug!(bytes, from_bytes, "a query reads too little to be distributed: it runs here");
         return Ok(None);
     }
     let query = DistributedQuery {

@@ -22,6 +22,8 @@ pub struct EngineSettings {
     pub hot_form: bool,
     /// What statements may name beside mounts: everything, as in a process that is its user's own.
     pub reach: Reach,
+    /// A query whose scans read less than so many bytes, as planned, runs in this process though there is a cluster.
+    pub distribute_from_bytes: u64,
     /// How often a query is planned again when an object was overwritten between planning and its first row.
     pub retries_on_conflict: u32,
 }
@@ -57,6 +59,7 @@ impl Default for EngineSettings {
             prefetch: true,
             hot_form: true,
             reach: Reach::of_process(),
+            distribute_from_bytes: 0,
             retries_on_conflict: 1,
         }
     }

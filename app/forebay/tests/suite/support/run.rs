@@ -27,6 +27,8 @@ pub fn command(home: &Path) -> Command {
         .env_remove("XDG_CONFIG_HOME")
         .env("AWS_ACCESS_KEY_ID", ACCESS_KEY)
         .env("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+        // The tables of tests are small.
+        .env("FOREBAY_DISTRIBUTE_FROM", "0B")
         .current_dir(home)
         .stdin(Stdio::null());
     command

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::prelude::{CsvReadOptions, SessionConfig, SessionContext};
-use forebay_sql::{Distribute, DistributedQuery};
+use forebay_sql::{Distribute, DistributedQuery, Engine, EngineSettings};
 use forebay_types::OperationId;
 use futures::TryStreamExt;
 
@@ -92,6 +92,30 @@ async fn compressed_text_is_read_as_one_process_does() {
     // A join, whose scans are in different stages.
     let sql = "select count(*), sum(a.id) from '/lake/x.csv.gz' a join '/lake/x.ndjson.gz' b on a.name = b.name";
     assert_eq!(rows(&cluster, sql).await, rows(&here, sql).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_reads_little_runs_here() {
+    let bed = Bed::start(1).await;
+    bed.put("little.csv", b"x\n1\n2\n");
+    bed.put("much.csv", format!("x\n{}", "1\n".repeat(300_000)).as_bytes());
+    let cluster = Arc::new(bed.connect_cluster(0).await);
+    let settings = EngineSettings { distribute_from_bytes: 400_000, ..EngineSettings::default() };
+    let engine = Engine::over_cluster(bed.client.clone(), settings, cluster);
+    let columns = |with: &str| (1..=10).map(|at| with.replace('N', &at.to_string())).collect::<Vec<_>>();
+    let (made, all) = (columns("value * 7919 * N % 1000003 as cN").join(", "), columns("count(distinct cN)").join(" + "));
+    rows(&engine, &format!("copy (select {made} from generate_series(1, 20000)) to '/lake/wide.parquet'")).await;
+    let all = format!("select {all} from '/lake/wide.parquet'");
+    for (statement, answer, runs_there) in [
+        ("select sum(x) from '/lake/little.csv'", " 3 ", false),
+        ("select sum(x) from '/lake/much.csv'", " 300000 ", true),
+        ("select count(distinct c1) from '/lake/wide.parquet'", " 20000 ", false),
+        (all.as_str(), " 200000 ", true),
+    ] {
+        let before = bed.control().jobs().await.unwrap().len();
+        assert_eq!(rows(&engine, statement).await, [answer], "{statement}");
+        assert_eq!(bed.control().jobs().await.unwrap().len() - before, usize::from(runs_there), "{statement}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
