@@ -3,7 +3,8 @@
 use clap::Subcommand;
 
 use super::{
-    CatArgs, CpArgs, DuArgs, LoadArgs, LsArgs, MountCommand, NodeCommand, PathsArgs, PinArgs, RmArgs, StatArgs, TokenCommand,
+    CatArgs, CpArgs, DuArgs, ExplainArgs, LoadArgs, LsArgs, MountCommand, NodeCommand, PathsArgs, PinArgs, RmArgs, StatArgs,
+    TokenCommand,
 };
 
 /// What is asked of a running cluster.
@@ -19,6 +20,8 @@ pub(crate) enum ClientCommand {
     Ls(LsArgs),
     /// Show an object: size, version, and how much of it is cached
     Stat(StatArgs),
+    /// Say where an object is, why, and what reading it would cost now
+    Explain(ExplainArgs),
     /// Write objects to the standard output
     Cat(CatArgs),
     /// Copy between this machine and mounts, or from mount to mount

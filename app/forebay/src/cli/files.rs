@@ -78,6 +78,17 @@ pub(crate) struct RmArgs {
     pub(crate) json: bool,
 }
 
+/// `explain`.
+#[derive(Args)]
+pub(crate) struct ExplainArgs {
+    /// An object
+    #[arg(value_name = "PATH")]
+    pub(crate) path: ForebayPath,
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// `du`.
 #[derive(Args)]
 pub(crate) struct DuArgs {

@@ -24,7 +24,7 @@ use crate::config::{Setting, Written};
 
 pub(crate) use client::ClientCommand;
 pub(crate) use demo::{DemoArgs, DemoServerArgs};
-pub(crate) use files::{CatArgs, CpArgs, DuArgs, LoadArgs, LsArgs, PathsArgs, PinArgs, RmArgs, StatArgs};
+pub(crate) use files::{CatArgs, CpArgs, DuArgs, ExplainArgs, LoadArgs, LsArgs, PathsArgs, PinArgs, RmArgs, StatArgs};
 use flags::{GlobalFlags, RoleFlags};
 #[cfg(feature = "cluster")]
 pub(crate) use jobs::{JobsArgs, JobsCommand, TransfersArgs};

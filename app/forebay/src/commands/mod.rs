@@ -33,7 +33,7 @@ pub(crate) use connect::connect;
 use forebay_api::Price;
 pub(crate) use man::write as manual;
 pub(crate) use shard::run as shard;
-use show::{savings, segments, status, top};
+use show::{explain, savings, segments, status, top};
 
 /// Runs a command that talks to a running cluster.
 pub(crate) async fn run(config: &Config, command: ClientCommand) -> Outcome {
@@ -43,6 +43,7 @@ pub(crate) async fn run(config: &Config, command: ClientCommand) -> Outcome {
         ClientCommand::Token(command) => token::run(&client, command).await,
         ClientCommand::Ls(args) => ls::run(&client, args).await,
         ClientCommand::Stat(args) => stat::run(&client, args).await,
+        ClientCommand::Explain(args) => explain::run(&client, args).await,
         ClientCommand::Cat(args) => cat::run(&client, args).await,
         ClientCommand::Cp(args) => copy::run(&client, args).await,
         ClientCommand::Rm(args) => rm::run(&client, args).await,

@@ -30,7 +30,7 @@ pub use connect::Wait;
 pub use counters::ClientCounters;
 pub use in_place::host_id;
 pub use nodes::{NodeBlock, NodeEntry, NodeReader, NodeSnapshot, NodeWriter, Nodes, value_tag};
-pub use prefetch::{Loaded, Prefetch, ReadAt};
+pub use prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
 pub use read::{FirstRead, ObjectRead};
 pub use settings::ClientSettings;
 pub use store::{LiveStore, SnapshotStore, from_store_error, to_store_error};

@@ -1,5 +1,6 @@
 //! What a running cluster says of itself: its processes and mounts, its segments, and both again and again.
 
+pub(super) mod explain;
 pub(super) mod savings;
 pub(super) mod segments;
 pub(super) mod status;

@@ -74,8 +74,16 @@ fn what_is_read_is_cached_until_it_is_freed() {
         bucket.put("x.csv", &data);
         let size = data.len() as u64;
         let cached = || forebay(&at, &["stat", "/lake/x.csv", "--json"]).ok().json()[0]["cached_bytes"].as_u64().unwrap();
+        let explained = || forebay(&at, &["explain", "/lake/x.csv", "--json"]).ok().json().remove(0);
         assert_eq!(cached(), 0);
+        assert_eq!((&explained()["missing_bytes"], &explained()["segments"][0]["held"]), (&json!(size), &json!([])));
         assert!(forebay(&at, &["cat", "/lake/x.csv"]).ok().stdout == data);
+        let (segment, missing) = (explained()["segments"][0].clone(), explained()["missing_bytes"].clone());
+        assert_eq!((&missing, &segment["routed_by"]), (&json!(0), &json!("hashing")));
+        assert_eq!(segment["held"][0]["worker"], segment["asked"][0]["worker"], "{segment}");
+        let said = forebay(&at, &["explain", "/lake/x.csv"]).ok().text();
+        assert!(said.contains("by hashing: 127.0.0.1:") && said.contains("nothing comes from shared storage"), "{said}");
+        forebay(&at, &["explain", "/lake/y.csv"]).fails(1, &["/lake/y.csv"]);
         assert!(cached() >= size, "{} of {size} bytes are cached", cached());
         let stat = forebay(&at, &["stat", "/lake/x.csv"]).ok().text();
         assert!(stat.contains(&format!("({size} bytes)")), "{stat}");

@@ -6,7 +6,7 @@ use forebay_protocol::Held;
 use forebay_types::{ObjectVersion, OperationId, PageRun, Result, SegmentId, WorkerId};
 
 use super::Client;
-use crate::prefetch::{Loaded, Prefetch, ReadAt};
+use crate::prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
 
 impl Client {
     /// Fetches what a plan is about to read, in this order, a bounded number of bytes ahead of the reads of the same
@@ -37,6 +37,11 @@ impl Client {
     /// kept when all that is held of it is.
     pub async fn held(&self, versions: impl AsRef<[ObjectVersion]>) -> Result<Vec<Held>> {
         self.rooms.prefetches.held(versions.as_ref()).await
+    }
+
+    /// Where each segment of a version is, in their order: which workers hold what of it, and who is asked for it.
+    pub async fn segment_places(&self, version: &ObjectVersion) -> Result<Vec<SegmentPlace>> {
+        self.rooms.prefetches.segment_places(version).await
     }
 }
 

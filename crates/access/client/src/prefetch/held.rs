@@ -1,7 +1,7 @@
 //! What all workers hold of versions.
 
 use forebay_protocol::{DataReply, DataRequest, Held, SEGMENTS_MAX};
-use forebay_types::{Error, ObjectVersion, Result, SegmentId, check_object_bytes, segment_count};
+use forebay_types::{Error, ObjectVersion, Result, SegmentId, WorkerId, check_object_bytes, segment_count};
 
 use super::Prefetches;
 use crate::connect::unexpected;
@@ -18,7 +18,8 @@ impl Prefetches {
         // This client's own pins would hold the pages. Which decoded columns there are only the workers know: all go.
         self.routes.connections.pins().clear();
         let mut freed = 0;
-        for replies in self.routes.at_all_workers(&messages(&ids, |segments| DataRequest::Free { segments })).await? {
+        let freeing = messages(&ids, |segments| DataRequest::Free { segments });
+        for replies in self.routes.at_all_workers(&freeing).await?.into_values() {
             for reply in replies {
                 let DataReply::Freed { bytes } = reply else { return Err(unexpected("a worker", "free")) };
                 freed += bytes;
@@ -38,20 +39,12 @@ impl Prefetches {
     pub(crate) async fn held(&self, versions: &[ObjectVersion]) -> Result<Vec<Held>> {
         let ids = self.segments(versions)?;
         let mut by_segment = vec![Held::default(); ids.len()];
-        for replies in self.routes.at_all_workers(&messages(&ids, |segments| DataRequest::Held { segments })).await? {
-            let mut at = 0;
-            for reply in replies {
-                let DataReply::Held(held) = reply else { return Err(unexpected("a worker", "held")) };
-                for (sum, held) in by_segment[at..].iter_mut().zip(&held) {
-                    sum.dram_bytes += held.dram_bytes;
-                    sum.disk_bytes += held.disk_bytes;
-                    sum.bytes += held.bytes;
-                    sum.keep |= held.keep;
-                }
-                at += held.len();
-            }
-            if at != ids.len() {
-                return Err(unexpected("a worker", "held"));
+        for (_, held_there) in self.held_at_each(&ids).await? {
+            for (sum, held) in by_segment.iter_mut().zip(held_there) {
+                sum.dram_bytes += held.dram_bytes;
+                sum.disk_bytes += held.disk_bytes;
+                sum.bytes += held.bytes;
+                sum.keep |= held.keep;
             }
         }
         let mut by_segment = by_segment.into_iter();
@@ -74,11 +67,29 @@ impl Prefetches {
         };
         Ok(versions.iter().map(sum).collect())
     }
+
+    /// What each worker holds of each of these segments, in their order.
+    pub(super) async fn held_at_each(&self, ids: &[SegmentId]) -> Result<Vec<(WorkerId, Vec<Held>)>> {
+        let asking = messages(ids, |segments| DataRequest::Held { segments });
+        let mut by_worker = Vec::new();
+        for (worker, replies) in self.routes.at_all_workers(&asking).await? {
+            let mut held_there = Vec::with_capacity(ids.len());
+            for reply in replies {
+                let DataReply::Held(held) = reply else { return Err(unexpected("a worker", "held")) };
+                held_there.extend(held);
+            }
+            if held_there.len() != ids.len() {
+                return Err(unexpected("a worker", "held"));
+            }
+            by_worker.push((worker, held_there));
+        }
+        Ok(by_worker)
+    }
 }
 
 impl Prefetches {
     /// The segments of versions, version by version. `Invalid` when they are more than can be gone through.
-    fn segments(&self, versions: &[ObjectVersion]) -> Result<Vec<SegmentId>> {
+    pub(super) fn segments(&self, versions: &[ObjectVersion]) -> Result<Vec<SegmentId>> {
         let mut count = 0;
         for version in versions {
             let path = || self.routes.view.known().path_text(version.mount, &version.key);

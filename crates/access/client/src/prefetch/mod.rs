@@ -11,6 +11,7 @@ mod ahead;
 mod bring;
 mod held;
 mod load;
+mod segments;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use forebay_protocol::{DataReply, DataRequest};
 pub use ahead::Prefetch;
 pub use bring::ReadAt;
 pub use load::Loaded;
+pub use segments::SegmentPlace;
 
 use crate::connect::{Failure, Link, ask, misfit};
 use crate::read::Courses;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use forebay_protocol::{DataReply, DataRequest};
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, WorkerId};
 use futures::stream::{self, StreamExt};
 
 use super::Routes;
@@ -15,7 +15,7 @@ const WORKERS_AT_ONCE: usize = 32;
 impl Routes {
     /// Asks every worker of the view, each in order; the replies by worker. What one could not be asked is `Retry`,
     /// after all others were.
-    pub(crate) async fn at_all_workers(&self, requests: &[DataRequest]) -> Result<Vec<Vec<DataReply>>> {
+    pub(crate) async fn at_all_workers(&self, requests: &[DataRequest]) -> Result<BTreeMap<WorkerId, Vec<DataReply>>> {
         let known = self.view.known_arc();
         let deadline = self.connections.read_deadline();
         let mut workers = Vec::with_capacity(known.workers.len());
@@ -47,7 +47,7 @@ impl Routes {
         }
         match failed {
             Some(error) => Err(error.context("not done at every worker")),
-            None => Ok(by_worker.into_values().collect()),
+            None => Ok(by_worker),
         }
     }
 }

@@ -134,6 +134,23 @@ async fn loaded_is_held_kept_and_freed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_each_segment_is_and_who_is_asked_for_it() {
+    let cluster = Cluster::start(2).await;
+    let client = cluster.client(|_| {}).await;
+    cluster.store("large", &bytes(1, (64 << 20) + 1000));
+    let version = client.open(&path("large")).await.unwrap().version;
+    let places = client.segment_places(&version).await.unwrap();
+    assert_eq!(places.iter().map(|place| (place.index, place.bytes)).collect::<Vec<_>>(), [(0, 64 << 20), (1, 1000)]);
+    assert!(places.iter().all(|place| place.held.is_empty() && place.routed.is_empty()), "{places:?}");
+
+    client.read(client.operation(), &version, (64 << 20)..(64 << 20) + 1000).await.unwrap();
+    let places = client.segment_places(&version).await.unwrap();
+    let [(holder, held)] = places[1].held.as_slice() else { panic!("{places:?}") };
+    assert_eq!((Some(*holder), places[0].held.len()), (places[1].hashed, 0));
+    assert!((1000..=4096).contains(&held.bytes), "in pages: {held:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_load_that_misses_an_object_says_so() {
     let cluster = Cluster::start(1).await;
     let client = cluster.client(|_| {}).await;
