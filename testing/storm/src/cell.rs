@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tempfile::TempDir;
 use tokio::time::sleep;
 
 use crate::cluster::{self, Cluster, TTL_SECS};
@@ -38,12 +39,27 @@ pub struct Plan {
     pub evidence: PathBuf,
 }
 
-/// Runs a cell. An error is one of the machine's, and says nothing of what is tried.
-pub async fn run(plan: &Plan) -> io::Result<Report> {
+/// Runs a cell. One that can't be started, or not be brought to its end, has a report of that: others are run all the same.
+pub async fn run(plan: &Plan) -> Report {
+    let (name, seed) = (plan.fault.name(), plan.seed);
     if let Some(reason) = plan.fault.hindrance() {
-        return Ok(Report::not_tried(plan.fault.name(), plan.seed, reason));
+        return Report::not_tried(name, seed, reason);
     }
-    let folder = tempfile::Builder::new().prefix(&format!("storm-{}-", plan.fault.name())).tempdir()?;
+    let folder = match tempfile::Builder::new().prefix(&format!("storm-{name}-")).tempdir() {
+        Ok(folder) => folder,
+        Err(error) => return Report::not_run(name, seed, error.to_string(), None),
+    };
+    match report(plan, &folder).await {
+        Ok(report) => report,
+        Err(error) => {
+            let evidence = keep(plan, &folder, &[]);
+            let reason = evidence.as_ref().err().map_or(error.to_string(), |unkept| format!("{error}; its logs: {unkept}"));
+            Report::not_run(name, seed, reason, evidence.ok())
+        }
+    }
+}
+
+async fn report(plan: &Plan, folder: &TempDir) -> io::Result<Report> {
     let passed = storm(plan, folder.path()).await?;
     let Passed { calls, struck_us, healed_us, mut violations } = passed;
     violations.extend(judge(plan.fault, &calls, struck_us));
@@ -107,7 +123,7 @@ fn judge(fault: Fault, calls: &[Call], struck_us: u64) -> Vec<Violation> {
 }
 
 /// Keeps what a cell that failed has left: the history, and the logs of its processes.
-fn keep(plan: &Plan, folder: tempfile::TempDir, calls: &[Call]) -> io::Result<PathBuf> {
+fn keep(plan: &Plan, folder: &TempDir, calls: &[Call]) -> io::Result<PathBuf> {
     let kept = plan.evidence.join(format!("{}-{}", plan.fault.name(), plan.seed));
     std::fs::create_dir_all(&kept)?;
     history::save(calls, &kept.join("history.jsonl"))?;

@@ -52,14 +52,15 @@ async fn main() -> io::Result<ExitCode> {
     let mut reports: Vec<Report> = Vec::new();
     for fault in faults {
         let (seed, load, binary) = (options.seed, Duration::from_secs(options.seconds), binary.clone());
-        let report = cell::run(&Plan { fault, seed, load, binary, evidence: options.evidence.clone() }).await?;
+        let report = cell::run(&Plan { fault, seed, load, binary, evidence: options.evidence.clone() }).await;
         writeln!(io::stdout(), "{}", serde_json::to_string(&report)?)?;
         reports.push(report);
+        if options.write {
+            // After each: what has been run is written whatever comes of the next.
+            let page = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/resilience.md");
+            table::write(&page, &reports)?;
+        }
     }
-    if options.write {
-        let page = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/resilience.md");
-        table::write(&page, &reports)?;
-    }
-    let failed = reports.iter().any(|report| report.outcome == Outcome::Failed);
+    let failed = reports.iter().any(|report| matches!(report.outcome, Outcome::Failed | Outcome::NotRun));
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

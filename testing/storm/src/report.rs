@@ -19,6 +19,8 @@ pub enum Outcome {
     Failed,
     /// Nothing is known of it.
     NotTried,
+    /// It could not be brought to its end: nothing is known of it, and that is a failure of its own.
+    NotRun,
 }
 
 /// What a cell came to.
@@ -40,7 +42,7 @@ pub struct Report {
     pub recovery: Option<Recovery>,
     /// The verdict.
     pub outcome: Outcome,
-    /// Why it was not tried.
+    /// Why it was not tried, or not run.
     pub reason: Option<String>,
     /// What did not hold: how much, and the first of it.
     pub violations: u64,
@@ -74,6 +76,11 @@ impl Report {
             first_violations: Vec::new(),
             evidence: None,
         }
+    }
+
+    /// One of a cell that did not start, or did not come to its end, and where its processes' logs are.
+    pub fn not_run(fault: &str, seed: u64, reason: String, evidence: Option<PathBuf>) -> Self {
+        Self { reason: Some(reason), evidence, ..Self::new(fault, seed, Outcome::NotRun) }
     }
 
     /// One of a cell that can't be tried here.

@@ -47,8 +47,9 @@ fn row(report: &Report) -> String {
             format!("**failed**: {} ({})", report.violations, rules.join(", "))
         }
         Outcome::NotTried => format!("not tried: {}", report.reason.as_deref().unwrap_or_default()),
+        Outcome::NotRun => format!("**not run**: {}", report.reason.as_deref().unwrap_or_default().replace(['|', '\n'], " ")),
     };
-    if report.outcome == Outcome::NotTried {
+    if matches!(report.outcome, Outcome::NotTried | Outcome::NotRun) {
         return format!("| {} | {verdict} |{}", report.fault, " |".repeat(6));
     }
     let failed: u64 = report.errors.values().sum();
@@ -87,6 +88,15 @@ mod tests {
         let first = with_rows(&page(), &[Report::new("calm", 7, Outcome::Passed)]).unwrap();
         let second = with_rows(&first, &[Report::new("partition", 8, Outcome::Failed)]).unwrap();
         assert!(second.contains("| calm | passed |") && second.contains("| partition | **failed**"), "{second}");
+    }
+
+    #[test]
+    fn a_fault_whose_cell_did_not_start_says_so_and_keeps_no_older_row() {
+        let first = with_rows(&page(), &[Report::new("calm", 7, Outcome::Passed)]).unwrap();
+        let failed = Report::not_run("calm", 8, "worker-0 does not come up | see\nits log".to_owned(), None);
+        let second = with_rows(&first, &[failed, Report::new("memory", 8, Outcome::Passed)]).unwrap();
+        assert!(second.contains("| calm | **not run**: worker-0 does not come up   see its log |"), "{second}");
+        assert!(second.contains("| memory | passed |"), "{second}");
     }
 
     #[test]

@@ -27,5 +27,5 @@ pub use plan::{
     plan,
 };
 pub use popularity::{Popularity, Usage, Windows, measured_speed};
-pub use routing::{Candidate, Pick, QueueView, holder, largest_remainder, pick, rank, two_choices};
+pub use routing::{Allowance, Candidate, Pick, QueueView, Usual, holder, largest_remainder, pick, rank, two_choices};
 pub use steps::{Changes, Garbage, InFlight, Load, Replica, Storage, changes, collect, garbage};

@@ -1,5 +1,6 @@
 //! What the oracle finds, in histories that were made for it.
 
+mod cells;
 mod contents;
 mod nodes;
 mod objects;

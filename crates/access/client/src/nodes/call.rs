@@ -10,6 +10,7 @@ use forebay_runtime::time::{Instant, sleep, timeout};
 use forebay_types::{ErrorKind, SegmentId, WorkerId};
 
 use super::Nodes;
+use super::paths::Walk;
 use crate::in_place::{Pin, Rescued, Session, pin_of_node};
 
 /// Steps along a path over workers, those after something was renamed meanwhile among them.
@@ -79,18 +80,20 @@ impl Nodes {
         let whole = split(path)?;
         let of_container = matches!(op, NodeOp::List { .. } | NodeOp::GetMany { .. } | NodeOp::PutMany { .. });
         let paths = &self.shared.paths;
-        let (mut from, mut rest, mut moves) = paths.start(whole, of_container);
+        let mut walk = paths.start(whole, of_container);
         let (mut stale, mut remembered, mut patience) = (0, true, Patience::new());
         let mut steps = 0;
         while steps < STEPS_MAX {
             steps += 1;
+            let Walk { from, rest, moves, .. } = walk;
             let at = if from == ROOT { self.root().map(|root| root.id) } else { None };
             let asked = match self.worker_of(from).await {
                 Ok(worker) => {
                     let call = NodeCall { from, moves, path: rest, op: op.clone() };
+                    let losses = self.shared.routes.view.known().view.losses;
                     match self.reach(&worker, &call, payload.clone()).await {
                         // It may be done: it is done again only when what it was done to is gone with the worker.
-                        Err((error, true)) if !may_repeat(op) && self.is_still_there(worker.id).await => return Err(error),
+                        Err((error, true)) if !may_repeat(op) && self.is_still_there(&worker, losses).await => return Err(error),
                         asked => asked.map_err(|(error, _)| error),
                     }
                 }
@@ -99,8 +102,8 @@ impl Nodes {
             let answer = match asked {
                 // What is remembered may lead to a worker that is gone, and the path itself elsewhere by now.
                 Err(error) if error.kind == NodeErrorKind::DataLost && from != ROOT && remembered => {
-                    paths.forget(from.worker, paths.moves(from.worker));
-                    (from, rest, moves, remembered) = (ROOT, whole, 0, false);
+                    paths.forget_lost(from.worker);
+                    (walk, remembered) = (paths.from_root(whole), false);
                     continue;
                 }
                 // The root may be with another worker by now.
@@ -113,16 +116,13 @@ impl Nodes {
                 }
                 asked => asked?,
             };
-            // Read before the path is followed: a rename after that shows.
             match NodeReply::decode(&answer.meta) {
                 Ok(NodeReply::Elsewhere { dir, rest: left }) => {
                     let left = left as usize;
                     let Some(at) = whole.len().checked_sub(left).filter(|at| whole.is_char_boundary(*at)) else {
                         return Err(misfit());
                     };
-                    moves = paths.moves(dir.worker);
-                    paths.learn(whole[..at].trim_end_matches('/'), dir);
-                    (from, rest) = (dir, &whole[at..]);
+                    walk = paths.follow(&walk, whole, &whole[at..], dir).unwrap_or_else(|| paths.from_root(whole));
                 }
                 Ok(NodeReply::Stale { moves: now }) => {
                     stale += 1;
@@ -130,7 +130,7 @@ impl Nodes {
                         return Err(lost(path, from.worker));
                     }
                     paths.forget(from.worker, now);
-                    (from, rest, moves) = (ROOT, whole, 0);
+                    walk = paths.from_root(whole);
                 }
                 Ok(NodeReply::Failed(error)) if error.kind == NodeErrorKind::Moving => {
                     // The root's worker may be another one by now.
@@ -177,20 +177,23 @@ impl Nodes {
         let deadline = routes.connections.read_deadline();
         let may_be_in_place = matches!(call.op, NodeOp::Get | NodeOp::BlockRead { .. });
         let session = link.in_place().filter(|_| may_be_in_place).cloned();
-        let answered = match &session {
-            Some(session) => {
-                let (connection, message) = (link.connection().clone(), call.encode());
-                let asked = async move { connection.call_near(message, Vec::new()).await };
-                timeout(deadline, Rescued::new(asked, session.outbox(), pin_of_node)).await
-            }
-            None => {
-                let (message, payload) = (call.encode(), payload.into_iter().collect());
-                match is_near(&call.op) {
-                    true => timeout(deadline, link.connection().call_near(message, payload)).await,
-                    false => timeout(deadline, link.connection().call(message, payload)).await,
+        let answering = async {
+            match &session {
+                Some(session) => {
+                    let (connection, message) = (link.connection().clone(), call.encode());
+                    let asked = async move { connection.call_near(message, Vec::new()).await };
+                    timeout(deadline, Rescued::new(asked, session.outbox(), pin_of_node)).await
+                }
+                None => {
+                    let (message, payload) = (call.encode(), payload.into_iter().collect());
+                    match is_near(&call.op) {
+                        true => timeout(deadline, link.connection().call_near(message, payload)).await,
+                        false => timeout(deadline, link.connection().call(message, payload)).await,
+                    }
                 }
             }
         };
+        let Some(answered) = routes.unless_lost(worker, answering).await else { return Err((lost(call.path, id), true)) };
         match answered {
             Ok(Ok(answer)) => Ok(NodeAnswer { meta: answer.meta, payload: answer.payload, session }),
             Ok(Err(error)) if error.kind() == ErrorKind::Invalid => {
@@ -208,9 +211,10 @@ impl Nodes {
         }
     }
 
-    async fn is_still_there(&self, worker: WorkerId) -> bool {
+    /// Whether a worker is one of the cluster's by the view of now, as it was when so many losses were known.
+    async fn is_still_there(&self, worker: &WorkerInfo, losses: u64) -> bool {
         self.refresh().await;
-        self.shared.routes.view.known().worker(worker).is_some()
+        self.shared.routes.is_live(worker, losses)
     }
 
     /// Looks who is there now.

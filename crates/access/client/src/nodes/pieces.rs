@@ -53,7 +53,8 @@ impl Nodes {
         })?;
         let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class } };
         let deadline = routes.connections.read_deadline();
-        let answer = match timeout(deadline, link.connection().call(call.encode(), parts)).await {
+        let answering = timeout(deadline, link.connection().call(call.encode(), parts));
+        let answer = match routes.unless_lost(&worker, answering).await.ok_or_else(gone)? {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) if error.kind() == ErrorKind::Invalid => {
                 return Err(NodeError::new(NodeErrorKind::Invalid, error.message()));

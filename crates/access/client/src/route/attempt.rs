@@ -1,8 +1,11 @@
 //! Asking one worker after the other.
 
 use std::future::Future;
+use std::sync::Arc;
 
+use forebay_protocol::WorkerInfo;
 use forebay_types::{Error, ErrorKind, RouteKey, WorkerId};
+use futures::stream::{FuturesUnordered, StreamExt};
 
 use super::Routes;
 use super::known::Known;
@@ -33,15 +36,34 @@ pub(crate) fn is_final(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound | ErrorKind::Denied | ErrorKind::Invalid)
 }
 
+/// How often something may be asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// Of one worker at a time: to ask for it twice is no matter of time alone.
+    Singly,
+    /// Of a second worker too, while the first says nothing: it only reads.
+    Beside,
+}
+
 impl Routes {
-    /// Asks the workers that are a route's home, whoever holds its bytes, until one gives an answer that stands.
-    pub(crate) async fn at_home<T, Fut>(&self, route: RouteKey, ask: impl FnMut(Link) -> Fut) -> Result<T, NoAnswer>
+    /// Asks the workers that are a route's home, whoever holds its bytes, until one gives an answer that stands. For what only reads.
+    pub(crate) async fn at_home<T, Fut>(&self, route: RouteKey, ask: impl Fn(Link) -> Fut) -> Result<T, NoAnswer>
     where
         Fut: Future<Output = Result<T, Failure>>,
     {
         let known = self.view.known_arc();
         let order = self.failures.order(route, &known.workers);
-        self.in_order(&known, order, ask).await
+        self.in_order(&known, order, Asked::Beside, ask).await
+    }
+
+    /// The same for what changes something.
+    pub(crate) async fn at_home_singly<T, Fut>(&self, route: RouteKey, ask: impl Fn(Link) -> Fut) -> Result<T, NoAnswer>
+    where
+        Fut: Future<Output = Result<T, Failure>>,
+    {
+        let known = self.view.known_arc();
+        let order = self.failures.order(route, &known.workers);
+        self.in_order(&known, order, Asked::Singly, ask).await
     }
 
     /// Asks the holders of a route for so many bytes until one gives an answer that stands; `first` before all others.
@@ -50,7 +72,7 @@ impl Routes {
         route: RouteKey,
         bytes: u64,
         first: Option<WorkerId>,
-        ask: impl FnMut(Link) -> Fut,
+        ask: impl Fn(Link) -> Fut,
     ) -> Result<T, NoAnswer>
     where
         Fut: Future<Output = Result<T, Failure>>,
@@ -61,35 +83,90 @@ impl Routes {
             order.retain(|worker| *worker != first);
             order.insert(0, first);
         }
-        self.in_order(&known, order, ask).await
+        self.in_order(&known, order, Asked::Beside, ask).await
     }
 
-    async fn in_order<T, Fut>(&self, known: &Known, order: Vec<WorkerId>, mut ask: impl FnMut(Link) -> Fut) -> Result<T, NoAnswer>
+    /// The first answer that stands; from two workers at most at a time.
+    async fn in_order<T, Fut>(
+        &self,
+        known: &Known,
+        order: Vec<WorkerId>,
+        how: Asked,
+        ask: impl Fn(Link) -> Fut,
+    ) -> Result<T, NoAnswer>
     where
         Fut: Future<Output = Result<T, Failure>>,
     {
         let mut last = Error::retry("the cluster has no worker");
-        for worker in order.into_iter().take(TRIES) {
-            let Some(info) = known.worker(worker) else { continue };
-            let _waiting = self.queues.enter(worker);
-            let outcome = match self.connections.link(info).await {
-                Ok(link) => ask(link).await,
-                Err(error) => Err(Failure::Unreached(error)),
+        let mut left = order.into_iter().take(TRIES).filter_map(|worker| known.worker(worker)).peekable();
+        let mut asked = FuturesUnordered::new();
+        if how == Asked::Beside {
+            self.count_read();
+        }
+        loop {
+            let Some(next) = left.next() else {
+                let Some(outcome) = asked.next().await else { return Err(NoAnswer::Away(last)) };
+                match self.stands(outcome, &mut last) {
+                    Some(answer) => return answer,
+                    None => continue,
+                }
             };
-            match outcome {
-                Ok(answer) => {
-                    self.failures.answered(worker);
-                    return Ok(answer);
+            asked.push(self.attempt(next, &ask));
+            let may_be_beside = how == Asked::Beside && asked.len() == 1 && left.peek().is_some();
+            let late = async {
+                match may_be_beside {
+                    true => self.silent(next).await,
+                    false => std::future::pending().await,
                 }
-                Err(Failure::Answered(error)) if is_final(&error) => return Err(NoAnswer::Final(error)),
-                Err(Failure::Answered(error)) => last = error,
-                Err(Failure::Unreached(error) | Failure::Lost(error)) => {
-                    tracing::debug!(%worker, %error, "worker does not answer");
-                    self.lost(worker);
-                    last = error;
+            };
+            tokio::select! {
+                biased;
+                Some(outcome) = asked.next() => {
+                    if let Some(answer) = self.stands(outcome, &mut last) {
+                        return answer;
+                    }
                 }
+                () = late => {}
             }
         }
-        Err(NoAnswer::Away(last))
+    }
+
+    /// Asks one worker; with its outcome.
+    async fn attempt<T, Fut>(&self, info: &Arc<WorkerInfo>, ask: impl Fn(Link) -> Fut) -> (WorkerId, Result<T, Failure>)
+    where
+        Fut: Future<Output = Result<T, Failure>>,
+    {
+        let _waiting = self.queues.enter(info.id);
+        let began = forebay_runtime::now();
+        let asked = async {
+            match self.connections.link(info).await {
+                Ok(link) => ask(link).await,
+                Err(error) => Err(Failure::Unreached(error)),
+            }
+        };
+        let gone = || Err(Failure::Lost(Error::retry(format!("worker {} was lost before it answered", info.id))));
+        let outcome = self.unless_lost(info, asked).await.unwrap_or_else(gone);
+        if outcome.is_ok() {
+            self.late.took(info.id, began.elapsed());
+        }
+        (info.id, outcome)
+    }
+
+    /// What an outcome comes to: an answer, or none, and why is kept.
+    fn stands<T>(&self, (worker, outcome): (WorkerId, Result<T, Failure>), last: &mut Error) -> Option<Result<T, NoAnswer>> {
+        match outcome {
+            Ok(answer) => {
+                self.failures.answered(worker);
+                return Some(Ok(answer));
+            }
+            Err(Failure::Answered(error)) if is_final(&error) => return Some(Err(NoAnswer::Final(error))),
+            Err(Failure::Answered(error)) => *last = error,
+            Err(Failure::Unreached(error) | Failure::Lost(error)) => {
+                tracing::debug!(%worker, %error, "worker does not answer");
+                self.lost(worker);
+                *last = error;
+            }
+        }
+        None
     }
 }

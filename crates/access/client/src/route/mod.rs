@@ -14,6 +14,7 @@ mod holders;
 mod known;
 mod places;
 mod queues;
+mod silence;
 mod told;
 mod view;
 
@@ -31,6 +32,7 @@ use crate::settings::ClientSettings;
 use failures::Failures;
 use places::Places;
 use queues::Queues;
+use silence::Late;
 use view::ViewKeeper;
 
 /// The ways to the workers. All rooms above share them, and the tasks that keep them up end with the last one.
@@ -40,6 +42,7 @@ pub(crate) struct Routes {
     pub(crate) failures: Failures,
     pub(crate) places: Places,
     queues: Queues,
+    late: Late,
     _following: AbortOnDropHandle<()>,
 }
 
@@ -56,6 +59,7 @@ impl Routes {
             failures: Failures::default(),
             places: Places::default(),
             queues: Queues::default(),
+            late: Late::default(),
             _following: AbortOnDropHandle::new(forebay_runtime::spawn(following)),
         })
     }

@@ -69,7 +69,7 @@ impl PartUpload {
         let mount = writes.writable(path).await?;
         let request = DataRequest::PutBegin { mount: mount.id, key: path.key().clone() };
         let deadline = writes.routes.connections.read_deadline();
-        let begun = writes.routes.at_home(RouteKey::of(mount.id, path.key(), 0), |link| {
+        let begun = writes.routes.at_home_singly(RouteKey::of(mount.id, path.key(), 0), |link| {
             let request = &request;
             async move {
                 writes.routes.is_there(&link).await?;
@@ -132,7 +132,16 @@ impl PartUpload {
     }
 
     async fn ask(&self, request: &DataRequest, payload: Vec<Bytes>, bytes: u64) -> Result<DataReply, Failure> {
-        let answer = ask(&self.link, request, payload, deadline_for(self.routes.connections.read_deadline(), bytes)).await;
+        let deadline = deadline_for(self.routes.connections.read_deadline(), bytes);
+        let asked = ask(&self.link, request, payload, deadline);
+        let info = self.routes.view.known().worker(self.link.worker()).cloned();
+        let answer =
+            match info {
+                Some(info) => self.routes.unless_lost(&info, asked).await.unwrap_or_else(|| {
+                    Err(Failure::Lost(Error::retry(format!("worker {} was lost before it answered", info.id))))
+                }),
+                None => asked.await,
+            };
         if let Err(Failure::Lost(_)) = &answer {
             self.routes.lost(self.link.worker());
         }

@@ -61,7 +61,9 @@ impl Writes {
             let Some(info) = known.worker(worker) else { continue };
             let outcome = match self.routes.connections.link(info).await {
                 Ok(link) => match self.routes.is_there(&link).await {
-                    Ok(()) => once(link).await,
+                    Ok(()) => self.routes.unless_lost(info, once(link)).await.unwrap_or_else(|| {
+                        Err(Failure::Lost(Error::retry(format!("worker {worker} was lost before it answered"))))
+                    }),
                     Err(failure) => Err(failure),
                 },
                 Err(error) => Err(Failure::Unreached(error)),

@@ -10,6 +10,8 @@ use forebay_testing::{S3Server, S3Settings};
 use forebay_types::{BitRate, ForebayPath, MountOptions, ObjectInfo, Validate};
 use forebay_worker::{Tuning, Worker, WorkerSettings};
 
+use crate::relay::Relay;
+
 const BUCKET: &str = "data";
 
 pub struct Cluster {
@@ -24,6 +26,8 @@ pub struct Cluster {
     /// Of the tiers of workers that are started from now on.
     pub dram_bytes: u64,
     pub disk_bytes: u64,
+    /// By which address they reach the coordinator, when not by its own.
+    pub by: Option<Address>,
     /// Where they are; this host when not said.
     pub location: Option<String>,
 }
@@ -74,6 +78,7 @@ impl Cluster {
             beat,
             dram_bytes: 256 << 20,
             disk_bytes: 0,
+            by: None,
             location: None,
         };
         for _ in 0..workers {
@@ -100,7 +105,7 @@ impl Cluster {
     pub async fn start_worker(&mut self, ix: usize) {
         let folder = self.folder.path().join(format!("worker{ix}"));
         let store = StoreSettings::new(folder.join("tiers"), self.dram_bytes).with_disk(self.disk_bytes);
-        let mut settings = WorkerSettings::new(self.address.clone(), local(), store);
+        let mut settings = WorkerSettings::new(self.by.as_ref().unwrap_or(&self.address).clone(), local(), store);
         settings.unix_socket = Some(folder.join("worker.sock"));
         settings.location = self.location.clone();
         let reclaim_after = Duration::from_millis(500);
@@ -116,6 +121,11 @@ impl Cluster {
             }
         };
         self.workers.push(worker);
+    }
+
+    /// A way to the coordinator that can be cut.
+    pub async fn relay(&self) -> Relay {
+        Relay::to(&self.address).await
     }
 
     /// A client that knows all workers.

@@ -83,6 +83,80 @@ async fn a_worker_lost_under_a_read_is_replaced() {
     assert_eq!(second.reads(), 1);
 }
 
+/// A worker that is stopped keeps its connections: who waits for it would wait until it goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_goes_to_another_worker_when_its_own_says_nothing_at_all() {
+    for in_place in [true, false] {
+        let (first, second, coordinator, version, bytes) = pair("x").await;
+        let client = coordinator.client(|settings| settings.in_place = in_place).await;
+        client.read(OPERATION, &version, 0..10).await.unwrap();
+        first.set(Mood::Stopped);
+        let began = Instant::now();
+        assert_eq!(client.read(OPERATION, &version, 20_000..50_000).await.unwrap(), bytes[20_000..50_000]);
+        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+        let (began, before) = (Instant::now(), second.reads());
+        assert_eq!(client.read(OPERATION, &version, 100..200).await.unwrap(), bytes[100..200]);
+        assert!(began.elapsed() < Duration::from_millis(250), "it is asked first then: {:?}", began.elapsed());
+        assert_eq!((before, second.reads()), (1, 2));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_that_takes_long_is_left_to_its_worker_as_long_as_that_is_there() {
+    let (first, second, coordinator, version, bytes) = pair("x").await;
+    first.set(Mood::Slow(Duration::from_millis(1500)));
+    let client = coordinator.client(|settings| settings.in_place = false).await;
+    assert_eq!(client.read(OPERATION, &version, 0..100).await.unwrap(), bytes[..100]);
+    assert_eq!((first.reads(), second.reads()), (1, 0), "to ask another one would fetch it twice");
+}
+
+/// Takes a worker out of the view, as a coordinator does when its lease is over.
+fn lose(coordinator: &Coordinator, worker: &Worker) {
+    let mut view = coordinator.view.lock();
+    view.workers.retain(|info| info.id != worker.info.id);
+    (view.version, view.losses) = (view.version + 1, view.losses + 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_that_hangs_goes_on_elsewhere_when_its_worker_is_lost() {
+    let (first, second, coordinator, version, bytes) = pair("x").await;
+    first.set(Mood::Hangs);
+    let client = coordinator.client(|settings| settings.in_place = false).await;
+    lose(&coordinator, &first);
+    let began = Instant::now();
+    assert_eq!(client.read(OPERATION, &version, 0..100).await.unwrap(), bytes[..100]);
+    assert!(began.elapsed() < Duration::from_secs(4), "the view is looked at before its time: {:?}", began.elapsed());
+    assert_eq!((first.reads(), second.reads()), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_that_hangs_ends_when_its_worker_is_lost_and_is_not_done_twice() {
+    let (first, second, coordinator, _, _) = pair("x").await;
+    first.set(Mood::Hangs);
+    let client = coordinator.client(|settings| settings.in_place = false).await;
+    lose(&coordinator, &first);
+    let began = Instant::now();
+    let error = put(&client, PutCondition::Any).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Retry && error.message().contains("unknown"), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    assert_eq!((first.writes(), second.writes()), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_asked_of_a_node_ends_when_its_worker_is_lost() {
+    let (root, other) = (Worker::start(1, &[]).await, Worker::start(2, &[]).await);
+    *root.shared.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
+    let coordinator = Coordinator::start(&[&root, &other]).await;
+    let nodes = coordinator.client(|_| {}).await.nodes();
+    let asking = tokio::spawn(async move { nodes.append("/tmp/d/f", "bytes").await });
+    until("the other worker is asked", || other.node_calls() == 1).await;
+    lose(&coordinator, &other);
+    let began = Instant::now();
+    let lost = asking.await.unwrap().unwrap_err();
+    assert_eq!(lost.kind, NodeErrorKind::DataLost, "{lost}");
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+}
+
 /// A worker is lost after it was asked about a temporary node: it may have done what it was asked for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_may_be_done_is_done_again_only_if_that_comes_to_the_same() {

@@ -4,6 +4,7 @@
 
 mod cluster;
 mod drain;
+mod relay;
 mod scripted;
 
 mod beside;

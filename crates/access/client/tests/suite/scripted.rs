@@ -286,7 +286,7 @@ impl Coordinator {
             options: MountOptions::default(),
         };
         let workers = workers.iter().map(|worker| worker.info.clone()).collect();
-        let view = ClusterView { version: 1, epoch: 1, mounts: vec![mount], pins: Vec::new(), workers, poll: None };
+        let view = ClusterView { version: 1, epoch: 1, mounts: vec![mount], pins: Vec::new(), workers, poll: None, losses: 0 };
         let view = Arc::new(Mutex::new(view));
         let listener = Listener::bind(&Address::Tcp("127.0.0.1:0".into())).await.unwrap();
         let address = listener.local_address();

@@ -84,9 +84,14 @@ impl Settling {
         }
     }
 
+    /// The oldest view that a live worker has said to have; 0 while one has not said.
+    pub(super) fn lowest(&self) -> u64 {
+        self.views.first_key_value().map_or(0, |(view, _)| *view)
+    }
+
     /// Those that everyone knows by now.
     fn settled(&mut self) -> Vec<WorkerId> {
-        let lowest = self.views.first_key_value().map_or(0, |(view, _)| *view);
+        let lowest = self.lowest();
         let settled: Vec<_> = self.waiting.iter().take_while(|(named, _)| *named <= lowest).copied().collect();
         settled.iter().for_each(|entry| {
             self.waiting.remove(entry);

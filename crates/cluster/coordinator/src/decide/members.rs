@@ -117,10 +117,13 @@ impl State {
         let known = self.members.by_id.get(&id);
         let before = known.filter(|member| member.state == WorkerState::Live);
         // What it had is lost to all others, and the root, if it had that, is another one's by now: it comes as a new one.
+        // One that the coordinator before had not as live was lost to that one.
         let was_lost = known.is_some_and(|member| member.state == WorkerState::Lost || now > member.seen + self.lease)
-            || (known.is_none() && !self.members.presumed.contains(&id) && now > self.lease);
+            || (known.is_none() && !self.members.presumed.contains(&id));
         // All know its part of temporary data by its address, which is as it was.
         let is_restarted = before.is_some() && info.turn == 0;
+        // No view without it has told the others.
+        let is_loss = before.is_some() && (is_restarted || was_lost);
         if let Some(before) = before {
             // It may not have heard yet of what was decided about it.
             (info.turn, info.draining) = (before.info.turn, before.info.draining);
@@ -158,8 +161,12 @@ impl State {
             true => self.placement.gone(now, id),
             false => self.placement.joined(now, id),
         }
-        if is_new {
+        if is_loss {
+            self.lost();
+        } else if is_new {
             self.view_changed();
+        }
+        if is_new {
             commands.push(Command::Remember(self.members.live_ids()));
         }
         let named = named.filter(|_| !is_new).unwrap_or(self.view_version);
@@ -212,8 +219,13 @@ impl State {
         let view = (have != self.view_version).then(|| self.view());
         let (window, routes) = (self.placement.window(), self.placement.routes_version());
         let orders = self.placement.orders_of(worker);
-        let settled: Vec<_> = self.settle().into_iter().filter(|id| *id != worker && !wake.contains(id)).collect();
-        wake.extend(settled);
+        wake.extend(self.settle());
+        if self.losses.became_known(self.settling.lowest()) {
+            wake.extend(self.members.live_ids());
+        }
+        wake.sort();
+        wake.dedup();
+        wake.retain(|id| *id != worker);
         let hears = self.members.live_member(worker).and_then(|member| member.hearing.tell());
         let mut commands = vec![answer(ControlReply::Beat {
             view,
@@ -224,6 +236,7 @@ impl State {
             routes,
             credentials: self.credentials_version,
             hears,
+            settled: self.settling.lowest(),
         })];
         if !wake.is_empty() {
             commands.push(Command::Tell(wake));
@@ -240,7 +253,7 @@ impl State {
         // It says so itself, and takes nothing any more: its shares are free at once.
         self.ledger.release(Holder::Worker(worker));
         self.placement.gone(now, worker);
-        self.view_changed();
+        self.lost();
         Ok(vec![answer(ControlReply::Done), Command::Remember(self.members.live_ids())])
     }
 }

@@ -7,6 +7,7 @@ mod event;
 mod hearing;
 mod ledger;
 mod lookup;
+mod losses;
 mod members;
 mod placement;
 mod shares;

@@ -8,6 +8,7 @@ use forebay_types::{Error, Mount, MountId, MountName, Verifier, WorkerId};
 
 use super::hearing::Settling;
 use super::ledger::Ledger;
+use super::losses::Losses;
 use super::members::Members;
 use super::placement::Placement;
 use super::shares::Targets;
@@ -56,6 +57,7 @@ pub(crate) struct State {
     pub(super) placement: Placement,
     pub(super) view_version: u64,
     pub(super) settling: Settling,
+    pub(super) losses: Losses,
     /// The last number that a worker was to forget with what it knew.
     pub(super) doubts: u64,
     /// Grows with every change of tokens.
@@ -82,6 +84,7 @@ impl State {
             view_version: (start.epoch << 32) + 1,
             doubts: start.epoch << 32,
             settling: Settling::default(),
+            losses: Losses::new(start.epoch),
             credentials_version: (start.epoch << 32) + 1,
             scheduler: None,
         };
@@ -200,8 +203,10 @@ impl State {
 
     fn tick(&mut self, now: Duration) -> Vec<Command> {
         self.ledger.expire(now);
-        for worker in self.members.forget_presumed(now, self.lease) {
-            self.placement.gone(now, worker);
+        let away = self.members.forget_presumed(now, self.lease);
+        if !away.is_empty() {
+            away.into_iter().for_each(|worker| self.placement.gone(now, worker));
+            self.lost();
         }
         let lost = self.members.expire(now, self.lease);
         let mut commands = Vec::new();
@@ -212,7 +217,7 @@ impl State {
                     self.settling.left(*worker, hearing);
                 }
             }
-            self.view_changed();
+            self.lost();
             commands.extend(lost.into_iter().map(|(worker, address)| Command::ReportLost(worker, address)));
             commands.push(Command::Remember(self.members.live_ids()));
         }
@@ -265,6 +270,7 @@ impl State {
             pins: self.catalogue.pins.clone(),
             workers: self.members.live().map(|(_, member)| member.info.clone()).collect(),
             poll: Some(self.placement.poll()),
+            losses: self.losses.number(),
         }
     }
 

@@ -9,11 +9,12 @@
 
 mod coordinator;
 mod hearing;
+mod lease;
 mod peers;
 mod told;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -25,6 +26,7 @@ use tokio::sync::{Notify, watch};
 
 pub(crate) use coordinator::ask;
 use hearing::Hearing;
+use lease::Lease;
 use peers::Peers;
 use told::Forgetting;
 
@@ -36,10 +38,13 @@ pub(crate) struct Cluster {
     /// This worker.
     pub(crate) id: WorkerId,
     pub(crate) hearing: Hearing,
+    pub(crate) lease: Lease,
     pub(crate) peers: Peers,
     forgetting: Forgetting,
     view: ArcSwap<ClusterView>,
     routes: ArcSwap<RouteTable>,
+    /// The oldest view that a live worker has, as far as is known here.
+    settled: AtomicU64,
     /// Grows with each answer of the coordinator.
     news: watch::Sender<u64>,
     /// Asks for a heartbeat before its time.
@@ -53,10 +58,12 @@ impl Cluster {
         Self {
             id,
             hearing: Hearing::default(),
+            lease: Lease::default(),
             peers: Peers::new(security.clone()),
             forgetting: Forgetting::new(coordinator, security.clone()),
             view: ArcSwap::default(),
             routes: ArcSwap::default(),
+            settled: AtomicU64::new(0),
             news: watch::Sender::new(0),
             wanted: Notify::new(),
             joined: AtomicBool::new(false),
@@ -82,6 +89,16 @@ impl Cluster {
     /// Takes over a routing table.
     pub(crate) fn set_routes(&self, routes: RouteTable) {
         self.routes.store(Arc::new(routes));
+    }
+
+    /// Whether all live workers have this view, or a later one.
+    pub(crate) fn is_known_to_all(&self, view: u64) -> bool {
+        self.settled.load(Relaxed) >= view
+    }
+
+    /// All live workers have this view.
+    pub(crate) fn set_settled(&self, view: u64) {
+        self.settled.fetch_max(view, Relaxed);
     }
 
     /// All workers of the view but this one.

@@ -11,12 +11,13 @@ use forebay_transport::Response;
 use forebay_types::Result;
 
 use super::Nodes;
+use super::fence::{Reached, is_about_names};
 use super::values::reply;
 use crate::in_place::SessionPins;
 
 /// What a call comes to: an answer, or where it has to go on.
 pub(super) enum Way<'p> {
-    Here(DirId, &'p str),
+    Here(Reached, &'p str),
     Answer(Response),
 }
 
@@ -37,7 +38,7 @@ impl Nodes {
         let answered = match call {
             Ok(call) => {
                 let (began, kind) = (forebay_runtime::now(), <&str>::from(&call.op));
-                let answered = self.answer_call(pins, call, payload).await;
+                let answered = self.answer_fenced(pins, call, payload).await;
                 if let Some(seconds) = self.seconds.of(kind) {
                     seconds.record(began.elapsed());
                 }
@@ -48,6 +49,22 @@ impl Nodes {
         answered.unwrap_or_else(|error| reply(&NodeReply::Failed(error)))
     }
 
+    /// Answers under this worker's lease what is about names.
+    async fn answer_fenced(
+        self: &Arc<Self>,
+        pins: Option<&SessionPins>,
+        call: NodeCall<'_>,
+        payload: Bytes,
+    ) -> NodeResult<Response> {
+        if !is_about_names(&call.op) {
+            return self.answer_call(pins, call, payload).await;
+        }
+        let life = self.begins().await?;
+        let answered = self.answer_call(pins, call, payload).await;
+        self.counts(life).await?;
+        answered
+    }
+
     async fn answer_call(
         self: &Arc<Self>,
         pins: Option<&SessionPins>,
@@ -55,62 +72,60 @@ impl Nodes {
         payload: Bytes,
     ) -> NodeResult<Response> {
         let NodeCall { from, moves, path, op } = call;
-        let (dir, name) = match self.way(from, moves, path, &op)? {
-            Way::Here(dir, name) => (dir, name),
+        let (at, name) = match self.way(from, moves, path, &op)? {
+            Way::Here(at, name) => (at, name),
             Way::Answer(response) => return Ok(response),
         };
         let done = || reply(&NodeReply::Done);
         let bytes_of = |bytes: Raw<'_>| if payload.is_empty() { Bytes::copy_from_slice(bytes.0) } else { payload.clone() };
         Ok(match op {
-            NodeOp::Get => return self.get(pins, dir, name).await,
-            NodeOp::Put { value } => return self.put(dir, name, value.0, payload).await,
-            NodeOp::PutBlocks { blocks } => return self.put_value(dir, name, Value::Blocks(blocks.into())),
+            NodeOp::Get => return self.get(pins, at, name).await,
+            NodeOp::Put { value } => return self.put(at, name, value.0, payload).await,
+            NodeOp::PutBlocks { blocks } => return self.put_value(at, name, Value::Blocks(blocks.into())),
             NodeOp::Create { kind, enumerable, class, location } => {
                 self.check_class(class)?;
-                self.create(dir, name, CreateOptions { kind, enumerable, class, location }).await?;
+                self.create(at, name, CreateOptions { kind, enumerable, class, location }).await?;
                 done()
             }
-            NodeOp::Stat => reply(&NodeReply::Stat(self.names.lock().stat(dir, name)?)),
-            NodeOp::List { after, limit } => return self.list(dir, name, after, limit),
-            NodeOp::Append { writer, bytes } => {
-                reply(&NodeReply::Length(self.append(dir, name, &bytes_of(bytes), writer).await?))
-            }
+            NodeOp::Stat => reply(&NodeReply::Stat(self.reached(at)?.stat(at.dir, name)?)),
+            NodeOp::List { after, limit } => return self.list(at, name, after, limit),
+            NodeOp::Append { writer, bytes } => reply(&NodeReply::Length(self.append(at, name, &bytes_of(bytes), writer).await?)),
             NodeOp::AppendBlocks { writer, blocks } => {
-                reply(&NodeReply::Length(self.append_blocks(dir, name, &blocks, writer).await?))
+                reply(&NodeReply::Length(self.append_blocks(at, name, &blocks, writer).await?))
             }
             NodeOp::Write { writer, offset, bytes } => {
-                reply(&NodeReply::Length(self.write(dir, name, offset, &bytes_of(bytes), writer).await?))
+                reply(&NodeReply::Length(self.write(at, name, offset, &bytes_of(bytes), writer).await?))
             }
-            NodeOp::Read { offset, bytes } => return self.read(dir, name, offset, bytes).await,
-            NodeOp::Extents { offset, bytes } => return self.extents_of(dir, name, offset, bytes),
+            NodeOp::Read { offset, bytes } => return self.read(at, name, offset, bytes).await,
+            NodeOp::Extents { offset, bytes } => return self.extents_of(at, name, offset, bytes),
             NodeOp::Delete { recursive } => {
-                self.delete(dir, name, recursive).await?;
+                self.delete(at, name, recursive).await?;
                 done()
             }
             NodeOp::Replace { name: to, condition } => {
-                self.replace(dir, (name, to), condition)?;
+                self.replace(at, (name, to), condition)?;
                 done()
             }
             NodeOp::DeleteIf { condition } => {
-                self.delete_if(dir, name, condition)?;
+                self.delete_if(at, name, condition)?;
                 done()
             }
-            NodeOp::Parent => reply(&NodeReply::Dir(dir)),
+            NodeOp::Parent => reply(&NodeReply::Dir(at.dir)),
             NodeOp::Rename { dir: to, name: to_name, inside } => {
-                self.rename((dir, name), (to, to_name), inside).await?;
+                self.rename((at, name), (to, to_name), inside).await?;
                 done()
             }
             NodeOp::OpenWriter { writer } => {
-                let len = self.names.lock().open_writer(dir, name, writer, self.now(), super::WRITER_LEASE)?;
+                let len = self.reached(at)?.open_writer(at.dir, name, writer, self.now(), super::WRITER_LEASE)?;
                 reply(&NodeReply::Length(len))
             }
             NodeOp::CloseWriter { writer } => {
-                self.names.lock().close_writer(dir, name, writer)?;
+                self.reached(at)?.close_writer(at.dir, name, writer)?;
                 done()
             }
             NodeOp::Lease { ttl_ms } => {
                 let until = ttl_ms.map(|ms| self.now() + Duration::from_millis(ms));
-                self.names.lock().set_lease(dir, name, until)?;
+                self.reached(at)?.set_lease(at.dir, name, until)?;
                 done()
             }
             NodeOp::BlockWrite { class } => {
@@ -123,8 +138,8 @@ impl Nodes {
             },
             NodeOp::Prepare { bytes, descriptor } => return self.prepare_block(pins, bytes, descriptor),
             NodeOp::Written { pin } => return Self::written(pins, pin),
-            NodeOp::GetMany { names } => return self.get_many(dir, &names),
-            NodeOp::PutMany { values } => return self.put_many(dir, &values),
+            NodeOp::GetMany { names } => return self.get_many(at, &names),
+            NodeOp::PutMany { values } => return self.put_many(at, &values),
         })
     }
 
@@ -133,10 +148,10 @@ impl Nodes {
         use NodeOp::*;
         // About what is named by more than a path.
         if matches!(op, BlockWrite { .. } | BlockRead { .. } | Prepare { .. } | Written { .. }) {
-            return Ok(Way::Here(from, path));
+            return Ok(Way::Here(from.into(), path));
         }
-        let known = self.moves.load(Relaxed);
         let names = self.names.lock();
+        let (known, losses) = (self.moves.load(Relaxed), Some(self.losses.load(Relaxed)));
         if !names.has(from) {
             if from == ROOT {
                 return Err(NodeError::new(NodeErrorKind::Moving, "this worker hasn't got /tmp: ask for the workers anew"));
@@ -154,10 +169,10 @@ impl Nodes {
             if !names.has(dir) {
                 return Ok(Way::Answer(reply(&NodeReply::Elsewhere { dir, rest: rest.len() as u32 })));
             }
-            return Ok(Way::Here(dir, ""));
+            return Ok(Way::Here(Reached { dir, losses }, ""));
         }
         match names.walk(from, path)? {
-            At::Here(dir, name) => Ok(Way::Here(dir, name)),
+            At::Here(dir, name) => Ok(Way::Here(Reached { dir, losses }, name)),
             At::Elsewhere(dir, rest) => Ok(Way::Answer(reply(&NodeReply::Elsewhere { dir, rest: rest.len() as u32 }))),
             At::Itself => Err(NodeError::new(NodeErrorKind::Invalid, "/tmp itself is always there, and can't be changed")),
         }

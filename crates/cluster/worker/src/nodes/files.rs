@@ -1,19 +1,20 @@
 //! Files that are appended to and written in.
 
 use bytes::Bytes;
-use forebay_nodes::{Appended, BlockRef, DirId, NodeError, NodeErrorKind, NodeResult};
+use forebay_nodes::{Appended, BlockRef, NodeError, NodeErrorKind, NodeResult};
 use forebay_protocol::NodeReply;
 use forebay_transport::Response;
 
+use super::fence::Reached;
 use super::values::{ANSWER_BYTES_MAX, LOOKS, lost, reply, with_payload};
 use super::{Nodes, WRITER_LEASE};
 
 impl Nodes {
     /// Adds bytes to the end of a file; its new length.
-    pub(super) async fn append(&self, dir: DirId, name: &str, bytes: &[u8], writer: u64) -> NodeResult<u64> {
+    pub(super) async fn append(&self, at: Reached, name: &str, bytes: &[u8], writer: u64) -> NodeResult<u64> {
         for _ in 0..LOOKS {
-            let appended = self.names.lock().append(dir, name, bytes, writer, self.now(), WRITER_LEASE)?;
-            if let Some(len) = self.end_append((dir, name), bytes, appended).await? {
+            let appended = self.reached(at)?.append(at.dir, name, bytes, writer, self.now(), WRITER_LEASE)?;
+            if let Some(len) = self.end_append((at, name), bytes, appended).await? {
                 return Ok(len);
             }
         }
@@ -21,34 +22,34 @@ impl Nodes {
     }
 
     /// Puts what does not fit into the tail into blocks; the file's new length. None when the file has changed meanwhile.
-    async fn end_append(&self, (dir, name): (DirId, &str), bytes: &[u8], appended: Appended) -> NodeResult<Option<u64>> {
+    async fn end_append(&self, (at, name): (Reached, &str), bytes: &[u8], appended: Appended) -> NodeResult<Option<u64>> {
         let (serial, len, tail) = match appended {
             Appended::Done(len) => return Ok(Some(len)),
             Appended::NeedsBlocks { serial, len, tail } => (serial, len, tail),
         };
-        let affinity = self.affinity_of(dir, name)?;
-        let blocks = self.write_blocks((dir, name), &affinity, &[&tail[..], bytes]).await?;
-        match self.add_blocks(dir, name, (serial, len), &blocks) {
+        let affinity = self.affinity_of(at.dir, name)?;
+        let blocks = self.write_blocks((at.dir, name), &affinity, &[&tail[..], bytes]).await?;
+        match self.add_blocks(at, name, (serial, len), &blocks) {
             Err(error) if error.kind == NodeErrorKind::Retry => Ok(None),
             added => added.map(Some),
         }
     }
 
     /// Adds blocks that are where they are to lie to the end of a file; its new length.
-    pub(super) async fn append_blocks(&self, dir: DirId, name: &str, blocks: &[BlockRef], writer: u64) -> NodeResult<u64> {
+    pub(super) async fn append_blocks(&self, at: Reached, name: &str, blocks: &[BlockRef], writer: u64) -> NodeResult<u64> {
         for _ in 0..LOOKS {
             let (view, tail) = {
-                let mut names = self.names.lock();
-                let len = names.check_write(dir, name, 0, writer, self.now(), WRITER_LEASE)?;
-                let view = names.view(dir, name, 0, len)?;
+                let mut names = self.reached(at)?;
+                let len = names.check_write(at.dir, name, 0, writer, self.now(), WRITER_LEASE)?;
+                let view = names.view(at.dir, name, 0, len)?;
                 let tail = view.tail.clone();
                 (view, tail)
             };
-            let affinity = self.affinity_of(dir, name)?;
-            let mut all = self.write_blocks((dir, name), &affinity, &[&tail[..]]).await?;
+            let affinity = self.affinity_of(at.dir, name)?;
+            let mut all = self.write_blocks((at.dir, name), &affinity, &[&tail[..]]).await?;
             let tails = all.clone();
             all.extend_from_slice(blocks);
-            let added = self.names.lock().append_blocks(dir, name, view.serial, view.len, &all);
+            let added = self.reached(at).and_then(|mut names| names.append_blocks(at.dir, name, view.serial, view.len, &all));
             match added {
                 Err(error) if error.kind == NodeErrorKind::Retry => self.free_later(tails),
                 Err(error) => {
@@ -64,18 +65,18 @@ impl Nodes {
         Err(busy(name))
     }
 
-    fn add_blocks(&self, dir: DirId, name: &str, (serial, len): (u64, u64), blocks: &[BlockRef]) -> NodeResult<u64> {
-        let added = self.names.lock().append_blocks(dir, name, serial, len, blocks);
+    fn add_blocks(&self, at: Reached, name: &str, (serial, len): (u64, u64), blocks: &[BlockRef]) -> NodeResult<u64> {
+        let added = self.reached(at).and_then(|mut names| names.append_blocks(at.dir, name, serial, len, blocks));
         added.inspect_err(|_| self.free_later(blocks.to_vec()))
     }
 
     /// Writes over bytes of a file, and on at its end; its new length.
-    pub(super) async fn write(&self, dir: DirId, name: &str, offset: u64, bytes: &[u8], writer: u64) -> NodeResult<u64> {
+    pub(super) async fn write(&self, at: Reached, name: &str, offset: u64, bytes: &[u8], writer: u64) -> NodeResult<u64> {
         'again: for _ in 0..LOOKS {
             let (len, view) = {
-                let mut names = self.names.lock();
-                let len = names.check_write(dir, name, offset, writer, self.now(), WRITER_LEASE)?;
-                (len, names.view(dir, name, offset, bytes.len() as u64)?)
+                let mut names = self.reached(at)?;
+                let len = names.check_write(at.dir, name, offset, writer, self.now(), WRITER_LEASE)?;
+                (len, names.view(at.dir, name, offset, bytes.len() as u64)?)
             };
             let over = ((len - offset) as usize).min(bytes.len());
             let (over, on) = bytes.split_at(over);
@@ -87,11 +88,11 @@ impl Nodes {
                 let to = (offset + over.len() as u64).min(start + u64::from(block.len));
                 new[(from - start) as usize..(to - start) as usize]
                     .copy_from_slice(&over[(from - offset) as usize..(to - offset) as usize]);
-                let affinity = self.affinity_of(dir, name)?;
-                let new = self.write_blocks((dir, name), &affinity, &[&new[..]]).await?;
-                let (replaced, freed) = {
-                    let mut names = self.names.lock();
-                    (names.replace_block(dir, name, view.serial, index, (block, new[0])), names.take_freed())
+                let affinity = self.affinity_of(at.dir, name)?;
+                let new = self.write_blocks((at.dir, name), &affinity, &[&new[..]]).await?;
+                let (replaced, freed) = match self.reached(at) {
+                    Ok(mut names) => (names.replace_block(at.dir, name, view.serial, index, (block, new[0])), names.take_freed()),
+                    Err(error) => (Err(error), Vec::new()),
                 };
                 self.free_later(freed);
                 if let Err(error) = replaced {
@@ -104,8 +105,8 @@ impl Nodes {
                 (index, start) = (index + 1, start + u64::from(block.len));
             }
             let appended = {
-                let mut names = self.names.lock();
-                let now = match names.write_tail(dir, name, (view.serial, view.tail_at), offset, over) {
+                let mut names = self.reached(at)?;
+                let now = match names.write_tail(at.dir, name, (view.serial, view.tail_at), offset, over) {
                     Err(error) if error.kind == NodeErrorKind::Retry => continue,
                     written => written?,
                 };
@@ -116,9 +117,9 @@ impl Nodes {
                 if now != len {
                     continue;
                 }
-                names.append(dir, name, on, writer, self.now(), WRITER_LEASE)?
+                names.append(at.dir, name, on, writer, self.now(), WRITER_LEASE)?
             };
-            if let Some(len) = self.end_append((dir, name), on, appended).await? {
+            if let Some(len) = self.end_append((at, name), on, appended).await? {
                 return Ok(len);
             }
         }
@@ -126,9 +127,9 @@ impl Nodes {
     }
 
     /// Bytes of a file.
-    pub(super) async fn read(&self, dir: DirId, name: &str, offset: u64, bytes: u32) -> NodeResult<Response> {
+    pub(super) async fn read(&self, at: Reached, name: &str, offset: u64, bytes: u32) -> NodeResult<Response> {
         for _ in 0..LOOKS {
-            let view = self.names.lock().view(dir, name, offset, u64::from(bytes).min(ANSWER_BYTES_MAX))?;
+            let view = self.reached(at)?.view(at.dir, name, offset, u64::from(bytes).min(ANSWER_BYTES_MAX))?;
             let wanted = u64::from(bytes).min(ANSWER_BYTES_MAX).min(view.len - offset);
             if view.blocks.is_empty() || wanted == 0 {
                 return Ok(with_payload(vec![Bytes::from(view.tail)]));
@@ -141,8 +142,8 @@ impl Nodes {
     }
 
     /// Where bytes of a file are.
-    pub(super) fn extents(&self, dir: DirId, name: &str, offset: u64, bytes: u64) -> NodeResult<Response> {
-        let view = self.names.lock().view(dir, name, offset, bytes)?;
+    pub(super) fn extents(&self, at: Reached, name: &str, offset: u64, bytes: u64) -> NodeResult<Response> {
+        let view = self.reached(at)?.view(at.dir, name, offset, bytes)?;
         let skip = if view.blocks.is_empty() { 0 } else { offset - view.start };
         let tail = forebay_protocol::Raw(&view.tail);
         Ok(reply(&NodeReply::Extents { serial: view.serial, len: view.len, skip, blocks: view.blocks, tail }))

@@ -1,10 +1,11 @@
 //! Many values in one call.
 
-use forebay_nodes::{DirId, Got, INLINE_BYTES_MAX, NodeError, NodeErrorKind, NodeResult, Value};
+use forebay_nodes::{Got, INLINE_BYTES_MAX, NodeError, NodeErrorKind, NodeResult, Value};
 use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NodeReply, Raw};
 use forebay_transport::Response;
 
 use super::Nodes;
+use super::fence::Reached;
 use super::values::reply;
 
 /// Values of one call at most.
@@ -14,13 +15,13 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 impl Nodes {
     /// Values of several key-values of a container, as they are at one moment.
-    pub(super) fn get_many(&self, dir: DirId, wanted: &[&str]) -> NodeResult<Response> {
+    pub(super) fn get_many(&self, at: Reached, wanted: &[&str]) -> NodeResult<Response> {
         check_count(wanted.len())?;
-        let names = self.names.lock();
-        names.kind(dir)?;
+        let names = self.reached(at)?;
+        names.kind(at.dir)?;
         let mut left = ANSWER_BYTES_MAX;
         let values = wanted.iter().map(|name| {
-            Ok(match names.get(dir, name)? {
+            Ok(match names.get(at.dir, name)? {
                 Got::Inline(bytes) if bytes.len() <= NODE_MESSAGE_VALUE_MAX.min(left) => {
                     left -= bytes.len();
                     Some(Raw(bytes))
@@ -32,14 +33,14 @@ impl Nodes {
     }
 
     /// Puts several values into a container, each by itself.
-    pub(super) fn put_many(&self, dir: DirId, values: &[(&str, Raw<'_>)]) -> NodeResult<Response> {
+    pub(super) fn put_many(&self, at: Reached, values: &[(&str, Raw<'_>)]) -> NodeResult<Response> {
         check_count(values.len())?;
         let mut refused = Vec::new();
         let freed = {
-            let mut names = self.names.lock();
-            for (at, (name, value)) in values.iter().enumerate() {
+            let mut names = self.reached(at)?;
+            for (place, (name, value)) in values.iter().enumerate() {
                 let put = match value.0.len() <= INLINE_BYTES_MAX {
-                    true => names.put(dir, name, Value::Inline(value.0.into())).map(drop),
+                    true => names.put(at.dir, name, Value::Inline(value.0.into())).map(drop),
                     false => {
                         Err(NodeError::new(NodeErrorKind::Invalid, "the value is too long to be one of many: put it by itself"))
                     }
@@ -49,7 +50,7 @@ impl Nodes {
                     if error.kind == NodeErrorKind::Moving {
                         return Err(error);
                     }
-                    refused.push((at as u32, error));
+                    refused.push((place as u32, error));
                 }
             }
             names.take_freed()

@@ -7,6 +7,7 @@
 mod answer;
 mod ask;
 mod blocks;
+mod fence;
 mod files;
 mod handover;
 mod many;
@@ -36,6 +37,7 @@ use parking_lot::Mutex;
 use crate::background::Background;
 use crate::cluster::Cluster;
 
+use fence::Heeded;
 use named::Named;
 use rename::Renames;
 
@@ -54,8 +56,14 @@ pub(crate) struct Nodes {
     blocks: Blocks,
     drain: Drain,
     started: Instant,
-    /// Renames of containers that this worker has heard of.
+    /// Renames of containers and losses of workers that this worker has heard of, from a random number on: a client that knew an earlier
+    /// process of this worker must not take its number for this one's.
     moves: AtomicU64,
+    /// Losses of workers; changed under the lock of `names`.
+    losses: AtomicU64,
+    /// Grows when this worker was lost itself.
+    lives: AtomicU64,
+    heeded: Mutex<Heeded>,
     /// Renames from here to other workers.
     renames: Mutex<Renames>,
     /// Containers that came from a worker that is gone and whose names have not been found yet: what they were, since when.
@@ -136,7 +144,10 @@ impl Nodes {
             blocks,
             drain: Drain::default(),
             started: forebay_runtime::now(),
-            moves: AtomicU64::new(0),
+            moves: AtomicU64::new(forebay_runtime::random::<u32>().into()),
+            losses: AtomicU64::new(0),
+            lives: AtomicU64::new(0),
+            heeded: Mutex::default(),
             renames: Mutex::new(Renames::new(forebay_runtime::random())),
             unlinked: Mutex::default(),
             named: Mutex::default(),
@@ -146,10 +157,10 @@ impl Nodes {
         }
     }
 
-    /// Takes over a view: the first of the live workers has the root. While this worker does not hear of everything, one that was
-    /// live under the coordinator before may come back with it.
+    /// Takes over a view: the first of the live workers has the root, once all know that the one before is lost. While this worker does
+    /// not hear of everything, one that was live under the coordinator before may come back with it.
     pub(crate) fn follow(&self, view: &ClusterView) {
-        let hears = self.cluster.hearing.holds();
+        self.heed(view);
         let me = WorkerId(self.worker);
         let is_placeable = view.placeable().any(|worker| worker.id == me);
         let drains = view.workers.iter().any(|worker| worker.id == me && worker.draining);
@@ -157,7 +168,7 @@ impl Nodes {
         self.drain.refuses_new.store(drains && !is_placeable, Relaxed);
         self.drain.gives_up.store(drains, Relaxed);
         let is_old = self.drain.passed.lock().is_some_and(|(epoch, version)| view.epoch == epoch && view.version < version);
-        if hears && view.root().is_some_and(|root| root.id == me) && !is_old {
+        if self.may_replace_lost() && view.root().is_some_and(|root| root.id == me) && !is_old {
             self.names.lock().make_root();
         }
     }

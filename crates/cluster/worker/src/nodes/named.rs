@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use forebay_nodes::{DirId, NodeErrorKind, NodeResult, ROOT};
+use forebay_nodes::{DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
 use forebay_protocol::{NodeReply, PeerCall, PeerOp};
 
 use super::Nodes;
+use super::fence::Reached;
 use super::tree::misfit;
 
 /// How long a container's name is looked for: one that was just made may not be there yet.
@@ -145,33 +146,34 @@ impl Nodes {
         }
     }
 
-    /// Takes a name away whose container is lost with its worker, so that it can be given anew. Whether it was so.
-    pub(super) async fn clear_lost(&self, dir: DirId, name: &str) -> bool {
-        let Some(id) = self.names.lock().container_elsewhere(dir, name) else { return false };
+    /// Takes a name away whose container is lost with its worker, so that it can be given anew. Whether it was so; `Moving` while that is
+    /// not known to all: some may still be led there.
+    pub(super) async fn clear_lost(&self, at: Reached, name: &str) -> NodeResult<bool> {
+        let dir = at.dir;
+        let Some(id) = self.reached(at)?.container_elsewhere(dir, name) else { return Ok(false) };
         let call = PeerCall { from: ROOT, path: "", op: PeerOp::Missing { containers: vec![id] } };
         let asked = self.ask_nodes(id.worker, &call, None).await;
         let is_lost = match asked.as_ref().map(|answer| answer.reply()) {
             Ok(Ok(NodeReply::Dirs(missing))) => missing.contains(&id),
-            // Not in the view; one that was live under the coordinator before may come back.
-            Err(error) => error.kind == NodeErrorKind::DataLost && self.cluster.hearing.holds(),
+            // Not in the view.
+            Err(error) => error.kind == NodeErrorKind::DataLost,
             _ => false,
         };
         if !is_lost {
-            return false;
+            return Ok(false);
+        }
+        // One that was live under the coordinator before may come back.
+        if !self.may_replace_lost() {
+            return Err(NodeError::new(NodeErrorKind::Moving, "its container is lost, which not all workers know yet"));
         }
         let removed = {
-            let mut names = self.names.lock();
+            let mut names = self.reached(at)?;
             let is_still = names.container_elsewhere(dir, name) == Some(id);
-            if is_still { names.delete(dir, name, true) } else { return true }
+            if is_still { names.delete(dir, name, true)? } else { return Ok(true) }
         };
-        match removed {
-            Ok(removed) => {
-                tracing::info!(name, container = ?id, "name of a lost container given free");
-                self.gone(removed, Some(id));
-                true
-            }
-            Err(_) => false,
-        }
+        tracing::info!(name, container = ?id, "name of a lost container given free");
+        self.gone(removed, Some(id));
+        Ok(true)
     }
 }
 

@@ -77,6 +77,10 @@ impl Nodes {
             }
             PeerOp::Missing { containers } => {
                 check_count(containers.len())?;
+                // What is missing with a worker's new process, or since it was lost, is given to others next.
+                if !self.may_replace_lost() {
+                    return Err(NodeError::new(NodeErrorKind::Retry, "not all workers know yet what was lost here"));
+                }
                 reply(&NodeReply::Dirs(self.names.lock().missing(containers)))
             }
             PeerOp::Moved => {

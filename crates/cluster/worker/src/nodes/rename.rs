@@ -10,6 +10,7 @@ use forebay_transport::Response;
 use tokio::sync::oneshot;
 
 use super::Nodes;
+use super::fence::Reached;
 use super::tree::misfit;
 use super::values::reply;
 
@@ -75,7 +76,7 @@ impl Renames {
 impl Nodes {
     /// Renames a node: within this worker in one step; to another one prepared there and committed here. What has begun comes
     /// to its end also when who asked for it goes away.
-    pub(super) async fn rename(self: &Arc<Self>, from: (DirId, &str), to: (DirId, &str), inside: bool) -> NodeResult<()> {
+    pub(super) async fn rename(self: &Arc<Self>, from: (Reached, &str), to: (DirId, &str), inside: bool) -> NodeResult<()> {
         let (step, freed) = self.rename_here(from, to, inside)?;
         self.free_later(freed);
         let (elsewhere, container) = match step {
@@ -83,11 +84,11 @@ impl Nodes {
             Step::Renamed(true) => (None, true),
             Step::Elsewhere((dir, name), container) => (Some((dir, name.to_string())), container),
         };
-        let (nodes, dir, name) = (Arc::clone(self), from.0, from.1.to_string());
+        let (nodes, at, name) = (Arc::clone(self), from.0, from.1.to_string());
         let (done, ended) = oneshot::channel();
         self.background.spawn(async move {
             let renamed = match &elsewhere {
-                Some((to, path)) => nodes.move_out((dir, name.as_str()), (*to, path.as_str())).await,
+                Some((to, path)) => nodes.move_out((at, name.as_str()), (*to, path.as_str())).await,
                 None => Ok(()),
             };
             if renamed.is_ok() && container {
@@ -100,8 +101,9 @@ impl Nodes {
     }
 
     /// Gives a node up to a container of another worker.
-    async fn move_out(&self, (dir, name): (DirId, &str), to: (DirId, &str)) -> NodeResult<()> {
-        let moving = self.names.lock().begin_move(dir, name)?;
+    async fn move_out(&self, (at, name): (Reached, &str), to: (DirId, &str)) -> NodeResult<()> {
+        let dir = at.dir;
+        let moving = self.reached(at)?.begin_move(dir, name)?;
         let rename = self.renames.lock().begin();
         let (ended, worker) = match self.prepare(rename, name, to, &moving).await {
             // From here on the target has it, whatever becomes of this worker or its word.
@@ -124,11 +126,12 @@ impl Nodes {
     /// Renames within this worker, or says where to. With it come the blocks of what was replaced.
     fn rename_here<'n>(
         &self,
-        from: (DirId, &'n str),
+        from: (Reached, &'n str),
         to: (DirId, &'n str),
         inside: bool,
     ) -> NodeResult<(Step<'n>, Vec<BlockRef>)> {
-        let mut names = self.names.lock();
+        let mut names = self.reached(from.0)?;
+        let from = (from.0.dir, from.1);
         let stat = names.stat(from.0, from.1)?;
         let stat = stat.ok_or_else(|| NodeError::new(NodeErrorKind::NotFound, format!("{:?}: there is no such node", from.1)))?;
         let container = stat.kind.is_container();

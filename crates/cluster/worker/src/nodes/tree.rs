@@ -15,6 +15,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::Nodes;
 use super::ask::ask;
+use super::fence::Reached;
 use super::values::reply;
 use crate::cluster::Cluster;
 
@@ -26,20 +27,23 @@ const REMOVALS: usize = 16;
 impl Nodes {
     /// Makes a node; a container's nodes come to the worker that the hash of its place says. The name of a container that is
     /// lost with its worker is free.
-    pub(super) async fn create(&self, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<()> {
-        match self.create_new(dir, name, options.clone()).await {
-            Err(error) if error.kind == NodeErrorKind::Exists && self.clear_lost(dir, name).await => {
-                self.create_new(dir, name, options).await
-            }
+    pub(super) async fn create(&self, at: impl Into<Reached>, name: &str, options: CreateOptions) -> NodeResult<()> {
+        let at = at.into();
+        match self.create_new(at, name, options.clone()).await {
+            Err(error) if error.kind == NodeErrorKind::Exists => match self.clear_lost(at, name).await? {
+                true => self.create_new(at, name, options).await,
+                false => Err(error),
+            },
             created => created,
         }
     }
 
-    async fn create_new(&self, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<()> {
+    async fn create_new(&self, at: Reached, name: &str, options: CreateOptions) -> NodeResult<()> {
+        let dir = at.dir;
         let worker = if options.kind.is_container() { self.home_of(dir, name) } else { self.worker };
         if worker == self.worker {
             let (created, freed) = {
-                let mut names = self.names.lock();
+                let mut names = self.reached(at)?;
                 let created = names.create(dir, name, options);
                 (created, names.take_freed())
             };
@@ -47,13 +51,13 @@ impl Nodes {
             return created;
         }
         // The nodes' place first: a name is seen only when what it means is there.
-        let affinity = self.names.lock().check_create(dir, name, &options)?;
+        let affinity = self.reached(at)?.check_create(dir, name, &options)?;
         let op = PeerOp::Adopt { kind: options.kind, affinity, parent: dir };
         let id = match self.ask_nodes(worker, &PeerCall { from: dir, path: "", op }, None).await?.reply()? {
             NodeReply::Dir(id) => id,
             _ => return Err(misfit()),
         };
-        let linked = self.names.lock().link(dir, name, options, id);
+        let linked = self.reached(at).and_then(|mut names| names.link(dir, name, options, id));
         if linked.is_err() {
             self.remove_elsewhere(vec![id]);
         }
@@ -66,11 +70,11 @@ impl Nodes {
     }
 
     /// Part of a listing.
-    pub(super) fn list(&self, dir: DirId, _: &str, after: Option<&str>, limit: u32) -> NodeResult<Response> {
-        let names = self.names.lock();
+    pub(super) fn list(&self, at: Reached, _: &str, after: Option<&str>, limit: u32) -> NodeResult<Response> {
+        let names = self.reached(at)?;
         let limit = limit.clamp(1, LISTED_MAX) as usize;
         let mut entries: Vec<(&str, NodeType, u64)> = Vec::with_capacity(limit.min(1024));
-        let last = names.enumerate(dir, after, |name, kind, bytes| {
+        let last = names.enumerate(at.dir, after, |name, kind, bytes| {
             if entries.len() == limit {
                 return false;
             }
@@ -81,10 +85,10 @@ impl Nodes {
     }
 
     /// Where bytes of a value or file are.
-    pub(super) fn extents_of(&self, dir: DirId, name: &str, offset: u64, bytes: u64) -> NodeResult<Response> {
+    pub(super) fn extents_of(&self, at: Reached, name: &str, offset: u64, bytes: u64) -> NodeResult<Response> {
         {
-            let names = self.names.lock();
-            match names.get(dir, name) {
+            let names = self.reached(at)?;
+            match names.get(at.dir, name) {
                 Ok(value) => {
                     let ValueView { serial, len, skip, blocks, inline } = value.view(name, offset, bytes)?;
                     return Ok(reply(&NodeReply::Extents { serial, len, skip, blocks: blocks.to_vec(), tail: Raw(inline) }));
@@ -93,12 +97,13 @@ impl Nodes {
                 Err(_) => {}
             }
         }
-        self.extents(dir, name, offset, bytes)
+        self.extents(at, name, offset, bytes)
     }
 
     /// Deletes a node.
-    pub(super) async fn delete(&self, dir: DirId, name: &str, recursive: bool) -> NodeResult<()> {
-        let elsewhere = self.names.lock().elsewhere(dir, name)?;
+    pub(super) async fn delete(&self, at: impl Into<Reached>, name: &str, recursive: bool) -> NodeResult<()> {
+        let at = at.into();
+        let elsewhere = self.reached(at)?.elsewhere(at.dir, name)?;
         if let Some(id) = elsewhere {
             // Its nodes first. When their worker is gone they are.
             match ask_to_remove(&self.cluster, id, recursive).await {
@@ -106,24 +111,24 @@ impl Nodes {
                 _ => {}
             }
         }
-        let removed = self.names.lock().delete(dir, name, recursive)?;
+        let removed = self.reached(at)?.delete(at.dir, name, recursive)?;
         wait(self.gone(removed, elsewhere)).await;
         Ok(())
     }
 
     /// A file or value takes the place of another one.
-    pub(super) fn replace(&self, dir: DirId, (name, to): (&str, &str), condition: Condition) -> NodeResult<()> {
+    pub(super) fn replace(&self, at: Reached, (name, to): (&str, &str), condition: Condition) -> NodeResult<()> {
         let (replaced, freed) = {
-            let mut names = self.names.lock();
-            (names.replace(dir, name, to, condition), names.take_freed())
+            let mut names = self.reached(at)?;
+            (names.replace(at.dir, name, to, condition), names.take_freed())
         };
         self.free_later(freed);
         replaced
     }
 
     /// Deletes a file or value that a condition is true of.
-    pub(super) fn delete_if(&self, dir: DirId, name: &str, condition: Condition) -> NodeResult<()> {
-        let removed = self.names.lock().delete_if(dir, name, condition)?;
+    pub(super) fn delete_if(&self, at: Reached, name: &str, condition: Condition) -> NodeResult<()> {
+        let removed = self.reached(at)?.delete_if(at.dir, name, condition)?;
         self.free_later(removed.blocks);
         Ok(())
     }

@@ -1,12 +1,13 @@
 //! Values, and how answers carry them.
 
 use bytes::Bytes;
-use forebay_nodes::{BlockRef, DirId, Got, INLINE_BYTES_MAX, NodeError, NodeErrorKind, NodeResult, Value};
+use forebay_nodes::{BlockRef, Got, INLINE_BYTES_MAX, NodeError, NodeErrorKind, NodeResult, Value};
 use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NodeReply, Raw};
 use forebay_transport::Response;
 use futures::future::try_join_all;
 
 use super::Nodes;
+use super::fence::Reached;
 use crate::in_place::SessionPins;
 
 /// Longer answers are told where the bytes are.
@@ -16,13 +17,13 @@ pub(super) const LOOKS: usize = 8;
 
 impl Nodes {
     /// Puts a value, the message's or the payload.
-    pub(super) async fn put(&self, dir: DirId, name: &str, value: &[u8], payload: Bytes) -> NodeResult<Response> {
+    pub(super) async fn put(&self, at: Reached, name: &str, value: &[u8], payload: Bytes) -> NodeResult<Response> {
         let len = if payload.is_empty() { value.len() } else { payload.len() };
         let value = if len > INLINE_BYTES_MAX {
-            let affinity = self.names.lock().check_put(dir, name)?;
+            let affinity = self.reached(at)?.check_put(at.dir, name)?;
             let bytes = if payload.is_empty() { value } else { &payload[..] };
-            let blocks = self.write_blocks((dir, name), &affinity, &[bytes]).await?;
-            return self.put_value(dir, name, Value::Blocks(blocks.clone().into())).inspect_err(|error| {
+            let blocks = self.write_blocks((at.dir, name), &affinity, &[bytes]).await?;
+            return self.put_value(at, name, Value::Blocks(blocks.clone().into())).inspect_err(|error| {
                 if error.kind == NodeErrorKind::Moving {
                     self.free_later(blocks.clone());
                 }
@@ -32,19 +33,18 @@ impl Nodes {
         } else {
             Value::Inline(Vec::from(payload).into())
         };
-        self.put_value(dir, name, value)
+        self.put_value(at, name, value)
     }
 
     /// Puts a value that is where it is to lie. Its blocks go when it can't be put, but for `Moving`: who asked asks again.
-    pub(super) fn put_value(&self, dir: DirId, name: &str, value: Value) -> NodeResult<Response> {
+    pub(super) fn put_value(&self, at: Reached, name: &str, value: Value) -> NodeResult<Response> {
         let blocks = match &value {
             Value::Inline(_) => Vec::new(),
             Value::Blocks(blocks) => blocks.to_vec(),
         };
-        let (put, freed) = {
-            let mut names = self.names.lock();
-            let put = names.put(dir, name, value);
-            (put, names.take_freed())
+        let (put, freed) = match self.reached(at) {
+            Ok(mut names) => (names.put(at.dir, name, value), names.take_freed()),
+            Err(error) => (Err(error), Vec::new()),
         };
         self.free_later(freed);
         match put {
@@ -62,11 +62,11 @@ impl Nodes {
     }
 
     /// A key-value's value; one of a single block in place, where that can be.
-    pub(super) async fn get(&self, pins: Option<&SessionPins>, dir: DirId, name: &str) -> NodeResult<Response> {
+    pub(super) async fn get(&self, pins: Option<&SessionPins>, at: Reached, name: &str) -> NodeResult<Response> {
         for _ in 0..LOOKS {
             let blocks: Vec<BlockRef> = {
-                let names = self.names.lock();
-                match names.get(dir, name)? {
+                let names = self.reached(at)?;
+                match names.get(at.dir, name)? {
                     Got::Inline(bytes) if bytes.len() <= NODE_MESSAGE_VALUE_MAX => {
                         return Ok(reply(&NodeReply::Bytes(Raw(bytes))));
                     }

@@ -15,7 +15,7 @@ use crate::settings::Tuning;
 use crate::signals::{Standing, publish};
 
 /// Longest time between two tries to reach it.
-const BACKOFF_MAX: Duration = Duration::from_secs(5);
+const BACKOFF_MAX: Duration = Duration::from_secs(1);
 /// How often a worker looks whether its shares still fit.
 const NEED_LOOK: Duration = Duration::from_millis(50);
 /// How long a start waits until all others know of it.
@@ -141,7 +141,7 @@ impl Membership {
         let beat = Heartbeat { worker: rooms.cluster.id, have, demand, report, window: self.window.clone(), ended, fresh, heard };
         let sent = forebay_runtime::now();
         match self.ask(MemberRequest::Heartbeat(beat)).await {
-            Ok(ControlReply::Beat { view, shares, lease, window, orders, routes, credentials, hears }) => {
+            Ok(ControlReply::Beat { view, shares, lease, window, orders, routes, credentials, hears, settled }) => {
                 self.leased_until = sent + lease;
                 let is_news = view.is_some() || (hears.is_some() && hears != heard);
                 if let Some(view) = view {
@@ -149,8 +149,11 @@ impl Membership {
                 }
                 // Behind the view: from now on it tells everyone in there of what it writes.
                 rooms.cluster.hearing.renew(sent, lease, hears, || rooms.refresh_all());
+                rooms.cluster.set_settled(settled);
                 rooms.nodes.follow(&rooms.cluster.view());
-                if is_news {
+                // Behind the view as well: of what is lost in there nobody is led to.
+                rooms.cluster.lease.renew(sent, lease);
+                if is_news || !rooms.cluster.lease.holds() {
                     // Someone may wait until the coordinator knows that this worker has the view, or has forgotten.
                     rooms.cluster.want_news();
                 }
@@ -198,12 +201,20 @@ impl Membership {
 
     async fn register(&mut self) -> Result<()> {
         self.rooms.cluster.hearing.end();
+        self.rooms.cluster.lease.end();
         self.rooms.cluster.set_joined(false);
         match self.ask(MemberRequest::Register(self.info.clone())).await? {
             ControlReply::View(view) => {
                 tracing::info!(coordinator = %self.coordinator, worker = %self.info.id, version = view.version, "joined the cluster");
+                let turn = view.workers.iter().find(|worker| worker.id == self.info.id).map_or(0, |me| me.turn);
+                if self.info.turn != 0 && self.info.turn != turn {
+                    // To all others what it had is lost, and may be there anew by now.
+                    self.rooms.nodes.begin_anew();
+                }
                 self.follow(view);
                 self.rooms.cluster.set_joined(true);
+                // Nothing of temporary nodes is answered before that.
+                self.rooms.cluster.want_news();
                 Ok(())
             }
             _ => Err(Error::internal("the coordinator answered a registration with something else")),

@@ -4,6 +4,7 @@
 
 mod blocks;
 mod handover;
+mod lost;
 mod renamed;
 mod root;
 mod takeover;

@@ -74,6 +74,12 @@ impl Namespace {
         }
     }
 
+    /// Nothing is here any more. Numbers go on, so that none is given twice.
+    pub(crate) fn clear(&mut self) {
+        let freed = std::mem::take(&mut self.freed);
+        *self = Self { freed, ..Self::with_numbers(self.worker, self.bytes_max, self.next) };
+    }
+
     pub(crate) fn worker(&self) -> u64 {
         self.worker
     }

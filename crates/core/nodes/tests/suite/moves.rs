@@ -325,3 +325,23 @@ fn what_is_left_of_a_root_that_another_worker_has_is_dropped_and_its_containers_
     names.remove_nodes(left, true).unwrap();
     assert_eq!((names.strangers(), names.bytes()), (vec![], 0));
 }
+
+/// What is on its way may be the other worker's by now, and nobody else knows of its blocks.
+#[test]
+fn a_worker_that_was_lost_has_nothing_and_gives_back_what_nobody_else_can_have() {
+    let mut names = Namespace::new(1, 1 << 20);
+    names.make_root();
+    let block = |number| BlockRef { worker: 1, number, len: 9 };
+    let large = |number| Value::Blocks([block(number)].into());
+    names.put(ROOT, "still", large(1)).unwrap();
+    names.put(ROOT, "moving", large(2)).unwrap();
+    names.create(ROOT, "dir", CreateOptions::new(NodeType::Directory)).unwrap();
+    names.link(ROOT, "elsewhere", CreateOptions::new(NodeType::Directory), DirId { worker: 2, number: 5 }).unwrap();
+    names.begin_move(ROOT, "moving").unwrap();
+    let number = names.number();
+    let (removed, doubtful) = names.lose_all();
+    assert_eq!((removed.blocks, removed.elsewhere), (vec![block(1)], vec![DirId { worker: 2, number: 5 }]));
+    assert_eq!(doubtful, [block(2)]);
+    assert_eq!((names.nodes(), names.bytes(), names.has(ROOT)), (0, 0, false));
+    assert!(names.number() > number, "numbers go on");
+}

@@ -106,6 +106,8 @@ pub struct ClusterView {
     pub workers: Vec<WorkerInfo>,
     /// How often clients ask for view and routing table; none: as they are set.
     pub poll: Option<Duration>,
+    /// Grows whenever a worker is lost, and with each epoch: what is remembered of ways that may lead over lost workers is old.
+    pub losses: u64,
 }
 
 impl ClusterView {
@@ -201,6 +203,8 @@ pub enum ControlReply {
         /// yet, so it asks shared storage at every open. A number that it has not had before: it may not have been told of
         /// a change, and forgets what it knows of versions and listings before it does anything else.
         hears: Option<u64>,
+        /// The oldest view that a live worker has said to have: what a later one says is not known to all yet.
+        settled: u64,
     },
     /// To `MountAdd` and `MountSet`.
     Mount(Mount),

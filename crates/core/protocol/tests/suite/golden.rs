@@ -105,8 +105,9 @@ fn control() {
             routes: 4,
             credentials: 5,
             hears: Some(130),
+            settled: 131,
         },
-        "03 00 00 05 c0 84 3d 03 01 01 82 01 04 05 01 82 01",
+        "03 00 00 05 c0 84 3d 03 01 01 82 01 04 05 01 82 01 83 01",
     );
     let route = Route { key: RouteKey(7), holders: vec![(WorkerId(1), 80), (WorkerId(2), 20)] };
     golden(ControlReply::Routes(RoutesDelta { version: 9, base: 8, routes: vec![route] }), "09 09 08 01 07 02 01 50 02 14");

@@ -190,6 +190,7 @@ fn view() -> ClusterView {
         pins: vec![pin],
         workers: vec![worker()],
         poll: Some(Duration::from_secs(20)),
+        losses: (2 << 32) + 1,
     }
 }
 
@@ -328,6 +329,7 @@ pub fn control_replies() -> Vec<ControlReply> {
             routes: (2 << 32) + 1,
             credentials: (2 << 32) + 3,
             hears: Some((2 << 32) + 6),
+            settled: (2 << 32) + 7,
         },
         ControlReply::Mount(mount()),
         ControlReply::Tables(vec![TableDefinition { name: "t".into(), statement: "s".into() }]),

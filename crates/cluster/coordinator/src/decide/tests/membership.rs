@@ -127,11 +127,12 @@ fn a_worker_that_leaves_is_out_at_once_and_its_share_is_free() {
 #[test]
 fn a_worker_that_comes_back_the_same_changes_no_view() {
     let mut state = state();
-    let first = register(&mut state, 0.0, 1).version;
+    let joined = register(&mut state, 0.0, 1);
+    let (first, turn) = (joined.version, joined.workers[0].turn);
     let (commands, _) = ask(&mut state, 1.0, MemberRequest::Register(info(1)));
     assert_eq!(commands, [], "nothing to remember");
     assert_eq!(view(&mut state, 1.0).version, first);
-    let moved = WorkerInfo { address: "10.9.9.9:7000".into(), ..info(1) };
+    let moved = WorkerInfo { address: "10.9.9.9:7000".into(), turn, ..info(1) };
     ask(&mut state, 2.0, MemberRequest::Register(moved.clone()));
     let after = view(&mut state, 2.0);
     assert!(after.version > first);

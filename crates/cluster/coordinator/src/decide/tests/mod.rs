@@ -5,6 +5,7 @@ mod budgets;
 mod catalogue;
 mod drain;
 mod hearing;
+mod losses;
 mod membership;
 mod placement;
 mod placement_simulation;

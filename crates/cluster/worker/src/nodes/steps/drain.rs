@@ -47,7 +47,7 @@ impl Three {
             nodes.create(ROOT, &name, CreateOptions::new(NodeType::Directory)).await.unwrap();
             let dir = nodes.names.lock().elsewhere(ROOT, &name).unwrap().filter(|dir| dir.worker == source.id().0);
             if let Some(dir) = dir {
-                source.rooms.nodes.put_value(dir, "k", Value::from(b"old".to_vec())).unwrap();
+                source.rooms.nodes.put_value(dir.into(), "k", Value::from(b"old".to_vec())).unwrap();
                 let (source, target) = (Some(source), Some(target));
                 return Self { first, source, target, dir, name, coordinator, _folder: folder };
             }
@@ -74,7 +74,7 @@ impl Three {
     }
 
     fn put_at_source(&self) -> Result<(), NodeErrorKind> {
-        let put = self.source().put_value(self.dir, "k", Value::from(b"new".to_vec()));
+        let put = self.source().put_value(self.dir.into(), "k", Value::from(b"new".to_vec()));
         put.map(drop).map_err(|error| error.kind)
     }
 }
@@ -147,14 +147,14 @@ async fn target_that_has_no_room_leaves_a_container_where_it_was() {
     let big = Value::from(vec![1; 16 << 10]);
     let fill = async |nodes: &Arc<Nodes>, dir: DirId| {
         for number in 0.. {
-            if nodes.put_value(dir, &number.to_string(), big.clone()).is_err() {
+            if nodes.put_value(dir.into(), &number.to_string(), big.clone()).is_err() {
                 return;
             }
         }
     };
     let full = three.target().names.lock().adopt(NodeType::Directory, Default::default(), ROOT).unwrap();
     fill(three.target(), full).await;
-    three.source().put_value(three.dir, "big", big.clone()).unwrap();
+    three.source().put_value(three.dir.into(), "big", big.clone()).unwrap();
     let follow = Box::new(|_| ());
     let mut line = Line { coordinator: three.coordinator.address(), security: Security::default(), connection: None, follow };
     let nodes = three.source();
@@ -172,7 +172,7 @@ async fn the_root_is_with_one_worker_at_a_time() {
     let follow = Box::new(move |view| rooms.follow(view));
     let to = three.source().worker;
     let mut line = Line { coordinator: three.coordinator.address(), security: Security::default(), connection: None, follow };
-    first.put_value(ROOT, "k", Value::from(b"root".to_vec())).unwrap();
+    first.put_value(ROOT.into(), "k", Value::from(b"root".to_vec())).unwrap();
     first.hand_over(ROOT, to, &mut line).await.map(drop).unwrap();
     assert!(!first.names.lock().has(ROOT));
     until("the other one has it", || value_of(three.source(), ROOT).is_some()).await;

@@ -1,4 +1,5 @@
 //! Renames and drains that stop between two steps.
 
 mod drain;
+mod fence;
 mod rename;

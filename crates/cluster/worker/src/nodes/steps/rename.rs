@@ -49,7 +49,7 @@ impl Pair {
             nodes.create(ROOT, &name, directory.clone()).await.unwrap();
             let elsewhere = nodes.names.lock().elsewhere(ROOT, &name).unwrap();
             if let Some(dir) = elsewhere {
-                nodes.put_value(ROOT, "k", value("old")).unwrap();
+                nodes.put_value(ROOT.into(), "k", value("old")).unwrap();
                 let rename = nodes.renames.lock().begin();
                 return Self {
                     source: Some(source),
@@ -105,12 +105,12 @@ impl Pair {
     }
 
     fn put_at_target(&self) -> Result<(), NodeErrorKind> {
-        let put = self.target().put_value(self.dir, "moved", value("new"));
+        let put = self.target().put_value(self.dir.into(), "moved", value("new"));
         put.map(drop).map_err(|error| error.kind)
     }
 
     fn put_at_source(&self) -> Result<(), NodeErrorKind> {
-        let put = self.source().put_value(ROOT, "k", value("new"));
+        let put = self.source().put_value(ROOT.into(), "k", value("new"));
         put.map(drop).map_err(|error| error.kind)
     }
 }
@@ -208,7 +208,7 @@ fn what_an_earlier_process_was_to_give_up_is_the_targets() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_asked_goes_away_while_it_is_under_way() {
     let pair = Pair::start().await;
-    let renaming = pair.source().rename((ROOT, "k"), (pair.dir, "moved"), false);
+    let renaming = pair.source().rename((ROOT.into(), "k"), (pair.dir, "moved"), false);
     // Begun, and dropped by the server as it drops a call whose connection ends.
     let _ = futures::poll!(Box::pin(renaming));
     until("it has come", || pair.at_target().is_some()).await;
@@ -219,7 +219,7 @@ async fn who_asked_goes_away_while_it_is_under_way() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_container_on_its_way_is_not_deleted() {
     let pair = Pair::start().await;
-    pair.target().put_value(pair.dir, "k", value("inside")).unwrap();
+    pair.target().put_value(pair.dir.into(), "k", value("inside")).unwrap();
     let nodes = pair.source();
     nodes.names.lock().begin_move(ROOT, &pair.name).unwrap();
     let refused = nodes.delete(ROOT, &pair.name, true).await.unwrap_err();
@@ -239,7 +239,7 @@ async fn a_block_is_given_back_when_no_node_has_it_at_two_looks() {
     let is_there = async || nodes.read_block(block, 0, block.len).await.unwrap().is_some();
     look().await;
     assert!(is_there().await, "its node may just have been on its way");
-    pair.target().put_value(pair.dir, "b", Value::Blocks([block].into())).unwrap();
+    pair.target().put_value(pair.dir.into(), "b", Value::Blocks([block].into())).unwrap();
     for _ in 0..3 {
         look().await;
     }
@@ -259,7 +259,7 @@ async fn target_killed_before_it_prepares() {
     // It answers no more when the coordinator has given it up, if not before.
     until("the source knows that the target is gone", || pair.source().cluster.view().workers.len() == 1).await;
     let to = (pair.dir, "moved");
-    let renamed = pair.source().rename((ROOT, "k"), to, false).await.unwrap_err();
+    let renamed = pair.source().rename((ROOT.into(), "k"), to, false).await.unwrap_err();
     assert_eq!(renamed.kind, NodeErrorKind::DataLost, "{renamed}");
     assert_eq!(pair.at_source().unwrap(), b"old");
     assert_eq!(pair.put_at_source(), Ok(()), "nothing is left of the rename");

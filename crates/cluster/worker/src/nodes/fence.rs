@@ -1,0 +1,115 @@
+//! What may be answered about names, after workers were lost: others, or this one.
+//!
+//! Clients remember the ways to containers, so a worker must not answer by a way that nobody finds any more. Three rules see to that
+//! ([specs/nodes.md](../../../../../docs/specs/nodes.md#a-worker-that-is-lost)): a worker answers only under its lease, and drops all names when
+//! it was lost; with each view that tells of a loss, ways from before it are old; and what a lost worker had is given to nobody else
+//! before all have that view.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::time::Duration;
+
+use forebay_nodes::{DirId, Namespace, NodeError, NodeErrorKind, NodeResult};
+use forebay_protocol::{ClusterView, NodeOp};
+use parking_lot::MutexGuard;
+
+use super::rename::Renames;
+use super::{Kept, Nodes};
+
+/// How long a call waits for the lease before it is refused, without having done anything.
+const BEGINS_WITHIN: Duration = Duration::from_secs(5);
+/// How long one that is done waits until it is certain that it counts. Less than clients wait.
+const COUNTS_WITHIN: Duration = Duration::from_secs(25);
+
+/// A container as a call came to it: nothing is done there once a worker on the way may be lost.
+#[derive(Clone, Copy)]
+pub(super) struct Reached {
+    pub(super) dir: DirId,
+    /// Losses known when the way was walked; none for who needs no way.
+    pub(super) losses: Option<u64>,
+}
+
+impl From<DirId> for Reached {
+    fn from(dir: DirId) -> Self {
+        Self { dir, losses: None }
+    }
+}
+
+/// The losses that are known.
+#[derive(Default)]
+pub(super) struct Heeded {
+    number: u64,
+    /// The view that told of the last one.
+    view: u64,
+}
+
+impl Nodes {
+    /// The names, for who came to a container. `Moving` when the way to it is to be looked for anew.
+    pub(super) fn reached(&self, at: Reached) -> NodeResult<MutexGuard<'_, Namespace>> {
+        let names = self.names.lock();
+        match at.losses.is_none_or(|losses| losses == self.losses.load(Relaxed)) {
+            true => Ok(names),
+            false => Err(NodeError::new(NodeErrorKind::Moving, "a worker was lost meanwhile: the way is looked for anew")),
+        }
+    }
+
+    /// Takes over what a view tells of lost workers: ways that clients remember from before are old, whichever workers they lead over.
+    pub(super) fn heed(&self, view: &ClusterView) {
+        let mut heeded = self.heeded.lock();
+        if view.losses > heeded.number {
+            *heeded = Heeded { number: view.losses, view: view.version };
+            // No call is between its way and what it does.
+            let _names = self.names.lock();
+            self.losses.fetch_add(1, Relaxed);
+            self.moves.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Whether what lost workers had may be given to others: everybody knows that they are lost, and is led to it no more.
+    pub(super) fn may_replace_lost(&self) -> bool {
+        self.cluster.hearing.holds() && self.cluster.is_known_to_all(self.heeded.lock().view)
+    }
+
+    /// This worker was lost to all others and is a new one: what it had is gone. Only its blocks stay, of which nodes of others may
+    /// have some.
+    pub(crate) fn begin_anew(&self) {
+        let (removed, doubtful) = {
+            let mut names = self.names.lock();
+            self.lives.fetch_add(1, AcqRel);
+            self.losses.fetch_add(1, Relaxed);
+            self.moves.fetch_add(1, Relaxed);
+            names.lose_all()
+        };
+        tracing::warn!("this worker was lost to all others: its temporary nodes are gone");
+        *self.renames.lock() = Renames::new(forebay_runtime::random());
+        self.unlinked.lock().clear();
+        *self.named.lock() = Default::default();
+        let doubtful = doubtful.into_iter().filter(|block| block.worker == self.worker);
+        self.blocks.kept.lock().extend(doubtful.map(|block| (block.number, Kept::new(block.len))));
+        self.gone(removed, None);
+    }
+
+    /// Waits until a call about names may begin; the life of this worker that it is in.
+    pub(super) async fn begins(&self) -> NodeResult<u64> {
+        match self.cluster.lease.held(BEGINS_WITHIN).await {
+            true => Ok(self.lives.load(Acquire)),
+            false => Err(NodeError::new(NodeErrorKind::Moving, "the worker has no lease: it does not hear from the coordinator")),
+        }
+    }
+
+    /// Waits until it is certain that a call counts that is done: that nobody took this worker for lost before it was.
+    pub(super) async fn counts(&self, life: u64) -> NodeResult<()> {
+        if !self.cluster.lease.held(COUNTS_WITHIN).await {
+            let message = "it may be done or not: the worker has no lease, see whether the coordinator runs";
+            return Err(NodeError::new(NodeErrorKind::Retry, message));
+        }
+        match self.lives.load(Acquire) == life {
+            true => Ok(()),
+            false => Err(NodeError::new(NodeErrorKind::DataLost, "the worker that had it was lost: make it again")),
+        }
+    }
+}
+
+/// Whether a call is about names; all else is about blocks, which are what they are whoever is lost.
+pub(super) fn is_about_names(op: &NodeOp<'_>) -> bool {
+    !matches!(op, NodeOp::BlockWrite { .. } | NodeOp::BlockRead { .. } | NodeOp::Prepare { .. } | NodeOp::Written { .. })
+}
