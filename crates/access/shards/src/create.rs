@@ -53,18 +53,26 @@ impl Creating {
         let packed = tokio::task::spawn_blocking(move || pack(&built)).await;
         let packed = packed.map_err(|error| Error::internal(format!("looking through a shard ended early: {error}")))??;
         for (file, path) in packed.shard.files.iter().zip(&packed.paths) {
-            let object = below(&self.path, &data_key(&file.object))?;
-            let is_there = match self.client.open(&object).await {
-                Ok(info) => info.version.size == file.bytes,
-                Err(error) if error.kind() == ErrorKind::NotFound => false,
-                Err(error) => return Err(error),
-            };
-            if !is_there {
-                self.store(path.clone(), &object, &progress).await?;
-            }
+            self.store_once(path, &file.object, file.bytes, &progress).await?;
+        }
+        if let (Some(file), Some(path)) = (&packed.shard.cold, &packed.cold) {
+            self.store_once(path, &file.object, file.bytes, &progress).await?;
         }
         self.shards.push(packed.shard);
         Ok(())
+    }
+
+    async fn store_once(&self, path: &Path, object: &str, bytes: u64, progress: &impl Fn(u64)) -> Result<()> {
+        let object = below(&self.path, &data_key(object))?;
+        let is_there = match self.client.open(&object).await {
+            Ok(info) => info.version.size == bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => false,
+            Err(error) => return Err(error),
+        };
+        match is_there {
+            true => Ok(()),
+            false => self.store(path.to_path_buf(), &object, progress).await,
+        }
     }
 
     async fn store(&self, path: PathBuf, object: &ForebayPath, progress: &impl Fn(u64)) -> Result<()> {

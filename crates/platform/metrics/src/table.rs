@@ -111,6 +111,8 @@ table! {
     WORKER_SHARDS_BROUGHT: Counters = "forebay_worker_shards_brought_total" [];
     /// Bytes of these.
     WORKER_SHARD_BROUGHT_BYTES: Counters = "forebay_worker_shard_brought_bytes_total" [];
+    /// Questions to shards that no disk of the worker had, answered by ranges of their cold files.
+    WORKER_SHARD_FAR: Counters = "forebay_worker_shard_far_answers_total" [];
     /// Changes of the layers that a shard is kept with.
     WORKER_SHARDS_LAYERED: Counters = "forebay_worker_shards_layered_total" [];
     /// Shards that made room for others.

@@ -6,6 +6,7 @@ mod answers;
 mod bed;
 mod bringing;
 mod changes;
+mod far;
 mod linearizable;
 mod load;
 mod losses;

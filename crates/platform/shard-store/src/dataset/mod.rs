@@ -12,7 +12,7 @@ mod pack;
 pub use log_object::{LogObject, LoggedCall};
 pub use log_place::LogPlace;
 pub use manifest::{
-    Dataset, DatasetFile, DatasetShard, data_key, key_hash, manifest_key, manifest_number, manifest_tag, shard_of,
+    Dataset, DatasetCold, DatasetFile, DatasetShard, data_key, key_hash, manifest_key, manifest_number, manifest_tag, shard_of,
 };
 pub use merge::merge;
 pub use pack::{Packed, pack};

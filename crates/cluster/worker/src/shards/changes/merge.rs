@@ -7,7 +7,7 @@ use bytes::Bytes;
 use forebay_metrics::table;
 use forebay_protocol::PutCondition;
 use forebay_shard_store::{DatasetShard, Packed, data_key, manifest_key, merge};
-use forebay_types::{Error, ErrorKind, Key, Result};
+use forebay_types::{Error, ErrorKind, Key, Result, ResultExt};
 
 use crate::shards::bring::{Reserved, below};
 use crate::shards::served::Served;
@@ -80,6 +80,12 @@ impl Shards {
         for (place, file) in packed.shard.files.iter().enumerate() {
             let key = below(asked.folder(), &data_key(&file.object))?;
             self.put_if_absent(asked, &key, packed.bytes(place)?).await?;
+        }
+        // Nothing here is answered from it, so that it takes no room here.
+        if let (Some(file), Some(path), Some(bytes)) = (&packed.shard.cold, &packed.cold, packed.cold_bytes()?) {
+            let key = below(asked.folder(), &data_key(&file.object))?;
+            self.put_if_absent(asked, &key, bytes).await?;
+            std::fs::remove_file(path).context(|| path.display())?;
         }
         Ok(())
     }
