@@ -37,7 +37,6 @@ pub(crate) struct Rig {
     /// A client over TCP.
     pub(crate) client: Client,
     address: String,
-    settings: Settings,
     // Below what has its socket there.
     _coordinator: Served,
     folder: TempDir,
@@ -73,18 +72,12 @@ impl Rig {
         let workers = (0..settings.workers).map(|_| WorkerProcess::start(&address, settings)).collect::<Result<_>>()?;
         let client = client(&address, false).await?;
         mount(&client, s3.endpoint(), None).await?;
-        Ok(Self { s3, workers, client, address, settings, _coordinator: coordinator, folder })
+        Ok(Self { s3, workers, client, address, _coordinator: coordinator, folder })
     }
 
     /// A client of the same host, over Unix sockets.
     pub(crate) async fn client_of_host(&self) -> Result<Client> {
         client(&self.address, true).await
-    }
-
-    /// A further worker, which has nothing.
-    pub(crate) async fn add_worker(&mut self) -> Result<()> {
-        self.workers.push(WorkerProcess::start(&self.address, self.settings)?);
-        self.client.refresh_view().await.map(|_| ())
     }
 
     /// Makes a dataset of all records.

@@ -10,8 +10,8 @@ mod update;
 
 pub use columns::{Column, ColumnKind, Columns, JsonKinds, JsonRecords, key_of_value};
 pub use dataset::{
-    Dataset, DatasetCold, DatasetFile, DatasetShard, LogObject, LogPlace, LoggedCall, Packed, data_key, key_hash, manifest_key,
-    manifest_number, manifest_tag, merge, pack, shard_of,
+    Dataset, DatasetCold, DatasetFile, DatasetShard, GARBAGE_AFTER, LogObject, LogPlace, LoggedCall, Packed, Stored, data_key,
+    garbage, key_hash, manifest_key, manifest_number, manifest_tag, merge, needed, pack, shard_of,
 };
 pub use log::{LocalLog, Log};
 pub use question::{Condition, Literal, Test};

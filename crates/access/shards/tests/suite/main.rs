@@ -7,6 +7,7 @@ mod bed;
 mod bringing;
 mod changes;
 mod far;
+mod garbage;
 mod linearizable;
 mod load;
 mod losses;

@@ -14,6 +14,7 @@ mod changes;
 mod dial;
 mod far;
 mod folder;
+mod garbage;
 mod lanes;
 mod layers;
 mod log;
@@ -67,6 +68,9 @@ pub(crate) struct Shards {
     manifests: Mutex<LruCache<DatasetId, Arc<Manifest>>>,
     /// The latest manifest that is known of each log.
     newest: Mutex<LruCache<(MountId, String), Arc<Manifest>>>,
+    /// When it was looked for garbage in the folders of datasets.
+    collected: Mutex<LruCache<(MountId, String), Instant>>,
+    garbage_after: Duration,
     /// Shards that are being merged.
     merging: SingleFlight<u128, ()>,
     /// When the last look into the log of each began.
@@ -114,10 +118,11 @@ impl Asked {
 }
 
 impl Shards {
-    /// Keeps up to `bytes_max` bytes of files below `folder`; what a process before this one left there is found again.
+    /// Keeps up to `bytes_max` bytes of files below `folder`; what a process before this one left there is found again. Objects that no
+    /// manifest names stay for `garbage_after`.
     pub(crate) fn open(
         folder: &std::path::Path,
-        bytes_max: u64,
+        (bytes_max, garbage_after): (u64, Duration),
         writes: Arc<Writes>,
         origin: Arc<Origin>,
         cluster: Arc<Cluster>,
@@ -136,6 +141,8 @@ impl Shards {
             layering: Arc::new(Semaphore::new(1)),
             manifests: Mutex::new(LruCache::new(manifests)),
             newest: Mutex::new(LruCache::new(manifests)),
+            collected: Mutex::new(LruCache::new(manifests)),
+            garbage_after,
             merging: SingleFlight::default(),
             following: SingleFlight::default(),
             told: Told::default(),
@@ -279,9 +286,14 @@ impl Shards {
     /// The size that this worker keeps a shard at, as a part of the input, by its place among those who hold it; none where it is not
     /// one of them.
     fn size_of(&self, asked: &Asked) -> Option<f64> {
-        let workers: Vec<_> = self.cluster.view().placeable().map(|worker| worker.id).collect();
-        let order = rank(RouteKey::of(asked.manifest.id.mount, asked.folder(), asked.number), &workers);
-        let place = order.iter().position(|worker| *worker == self.cluster.id)?;
+        let place = self.place_of(&asked.manifest.id, asked.number)?;
         asked.manifest.dataset.replicas.get(place).copied()
+    }
+
+    /// This worker's place among those who hold a shard.
+    fn place_of(&self, id: &DatasetId, number: u32) -> Option<usize> {
+        let workers: Vec<_> = self.cluster.view().placeable().map(|worker| worker.id).collect();
+        let order = rank(RouteKey::of(id.mount, &id.folder, number), &workers);
+        order.iter().position(|worker| *worker == self.cluster.id)
     }
 }

@@ -61,7 +61,7 @@ pub struct DatasetShard {
 /// A shard's cold file: what gets and equalities are answered from where no worker has the shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatasetCold {
-    /// The object's name: a hash of its content.
+    /// The object's name, which no other one had or will have.
     pub object: String,
     /// Its length.
     pub bytes: u64,
@@ -78,7 +78,7 @@ fn first_in_log() -> u64 {
 pub struct DatasetFile {
     /// Its name in the shard's folder.
     pub name: String,
-    /// The object's name: a hash of its content.
+    /// The object's name, which no other one had or will have.
     pub object: String,
     /// Its length.
     pub bytes: u64,
@@ -164,6 +164,12 @@ impl Dataset {
 }
 
 impl DatasetShard {
+    /// The names of all of its objects.
+    pub fn objects(&self) -> impl Iterator<Item = &str> {
+        let cold = self.cold.iter().map(|cold| cold.object.as_str());
+        self.files.iter().map(|file| file.object.as_str()).chain(cold)
+    }
+
     /// Bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().fold(0, |bytes, file| bytes.saturating_add(file.bytes))

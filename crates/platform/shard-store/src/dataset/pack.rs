@@ -71,6 +71,8 @@ fn describe(path: &Path) -> Result<DatasetFile> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_string();
     let mut file = File::open(path).context(|| path.display())?;
     let (mut hash, mut crc32c, mut bytes) = (Xxh3::new(), 0, 0);
+    // A name of its own, also where another object has the same bytes: that one may be garbage, and about to be deleted.
+    hash.update(&forebay_runtime::random::<u128>().to_le_bytes());
     let mut chunk = vec![0; CHUNK];
     loop {
         let read = file.read(&mut chunk).context(|| path.display())?;
