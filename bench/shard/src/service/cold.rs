@@ -44,7 +44,9 @@ pub(crate) async fn figures(data: &Data) -> Result<()> {
 async fn equality(rig: &mut Rig, data: &Data) -> Result<()> {
     let (mut requests, mut bytes) = (0, 0);
     let mut input = 0;
-    for (number, condition) in data.searches(200, 23).into_iter().filter(|search| search["attr"] == "l_partkey").take(3).enumerate() {
+    for (number, condition) in
+        data.searches(200, 23).into_iter().filter(|search| search["attr"] == "l_partkey").take(3).enumerate()
+    {
         let shards: Shards = rig.create(data, &format!("equality{number}.shards"), 1, vec![0.5]).await?;
         input = shards.dataset().shards[0].input_bytes;
         shards.status().await?;

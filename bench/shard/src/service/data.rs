@@ -42,7 +42,8 @@ impl Data {
         for (row, key) in self.records.keys().iter().enumerate() {
             let key = Key::U64(*key);
             if shard_of(&key, of) == shard {
-                building.push(key, (0..ATTRIBUTES.len()).map(|place| Value::Text(self.text(row, place).to_string())).collect())?;
+                building
+                    .push(key, (0..ATTRIBUTES.len()).map(|place| Value::Text(self.text(row, place).to_string())).collect())?;
             }
         }
         building.finish()
@@ -79,9 +80,7 @@ impl Data {
 
     /// Conditions for a value of a selective column.
     pub(crate) fn searches(&self, count: usize, seed: u64) -> Vec<Json> {
-        let condition = |Search { attribute, value }: Search| {
-            json!({"attr": ATTRIBUTES[attribute], "eq": String::from_utf8(value).expect("lineitem is text")})
-        };
+        let condition = |Search { attribute, value }: Search| json!({"attr": ATTRIBUTES[attribute], "eq": String::from_utf8(value).expect("lineitem is text")});
         searches(&self.records, Skew::Uniform, count, seed).into_iter().map(condition).collect()
     }
 }

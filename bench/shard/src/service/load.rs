@@ -34,9 +34,16 @@ pub(crate) async fn figures(data: &Data, period_ms: u64) -> Result<()> {
     let conditions = data.searches(20_000, 29);
     let start = replica(&shards).await?;
     let unit = sustained(&shards, &conditions, Duration::from_secs(5)).await? / UNITS;
-    let what = format!("load x3 on a shard of {} MB, looked at each {period_ms} ms", shards.dataset().shards[0].input_bytes / 1_000_000);
+    let what =
+        format!("load x3 on a shard of {} MB, looked at each {period_ms} ms", shards.dataset().shards[0].input_bytes / 1_000_000);
     Figure::new(format!("{what}: sustained at {START}x"), unit * UNITS, "searches/s", Bar::None).print();
-    let load = Load { shards: &shards, conditions: &conditions, began: Instant::now(), queue: AtomicU64::new(0), over: AtomicU64::new(0) };
+    let load = Load {
+        shards: &shards,
+        conditions: &conditions,
+        began: Instant::now(),
+        queue: AtomicU64::new(0),
+        over: AtomicU64::new(0),
+    };
     let calm = load.run(LOW * unit, period * 20, |_, _| false).await?;
     Figure::new(format!("{what}: queue before"), calm.queue_mean, "searches", Bar::None).print();
     // Adapted: as many are answered as come; drained: none waits longer than one that is alone.

@@ -127,14 +127,14 @@ async fn changes_are_seen_at_a_worker_that_does_not_have_the_shard() {
     assert_eq!(here(&bed, 0) + here(&bed, 1), 0);
     for round in 0..5 {
         shards.put(&record(40, &format!("round {round}")), ChangeIf::Always).await.unwrap();
-        shards.put(&record(1_000_000 + round, &name(10)), ChangeIf::Always).await.unwrap();
+        shards.put(&record(1_000_000 + round, &name(40)), ChangeIf::Always).await.unwrap();
         shards.delete(&literal(41 + round), ChangeIf::Always).await.unwrap();
         for worker in &workers {
             assert_eq!(ask(*worker, json!({"get": 40})).await["name"], format!("round {round}"));
             let versioned = ask(*worker, json!({"get": 40, "versioned": true})).await;
             assert_eq!(versioned["version"], 3 * round + 1);
             assert_eq!(ask(*worker, json!({"get": 41 + round})).await, Json::Null);
-            let count = ask(*worker, json!({"count": {"attr": "name", "eq": name(10)}})).await;
+            let count = ask(*worker, json!({"count": {"attr": "name", "eq": name(40)}})).await;
             // Of the four of that name 40 has another one, and 41 to 43 go one after the other.
             assert_eq!(count, 3 - (round + 1).min(3) + round + 1, "round {round}");
         }

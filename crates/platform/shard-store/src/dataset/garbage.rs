@@ -28,16 +28,11 @@ pub fn needed(manifests: &[Stored<u64>], now_ms: i64, after: Duration) -> Vec<u6
 
 /// The objects below `data/`, of those that were listed before the manifests, that no needed manifest names and nobody can be about to
 /// name; at most `most` of them.
-pub fn garbage<'o>(
-    objects: &'o [Stored<String>],
-    needed: &[Dataset],
-    now_ms: i64,
-    after: Duration,
-    most: usize,
-) -> Vec<&'o str> {
+pub fn garbage<'o>(objects: &'o [Stored<String>], needed: &[Dataset], now_ms: i64, after: Duration, most: usize) -> Vec<&'o str> {
     let shards = needed.iter().flat_map(|dataset| &dataset.shards);
     let named: HashSet<&str> = shards.flat_map(|shard| shard.objects()).collect();
-    let is_garbage = |object: &&Stored<String>| !named.contains(object.name.as_str()) && is_old(object.modified_ms, now_ms, after);
+    let is_garbage =
+        |object: &&Stored<String>| !named.contains(object.name.as_str()) && is_old(object.modified_ms, now_ms, after);
     let garbage: Vec<&str> = objects.iter().filter(is_garbage).map(|object| object.name.as_str()).take(most).collect();
     debug_assert!(garbage.iter().all(|name| !named.contains(name)), "what is named stays");
     garbage

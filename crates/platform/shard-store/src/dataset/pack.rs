@@ -62,7 +62,10 @@ pub fn pack(folder: &Path) -> Result<Packed> {
 fn describe_cold(path: &Path, tail_bytes: u64) -> Result<DatasetCold> {
     let DatasetFile { object, bytes, .. } = describe(path)?;
     if tail_bytes > bytes {
-        return Err(Error::corrupt(format!("{}: it has {bytes} bytes, and its tail {tail_bytes}: build it again", path.display())));
+        return Err(Error::corrupt(format!(
+            "{}: it has {bytes} bytes, and its tail {tail_bytes}: build it again",
+            path.display()
+        )));
     }
     Ok(DatasetCold { object, bytes, tail_bytes })
 }
