@@ -42,20 +42,26 @@ impl Default for RigSettings {
     }
 }
 
-/// A process that answers a line with a line.
-struct Served {
+/// A process of this program that answers a line with a line; dropping it kills it.
+pub struct Served {
     child: Child,
     answers: BufReader<std::process::ChildStdout>,
 }
 
 impl Served {
-    fn start(arguments: &[String]) -> Result<(Self, String)> {
+    /// Starts this program again with other arguments; gives the first line that it says.
+    pub fn start(arguments: &[String]) -> Result<(Self, String)> {
         let mut child =
             Command::new(std::env::current_exe()?).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let answers = BufReader::new(child.stdout.take().expect("stdout is piped"));
         let mut served = Self { child, answers };
         let hello = served.line()?;
         Ok((served, hello))
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     fn line(&mut self) -> Result<String> {

@@ -3,6 +3,7 @@
 mod bars;
 mod measure;
 mod peers;
+mod service;
 mod subject;
 mod workload;
 
@@ -67,7 +68,11 @@ enum BarCommand {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
-    /// All of the above but the stress run
+    /// Shards as a cluster serves them, each role a process of its own
+    Service(service::Service),
+    #[command(flatten)]
+    Role(service::Role),
+    /// All of the above but the stress run and the cluster
     All {
         /// The folder of the pictures
         #[arg(long, default_value = "docs/shard")]
@@ -76,7 +81,7 @@ enum BarCommand {
 }
 
 fn main() -> ExitCode {
-    match run(&Cli::parse()) {
+    match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("forebay-bench-shard: {error}");
@@ -85,10 +90,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli) -> Result<()> {
-    if let BarCommand::Stress { seconds, seed } = cli.bar {
-        return bars::stress(seconds, seed);
+fn run(cli: Cli) -> Result<()> {
+    match cli.bar {
+        BarCommand::Stress { seconds, seed } => bars::stress(seconds, seed),
+        BarCommand::Service(service) => service::measure(&service, cli.values_bytes),
+        BarCommand::Role(role) => role.run(),
+        _ => measure(&cli),
     }
+}
+
+fn measure(cli: &Cli) -> Result<()> {
     let threads = cli.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let latency_ns = measure::random_read_ns();
     let records = Records::lineitem(cli.values_bytes);
@@ -104,7 +115,9 @@ fn run(cli: &Cli) -> Result<()> {
         BarCommand::Layers => bars::layers(&bench),
         BarCommand::Fill => bars::fill(&bench),
         BarCommand::Threads => bars::threads(&bench),
-        BarCommand::Stress { .. } | BarCommand::Flat => unreachable!("they have no shard of records"),
+        BarCommand::Stress { .. } | BarCommand::Service(_) | BarCommand::Role(_) | BarCommand::Flat => {
+            unreachable!("they have no shard of records at hand")
+        }
         BarCommand::All { out } => {
             bars::flat(&bench.records, bench.cpu_secs)?;
             bars::table(&bench)?;

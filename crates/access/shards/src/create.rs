@@ -1,10 +1,11 @@
 //! Datasets that are made of built shards.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::Instant;
 
 use bytes::Bytes;
 use forebay_client::{Client, PutCondition};
-use forebay_shard_store::{Columns, Dataset, DatasetShard, data_key, manifest_key, pack};
+use forebay_shard_store::{Columns, Dataset, DatasetShard, GARBAGE_AFTER, data_key, manifest_key, pack};
 use forebay_types::{Error, ErrorKind, ForebayPath, Result, ResultExt};
 
 use crate::Shards;
@@ -23,6 +24,7 @@ pub struct Creating {
     /// The one that is replaced.
     before: Option<Shards>,
     shards: Vec<DatasetShard>,
+    began: Instant,
 }
 
 /// Begins a dataset in a folder of a mount; each of its shards is kept by as many workers as there are `replicas`, each with that
@@ -43,33 +45,30 @@ pub async fn create(
         None => None,
     };
     let number = last.unwrap_or(0) + 1;
-    Ok(Creating { client: client.clone(), path: path.clone(), columns, replicas, number, before, shards: Vec::new() })
+    let began = forebay_runtime::now();
+    Ok(Creating { client: client.clone(), path: path.clone(), columns, replicas, number, before, shards: Vec::new(), began })
 }
 
 impl Creating {
-    /// Stores the next shard, built in a folder. Its objects are those that are not there yet: the same content is stored once.
+    /// Stores the next shard, built in a folder.
     pub async fn push(&mut self, folder: &Path, progress: impl Fn(u64)) -> Result<()> {
         let built = folder.to_path_buf();
         let packed = forebay_runtime::spawn_blocking(move || pack(&built)).await;
         let packed = packed.map_err(|error| Error::internal(format!("looking through a shard ended early: {error}")))??;
         for (file, path) in packed.shard.files.iter().zip(&packed.paths) {
-            let object = below(&self.path, &data_key(&file.object))?;
-            let is_there = match self.client.open(&object).await {
-                Ok(info) => info.version.size == file.bytes,
-                Err(error) if error.kind() == ErrorKind::NotFound => false,
-                Err(error) => return Err(error),
-            };
-            if !is_there {
-                self.store(path.clone(), &object, &progress).await?;
-            }
+            self.store(path, &file.object, &progress).await?;
+        }
+        if let (Some(file), Some(path)) = (&packed.shard.cold, &packed.cold) {
+            self.store(path, &file.object, &progress).await?;
         }
         self.shards.push(packed.shard);
         Ok(())
     }
 
-    async fn store(&self, path: PathBuf, object: &ForebayPath, progress: &impl Fn(u64)) -> Result<()> {
-        let mut file = std::fs::File::open(&path).context(|| path.display())?;
-        let mut writer = self.client.writer(object).await?;
+    async fn store(&self, path: &Path, object: &str, progress: &impl Fn(u64)) -> Result<()> {
+        let object = below(&self.path, &data_key(object))?;
+        let mut file = std::fs::File::open(path).context(|| path.display())?;
+        let mut writer = self.client.writer(&object).await?;
         loop {
             let mut chunk = vec![0; CHUNK];
             let read = std::io::Read::read(&mut file, &mut chunk).context(|| path.display())?;
@@ -87,6 +86,10 @@ impl Creating {
     /// Makes the dataset of what was stored, and gives its manifest's number. `Conflict` when somebody else was faster. The one that
     /// it replaces can't be changed any more from here on: its writers are told to open it again.
     pub async fn finish(self) -> Result<u64> {
+        // What is not named for long is garbage, which workers delete.
+        if self.began.elapsed() > GARBAGE_AFTER / 2 {
+            return Err(Error::retry(format!("{}: storing the shards took longer than they may stay unnamed", self.path)));
+        }
         let mut number = self.number;
         if let Some(before) = &self.before {
             // Who was faster is told so before anything is ended.

@@ -67,8 +67,8 @@ impl Rooms {
         let replicas = Replicas::new(settings.storage_share, from, to, Arc::clone(&forms), Arc::clone(&signals));
         let (from, _, to) = all();
         let (folder, writes) = (settings.store.folder.join("shards"), Arc::new(writes));
-        let (shard_bytes, behind) = (settings.shard_bytes, Arc::clone(&background));
-        let shards = Arc::new(Shards::open(&folder, shard_bytes, Arc::clone(&writes), from, to, behind)?);
+        let (limits, behind) = ((settings.shard_bytes, tuning.garbage_after), Arc::clone(&background));
+        let shards = Arc::new(Shards::open(&folder, limits, Arc::clone(&writes), from, to, behind)?);
         let (replicas, nodes) = (Arc::new(replicas), Arc::new(nodes));
         Ok(Self { cluster, origin, catalogue, reads, writes, forms, replicas, nodes, shards, in_place, signals, background })
     }

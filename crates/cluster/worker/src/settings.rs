@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay_block_store::StoreSettings;
+use forebay_shard_store::GARBAGE_AFTER;
 use forebay_shared_storage::StorageSettings;
 use forebay_transport::{Address, Security, ServerLimits};
 
@@ -74,6 +75,8 @@ pub struct Tuning {
     pub scrub_bytes_per_sec: u64,
     /// Time between two looks at the queues of served shards.
     pub navigate_every: Duration,
+    /// How long objects of datasets stay that no manifest names.
+    pub garbage_after: Duration,
 }
 
 impl Default for Tuning {
@@ -86,6 +89,7 @@ impl Default for Tuning {
             register_within: Duration::from_secs(30),
             scrub_bytes_per_sec: 8 << 20,
             navigate_every: Duration::from_secs(10),
+            garbage_after: GARBAGE_AFTER,
         }
     }
 }

@@ -7,11 +7,12 @@
 //! the caller's threads run.
 //!
 //! Start with [`Builder`] (records to parts), [`Shard`] (parts to answers), [`LayerBuilder`] (more speed for more bytes)
-//! and [`SuffixStore`] (updates that are not compressed yet).
+//! and [`SuffixStore`] (updates that are not compressed yet); [`ColdTail`] for records that are far away.
 
 mod base;
 mod bits;
 mod build;
+mod cold;
 mod flat;
 mod keys;
 mod layers;
@@ -27,6 +28,7 @@ mod suffix;
 mod sync;
 
 pub use build::builder::{Builder, BuiltShard, INPUT_BYTES_MAX};
+pub use cold::{ColdFile, ColdRange, ColdTail};
 pub use flat::build::build_flat;
 pub use flat::layers::FlatLayerBuilder;
 pub use flat::text::FlatText;

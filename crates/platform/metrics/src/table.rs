@@ -111,6 +111,8 @@ table! {
     WORKER_SHARDS_BROUGHT: Counters = "forebay_worker_shards_brought_total" [];
     /// Bytes of these.
     WORKER_SHARD_BROUGHT_BYTES: Counters = "forebay_worker_shard_brought_bytes_total" [];
+    /// Questions to shards that no disk of the worker had, answered by ranges of their cold files.
+    WORKER_SHARD_FAR: Counters = "forebay_worker_shard_far_answers_total" [];
     /// Changes of the layers that a shard is kept with.
     WORKER_SHARDS_LAYERED: Counters = "forebay_worker_shards_layered_total" [];
     /// Shards that made room for others.
@@ -123,6 +125,8 @@ table! {
     WORKER_SHARD_LOG_READ: Counters = "forebay_worker_shard_log_objects_read_total" [];
     /// Merges of what was changed in a shard into its files.
     WORKER_SHARDS_MERGED: Counters = "forebay_worker_shards_merged_total" [];
+    /// Objects of datasets that were deleted since no manifest named them any more.
+    WORKER_SHARD_GARBAGE: Counters = "forebay_worker_shard_garbage_deleted_total" [];
     /// Calls under way or waiting at the shards of a worker.
     WORKER_SHARD_QUEUE: Gauges = "forebay_worker_shard_queue" ["worker"];
     /// How long calls to shards took that were answered, waiting counted in: `get` for records, `search` for what has a search or a count in it, `change`.

@@ -10,10 +10,10 @@ mod update;
 
 pub use columns::{Column, ColumnKind, Columns, JsonKinds, JsonRecords, key_of_value};
 pub use dataset::{
-    Dataset, DatasetFile, DatasetShard, LogObject, LogPlace, LoggedCall, Packed, data_key, key_hash, manifest_key,
-    manifest_number, manifest_tag, merge, pack, shard_of,
+    Dataset, DatasetCold, DatasetFile, DatasetShard, GARBAGE_AFTER, LogObject, LogPlace, LoggedCall, Packed, Stored, data_key,
+    garbage, key_hash, manifest_key, manifest_number, manifest_tag, merge, needed, pack, shard_of,
 };
 pub use log::{LocalLog, Log};
 pub use question::{Condition, Literal, Test};
-pub use store::{Answered, Batch, Building, Inspection, PartInspection, Sealer, Store, UpdateLimits};
+pub use store::{Answered, Batch, Building, FarAnswer, FarQuestion, Inspection, PartInspection, Sealer, Store, UpdateLimits};
 pub use update::{Change, ChangeIf, WantedChange};

@@ -47,7 +47,7 @@ pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
 
 /// The records of one shard of so many, from all files.
 fn build(files: &[PathBuf], wanted: &Wanted<'_>, columns: &Columns, (shard, count): (usize, usize), folder: &Path) -> Result<()> {
-    let mut building = Store::build(folder, columns.clone(), BASE_SIZE)?;
+    let mut building = Store::build(folder, columns.clone(), BASE_SIZE)?.with_cold();
     let inputs = files.iter().map(|file| input::open(file, wanted)).collect::<Result<Vec<_>>>()?;
     let bytes = inputs.iter().map(|input| input.bytes).sum();
     let bar = progress::bytes(&format!("reading for shard {} of {}", shard + 1, count), bytes);

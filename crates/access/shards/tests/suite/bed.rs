@@ -25,7 +25,7 @@ pub struct Bed {
     coordinator: Coordinator,
     folder: tempfile::TempDir,
     shard_bytes: u64,
-    navigate_every: Duration,
+    tuning: Tuning,
 }
 
 impl Bed {
@@ -40,6 +40,16 @@ impl Bed {
 
     /// One that looks at its queues so often.
     pub async fn start_as(workers: usize, shard_bytes: u64, navigate_every: Duration) -> Self {
+        Self::start_tuned(workers, shard_bytes, Tuning { navigate_every, ..Tuning::default() }).await
+    }
+
+    /// One that deletes what no manifest names any more so soon.
+    pub async fn start_collecting(workers: usize, garbage_after: Duration) -> Self {
+        Self::start_tuned(workers, 1 << 30, Tuning { garbage_after, ..Tuning::default() }).await
+    }
+
+    async fn start_tuned(workers: usize, shard_bytes: u64, tuning: Tuning) -> Self {
+        let tuning = Tuning { beat: Duration::from_millis(100), ..tuning };
         let settings = S3Settings { buckets: vec![BUCKET.into()], anonymous: true, ..S3Settings::default() };
         let s3 = S3Server::start(settings).unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -51,7 +61,7 @@ impl Bed {
         let options = MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, ..MountOptions::default() };
         let add = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}"), options };
         client.control(add).await.unwrap();
-        let mut bed = Self { s3, client, workers: Vec::new(), coordinator, folder, shard_bytes, navigate_every };
+        let mut bed = Self { s3, client, workers: Vec::new(), coordinator, folder, shard_bytes, tuning };
         for place in 0..workers {
             bed.workers.push(None);
             bed.start_worker(place).await;
@@ -65,11 +75,9 @@ impl Bed {
         let store = StoreSettings::new(folder.join("tiers"), 64 << 20);
         let mut settings = WorkerSettings::new(self.coordinator.address(), local(), store);
         settings.shard_bytes = self.shard_bytes;
-        let (beat, navigate_every) = (Duration::from_millis(100), self.navigate_every);
-        let tuning = Tuning { beat, navigate_every, ..Tuning::default() };
         let began = Instant::now();
         let worker = loop {
-            match Worker::start_with(settings.clone(), tuning.clone()).await {
+            match Worker::start_with(settings.clone(), self.tuning.clone()).await {
                 // Tasks of the one before let its folder go a moment after it has stopped.
                 Err(error) if error.message().contains("in use") && began.elapsed() < Duration::from_secs(10) => {
                     tokio::time::sleep(Duration::from_millis(20)).await;

@@ -6,6 +6,8 @@ mod answers;
 mod bed;
 mod bringing;
 mod changes;
+mod far;
+mod garbage;
 mod linearizable;
 mod load;
 mod losses;

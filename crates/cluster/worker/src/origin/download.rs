@@ -1,16 +1,20 @@
-//! Objects that are brought to a file of their own, past the tiers.
+//! Objects, or parts of them, that are read for the worker itself: to a file of their own, into memory, or through the tiers.
 
 use std::fs::File;
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_shared_storage::{Get, GetRange};
-use forebay_types::{Error, Key, Result, ResultExt};
+use forebay_types::{Error, Key, ObjectInfo, ObjectVersion, PageRun, Result, ResultExt};
 
 use super::Origin;
 use super::admission::Priority;
 use super::mounts::MountDoor;
+use super::piece::Missed;
+use crate::segment::Segment;
 
 /// Bytes of one request: several in a row leave room for readers between them.
 const PIECE_BYTES: u64 = 16 << 20;
@@ -40,6 +44,56 @@ impl Origin {
         }
         self.signals.meters.fetched(all.len() as u64);
         Ok(all)
+    }
+
+    /// Some bytes of an object whose version is not known yet, past the tiers, with that version. `Invalid` when they are many.
+    pub(crate) async fn read_range(&self, door: &MountDoor, key: &Key, range: Range<u64>) -> Result<(ObjectInfo, Vec<u8>)> {
+        let bytes = range.end - range.start;
+        if bytes > WHOLE_BYTES_MAX {
+            return Err(Error::invalid(format!("{key}: {bytes} bytes are more than is read at once")));
+        }
+        let storage = door.storage()?;
+        let mut permit = door.admission.enter(u64::MAX, Priority::Demand, bytes).await;
+        let get = Get { key, range: GetRange::Bounded(range), if_match: None, class: permit.class() };
+        let mut body = permit.during(storage.get(get)).await?;
+        let mut all = Vec::with_capacity(bytes as usize);
+        while let Some(chunk) = permit.during(body.next()).await {
+            let chunk = chunk?;
+            permit.arrived(chunk.len() as u64);
+            all.extend_from_slice(&chunk);
+        }
+        if all.len() as u64 != bytes {
+            return Err(Error::corrupt(format!("{key}: shared storage gave {} of {bytes} bytes", all.len())));
+        }
+        self.signals.meters.fetched(bytes);
+        Ok((body.info.clone(), all))
+    }
+
+    /// Some bytes of an object's version, through the tiers.
+    pub(crate) async fn read_version(
+        &self,
+        door: &Arc<MountDoor>,
+        version: &ObjectVersion,
+        range: Range<u64>,
+    ) -> Result<(Vec<u8>, Missed)> {
+        let mut all = Vec::with_capacity((range.end - range.start) as usize);
+        let mut missed = Missed::default();
+        while range.start + (all.len() as u64) < range.end {
+            let at = range.start + all.len() as u64;
+            let segment = Segment::holding(version, at)?;
+            let within = at - segment.start..range.end.min(segment.end()) - segment.start;
+            let run = PageRun::covering(within.clone()).expect("the range is not empty");
+            let wanted = self.wanted(door, segment, Priority::Demand, false);
+            let (slices, of_part) = if self.is_wide(run) {
+                self.obtain_wide(&wanted, run, within).await?
+            } else {
+                let (obtained, missed) = self.obtain(&wanted, run).await?;
+                (obtained.slices(run, within), missed)
+            };
+            slices.iter().for_each(|slice| all.extend_from_slice(slice));
+            missed = missed.and(of_part);
+        }
+        Ok((all, missed))
     }
 
     /// Writes an object of `bytes` bytes to a file, inside the mount's bound, and gives its checksum. `Corrupt` when the object

@@ -21,6 +21,11 @@ pub(super) struct Questions {
 }
 
 impl Questions {
+    /// One question each.
+    pub(super) fn lines(&self) -> &[Bytes] {
+        &self.lines
+    }
+
     /// Hashes of the keys whose records are asked for.
     pub(super) fn records(&self, columns: &Columns) -> Vec<u64> {
         #[derive(serde::Deserialize)]
@@ -73,22 +78,38 @@ fn check(line: &[u8]) -> Result<bool> {
 
 /// Answers all of them, or none: `Retry` when `deadline` comes between two.
 pub(super) fn answer_all(store: &Store, log_from: u64, questions: &Questions, deadline: Instant) -> Result<Vec<u8>> {
-    let mut answers = Vec::new();
+    let mut answers = Answers::default();
     for line in &questions.lines {
         if forebay_runtime::time::instant() > deadline {
             return Err(Error::retry("the questions took longer than the asker waits: ask fewer at once"));
         }
-        serde_json::to_writer(&mut answers, &Answered::to(store, log_from, line))
+        answers.push(&Answered::to(store, log_from, line))?;
+    }
+    Ok(answers.into_bytes())
+}
+
+/// Answers of one call, a line each.
+#[derive(Default)]
+pub(super) struct Answers(Vec<u8>);
+
+impl Answers {
+    /// Adds the next one; `Invalid` when they get too large for one call.
+    pub(super) fn push(&mut self, answer: &Answered) -> Result<()> {
+        serde_json::to_writer(&mut self.0, answer)
             .map_err(|error| Error::internal(format!("an answer can't be written: {error}")))?;
-        answers.push(b'\n');
-        if answers.len() > ANSWERS_BYTES_MAX {
+        self.0.push(b'\n');
+        if self.0.len() > ANSWERS_BYTES_MAX {
             return Err(Error::invalid(format!(
                 "the answers have more than {} MiB: ask fewer at once, or for fewer columns",
                 ANSWERS_BYTES_MAX >> 20
             )));
         }
+        Ok(())
     }
-    Ok(answers)
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
 }
 
 #[cfg(test)]

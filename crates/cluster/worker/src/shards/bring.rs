@@ -65,6 +65,10 @@ impl Shards {
         if let Some(served) = self.find(asked.id()) {
             return Ok(served);
         }
+        // One worker is enough to look for what others' merges left.
+        if asked.number == 0 && asked.manifest.id.manifest > 1 && self.place_of(&asked.manifest.id, 0) == Some(0) {
+            self.collect_meanwhile(&asked.manifest);
+        }
         let (shards, asked) = (Arc::clone(self), Arc::clone(asked));
         let (done, served) = oneshot::channel();
         self.background.spawn(async move {
@@ -127,12 +131,21 @@ impl Shards {
         let unfinished = self.kept.begin(id)?;
         let brought = self.download(&door, asked.folder(), shard, &unfinished).await;
         if let Err(error) = brought.and_then(|()| self.kept.place(id, &unfinished)) {
+            if error.kind() == ErrorKind::NotFound && self.is_merged_elsewhere(&door, asked).await? {
+                return Err(Error::retry(format!("{}: the shard was merged into other files: ask again", asked.folder())));
+            }
             return Err(error.context(format!("/{}/{} shard {}", door.mount.name, asked.folder(), asked.number)));
         }
         reserved.keep();
         table::WORKER_SHARDS_BROUGHT.only().add(1);
         table::WORKER_SHARD_BROUGHT_BYTES.only().add(shard.bytes());
         open(self.kept.path(id)).await
+    }
+
+    /// Whether a later manifest, which this worker was not told of, has the shard in other files.
+    async fn is_merged_elsewhere(&self, door: &MountDoor, asked: &Asked) -> Result<bool> {
+        self.look_for_newer(door, &asked.manifest).await?;
+        Ok(!Arc::ptr_eq(&self.newest_of(Arc::clone(&asked.manifest), asked.number), &asked.manifest))
     }
 
     async fn download(&self, door: &MountDoor, folder: &Key, shard: &DatasetShard, into: &Path) -> Result<()> {

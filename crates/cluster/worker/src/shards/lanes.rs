@@ -38,12 +38,21 @@ impl Drop for Turn {
 
 impl Default for Lanes {
     fn default() -> Self {
-        let lane = |at_once| Arc::new(Semaphore::new(at_once));
-        Self { gets: lane(GETS_AT_ONCE), searches: lane(SEARCHES_AT_ONCE), queue: Arc::default() }
+        Self::new(GETS_AT_ONCE, SEARCHES_AT_ONCE)
     }
 }
 
 impl Lanes {
+    /// So many calls of either kind at a time.
+    pub(super) fn of(at_once: usize) -> Self {
+        Self::new(at_once, at_once)
+    }
+
+    fn new(gets: usize, searches: usize) -> Self {
+        let lane = |at_once| Arc::new(Semaphore::new(at_once));
+        Self { gets: lane(gets), searches: lane(searches), queue: Arc::default() }
+    }
+
     /// Calls under way or waiting.
     pub(super) fn queue(&self) -> u32 {
         self.queue.load(Relaxed)

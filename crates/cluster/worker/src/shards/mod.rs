@@ -1,7 +1,7 @@
 //! Shards that are served: compressed, searchable parts of datasets in shared storage.
 //!
 //! Owns: the shards that are here (files below the data folder, which survive a restart), bringing them and making room for
-//! them, a queue for each, and the layers that each is kept with here.
+//! them, a queue for each, the layers that each is kept with here, and answering for those that are asked too rarely to be brought.
 //!
 //! Never does: keep the only copy of anything. Shared storage has the base of each shard and the log of what was changed since; what
 //! is derived from them here may go at any time.
@@ -12,7 +12,9 @@ mod answer;
 mod bring;
 mod changes;
 mod dial;
+mod far;
 mod folder;
+mod garbage;
 mod lanes;
 mod layers;
 mod log;
@@ -38,6 +40,7 @@ use crate::cluster::Cluster;
 use crate::origin::Origin;
 use crate::single_flight::SingleFlight;
 use crate::write::Writes;
+use far::{FAR_MAX, Far};
 use folder::Kept;
 use log::Told;
 use lru::LruCache;
@@ -54,6 +57,9 @@ pub(crate) struct Shards {
     /// By the hash of what they are made of.
     served: Mutex<HashMap<u128, Arc<Served>>>,
     kept: Arc<Kept>,
+    /// Those that are answered from afar, by the same hash.
+    far: Mutex<LruCache<u128, Arc<Far>>>,
+    opening: SingleFlight<u128, ()>,
     bringing: SingleFlight<u128, ()>,
     reading: SingleFlight<DatasetId, ()>,
     room: Semaphore,
@@ -62,6 +68,9 @@ pub(crate) struct Shards {
     manifests: Mutex<LruCache<DatasetId, Arc<Manifest>>>,
     /// The latest manifest that is known of each log.
     newest: Mutex<LruCache<(MountId, String), Arc<Manifest>>>,
+    /// When it was looked for garbage in the folders of datasets.
+    collected: Mutex<LruCache<(MountId, String), Instant>>,
+    garbage_after: Duration,
     /// Shards that are being merged.
     merging: SingleFlight<u128, ()>,
     /// When the last look into the log of each began.
@@ -109,25 +118,31 @@ impl Asked {
 }
 
 impl Shards {
-    /// Keeps up to `bytes_max` bytes of files below `folder`; what a process before this one left there is found again.
+    /// Keeps up to `bytes_max` bytes of files below `folder`; what a process before this one left there is found again. Objects that no
+    /// manifest names stay for `garbage_after`.
     pub(crate) fn open(
         folder: &std::path::Path,
-        bytes_max: u64,
+        (bytes_max, garbage_after): (u64, Duration),
         writes: Arc<Writes>,
         origin: Arc<Origin>,
         cluster: Arc<Cluster>,
         background: Arc<Background>,
     ) -> Result<Self> {
         let manifests = std::num::NonZeroUsize::new(MANIFESTS_MAX).expect("not 0");
+        let far = std::num::NonZeroUsize::new(FAR_MAX).expect("not 0");
         Ok(Self {
             served: Mutex::default(),
             kept: Arc::new(Kept::open(folder, bytes_max)?),
+            far: Mutex::new(LruCache::new(far)),
+            opening: SingleFlight::default(),
             bringing: SingleFlight::default(),
             reading: SingleFlight::default(),
             room: Semaphore::new(BROUGHT_AT_ONCE),
             layering: Arc::new(Semaphore::new(1)),
             manifests: Mutex::new(LruCache::new(manifests)),
             newest: Mutex::new(LruCache::new(manifests)),
+            collected: Mutex::new(LruCache::new(manifests)),
+            garbage_after,
             merging: SingleFlight::default(),
             following: SingleFlight::default(),
             told: Told::default(),
@@ -150,7 +165,12 @@ impl Shards {
         let (came, deadline) = (forebay_runtime::now(), forebay_runtime::time::instant() + within);
         let questions = answer::split(&questions)?;
         let kind = if questions.are_gets { "get" } else { "search" };
-        let (_, served) = self.served_within(&id, number, deadline).await?;
+        let asked = Arc::new(self.asked(&id, number).await?);
+        if let Some(answered) = self.ask_far(&asked, came, deadline, &questions).await? {
+            self.count(kind, came);
+            return Ok(answered);
+        }
+        let served = self.here_within(&asked, deadline).await?;
         let records = || served.store.load().records().map(|columns| questions.records(columns)).unwrap_or_default();
         let late = || Error::retry("shared storage did not say in time what was changed in the shard");
         let catch_up = self.catch_up(&served, came, records);
@@ -220,18 +240,26 @@ impl Shards {
         deadline: forebay_runtime::time::Instant,
     ) -> Result<(Arc<Asked>, Arc<Served>)> {
         let asked = Arc::new(self.asked(id, number).await?);
-        let late = || Error::retry("the shard is not here yet: it is being brought from shared storage");
-        let served = forebay_runtime::time::timeout_at(deadline, self.served(&asked)).await.map_err(|_| late())??;
-        self.start_at(&served, self.size_of(&asked));
+        let served = self.here_within(&asked, deadline).await?;
         Ok((asked, served))
+    }
+
+    async fn here_within(self: &Arc<Self>, asked: &Arc<Asked>, deadline: forebay_runtime::time::Instant) -> Result<Arc<Served>> {
+        let late = || Error::retry("the shard is not here yet: it is being brought from shared storage");
+        let served = forebay_runtime::time::timeout_at(deadline, self.served(asked)).await.map_err(|_| late())??;
+        self.start_at(&served, self.size_of(asked));
+        Ok(served)
     }
 
     /// The shards of a dataset that are here, in order of their numbers.
     pub(crate) async fn of(&self, id: &DatasetId) -> Result<Vec<ShardState>> {
         let manifest = self.manifest(id).await?;
-        let served = self.served.lock();
-        let numbered = (0u32..).zip(&manifest.ids);
-        Ok(numbered.filter_map(|(number, id)| Some(served.get(id)?.state(number))).collect())
+        let (served, far) = (self.served.lock(), self.far.lock());
+        let state = |number: u32, id: &u128| match served.get(id) {
+            Some(served) => Some(served.state(number)),
+            None => far.peek(id).map(|far| far.state(number)),
+        };
+        Ok((0u32..).zip(&manifest.ids).filter_map(|(number, id)| state(number, id)).collect())
     }
 
     /// Calls under way or waiting, of all shards.
@@ -258,9 +286,14 @@ impl Shards {
     /// The size that this worker keeps a shard at, as a part of the input, by its place among those who hold it; none where it is not
     /// one of them.
     fn size_of(&self, asked: &Asked) -> Option<f64> {
-        let workers: Vec<_> = self.cluster.view().placeable().map(|worker| worker.id).collect();
-        let order = rank(RouteKey::of(asked.manifest.id.mount, asked.folder(), asked.number), &workers);
-        let place = order.iter().position(|worker| *worker == self.cluster.id)?;
+        let place = self.place_of(&asked.manifest.id, asked.number)?;
         asked.manifest.dataset.replicas.get(place).copied()
+    }
+
+    /// This worker's place among those who hold a shard.
+    fn place_of(&self, id: &DatasetId, number: u32) -> Option<usize> {
+        let workers: Vec<_> = self.cluster.view().placeable().map(|worker| worker.id).collect();
+        let order = rank(RouteKey::of(id.mount, &id.folder, number), &workers);
+        order.iter().position(|worker| *worker == self.cluster.id)
     }
 }

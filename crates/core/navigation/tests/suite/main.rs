@@ -4,4 +4,5 @@ mod choices;
 mod plans;
 mod properties;
 mod repairs;
+mod residences;
 mod support;

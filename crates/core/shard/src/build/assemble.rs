@@ -86,12 +86,12 @@ impl Input {
     }
 
     /// How many distinct values an attribute has, about.
-    pub(super) fn distinct(&self, attribute: usize) -> u64 {
+    pub(crate) fn distinct(&self, attribute: usize) -> u64 {
         self.distinct[attribute].estimate()
     }
 
     /// Calls with each record's bytes of `lengths` and of the values.
-    pub(super) fn for_each_record(&self, attributes: usize, mut call: impl FnMut(usize, &[u8], &[u8])) {
+    pub(crate) fn for_each_record(&self, attributes: usize, mut call: impl FnMut(usize, &[u8], &[u8])) {
         let (mut at, mut from) = (0, 0);
         for record in 0..self.keys.len() {
             let (next, bytes) = record_extent(&self.lengths, at, attributes);

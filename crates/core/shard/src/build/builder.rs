@@ -2,6 +2,7 @@ use bytes::Bytes;
 use forebay_types::{Error, Result};
 
 use super::assemble::{Input, assemble};
+use crate::cold::{self, ColdFile};
 use crate::layers::id::LayerId;
 use crate::model::key::{Key, KeyType};
 use crate::model::schema::Schema;
@@ -113,11 +114,21 @@ impl Builder {
         self.finish_for(ratio, &QueryCounters::default())
     }
 
-    /// The same with the layers that suit what was asked of these records before.
-    pub fn finish_for(mut self, ratio: f64, counters: &QueryCounters) -> Result<BuiltShard> {
-        if !self.sorted {
+    /// The records so far as a cold file; none where one of them is too large for that.
+    pub fn cold(&mut self) -> Result<Option<ColdFile>> {
+        self.sort();
+        cold::write(&self.schema, &self.input, self.input_bytes)
+    }
+
+    fn sort(&mut self) {
+        if !std::mem::replace(&mut self.sorted, true) {
             self.input_bytes -= self.input.sort(self.schema.attributes.len());
         }
+    }
+
+    /// The same with the layers that suit what was asked of these records before.
+    pub fn finish_for(mut self, ratio: f64, counters: &QueryCounters) -> Result<BuiltShard> {
+        self.sort();
         assemble(self.schema, self.input, self.input_bytes, ratio, counters)
     }
 

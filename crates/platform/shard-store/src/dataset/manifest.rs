@@ -22,6 +22,8 @@ const REPLICAS_MAX: usize = 16;
 const FILES_MAX: usize = 4096;
 /// Largest size that a replica may be kept at, as a part of the input.
 const SIZE_MAX: f64 = 16.0;
+/// Bytes of a cold file's tail, which is read whole.
+const TAIL_BYTES_MAX: u64 = 16 << 20;
 /// Digits of a log's name.
 const LOG_DIGITS: usize = 16;
 
@@ -51,6 +53,20 @@ pub struct DatasetShard {
     /// The number of the first object of its log that is not in these files yet.
     #[serde(default = "first_in_log")]
     pub log_from: u64,
+    /// The same records as a cold file; none where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cold: Option<DatasetCold>,
+}
+
+/// A shard's cold file: what gets and equalities are answered from where no worker has the shard.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatasetCold {
+    /// The object's name, which no other one had or will have.
+    pub object: String,
+    /// Its length.
+    pub bytes: u64,
+    /// How many of these, at the end, are its tail, which is read first.
+    pub tail_bytes: u64,
 }
 
 fn first_in_log() -> u64 {
@@ -62,7 +78,7 @@ fn first_in_log() -> u64 {
 pub struct DatasetFile {
     /// Its name in the shard's folder.
     pub name: String,
-    /// The object's name: a hash of its content.
+    /// The object's name, which no other one had or will have.
     pub object: String,
     /// Its length.
     pub bytes: u64,
@@ -148,6 +164,12 @@ impl Dataset {
 }
 
 impl DatasetShard {
+    /// The names of all of its objects.
+    pub fn objects(&self) -> impl Iterator<Item = &str> {
+        let cold = self.cold.iter().map(|cold| cold.object.as_str());
+        self.files.iter().map(|file| file.object.as_str()).chain(cold)
+    }
+
     /// Bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().fold(0, |bytes, file| bytes.saturating_add(file.bytes))
@@ -157,6 +179,11 @@ impl DatasetShard {
         // Names of the folder's own files: whoever wrote this may not choose others of the disk.
         let is_name = |name: &str| Path::new(name).file_name().is_some_and(|file| file == name);
         let is_hash = |object: &str| object.len() == 32 && object.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if let Some(DatasetCold { object, bytes, tail_bytes }) = &self.cold
+            && !(is_hash(object) && tail_bytes <= bytes && *tail_bytes <= TAIL_BYTES_MAX)
+        {
+            return Err(Error::corrupt("a shard's cold file is not named and cut as such files are"));
+        }
         let fits = self.files.iter().all(|file| is_name(&file.name) && is_hash(&file.object));
         match fits && self.log_from > 0 && !self.files.is_empty() && self.files.len() <= FILES_MAX {
             true => Ok(()),
@@ -218,7 +245,7 @@ mod tests {
         let column = |name: &str, kind| Column { name: name.into(), kind };
         let columns = Columns::new(vec![column("k", ColumnKind::Int), column("v", ColumnKind::Text)], "k").unwrap();
         let file = DatasetFile { name: "manifest".into(), object: format!("{:032x}", 7), bytes: 3, crc32c: 1 };
-        let shard = DatasetShard { records: 1, input_bytes: 2, files: vec![file], log_from: 1 };
+        let shard = DatasetShard { records: 1, input_bytes: 2, files: vec![file], log_from: 1, cold: None };
         Dataset { columns, replicas: vec![0.9, 0.5], shards: vec![shard; shards], log: Some("0123456789abcdef".into()) }
     }
 

@@ -3,16 +3,18 @@
 //! Objects are named by their content and never change; a manifest names those that belong together, and manifests are a
 //! numbered sequence of which the last one counts. What was changed since is in a log beside them. docs/specs/shard-dataset.md has the bytes.
 
+mod garbage;
 mod log_object;
 mod log_place;
 mod manifest;
 mod merge;
 mod pack;
 
+pub use garbage::{GARBAGE_AFTER, Stored, garbage, needed};
 pub use log_object::{LogObject, LoggedCall};
 pub use log_place::LogPlace;
 pub use manifest::{
-    Dataset, DatasetFile, DatasetShard, data_key, key_hash, manifest_key, manifest_number, manifest_tag, shard_of,
+    Dataset, DatasetCold, DatasetFile, DatasetShard, data_key, key_hash, manifest_key, manifest_number, manifest_tag, shard_of,
 };
 pub use merge::merge;
 pub use pack::{Packed, pack};

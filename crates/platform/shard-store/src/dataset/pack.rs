@@ -8,7 +8,7 @@ use bytes::Bytes;
 use forebay_types::{Error, Result, ResultExt};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{DatasetFile, DatasetShard};
+use super::{DatasetCold, DatasetFile, DatasetShard};
 use crate::folder::{MANIFEST, Manifest, map};
 use crate::store::Store;
 
@@ -21,12 +21,19 @@ pub struct Packed {
     pub shard: DatasetShard,
     /// The files in the same order.
     pub paths: Vec<PathBuf>,
+    /// The cold file, where the shard has one.
+    pub cold: Option<PathBuf>,
 }
 
 impl Packed {
     /// The bytes of the file at a place among them; they stay on the disk until they are read.
     pub fn bytes(&self, place: usize) -> Result<Bytes> {
         map(&self.paths[place])
+    }
+
+    /// The bytes of the cold file, the same way.
+    pub fn cold_bytes(&self) -> Result<Option<Bytes>> {
+        self.cold.as_deref().map(map).transpose()
     }
 }
 
@@ -43,14 +50,32 @@ pub fn pack(folder: &Path) -> Result<Packed> {
     let names = std::iter::once(MANIFEST).chain(manifest.files().map(|entry| entry.file.as_str()));
     let paths: Vec<PathBuf> = names.map(|name| folder.join(name)).collect();
     let files = paths.iter().map(|path| describe(path)).collect::<Result<_>>()?;
-    let shard = DatasetShard { records: inspection.records, input_bytes: inspection.input_bytes, files, log_from: 1 };
-    Ok(Packed { shard, paths })
+    let cold_path = manifest.cold.as_ref().map(|cold| folder.join(&cold.entry.file));
+    let cold = match (&manifest.cold, &cold_path) {
+        (Some(cold), Some(path)) => Some(describe_cold(path, cold.tail_bytes)?),
+        _ => None,
+    };
+    let shard = DatasetShard { records: inspection.records, input_bytes: inspection.input_bytes, files, cold, log_from: 1 };
+    Ok(Packed { shard, paths, cold: cold_path })
+}
+
+fn describe_cold(path: &Path, tail_bytes: u64) -> Result<DatasetCold> {
+    let DatasetFile { object, bytes, .. } = describe(path)?;
+    if tail_bytes > bytes {
+        return Err(Error::corrupt(format!(
+            "{}: it has {bytes} bytes, and its tail {tail_bytes}: build it again",
+            path.display()
+        )));
+    }
+    Ok(DatasetCold { object, bytes, tail_bytes })
 }
 
 fn describe(path: &Path) -> Result<DatasetFile> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_string();
     let mut file = File::open(path).context(|| path.display())?;
     let (mut hash, mut crc32c, mut bytes) = (Xxh3::new(), 0, 0);
+    // A name of its own, also where another object has the same bytes: that one may be garbage, and about to be deleted.
+    hash.update(&forebay_runtime::random::<u128>().to_le_bytes());
     let mut chunk = vec![0; CHUNK];
     loop {
         let read = file.read(&mut chunk).context(|| path.display())?;

@@ -26,6 +26,19 @@ pub(crate) struct Manifest {
     pub(crate) log_from: u64,
     /// The number in the name of the newest file.
     pub(crate) next_file: u64,
+    /// All records again as a cold file, where a merge is to keep one; it need not be in this folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cold: Option<ColdEntry>,
+}
+
+/// A cold file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ColdEntry {
+    /// The file.
+    #[serde(flatten)]
+    pub(crate) entry: FileEntry,
+    /// How many of its bytes, at the end, are its tail.
+    pub(crate) tail_bytes: u64,
 }
 
 /// A compressed shard's files.
@@ -97,7 +110,8 @@ impl Manifest {
                 let manifest: Self = serde_json::from_slice(body).map_err(|_| damaged())?;
                 // Names of the folder's own files: whoever wrote this may not choose others of the disk.
                 let is_name = |file: &str| Path::new(file).file_name().is_some_and(|name| name == file);
-                let names = manifest.files().all(|entry| is_name(&entry.file));
+                let cold = manifest.cold.iter().map(|cold| &cold.entry);
+                let names = manifest.files().chain(cold).all(|entry| is_name(&entry.file));
                 if names { Ok(manifest) } else { Err(damaged()) }
             }
             Ok(newer) if newer > VERSION => Err(Error::invalid(format!(
@@ -118,7 +132,7 @@ impl Manifest {
         publish(&folder.join(MANIFEST), &bytes).context(|| "the shard's manifest can't be replaced")
     }
 
-    /// All files that it names.
+    /// All files that answers are read from.
     pub(crate) fn files(&self) -> impl Iterator<Item = &FileEntry> {
         self.shards.iter().flat_map(|shard| std::iter::once(&shard.base).chain(&shard.layers))
     }

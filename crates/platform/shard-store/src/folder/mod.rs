@@ -15,7 +15,7 @@ pub(crate) use crash::step;
 #[cfg(test)]
 pub(crate) use crash::tests::STEPS_LEFT;
 pub(crate) use lock::FolderLock;
-pub(crate) use manifest::{FileEntry, MANIFEST, Manifest, ShardFiles};
+pub(crate) use manifest::{ColdEntry, FileEntry, MANIFEST, Manifest, ShardFiles};
 pub(crate) use map::map;
 pub(crate) use names::Names;
 pub(crate) use part_writer::PartWriter;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use forebay_shard::{BuiltShard, LayerId};
-use forebay_types::Result;
+use forebay_shard::{BuiltShard, ColdFile, LayerId};
+use forebay_types::{Result, ResultExt};
 
-use super::manifest::{FileEntry, Manifest, ShardFiles};
+use super::manifest::{ColdEntry, FileEntry, Manifest, ShardFiles};
 use super::names::Names;
 use super::publish::write_file;
 
@@ -35,6 +35,19 @@ impl<'f> PartWriter<'f> {
         self.write(format!("{}-{id}", self.names.next("layer")), bytes)
     }
 
+    /// Writes a cold file.
+    pub(crate) fn cold(&mut self, cold: &ColdFile) -> Result<ColdEntry> {
+        let entry = self.write(self.names.next("cold"), &cold.bytes)?;
+        Ok(ColdEntry { entry, tail_bytes: cold.tail_bytes })
+    }
+
+    /// Removes what was written and is not to be named.
+    pub(crate) fn take_back(&mut self, file: &str) -> Result<()> {
+        self.written.retain(|written| written != file);
+        let path = self.folder.join(file);
+        std::fs::remove_file(&path).context(|| path.display())
+    }
+
     fn write(&mut self, file: String, bytes: &[u8]) -> Result<FileEntry> {
         write_file(&self.folder.join(&file), bytes)?;
         self.written.push(file.clone());
@@ -45,7 +58,8 @@ impl<'f> PartWriter<'f> {
     /// before the failure. So what is tried again and again doesn't fill the disk.
     pub(crate) fn remove_unnamed(self) {
         let Ok(manifest) = Manifest::read(self.folder) else { return };
-        let named: BTreeSet<&str> = manifest.files().map(|entry| entry.file.as_str()).collect();
+        let cold = manifest.cold.iter().map(|cold| &cold.entry);
+        let named: BTreeSet<&str> = manifest.files().chain(cold).map(|entry| entry.file.as_str()).collect();
         for file in self.written.iter().filter(|file| !named.contains(file.as_str())) {
             let path = self.folder.join(file);
             if let Err(error) = std::fs::remove_file(&path) {

@@ -84,8 +84,13 @@ impl Answered {
     pub fn to(store: &Store, log_from: u64, question: &[u8]) -> Self {
         match Operation::parse(question).and_then(|question| question.ask_with_versions(store, log_from)) {
             Ok(answer) => Self::Ok(answer),
-            Err(error) => Self::Failed { kind: error.kind(), message: error.message().to_string() },
+            Err(error) => Self::failed(&error),
         }
+    }
+
+    /// What went wrong with a question.
+    pub fn failed(error: &Error) -> Self {
+        Self::Failed { kind: error.kind(), message: error.message().to_string() }
     }
 
     /// The answer, or the error that it is.
@@ -98,10 +103,10 @@ impl Answered {
 }
 
 /// One operation in JSON.
-struct Operation(Map<String, Json>);
+pub(super) struct Operation(Map<String, Json>);
 
 impl Operation {
-    fn parse(operation: &[u8]) -> Result<Self> {
+    pub(super) fn parse(operation: &[u8]) -> Result<Self> {
         let parsed: Json = serde_json::from_slice(operation).map_err(|error| {
             Error::invalid(format!("{:?} is no JSON: {error}", String::from_utf8_lossy(operation).trim_end()))
         })?;
@@ -111,11 +116,11 @@ impl Operation {
         }
     }
 
-    fn get(&self, name: &str) -> Option<&Json> {
+    pub(super) fn get(&self, name: &str) -> Option<&Json> {
         self.0.get(name)
     }
 
-    fn only(&self, allowed: &[&str]) -> Result<()> {
+    pub(super) fn only(&self, allowed: &[&str]) -> Result<()> {
         match self.0.keys().find(|name| !allowed.contains(&name.as_str())) {
             Some(name) => Err(Error::invalid(format!("{name:?} does not belong to this operation"))),
             None => Ok(()),
@@ -162,14 +167,18 @@ impl Operation {
 
 fn get(store: &Store, key: &Json, columns: Option<&Json>) -> Result<Json> {
     let key = store.records()?.key_of(&Literal::from_json(key)?)?;
+    Ok(store.get_json(&key, names(columns)?.as_deref())?.unwrap_or(Json::Null))
+}
+
+/// The columns that are asked for; none for all.
+pub(super) fn names(columns: Option<&Json>) -> Result<Option<Vec<String>>> {
     let wrong = || Error::invalid("\"columns\" is an array of names");
     let name = |name: &Json| name.as_str().map(str::to_string).ok_or_else(wrong);
-    let columns = match columns {
-        None | Some(Json::Null) => None,
-        Some(Json::Array(names)) => Some(names.iter().map(name).collect::<Result<Vec<_>>>()?),
-        Some(_) => return Err(wrong()),
-    };
-    Ok(store.get_json(&key, columns.as_deref())?.unwrap_or(Json::Null))
+    match columns {
+        None | Some(Json::Null) => Ok(None),
+        Some(Json::Array(names)) => names.iter().map(name).collect::<Result<Vec<_>>>().map(Some),
+        Some(_) => Err(wrong()),
+    }
 }
 
 fn search(store: &Store, condition: &Json, after: Option<&Json>, limit: Option<&Json>) -> Result<Json> {
@@ -192,7 +201,7 @@ fn extract(store: &Store, offset: &Json, length: Option<&Json>) -> Result<Json> 
     Ok(Literal::bytes_to_json(&store.extract_text(offset as u64, length)?))
 }
 
-fn whole(name: &str, value: &Json) -> Result<usize> {
+pub(super) fn whole(name: &str, value: &Json) -> Result<usize> {
     let number = value.as_u64().and_then(|number| usize::try_from(number).ok());
     number.ok_or_else(|| Error::invalid(format!("{name:?} is a whole number, not {value}")))
 }

@@ -6,7 +6,7 @@ use forebay_types::{Error, Result, ResultExt};
 use super::Store;
 use super::layers::{asked_before, begin_with, steering};
 use crate::columns::Columns;
-use crate::folder::{Manifest, Names, PartWriter, ShardFiles, sync_folder};
+use crate::folder::{ColdEntry, Manifest, Names, PartWriter, ShardFiles, sync_folder};
 
 /// A compressed shard begins another one from here on: building takes about ten times the memory.
 const INPUT_BYTES: u64 = 512 << 20;
@@ -42,6 +42,9 @@ pub(super) struct Parts {
     counters: QueryCounters,
     builder: Builder,
     pub(super) files: Vec<ShardFiles>,
+    /// A cold file is to be made too, of the one shard that there is; where there are several, none is.
+    keeps_cold: bool,
+    pub(super) cold: Option<ColdEntry>,
 }
 
 impl Store {
@@ -65,12 +68,19 @@ impl Store {
         let asked = asked_before(path, &columns).unwrap_or_default();
         begin_with(&temporary.path, &asked)?;
         let manifest = Manifest { columns: Some(columns.clone()), size, log_from: 1, ..Manifest::default() };
-        let parts = Parts::new(columns, size, steering(asked))?;
+        let parts = Parts::new(columns, size, steering(asked), false)?;
         Ok(Building { path: path.to_path_buf(), temporary, parts, names: Names::after(0), manifest })
     }
 }
 
 impl Building {
+    /// Has a cold file made as well, which takes about half of the input: as part of a dataset the shard is answered from it where
+    /// no worker has it.
+    pub fn with_cold(mut self) -> Self {
+        self.parts.keeps_cold = true;
+        self
+    }
+
     /// Adds a record; of two with one key the later stays.
     pub fn push(&mut self, key: Key, values: Vec<Value>) -> Result<()> {
         self.parts.push(&key, &values, &mut PartWriter::new(&self.temporary.path, &self.names))
@@ -82,6 +92,7 @@ impl Building {
         parts.finish_shard(&mut PartWriter::new(&temporary.path, names))?;
         manifest.next_file = names.last();
         manifest.shards = std::mem::take(&mut parts.files);
+        manifest.cold = parts.cold.take();
         manifest.write(&temporary.path)?;
         temporary.place(path)
     }
@@ -119,9 +130,9 @@ impl Temporary {
 
 impl Parts {
     /// With the layers that suit what was asked before.
-    pub(super) fn new(columns: Columns, size: f64, counters: QueryCounters) -> Result<Self> {
+    pub(super) fn new(columns: Columns, size: f64, counters: QueryCounters, keeps_cold: bool) -> Result<Self> {
         let builder = Builder::new(columns.schema())?;
-        Ok(Self { columns, size, counters, builder, files: Vec::new() })
+        Ok(Self { columns, size, counters, builder, files: Vec::new(), keeps_cold, cold: None })
     }
 
     pub(super) fn push(&mut self, key: &Key, values: &[Value], writer: &mut PartWriter<'_>) -> Result<()> {
@@ -143,7 +154,13 @@ impl Parts {
         if self.builder.is_empty() && !self.files.is_empty() {
             return Ok(());
         }
-        let builder = std::mem::replace(&mut self.builder, Builder::new(self.columns.schema())?);
+        let mut builder = std::mem::replace(&mut self.builder, Builder::new(self.columns.schema())?);
+        if let Some(one) = self.cold.take() {
+            writer.take_back(&one.entry.file)?;
+        }
+        if self.keeps_cold && self.files.is_empty() {
+            self.cold = builder.cold()?.map(|cold| writer.cold(&cold)).transpose()?;
+        }
         let built = builder.finish_for(self.size, &self.counters)?;
         self.files.push(writer.shard(&built)?);
         Ok(())

@@ -10,7 +10,7 @@ use super::build::Parts;
 use super::bulk::newest;
 use super::open::open_shard;
 use super::{Mapped, Store, View};
-use crate::folder::{FileEntry, Manifest, PartWriter, ShardFiles, step};
+use crate::folder::{ColdEntry, FileEntry, Manifest, PartWriter, ShardFiles, step};
 use crate::log::Log;
 
 /// Compressed shards on their way: written, and not named by the manifest yet.
@@ -22,8 +22,14 @@ struct Merged<'f> {
     /// What their layers were chosen for.
     size: f64,
     parts: PartWriter<'f>,
+    rewritten: Rewritten,
+}
+
+/// What a merge wrote.
+struct Rewritten {
     files: Vec<ShardFiles>,
     shards: Vec<Arc<Mapped>>,
+    cold: Option<ColdEntry>,
 }
 
 impl Store {
@@ -47,10 +53,13 @@ impl Store {
         if view.suffixes.is_empty() {
             return Ok(None);
         }
-        let size = writer.manifest.lock().size;
+        let (size, keeps_cold) = {
+            let manifest = writer.manifest.lock();
+            (manifest.size, manifest.cold.is_some())
+        };
         let mut parts = PartWriter::new(&self.path, &writer.names);
-        match self.rewrite(&view, size, &mut parts) {
-            Ok((files, shards)) => Ok(Some(Merged { view, cut, size, parts, files, shards })),
+        match self.rewrite(&view, size, keeps_cold, &mut parts) {
+            Ok(rewritten) => Ok(Some(Merged { view, cut, size, parts, rewritten })),
             Err(error) => {
                 // What was written of it is of no use to anyone; the updates stay where they are.
                 parts.remove_unnamed();
@@ -62,10 +71,10 @@ impl Store {
     /// Lets new compressed shards take the place of those that they were made of, whatever layers these have by now.
     fn put_in_place(&self, merged: Merged<'_>) -> Result<()> {
         let writer = self.writer()?;
-        let Merged { view, cut, size, parts, files, shards } = merged;
+        let Merged { view, cut, size, parts, rewritten: Rewritten { files, shards, cold } } = merged;
         let is_size = {
             let mut manifest = writer.manifest.lock();
-            let next = Manifest { shards: files, log_from: cut, next_file: writer.names.last(), ..manifest.clone() };
+            let next = Manifest { shards: files, cold, log_from: cut, next_file: writer.names.last(), ..manifest.clone() };
             step();
             if let Err(error) = next.write(&self.path) {
                 parts.remove_unnamed();
@@ -78,7 +87,7 @@ impl Store {
                 Arc::new(next)
             });
             self.asked.iter().for_each(|asked| asked.replaced(&view));
-            self.remove(before.files(), &manifest);
+            self.remove(before.files().chain(before.cold.iter().map(|cold| &cold.entry)), &manifest);
             manifest.size == size
         };
         step();
@@ -89,10 +98,10 @@ impl Store {
 
     /// Writes new compressed shards of what the view has, but for the updates that are not in a suffix array yet; the old
     /// ones stay.
-    fn rewrite(&self, view: &View, size: f64, writer: &mut PartWriter<'_>) -> Result<(Vec<ShardFiles>, Vec<Arc<Mapped>>)> {
+    fn rewrite(&self, view: &View, size: f64, keeps_cold: bool, writer: &mut PartWriter<'_>) -> Result<Rewritten> {
         let columns = self.records()?.clone();
         let attributes = columns.attributes().count();
-        let mut parts = Parts::new(columns, size, self.steering())?;
+        let mut parts = Parts::new(columns, size, self.steering(), keeps_cold)?;
         let mut updates = newest(&view.suffixes).into_iter().peekable();
         let mut updated = Record::new();
         for (place, mapped) in view.shards.iter().enumerate() {
@@ -116,16 +125,22 @@ impl Store {
         }
         parts.finish_shard(writer)?;
         let shards = parts.files.iter().map(|files| open_shard(&self.path, files).map(Arc::new)).collect::<Result<_>>()?;
-        Ok((parts.files, shards))
+        Ok(Rewritten { files: parts.files, shards, cold: parts.cold })
     }
 
     /// Removes files that the manifest named before and doesn't name now. Whoever has one mapped keeps it until the end.
     pub(super) fn remove<'e>(&self, before: impl Iterator<Item = &'e FileEntry>, manifest: &Manifest) {
-        let kept: BTreeSet<&str> = manifest.files().map(|file| file.file.as_str()).collect();
+        let cold = manifest.cold.iter().map(|cold| &cold.entry);
+        let kept: BTreeSet<&str> = manifest.files().chain(cold).map(|file| file.file.as_str()).collect();
         for file in before.map(|entry| &entry.file).filter(|file| !kept.contains(file.as_str())) {
             step();
             let path = self.path.join(file);
-            if let Err(error) = std::fs::remove_file(&path).context(|| path.display()) {
+            let removed = std::fs::remove_file(&path);
+            // A cold file need not be here.
+            if removed.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+                continue;
+            }
+            if let Err(error) = removed.context(|| path.display()) {
                 // It takes room until the shard is opened to be changed the next time.
                 tracing::warn!(%error, "a file that is not needed any more could not be removed");
             }

@@ -5,6 +5,7 @@ mod background;
 mod build;
 mod bulk;
 mod change;
+mod far;
 mod follow;
 mod inspect;
 mod layers;
@@ -26,6 +27,7 @@ use parking_lot::{Mutex, RwLock};
 
 pub use answer::{Answered, Batch};
 pub use build::Building;
+pub use far::{FarAnswer, FarQuestion};
 pub use inspect::{Inspection, PartInspection};
 pub use layers::Sealer;
 pub use limits::UpdateLimits;

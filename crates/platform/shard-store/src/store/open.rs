@@ -147,8 +147,9 @@ fn remove_unnamed(path: &Path, manifest: &Manifest) -> Result<()> {
         let entry = entry.context(|| path.display())?;
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
-        let ours = ["base-", "layer-"].iter().any(|prefix| name.starts_with(prefix)) || name == "manifest.tmp";
-        if ours && name != MANIFEST && !manifest.files().any(|file| file.file == name) {
+        let ours = ["base-", "layer-", "cold-"].iter().any(|prefix| name.starts_with(prefix)) || name == "manifest.tmp";
+        let mut named = manifest.files().chain(manifest.cold.iter().map(|cold| &cold.entry));
+        if ours && name != MANIFEST && !named.any(|file| file.file == name) {
             std::fs::remove_file(entry.path()).context(|| entry.path().display().to_string())?;
             tracing::info!(path = %entry.path().display(), "a file that an unfinished change left was removed");
         }

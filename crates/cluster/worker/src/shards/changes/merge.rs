@@ -7,7 +7,7 @@ use bytes::Bytes;
 use forebay_metrics::table;
 use forebay_protocol::PutCondition;
 use forebay_shard_store::{DatasetShard, Packed, data_key, manifest_key, merge};
-use forebay_types::{Error, ErrorKind, Key, Result};
+use forebay_types::{Error, ErrorKind, Key, Result, ResultExt};
 
 use crate::shards::bring::{Reserved, below};
 use crate::shards::served::Served;
@@ -57,7 +57,7 @@ impl Shards {
         }
         // Layers stay as they are meanwhile, so that the files that are merged do.
         let layers = self.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
-        let made = forebay_runtime::random::<u128>();
+        let (made, began) = (forebay_runtime::random::<u128>(), forebay_runtime::now());
         self.make_room(made, 2 * asked.shard().bytes() + served.store.load().update_bytes() as u64)?;
         let _room = Reserved { kept: &self.kept, id: made };
         let (from, to) = (self.kept.path(served.id), self.kept.begin(made)?);
@@ -66,11 +66,15 @@ impl Shards {
         drop(layers);
         packed.shard.log_from = cut;
         self.store(asked, &packed).await?;
+        if began.elapsed() > self.to_be_named_within() {
+            return Err(Error::retry("storing the shard took longer than its objects may stay unnamed"));
+        }
         let Some(manifest) = self.publish(asked, packed.shard).await? else { return Ok(()) };
         table::WORKER_SHARDS_MERGED.only().add(1);
         // What was made is what others bring.
         self.kept.place_made(manifest.ids[asked.number as usize], made)?;
         self.learn(Arc::clone(&manifest));
+        self.collect_meanwhile(&manifest);
         self.served(&Arc::new(Asked { manifest, number: asked.number })).await?;
         Ok(())
     }
@@ -80,6 +84,12 @@ impl Shards {
         for (place, file) in packed.shard.files.iter().enumerate() {
             let key = below(asked.folder(), &data_key(&file.object))?;
             self.put_if_absent(asked, &key, packed.bytes(place)?).await?;
+        }
+        // Nothing here is answered from it, so that it takes no room here.
+        if let (Some(file), Some(path), Some(bytes)) = (&packed.shard.cold, &packed.cold, packed.cold_bytes()?) {
+            let key = below(asked.folder(), &data_key(&file.object))?;
+            self.put_if_absent(asked, &key, bytes).await?;
+            std::fs::remove_file(path).context(|| path.display())?;
         }
         Ok(())
     }

@@ -23,6 +23,8 @@ pub(in crate::shards) struct Told {
     last: AtomicU64,
     /// The last word on all logs.
     of_all: AtomicU64,
+    /// Objects may be on their way until then that were announced before this worker heard.
+    unheard_until: Mutex<Option<Instant>>,
 }
 
 #[derive(Default)]
@@ -78,8 +80,9 @@ impl Told {
         Some((Words { of_log: before, of_all }, Words { of_log: *word, of_all }))
     }
 
-    /// Anything may have come anywhere.
+    /// Anything may have come anywhere, or be on its way: what was announced before was not heard.
     pub(in crate::shards) fn anything(&self) {
+        *self.unheard_until.lock() = Some(forebay_runtime::now() + COMING_FOR);
         self.of_all.store(self.next(), Ordering::Release);
     }
 
@@ -97,9 +100,22 @@ impl Told {
         next: u64,
         records: impl FnOnce() -> Vec<u64>,
     ) -> bool {
+        self.may_change_at(forebay_runtime::now(), mount, place, next, records)
+    }
+
+    fn may_change_at(
+        &self,
+        now: Instant,
+        mount: MountId,
+        place: &LogPlace,
+        next: u64,
+        records: impl FnOnce() -> Vec<u64>,
+    ) -> bool {
+        if self.unheard_until.lock().is_some_and(|until| now < until) {
+            return !records().is_empty();
+        }
         let mut logs = self.logs.lock();
         let Some(log) = logs.get_mut(&(mount, place.clone())) else { return false };
-        let now = forebay_runtime::now();
         log.coming.retain(|number, coming| *number >= next && now < coming.until);
         if log.coming.is_empty() {
             return false;
@@ -164,6 +180,19 @@ mod tests {
         assert!(may(5, 7) && may(5, 9) && !may(5, 10));
         assert!(!may(6, 7), "it was read");
         assert!(!told.may_change(MOUNT, &place(1), 1, || vec![7]));
+    }
+
+    #[test]
+    fn who_has_not_heard_what_is_on_its_way_takes_any_record_for_changed_until_that_has_come() {
+        let told = Told::default();
+        let began = forebay_runtime::now();
+        let may = |at, records: &[u64]| told.may_change_at(at, MOUNT, &place(0), 1, || records.to_vec());
+        assert!(!may(began, &[7]));
+        told.anything();
+        assert!(may(began, &[7]), "it may have been announced to those who heard");
+        assert!(!may(began, &[]), "a search is not about a record");
+        let later = forebay_runtime::now() + COMING_FOR;
+        assert!(!may(later, &[7]), "whoever wrote has given up or told that it came");
     }
 
     #[test]

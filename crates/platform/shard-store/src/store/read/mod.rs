@@ -3,3 +3,5 @@
 mod get;
 mod search;
 mod view_search;
+
+pub(super) use search::search_updates;

@@ -51,6 +51,12 @@ impl Store {
     }
 }
 
+/// The keys of updates alone that meet a condition, of a view that has no files.
+pub(in crate::store) fn search_updates(view: &View, query: &Query) -> Result<Vec<Key>> {
+    debug_assert!(view.shards.is_empty(), "the files are elsewhere");
+    ViewSearch::new(view, query)?.keys(None, None)
+}
+
 fn search(view: &View, query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
     match view.only_shard() {
         Some(mapped) => Ok(mapped.shard.search(query, limit, after)?.keys.iter().collect()),

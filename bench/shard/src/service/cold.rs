@@ -1,0 +1,69 @@
+//! What questions take of shared storage that are about a shard which no worker has.
+
+use forebay_shards::Shards;
+use forebay_types::{Error, Result};
+
+use super::data::{Data, literal};
+use super::rig::{Rig, Settings};
+use crate::measure::{Bar, Figure};
+use crate::workload::Skew;
+
+/// Shards of the dataset; each question is the first one of its shard.
+const SHARDS: usize = 8;
+/// Bytes that a get, or an equality of a few hits, may bring.
+const BYTES: f64 = 65_536.0;
+
+pub(crate) async fn figures(data: &Data) -> Result<()> {
+    let mut rig = Rig::start(Settings { workers: 1, ..Settings::default() }).await?;
+    let shards = rig.create(data, "cold.shards", SHARDS, vec![0.5]).await?;
+    // The manifest is brought once for all shards, and is none of theirs.
+    shards.status().await?;
+    let keys = data.gets(Skew::Uniform, 1000, 17);
+    let mut asked = std::collections::BTreeSet::new();
+    let (mut gets, mut bytes) = (0, 0);
+    for key in keys {
+        let shard = shards.dataset().shard_of(&forebay_shard::Key::U64(key));
+        if !asked.insert(shard) {
+            continue;
+        }
+        rig.s3.take_counters()?;
+        let answer = shards.get(&literal(key)?, None).await?;
+        if !data.is_right(key, answer.as_ref()) {
+            return Err(Error::internal(format!("{key} has another record")));
+        }
+        let counts = rig.s3.take_counters()?;
+        gets = gets.max(counts.requests);
+        bytes = bytes.max(counts.bytes_out);
+    }
+    let what = format!("cold get of a shard of {} MB", shards.dataset().shards[0].input_bytes / 1_000_000);
+    tell(&what, gets, bytes, 3.0);
+    equality(&mut rig, data).await
+}
+
+/// One shard has all records, so that an equality asks one.
+async fn equality(rig: &mut Rig, data: &Data) -> Result<()> {
+    let (mut requests, mut bytes) = (0, 0);
+    let mut input = 0;
+    for (number, condition) in
+        data.searches(200, 23).into_iter().filter(|search| search["attr"] == "l_partkey").take(3).enumerate()
+    {
+        let shards: Shards = rig.create(data, &format!("equality{number}.shards"), 1, vec![0.5]).await?;
+        input = shards.dataset().shards[0].input_bytes;
+        shards.status().await?;
+        rig.s3.take_counters()?;
+        let found = shards.search(&condition, None, Some(100)).await?;
+        let counts = rig.s3.take_counters()?;
+        if found.is_empty() {
+            return Err(Error::internal(format!("{condition} finds nothing")));
+        }
+        requests = requests.max(counts.requests);
+        bytes = bytes.max(counts.bytes_out.saturating_sub(4096 * (found.len() as u64).saturating_sub(8)));
+    }
+    tell(&format!("cold equality in a shard of {} MB", input / 1_000_000), requests, bytes, 4.0);
+    Ok(())
+}
+
+fn tell(what: &str, requests: u64, bytes: u64, bar: f64) {
+    Figure::new(format!("{what}: requests"), requests as f64, "requests", Bar::AtMost(bar)).print();
+    Figure::new(format!("{what}: bytes"), bytes as f64, "bytes", Bar::AtMost(BYTES)).print();
+}

@@ -1,0 +1,91 @@
+//! The records that are served: TPC-H lineitem, and what a get of one has to answer.
+
+use std::path::Path;
+
+use forebay_shard::{Key, Value};
+use forebay_shard_store::{Column, ColumnKind, Columns, Literal, Store, shard_of};
+use forebay_types::{Error, Result};
+use serde_json::{Map, Value as Json, json};
+
+use crate::workload::{ATTRIBUTES, Get, Records, Search, Skew, gets, searches};
+
+/// The name of the key.
+const KEY: &str = "l_key";
+/// The least that a shard is stored at, as a part of its input.
+const BASE_SIZE: f64 = 0.01;
+
+/// Records that are served.
+pub(crate) struct Data {
+    pub(crate) records: Records,
+}
+
+impl Data {
+    /// The first lineitems.
+    pub(crate) fn lineitem(values_bytes: usize) -> Result<Self> {
+        let records = Records::lineitem(values_bytes);
+        match records.keys().is_sorted() {
+            true => Ok(Self { records }),
+            false => Err(Error::internal("lineitems come in the order of their keys")),
+        }
+    }
+
+    /// Their columns.
+    pub(crate) fn columns(&self) -> Result<Columns> {
+        let key = Column { name: KEY.to_string(), kind: ColumnKind::Uint };
+        let attributes = ATTRIBUTES.iter().map(|name| Column { name: name.to_string(), kind: ColumnKind::Text });
+        Columns::new(std::iter::once(key).chain(attributes).collect(), KEY)
+    }
+
+    /// Builds one of so many shards in a folder.
+    pub(crate) fn build(&self, folder: &Path, shard: usize, of: usize) -> Result<()> {
+        let mut building = Store::build(folder, self.columns()?, BASE_SIZE)?.with_cold();
+        for (row, key) in self.records.keys().iter().enumerate() {
+            let key = Key::U64(*key);
+            if shard_of(&key, of) == shard {
+                building
+                    .push(key, (0..ATTRIBUTES.len()).map(|place| Value::Text(self.text(row, place).to_string())).collect())?;
+            }
+        }
+        building.finish()
+    }
+
+    fn text(&self, row: usize, attribute: usize) -> &str {
+        std::str::from_utf8(self.records.value(row, attribute)).expect("lineitem is text")
+    }
+
+    /// A record as a get answers it.
+    pub(crate) fn json(&self, row: usize) -> Json {
+        let attributes = ATTRIBUTES.iter().enumerate().map(|(place, name)| (name.to_string(), self.text(row, place).into()));
+        Json::Object(std::iter::once((KEY.to_string(), json!(self.records.keys()[row]))).chain(attributes).collect::<Map<_, _>>())
+    }
+
+    /// Where the record of a key is among all.
+    pub(crate) fn row(&self, key: u64) -> Option<usize> {
+        self.records.keys().binary_search(&key).ok()
+    }
+
+    /// Whether an answer is the record of a key.
+    pub(crate) fn is_right(&self, key: u64, answer: Option<&Json>) -> bool {
+        match (self.row(key), answer) {
+            (Some(row), Some(answer)) => self.json(row) == *answer,
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
+    /// Keys as an asker draws them.
+    pub(crate) fn gets(&self, skew: Skew, count: usize, seed: u64) -> Vec<u64> {
+        gets(&self.records, skew, count, seed).into_iter().map(|Get { key }| key).collect()
+    }
+
+    /// Conditions for a value of a selective column.
+    pub(crate) fn searches(&self, count: usize, seed: u64) -> Vec<Json> {
+        let condition = |Search { attribute, value }: Search| json!({"attr": ATTRIBUTES[attribute], "eq": String::from_utf8(value).expect("lineitem is text")});
+        searches(&self.records, Skew::Uniform, count, seed).into_iter().map(condition).collect()
+    }
+}
+
+/// A key as it is asked for.
+pub(crate) fn literal(key: u64) -> Result<Literal> {
+    Literal::from_json(&json!(key))
+}

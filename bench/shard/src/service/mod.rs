@@ -1,0 +1,101 @@
+//! Shards as a cluster serves them: coordinator, workers and S3 server in processes of their own, and what there would be instead
+//! beside them.
+
+mod cold;
+mod data;
+mod equal;
+mod gets;
+mod kill;
+mod load;
+mod redis;
+mod rig;
+mod serve;
+mod wait;
+
+use clap::{Args, Subcommand, ValueEnum};
+use forebay_types::{Error, Result};
+
+pub(crate) use serve::Process;
+
+/// What is measured of served shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Cell {
+    /// A worker is killed under load: wrong and failed answers, and the time until p99 is back
+    Kill,
+    /// Gets a second, all in memory, against Redis over the same kind of socket
+    Gets,
+    /// Gets against Redis with the same memory, which both have too little of for the records as they are
+    Equal,
+    /// Requests and bytes that questions to a shard take that no worker has
+    Cold,
+    /// Three times the load at once on one shard, and back: only when it is named, since it takes many minutes
+    Load,
+}
+
+/// How served shards are measured.
+#[derive(Debug, Args)]
+pub(crate) struct Service {
+    /// Which; all but `load` when none is named
+    #[arg(value_enum)]
+    cells: Vec<Cell>,
+    /// Rounds, in turns with the peer's; the middle one counts
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Seconds of a round, and of the load before and after a kill
+    #[arg(long, default_value_t = 3)]
+    seconds: u64,
+    /// Milliseconds between two looks of a worker at its queues, for `load`; its patience goes with it. 10 s in a cluster
+    #[arg(long, default_value_t = 1000)]
+    period_ms: u64,
+}
+
+/// The roles that this program starts itself again as.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Role {
+    /// Of the benchmarks of reads, whose S3 server this one uses
+    #[command(flatten)]
+    Reads(forebay_bench_reads::Serve),
+    /// Of a cluster that serves shards
+    #[command(flatten)]
+    Shards(Process),
+}
+
+impl Role {
+    /// Serves until the input ends.
+    pub(crate) fn run(self) -> Result<()> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        match self {
+            Self::Reads(role) => runtime.block_on(role.run()),
+            Self::Shards(role) => runtime.block_on(role.run()),
+        }
+    }
+}
+
+/// Measures what was named.
+pub(crate) fn measure(service: &Service, values_bytes: usize) -> Result<()> {
+    forebay_bench_reads::rig::with_credentials()?;
+    if service.rounds == 0 || service.seconds == 0 {
+        return Err(Error::invalid("--rounds and --seconds are 1 at least"));
+    }
+    let wanted = |cell| service.cells.contains(&cell) || (service.cells.is_empty() && cell != Cell::Load);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let data = data::Data::lineitem(values_bytes)?;
+        if wanted(Cell::Kill) {
+            kill::figures(&data, service.seconds).await?;
+        }
+        if wanted(Cell::Gets) {
+            gets::figures(&data, service.rounds, service.seconds).await?;
+        }
+        if wanted(Cell::Equal) {
+            equal::figures(&data, service.rounds, service.seconds).await?;
+        }
+        if wanted(Cell::Cold) {
+            cold::figures(&data).await?;
+        }
+        if wanted(Cell::Load) {
+            load::figures(&data, service.period_ms).await?;
+        }
+        Ok(())
+    })
+}

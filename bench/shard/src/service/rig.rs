@@ -1,0 +1,101 @@
+//! A cluster that serves shards, each role a process of its own.
+
+use std::time::Duration;
+
+use forebay_bench_reads::rig::{S3, Served, client, mount, path};
+use forebay_client::Client;
+use forebay_shards::{Shards, create};
+use forebay_types::{ForebayPath, Result};
+use tempfile::TempDir;
+
+use super::data::Data;
+
+/// Time between two looks at queues in a cluster.
+pub(crate) const PERIOD: Duration = Duration::from_secs(10);
+
+/// How the cluster is set up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// How many.
+    pub(crate) workers: usize,
+    /// Of shards, on each worker.
+    pub(crate) shard_bytes: u64,
+    /// Between two looks of a worker at its queues.
+    pub(crate) navigate_every: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { workers: 4, shard_bytes: 8 << 30, navigate_every: PERIOD }
+    }
+}
+
+/// An S3 server, a coordinator and workers.
+pub(crate) struct Rig {
+    pub(crate) s3: S3,
+    pub(crate) workers: Vec<WorkerProcess>,
+    /// A client over TCP.
+    pub(crate) client: Client,
+    address: String,
+    // Below what has its socket there.
+    _coordinator: Served,
+    folder: TempDir,
+}
+
+/// A worker; dropping it kills it by SIGKILL.
+pub(crate) struct WorkerProcess {
+    served: Served,
+    _folder: TempDir,
+}
+
+impl WorkerProcess {
+    fn start(coordinator: &str, settings: Settings) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let (bytes, every) = (settings.shard_bytes.to_string(), settings.navigate_every.as_millis().to_string());
+        let arguments = ["serve-shards".to_string(), folder.path().display().to_string(), coordinator.to_string(), bytes, every];
+        let (served, _) = Served::start(&arguments)?;
+        Ok(Self { served, _folder: folder })
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.served.id()
+    }
+}
+
+impl Rig {
+    /// Starts all of it, with the bucket mounted.
+    pub(crate) async fn start(settings: Settings) -> Result<Self> {
+        let s3 = S3::start(None, Duration::ZERO)?;
+        let folder = tempfile::tempdir()?;
+        let (coordinator, address) = Served::start(&["serve-coordinator".to_string(), folder.path().display().to_string()])?;
+        let workers = (0..settings.workers).map(|_| WorkerProcess::start(&address, settings)).collect::<Result<_>>()?;
+        let client = client(&address, false).await?;
+        mount(&client, s3.endpoint(), None).await?;
+        Ok(Self { s3, workers, client, address, _coordinator: coordinator, folder })
+    }
+
+    /// A client of the same host, over Unix sockets.
+    pub(crate) async fn client_of_host(&self) -> Result<Client> {
+        client(&self.address, true).await
+    }
+
+    /// Makes a dataset of all records.
+    pub(crate) async fn create(&self, data: &Data, name: &str, shards: usize, replicas: Vec<f64>) -> Result<Shards> {
+        let path = at(name)?;
+        let mut creating = create(&self.client, &path, data.columns()?, replicas, false).await?;
+        for shard in 0..shards {
+            let folder = self.folder.path().join(format!("{name}.{shard}"));
+            data.build(&folder, shard, shards)?;
+            creating.push(&folder, |_| {}).await?;
+            std::fs::remove_dir_all(&folder)?;
+        }
+        creating.finish().await?;
+        Shards::open(&self.client, &path).await
+    }
+}
+
+/// A dataset's path.
+pub(crate) fn at(name: &str) -> Result<ForebayPath> {
+    path(name)
+}

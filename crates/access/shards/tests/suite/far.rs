@@ -1,0 +1,191 @@
+//! Shards that are asked rarely are answered from ranges of their cold files, and take no disk of a worker.
+
+use std::time::{Duration, Instant};
+
+use forebay_shard::{Key, Value};
+use forebay_shard_store::{ChangeIf, Store};
+use forebay_shards::{Shards, create};
+use forebay_types::WorkerId;
+use serde_json::{Value as Json, json};
+
+use crate::bed::{BUCKET, Bed, columns, path};
+use crate::changes::{answer_at, literal, record};
+
+/// So many that a shard of them costs more to bring than some answers.
+const RECORDS: u64 = 20_000;
+
+/// Words that hardly compress, so that few records make a large shard.
+fn note(key: u64) -> String {
+    let word = |place: u64| (key * 31 + place).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (0..5).map(|place| format!("{:016x}", word(place))).collect()
+}
+
+fn name(key: u64) -> String {
+    format!("clerk{:05}", key / 4)
+}
+
+fn json_of(key: u64) -> Json {
+    json!({"id": key, "name": name(key), "note": note(key)})
+}
+
+/// One shard of all records, with a cold file.
+async fn make(bed: &Bed, replicas: Vec<f64>) -> Shards {
+    let folder = bed.folder().join("far");
+    let mut building = Store::build(&folder, columns(), 0.01).unwrap().with_cold();
+    for key in 0..RECORDS {
+        building.push(Key::U64(key), vec![Value::Text(name(key)), Value::Text(note(key))]).unwrap();
+    }
+    building.finish().unwrap();
+    let mut creating = create(&bed.client, &path("far.shards"), columns(), replicas, false).await.unwrap();
+    creating.push(&folder, |_| {}).await.unwrap();
+    creating.finish().await.unwrap();
+    Shards::open(&bed.client, &path("far.shards")).await.unwrap()
+}
+
+async fn get(shards: &Shards, key: u64) -> Option<Json> {
+    shards.get(&literal(key as i64), None).await.unwrap()
+}
+
+async fn equal(shards: &Shards, name: &str) -> Vec<Key> {
+    shards.search(&json!({"attr": "name", "eq": name}), None, Some(100)).await.unwrap()
+}
+
+async fn bytes_here(shards: &Shards) -> u64 {
+    let status = shards.status().await.unwrap();
+    status[0].replicas.iter().filter_map(|replica| replica.bytes).sum()
+}
+
+fn here(bed: &Bed, place: usize) -> usize {
+    let folder = bed.folder().join(format!("worker{place}/tiers/shards"));
+    std::fs::read_dir(folder).map_or(0, Iterator::count)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_get_takes_three_requests_and_an_equality_four_of_little() {
+    let bed = Bed::start(1).await;
+    let shards = make(&bed, vec![0.5]).await;
+    // The manifest is there; what counts is what the shard takes.
+    shards.status().await.unwrap();
+    bed.s3.reset_counters();
+    assert_eq!(get(&shards, 12_345).await, Some(json_of(12_345)));
+    let (requests, bytes) = (bed.s3.counters().requests(), bed.s3.counters().bytes_out);
+    assert!(requests <= 3 && bytes <= 64 << 10, "{requests} requests, {bytes} bytes for a get");
+    bed.s3.reset_counters();
+    assert_eq!(equal(&shards, &name(8000)).await, [8000, 8001, 8002, 8003].map(Key::U64));
+    let (requests, bytes) = (bed.s3.counters().requests(), bed.s3.counters().bytes_out);
+    assert!(requests <= 4 && bytes <= 64 << 10, "{requests} requests, {bytes} bytes for an equality");
+    bed.s3.reset_counters();
+    assert_eq!(get(&shards, 12_345).await, Some(json_of(12_345)));
+    assert_eq!(get(&shards, RECORDS + 5).await, None);
+    assert_eq!(bed.s3.counters().bytes_out, 0, "pages are kept in the tiers; the last block is another one, and has no such key");
+    assert_eq!((bytes_here(&shards).await, here(&bed, 0)), (0, 0), "it takes no disk");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wrong_is_said_without_the_shard_and_what_needs_it_brings_it() {
+    let bed = Bed::start(1).await;
+    let shards = make(&bed, vec![0.5]).await;
+    let wrong = shards.get(&literal(1), Some(&["none".to_string()])).await;
+    assert!(wrong.is_err());
+    assert_eq!(shards.count(Some(&json!({"attr": "name", "eq": name(0)}))).await.unwrap(), 4);
+    assert_eq!(equal(&shards, "nobody").await, []);
+    assert_eq!(here(&bed, 0), 0);
+    let part = &note(777)[5..40];
+    let found = shards.search(&json!({"attr": "note", "contains": part}), None, Some(10)).await.unwrap();
+    assert_eq!(found, [Key::U64(777)]);
+    assert_eq!(here(&bed, 0), 1, "a substring needs all of it");
+    assert_eq!(get(&shards, 5).await, Some(json_of(5)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_asked_often_is_brought_while_answers_go_on() {
+    let bed = Bed::start(1).await;
+    let shards = make(&bed, vec![0.5]).await;
+    let began = Instant::now();
+    let mut far = 0u64;
+    while here(&bed, 0) == 0 || bytes_here(&shards).await == 0 {
+        let key = far * 7919 % RECORDS;
+        assert_eq!(get(&shards, key).await, Some(json_of(key)));
+        far += 1;
+        assert!(began.elapsed() < Duration::from_secs(120), "not brought after {far} gets");
+    }
+    assert!(far > 1, "not for one get");
+    for key in (0..RECORDS).step_by(1999) {
+        assert_eq!(get(&shards, key).await, Some(json_of(key)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_are_seen_at_a_worker_that_does_not_have_the_shard() {
+    let bed = Bed::start(2).await;
+    let shards = make(&bed, vec![0.5, 0.5]).await;
+    let workers: Vec<WorkerId> = bed.client.view().workers.iter().map(|worker| worker.id).collect();
+    let ask = async |worker, question: Json| answer_at(&bed.client, &shards, worker, 0, question).await.unwrap()["ok"].clone();
+    for worker in &workers {
+        assert_eq!(ask(*worker, json!({"get": 40})).await, json_of(40));
+    }
+    assert_eq!(here(&bed, 0) + here(&bed, 1), 0);
+    for round in 0..5 {
+        shards.put(&record(40, &format!("round {round}")), ChangeIf::Always).await.unwrap();
+        shards.put(&record(1_000_000 + round, &name(40)), ChangeIf::Always).await.unwrap();
+        shards.delete(&literal(41 + round), ChangeIf::Always).await.unwrap();
+        for worker in &workers {
+            assert_eq!(ask(*worker, json!({"get": 40})).await["name"], format!("round {round}"));
+            let versioned = ask(*worker, json!({"get": 40, "versioned": true})).await;
+            assert_eq!(versioned["version"], 3 * round + 1);
+            assert_eq!(ask(*worker, json!({"get": 41 + round})).await, Json::Null);
+            let count = ask(*worker, json!({"count": {"attr": "name", "eq": name(40)}})).await;
+            // Of the four of that name 40 has another one, and 41 to 43 go one after the other.
+            assert_eq!(count, 3 - (round + 1).min(3) + round + 1, "round {round}");
+        }
+    }
+    assert_eq!(here(&bed, 0) + here(&bed, 1), 1, "only who writes has the shard");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_merge_makes_the_cold_file_anew() {
+    let mut bed = Bed::start(1).await;
+    let shards = make(&bed, vec![0.5]).await;
+    shards.put(&record(5, "changed"), ChangeIf::Always).await.unwrap();
+    shards.delete(&literal(6), ChangeIf::Always).await.unwrap();
+    shards.merge_shard(0).await.unwrap();
+    let merged = Shards::open(&bed.client, &path("far.shards")).await.unwrap();
+    assert_eq!(merged.manifest(), 2);
+    let (before, after) = (&shards.dataset().shards[0].cold, &merged.dataset().shards[0].cold);
+    assert!(before.is_some() && after.is_some() && before != after);
+    // A worker with nothing on its disk.
+    bed.workers[0].take().unwrap().shutdown().await;
+    std::fs::remove_dir_all(bed.folder().join("worker0")).unwrap();
+    bed.start_worker(0).await;
+    assert_eq!(get(&merged, 5).await.unwrap()["name"], "changed");
+    assert_eq!(get(&merged, 6).await, None);
+    assert_eq!(get(&merged, 7).await, Some(json_of(7)));
+    assert_eq!(equal(&merged, "changed").await, [Key::U64(5)]);
+    assert_eq!(here(&bed, 0), 0, "answered from afar");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_or_missing_cold_file_costs_the_bringing_and_no_answer() {
+    for is_missing in [false, true] {
+        let bed = Bed::start(1).await;
+        let shards = make(&bed, vec![0.5]).await;
+        let cold = shards.dataset().shards[0].cold.clone().unwrap();
+        let object = format!("far.shards/data/{}", cold.object);
+        match is_missing {
+            true => bed.client.delete(&path(&object)).await.unwrap(),
+            false => drop(bed.s3.put(BUCKET, &object, &vec![7; cold.bytes as usize]).unwrap()),
+        }
+        assert_eq!(get(&shards, 99).await, Some(json_of(99)));
+        assert_eq!(here(&bed, 0), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_without_room_answers_from_afar() {
+    let bed = Bed::start_with(1, 1000).await;
+    let shards = make(&bed, vec![0.5]).await;
+    for key in (0..RECORDS).step_by(997) {
+        assert_eq!(get(&shards, key).await, Some(json_of(key)));
+    }
+    assert_eq!(here(&bed, 0), 0);
+}

@@ -1,0 +1,101 @@
+//! Objects that no manifest names any more are deleted in time, and nothing else is, whoever is killed meanwhile.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use forebay_shard_store::ChangeIf;
+use forebay_shards::{Shards, create};
+use serde_json::json;
+
+use crate::bed::{Bed, RECORDS, columns, path};
+use crate::changes::{literal, record};
+
+/// Old enough to be deleted.
+const AFTER: Duration = Duration::from_secs(3);
+
+async fn objects(bed: &Bed, dataset: &str) -> BTreeSet<String> {
+    let listed = bed.client.list_all(&path(&format!("{dataset}/data/"))).await.unwrap();
+    let name = |key: &str| key.rsplit('/').next().unwrap().to_string();
+    listed.iter().map(|info| name(info.version.key.as_str())).collect()
+}
+
+fn named(shards: &Shards) -> BTreeSet<String> {
+    shards.dataset().shards.iter().flat_map(|shard| shard.objects()).map(str::to_string).collect()
+}
+
+async fn open(bed: &Bed) -> Shards {
+    Shards::open(&bed.client, &path("orders.shards")).await.unwrap()
+}
+
+/// Changes a record of each shard, and merges them.
+async fn merge(shards: &Shards, round: i64) {
+    for key in 0..20 {
+        shards.put(&record(key, &format!("round {round}")), ChangeIf::Always).await.unwrap();
+    }
+    for shard in 0..shards.dataset().shards.len() {
+        shards.merge_shard(shard).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_merges_replaced_is_deleted_and_what_somebody_stores_stays() {
+    let bed = Bed::start_collecting(2, AFTER).await;
+    let before = bed.create("orders.shards", 2, vec![0.5]).await;
+    merge(&before, 0).await;
+    let between = named(&open(&bed).await);
+    assert!(objects(&bed, "orders.shards").await.is_superset(&named(&before)), "young objects stay");
+    // Somebody stores a shard that no manifest names yet.
+    let mut creating = create(&bed.client, &path("orders.shards"), columns(), vec![0.5], true).await.unwrap();
+    tokio::time::sleep(AFTER + Duration::from_secs(2)).await;
+    creating.push(&bed.folder().join("part0of2"), |_| {}).await.unwrap();
+    let young: BTreeSet<String> =
+        objects(&bed, "orders.shards").await.difference(&between.union(&named(&before)).cloned().collect()).cloned().collect();
+    assert!(!young.is_empty());
+    let began = Instant::now();
+    let mut round = 1;
+    while !objects(&bed, "orders.shards").await.is_disjoint(&named(&before)) {
+        merge(&open(&bed).await, round).await;
+        round += 1;
+        assert!(began.elapsed() < Duration::from_secs(60), "the objects of the first manifest are there still");
+        if began.elapsed() < AFTER / 2 {
+            assert!(objects(&bed, "orders.shards").await.is_superset(&young), "what is young stays");
+        }
+    }
+    let now = open(&bed).await;
+    assert!(objects(&bed, "orders.shards").await.is_superset(&named(&now)), "what is named stays");
+    assert_eq!(now.count(None).await.unwrap(), RECORDS as u64);
+    // Who has the first manifest open is answered from the last one.
+    let name = json!(format!("round {}", round - 1));
+    assert_eq!(before.get(&literal(7), None).await.unwrap().unwrap()["name"], name);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_that_are_killed_while_they_delete_lose_nothing_that_is_named() {
+    let after = Duration::from_millis(1500);
+    let mut bed = Bed::start_collecting(2, after).await;
+    let first = bed.create("orders.shards", 2, vec![0.5, 0.5]).await;
+    let mut was_deleted = false;
+    for round in 0..12 {
+        let shards = open(&bed).await;
+        // Of a worker that is killed between, somebody else merges.
+        let merging = shards.clone();
+        let merges = tokio::spawn(async move {
+            merging.put(&record(round, "before the kill"), ChangeIf::Always).await.unwrap();
+            let hasty = merging.with_patience(Duration::from_secs(10));
+            for shard in 0..2 {
+                let _ = hasty.merge_shard(shard).await;
+            }
+        });
+        tokio::time::sleep(Duration::from_millis(100 + 90 * round as u64)).await;
+        let place = round as usize % 2;
+        drop(bed.workers[place].take());
+        bed.start_worker(place).await;
+        merges.await.unwrap();
+        let now = open(&bed).await;
+        assert!(objects(&bed, "orders.shards").await.is_superset(&named(&now)), "round {round}");
+        assert_eq!(now.get(&literal(round), None).await.unwrap().unwrap()["name"], "before the kill");
+        was_deleted |= objects(&bed, "orders.shards").await.is_disjoint(&named(&first));
+    }
+    assert!(was_deleted, "the objects of the first manifest are there still");
+    assert_eq!(open(&bed).await.count(None).await.unwrap(), RECORDS as u64);
+}

@@ -1,0 +1,270 @@
+//! Shards that no disk here has: gets and equalities are answered from ranges of their cold files, through the tiers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
+
+use forebay_metrics::table;
+use forebay_navigation::{FarCost, Residence, residence};
+use forebay_protocol::ShardState;
+use forebay_runtime::time::Instant as Deadline;
+use forebay_shard::{ColdRange, ColdTail};
+use forebay_shard_store::{Answered, DatasetCold, FarAnswer, FarQuestion, Store, data_key};
+use forebay_types::{Error, ErrorKind, ObjectVersion, Result};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+
+use super::answer::{Answers, Questions};
+use super::bring::below;
+use super::lanes::Lanes;
+use super::served::Served;
+use super::{Asked, Shards};
+use crate::origin::MountDoor;
+
+/// Far shards of which the tail is remembered.
+pub(super) const FAR_MAX: usize = 256;
+/// Calls that are answered at a time, of a shard: each waits for shared storage most of the time.
+const CALLS_AT_ONCE: usize = 64;
+/// Questions of a call that are answered at a time.
+const QUESTIONS_AT_ONCE: usize = 8;
+/// Updates of a far shard in memory, beyond which it is better off here.
+const UPDATE_BYTES_MAX: usize = 4 << 20;
+/// Bytes that one answer may bring: a list of more keys than these can hold is none that is asked for rarely.
+const RANGE_BYTES_MAX: u64 = 1 << 20;
+
+/// A far shard: what is known of its cold file, and the log that it follows.
+pub(super) struct Far {
+    pub(super) served: Served,
+    tail: ColdTail,
+    version: ObjectVersion,
+    cost: Mutex<FarCost>,
+    began: Instant,
+    is_coming: AtomicBool,
+}
+
+impl Far {
+    /// How it stands, as a dataset's shard of that number.
+    pub(super) fn state(&self, number: u32) -> ShardState {
+        let why = "it is asked too rarely to be brought: answered by ranges of its cold file".to_string();
+        ShardState { bytes: 0, size_milli: 0, why, ..self.served.state(number) }
+    }
+}
+
+/// What an answer took of shared storage.
+#[derive(Clone, Copy, Default)]
+struct Took {
+    requests: u64,
+    bytes: u64,
+}
+
+impl Shards {
+    /// Answers questions from afar, and says how many other calls there are; none where the shard has to be here, or is.
+    pub(super) async fn ask_far(
+        self: &Arc<Self>,
+        asked: &Arc<Asked>,
+        came: Instant,
+        deadline: Deadline,
+        questions: &Questions,
+    ) -> Result<Option<(Vec<u8>, u32)>> {
+        let Some(file) = &asked.shard().cold else { return Ok(None) };
+        let is_here = self.served.lock().contains_key(&asked.id()) || self.kept.has(asked.id());
+        let Some(planned) = (!is_here).then(|| plan(asked, questions)).transpose()?.flatten() else { return Ok(None) };
+        let known = self.far.lock().get(&asked.id()).cloned();
+        let place = where_to(known.as_deref(), &planned, asked);
+        if place == Residence::Brought {
+            return Ok(None);
+        }
+        let late = || Error::retry("shared storage did not answer in time: ask again");
+        let answers = self.far_answers(asked, file, known, came, deadline, planned);
+        let answered = forebay_runtime::time::timeout_at(deadline, answers).await.map_err(|_| late())?;
+        match answered {
+            Ok(None) => Ok(None),
+            Ok(Some((far, answers))) => {
+                if place == Residence::FarUntilBrought {
+                    self.bring_meanwhile(asked, &far);
+                }
+                Ok(Some((answers, far.served.lanes.queue())))
+            }
+            // The files of the shard itself say the same, where this one is damaged or gone.
+            Err(error) if error.kind() != ErrorKind::Retry && error.kind() != ErrorKind::Closed => {
+                tracing::warn!(folder = %asked.folder(), shard = asked.number, %error, "a cold file is of no use: the shard is brought");
+                self.far.lock().pop(&asked.id());
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn far_answers(
+        &self,
+        asked: &Asked,
+        file: &DatasetCold,
+        known: Option<Arc<Far>>,
+        came: Instant,
+        deadline: Deadline,
+        planned: Vec<Planned>,
+    ) -> Result<Option<(Arc<Far>, Vec<u8>)>> {
+        let door = self.origin.mount(asked.manifest.id.mount).await?;
+        let far = match known {
+            Some(far) => far,
+            None => self.open_far(&door, asked, file).await?,
+        };
+        let _turn = far.served.lanes.enter(planned.iter().all(Planned::is_get), deadline).await?;
+        let hashes = || planned.iter().filter_map(Planned::record).collect();
+        self.catch_up(&far.served, came, hashes).await?;
+        if far.served.store.load().update_bytes() > UPDATE_BYTES_MAX {
+            return Ok(None);
+        }
+        let count = planned.len() as u64;
+        let answers = stream::iter(planned).map(|planned| self.far_answer(&door, &far, planned)).buffered(QUESTIONS_AT_ONCE);
+        let answers: Vec<Option<(Answered, Took)>> = answers.try_collect().await?;
+        let mut all = Answers::default();
+        let mut took = Took::default();
+        for answer in answers {
+            let Some((answer, of_answer)) = answer else { return Ok(None) };
+            all.push(&answer)?;
+            took.requests += of_answer.requests;
+            took.bytes += of_answer.bytes;
+        }
+        let mut cost = far.cost.lock();
+        *cost = cost.with(far.began.elapsed().as_secs_f64(), count, took.requests, took.bytes);
+        drop(cost);
+        table::WORKER_SHARD_FAR.only().add(count);
+        Ok(Some((far, all.into_bytes())))
+    }
+
+    /// The first request to a cold file: its tail, with the version that all others are of.
+    async fn open_far(&self, door: &Arc<MountDoor>, asked: &Asked, file: &DatasetCold) -> Result<Arc<Far>> {
+        let known = || self.far.lock().get(&asked.id()).cloned();
+        let asking = self.opening.join(asked.id());
+        let _turn = asking.turn().await;
+        if let Some(known) = known() {
+            return Ok(known);
+        }
+        let key = below(asked.folder(), &data_key(&file.object))?;
+        let (info, bytes) = self.origin.read_range(door, &key, file.bytes - file.tail_bytes..file.bytes).await?;
+        if info.version.size != file.bytes {
+            return Err(Error::corrupt(format!("{key}: it has {} bytes, not {}", info.version.size, file.bytes)));
+        }
+        let columns = &asked.manifest.dataset.columns;
+        let tail = ColdTail::open(&bytes, file.bytes, &columns.schema()).map_err(|error| error.context(&key))?;
+        let mut served = Served::new(asked, Store::far(columns.clone()));
+        served.lanes = Lanes::of(CALLS_AT_ONCE);
+        // Looks into the log are of this one, and none of the same shard's when it is here.
+        served.id = !asked.id();
+        let began = forebay_runtime::now();
+        let cost = Mutex::new(FarCost::default().with(0.0, 0, 1, file.tail_bytes));
+        let far = Arc::new(Far { served, tail, version: info.version, cost, began, is_coming: AtomicBool::new(false) });
+        self.far.lock().put(asked.id(), Arc::clone(&far));
+        Ok(far)
+    }
+
+    /// None where the cold file can't say.
+    async fn far_answer(&self, door: &Arc<MountDoor>, far: &Arc<Far>, planned: Planned) -> Result<Option<(Answered, Took)>> {
+        let question = match planned {
+            Planned::Wrong(answer) => return Ok(Some((answer, Took::default()))),
+            Planned::Question(question) => question,
+        };
+        let mut took = Took::default();
+        let said = match &question {
+            FarQuestion::Get { key, .. } => {
+                let record = match far.tail.block(key) {
+                    Some(range) => {
+                        let bytes = self.far_bytes(door, far, &range, &mut took).await?;
+                        let (far, key) = (Arc::clone(far), key.clone());
+                        unpacking(move || far.tail.record(&range, &bytes, &key)).await?
+                    }
+                    None => None,
+                };
+                FarAnswer::Record(record)
+            }
+            FarQuestion::Equal { attribute, value, .. } => {
+                let Some(directory) = far.tail.directory(*attribute, value)? else { return Ok(None) };
+                let bytes = self.far_bytes(door, far, &directory, &mut took).await?;
+                let bucket = far.tail.bucket(*attribute, &directory, &bytes)?;
+                if bucket.bytes.end - bucket.bytes.start > RANGE_BYTES_MAX {
+                    return Ok(None);
+                }
+                let bytes = self.far_bytes(door, far, &bucket, &mut took).await?;
+                FarAnswer::Keys(far.tail.keys(*attribute, &bucket, &bytes, value)?)
+            }
+        };
+        let store = far.served.store.load();
+        let log_from = far.served.log.as_ref().map_or(1, |log| log.from);
+        Ok(Some((store.answer_far(log_from, &question, said), took)))
+    }
+
+    /// A range of a cold file, through the tiers.
+    async fn far_bytes(&self, door: &Arc<MountDoor>, far: &Far, range: &ColdRange, took: &mut Took) -> Result<Vec<u8>> {
+        let (bytes, missed) = self.origin.read_version(door, &far.version, range.bytes.clone()).await?;
+        took.requests += missed.fetched.len() as u64;
+        took.bytes += missed.fetched.iter().map(|run| run.bytes().end - run.bytes().start).sum::<u64>();
+        Ok(bytes)
+    }
+
+    /// Has a shard brought while it is answered from afar; nobody waits for it.
+    fn bring_meanwhile(self: &Arc<Self>, asked: &Arc<Asked>, far: &Arc<Far>) {
+        if far.is_coming.swap(true, Relaxed) {
+            return;
+        }
+        let (shards, asked, far) = (Arc::clone(self), Arc::clone(asked), Arc::clone(far));
+        self.background.spawn(async move {
+            match shards.served(&asked).await {
+                Ok(_) => _ = shards.far.lock().pop(&asked.id()),
+                Err(error) => {
+                    tracing::debug!(folder = %asked.folder(), shard = asked.number, %error, "a shard stays far away");
+                    // It is tried again when answers have cost as much once more.
+                    *far.cost.lock() = FarCost::default();
+                    far.is_coming.store(false, Relaxed);
+                }
+            }
+        });
+    }
+}
+
+/// What becomes of a question.
+enum Planned {
+    Question(FarQuestion),
+    Wrong(Answered),
+}
+
+impl Planned {
+    fn is_get(&self) -> bool {
+        !matches!(self, Self::Question(FarQuestion::Equal { .. }))
+    }
+
+    /// The hash of the record that is asked for.
+    fn record(&self) -> Option<u64> {
+        match self {
+            Self::Question(FarQuestion::Get { key, .. }) => Some(forebay_shard_store::key_hash(key)),
+            _ => None,
+        }
+    }
+}
+
+/// None where one of the questions needs all of the shard.
+fn plan(asked: &Asked, questions: &Questions) -> Result<Option<Vec<Planned>>> {
+    let columns = &asked.manifest.dataset.columns;
+    let mut planned = Vec::with_capacity(questions.lines().len());
+    for line in questions.lines() {
+        match FarQuestion::parse(columns, line) {
+            Ok(Some(question)) => planned.push(Planned::Question(question)),
+            Ok(None) => return Ok(None),
+            Err(error) => planned.push(Planned::Wrong(Answered::failed(&error))),
+        }
+    }
+    Ok(Some(planned))
+}
+
+fn where_to(known: Option<&Far>, planned: &[Planned], asked: &Asked) -> Residence {
+    let cost = known.map_or(0.0, |far| far.cost.lock().at(far.began.elapsed().as_secs_f64()));
+    let gets = planned.iter().filter(|planned| planned.record().is_some()).count() as u64;
+    let equalities = planned.iter().filter(|planned| !planned.is_get()).count() as u64;
+    residence(cost, gets, equalities, asked.shard().bytes())
+}
+
+/// On a thread that may take its time.
+async fn unpacking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Error::internal(format!("a block was not unpacked: {error}")))?
+}
