@@ -3,6 +3,7 @@
 # test-sql  random SQL against DuckDB, SQL_QUERIES from the seed SQL_SEED on in each of SQL_MODES
 # test-tpcds  TPC-DS on a cluster of processes, against DuckDB's answers
 # storm   processes of the binary, a load, one fault at a time, and what clients were told (STORM_ARGS: --seed, --only, --seconds, --write)
+# universe  coordinator, workers and clients in simulated time: UNIVERSE_SEEDS worlds from UNIVERSE_SEED on (UNIVERSE_ARGS: --seconds, --trace)
 # verify  what must hold before a change goes in; changes no file of the checkout
 # tidy    the rules of the checkout that the compiler does not know, by `cargo xtask tidy`; part of lint
 # loom    the models of what threads share, in every order that they can run in
@@ -27,7 +28,7 @@ ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python test-sql test-tpcds storm verify format deny tidy lint lint-engine loom asan fix fuzz bench figures figures-pages book dist test-dist test-console
+.PHONY: demo test test-deps test-light test-engine test-python test-sql test-tpcds storm universe verify format deny tidy lint lint-engine loom asan fix fuzz bench figures figures-pages book dist test-dist test-console
 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
@@ -64,6 +65,12 @@ test-tpcds:
 storm: test-deps
 	$(CARGO) build $(FAST) $(ENGINE)
 	FOREBAY_TEST_BINARY="$${FOREBAY_TEST_BINARY:-$${CARGO_TARGET_DIR:-$(CURDIR)/target}/fast/forebay}" $(CARGO) run $(FAST) -p forebay-storm -- $(STORM_ARGS)
+
+UNIVERSE_SEEDS ?= 200
+UNIVERSE_SEED ?= 1
+
+universe:
+	$(CARGO) run $(FAST) -p forebay-universe -- --seeds $(UNIVERSE_SEEDS) --seed $(UNIVERSE_SEED) --jobs $$(nproc) $(UNIVERSE_ARGS)
 
 test-deps:
 	@FOREBAY_VERSITYGW="$(VERSITYGW)" FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-deps

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use forebay_runtime::net::{Listener, Stream};
 use forebay_types::{Result, ResultExt};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -45,6 +46,13 @@ struct Running {
 impl S3Server {
     /// Starts a server and returns when it listens. `Retry` when the port is in use.
     pub fn start(settings: S3Settings) -> Result<Self> {
+        let mut server = Self::without_thread(settings)?;
+        server.restart()?;
+        Ok(server)
+    }
+
+    /// A server that listens nowhere until [`Self::serve`].
+    pub fn without_thread(settings: S3Settings) -> Result<Self> {
         let temporary = settings.folder.as_os_str().is_empty().then(TempDir::new).transpose()?;
         let folder = temporary.as_ref().map_or(settings.folder.as_path(), |folder| folder.path());
         let store = Arc::new(Store::open(folder).context(|| format!("S3 server in {}", folder.display()))?);
@@ -59,9 +67,14 @@ impl S3Server {
             latency: Mutex::new(settings.latency),
         });
         let service = service(Arc::clone(&store), settings.anonymous);
-        let mut server = Self { address: settings.address, shared, store, service, running: None, _temporary: temporary };
-        server.restart()?;
-        Ok(server)
+        Ok(Self { address: settings.address, shared, store, service, running: None, _temporary: temporary })
+    }
+
+    /// Serves what comes in at `listener` in tasks of this runtime, until this is dropped.
+    pub fn serve(&self, listener: Listener) -> impl Future<Output = ()> + Send + use<> {
+        let (service, shared) = (self.service.clone(), Arc::clone(&self.shared));
+        let never = std::future::pending::<()>();
+        accept(listener, service, shared, never)
     }
 
     /// The server's URL, as in `http://127.0.0.1:41234`.
@@ -136,9 +149,14 @@ impl S3Server {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
         let (service, shared) = (self.service.clone(), Arc::clone(&self.shared));
-        let thread = std::thread::Builder::new()
-            .name("s3-server".into())
-            .spawn(move || runtime.block_on(accept(listener, service, shared, stopped)))?;
+        let thread = std::thread::Builder::new().name("s3-server".into()).spawn(move || {
+            runtime.block_on(async move {
+                match tokio::net::TcpListener::from_std(listener) {
+                    Ok(listener) => accept(Listener::Tcp(listener), service, shared, stopped).await,
+                    Err(error) => tracing::error!(%error, "s3 server can't listen"),
+                }
+            });
+        })?;
         self.running = Some(Running { stop, thread });
         Ok(())
     }
@@ -150,12 +168,9 @@ impl Drop for S3Server {
     }
 }
 
-/// Serves connections until told to stop; those that are open then end with this function.
-async fn accept(listener: std::net::TcpListener, service: S3Service, shared: Arc<Shared>, mut stopped: oneshot::Receiver<()>) {
-    let listener = match tokio::net::TcpListener::from_std(listener) {
-        Ok(listener) => listener,
-        Err(error) => return tracing::error!(%error, "s3 server can't listen"),
-    };
+/// Serves connections until `stopped` ends; those that are open then end with this function.
+async fn accept<T>(listener: Listener, service: S3Service, shared: Arc<Shared>, stopped: impl Future<Output = T>) {
+    tokio::pin!(stopped);
     let mut connections = JoinSet::new();
     loop {
         let socket = tokio::select! {
@@ -166,7 +181,9 @@ async fn accept(listener: std::net::TcpListener, service: S3Service, shared: Arc
         let (service, shared) = (service.clone(), Arc::clone(&shared));
         match socket {
             Ok((socket, _)) => {
-                let _ = socket.set_nodelay(true);
+                if let Stream::Tcp(tcp) = &socket {
+                    let _ = tcp.set_nodelay(true);
+                }
                 connections.spawn(async move {
                     let handler = service_fn(move |request| serve(request, service.clone(), Arc::clone(&shared)));
                     let served = hyper::server::conn::http1::Builder::new()

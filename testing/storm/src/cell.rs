@@ -10,11 +10,11 @@ use tokio::time::sleep;
 
 use crate::cluster::{self, Cluster, TTL_SECS};
 use crate::faults::{Fault, Struck};
-use crate::history::{self, Call};
 use crate::load::{Family, Load, family};
-use crate::oracle::{self, Losses, Rule, Violation};
 use crate::report::{Outcome, Report};
 use crate::rest::{self, Before};
+use forebay_oracle::history::{self, Call};
+use forebay_oracle::{Losses, Rule, Violation};
 
 /// Parts of the time of a load that go by before the fault, and until its end.
 const BEFORE: f64 = 0.2;
@@ -63,7 +63,7 @@ async fn report(plan: &Plan, folder: &TempDir) -> io::Result<Report> {
     let passed = storm(plan, folder.path()).await?;
     let Passed { calls, struck_us, healed_us, mut violations } = passed;
     violations.extend(judge(plan.fault, &calls, struck_us));
-    let recovery = oracle::recovery(&calls, struck_us, healed_us);
+    let recovery = forebay_oracle::recovery(&calls, struck_us, healed_us);
     violations.extend(recovery.violation());
     let evidence = match violations.is_empty() {
         true => None,
@@ -75,7 +75,7 @@ async fn report(plan: &Plan, folder: &TempDir) -> io::Result<Report> {
     Ok(Report {
         seconds: plan.load.as_secs(),
         operations: calls.len() as u64,
-        errors: oracle::errors(&calls),
+        errors: forebay_oracle::errors(&calls),
         recovery: Some(recovery),
         violations: count as u64,
         first_violations: violations,
@@ -119,7 +119,7 @@ fn judge(fault: Fault, calls: &[Call], struck_us: u64) -> Vec<Violation> {
         Family::Fresh | Family::Aging => 0,
         Family::AgingOutside => TTL_SECS * 1_000_000 + TTL_SLACK_US,
     };
-    oracle::judge(calls, stale_us, &losses)
+    forebay_oracle::judge(calls, stale_us, &losses)
 }
 
 /// Keeps what a cell that failed has left: the history, and the logs of its processes.

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use serde::Serialize;
 
-use crate::oracle::{Recovery, Violation};
+use forebay_oracle::{Recovery, Violation};
 
 /// Whether all held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

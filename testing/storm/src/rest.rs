@@ -4,7 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use crate::cluster::{Cluster, Process, metric};
-use crate::oracle::{Rule, Violation};
+use forebay_oracle::{Rule, Violation};
 
 /// What is held for somebody is given back within this time.
 const WITHIN: Duration = Duration::from_secs(20);

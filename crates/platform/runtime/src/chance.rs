@@ -30,6 +30,11 @@ pub fn random_range<T: SampleUniform>(range: impl SampleRange<T>) -> T {
     })
 }
 
+/// Fills `bytes` on a thread that repeats, from its series; false on all others, which have the system's for secrets.
+pub fn fill_repeated(bytes: &mut [u8]) -> bool {
+    REPEATED.with_borrow_mut(|repeated| repeated.as_mut().map(|series| series.fill(bytes)).is_some())
+}
+
 /// From now on this thread draws the series of `seed`, until what this gives is dropped. For tests: such values are no secrets.
 #[must_use = "the series ends when this is dropped"]
 pub fn repeat(seed: u64) -> Repeated {

@@ -16,7 +16,7 @@ pub mod simulated;
 mod tasks;
 pub mod time;
 
-pub use chance::{Repeated, random, random_range, repeat};
+pub use chance::{Repeated, fill_repeated, random, random_range, repeat};
 pub use simulated::is_simulated;
 pub use tasks::{spawn, spawn_blocking};
 pub use time::{now, system_time};

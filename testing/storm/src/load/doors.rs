@@ -1,22 +1,20 @@
-//! The ways in, and what their errors are called.
+//! The ways in, and what errors of S3 are called.
 
 use std::io::{self, Error};
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_client::{Client, ClientSettings, Credential, NodeError, NodeErrorKind, Security};
+use forebay_client::{Client, ClientSettings, Credential, Security};
 use forebay_testing::{ACCESS_KEY, S3Server, SECRET_KEY};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{ClientOptions, RetryConfig};
 
 use crate::cluster::{BUCKET, Cluster, GATEWAY_KEY};
-use crate::history::Failure;
+use forebay_oracle::history::Failure;
+use forebay_oracle::load::cut;
 
-/// A call that takes longer is given up, and counts as one that may still be done.
-pub(super) const GIVEN_UP_AFTER: Duration = Duration::from_secs(45);
 /// How long an S3 client waits.
 const S3_DEADLINE: Duration = Duration::from_secs(40);
-const MESSAGE_BYTES_MAX: usize = 300;
 
 /// A client that asks once: what it is told is what is taken down.
 pub(super) fn s3(endpoint: &str, bucket: &str, (id, secret): (&str, &str)) -> io::Result<Arc<AmazonS3>> {
@@ -48,24 +46,6 @@ pub(super) async fn client(cluster: &Cluster, in_place: bool) -> io::Result<Clie
     Client::connect(settings).await.map_err(Error::other)
 }
 
-/// An error of the client's API.
-pub(super) fn of_client(error: &forebay_types::Error) -> Failure {
-    use forebay_types::ErrorKind::{Conflict, Denied, Invalid};
-    let no_effect = matches!(error.kind(), Conflict | Denied | Invalid);
-    Failure { kind: error.kind().as_str().to_owned(), message: cut(&error.to_string()), no_effect }
-}
-
-/// An error of temporary nodes.
-pub(super) fn of_nodes(error: &NodeError) -> Failure {
-    use NodeErrorKind::{Exists, Invalid, NoSpace, NotContainer, NotEmpty, NotFound, WrongType};
-    let no_effect = matches!(error.kind, Exists | Invalid | NoSpace | NotContainer | NotEmpty | NotFound | WrongType);
-    let kind = match error.kind {
-        NodeErrorKind::DataLost => "data lost".to_owned(),
-        kind => kind.as_str().to_lowercase(),
-    };
-    Failure { kind, message: cut(&error.message), no_effect }
-}
-
 /// An error of an S3 client: by the answer's status where there was one.
 pub(super) fn of_s3(error: &object_store::Error) -> Failure {
     let message = error.to_string();
@@ -77,17 +57,8 @@ pub(super) fn of_s3(error: &object_store::Error) -> Failure {
     Failure { no_effect: kind == "conflict", kind, message: cut(&message) }
 }
 
-/// A call that was given up.
-pub(super) fn given_up() -> Failure {
-    Failure { kind: "given up".to_owned(), message: format!("no answer within {GIVEN_UP_AFTER:?}"), no_effect: false }
-}
-
 fn status_in(message: &str) -> Option<String> {
     let rest = message.split_once("status code: ")?.1;
     let status: String = rest.chars().take_while(char::is_ascii_digit).collect();
     (status.len() == 3).then_some(status)
-}
-
-fn cut(message: &str) -> String {
-    message.chars().take(MESSAGE_BYTES_MAX).collect()
 }

@@ -1,12 +1,10 @@
 //! What clients do while the storm is on, all of it taken down.
 
 mod doors;
-mod nodes;
 mod objects;
 
 use std::io::{self, Error};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use forebay_client::{Client, NodeType};
@@ -14,11 +12,14 @@ use forebay_testing::S3Server;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
+
+use forebay_oracle::history::{Door, Recorder};
+use forebay_oracle::load::nodes::{self, Group, Member};
+use forebay_oracle::load::{Shared, pause};
 
 use crate::cluster::{AGING, Cluster, FRESH};
-use crate::history::{Door, Recorder};
-use nodes::{Group, Member};
+
 use objects::{KEYS, Reader, Writer};
 
 pub use objects::{Family, family};
@@ -27,20 +28,10 @@ pub use objects::{Family, family};
 const READERS: usize = 3;
 /// Clients of each group of nodes.
 const MEMBERS: u32 = 3;
+/// Between two calls of a member.
+const CALL_PAUSE: Duration = Duration::from_millis(25);
 /// How long what is under way may take to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
-
-/// What all clients share.
-pub(crate) struct Shared {
-    recorder: Recorder,
-    over: AtomicBool,
-}
-
-impl Shared {
-    fn goes_on(&self) -> bool {
-        !self.over.load(Ordering::Relaxed)
-    }
-}
 
 /// A load that runs.
 pub struct Load {
@@ -53,7 +44,7 @@ pub struct Load {
 impl Load {
     /// Writes the first versions, then starts all clients, by a seed.
     pub async fn start(cluster: &Cluster, store: &S3Server, seed: u64) -> io::Result<Self> {
-        let shared = Arc::new(Shared { recorder: Recorder::default(), over: AtomicBool::new(false) });
+        let shared = Arc::new(Shared::default());
         let (fresh, aging) = (doors::gateway(cluster, FRESH)?, doors::gateway(cluster, AGING)?);
         let (in_place, remote) = (doors::client(cluster, true).await?, doors::client(cluster, false).await?);
         let outside = doors::store(store)?;
@@ -80,8 +71,9 @@ impl Load {
             for number in 0..MEMBERS {
                 let (client, door) = if number == 0 { (&in_place, Door::InPlace) } else { (&remote, Door::Remote) };
                 let (group, number) = (Arc::clone(&group), place as u32 * MEMBERS + number);
-                let member = Member { group, nodes: client.nodes(), door, number };
-                clients.spawn(member.run(Arc::clone(&shared), own()));
+                let member = Member { group, nodes: client.nodes(), door, number, pause: CALL_PAUSE };
+                let (shared, chance) = (Arc::clone(&shared), own());
+                clients.spawn(async move { member.run(&shared, chance).await });
             }
         }
         let readers = readers.into_iter().chain([Reader::Store(outside)]).collect();
@@ -95,7 +87,7 @@ impl Load {
 
     /// Ends all clients, then reads every object once more by every door, and of the store itself; removes temporary nodes.
     pub async fn end(mut self) -> io::Result<Recorder> {
-        self.shared.over.store(true, Ordering::Relaxed);
+        self.shared.end();
         let ended = async { while self.clients.join_next().await.is_some() {} };
         timeout(ENDS_WITHIN, ended).await.map_err(|_| Error::other("clients do not end"))?;
         for key in 0..KEYS {
@@ -109,9 +101,4 @@ impl Load {
         drop((readers, in_place));
         Arc::into_inner(shared).map(|shared| shared.recorder).ok_or_else(|| Error::other("a client has not ended"))
     }
-}
-
-/// Waits for about so long.
-async fn pause(chance: &mut StdRng, about: Duration) {
-    sleep(about.mul_f64(chance.random_range(0.3..1.7))).await;
 }

@@ -3,21 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_client::{Client, PutCondition, RangeSpec};
-use forebay_types::{Error, ErrorKind, ForebayPath, Result};
-use futures::FutureExt;
+use forebay_client::Client;
+use forebay_types::{ForebayPath, Result};
 use object_store::aws::AmazonS3;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutPayload};
 use rand::Rng;
 use rand::rngs::StdRng;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
-use super::doors::{GIVEN_UP_AFTER, given_up, of_client, of_s3};
-use super::{Shared, pause};
+use forebay_oracle::contents::{self, RANGE_BYTES_MIN, Seen};
+use forebay_oracle::history::{Door, Failure, What};
+use forebay_oracle::load::objects::{self, tag};
+use forebay_oracle::load::{GIVEN_UP_AFTER, Shared, given_up, of_client, pause};
+
+use super::doors::of_s3;
 use crate::cluster::{AGING, FRESH};
-use crate::contents::{self, RANGE_BYTES_MIN, Seen};
-use crate::history::{Door, Failure, What};
 
 /// Keys of a load: in turn of the mount that is asked each time, of the other one, and of the other one while they are written
 /// past Forebay.
@@ -25,8 +26,6 @@ pub(super) const KEYS: u32 = 9;
 /// Where ranges begin at the latest: every version is longer.
 const START_MAX: u64 = 30_000;
 const BYTES_MAX: u64 = 100_000;
-/// A range that a plan has found an older version of is planned anew so often.
-const PLANS: usize = 5;
 const WRITE_PAUSE: Duration = Duration::from_millis(250);
 const READ_PAUSE: Duration = Duration::from_millis(25);
 
@@ -95,7 +94,7 @@ impl Writer {
                 let at = Path::from(format!("{}/{}", mount(key), name(key)));
                 (Door::Store, within(put(&self.store, at, body)).await)
             }
-            _ if by_client => (Door::Remote, within(put_by(&self.client, key, body)).await),
+            _ if by_client => (Door::Remote, within(by_client(objects::put(&self.client, &path(key), body))).await),
             _ => (Door::Gateway, within(put(&self.gateway, Path::from(name(key)), body)).await),
         };
         let (etag, error) = match written {
@@ -129,7 +128,9 @@ impl Reader {
                 let store = if family(key) == Family::Fresh { fresh } else { aging };
                 (Door::Gateway, within(get(store, Path::from(name(key)), start, bytes)).await)
             }
-            Self::Client { client, door } => (*door, within(get_by(client, key, start, bytes, waits)).await),
+            Self::Client { client, door } => {
+                (*door, within(by_client(objects::get(client, &path(key), start, bytes, waits))).await)
+            }
             Self::Store(store) => {
                 let at = Path::from(format!("{}/{}", mount(key), name(key)));
                 (Door::Store, within(get(store, at, start, bytes)).await)
@@ -149,8 +150,12 @@ fn name(key: u32) -> String {
     format!("objects/{key}")
 }
 
-fn path(key: u32) -> Result<ForebayPath> {
-    format!("/{}/{}", mount(key), name(key)).parse()
+fn path(key: u32) -> ForebayPath {
+    format!("/{}/{}", mount(key), name(key)).parse().expect("a legal path")
+}
+
+async fn by_client<T>(call: impl Future<Output = Result<T>>) -> std::result::Result<T, Failure> {
+    call.await.map_err(|error| of_client(&error))
 }
 
 /// An answer in time.
@@ -163,50 +168,10 @@ async fn put(store: &AmazonS3, at: Path, body: bytes::Bytes) -> std::result::Res
     Ok(tag(put.e_tag.as_deref().unwrap_or_default()))
 }
 
-async fn put_by(client: &Client, key: u32, body: bytes::Bytes) -> std::result::Result<String, Failure> {
-    let put = async { client.put(&path(key)?, body, PutCondition::Any).await };
-    put.map(|put| put.map(|info| tag(info.version.tag.as_str())).map_err(|error| of_client(&error))).await
-}
-
 async fn get(store: &AmazonS3, at: Path, start: u64, bytes: u64) -> Answer {
     let range = GetRange::Bounded(start..start + bytes);
     let options = GetOptions { range: (bytes < u64::from(u32::MAX)).then_some(range), ..GetOptions::default() };
     let got = store.get_opts(&at, options).await.map_err(|error| of_s3(&error))?;
     let etag = tag(got.meta.e_tag.as_deref().unwrap_or_default());
     Ok((got.bytes().await.map_err(|error| of_s3(&error))?, etag))
-}
-
-async fn get_by(client: &Client, key: u32, start: u64, bytes: u64, waits: Option<Duration>) -> Answer {
-    let got = match waits {
-        None => latest(client, key, start, bytes).await,
-        Some(waits) => planned(client, key, start, bytes, waits).await,
-    };
-    got.map_err(|error| of_client(&error))
-}
-
-async fn latest(client: &Client, key: u32, start: u64, len: u64) -> Result<(bytes::Bytes, String)> {
-    let range = RangeSpec::Bounded { start, len };
-    let (info, _, bytes) = client.read_latest(client.operation(), &path(key)?, range).await?;
-    Ok((bytes, tag(info.version.tag.as_str())))
-}
-
-/// Opens a version and reads that one a moment later; where it is gone by then, the next one.
-async fn planned(client: &Client, key: u32, start: u64, bytes: u64, waits: Duration) -> Result<(bytes::Bytes, String)> {
-    let mut last = Error::conflict("no plan was made");
-    for _ in 0..PLANS {
-        let info = client.open(&path(key)?).await?;
-        sleep(waits).await;
-        let range = start..info.version.size.min(start.saturating_add(bytes));
-        match client.read(client.operation(), &info.version, range).await {
-            Ok(bytes) => return Ok((bytes, tag(info.version.tag.as_str()))),
-            Err(error) if error.kind() == ErrorKind::Conflict => last = error,
-            Err(error) => return Err(error),
-        }
-    }
-    Err(last)
-}
-
-/// An ETag without its quotes.
-fn tag(etag: &str) -> String {
-    etag.trim_matches('"').to_owned()
 }

@@ -1,8 +1,3 @@
-//! What the oracle finds, in histories that were made for it.
+//! What the program tells of its cells.
 
 mod cells;
-mod contents;
-mod nodes;
-mod objects;
-mod recovery;
-mod written;

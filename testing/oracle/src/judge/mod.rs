@@ -44,8 +44,10 @@ pub enum Rule {
     Linearizable,
     /// Temporary data is lost only with a worker.
     LostWithWorker,
-    /// Reads are soon as fast again as they were.
+    /// Reads are soon as fast again as they were, and all that was away is back.
     Recovers,
+    /// Shared storage is read no faster than its bounds allow.
+    WithinBound,
     /// At rest nothing is left over.
     NothingLeft,
     /// Processes stay up, and end when they are told to.
@@ -61,7 +63,8 @@ impl fmt::Display for Violation {
 }
 
 impl Violation {
-    pub(crate) fn new(rule: Rule, what: impl Into<String>) -> Self {
+    /// Of a rule, by what broke it.
+    pub fn new(rule: Rule, what: impl Into<String>) -> Self {
         Self { rule, what: what.into() }
     }
 }

@@ -1,7 +1,7 @@
 //! Violations of what holds for temporary nodes are found, and losses with a worker are none.
 
-use forebay_storm::history::{Call, What};
-use forebay_storm::oracle::Rule;
+use forebay_oracle::Rule;
+use forebay_oracle::history::{Call, What};
 
 use crate::written::{broken, broken_with, call, failed, uncertain};
 

@@ -1,8 +1,8 @@
 //! Histories, written down by hand. Times are in microseconds.
 
-use forebay_storm::contents::Seen;
-use forebay_storm::history::{Call, Door, Failure, What};
-use forebay_storm::oracle::{Losses, Rule, judge};
+use forebay_oracle::contents::Seen;
+use forebay_oracle::history::{Call, Door, Failure, What};
+use forebay_oracle::{Losses, Rule, judge};
 
 /// A call that was answered.
 pub fn call(begin_us: u64, end_us: u64, what: What) -> Call {

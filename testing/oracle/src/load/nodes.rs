@@ -12,15 +12,13 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use tokio::time::{sleep, timeout};
 
-use super::doors::{GIVEN_UP_AFTER, given_up, of_nodes};
-use super::{Shared, pause};
+use super::{GIVEN_UP_AFTER, Shared, given_up, of_nodes, pause};
 use crate::history::{Door, Failure, What};
 
 /// Where all nodes of a load are.
-pub(super) const ROOT: &str = "/tmp/storm";
+pub const ROOT: &str = "/tmp/storm";
 /// Calls on one node, after which there is a next one.
 const CALLS: u32 = 90;
-const CALL_PAUSE: Duration = Duration::from_millis(25);
 const CREATE_PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of a file are read at once.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -30,7 +28,7 @@ const TIMES_LARGE: usize = 4_000;
 const FOREIGN: u64 = u64::MAX;
 
 /// Clients that use the same nodes at the same time.
-pub(super) struct Group {
+pub struct Group {
     folder: String,
     kind: NodeType,
     now: Mutex<Now>,
@@ -46,17 +44,22 @@ struct Now {
 
 /// One client of a group.
 #[derive(Clone)]
-pub(super) struct Member {
-    pub(super) group: Arc<Group>,
-    pub(super) nodes: Nodes,
-    pub(super) door: Door,
+pub struct Member {
+    /// Its group.
+    pub group: Arc<Group>,
+    /// Its client's way to nodes.
+    pub nodes: Nodes,
+    /// What that way is called.
+    pub door: Door,
     /// No two members have the same.
-    pub(super) number: u32,
+    pub number: u32,
+    /// Between two of its calls, about.
+    pub pause: Duration,
 }
 
 impl Group {
     /// Of values, or of files.
-    pub(super) fn new(name: &str, kind: NodeType) -> Self {
+    pub fn new(name: &str, kind: NodeType) -> Self {
         Self { folder: format!("{ROOT}/{name}"), kind, now: Mutex::default() }
     }
 
@@ -109,7 +112,7 @@ impl Group {
 
 impl Member {
     /// Calls until the load ends.
-    pub(super) async fn run(self, shared: Arc<Shared>, mut chance: StdRng) {
+    pub async fn run(self, shared: &Shared, mut chance: StdRng) {
         let mut counter = 0;
         let mut known: (String, Option<u64>) = Default::default();
         while shared.goes_on() {
@@ -139,7 +142,7 @@ impl Member {
             if leaves {
                 self.group.leave(&path);
             }
-            pause(&mut chance, CALL_PAUSE).await;
+            pause(&mut chance, self.pause).await;
         }
     }
 

@@ -1,6 +1,6 @@
 //! Any range says which version it is of, and what is wrong with it.
 
-use forebay_storm::contents::{RANGE_BYTES_MIN, Seen, bytes, identify, size};
+use forebay_oracle::contents::{RANGE_BYTES_MIN, Seen, bytes, identify, size};
 
 #[test]
 fn every_range_names_its_version() {

@@ -1,8 +1,8 @@
 //! Violations of what holds for objects are found, and what only looks like one is not.
 
-use forebay_storm::contents::Seen;
-use forebay_storm::history::Door;
-use forebay_storm::oracle::Rule;
+use forebay_oracle::Rule;
+use forebay_oracle::contents::Seen;
+use forebay_oracle::history::Door;
 
 use crate::written::{broken, by, failed, read, read_as, uncertain, write};
 
@@ -55,12 +55,12 @@ fn an_acknowledged_write_that_is_gone_is_found() {
     let calls = [write(0, 10, 1), write(20, 30, 2), by(Door::Store, read(100, 110, 1))];
     assert_eq!(broken(&calls, 0), [Rule::NotLost, Rule::Linearizable]);
     let gone = failed(read(100, 110, 2), "not found");
-    let calls = [write(0, 10, 1), forebay_storm::history::Call { what: unanswered(&gone), ..gone }];
+    let calls = [write(0, 10, 1), forebay_oracle::history::Call { what: unanswered(&gone), ..gone }];
     assert_eq!(broken(&calls, 0), [Rule::NotLost]);
 }
 
-fn unanswered(call: &forebay_storm::history::Call) -> forebay_storm::history::What {
-    use forebay_storm::history::What;
+fn unanswered(call: &forebay_oracle::history::Call) -> forebay_oracle::history::What {
+    use forebay_oracle::history::What;
     match &call.what {
         What::Read { key, start, .. } => What::Read { key: *key, start: *start, seen: None },
         other => other.clone(),

@@ -1,8 +1,8 @@
 //! How soon reads are as fast as before.
 
-use forebay_storm::contents::Seen;
-use forebay_storm::history::{Call, Door, What};
-use forebay_storm::oracle::{Rule, recovery};
+use forebay_oracle::contents::Seen;
+use forebay_oracle::history::{Call, Door, What};
+use forebay_oracle::{Rule, recovery};
 
 use crate::written::{failed, uncertain, write};
 

@@ -1,0 +1,7 @@
+//! What the oracle finds, in histories that were made for it.
+
+mod contents;
+mod nodes;
+mod objects;
+mod recovery;
+mod written;

@@ -1,0 +1,40 @@
+//! The real coordinator, workers and clients in one thread and in simulated time, with faults, everything from one seed.
+//!
+//! Each world is a process of its own, so that nothing of one is left for another. A world that failed is run again with fewer
+//! faults, until none of them can be left out.
+
+mod options;
+mod outside;
+mod shrink;
+mod trace;
+mod world;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use options::Options;
+use world::Plan;
+
+fn main() -> io::Result<ExitCode> {
+    let options = Options::parse();
+    match options.world {
+        Some(seed) => one(seed, &options),
+        None => shrink::many(&options),
+    }
+}
+
+/// Runs one world, in this process.
+fn one(seed: u64, options: &Options) -> io::Result<ExitCode> {
+    if std::env::var_os("RUST_LOG").is_some() {
+        let filter = tracing_subscriber::EnvFilter::from_default_env();
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    }
+    let plan = Plan::of(seed, options.seconds * 1000).without(&options.without);
+    let tells = options.trace;
+    // A thread that has done nothing yet.
+    let outcome = std::thread::spawn(move || world::run(&plan, tells)).join();
+    let outcome = outcome.map_err(|_| io::Error::other(format!("the world of seed {seed} ended by a defect of its own")))?;
+    writeln!(io::stdout(), "{}", serde_json::to_string(&outcome)?)?;
+    Ok(if outcome.violations > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

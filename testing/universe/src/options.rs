@@ -1,0 +1,33 @@
+//! What the program is asked.
+
+use clap::Parser;
+
+/// Runs worlds by their seeds; a line of JSON for each. Fails when one of them does.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "forebay-universe")]
+pub(crate) struct Options {
+    /// The first seed.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How many worlds.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seeds: u64,
+    /// How long faults and load go on in each, in simulated seconds.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(10..=3600))]
+    pub(crate) seconds: u64,
+    /// Worlds at the same time.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
+    pub(crate) jobs: u64,
+    /// Writes what happens to the standard error.
+    #[arg(long)]
+    pub(crate) trace: bool,
+    /// Leaves failed worlds as they are, with all of their faults.
+    #[arg(long)]
+    pub(crate) as_it_is: bool,
+    /// Runs this one world in this process.
+    #[arg(long, hide = true)]
+    pub(crate) world: Option<u64>,
+    /// Leaves out the faults of these places.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) without: Vec<usize>,
+}

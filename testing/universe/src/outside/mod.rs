@@ -1,0 +1,5 @@
+//! What is outside of a process, simulated: the system's clock and chance ([`system`]), and the network ([`network`]).
+
+pub(crate) mod network;
+pub(crate) mod system;
+mod wire;

@@ -1,0 +1,492 @@
+//! The simulated network: hosts with names, connections with a delay that keep the order of their bytes, links that are slow, cut or
+//! blocked in one direction or both.
+//!
+//! Bytes arrive when the world's driver lets them ([`Network::deliver`]), between the turns of hosts. A blocked link holds what is on
+//! its way, as a sender that sends again does; after [`GIVEN_UP_US`] the connections over it are reset at both ends.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::{Buf, Bytes};
+use forebay_runtime::simulated::{self, Accepts, Connecting};
+use parking_lot::Mutex;
+use rand::Rng;
+use rand::rngs::StdRng;
+use tokio::io::ReadBuf;
+use tokio::sync::oneshot;
+
+use super::wire::wire;
+use crate::trace::Trace;
+
+/// Index of a host.
+pub(crate) type HostId = usize;
+/// One direction of a connection.
+pub(crate) type PipeId = u64;
+
+/// Bytes that may be on their way in one direction of a connection, or wait for its reader.
+const WINDOW_BYTES: usize = 256 << 10;
+/// A packet takes so long, in microseconds.
+const DELAY_US: std::ops::Range<u64> = 150..2_500;
+/// One in so many takes longer, up to so long.
+const LATE_ONE_IN: u32 = 200;
+const LATE_US: u64 = 60_000;
+/// When nothing got through for so long, a connection is given up.
+const GIVEN_UP_US: u64 = 15_000_000;
+
+/// The network of a world.
+pub(crate) struct Network(Arc<Mutex<State>>);
+
+pub(super) struct State {
+    now_us: u64,
+    /// Whose code runs.
+    turn: HostId,
+    /// It is being ended without a word.
+    crashing: bool,
+    names: Vec<String>,
+    listeners: BTreeMap<String, Listening>,
+    pipes: BTreeMap<PipeId, Pipe>,
+    under_way: BTreeMap<(u64, u64), Packet>,
+    held: Vec<Packet>,
+    /// Links that let nothing through, since when, and whether their connections were given up.
+    blocked: BTreeMap<(HostId, HostId), (u64, bool)>,
+    slow_us: BTreeMap<(HostId, HostId), u64>,
+    next: u64,
+    chance: StdRng,
+    trace: Arc<Trace>,
+    /// Bytes that were read from a host: time, host, bytes.
+    reads: Vec<(u64, HostId, u64)>,
+}
+
+#[derive(Default)]
+struct Listening {
+    queue: VecDeque<(PipeId, PipeId, String)>,
+    waker: Option<Waker>,
+}
+
+/// One direction of a connection.
+struct Pipe {
+    from: HostId,
+    to: HostId,
+    /// The other direction.
+    back: PipeId,
+    arrived: VecDeque<Bytes>,
+    /// Bytes that take room of the window.
+    bytes: usize,
+    last_at_us: u64,
+    /// The writer says nothing more.
+    is_finished: bool,
+    /// The reader has heard that.
+    is_ended: bool,
+    is_reset: bool,
+    /// Nobody reads any more.
+    is_closed: bool,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+}
+
+struct Packet {
+    from: HostId,
+    to: HostId,
+    what: What,
+}
+
+enum What {
+    /// Somebody wants a connection: whom, the direction from them, and where they hear of it.
+    Open(String, PipeId, oneshot::Sender<io::Result<()>>),
+    Opened(oneshot::Sender<io::Result<()>>, io::Result<()>),
+    Data(PipeId, Bytes),
+    End(PipeId),
+    Reset(PipeId),
+}
+
+impl Network {
+    pub(crate) fn new(names: Vec<String>, chance: StdRng, trace: Arc<Trace>) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            now_us: 0,
+            turn: 0,
+            crashing: false,
+            names,
+            listeners: BTreeMap::new(),
+            pipes: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            held: Vec::new(),
+            blocked: BTreeMap::new(),
+            slow_us: BTreeMap::new(),
+            next: 0,
+            chance,
+            trace,
+            reads: Vec::new(),
+        })))
+    }
+
+    /// What the runtime's door asks.
+    pub(crate) fn door(&self) -> Arc<dyn simulated::Network> {
+        Arc::new(Door(Arc::clone(&self.0)))
+    }
+
+    /// Says whose code runs from now on.
+    pub(crate) fn turn(&self, host: HostId) {
+        self.0.lock().turn = host;
+    }
+
+    /// What runs is being ended without a word, or that is over.
+    pub(crate) fn set_crashing(&self, crashing: bool) {
+        self.0.lock().crashing = crashing;
+    }
+
+    /// The time is `now_us`: lets everything arrive that is due.
+    pub(crate) fn deliver(&self, now_us: u64) {
+        let mut state = self.0.lock();
+        state.now_us = now_us;
+        state.give_up();
+        while let Some(first) = state.under_way.first_entry() {
+            if first.key().0 > now_us {
+                break;
+            }
+            let packet = first.remove();
+            state.arrive(packet);
+        }
+    }
+
+    /// Lets nothing through from one host to another, from now on.
+    pub(crate) fn block(&self, from: HostId, to: HostId) {
+        let mut state = self.0.lock();
+        let now_us = state.now_us;
+        state.blocked.entry((from, to)).or_insert((now_us, false));
+    }
+
+    /// Lets everything through again, what was held first.
+    pub(crate) fn unblock(&self, from: HostId, to: HostId) {
+        let mut state = self.0.lock();
+        state.blocked.remove(&(from, to));
+        let held = std::mem::take(&mut state.held);
+        for packet in held {
+            match (packet.from, packet.to) == (from, to) {
+                true => state.send(packet),
+                false => state.held.push(packet),
+            }
+        }
+    }
+
+    /// Adds so much to what a packet takes from one host to another.
+    pub(crate) fn slow(&self, from: HostId, to: HostId, by_us: u64) {
+        self.0.lock().slow_us.insert((from, to), by_us);
+    }
+
+    /// Breaks every connection between two hosts.
+    pub(crate) fn cut(&self, a: HostId, b: HostId) {
+        self.0.lock().reset_between(a, b);
+    }
+
+    /// Bytes that anybody has read from a host, with the times.
+    pub(crate) fn read_from(&self, host: HostId) -> Vec<(u64, u64)> {
+        self.0.lock().reads.iter().filter(|(_, from, _)| *from == host).map(|(at_us, _, bytes)| (*at_us, *bytes)).collect()
+    }
+}
+
+impl State {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn delay_us(&mut self, from: HostId, to: HostId) -> u64 {
+        let late_us = if self.chance.random_ratio(1, LATE_ONE_IN) { self.chance.random_range(0..LATE_US) } else { 0 };
+        self.chance.random_range(DELAY_US) + late_us + self.slow_us.get(&(from, to)).copied().unwrap_or(0)
+    }
+
+    fn send(&mut self, packet: Packet) {
+        let mut at_us = self.now_us + self.delay_us(packet.from, packet.to);
+        if let What::Data(pipe, _) | What::End(pipe) = &packet.what
+            && let Some(pipe) = self.pipes.get_mut(pipe)
+        {
+            at_us = at_us.max(pipe.last_at_us);
+            pipe.last_at_us = at_us;
+        }
+        let number = self.number();
+        self.under_way.insert((at_us, number), packet);
+    }
+
+    fn arrive(&mut self, packet: Packet) {
+        let Packet { from, to, what } = packet;
+        if self.blocked.contains_key(&(from, to)) {
+            // A connection that is being made is tried again by who wants it.
+            if !matches!(what, What::Open(..) | What::Opened(..)) {
+                self.held.push(Packet { from, to, what });
+            } else {
+                // Nothing is heard of it, until whoever waits has waited for long enough.
+                std::mem::forget(what);
+            }
+            return;
+        }
+        let (kind, bytes) = match &what {
+            What::Open(..) => ("open", &[][..]),
+            What::Opened(_, done) => (if done.is_ok() { "opened" } else { "refused" }, &[][..]),
+            What::Data(_, bytes) => ("data", &bytes[..]),
+            What::End(_) => ("end", &[][..]),
+            What::Reset(_) => ("reset", &[][..]),
+        };
+        self.trace.packet(self.now_us, kind, &self.names[from], &self.names[to], bytes);
+        match what {
+            What::Open(at, pipe, heard) => self.open(&at, pipe, heard),
+            What::Opened(heard, done) => drop(heard.send(done)),
+            What::Data(pipe, bytes) => self.data(pipe, bytes),
+            What::End(pipe) => {
+                if let Some(pipe) = self.pipes.get_mut(&pipe) {
+                    pipe.is_ended = true;
+                    pipe.wake();
+                }
+            }
+            What::Reset(pipe) => self.reset(pipe),
+        }
+    }
+
+    fn open(&mut self, at: &str, pipe: PipeId, heard: oneshot::Sender<io::Result<()>>) {
+        let Some(Pipe { from, to, back, .. }) = self.pipes.get(&pipe) else { return };
+        let (from, to, back) = (*from, *to, *back);
+        let done = match self.listeners.get_mut(at) {
+            Some(listening) => {
+                listening.queue.push_back((pipe, back, format!("{}:{pipe}", self.names[from])));
+                if let Some(waker) = listening.waker.take() {
+                    waker.wake();
+                }
+                Ok(())
+            }
+            None => Err(io::ErrorKind::ConnectionRefused.into()),
+        };
+        self.send(Packet { from: to, to: from, what: What::Opened(heard, done) });
+    }
+
+    fn data(&mut self, id: PipeId, bytes: Bytes) {
+        let Some(pipe) = self.pipes.get_mut(&id) else { return };
+        if pipe.is_closed {
+            let (from, to) = (pipe.to, pipe.from);
+            self.send(Packet { from, to, what: What::Reset(id) });
+        } else {
+            pipe.arrived.push_back(bytes);
+            pipe.wake();
+        }
+    }
+
+    /// Both directions are over, for both ends.
+    fn reset(&mut self, id: PipeId) {
+        let back = self.pipes.get(&id).map(|pipe| pipe.back);
+        for id in [Some(id), back].into_iter().flatten() {
+            if let Some(pipe) = self.pipes.get_mut(&id) {
+                pipe.is_reset = true;
+                pipe.arrived.clear();
+                pipe.wake();
+            }
+        }
+    }
+
+    fn reset_between(&mut self, a: HostId, b: HostId) {
+        let between = |pipe: &Pipe| (pipe.from, pipe.to) == (a, b) || (pipe.from, pipe.to) == (b, a);
+        let ids: Vec<_> = self.pipes.iter().filter(|(_, pipe)| between(pipe)).map(|(id, _)| *id).collect();
+        ids.into_iter().for_each(|id| self.reset(id));
+    }
+
+    fn give_up(&mut self) {
+        let now_us = self.now_us;
+        let mut over = BTreeSet::new();
+        for ((from, to), (since_us, given_up)) in &mut self.blocked {
+            if !*given_up && *since_us + GIVEN_UP_US <= now_us {
+                *given_up = true;
+                over.insert((*from, *to));
+            }
+        }
+        for (from, to) in over {
+            self.reset_between(from, to);
+            self.held.retain(|packet| (packet.from, packet.to) != (from, to));
+        }
+    }
+
+    pub(super) fn read(&mut self, id: PipeId, waker: &Waker, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let now_us = self.now_us;
+        let Some(pipe) = self.pipes.get_mut(&id) else { return Poll::Ready(Ok(())) };
+        if pipe.is_reset {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        let mut read = 0;
+        while let Some(first) = pipe.arrived.front_mut() {
+            let part = first.len().min(into.remaining());
+            into.put_slice(&first[..part]);
+            first.advance(part);
+            read += part;
+            if !first.is_empty() {
+                break;
+            }
+            pipe.arrived.pop_front();
+        }
+        if read > 0 {
+            pipe.bytes -= read;
+            if let Some(writer) = pipe.writer.take() {
+                writer.wake();
+            }
+            let from = pipe.from;
+            self.reads.push((now_us, from, read as u64));
+            return Poll::Ready(Ok(()));
+        }
+        if pipe.is_ended || into.remaining() == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        pipe.reader = Some(waker.clone());
+        Poll::Pending
+    }
+
+    pub(super) fn write(&mut self, id: PipeId, waker: &Waker, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let crashing = self.crashing;
+        let Some(pipe) = self.pipes.get_mut(&id).filter(|pipe| !pipe.is_reset && !pipe.is_finished && !crashing) else {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        };
+        let room = WINDOW_BYTES.saturating_sub(pipe.bytes);
+        if room == 0 {
+            pipe.writer = Some(waker.clone());
+            return Poll::Pending;
+        }
+        let part = room.min(bytes.len());
+        pipe.bytes += part;
+        let (from, to) = (pipe.from, pipe.to);
+        self.send(Packet { from, to, what: What::Data(id, Bytes::copy_from_slice(&bytes[..part])) });
+        Poll::Ready(Ok(part))
+    }
+
+    /// The writer says nothing more.
+    pub(super) fn finish(&mut self, id: PipeId) {
+        let crashing = self.crashing;
+        let Some(pipe) = self.pipes.get_mut(&id).filter(|pipe| !pipe.is_finished && !pipe.is_reset) else { return };
+        pipe.is_finished = true;
+        let (from, to) = (pipe.from, pipe.to);
+        let what = if crashing { What::Reset(id) } else { What::End(id) };
+        self.send(Packet { from, to, what });
+    }
+
+    /// The reader finds the end from now on.
+    pub(super) fn stop_reading(&mut self, id: PipeId) {
+        if let Some(pipe) = self.pipes.get_mut(&id) {
+            pipe.is_ended = true;
+            pipe.arrived.clear();
+            pipe.wake();
+        }
+    }
+
+    /// The reader is gone.
+    pub(super) fn close(&mut self, id: PipeId) {
+        let Some(pipe) = self.pipes.get_mut(&id) else { return };
+        pipe.is_closed = true;
+        pipe.arrived.clear();
+        let (back, has_unread) = (pipe.back, pipe.bytes > 0 && !pipe.is_ended);
+        let (from, to) = (pipe.to, pipe.from);
+        if has_unread {
+            self.send(Packet { from, to, what: What::Reset(id) });
+        }
+        if self.pipes.get(&back).is_none_or(|back| back.is_closed) {
+            self.pipes.remove(&id);
+            self.pipes.remove(&back);
+        }
+    }
+}
+
+impl Pipe {
+    fn new(from: HostId, to: HostId, back: PipeId) -> Self {
+        Self {
+            from,
+            to,
+            back,
+            arrived: VecDeque::new(),
+            bytes: 0,
+            last_at_us: 0,
+            is_finished: false,
+            is_ended: false,
+            is_reset: false,
+            is_closed: false,
+            reader: None,
+            writer: None,
+        }
+    }
+
+    fn wake(&mut self) {
+        [self.reader.take(), self.writer.take()].into_iter().flatten().for_each(Waker::wake);
+    }
+}
+
+struct Door(Arc<Mutex<State>>);
+
+impl simulated::Network for Door {
+    fn connect(&self, to: &str) -> Connecting {
+        let mut state = self.0.lock();
+        let name = to.rsplit_once(':').map_or(to, |(name, _)| name);
+        let Some(host) = state.names.iter().position(|known| known == name) else {
+            return Box::pin(std::future::ready(Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("there is no host {name}"),
+            ))));
+        };
+        let (from, there, back) = (state.turn, state.number(), state.number());
+        state.pipes.insert(there, Pipe::new(from, host, back));
+        state.pipes.insert(back, Pipe::new(host, from, there));
+        let (heard, hears) = oneshot::channel();
+        state.send(Packet { from, to: host, what: What::Open(to.to_owned(), there, heard) });
+        drop(state);
+        // Given up with what waits for it.
+        let wire = wire(&self.0, back, there);
+        Box::pin(async move {
+            hears.await.unwrap_or_else(|_| Err(io::ErrorKind::ConnectionReset.into()))?;
+            Ok(wire)
+        })
+    }
+
+    fn bind(&self, at: &str) -> io::Result<Box<dyn Accepts>> {
+        let mut state = self.0.lock();
+        let (name, port) = at.rsplit_once(':').ok_or(io::ErrorKind::InvalidInput)?;
+        let host = state.turn;
+        if state.names[host] != name {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
+        }
+        let port = if port == "0" { (40_000 + state.number() % 20_000).to_string() } else { port.to_owned() };
+        let address = format!("{name}:{port}");
+        if state.listeners.contains_key(&address) {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        state.listeners.insert(address.clone(), Listening::default());
+        Ok(Box::new(Accepting { state: Arc::clone(&self.0), address }))
+    }
+}
+
+struct Accepting {
+    state: Arc<Mutex<State>>,
+    address: String,
+}
+
+impl Accepts for Accepting {
+    fn local_address(&self) -> String {
+        self.address.clone()
+    }
+
+    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(simulated::Wire, String)>> {
+        let mut state = self.state.lock();
+        let Some(listening) = state.listeners.get_mut(&self.address) else {
+            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+        };
+        match listening.queue.pop_front() {
+            Some((reads, writes, from)) => Poll::Ready(Ok((wire(&self.state, reads, writes), from))),
+            None => {
+                listening.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Drop for Accepting {
+    fn drop(&mut self) {
+        let mut state = self.state.lock();
+        let Some(listening) = state.listeners.remove(&self.address) else { return };
+        for (reads, _, _) in listening.queue {
+            state.close(reads);
+            state.reset(reads);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Many worlds, a process each, and the fewest faults with which a failed one fails.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::options::Options;
+use crate::world::Plan;
+
+/// Runs the worlds that the options ask for.
+pub(crate) fn many(options: &Options) -> io::Result<ExitCode> {
+    let mut running: VecDeque<(u64, Child)> = VecDeque::new();
+    let mut seeds = options.seed..options.seed.saturating_add(options.seeds);
+    let mut all_passed = true;
+    loop {
+        while (running.len() as u64) < options.jobs
+            && let Some(seed) = seeds.next()
+        {
+            running.push_back((seed, start(seed, options, &options.without)?));
+        }
+        let Some((seed, child)) = running.pop_front() else { break };
+        let mut line = line_of(child)?;
+        if !passed(&line) {
+            all_passed = false;
+            if !options.as_it_is {
+                line["fewest_faults"] = fewest(seed, options)?;
+            }
+        }
+        writeln!(io::stdout(), "{line}")?;
+    }
+    Ok(if all_passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The faults that are left when each was tried without, once more after each one less; a world without them has no violation.
+fn fewest(seed: u64, options: &Options) -> io::Result<Value> {
+    let faults = Plan::of(seed, options.seconds * 1000).faults;
+    let mut without = options.without.clone();
+    loop {
+        let before = without.len();
+        for place in 0..faults.len() {
+            if without.contains(&place) {
+                continue;
+            }
+            let fewer: Vec<usize> = without.iter().copied().chain([place]).collect();
+            let quiet = Options { trace: false, ..options.clone() };
+            if !passed(&line_of(start(seed, &quiet, &fewer)?)?) {
+                without = fewer;
+            }
+        }
+        if without.len() == before {
+            break;
+        }
+    }
+    let left: Vec<_> = faults.iter().enumerate().filter(|(place, _)| !without.contains(place)).map(|(_, fault)| fault).collect();
+    Ok(json!({ "faults": left, "without": without }))
+}
+
+fn start(seed: u64, options: &Options, without: &[usize]) -> io::Result<Child> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["--world", &seed.to_string(), "--seconds", &options.seconds.to_string()]);
+    if options.trace {
+        command.arg("--trace");
+    }
+    if !without.is_empty() {
+        let places: Vec<String> = without.iter().map(usize::to_string).collect();
+        command.args(["--without", &places.join(",")]);
+    }
+    command.stdout(Stdio::piped()).spawn()
+}
+
+fn line_of(child: Child) -> io::Result<Value> {
+    let output = child.wait_with_output()?;
+    match serde_json::from_slice(&output.stdout) {
+        Ok(line) => Ok(line),
+        Err(_) => Ok(json!({ "violations": 1, "first_violations": [format!("the world's process ended: {}", output.status)] })),
+    }
+}
+
+fn passed(line: &Value) -> bool {
+    line["violations"] == 0
+}

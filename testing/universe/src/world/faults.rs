@@ -1,0 +1,127 @@
+//! Doing what a plan says, and undoing it when its time is over.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use forebay_testing::{Fault as StoreFault, S3Server};
+
+use super::plan::{COORDINATOR, Fault, STORE, What};
+use super::run::World;
+use crate::outside::network::{HostId, Network};
+
+/// What is wrong now, where more than one fault may have made it so.
+#[derive(Default)]
+pub(super) struct Wrong {
+    blocked: BTreeMap<(HostId, HostId), u32>,
+    slow_us: BTreeMap<(HostId, HostId), u64>,
+    store_late_ms: u64,
+}
+
+impl World<'_> {
+    /// A fault begins.
+    pub(super) fn strike(&mut self, fault: &Fault) {
+        self.trace.event(self.now_us, format_args!("fault {:?} for {} ms", fault.what, fault.for_ms));
+        if fault.what.may_lose() {
+            self.losses.push(self.course.calls.recorder.now_us());
+        }
+        match &fault.what {
+            What::Crash { host, with_host, loses_disk } => {
+                if *with_host {
+                    self.isolate(*host, true);
+                }
+                self.hosts[*host].crash(self.now_us);
+                if *loses_disk && *host != COORDINATOR {
+                    self.lose_disk(*host);
+                }
+            }
+            What::Stop { host } => self.hosts[*host].stop(),
+            What::Partition { a, b } => {
+                self.wrong.block(&self.network, *a, *b);
+                self.wrong.block(&self.network, *b, *a);
+            }
+            What::OneWay { from, to } => self.wrong.block(&self.network, *from, *to),
+            What::Cut { a, b } => self.network.cut(*a, *b),
+            What::SlowLink { a, b, by_ms } => {
+                self.wrong.slow(&self.network, *a, *b, (by_ms * 1000) as i64);
+                self.wrong.slow(&self.network, *b, *a, (by_ms * 1000) as i64);
+            }
+            What::SlowStore { by_ms } => self.wrong.store_later(&self.server, *by_ms as i64),
+            What::StoreRefuses { requests } => self.server.inject(StoreFault::Status(503), *requests),
+            What::StoreLosesAnswers { requests } => self.server.inject(StoreFault::LoseAnswer, *requests),
+            What::StoreBreaksOff { requests, after_bytes } => {
+                self.server.inject(StoreFault::CutAfter(*after_bytes), *requests);
+            }
+            What::ClockJumps { host, by_ms } => self.hosts[*host].jump(*by_ms),
+        }
+    }
+
+    /// A fault's time is over.
+    pub(super) fn heal(&mut self, fault: &Fault) {
+        self.trace.event(self.now_us, format_args!("over {:?}", fault.what));
+        match &fault.what {
+            What::Crash { host, with_host, .. } => {
+                if *with_host {
+                    self.isolate(*host, false);
+                }
+                if !self.hosts[*host].is_up() {
+                    self.start(*host);
+                }
+            }
+            What::Stop { host } => self.hosts[*host].go_on(self.now_us),
+            What::Partition { a, b } => {
+                self.wrong.unblock(&self.network, *a, *b);
+                self.wrong.unblock(&self.network, *b, *a);
+            }
+            What::OneWay { from, to } => self.wrong.unblock(&self.network, *from, *to),
+            What::SlowLink { a, b, by_ms } => {
+                self.wrong.slow(&self.network, *a, *b, -((by_ms * 1000) as i64));
+                self.wrong.slow(&self.network, *b, *a, -((by_ms * 1000) as i64));
+            }
+            What::SlowStore { by_ms } => self.wrong.store_later(&self.server, -(*by_ms as i64)),
+            // Those that have not struck.
+            What::StoreRefuses { .. } | What::StoreLosesAnswers { .. } | What::StoreBreaksOff { .. } => {
+                self.server.clear_faults()
+            }
+            What::Cut { .. } => {}
+            What::ClockJumps { host, by_ms } => self.hosts[*host].jump(-by_ms),
+        }
+    }
+
+    /// Cuts a host off from all others, or no longer.
+    fn isolate(&mut self, host: HostId, isolated: bool) {
+        for other in (STORE..self.hosts.len()).filter(|other| *other != host) {
+            for (from, to) in [(host, other), (other, host)] {
+                match isolated {
+                    true => self.wrong.block(&self.network, from, to),
+                    false => self.wrong.unblock(&self.network, from, to),
+                }
+            }
+        }
+    }
+}
+
+impl Wrong {
+    fn block(&mut self, network: &Network, from: HostId, to: HostId) {
+        *self.blocked.entry((from, to)).or_default() += 1;
+        network.block(from, to);
+    }
+
+    fn unblock(&mut self, network: &Network, from: HostId, to: HostId) {
+        let times = self.blocked.entry((from, to)).or_default();
+        *times -= 1;
+        if *times == 0 {
+            network.unblock(from, to);
+        }
+    }
+
+    fn slow(&mut self, network: &Network, from: HostId, to: HostId, by_us: i64) {
+        let all_us = self.slow_us.entry((from, to)).or_default();
+        *all_us = all_us.saturating_add_signed(by_us);
+        network.slow(from, to, *all_us);
+    }
+
+    fn store_later(&mut self, server: &S3Server, by_ms: i64) {
+        self.store_late_ms = self.store_late_ms.saturating_add_signed(by_ms);
+        server.set_latency(Duration::from_millis(self.store_late_ms));
+    }
+}

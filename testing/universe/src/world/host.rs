@@ -1,0 +1,97 @@
+//! A host: a runtime of its own, whose time is the world's as long as it is run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::outside::network::{HostId, Network};
+use crate::outside::system;
+
+/// When a world begins: nanoseconds since its machines started, and since 1970.
+const MONO_NS: u64 = 1_000_000_000_000;
+const WALL_NS: u64 = 1_750_000_000_000_000_000;
+
+/// A host and its process.
+pub(super) struct Host {
+    id: HostId,
+    network: Arc<Network>,
+    /// None while its process is down.
+    runtime: Option<Runtime>,
+    /// What its process has seen of the world's time, in microseconds.
+    at_us: u64,
+    /// Its time of the day is so much ahead, in milliseconds.
+    ahead_ms: i64,
+    /// Not run, so many times over.
+    stopped: u32,
+}
+
+/// Sets this thread's clocks to a time of the world.
+pub(super) fn set_clock(at_us: u64, ahead_ms: i64) {
+    let wall_ns = (WALL_NS + at_us * 1_000).saturating_add_signed(ahead_ms * 1_000_000);
+    system::set_clock(MONO_NS + at_us * 1_000, wall_ns);
+}
+
+impl Host {
+    pub(super) fn new(id: HostId, network: &Arc<Network>) -> Self {
+        Self { id, network: Arc::clone(network), runtime: None, at_us: 0, ahead_ms: 0, stopped: 0 }
+    }
+
+    /// Starts its process.
+    pub(super) fn start(&mut self, now_us: u64, main: impl Future<Output = ()> + Send + 'static) {
+        assert!(self.runtime.is_none(), "a process is started when there is none");
+        self.enter(now_us);
+        self.at_us = now_us;
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime without a driver");
+        runtime.spawn(main);
+        self.runtime = Some(runtime);
+    }
+
+    /// Runs its process until a time, unless it is stopped.
+    pub(super) fn run(&mut self, until_us: u64) {
+        if self.stopped > 0 {
+            return;
+        }
+        self.enter(self.at_us);
+        let Some(runtime) = &self.runtime else { return };
+        let for_us = until_us - self.at_us;
+        runtime.block_on(async { tokio::time::sleep(Duration::from_micros(for_us)).await });
+        self.at_us = until_us;
+    }
+
+    /// Ends its process, wherever it is.
+    pub(super) fn crash(&mut self, now_us: u64) {
+        self.enter(now_us);
+        self.network.set_crashing(true);
+        drop(self.runtime.take());
+        self.network.set_crashing(false);
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.runtime.is_some()
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.stopped += 1;
+    }
+
+    /// Goes on: what was missed of the time passes at once.
+    pub(super) fn go_on(&mut self, now_us: u64) {
+        self.stopped -= 1;
+        if let (0, Some(runtime)) = (self.stopped, &self.runtime) {
+            let missed = Duration::from_micros(now_us - self.at_us);
+            self.enter(self.at_us);
+            runtime.block_on(async { tokio::time::advance(missed).await });
+            self.at_us = now_us;
+        }
+    }
+
+    pub(super) fn jump(&mut self, by_ms: i64) {
+        self.ahead_ms += by_ms;
+    }
+
+    fn enter(&self, at_us: u64) {
+        self.network.turn(self.id);
+        set_clock(at_us, self.ahead_ms);
+    }
+}

@@ -1,0 +1,116 @@
+//! What runs on the hosts: Forebay as it is in production, and a store that speaks S3.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_block_store::StoreSettings;
+use forebay_client::{Address, Client, ClientSettings, Security};
+use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_protocol::WorkerState;
+use forebay_runtime::net::Listener;
+use forebay_runtime::time::sleep;
+use forebay_shared_storage::StorageSettings;
+use forebay_testing::S3Server;
+use forebay_transport::ServerLimits;
+use forebay_worker::{Tuning, Worker, WorkerSettings};
+use parking_lot::Mutex;
+
+/// What processes of the cluster show each other.
+const SECRET: &str = "what the processes of a world know";
+pub(super) const BUCKET: &str = "data";
+pub(super) const STORE_ADDRESS: &str = "store:9000";
+const COORDINATOR_ADDRESS: &str = "coordinator:7400";
+const DRAM_BYTES: u64 = 8 << 20;
+const DISK_BYTES: u64 = 16 << 20;
+/// Verified of the tiers in a second.
+const SCRUB_BYTES: u64 = 256 << 10;
+const REQUEST_BYTES: u64 = 64 << 20;
+/// A process that has ended is started again by whoever looks after it.
+const STARTED_AGAIN_AFTER: Duration = Duration::from_secs(1);
+const TOLD_EVERY: Duration = Duration::from_millis(250);
+
+/// What the world sees of its processes, as their administrator would.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// Workers that the coordinator counts as live.
+    pub(super) live: Mutex<usize>,
+    /// Bytes under pins, by worker.
+    pub(super) pinned: Mutex<Vec<u64>>,
+}
+
+fn security() -> Security {
+    Security::owner(SECRET).expect("long enough")
+}
+
+fn address(text: &str) -> Address {
+    text.parse().expect("an address")
+}
+
+/// The store, as long as it is asked.
+pub(super) async fn store(server: Arc<S3Server>) {
+    let listener = Listener::bind(STORE_ADDRESS).await.expect("the host is there for it");
+    server.serve(listener).await;
+}
+
+/// A coordinator, started again whenever it ends.
+pub(super) async fn coordinator(metadata_url: String, seen: Arc<Seen>) {
+    loop {
+        let mut settings = CoordinatorSettings::new(address(COORDINATOR_ADDRESS), metadata_url.clone());
+        settings.security = security();
+        match Coordinator::start(settings).await {
+            Ok(coordinator) => {
+                let telling = async {
+                    loop {
+                        let workers = coordinator.status().workers;
+                        *seen.live.lock() = workers.iter().filter(|(_, state, _)| *state == WorkerState::Live).count();
+                        sleep(TOLD_EVERY).await;
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    ended = coordinator.stopped() => tracing::warn!(?ended, "coordinator ended"),
+                    () = telling => {}
+                }
+            }
+            Err(error) => tracing::warn!(%error, "coordinator not started"),
+        }
+        sleep(STARTED_AGAIN_AFTER).await;
+    }
+}
+
+/// A worker, started until it is there.
+pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>) {
+    let store = StoreSettings::new(folder, DRAM_BYTES).with_disk(DISK_BYTES);
+    let mut settings = WorkerSettings::new(address(COORDINATOR_ADDRESS), address(&format!("worker{number}:7411")), store);
+    settings.security = security();
+    settings.location = Some(format!("host{number}"));
+    let limits = ServerLimits { request_bytes: Some(REQUEST_BYTES), ..ServerLimits::default() };
+    let tuning = Tuning { limits, scrub_bytes_per_sec: SCRUB_BYTES, ..Tuning::default() };
+    loop {
+        match Worker::start_with(settings.clone(), tuning.clone()).await {
+            Ok(worker) => loop {
+                seen.pinned.lock()[number] = worker.report().dram.2;
+                sleep(TOLD_EVERY).await;
+            },
+            Err(error) => tracing::warn!(number, %error, "worker not started"),
+        }
+        sleep(STARTED_AGAIN_AFTER).await;
+    }
+}
+
+/// A client, as soon as there is a coordinator.
+pub(super) async fn client() -> Client {
+    let mut settings = ClientSettings::new(address(COORDINATOR_ADDRESS));
+    settings.security = security();
+    settings.in_place = false;
+    settings.ring = false;
+    settings.storage = StorageSettings::default();
+    loop {
+        match Client::connect(settings.clone()).await {
+            Ok(client) => return client,
+            Err(error) => tracing::debug!(%error, "client not connected"),
+        }
+        sleep(TOLD_EVERY).await;
+    }
+}

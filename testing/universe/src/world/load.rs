@@ -1,0 +1,223 @@
+//! What the clients of a world do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use forebay_client::{AdminRequest, Client, NodeType};
+use forebay_oracle::contents::{self, RANGE_BYTES_MIN};
+use forebay_oracle::history::{Door, What};
+use forebay_oracle::load::nodes::{self, Group, Member};
+use forebay_oracle::load::{GIVEN_UP_AFTER, Shared, given_up, objects, of_client, pause};
+use forebay_runtime::time::{sleep, timeout};
+use forebay_shared_storage::{Class, Get, GetRange, Storage, StorageSettings};
+use forebay_types::{BitRate, ForebayPath, Key, Mount, MountOptions, Validate};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::hosts::{self, BUCKET, STORE_ADDRESS};
+
+/// Objects; every second one is of the mount whose versions are taken for current for a while.
+const KEYS: u32 = 6;
+const MOUNTS: [&str; 2] = ["fresh", "aging"];
+const TTL: Duration = Duration::from_secs(5);
+/// Bytes a second from the store, a mount.
+pub(super) const BOUND_BYTES: u64 = 1 << 20;
+const READERS: usize = 2;
+const READ_PAUSE: Duration = Duration::from_millis(350);
+const WRITE_PAUSE: Duration = Duration::from_millis(1_500);
+const CALL_PAUSE: Duration = Duration::from_millis(300);
+/// Where ranges begin at the latest: every version is longer.
+const START_MAX: u64 = 30_000;
+const BYTES_MAX: u64 = 100_000;
+const TRIED_AGAIN_AFTER: Duration = Duration::from_millis(200);
+
+/// What the clients share with each other and with the world.
+#[derive(Default)]
+pub(super) struct Course {
+    pub(super) calls: Shared,
+    groups: Vec<Arc<Group>>,
+    clients: usize,
+    seed: u64,
+    /// Clients that have written the first versions of their objects.
+    began: AtomicUsize,
+    /// Clients that have ended what they were at.
+    ended: AtomicUsize,
+    /// Clients that have read everything once more.
+    done: AtomicUsize,
+}
+
+impl Course {
+    pub(super) fn new(seed: u64, clients: usize) -> Self {
+        let groups = vec![Arc::new(Group::new("values", NodeType::KeyValue)), Arc::new(Group::new("files", NodeType::File))];
+        Self { groups, clients, seed, ..Self::default() }
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.began.load(SeqCst) == self.clients
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(SeqCst) == self.clients
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done.load(SeqCst) == self.clients
+    }
+}
+
+/// One of the clients, from its first call to its last.
+pub(super) async fn client(course: Arc<Course>, number: usize) {
+    let client = hosts::client().await;
+    if number == 0 {
+        mount(&client).await;
+    }
+    let mut chance = StdRng::seed_from_u64(course.seed ^ (number as u64 + 1) << 32);
+    let own: Vec<u32> = (0..KEYS).filter(|key| *key as usize % course.clients == number).collect();
+    for key in &own {
+        while !write(&client, &course.calls, *key, 1).await {
+            sleep(TRIED_AGAIN_AFTER).await;
+        }
+    }
+    course.began.fetch_add(1, SeqCst);
+    while !course.has_begun() {
+        sleep(TRIED_AGAIN_AFTER).await;
+    }
+    let mut tasks = Vec::new();
+    for key in own {
+        tasks.push(forebay_runtime::spawn(writes(client.clone(), Arc::clone(&course), key, draw(&mut chance))));
+    }
+    for _ in 0..READERS {
+        tasks.push(forebay_runtime::spawn(reads(client.clone(), Arc::clone(&course), draw(&mut chance))));
+    }
+    for (place, group) in course.groups.iter().enumerate() {
+        let number = (place * course.clients + number) as u32;
+        let (group, nodes, door) = (Arc::clone(group), client.nodes(), Door::Remote);
+        let member = Member { group, nodes, door, number, pause: CALL_PAUSE };
+        let (course, chance) = (Arc::clone(&course), draw(&mut chance));
+        tasks.push(forebay_runtime::spawn(async move { member.run(&course.calls, chance).await }));
+    }
+    for task in tasks {
+        // Failed by a defect, which is told as such.
+        let _ = task.await;
+    }
+    course.ended.fetch_add(1, SeqCst);
+    while !course.has_ended() {
+        sleep(TRIED_AGAIN_AFTER).await;
+    }
+    for key in 0..KEYS {
+        read(&client, &course.calls, key, 0, u64::from(u32::MAX), None).await;
+        read_store(&course.calls, key).await;
+    }
+    if number == 0 {
+        // What is not there any more needs no removing.
+        let _ = timeout(GIVEN_UP_AFTER, client.nodes().delete(nodes::ROOT, true)).await;
+    }
+    drop(client);
+    course.done.fetch_add(1, SeqCst);
+}
+
+fn draw(chance: &mut StdRng) -> StdRng {
+    StdRng::seed_from_u64(chance.random())
+}
+
+fn options(mount: &str) -> MountOptions {
+    MountOptions {
+        endpoint: Some(format!("http://{STORE_ADDRESS}")),
+        anonymous: true,
+        validate: if mount == MOUNTS[0] { Validate::Always } else { Validate::Ttl(TTL) },
+        bandwidth: Some(BitRate::from_bytes_per_sec(BOUND_BYTES)),
+        ..MountOptions::default()
+    }
+}
+
+async fn mount(client: &Client) {
+    for name in MOUNTS {
+        let name = name.parse().expect("a name");
+        let add = AdminRequest::MountAdd { url: format!("s3://{BUCKET}/{name}"), options: options(name_of(&name)), name };
+        while let Err(error) = client.control(add.clone()).await {
+            tracing::debug!(%error, "mount not added");
+            sleep(TRIED_AGAIN_AFTER).await;
+        }
+    }
+}
+
+fn name_of(name: &forebay_types::MountName) -> &str {
+    name.as_str()
+}
+
+fn mount_of(key: u32) -> &'static str {
+    MOUNTS[key as usize % MOUNTS.len()]
+}
+
+fn path(key: u32) -> ForebayPath {
+    format!("/{}/objects/{key}", mount_of(key)).parse().expect("a path")
+}
+
+async fn writes(client: Client, course: Arc<Course>, key: u32, mut chance: StdRng) {
+    let mut version = 1;
+    while course.calls.goes_on() {
+        pause(&mut chance, WRITE_PAUSE).await;
+        version += 1;
+        write(&client, &course.calls, key, version).await;
+    }
+}
+
+/// Writes a version; whether that was acknowledged.
+async fn write(client: &Client, calls: &Shared, key: u32, version: u32) -> bool {
+    let begin_us = calls.recorder.now_us();
+    let (etag, error) = match timeout(GIVEN_UP_AFTER, objects::put(client, &path(key), contents::bytes(key, version))).await {
+        Ok(Ok(etag)) => (Some(etag), None),
+        Ok(Err(error)) => (None, Some(of_client(&error))),
+        Err(_) => (None, Some(given_up())),
+    };
+    let is_written = error.is_none();
+    calls.recorder.add(begin_us, Door::Remote, What::Write { key, version, etag }, error);
+    is_written
+}
+
+async fn reads(client: Client, course: Arc<Course>, mut chance: StdRng) {
+    while course.calls.goes_on() {
+        let (key, start) = (chance.random_range(0..KEYS), chance.random_range(0..START_MAX));
+        let (start, bytes) = match chance.random_ratio(1, 8) {
+            true => (0, u64::from(u32::MAX)),
+            false => (start, chance.random_range(RANGE_BYTES_MIN..BYTES_MAX)),
+        };
+        let waits = chance.random_ratio(1, 4).then(|| Duration::from_millis(chance.random_range(0..200)));
+        read(&client, &course.calls, key, start, bytes, waits).await;
+        pause(&mut chance, READ_PAUSE).await;
+    }
+}
+
+async fn read(client: &Client, calls: &Shared, key: u32, start: u64, bytes: u64, waits: Option<Duration>) {
+    let begin_us = calls.recorder.now_us();
+    let answer = timeout(GIVEN_UP_AFTER, objects::get(client, &path(key), start, bytes, waits)).await;
+    let end_us = calls.recorder.now_us();
+    let (seen, error) = match answer {
+        Ok(Ok((came, etag))) => (Some((contents::identify(key, start, bytes, &came), etag)), None),
+        Ok(Err(error)) => (None, Some(of_client(&error))),
+        Err(_) => (None, Some(given_up())),
+    };
+    calls.recorder.add_until(begin_us, end_us, Door::Remote, What::Read { key, start, seen }, error);
+}
+
+/// Reads all of an object past Forebay.
+async fn read_store(calls: &Shared, key: u32) {
+    let (name, all) = (mount_of(key), u64::from(u32::MAX));
+    let options = MountOptions { bandwidth: None, ..options(name) };
+    let url = format!("s3://{BUCKET}/{name}");
+    let mount = Mount { id: forebay_types::MountId(1), name: name.parse().expect("a name"), url, options };
+    let begin_us = calls.recorder.now_us();
+    let read = async {
+        let storage = Storage::open(&mount, StorageSettings::default())?;
+        let key = Key::new(format!("objects/{key}"))?;
+        let body = storage.get(Get { key: &key, range: GetRange::All, if_match: None, class: Class::Demand }).await?;
+        let etag = objects::tag(body.info.version.tag.as_str());
+        Ok((body.collect().await?, etag))
+    };
+    let (seen, error) = match read.await {
+        Ok((came, etag)) => (Some((contents::identify(key, 0, all, &came), etag)), None),
+        Err(error) => (None, Some(of_client(&error))),
+    };
+    calls.recorder.add(begin_us, Door::Store, What::Read { key, start: 0, seen }, error);
+}

@@ -1,0 +1,12 @@
+//! A world: hosts, what runs on them, what goes wrong, and the time that they share.
+
+mod faults;
+mod host;
+mod hosts;
+mod load;
+mod plan;
+mod rest;
+mod run;
+
+pub(crate) use plan::Plan;
+pub(crate) use run::run;

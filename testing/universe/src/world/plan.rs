@@ -1,0 +1,183 @@
+//! What a seed makes of a world: how many hosts, and which faults when.
+
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use serde::Serialize;
+
+use crate::outside::network::HostId;
+
+/// There is a fault within each such time, in milliseconds.
+const FAULT_EVERY_MS: u64 = 10_000;
+/// Faults in that time at most.
+const FAULTS_MAX: u32 = 3;
+
+/// The store's host, the coordinator's, then workers, then clients.
+pub(crate) const STORE: HostId = 0;
+pub(crate) const COORDINATOR: HostId = 1;
+
+/// A world before it begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    /// How long faults and load go on, in milliseconds.
+    pub(crate) for_ms: u64,
+    pub(crate) workers: usize,
+    pub(crate) clients: usize,
+    pub(crate) faults: Vec<Fault>,
+}
+
+/// Something that goes wrong, and for how long.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Fault {
+    pub(crate) at_ms: u64,
+    pub(crate) for_ms: u64,
+    pub(crate) what: What,
+}
+
+/// What goes wrong.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum What {
+    /// A process ends at once, and starts again later. A host that goes with it says nothing to its peers.
+    Crash { host: HostId, with_host: bool, loses_disk: bool },
+    /// A process is not run for a while.
+    Stop { host: HostId },
+    /// Nothing goes between two hosts.
+    Partition { a: HostId, b: HostId },
+    /// Nothing goes from one host to another.
+    OneWay { from: HostId, to: HostId },
+    /// Connections between two hosts break, new ones can be made.
+    Cut { a: HostId, b: HostId },
+    /// Everything between two hosts takes longer.
+    SlowLink { a: HostId, b: HostId, by_ms: u64 },
+    /// The store takes longer to answer.
+    SlowStore { by_ms: u64 },
+    /// The store refuses so many requests.
+    StoreRefuses { requests: usize },
+    /// The store does what it is asked, and its answers are lost.
+    StoreLosesAnswers { requests: usize },
+    /// The store's answers break off.
+    StoreBreaksOff { requests: usize, after_bytes: u64 },
+    /// The time of the day of a host jumps.
+    ClockJumps { host: HostId, by_ms: i64 },
+}
+
+impl Plan {
+    /// What a seed says.
+    pub(crate) fn of(seed: u64, for_ms: u64) -> Self {
+        let mut chance = StdRng::seed_from_u64(seed);
+        let (workers, clients) = (chance.random_range(3..=5), chance.random_range(2..=3));
+        let mut plan = Self { seed, for_ms, workers, clients, faults: Vec::new() };
+        for period in 0..for_ms / FAULT_EVERY_MS {
+            for _ in 0..chance.random_range(1..=FAULTS_MAX) {
+                let at_ms = period * FAULT_EVERY_MS + chance.random_range(0..FAULT_EVERY_MS);
+                let for_ms = chance.random_range(100..8_000);
+                let what = plan.draw(&mut chance);
+                plan.faults.push(Fault { at_ms, for_ms, what });
+            }
+        }
+        plan.faults.sort_by_key(|fault| fault.at_ms);
+        plan
+    }
+
+    /// The same without some of its faults, by their places.
+    pub(crate) fn without(mut self, places: &[usize]) -> Self {
+        let mut place = 0;
+        self.faults.retain(|_| {
+            place += 1;
+            !places.contains(&(place - 1))
+        });
+        self
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        let workers = (0..self.workers).map(|number| format!("worker{number}"));
+        let clients = (0..self.clients).map(|number| format!("client{number}"));
+        ["store".to_owned(), "coordinator".to_owned()].into_iter().chain(workers).chain(clients).collect()
+    }
+
+    pub(crate) fn worker(&self, number: usize) -> HostId {
+        COORDINATOR + 1 + number
+    }
+
+    pub(crate) fn client(&self, number: usize) -> HostId {
+        self.worker(self.workers) + number
+    }
+
+    fn draw(&self, chance: &mut StdRng) -> What {
+        let worker = self.worker(chance.random_range(0..self.workers));
+        let process = if chance.random_ratio(1, 6) { COORDINATOR } else { worker };
+        let (a, b) = self.pair(chance);
+        match chance.random_range(0..12) {
+            0 | 1 => What::Crash { host: process, with_host: chance.random(), loses_disk: chance.random_ratio(1, 3) },
+            2 | 3 => What::Stop { host: process },
+            4 => What::Partition { a, b },
+            5 => What::OneWay { from: a, to: b },
+            6 => What::Cut { a, b },
+            7 => What::SlowLink { a, b, by_ms: chance.random_range(20..400) },
+            8 => What::SlowStore { by_ms: chance.random_range(50..3_000) },
+            9 => What::StoreRefuses { requests: chance.random_range(1..20) },
+            10 => match chance.random() {
+                true => What::StoreLosesAnswers { requests: chance.random_range(1..6) },
+                false => {
+                    let (requests, after_bytes) = (chance.random_range(1..6), chance.random_range(0..60_000));
+                    What::StoreBreaksOff { requests, after_bytes }
+                }
+            },
+            _ => What::ClockJumps { host: process, by_ms: chance.random_range(-600_000..600_000) },
+        }
+    }
+
+    /// Two hosts that talk with each other.
+    fn pair(&self, chance: &mut StdRng) -> (HostId, HostId) {
+        let a = self.worker(chance.random_range(0..self.workers));
+        let others: Vec<HostId> = (STORE..self.client(self.clients)).filter(|other| *other != a).collect();
+        let b = *others.choose(chance).expect("there are other hosts");
+        if chance.random() { (a, b) } else { (b, a) }
+    }
+}
+
+impl What {
+    /// Its kind, for counting.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Crash { .. } => "crash",
+            Self::Stop { .. } => "stop",
+            Self::Partition { .. } => "partition",
+            Self::OneWay { .. } => "one_way",
+            Self::Cut { .. } => "cut",
+            Self::SlowLink { .. } => "slow_link",
+            Self::SlowStore { .. } => "slow_store",
+            Self::StoreRefuses { .. } => "store_refuses",
+            Self::StoreLosesAnswers { .. } => "store_loses_answers",
+            Self::StoreBreaksOff { .. } => "store_breaks_off",
+            Self::ClockJumps { .. } => "clock_jumps",
+        }
+    }
+
+    /// Whether a worker may lose its temporary data by it, or be taken for lost.
+    pub(crate) fn may_lose(&self) -> bool {
+        matches!(
+            self,
+            Self::Crash { .. } | Self::Stop { .. } | Self::Partition { .. } | Self::OneWay { .. } | Self::SlowLink { .. }
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_says_the_same_and_there_is_a_fault_in_all_ten_seconds() {
+        let (one, again, other) = (Plan::of(7, 60_000), Plan::of(7, 60_000), Plan::of(8, 60_000));
+        assert_eq!(one.faults, again.faults);
+        assert_ne!(one.faults, other.faults);
+        for period in 0..6 {
+            assert!(one.faults.iter().any(|fault| fault.at_ms / FAULT_EVERY_MS == period), "{period}");
+        }
+        let fewer = one.clone().without(&[0]);
+        assert_eq!(fewer.faults, one.faults[1..]);
+    }
+}

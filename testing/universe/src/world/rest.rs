@@ -1,0 +1,55 @@
+//! What must hold of a world beside what its clients were told.
+
+use forebay_oracle::{Rule, Violation};
+
+use super::load::BOUND_BYTES;
+use super::plan::STORE;
+use super::run::World;
+
+/// Mounts, each with its bound.
+const MOUNTS: u64 = 2;
+/// The bound holds over any time of this length, in microseconds.
+const BOUND_OVER_US: u64 = 5_000_000;
+/// A worker that is cut off takes a twentieth of a bound that others may have been given.
+const CUT_OFF_PERCENT: u64 = 5;
+
+impl World<'_> {
+    /// Reads of the store stay within the bounds of its mounts.
+    pub(super) fn beyond_bound(&self, until_us: u64) -> Option<Violation> {
+        let percent = 102 + CUT_OFF_PERCENT * self.plan.workers as u64;
+        let bound = MOUNTS * BOUND_BYTES * (BOUND_OVER_US / 1_000_000) * percent / 100;
+        let reads: Vec<(u64, u64)> = self.network.read_from(STORE).into_iter().filter(|(at_us, _)| *at_us < until_us).collect();
+        let (mut first, mut sum) = (0, 0);
+        for (at_us, bytes) in &reads {
+            sum += bytes;
+            while reads[first].0 + BOUND_OVER_US <= *at_us {
+                sum -= reads[first].1;
+                first += 1;
+            }
+            if sum > bound {
+                let what = format!("{sum} bytes were read of the store in the 5 s before {at_us} us, {bound} are the most");
+                return Some(Violation::new(Rule::WithinBound, what));
+            }
+        }
+        None
+    }
+
+    /// All workers are back.
+    pub(super) fn not_back(&self) -> Option<Violation> {
+        let live = *self.seen.live.lock();
+        (live != self.plan.workers).then(|| {
+            Violation::new(
+                Rule::Recovers,
+                format!("{live} of {} workers are live two leases after the last fault", self.plan.workers),
+            )
+        })
+    }
+
+    /// Nothing is held for anybody any more.
+    pub(super) fn left_over(&self) -> Vec<Violation> {
+        let pinned = self.seen.pinned.lock();
+        let left = pinned.iter().enumerate().filter(|(_, bytes)| **bytes > 0);
+        left.map(|(worker, bytes)| Violation::new(Rule::NothingLeft, format!("worker {worker} has {bytes} bytes pinned")))
+            .collect()
+    }
+}

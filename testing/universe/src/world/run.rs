@@ -1,0 +1,219 @@
+//! A world from its beginning to its end: turns of hosts, deliveries between them, faults when it is time for them, and the verdict.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use forebay_metadata::Memory;
+use forebay_oracle::{Losses, Rule, Violation, errors, judge};
+use forebay_runtime::simulated;
+use forebay_testing::{S3Server, S3Settings};
+use parking_lot::Mutex;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde::Serialize;
+use tempfile::TempDir;
+
+use super::faults::Wrong;
+use super::host::{Host, set_clock};
+use super::hosts::{self, BUCKET, Seen};
+use super::load::{self, Course};
+use super::plan::{COORDINATOR, Plan, STORE};
+use crate::outside::network::{HostId, Network};
+use crate::outside::system;
+use crate::trace::Trace;
+
+/// How long each host is run in its turn. Nothing that a host says is heard before the turn's end.
+const TURN_US: u64 = 5_000;
+/// Load begins within this time, and all calls end within it.
+const BEGINS_WITHIN_US: u64 = 60_000_000;
+const ENDS_WITHIN_US: u64 = 120_000_000;
+/// Workers are back after this time: two leases.
+const BACK_US: u64 = 10_000_000;
+/// What is held for somebody is given back within this time.
+const RESTS_US: u64 = 15_000_000;
+/// Violations that are told.
+const TOLD: usize = 5;
+
+/// What a world came to.
+#[derive(Debug, Serialize)]
+pub(crate) struct Outcome {
+    pub(crate) seed: u64,
+    pub(crate) hash: String,
+    pub(crate) simulated_seconds: u64,
+    pub(crate) operations: u64,
+    pub(crate) faults: BTreeMap<&'static str, u64>,
+    pub(crate) errors: BTreeMap<String, u64>,
+    pub(crate) violations: u64,
+    pub(crate) first_violations: Vec<Violation>,
+}
+
+pub(super) struct World<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) now_us: u64,
+    pub(super) hosts: Vec<Host>,
+    pub(super) network: Arc<Network>,
+    pub(super) server: Arc<S3Server>,
+    pub(super) trace: Arc<Trace>,
+    pub(super) course: Arc<Course>,
+    pub(super) seen: Arc<Seen>,
+    pub(super) wrong: Wrong,
+    /// When a worker may have been lost, in microseconds of the history.
+    pub(super) losses: Vec<u64>,
+    metadata: Memory,
+    folder: TempDir,
+    chance: StdRng,
+}
+
+/// What panicked, of all hosts.
+static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Runs the world of a plan, on a thread that is nothing else's.
+pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        PANICS.lock().push(panic.to_string());
+        tell(panic);
+    }));
+    let mut chance = StdRng::seed_from_u64(plan.seed ^ 0x75_6e69_7665_7273);
+    system::follow(chance.random());
+    let _series = forebay_runtime::repeat(chance.random());
+    set_clock(0, 0);
+    let trace = Arc::new(Trace::new(tells));
+    let network = Arc::new(Network::new(plan.names(), StdRng::seed_from_u64(chance.random()), Arc::clone(&trace)));
+    let _simulation = simulated::simulate(network.door());
+    let mut world = World::new(plan, network, trace, chance);
+    let violations = world.pass();
+    let calls = world.course.calls.recorder.take();
+    for call in &calls {
+        world.trace.event(call.end_us, format_args!("{call:?}"));
+    }
+    let mut violations: Vec<_> = violations.into_iter().chain(judge(&calls, |_| 0, &Losses(world.losses.clone()))).collect();
+    violations.extend(PANICS.lock().iter().map(|panic| Violation::new(Rule::StaysUp, panic.clone())));
+    let mut faults = BTreeMap::new();
+    plan.faults.iter().for_each(|fault| *faults.entry(fault.what.kind()).or_default() += 1);
+    let count = violations.len() as u64;
+    violations.truncate(TOLD);
+    let outcome = Outcome {
+        seed: plan.seed,
+        hash: format!("{:016x}", world.trace.hash()),
+        simulated_seconds: world.now_us / 1_000_000,
+        operations: calls.len() as u64,
+        faults,
+        errors: errors(&calls),
+        violations: count,
+        first_violations: violations,
+    };
+    world.hosts.iter_mut().for_each(|host| host.crash(world.now_us));
+    outcome
+}
+
+impl<'a> World<'a> {
+    fn new(plan: &'a Plan, network: Arc<Network>, trace: Arc<Trace>, mut chance: StdRng) -> Self {
+        let settings = S3Settings { buckets: vec![BUCKET.into()], anonymous: true, ..S3Settings::default() };
+        let server = Arc::new(S3Server::without_thread(settings).expect("a folder for the store"));
+        let hosts = (0..plan.names().len()).map(|id| Host::new(id, &network)).collect();
+        let seen = Seen { pinned: Mutex::new(vec![0; plan.workers]), ..Seen::default() };
+        let course = Course::new(chance.random(), plan.clients);
+        Self {
+            plan,
+            now_us: 0,
+            hosts,
+            network,
+            server,
+            trace,
+            course: Arc::new(course),
+            seen: Arc::new(seen),
+            wrong: Wrong::default(),
+            losses: Vec::new(),
+            metadata: Memory::new(),
+            folder: TempDir::new().expect("a folder for the tiers"),
+            chance,
+        }
+    }
+
+    /// All of it; what does not hold of the processes themselves.
+    fn pass(&mut self) -> Vec<Violation> {
+        (STORE..self.hosts.len()).for_each(|host| self.start(host));
+        if !self.go_on_until(BEGINS_WITHIN_US, |world| world.course.has_begun()) {
+            return vec![Violation::new(Rule::Recovers, "the load does not begin, though nothing is wrong")];
+        }
+        let began_us = self.now_us;
+        self.weather(began_us);
+        self.course.calls.end();
+        let ended_us = self.now_us;
+        self.go_on_until(BACK_US, |_| false);
+        let mut violations: Vec<_> = self.not_back().into_iter().collect();
+        if !self.go_on_until(ENDS_WITHIN_US, |world| world.course.is_done()) {
+            violations.push(Violation::new(Rule::Recovers, "calls do not end"));
+        }
+        self.go_on_until(RESTS_US, |_| false);
+        violations.extend(self.left_over());
+        violations.extend(self.beyond_bound(ended_us));
+        violations
+    }
+
+    /// The faults of the plan, each for its time, and all of them over at the end.
+    fn weather(&mut self, began_us: u64) {
+        let mut changes: BTreeMap<(u64, usize), bool> = BTreeMap::new();
+        for (place, fault) in self.plan.faults.iter().enumerate() {
+            let at_us = began_us + fault.at_ms * 1000;
+            changes.insert((at_us, place), true);
+            let over_us = at_us + fault.for_ms * 1000;
+            changes.insert((over_us.min(began_us + self.plan.for_ms * 1000), place), false);
+        }
+        for ((at_us, place), begins) in changes {
+            self.go_on_until(at_us.saturating_sub(self.now_us), |_| false);
+            let fault = &self.plan.faults[place];
+            if begins { self.strike(fault) } else { self.heal(fault) }
+        }
+        self.go_on_until((began_us + self.plan.for_ms * 1000).saturating_sub(self.now_us), |_| false);
+    }
+
+    /// Turn after turn for so long, or until something holds; whether it does.
+    fn go_on_until(&mut self, for_us: u64, holds: impl Fn(&Self) -> bool) -> bool {
+        let until_us = self.now_us + for_us;
+        while self.now_us < until_us {
+            if holds(self) {
+                return true;
+            }
+            self.turn();
+        }
+        holds(self)
+    }
+
+    /// Every host is run for a while, then what they said goes on its way.
+    fn turn(&mut self) {
+        let (next_us, count) = (self.now_us + TURN_US, self.hosts.len());
+        // Who is first differs.
+        let first = self.chance.random_range(0..count);
+        for place in 0..count {
+            self.hosts[(first + place) % count].run(next_us);
+        }
+        self.now_us = next_us;
+        set_clock(self.now_us, 0);
+        self.network.deliver(self.now_us);
+    }
+
+    /// Starts the process of a host.
+    pub(super) fn start(&mut self, host: HostId) {
+        let (worker, client) = (host.checked_sub(self.plan.worker(0)), host.checked_sub(self.plan.client(0)));
+        let (now_us, seen) = (self.now_us, Arc::clone(&self.seen));
+        let process = &mut self.hosts[host];
+        match (worker, client) {
+            (_, Some(number)) => process.start(now_us, load::client(Arc::clone(&self.course), number)),
+            (Some(number), None) => {
+                process.start(now_us, hosts::worker(number, self.folder.path().join(format!("{host}")), seen))
+            }
+            _ if host == COORDINATOR => process.start(now_us, hosts::coordinator(self.metadata.url().to_owned(), seen)),
+            _ => process.start(now_us, hosts::store(Arc::clone(&self.server))),
+        }
+    }
+
+    /// The disk of a worker's host is another one.
+    pub(super) fn lose_disk(&mut self, host: HostId) {
+        let folder = self.folder.path().join(format!("{host}"));
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).expect("the folder of a process that has ended");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Worlds as `make universe` runs them: each is the built program, in a process of its own.
+#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Runs worlds, and gives their lines.
+fn worlds(arguments: &[&str], folder: &std::path::Path) -> Vec<Value> {
+    let output = Command::new(env!("CARGO_BIN_EXE_forebay-universe")).args(arguments).current_dir(folder).output().unwrap();
+    let lines: Vec<Value> =
+        output.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    assert!(!lines.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    lines
+}
+
+#[test]
+fn a_seed_gives_the_same_world_in_another_process_and_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |seed: &str, folder| worlds(&["--seed", seed, "--seconds", "20", "--as-it-is"], folder).remove(0);
+    let (here, there) = (run("3", std::path::Path::new("/")), run("3", folder.path()));
+    assert_eq!(here, there, "all that is told of it, the hash of its trace too");
+    assert_ne!(here["hash"], run("4", folder.path())["hash"]);
+}
+
+#[test]
+fn nothing_is_wrong_in_some_worlds_and_much_happens_in_them() {
+    let folder = tempfile::tempdir().unwrap();
+    for world in worlds(&["--seed", "100", "--seeds", "3", "--seconds", "30", "--as-it-is"], folder.path()) {
+        assert_eq!(world["violations"], 0, "{world}");
+        let (operations, seconds) = (world["operations"].as_u64().unwrap(), world["simulated_seconds"].as_u64().unwrap());
+        assert!(operations >= 30 * 5 && seconds >= 30, "{world}");
+    }
+}
