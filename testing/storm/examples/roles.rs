@@ -122,7 +122,8 @@ async fn main() -> Result<()> {
             gateway.shutdown().await;
         }
         Role::Mount(Mount::Add { name, url, endpoint, validate }) => {
-            let secret = owner_secret_in(Path::new("coordinator"))?.ok_or_else(|| Error::not_found("there is no coordinator here"))?;
+            let secret =
+                owner_secret_in(Path::new("coordinator"))?.ok_or_else(|| Error::not_found("there is no coordinator here"))?;
             let mut settings = ClientSettings::new(Address::Tcp(coordinator));
             settings.security = Security::holder(Credential::owner(&secret)?);
             let options = MountOptions { endpoint, validate, ..MountOptions::default() };

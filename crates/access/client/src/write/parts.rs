@@ -135,12 +135,13 @@ impl PartUpload {
         let deadline = deadline_for(self.routes.connections.read_deadline(), bytes);
         let asked = ask(&self.link, request, payload, deadline);
         let info = self.routes.view.known().worker(self.link.worker()).cloned();
-        let answer = match info {
-            Some(info) => self.routes.unless_lost(&info, asked).await.unwrap_or_else(|| {
-                Err(Failure::Lost(Error::retry(format!("worker {} was lost before it answered", info.id))))
-            }),
-            None => asked.await,
-        };
+        let answer =
+            match info {
+                Some(info) => self.routes.unless_lost(&info, asked).await.unwrap_or_else(|| {
+                    Err(Failure::Lost(Error::retry(format!("worker {} was lost before it answered", info.id))))
+                }),
+                None => asked.await,
+            };
         if let Err(Failure::Lost(_)) = &answer {
             self.routes.lost(self.link.worker());
         }

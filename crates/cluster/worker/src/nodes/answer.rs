@@ -89,9 +89,7 @@ impl Nodes {
             }
             NodeOp::Stat => reply(&NodeReply::Stat(self.reached(at)?.stat(at.dir, name)?)),
             NodeOp::List { after, limit } => return self.list(at, name, after, limit),
-            NodeOp::Append { writer, bytes } => {
-                reply(&NodeReply::Length(self.append(at, name, &bytes_of(bytes), writer).await?))
-            }
+            NodeOp::Append { writer, bytes } => reply(&NodeReply::Length(self.append(at, name, &bytes_of(bytes), writer).await?)),
             NodeOp::AppendBlocks { writer, blocks } => {
                 reply(&NodeReply::Length(self.append_blocks(at, name, &blocks, writer).await?))
             }

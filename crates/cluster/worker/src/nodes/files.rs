@@ -91,9 +91,7 @@ impl Nodes {
                 let affinity = self.affinity_of(at.dir, name)?;
                 let new = self.write_blocks((at.dir, name), &affinity, &[&new[..]]).await?;
                 let (replaced, freed) = match self.reached(at) {
-                    Ok(mut names) => {
-                        (names.replace_block(at.dir, name, view.serial, index, (block, new[0])), names.take_freed())
-                    }
+                    Ok(mut names) => (names.replace_block(at.dir, name, view.serial, index, (block, new[0])), names.take_freed()),
                     Err(error) => (Err(error), Vec::new()),
                 };
                 self.free_later(freed);

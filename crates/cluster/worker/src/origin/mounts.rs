@@ -252,8 +252,15 @@ mod tests {
             let options = MountOptions { bandwidth, read_only, ..MountOptions::default() };
             let url = format!("file://{}", folder.path().display());
             let mount = Mount { id: MountId(1), name: "lake".parse().unwrap(), url, options };
-            let view =
-                ClusterView { version: 1, epoch: 1, mounts: vec![mount], pins: Vec::new(), workers: Vec::new(), poll: None, losses: 0 };
+            let view = ClusterView {
+                version: 1,
+                epoch: 1,
+                mounts: vec![mount],
+                pins: Vec::new(),
+                workers: Vec::new(),
+                poll: None,
+                losses: 0,
+            };
             mounts.set(&view);
             mounts.find(MountId(1)).unwrap()
         };
@@ -276,7 +283,15 @@ mod tests {
         };
         let mounts = Mounts::new(StorageSettings::default());
         let all = vec![mount(1, &options), mount(2, &MountOptions::default())];
-        mounts.set(&ClusterView { version: 1, epoch: 1, mounts: all, pins: Vec::new(), workers: Vec::new(), poll: None, losses: 0 });
+        mounts.set(&ClusterView {
+            version: 1,
+            epoch: 1,
+            mounts: all,
+            pins: Vec::new(),
+            workers: Vec::new(),
+            poll: None,
+            losses: 0,
+        });
         mounts.set_shares(&[MountShare { mount: MountId(1), bytes_per_sec: Some(700_000), burst_bytes: 1 << 20 }]);
         let share = |id| mounts.find(MountId(id)).unwrap().state.lock().share.bytes_per_sec;
         assert_eq!((share(1), share(2)), (Some(700_000), None));
