@@ -100,9 +100,9 @@ async fn storm(plan: &Plan, folder: &Path) -> io::Result<Passed> {
     let load = Load::start(&cluster, &store, plan.seed).await?;
     sleep(plan.load.mul_f64(BEFORE)).await;
     let struck_us = load.recorder().now_us();
-    let struck = Struck::strike(plan.fault, &mut cluster, &store, plan.seed)?;
+    let struck = Struck::strike(plan.fault, &mut cluster, &store, plan.seed).await?;
     sleep(plan.load.mul_f64(DURING)).await;
-    struck.heal(&mut cluster)?;
+    struck.heal(&mut cluster).await?;
     let healed_us = load.recorder().now_us();
     sleep(plan.load.mul_f64(1.0 - BEFORE - DURING)).await;
     let mut violations = rest::not_up(&mut cluster, plan.fault.may_end());

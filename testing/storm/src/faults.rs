@@ -60,12 +60,18 @@ pub enum Fault {
     PartitionOneWay,
     /// A worker's links are slow.
     LinkSlow,
+    /// A worker is drained, and takes part again.
+    Drained,
+    /// A worker is drained and stopped, and started again.
+    ScaleIn,
+    /// One more worker joins, and is drained and stopped again.
+    ScaleOut,
     /// PostgreSQL crashes, and is started again.
     PostgresRestarted,
 }
 
 /// All that can be called, in the order of the table.
-pub const FAULTS: [Fault; 17] = [
+pub const FAULTS: [Fault; 20] = [
     Fault::Calm,
     Fault::WorkerStopped,
     Fault::WorkerKilled,
@@ -82,17 +88,19 @@ pub const FAULTS: [Fault; 17] = [
     Fault::Partition,
     Fault::PartitionOneWay,
     Fault::LinkSlow,
+    Fault::Drained,
+    Fault::ScaleIn,
+    Fault::ScaleOut,
     Fault::PostgresRestarted,
 ];
 
 /// What is not tried yet, and why.
-pub const NOT_TRIED: [(&str, &str); 8] = [
+pub const NOT_TRIED: [(&str, &str); 7] = [
     ("failing disk", "wants a device that fails on demand (device mapper)"),
     ("clock ±10 min", "wants a clock of the process's own (time namespace or a preloaded library)"),
     ("hung NFS", "wants an NFS client of the kernel's"),
     ("PostgreSQL failed over", "wants a second server that follows the first"),
     ("rolling upgrade", "wants the binary of another version"),
-    ("drain, scale out and in", "not written yet"),
     ("SQL, local and distributed; scheduler failover", "not written yet; `make test-sql` kills workers and executors under SQL"),
     ("shards", "not written yet"),
 ];
@@ -117,6 +125,9 @@ impl Fault {
             Self::Partition => "partition",
             Self::PartitionOneWay => "partition-one-way",
             Self::LinkSlow => "link-slow",
+            Self::Drained => "drain",
+            Self::ScaleIn => "scale-in",
+            Self::ScaleOut => "scale-out",
             Self::PostgresRestarted => "postgres-restarted",
         }
     }
@@ -157,20 +168,30 @@ pub struct Struck {
 
 impl Struck {
     /// Begins a fault; `seed` says which of the workers has it.
-    pub fn strike(fault: Fault, cluster: &mut Cluster, store: &Arc<S3Server>, seed: u64) -> io::Result<Self> {
+    pub async fn strike(fault: Fault, cluster: &mut Cluster, store: &Arc<S3Server>, seed: u64) -> io::Result<Self> {
         let victim = match fault {
             Fault::DiskFull => 0,
             _ => (seed % WORKERS as u64) as usize,
         };
         let mut struck = Self { fault, victim, store: Arc::clone(store), again: None };
-        struck.begin(cluster)?;
+        match fault {
+            Fault::Drained => cluster.drain(cluster.reached[victim], true).await?,
+            Fault::ScaleIn => {
+                cluster.drain(cluster.reached[victim], true).await?;
+                cluster.drained(cluster.reached[victim]).await?;
+                cluster.workers[victim].end()?;
+            }
+            Fault::ScaleOut => cluster.spare.start()?,
+            _ => struck.begin(cluster)?,
+        }
         Ok(struck)
     }
 
     fn begin(&mut self, cluster: &mut Cluster) -> io::Result<()> {
         let worker = &mut cluster.workers[self.victim];
         match self.fault {
-            Fault::Calm => {}
+            // What is done to workers in good order has been done.
+            Fault::Calm | Fault::Drained | Fault::ScaleIn | Fault::ScaleOut => {}
             Fault::WorkerStopped => worker.signal(Signal::STOP)?,
             Fault::CoordinatorStopped => cluster.coordinator.signal(Signal::STOP)?,
             Fault::WorkerKilled => worker.kill()?,
@@ -202,7 +223,7 @@ impl Struck {
     }
 
     /// Ends it. What was killed is started, and not yet up.
-    pub fn heal(mut self, cluster: &mut Cluster) -> io::Result<()> {
+    pub async fn heal(mut self, cluster: &mut Cluster) -> io::Result<()> {
         if let Some(again) = self.again.take() {
             again.abort();
         }
@@ -210,11 +231,21 @@ impl Struck {
         self.store.set_latency(Duration::ZERO);
         cluster.to_worker.set(Way::Open, Way::Open);
         cluster.to_coordinator.set(Way::Open, Way::Open);
+        let spare = cluster.reached[WORKERS];
+        match self.fault {
+            Fault::Drained => return cluster.drain(cluster.reached[self.victim], false).await,
+            Fault::ScaleOut => {
+                cluster.drain(spare, true).await?;
+                cluster.drained(spare).await?;
+                return cluster.spare.end();
+            }
+            _ => {}
+        }
         let worker = &mut cluster.workers[self.victim];
         match self.fault {
             Fault::WorkerStopped => worker.signal(Signal::CONT),
             Fault::CoordinatorStopped => cluster.coordinator.signal(Signal::CONT),
-            Fault::WorkerKilled => worker.start(),
+            Fault::WorkerKilled | Fault::ScaleIn => worker.start(),
             Fault::CoordinatorKilled => cluster.coordinator.start(),
             Fault::GatewayKilled => cluster.gateway.start(),
             Fault::DiskFull => disk(cluster)?.free(),

@@ -4,6 +4,7 @@
 //! The third worker is reached, and reaches the coordinator, by links that can be cut; nobody reads it in place.
 
 mod disk;
+mod draining;
 mod link;
 mod metrics;
 mod ports;
@@ -58,6 +59,10 @@ pub struct Cluster {
     pub coordinator: Process,
     /// Serve.
     pub workers: Vec<Process>,
+    /// One more, which is not started with the others.
+    pub spare: Process,
+    /// Where clients reach the workers, the spare one last.
+    pub reached: Vec<SocketAddr>,
     /// Speaks S3.
     pub gateway: Process,
     /// From everybody to the last worker.
@@ -99,21 +104,38 @@ impl Cluster {
         let mut arguments = vec!["coordinator".to_owned(), flag("coordinator-listen", address)];
         arguments.extend(postgres.as_ref().map(|postgres| flag("metadata", postgres.url())));
         let coordinator = role("coordinator", &arguments)?;
+        let mut reached = Vec::new();
         let worker = |number: usize| -> io::Result<Process> {
             let mut arguments = vec!["worker".to_owned(), flag("dram", DRAM), flag("disk", DISK)];
             if number == LINKED {
+                reached.push(to_worker.address());
                 arguments.extend([flag("worker-listen", inner), flag("advertise", to_worker.address())]);
                 arguments.extend([flag("coordinator", to_coordinator.address()), "--no-in-place".to_owned()]);
             } else {
-                arguments.extend([flag("worker-listen", ports::free()?), flag("coordinator", address)]);
+                reached.push(ports::free()?);
+                arguments.extend([flag("worker-listen", reached[number]), flag("coordinator", address)]);
             }
             role(&format!("worker-{number}"), &arguments)
         };
-        let workers = (0..WORKERS).map(worker).collect::<io::Result<Vec<_>>>()?;
+        let mut workers = (0..=WORKERS).map(worker).collect::<io::Result<Vec<_>>>()?;
+        let spare = workers.pop().ok_or_else(|| Error::other("a cluster has workers"))?;
         let gateway = role("gateway", &["gateway".to_owned(), flag("coordinator", address), flag("s3", s3)])?;
         let (folder, binary) = (folder.to_owned(), binary.to_owned());
-        let mut cluster =
-            Self { coordinator, workers, gateway, to_worker, to_coordinator, postgres, disk, s3, address, folder, binary };
+        let mut cluster = Self {
+            coordinator,
+            workers,
+            spare,
+            reached,
+            gateway,
+            to_worker,
+            to_coordinator,
+            postgres,
+            disk,
+            s3,
+            address,
+            folder,
+            binary,
+        };
         cluster.begin(store)?;
         Ok(cluster)
     }

@@ -15,7 +15,7 @@ use crate::in_place::{Pin, Rescued, Session, pin_of_node};
 
 /// Steps along a path over workers, those after something was renamed meanwhile among them.
 const STEPS_MAX: usize = 64;
-/// How often a path may turn out to be old before what it leads to counts as lost.
+/// How often a path may lead to a container that is not there, with nothing new having come meanwhile, before that counts as lost.
 const STALE_MAX: usize = 4;
 /// How long something that is just moving to another worker is waited for, and the pauses between.
 const MOVING_WITHIN: Duration = Duration::from_secs(30);
@@ -125,7 +125,8 @@ impl Nodes {
                     walk = paths.follow(&walk, whole, &whole[at..], dir).unwrap_or_else(|| paths.from_root(whole));
                 }
                 Ok(NodeReply::Stale { moves: now }) => {
-                    stale += 1;
+                    // Another number is news, and may come several times while workers are lost.
+                    stale += usize::from(now == moves);
                     if stale > STALE_MAX {
                         return Err(lost(path, from.worker));
                     }

@@ -81,6 +81,8 @@ impl Paths {
         if state.containers.len() >= PATHS_MAX {
             state.containers.clear();
         }
+        debug_assert!(path.ends_with(rest), "{rest:?} is what is left of {path:?}");
+        debug_assert!(walk.told <= state.told, "a walk began before now");
         let of = path[..path.len() - rest.len()].trim_end_matches('/');
         state.containers.insert(of.into(), dir);
         Some(Walk { from: dir, rest, moves: moves.number, told: walk.told })

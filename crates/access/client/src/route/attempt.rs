@@ -112,6 +112,7 @@ impl Routes {
                 }
             };
             asked.push(self.attempt(next, &ask));
+            debug_assert!(asked.len() <= 2, "a read is asked of two workers at most at a time");
             let may_be_beside = how == Asked::Beside && asked.len() == 1 && left.peek().is_some();
             let late = async {
                 match may_be_beside {

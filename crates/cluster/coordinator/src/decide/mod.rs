@@ -7,7 +7,6 @@ mod event;
 mod hearing;
 mod ledger;
 mod lookup;
-mod losses;
 mod members;
 mod placement;
 mod shares;

@@ -6,9 +6,8 @@ use forebay_protocol::{
 };
 use forebay_types::{Error, Mount, MountId, MountName, Verifier, WorkerId};
 
-use super::hearing::Settling;
+use super::hearing::{Losses, Settling};
 use super::ledger::Ledger;
-use super::losses::Losses;
 use super::members::Members;
 use super::placement::Placement;
 use super::shares::Targets;
@@ -278,6 +277,12 @@ impl State {
     pub(super) fn view_changed(&mut self) {
         self.view_version += 1;
         self.targets.forget();
+    }
+
+    /// A worker is lost, or is a new one: the view says so.
+    pub(super) fn lost(&mut self) {
+        self.view_changed();
+        self.losses.add(self.view_version);
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::time::Duration;
 
 use forebay_nodes::{BlockRef, NodeErrorKind, ROOT, UNCLAIMED_FOR};
 use forebay_protocol::{NodeReply, PeerCall, PeerOp};
 
-use super::Nodes;
+use super::rename::Renames;
+use super::{Kept, Nodes};
 
 /// Time between two rounds.
 const EVERY: Duration = Duration::from_millis(200);
@@ -41,6 +43,25 @@ pub(crate) async fn sweep(nodes: Arc<Nodes>) {
 }
 
 impl Nodes {
+    /// This worker was lost to all others and is a new one: what it had is gone. Only its blocks stay, of which nodes of others may
+    /// have some.
+    pub(crate) fn begin_anew(&self) {
+        let (removed, doubtful) = {
+            let mut names = self.names.lock();
+            self.lives.fetch_add(1, AcqRel);
+            self.losses.fetch_add(1, Relaxed);
+            self.moves.fetch_add(1, Relaxed);
+            names.lose_all()
+        };
+        tracing::warn!("this worker was lost to all others: its temporary nodes are gone");
+        *self.renames.lock() = Renames::new(forebay_runtime::random());
+        self.unlinked.lock().clear();
+        *self.named.lock() = Default::default();
+        let doubtful = doubtful.into_iter().filter(|block| block.worker == self.worker);
+        self.blocks.kept.lock().extend(doubtful.map(|block| (block.number, Kept::new(block.len))));
+        self.gone(removed, None);
+    }
+
     /// Deletes nodes whose leases are over.
     async fn end_leases(&self) {
         let expired = self.names.lock().expired(self.now());

@@ -27,6 +27,7 @@ impl Usual {
             (self.mean_us, self.deviation_us) = (us, us / 2);
             return;
         }
+        assert!(self.mean_us > 0, "a mean of what was seen");
         let off = self.mean_us.abs_diff(us);
         self.deviation_us = self.deviation_us - self.deviation_us / DEVIATION_WEIGHT + off / DEVIATION_WEIGHT;
         self.mean_us = self.mean_us - self.mean_us / MEAN_WEIGHT + us / MEAN_WEIGHT;
@@ -62,6 +63,7 @@ impl Allowance {
 
     /// Takes one, if there is one left.
     pub fn take(&mut self) -> bool {
+        assert!(self.twentieths <= SAVED_MAX, "no more is saved than may be");
         let left = self.twentieths.checked_sub(ONE);
         self.twentieths = left.unwrap_or(self.twentieths);
         left.is_some()

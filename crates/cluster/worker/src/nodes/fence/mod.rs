@@ -1,19 +1,18 @@
 //! What may be answered about names, after workers were lost: others, or this one.
 //!
 //! Clients remember the ways to containers, so a worker must not answer by a way that nobody finds any more. Three rules see to that
-//! ([specs/nodes.md](../../../../../docs/specs/nodes.md#a-worker-that-is-lost)): a worker answers only under its lease, and drops all names when
+//! ([specs/nodes.md](../../../../../../docs/specs/nodes.md#a-worker-that-is-lost)): a worker answers only under its lease, and drops all names when
 //! it was lost; with each view that tells of a loss, ways from before it are old; and what a lost worker had is given to nobody else
 //! before all have that view.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
 
 use forebay_nodes::{DirId, Namespace, NodeError, NodeErrorKind, NodeResult};
 use forebay_protocol::{ClusterView, NodeOp};
 use parking_lot::MutexGuard;
 
-use super::rename::Renames;
-use super::{Kept, Nodes};
+use super::Nodes;
 
 /// How long a call waits for the lease before it is refused, without having done anything.
 const BEGINS_WITHIN: Duration = Duration::from_secs(5);
@@ -67,25 +66,6 @@ impl Nodes {
     /// Whether what lost workers had may be given to others: everybody knows that they are lost, and is led to it no more.
     pub(super) fn may_replace_lost(&self) -> bool {
         self.cluster.hearing.holds() && self.cluster.is_known_to_all(self.heeded.lock().view)
-    }
-
-    /// This worker was lost to all others and is a new one: what it had is gone. Only its blocks stay, of which nodes of others may
-    /// have some.
-    pub(crate) fn begin_anew(&self) {
-        let (removed, doubtful) = {
-            let mut names = self.names.lock();
-            self.lives.fetch_add(1, AcqRel);
-            self.losses.fetch_add(1, Relaxed);
-            self.moves.fetch_add(1, Relaxed);
-            names.lose_all()
-        };
-        tracing::warn!("this worker was lost to all others: its temporary nodes are gone");
-        *self.renames.lock() = Renames::new(forebay_runtime::random());
-        self.unlinked.lock().clear();
-        *self.named.lock() = Default::default();
-        let doubtful = doubtful.into_iter().filter(|block| block.worker == self.worker);
-        self.blocks.kept.lock().extend(doubtful.map(|block| (block.number, Kept::new(block.len))));
-        self.gone(removed, None);
     }
 
     /// Waits until a call about names may begin; the life of this worker that it is in.
