@@ -15,6 +15,7 @@ const BYTES: f64 = 65_536.0;
 pub(crate) async fn figures(data: &Data) -> Result<()> {
     let mut rig = Rig::start(Settings { workers: 1, ..Settings::default() }).await?;
     let shards = rig.create(data, "cold.shards", SHARDS, vec![0.5]).await?;
+    rig.replace_workers().await?;
     // The manifest is brought once for all shards, and is none of theirs.
     shards.status().await?;
     let keys = data.gets(Skew::Uniform, 1000, 17);
@@ -43,6 +44,7 @@ pub(crate) async fn figures(data: &Data) -> Result<()> {
 async fn equality(rig: &mut Rig, data: &Data) -> Result<()> {
     let shards = rig.create(data, "equality.shards", 1, vec![0.5]).await?;
     let input = shards.dataset().shards[0].input_bytes;
+    rig.replace_workers().await?;
     shards.status().await?;
     let (mut requests, mut bytes) = (0, 0);
     for condition in data.searches(200, 23).into_iter().filter(|search| search["attr"] == "l_partkey").take(3) {
