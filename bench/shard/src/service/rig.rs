@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use forebay_bench_reads::rig::{S3, Served, client, mount, path};
 use forebay_client::Client;
+use forebay_coordinator::CoordinatorSettings;
 use forebay_shards::{Shards, create};
 use forebay_types::{ForebayPath, Result};
 use tempfile::TempDir;
@@ -37,6 +38,7 @@ pub(crate) struct Rig {
     /// A client over TCP.
     pub(crate) client: Client,
     address: String,
+    settings: Settings,
     // Below what has its socket there.
     _coordinator: Served,
     folder: TempDir,
@@ -72,12 +74,22 @@ impl Rig {
         let workers = (0..settings.workers).map(|_| WorkerProcess::start(&address, settings)).collect::<Result<_>>()?;
         let client = client(&address, false).await?;
         mount(&client, s3.endpoint(), None).await?;
-        Ok(Self { s3, workers, client, address, _coordinator: coordinator, folder })
+        Ok(Self { s3, workers, client, address, settings, _coordinator: coordinator, folder })
     }
 
     /// A client of the same host, over Unix sockets.
     pub(crate) async fn client_of_host(&self) -> Result<Client> {
         client(&self.address, true).await
+    }
+
+    /// Puts workers that have nothing in the place of those that there are: what is written is in the tiers of who wrote it.
+    pub(crate) async fn replace_workers(&mut self) -> Result<()> {
+        let count = self.workers.len();
+        self.workers.clear();
+        // Until those that are gone are in no view any more.
+        tokio::time::sleep(2 * CoordinatorSettings::LEASE).await;
+        self.workers = (0..count).map(|_| WorkerProcess::start(&self.address, self.settings)).collect::<Result<_>>()?;
+        self.client.refresh_view().await.map(|_| ())
     }
 
     /// Makes a dataset of all records.

@@ -60,10 +60,18 @@ fn here(bed: &Bed, place: usize) -> usize {
     std::fs::read_dir(folder).map_or(0, Iterator::count)
 }
 
+/// The only worker has nothing in its tiers or on its disk: not even what was written through it.
+async fn forget_all(bed: &mut Bed) {
+    bed.workers[0].take().unwrap().shutdown().await;
+    std::fs::remove_dir_all(bed.folder().join("worker0")).unwrap();
+    bed.start_worker(0).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_get_takes_three_requests_and_an_equality_four_of_little() {
-    let bed = Bed::start(1).await;
+    let mut bed = Bed::start(1).await;
     let shards = make(&bed, vec![0.5]).await;
+    forget_all(&mut bed).await;
     // The manifest is there; what counts is what the shard takes.
     shards.status().await.unwrap();
     bed.s3.reset_counters();
@@ -153,10 +161,7 @@ async fn a_merge_makes_the_cold_file_anew() {
     assert_eq!(merged.manifest(), 2);
     let (before, after) = (&shards.dataset().shards[0].cold, &merged.dataset().shards[0].cold);
     assert!(before.is_some() && after.is_some() && before != after);
-    // A worker with nothing on its disk.
-    bed.workers[0].take().unwrap().shutdown().await;
-    std::fs::remove_dir_all(bed.folder().join("worker0")).unwrap();
-    bed.start_worker(0).await;
+    forget_all(&mut bed).await;
     assert_eq!(get(&merged, 5).await.unwrap()["name"], "changed");
     assert_eq!(get(&merged, 6).await, None);
     assert_eq!(get(&merged, 7).await, Some(json_of(7)));

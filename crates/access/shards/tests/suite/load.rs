@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use forebay_shard_store::ChangeIf;
 use forebay_shards::{ReplicaStatus, Shards};
 use serde_json::json;
 
-use crate::bed::Bed;
+use crate::bed::{Bed, path};
+use crate::changes::{literal, record};
 
 async fn replica(shards: &Shards) -> ReplicaStatus {
     shards.status().await.unwrap().remove(0).replicas.remove(0)
@@ -52,6 +54,25 @@ async fn a_shard_with_a_queue_gets_layers_and_gives_them_back() {
     }
     let back = until(&shards, "it is back", |replica| replica.now == start.now && !replica.is_changing).await;
     assert!(back.bytes < grown.bytes && back.why.is_some_and(|why| !why.is_empty()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_merge_keeps_the_layers_that_a_shard_has() {
+    let bed = Bed::start_as(1, 1 << 30, Duration::from_secs(10)).await;
+    let shards = bed.create("orders.shards", 1, vec![0.9]).await;
+    assert!(shards.count(None).await.unwrap() > 0);
+    let at_rest = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| now > 0.8);
+    let before = until(&shards, "it is where it starts", at_rest).await;
+    for number in 0..3 {
+        shards.put(&record(number, "changed"), ChangeIf::Always).await.unwrap();
+        shards.merge_shard(0).await.unwrap();
+        let merged = Shards::open(&bed.client, &path("orders.shards")).await.unwrap();
+        // Nobody has asked for it since.
+        let after = replica(&merged).await;
+        assert_eq!((after.now, after.is_changing), (before.now, false), "{after:?}");
+        assert!(after.bytes > Some(merged.dataset().shards[0].bytes()), "{after:?}");
+        assert_eq!(merged.get(&literal(number), None).await.unwrap().unwrap()["name"], "changed");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -95,7 +95,7 @@ impl Shards {
                 (self.bring(asked).await?, Some(room))
             }
         };
-        let served = Arc::new(Served::new(asked, store));
+        let served = Arc::new(self.carry_layers(asked, store).await);
         served.bytes.store(self.kept.measure(id)?, Relaxed);
         self.served.lock().insert(id, Arc::clone(&served));
         Ok(served)

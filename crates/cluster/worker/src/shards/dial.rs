@@ -52,6 +52,12 @@ impl Dial {
         self.sizes[(level as usize).min(self.sizes.len() - 1)]
     }
 
+    /// The size that it is at.
+    pub(super) fn now(&self) -> f64 {
+        let level = self.state.lock().level;
+        self.size(level)
+    }
+
     /// The highest level that is no larger than a part of the input.
     pub(super) fn level_of(&self, size: f64) -> u32 {
         self.sizes.iter().rposition(|level| *level <= size + STEP / 10.0).unwrap_or(0) as u32
@@ -78,6 +84,14 @@ impl Dial {
         }
         state.why = "the size that this replica starts with".to_string();
         Some(level)
+    }
+
+    /// It is at a level already, to which a shard of the same records was brought by its load.
+    pub(super) fn carry(&self, level: u32) {
+        let mut state = self.state.lock();
+        assert!((level as usize) < self.sizes.len(), "a level is one of the dial's");
+        (state.level, state.ordered, state.is_started) = (level, level, true);
+        state.why = "the layers that it had before a merge".to_string();
     }
 
     /// It has another level to go to; false when it is on its way to one.
@@ -157,6 +171,16 @@ mod tests {
         assert!((1..=curve.highest()).all(|level| curve.bytes(level) > curve.bytes(level - 1)));
         assert_eq!(Dial::new(5000, 1000).curve().unwrap().highest(), 0, "a base that is larger than its input has no levels");
         assert_eq!(Dial::new(0, 0).level_of(0.5), 0);
+    }
+
+    #[test]
+    fn what_was_carried_over_is_not_ordered_again_and_returns_to_its_start() {
+        let dial = Dial::new(300, 1000);
+        dial.carry(5);
+        assert_eq!(dial.start_at(2), None);
+        let curve = dial.curve().unwrap();
+        let replica = dial.replica(ShardId(1), &curve, 0);
+        assert_eq!((replica.level, replica.ordered, replica.start), (5, 5, 2));
     }
 
     #[test]

@@ -118,6 +118,7 @@ impl Shards {
         let count = planned.len() as u64;
         let answers = stream::iter(planned).map(|planned| self.far_answer(&door, &far, planned)).buffered(QUESTIONS_AT_ONCE);
         let answers: Vec<Option<(Answered, Took)>> = answers.try_collect().await?;
+        debug_assert_eq!(answers.len() as u64, count, "an answer a question");
         let mut all = Answers::default();
         let mut took = Took::default();
         for answer in answers {
@@ -141,6 +142,7 @@ impl Shards {
         if let Some(known) = known() {
             return Ok(known);
         }
+        assert!(file.tail_bytes <= file.bytes, "a manifest is checked where it is read");
         let key = below(asked.folder(), &data_key(&file.object))?;
         let (info, bytes) = self.origin.read_range(door, &key, file.bytes - file.tail_bytes..file.bytes).await?;
         if info.version.size != file.bytes {

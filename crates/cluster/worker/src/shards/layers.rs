@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use arc_swap::ArcSwap;
 use forebay_metrics::table;
 use forebay_shard_store::Store;
-use forebay_types::Result;
+use forebay_types::{Error, Result};
 
-use super::Shards;
 use super::served::Served;
+use super::{Asked, Shards};
 
 impl Shards {
     /// Has a shard begin at the size that this worker's place among its holders says, and return to it from wherever its load
@@ -59,6 +60,47 @@ impl Shards {
             }
             served.dial.ended(came);
         });
+    }
+}
+
+impl Shards {
+    /// A shard that is about to be served: with the layers that the same records have here in other files, from before a merge. So
+    /// answers do not become slower with it; those files answer until then.
+    pub(super) async fn carry_layers(&self, asked: &Asked, store: Store) -> Served {
+        let mut served = Served::new(asked, store);
+        let Some(before) = self.served_before(asked) else { return served };
+        let level = served.dial.level_of(before.dial.now());
+        match self.make_layers(&served, &before, level).await {
+            Ok(store) => {
+                served.store = ArcSwap::from_pointee(store);
+                served.dial.carry(level);
+            }
+            Err(error) => {
+                tracing::debug!(folder = %served.folder, shard = served.number, %error, "layers are made anew after a merge");
+            }
+        }
+        served
+    }
+
+    async fn make_layers(&self, served: &Served, before: &Served, level: u32) -> Result<Store> {
+        let size = served.dial.size(level);
+        self.kept.grow(served.id, (size * served.input_bytes as f64) as u64)?;
+        let _turn = self.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
+        let (path, before) = (self.kept.path(served.id), before.store.load_full());
+        let tuned = tokio::task::spawn_blocking(move || {
+            before.hand_asked_to(&path)?;
+            tune(&path, size)
+        });
+        let (store, _) = tuned.await.map_err(|error| Error::internal(format!("the making of layers ended early: {error}")))??;
+        Ok(store)
+    }
+
+    /// The same shard of the same log in other files, if it is served; where there are several, the one that has grown most.
+    fn served_before(&self, asked: &Asked) -> Option<Arc<Served>> {
+        let (place, mount) = (asked.log()?, asked.manifest.id.mount);
+        let served = self.served.lock();
+        let is_it = |served: &&Arc<Served>| served.log.as_ref().is_some_and(|log| log.is_of(mount, |of| *of == place));
+        served.values().filter(is_it).max_by(|a, b| a.dial.now().total_cmp(&b.dial.now())).cloned()
     }
 }
 

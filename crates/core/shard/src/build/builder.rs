@@ -2,7 +2,6 @@ use bytes::Bytes;
 use forebay_types::{Error, Result};
 
 use super::assemble::{Input, assemble};
-use crate::cold::{self, ColdFile};
 use crate::layers::id::LayerId;
 use crate::model::key::{Key, KeyType};
 use crate::model::schema::Schema;
@@ -114,10 +113,10 @@ impl Builder {
         self.finish_for(ratio, &QueryCounters::default())
     }
 
-    /// The records so far as a cold file; none where one of them is too large for that.
-    pub fn cold(&mut self) -> Result<Option<ColdFile>> {
+    /// The records so far in the order of their keys, what they look like, and their bytes.
+    pub(crate) fn sorted(&mut self) -> (&Schema, &Input, u64) {
         self.sort();
-        cold::write(&self.schema, &self.input, self.input_bytes)
+        (&self.schema, &self.input, self.input_bytes)
     }
 
     fn sort(&mut self) {

@@ -15,4 +15,3 @@ mod write;
 
 pub use tail::{ColdRange, ColdTail};
 pub use write::ColdFile;
-pub(crate) use write::write;

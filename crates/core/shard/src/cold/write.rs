@@ -6,7 +6,7 @@ use super::block::{Block, RAW_BYTES_MAX, checksum, key_code};
 use super::cursor::put_key;
 use super::postings;
 use crate::build::assemble::Input;
-use crate::build::builder::KeyList;
+use crate::build::builder::{Builder, KeyList};
 use crate::model::key::Key;
 use crate::model::schema::Schema;
 use crate::record::varint;
@@ -29,8 +29,15 @@ pub struct ColdFile {
     pub tail_bytes: u64,
 }
 
-/// Makes a cold file of records that are in the order of their keys; none where one of them is too large to be read so.
-pub(crate) fn write(schema: &Schema, input: &Input, input_bytes: u64) -> Result<Option<ColdFile>> {
+impl Builder {
+    /// The records so far as a cold file; none where one of them is too large to be read so.
+    pub fn cold(&mut self) -> Result<Option<ColdFile>> {
+        let (schema, input, input_bytes) = self.sorted();
+        write(schema, input, input_bytes)
+    }
+}
+
+fn write(schema: &Schema, input: &Input, input_bytes: u64) -> Result<Option<ColdFile>> {
     let attributes = schema.attributes.len();
     let keys: Vec<Key> = (0..input.keys.len()).map(|record| key_of(&input.keys, record)).collect();
     debug_assert!(keys.is_sorted(), "records are in the order of their keys");

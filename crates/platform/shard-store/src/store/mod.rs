@@ -5,7 +5,6 @@ mod background;
 mod build;
 mod bulk;
 mod change;
-mod far;
 mod follow;
 mod inspect;
 mod layers;
@@ -27,10 +26,10 @@ use parking_lot::{Mutex, RwLock};
 
 pub use answer::{Answered, Batch};
 pub use build::Building;
-pub use far::{FarAnswer, FarQuestion};
 pub use inspect::{Inspection, PartInspection};
 pub use layers::Sealer;
 pub use limits::UpdateLimits;
+pub use read::{FarAnswer, FarQuestion};
 pub(crate) use view::{Mapped, View};
 
 use background::{Background, Signal};

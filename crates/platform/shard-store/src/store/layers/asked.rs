@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::columns::Columns;
 use crate::folder::{CountersFile, Manifest, read_counters};
-use crate::store::View;
+use crate::store::{Store, View};
 
 /// One question in 16 is counted: fewer than this many say nothing about the next ones, and layers for all kinds are better.
 const QUESTIONS_MIN: f64 = 500.0;
@@ -105,6 +105,13 @@ pub(in crate::store) fn steering(counters: QueryCounters) -> QueryCounters {
 pub(in crate::store) fn asked_before(path: &Path, columns: &Columns) -> Option<QueryCounters> {
     Manifest::read(path).ok().filter(|manifest| manifest.columns.as_ref() == Some(columns))?;
     read_counters(path)
+}
+
+impl Store {
+    /// Has the shard in another folder, which says the same, go on to be asked what this one was: its layers are chosen by that.
+    pub fn hand_asked_to(&self, other: &Path) -> Result<()> {
+        self.asked.as_ref().map_or(Ok(()), |asked| begin_with(other, &asked.keep()))
+    }
 }
 
 /// Lets a folder begin with counters.

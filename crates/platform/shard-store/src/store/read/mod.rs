@@ -1,7 +1,8 @@
 //! Answers: records by key, and keys by what their records hold.
 
+mod far;
 mod get;
 mod search;
 mod view_search;
 
-pub(super) use search::search_updates;
+pub use far::{FarAnswer, FarQuestion};

@@ -52,7 +52,7 @@ impl Store {
 }
 
 /// The keys of updates alone that meet a condition, of a view that has no files.
-pub(in crate::store) fn search_updates(view: &View, query: &Query) -> Result<Vec<Key>> {
+pub(super) fn search_updates(view: &View, query: &Query) -> Result<Vec<Key>> {
     debug_assert!(view.shards.is_empty(), "the files are elsewhere");
     ViewSearch::new(view, query)?.keys(None, None)
 }

@@ -8,10 +8,11 @@ use forebay_shard::{Key, Query, Value};
 use forebay_types::{Error, Result};
 use serde_json::{Value as Json, json};
 
-use super::answer::{Operation, names, whole};
-use super::{Answered, Store};
+use super::search::search_updates;
 use crate::columns::{ColumnKind, Columns};
 use crate::question::{Condition, Literal};
+use crate::store::answer::{Operation, names, whole};
+use crate::store::{Answered, Store};
 
 /// A question that a cold file answers.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,7 +129,7 @@ impl Store {
         let view = self.view.load_full();
         keys.retain(|key| view.newest(key).is_none());
         let query = Query::Eq { attribute: *attribute, value: value.clone() };
-        keys.extend(super::read::search_updates(&view, &query)?);
+        keys.extend(search_updates(&view, &query)?);
         if *is_count {
             return Ok(keys.len().into());
         }
