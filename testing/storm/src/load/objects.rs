@@ -86,7 +86,7 @@ impl Writer {
     }
 
     /// Writes one version: past Forebay where the key wants that, else through the gateway or by the client's API.
-    pub(super) async fn write(&self, shared: &Shared, version: u32, by_client: bool) {
+    pub(super) async fn write(&self, shared: &Shared, version: u32, remote: bool) {
         let (key, body) = (self.key, contents::bytes(self.key, version));
         let begin_us = shared.recorder.now_us();
         let (door, written) = match family(key) {
@@ -94,7 +94,7 @@ impl Writer {
                 let at = Path::from(format!("{}/{}", mount(key), name(key)));
                 (Door::Store, within(put(&self.store, at, body)).await)
             }
-            _ if by_client => (Door::Remote, within(by_client(objects::put(&self.client, &path(key), body))).await),
+            _ if remote => (Door::Remote, within(by_client(objects::put(&self.client, &path(key), body))).await),
             _ => (Door::Gateway, within(put(&self.gateway, Path::from(name(key)), body)).await),
         };
         let (etag, error) = match written {

@@ -1,5 +1,7 @@
 //! What is outside of a process, simulated: the system's clock and chance ([`system`]), and the network ([`network`]).
 
+pub(crate) mod door;
 pub(crate) mod network;
+pub(crate) mod packet;
 pub(crate) mod system;
 mod wire;

@@ -7,23 +7,17 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 
 use bytes::{Buf, Bytes};
-use forebay_runtime::simulated::{self, Accepts, Connecting};
 use parking_lot::Mutex;
 use rand::Rng;
 use rand::rngs::StdRng;
 use tokio::io::ReadBuf;
 use tokio::sync::oneshot;
 
-use super::wire::wire;
+use super::packet::{HostId, Packet, Pipe, PipeId, What};
 use crate::trace::Trace;
-
-/// Index of a host.
-pub(crate) type HostId = usize;
-/// One direction of a connection.
-pub(crate) type PipeId = u64;
 
 /// Bytes that may be on their way in one direction of a connection, or wait for its reader.
 const WINDOW_BYTES: usize = 256 << 10;
@@ -65,42 +59,6 @@ struct Listening {
     waker: Option<Waker>,
 }
 
-/// One direction of a connection.
-struct Pipe {
-    from: HostId,
-    to: HostId,
-    /// The other direction.
-    back: PipeId,
-    arrived: VecDeque<Bytes>,
-    /// Bytes that take room of the window.
-    bytes: usize,
-    last_at_us: u64,
-    /// The writer says nothing more.
-    is_finished: bool,
-    /// The reader has heard that.
-    is_ended: bool,
-    is_reset: bool,
-    /// Nobody reads any more.
-    is_closed: bool,
-    reader: Option<Waker>,
-    writer: Option<Waker>,
-}
-
-struct Packet {
-    from: HostId,
-    to: HostId,
-    what: What,
-}
-
-enum What {
-    /// Somebody wants a connection: whom, the direction from them, and where they hear of it.
-    Open(String, PipeId, oneshot::Sender<io::Result<()>>),
-    Opened(oneshot::Sender<io::Result<()>>, io::Result<()>),
-    Data(PipeId, Bytes),
-    End(PipeId),
-    Reset(PipeId),
-}
-
 impl Network {
     pub(crate) fn new(names: Vec<String>, chance: StdRng, trace: Arc<Trace>) -> Self {
         Self(Arc::new(Mutex::new(State {
@@ -121,9 +79,9 @@ impl Network {
         })))
     }
 
-    /// What the runtime's door asks.
-    pub(crate) fn door(&self) -> Arc<dyn simulated::Network> {
-        Arc::new(Door(Arc::clone(&self.0)))
+    /// What all ends of it share.
+    pub(super) fn state(&self) -> &Arc<Mutex<State>> {
+        &self.0
     }
 
     /// Says whose code runs from now on.
@@ -387,106 +345,51 @@ impl State {
             self.pipes.remove(&back);
         }
     }
-}
 
-impl Pipe {
-    fn new(from: HostId, to: HostId, back: PipeId) -> Self {
-        Self {
-            from,
-            to,
-            back,
-            arrived: VecDeque::new(),
-            bytes: 0,
-            last_at_us: 0,
-            is_finished: false,
-            is_ended: false,
-            is_reset: false,
-            is_closed: false,
-            reader: None,
-            writer: None,
-        }
-    }
-
-    fn wake(&mut self) {
-        [self.reader.take(), self.writer.take()].into_iter().flatten().for_each(Waker::wake);
-    }
-}
-
-struct Door(Arc<Mutex<State>>);
-
-impl simulated::Network for Door {
-    fn connect(&self, to: &str) -> Connecting {
-        let mut state = self.0.lock();
+    /// A connection from the host whose turn it is: what its end reads and writes, and where it hears how that went.
+    pub(super) fn connect(&mut self, to: &str) -> io::Result<(PipeId, PipeId, oneshot::Receiver<io::Result<()>>)> {
         let name = to.rsplit_once(':').map_or(to, |(name, _)| name);
-        let Some(host) = state.names.iter().position(|known| known == name) else {
-            return Box::pin(std::future::ready(Err(io::Error::new(
-                io::ErrorKind::NotFound,
-                format!("there is no host {name}"),
-            ))));
-        };
-        let (from, there, back) = (state.turn, state.number(), state.number());
-        state.pipes.insert(there, Pipe::new(from, host, back));
-        state.pipes.insert(back, Pipe::new(host, from, there));
+        let host = self.names.iter().position(|known| known == name);
+        let host = host.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("there is no host {name}")))?;
+        let (from, there, back) = (self.turn, self.number(), self.number());
+        self.pipes.insert(there, Pipe::new(from, host, back));
+        self.pipes.insert(back, Pipe::new(host, from, there));
         let (heard, hears) = oneshot::channel();
-        state.send(Packet { from, to: host, what: What::Open(to.to_owned(), there, heard) });
-        drop(state);
-        // Given up with what waits for it.
-        let wire = wire(&self.0, back, there);
-        Box::pin(async move {
-            hears.await.unwrap_or_else(|_| Err(io::ErrorKind::ConnectionReset.into()))?;
-            Ok(wire)
-        })
+        self.send(Packet { from, to: host, what: What::Open(to.to_owned(), there, heard) });
+        Ok((back, there, hears))
     }
 
-    fn bind(&self, at: &str) -> io::Result<Box<dyn Accepts>> {
-        let mut state = self.0.lock();
+    /// The host whose turn it is listens at `at`; where that is.
+    pub(super) fn bind(&mut self, at: &str) -> io::Result<String> {
         let (name, port) = at.rsplit_once(':').ok_or(io::ErrorKind::InvalidInput)?;
-        let host = state.turn;
-        if state.names[host] != name {
+        if self.names[self.turn] != name {
             return Err(io::ErrorKind::AddrNotAvailable.into());
         }
-        let port = if port == "0" { (40_000 + state.number() % 20_000).to_string() } else { port.to_owned() };
+        let port = if port == "0" { (40_000 + self.number() % 20_000).to_string() } else { port.to_owned() };
         let address = format!("{name}:{port}");
-        if state.listeners.contains_key(&address) {
+        if self.listeners.contains_key(&address) {
             return Err(io::ErrorKind::AddrInUse.into());
         }
-        state.listeners.insert(address.clone(), Listening::default());
-        Ok(Box::new(Accepting { state: Arc::clone(&self.0), address }))
-    }
-}
-
-struct Accepting {
-    state: Arc<Mutex<State>>,
-    address: String,
-}
-
-impl Accepts for Accepting {
-    fn local_address(&self) -> String {
-        self.address.clone()
+        self.listeners.insert(address.clone(), Listening::default());
+        Ok(address)
     }
 
-    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(simulated::Wire, String)>> {
-        let mut state = self.state.lock();
-        let Some(listening) = state.listeners.get_mut(&self.address) else {
-            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+    /// The next connection that came in: what its end reads and writes, and who it is from.
+    pub(super) fn accept(&mut self, at: &str, waker: &Waker) -> Poll<io::Result<(PipeId, PipeId, String)>> {
+        let Some(listening) = self.listeners.get_mut(at) else { return Poll::Ready(Err(io::ErrorKind::NotConnected.into())) };
+        let Some(next) = listening.queue.pop_front() else {
+            listening.waker = Some(waker.clone());
+            return Poll::Pending;
         };
-        match listening.queue.pop_front() {
-            Some((reads, writes, from)) => Poll::Ready(Ok((wire(&self.state, reads, writes), from))),
-            None => {
-                listening.waker = Some(context.waker().clone());
-                Poll::Pending
-            }
-        }
+        Poll::Ready(Ok(next))
     }
-}
 
-impl Drop for Accepting {
-    fn drop(&mut self) {
-        let mut state = self.state.lock();
-        let Some(listening) = state.listeners.remove(&self.address) else { return };
-        for (reads, _, _) in listening.queue {
-            state.close(reads);
-            state.reset(reads);
+    /// Nobody listens there any more; those who came are turned away.
+    pub(super) fn unbind(&mut self, at: &str) {
+        let waiting = self.listeners.remove(at).map(|listening| listening.queue).unwrap_or_default();
+        for (reads, _, _) in waiting {
+            self.reset(reads);
+            self.close(reads);
         }
     }
 }

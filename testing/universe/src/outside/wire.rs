@@ -9,7 +9,8 @@ use forebay_runtime::simulated;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::network::{PipeId, State};
+use super::network::State;
+use super::packet::PipeId;
 
 /// An end: what it reads from, and what it writes to.
 pub(super) struct End {

@@ -1,21 +1,10 @@
 //! Doing what a plan says, and undoing it when its time is over.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use forebay_testing::{Fault as StoreFault, S3Server};
+use forebay_testing::Fault as StoreFault;
 
 use super::plan::{COORDINATOR, Fault, STORE, What};
 use super::run::World;
-use crate::outside::network::{HostId, Network};
-
-/// What is wrong now, where more than one fault may have made it so.
-#[derive(Default)]
-pub(super) struct Wrong {
-    blocked: BTreeMap<(HostId, HostId), u32>,
-    slow_us: BTreeMap<(HostId, HostId), u64>,
-    store_late_ms: u64,
-}
+use crate::outside::packet::HostId;
 
 impl World<'_> {
     /// A fault begins.
@@ -97,31 +86,5 @@ impl World<'_> {
                 }
             }
         }
-    }
-}
-
-impl Wrong {
-    fn block(&mut self, network: &Network, from: HostId, to: HostId) {
-        *self.blocked.entry((from, to)).or_default() += 1;
-        network.block(from, to);
-    }
-
-    fn unblock(&mut self, network: &Network, from: HostId, to: HostId) {
-        let times = self.blocked.entry((from, to)).or_default();
-        *times -= 1;
-        if *times == 0 {
-            network.unblock(from, to);
-        }
-    }
-
-    fn slow(&mut self, network: &Network, from: HostId, to: HostId, by_us: i64) {
-        let all_us = self.slow_us.entry((from, to)).or_default();
-        *all_us = all_us.saturating_add_signed(by_us);
-        network.slow(from, to, *all_us);
-    }
-
-    fn store_later(&mut self, server: &S3Server, by_ms: i64) {
-        self.store_late_ms = self.store_late_ms.saturating_add_signed(by_ms);
-        server.set_latency(Duration::from_millis(self.store_late_ms));
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::outside::network::{HostId, Network};
+use crate::outside::network::Network;
+use crate::outside::packet::HostId;
 use crate::outside::system;
 
 /// When a world begins: nanoseconds since its machines started, and since 1970.

@@ -7,6 +7,7 @@ mod load;
 mod plan;
 mod rest;
 mod run;
+mod wrong;
 
 pub(crate) use plan::Plan;
 pub(crate) use run::run;

@@ -5,7 +5,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use serde::Serialize;
 
-use crate::outside::network::HostId;
+use crate::outside::packet::HostId;
 
 /// There is a fault within each such time, in milliseconds.
 const FAULT_EVERY_MS: u64 = 10_000;

@@ -13,12 +13,14 @@ use rand::{Rng, SeedableRng};
 use serde::Serialize;
 use tempfile::TempDir;
 
-use super::faults::Wrong;
 use super::host::{Host, set_clock};
 use super::hosts::{self, BUCKET, Seen};
 use super::load::{self, Course};
 use super::plan::{COORDINATOR, Plan, STORE};
-use crate::outside::network::{HostId, Network};
+use super::wrong::Wrong;
+use crate::outside::door::door;
+use crate::outside::network::Network;
+use crate::outside::packet::HostId;
 use crate::outside::system;
 use crate::trace::Trace;
 
@@ -80,7 +82,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
     set_clock(0, 0);
     let trace = Arc::new(Trace::new(tells));
     let network = Arc::new(Network::new(plan.names(), StdRng::seed_from_u64(chance.random()), Arc::clone(&trace)));
-    let _simulation = simulated::simulate(network.door());
+    let _simulation = simulated::simulate(door(&network));
     let mut world = World::new(plan, network, trace, chance);
     let violations = world.pass();
     let calls = world.course.calls.recorder.take();
