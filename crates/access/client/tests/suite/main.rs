@@ -9,6 +9,7 @@ mod scripted;
 mod beside;
 mod failover;
 mod in_place;
+mod loops;
 mod nodes;
 mod placement;
 mod prefetch;

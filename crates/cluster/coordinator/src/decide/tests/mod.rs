@@ -8,6 +8,7 @@ mod hearing;
 mod membership;
 mod placement;
 mod placement_simulation;
+mod plans;
 mod shares;
 mod simulation;
 mod windows;
