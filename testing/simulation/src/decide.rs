@@ -1,6 +1,8 @@
+use std::time::Duration;
+
 use forebay_placement::{
-    Holdings, InFlight, Plan, PlanSettings, Policy, Popularity, SegmentDemand, Snapshot, Storage, Usage, WorkerRoom, changes,
-    collect, holder, measured_speed, plan,
+    Holdings, InFlight, Plan, PlanSettings, Policy, Popularity, SegmentDemand, Snapshot, Speeds, Storage, Usage, Weigh,
+    WorkerRoom, changes, collect, holder, plan,
 };
 use forebay_types::{RouteKey, SegmentId, WorkerId};
 
@@ -44,6 +46,8 @@ pub struct Leading {
     pub garbage_from: Option<f64>,
     /// Whether replicas stay as long as a client's table may name them.
     pub make_before_break: bool,
+    /// What plans weigh.
+    pub weigh: Weigh,
     /// Whether workers' measured speeds are planned with; otherwise they count as equal.
     pub measured_speed: bool,
 }
@@ -59,6 +63,7 @@ impl Leading {
             follow_shifts: own,
             garbage_from: Some(0.8),
             make_before_break: true,
+            weigh: policy.weighs(),
             measured_speed: own,
         }
     }
@@ -69,7 +74,7 @@ pub(crate) struct Planner {
     leading: Leading,
     workers: Vec<WorkerId>,
     rooms: Vec<WorkerRoom>,
-    speeds: Vec<Option<f64>>,
+    speeds: Speeds,
     popularity: Popularity,
     segments: usize,
     window: u64,
@@ -87,7 +92,7 @@ impl Planner {
             leading,
             workers: (0..cluster.workers as u64).map(WorkerId).collect(),
             rooms: rooms.collect(),
-            speeds: vec![None; cluster.workers],
+            speeds: Speeds::default(),
             popularity: Popularity::new(0),
             segments,
             window: 0,
@@ -142,21 +147,20 @@ impl Planner {
         self.window += 1;
         self.popularity.close(self.window);
         for (segment, count) in (0..).zip(state.counts).filter(|(_, count)| **count > 0) {
-            let usage = Usage { accesses: *count as f64, ..Usage::default() };
-            self.popularity.add(self.window, name(segment), usage);
+            self.popularity.add(self.window, name(segment), usage(*count, state.cluster.work(segment)));
         }
         if self.leading.follow_shifts {
             self.popularity.follow();
         }
         if self.leading.measured_speed {
-            self.measure(state.workers);
+            self.measure(state.workers, state.cluster.window);
         }
         self.decide(state)
     }
 
     fn decide(&mut self, state: &State<'_>) -> Steps {
         let mut demands: Vec<SegmentDemand> =
-            (0..state.known).map(|at| demand(at as u32, self.popularity.count(name(at as u32)), self.leading.minimum)).collect();
+            (0..state.known as u32).map(|at| demand(at, self.weight(at), self.leading.minimum)).collect();
         if let Some(concurrency) = state.concurrency {
             for (demand, concurrent) in demands.iter_mut().zip(concurrency) {
                 (demand.concurrent_peak, demand.concurrent_mean) = (concurrent.peak, concurrent.mean);
@@ -182,15 +186,22 @@ impl Planner {
         steps
     }
 
-    /// Speeds from what workers served in how much time.
-    fn measure(&mut self, workers: &[Worker]) {
-        for (at, worker) in workers.iter().enumerate() {
-            self.speeds[at] = measured_speed(self.speeds[at], worker.served, worker.served_time);
+    fn weight(&self, segment: u32) -> u64 {
+        self.leading.weigh.of(self.popularity.of(name(segment)))
+    }
+
+    /// Speeds from what workers did in how much time.
+    fn measure(&mut self, workers: &[Worker], window: Micros) {
+        for (id, worker) in self.workers.iter().zip(workers) {
+            self.speeds.measure(
+                *id,
+                Duration::from_micros(window),
+                Duration::from_micros(worker.served_time),
+                worker.served_work,
+            );
         }
-        let known: Vec<f64> = self.speeds.iter().copied().flatten().collect();
-        let usual = known.iter().sum::<f64>() / known.len().max(1) as f64;
-        for (room, speed) in self.rooms.iter_mut().zip(&self.speeds) {
-            room.speed = speed.unwrap_or(usual);
+        for (room, id) in self.rooms.iter_mut().zip(&self.workers) {
+            room.speed = self.speeds.of(*id);
         }
     }
 
@@ -221,6 +232,13 @@ impl Planner {
         self.tables.push((now, Holdings::from_pairs(self.segments, named)));
         routes
     }
+}
+
+/// What workers report of so many accesses of so much work each: one of 1 gives 16 MiB.
+fn usage(accesses: u64, work: f64) -> Usage {
+    let accesses = accesses as f64;
+    let bytes = (accesses * work * 16_777_216.0 - accesses * Weigh::STEP_BYTES).max(0.0);
+    Usage { accesses, reads: accesses, bytes, service_us: 0.0 }
 }
 
 /// A segment's name where the decisions want one.

@@ -210,6 +210,7 @@ impl Config {
             storage_share: settings.storage_share.0,
             window: settings.window,
             poll: settings.poll,
+            ..PlacementSettings::default()
         }
     }
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use forebay_placement::{PlanSettings, Policy};
+use forebay_placement::{PlanSettings, Policy, Weigh};
 use forebay_transport::{Address, Security};
 use forebay_types::{Error, Result};
 
@@ -35,6 +35,8 @@ impl CoordinatorSettings {
 pub struct PlacementSettings {
     /// How a plan is made; none leaves every segment where rendezvous hashing puts it.
     pub policy: Option<Policy>,
+    /// What plans weigh of what was read; none for what the policy goes by: the paper's own by accesses, all others by work.
+    pub weigh: Option<Weigh>,
     /// Share of capacity beyond the average that a plan may use.
     pub slack: f64,
     /// Bytes that replicas may take, as a multiple of what one replica of everything that is read takes, 1 or more: what is left of
@@ -52,6 +54,7 @@ impl Default for PlacementSettings {
     fn default() -> Self {
         Self {
             policy: Some(Policy::default()),
+            weigh: None,
             slack: PlanSettings::default().slack,
             budget: PlanSettings::default().budget,
             storage_share: 0.8,
@@ -77,6 +80,11 @@ impl PlacementSettings {
             return Err(Error::invalid(format!("a storage share of {share} is none: use a share from 0.05 to 1, as in 0.8")));
         }
         self.plan(0, 0).validate()
+    }
+
+    /// What plans weigh.
+    pub(crate) fn weigh(&self) -> Weigh {
+        self.weigh.unwrap_or_else(|| self.policy.unwrap_or_default().weighs())
     }
 
     /// The settings of a plan over so many workers whose random choices follow `seed`. A few workers need only a few tries:

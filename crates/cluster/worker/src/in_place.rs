@@ -8,6 +8,8 @@ use forebay_block_store::{BlockStore, Pinned};
 use forebay_transport::Place;
 use parking_lot::Mutex;
 
+use crate::origin::Claims;
+
 /// Pins of one session at most; beyond that answers are copies.
 const PINS_MAX: usize = 65_536;
 /// Blocks that one session may be writing in place; beyond that they are sent.
@@ -16,6 +18,7 @@ const PLACES_MAX: usize = 64;
 /// Reading in place: whether the DRAM tier is handed over, and how much of it clients have pinned.
 pub(crate) struct InPlace {
     store: BlockStore,
+    claims: Arc<Claims>,
     on: bool,
     bytes: Arc<AtomicU64>,
 }
@@ -23,6 +26,7 @@ pub(crate) struct InPlace {
 /// The pins of one session. They end by a notice or with the session, never by time.
 pub(crate) struct SessionPins {
     store: BlockStore,
+    claims: Arc<Claims>,
     all_bytes: Arc<AtomicU64>,
     pins: Mutex<Pins>,
 }
@@ -37,8 +41,8 @@ struct Pins {
 }
 
 impl InPlace {
-    pub(crate) fn new(store: BlockStore, on: bool) -> Self {
-        Self { store, on, bytes: Arc::default() }
+    pub(crate) fn new(store: BlockStore, claims: Arc<Claims>, on: bool) -> Self {
+        Self { store, claims, on, bytes: Arc::default() }
     }
 
     /// Whether this worker hands its DRAM tier over at all.
@@ -51,17 +55,22 @@ impl InPlace {
         self.bytes.load(Relaxed)
     }
 
+    /// Whether no more may be pinned for reading in place.
+    pub(crate) fn is_full(&self) -> bool {
+        is_full(&self.store, &self.claims)
+    }
+
     /// A session without pins.
     pub(crate) fn session(&self) -> SessionPins {
-        SessionPins { store: self.store.clone(), all_bytes: Arc::clone(&self.bytes), pins: Mutex::default() }
+        let (store, claims) = (self.store.clone(), Arc::clone(&self.claims));
+        SessionPins { store, claims, all_bytes: Arc::clone(&self.bytes), pins: Mutex::default() }
     }
 }
 
 impl SessionPins {
     /// Keeps `pinned` for the client and gives the pin's id; gives it back when too much is pinned.
     pub(crate) fn add(&self, pinned: Pinned) -> Result<u64, Pinned> {
-        // A pin of one page holds its whole block, which is what the store counts.
-        let full = self.store.pinned_bytes() > self.store.pinned_bytes_max();
+        let full = is_full(&self.store, &self.claims);
         let mut pins = self.pins.lock();
         if full || pins.closed || pins.held.len() >= PINS_MAX {
             return Err(pinned);
@@ -122,6 +131,11 @@ impl Drop for SessionPins {
     fn drop(&mut self) {
         drop(self.close());
     }
+}
+
+/// A pin of one page holds its whole block, which is what the store counts. What is held for readers to come is not theirs yet.
+fn is_full(store: &BlockStore, claims: &Claims) -> bool {
+    store.pinned_bytes().saturating_sub(claims.bytes()) > store.pinned_bytes_max()
 }
 
 /// What nobody gives back any more but with all of the rest.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_block_store::BlockStore;
+use forebay_block_store::{BlockStore, TierUsage};
 use forebay_protocol::{ClusterView, WorkerReport};
 use forebay_types::{Owner, Result, WorkerId};
 
@@ -13,7 +13,7 @@ use crate::cluster::Cluster;
 use crate::forms::Forms;
 use crate::in_place::InPlace;
 use crate::nodes::Nodes;
-use crate::origin::{Means, Origin};
+use crate::origin::{Claims, Elsewhere, Means, Origin};
 use crate::read::Reads;
 use crate::replicas::Replicas;
 use crate::settings::{Tuning, WorkerSettings};
@@ -42,10 +42,20 @@ impl Rooms {
     pub(crate) fn new(id: WorkerId, store: BlockStore, settings: &WorkerSettings, tuning: &Tuning) -> Result<Self> {
         let (versions, background) = (Arc::new(Versions::default()), Arc::new(Background::default()));
         let signals = Arc::new(Signals::new(settings.serve_bytes_per_sec));
+        let heard = Arc::clone(&signals);
+        store.tell_departures(move |segment, run| heard.gone.left(segment, run));
         let cluster = Arc::new(Cluster::new(id, settings.coordinator.clone(), &settings.security));
-        let in_place = Arc::new(InPlace::new(store.clone(), settings.unix_socket.is_some()));
-        let means = Means { store: store.clone(), versions: Arc::clone(&versions), signals: Arc::clone(&signals) };
+        let elsewhere = Elsewhere::new(Arc::clone(&cluster));
         let (dram_bytes, disk_bytes) = (settings.store.dram_bytes, settings.store.disk_bytes);
+        let claims = Arc::new(Claims::new(store.clone(), dram_bytes));
+        let means = Means {
+            store: store.clone(),
+            versions: Arc::clone(&versions),
+            signals: Arc::clone(&signals),
+            elsewhere,
+            claims: Arc::clone(&claims),
+        };
+        let in_place = Arc::new(InPlace::new(store.clone(), claims, settings.unix_socket.is_some()));
         let origin = Arc::new(Origin::new(means, tuning.storage.clone(), dram_bytes, Arc::clone(&cluster)));
         let nodes = Nodes::new(
             store,
@@ -98,7 +108,10 @@ impl Rooms {
         WorkerReport {
             dram: (dram.capacity_bytes, dram.used_bytes, (dram.pinned_bytes + dram.kept_bytes).min(dram.used_bytes)),
             disk: (disk.capacity_bytes, disk.used_bytes, disk.kept_bytes),
-            form_bytes: dram.by_owner.iter().find(|(owner, _)| *owner == Owner::Form).map_or(0, |(_, bytes)| *bytes),
+            form_bytes: dram.bytes_of(Owner::Form),
+            // Temporary blocks can't be evicted either, and count as what they are.
+            kept: (kept(dram), kept(disk)),
+            own: (dram.own_bytes(), disk.own_bytes()),
             segments: usage.segments,
             reads,
             bytes_served,
@@ -129,4 +142,8 @@ impl Rooms {
         self.replicas.stop();
         self.forms.stop();
     }
+}
+
+fn kept(tier: &TierUsage) -> u64 {
+    tier.kept_bytes.saturating_sub(tier.bytes_of(Owner::Temporary))
 }

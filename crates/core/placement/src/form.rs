@@ -32,6 +32,13 @@ pub struct FormRoom {
 /// Share of a tier that decoded forms may take: what is raw serves everyone, what is decoded only engines.
 const FORM_SHARE: f64 = 0.5;
 
+impl FormRoom {
+    /// Bytes of decoded forms that the tier may hold.
+    pub fn most_bytes(&self) -> u64 {
+        (self.capacity_bytes as f64 * FORM_SHARE) as u64
+    }
+}
+
 impl FormCosts {
     /// Seconds of a core that a read of the decoded form saves against reading the raw one and decoding it; below 0 where
     /// the tier is slower than the decoder (Albis, section 5: an uncompressed form pays where the bytes come faster than
@@ -54,7 +61,7 @@ impl FormCosts {
 /// the rest raw.
 pub fn form_pays(own: (FormCosts, FormCandidate), others: &[(FormCosts, FormCandidate)], room: FormRoom) -> bool {
     let (_, column) = own;
-    let fits = (room.form_bytes + column.decoded_bytes) as f64 <= room.capacity_bytes as f64 * FORM_SHARE;
+    let fits = room.form_bytes.saturating_add(column.decoded_bytes) <= room.most_bytes();
     let all = || others.iter().chain([&own]);
     let saved: f64 = all().map(|(costs, candidate)| costs.saved_secs(candidate)).sum();
     let cost: f64 = all().map(|(costs, candidate)| costs.cost_secs(candidate)).sum();

@@ -15,17 +15,19 @@
 
 #![warn(unreachable_pub)]
 
+mod datasets;
 mod form;
 mod plan;
 mod popularity;
 mod routing;
 mod steps;
 
+pub use datasets::{Datasets, Reading, folder};
 pub use form::{FormCandidate, FormCosts, FormRoom, form_pays};
 pub use plan::{
     Concurrency, Holdings, Piece, Plan, PlanSettings, Policy, Reason, SegmentDemand, Share, Snapshot, Unsatisfied, WorkerRoom,
     plan,
 };
-pub use popularity::{Popularity, Usage, Windows, measured_speed};
+pub use popularity::{Popularity, Speeds, Usage, Weigh, Windows};
 pub use routing::{Allowance, Candidate, Pick, QueueView, Usual, holder, largest_remainder, pick, rank, two_choices};
 pub use steps::{Changes, Garbage, InFlight, Load, Replica, Storage, changes, collect, garbage};

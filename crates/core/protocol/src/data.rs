@@ -8,9 +8,10 @@ use strum::IntoStaticStr;
 
 use crate::limits::{RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, at_most};
 use crate::objects::{ListPage, PutCondition, RangeSpec};
+use crate::peer::Shared;
 use crate::report::WorkerReport;
 use crate::shards::{DatasetId, ShardState};
-use crate::tiers::{Held, Hint, Span};
+use crate::tiers::{Departed, Held, Hint, Span};
 
 /// What is asked of a worker. Every reply is a [`DataReply`] of the variant named here, or [`DataReply::Failed`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
@@ -80,6 +81,9 @@ pub enum DataRequest {
         keep: bool,
         /// Takes its turn with demand, as if somebody waited.
         urgent: bool,
+        /// How long what is there is held for the operation's reads at most, in milliseconds, as far as the worker has room for that; 0:
+        /// it may be evicted as all else.
+        hold_ms: u32,
     },
     /// Writes an object whole: [`DataReply::Info`] once shared storage has it. The payload is the object's bytes.
     Put {
@@ -254,6 +258,14 @@ pub enum DataRequest {
         /// How long the asker waits, in milliseconds. What ends in `Retry` may be done all the same.
         within_ms: u32,
     },
+    /// Which pages left the tiers, for who counts on their being there: [`DataReply::Departed`] as soon as there are some. The first
+    /// question begins it.
+    Departed {
+        /// What the last answer gave as `next`; any number at first.
+        since: u64,
+        /// How long the asker waits, in milliseconds.
+        within_ms: u32,
+    },
 }
 
 /// What a worker answers.
@@ -373,6 +385,10 @@ pub enum DataReply {
         /// The version that the records have now: the number of their object in the shard's log.
         version: u64,
     },
+    /// To `Missed`, with pages as to `Copy`.
+    Shared(Shared),
+    /// To `Departed`.
+    Departed(Departed),
 }
 
 impl DataReply {

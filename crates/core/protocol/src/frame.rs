@@ -3,7 +3,7 @@
 use forebay_types::{Error, Result};
 
 /// Version of the protocol; a peer with another one is refused at the handshake.
-pub const PROTOCOL_VERSION: u16 = 6;
+pub const PROTOCOL_VERSION: u16 = 7;
 /// Bytes of a frame's header.
 pub const FRAME_HEADER_BYTES: usize = 24;
 /// Longest message in bytes.

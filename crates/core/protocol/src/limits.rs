@@ -21,6 +21,8 @@ pub const VALUES_MAX: usize = 10_000;
 pub const MOUNTS_MAX: usize = 100_000;
 /// Segments of one window's report, orders that ended, and new objects, of one heartbeat.
 pub const USES_MAX: usize = 1 << 20;
+/// Roots of tables that one window's report names.
+pub const ROOTS_MAX: usize = 256;
 /// Records that one object of a shard's log changes.
 pub const CHANGES_MAX: usize = 8_192;
 /// Warnings of a worker.

@@ -17,6 +17,11 @@ pub enum DataNotice {
         #[serde(deserialize_with = "at_most::<PINS_MAX, _, _>")]
         counts: Vec<InPlaceCount>,
     },
+    /// An operation reads nothing any more: what was brought ahead for it is held no longer.
+    Ended {
+        /// Which.
+        operation: OperationId,
+    },
 }
 
 /// Reads in place of one operation in one segment, counted by the client.

@@ -1,7 +1,7 @@
 //! What a worker asks of another about what is cached.
 
 use bytes::Bytes;
-use forebay_types::{FormId, Key, MountId, Result, SegmentId};
+use forebay_types::{FormId, Key, MountId, Result, SegmentId, WorkerId};
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
@@ -46,6 +46,32 @@ pub enum PeerRequest {
         #[serde(deserialize_with = "at_most::<CHANGES_MAX, _, _>")]
         records: Vec<u64>,
     },
+    /// The asker misses pages of a segment and will have them soon, from here or from shared storage:
+    /// [`Shared`](crate::DataReply::Shared), with those that this worker holds as payload. Fetches nothing, asks nobody, and counts
+    /// as no read.
+    Missed {
+        /// Who asks: one of the view's workers.
+        asker: WorkerId,
+        /// The segment.
+        segment: SegmentId,
+        /// First page.
+        start: u32,
+        /// Pages from there on; 1 to 16,384.
+        pages: u32,
+    },
+}
+
+/// What a worker has of pages that another one misses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shared {
+    /// What is held of the pages that were asked for, as in [`Copied`](crate::DataReply::Copied).
+    pub runs: Vec<(u32, u32)>,
+    /// As there.
+    pub sums: Vec<u32>,
+    /// Other pages of the segment are held, or these.
+    pub holds: bool,
+    /// Who has asked here for pages of it before, and so may have them.
+    pub elsewhere: Option<WorkerId>,
 }
 
 impl PeerRequest {

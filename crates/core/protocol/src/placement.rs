@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use forebay_types::{ForebayPath, ObjectVersion, SegmentId, WorkerId};
+use forebay_types::{ForebayPath, MountId, ObjectVersion, SegmentId, WorkerId};
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{USES_MAX, at_most};
+use crate::limits::{ROOTS_MAX, USES_MAX, at_most};
 
 /// What one worker served in one counting period.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,12 +17,15 @@ pub struct WindowReport {
     /// Segments that were read or that the worker was ordered to hold.
     #[serde(deserialize_with = "at_most::<USES_MAX, _, _>")]
     pub uses: Vec<SegmentUse>,
-    /// Time in which it answered reads of what it held, and the bytes that it sent for them: how fast it is.
+    /// Time in which it had answers to send, their last byte included, and the bytes that it sent: how fast it is.
     pub busy: Duration,
     /// These bytes.
     pub busy_bytes: u64,
     /// Reads that are in none of these because there were too many.
     pub reads_left_out: u64,
+    /// Folders below which one operation read several others that differ as partitions do: roots of tables.
+    #[serde(deserialize_with = "at_most::<ROOTS_MAX, _, _>")]
+    pub roots: Vec<(MountId, String)>,
 }
 
 /// What one worker served of one segment in one counting period.
@@ -40,6 +43,8 @@ pub struct SegmentUse {
     pub bytes: u64,
     /// Time that the worker took to answer, summed; reads in place take none.
     pub service: Duration,
+    /// Most reads of it that were under way at once, to the last byte of their answers.
+    pub peak: u32,
     /// Bytes of it that the worker holds at the period's end.
     pub held_bytes: u64,
 }
@@ -101,6 +106,8 @@ pub struct PlacementStatus {
     pub replicas_dropped: u64,
     /// Segments that the routing table names because they differ from rendezvous hashing.
     pub routes: u64,
+    /// Bytes a second that workers were measured to send while they had enough to send.
+    pub speeds: Vec<(WorkerId, u64)>,
     /// What the plan could not satisfy, in words.
     pub unsatisfied: Vec<String>,
     /// Segments, the most popular first.
@@ -120,6 +127,8 @@ pub struct SegmentStatus {
     pub popularity: f64,
     /// Operations that read it in the last window.
     pub operations: u64,
+    /// Reads in the last window.
+    pub reads: u64,
     /// Bytes read in the last window.
     pub bytes_read: u64,
     /// Who is to hold it, with the part of the accesses that it is to serve, in any unit.

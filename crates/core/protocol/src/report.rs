@@ -14,6 +14,10 @@ pub struct WorkerReport {
     pub disk: (u64, u64, u64),
     /// Of the DRAM tier, bytes of columns in the table form.
     pub form_bytes: u64,
+    /// Of the DRAM and of the disk tier, bytes of copies of shared storage that the administrator keeps.
+    pub kept: (u64, u64),
+    /// Of the two, bytes that are no copies of shared storage: temporary nodes and decoded columns.
+    pub own: (u64, u64),
     /// Segments held.
     pub segments: u64,
     /// Reads answered since start.

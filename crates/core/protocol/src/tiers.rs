@@ -1,5 +1,6 @@
 //! What is said of a worker's tiers: where bytes are, how many, and how long the queue before them is.
 
+use forebay_types::{PageRun, SegmentId};
 use serde::{Deserialize, Serialize};
 
 /// Consecutive bytes of the DRAM tier.
@@ -31,4 +32,15 @@ pub struct Held {
     pub bytes: u64,
     /// Kept by the administrator.
     pub keep: bool,
+}
+
+/// Pages that are in no tier of a worker any more.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Departed {
+    /// What to ask for next.
+    pub next: u64,
+    /// Others left that are not among these: what counts is to be asked for.
+    pub lost: bool,
+    /// In the order in which they left; some may be back since.
+    pub runs: Vec<(SegmentId, PageRun)>,
 }

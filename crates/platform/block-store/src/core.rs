@@ -1,8 +1,8 @@
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use forebay_types::{PAGE_BYTES, Result};
+use forebay_types::{PAGE_BYTES, PageRun, Result, SegmentId};
 use parking_lot::Mutex;
 
 use crate::control::{Record, Spares, Tier};
@@ -18,6 +18,9 @@ const ADDRESSES_PER_BYTE: u64 = 64;
 const FRAMES_SHARE: u64 = 256;
 const FRAMES_MIN: u64 = 4;
 
+/// Hears of pages of a segment.
+pub(crate) type Hear = Box<dyn Fn(SegmentId, PageRun) + Send + Sync>;
+
 /// Everything that fills, pins and the store's own threads share.
 pub(crate) struct Core {
     pub settings: StoreSettings,
@@ -29,6 +32,8 @@ pub(crate) struct Core {
     pub disk: Option<Disk>,
     /// How long a load waits for the disk.
     pub patience: Duration,
+    /// Who hears of pages that no tier has any more.
+    pub departures: OnceLock<Hear>,
     closed: AtomicBool,
 }
 
@@ -49,6 +54,7 @@ impl Core {
             dram_sums: SumGroups::new(addresses),
             spares: Mutex::default(),
             patience,
+            departures: OnceLock::new(),
             closed: AtomicBool::new(false),
             settings,
         })

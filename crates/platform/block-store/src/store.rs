@@ -56,6 +56,13 @@ impl BlockStore {
         Some(Pinned::new(pinned))
     }
 
+    /// The same without counting a use: for who holds pages that somebody else is to read.
+    pub fn hold(&self, id: SegmentId, pages: PageRun) -> Option<Pinned> {
+        let mut shard = self.core.table.by_id(id);
+        let segment = shard.find(id)?;
+        Some(Pinned::new(ReadPages::pin(&self.core, &mut shard, segment, pages)?))
+    }
+
     /// All of a segment under a pin, with its length in bytes, if every page is in the DRAM tier.
     pub fn pin_whole(&self, id: SegmentId) -> Option<(Pinned, u32)> {
         let mut shard = self.core.table.by_id(id);
@@ -129,6 +136,13 @@ impl BlockStore {
     /// Gives back the memory of freed temporary blocks that no other one has used for `idle`.
     pub fn trim_spares(&self, idle: Duration) {
         self.core.trim_spares(idle);
+    }
+
+    /// Has pages of the cache told of that are in no tier any more, whatever took them out. `hear` is called where others wait: it must
+    /// be quick, and ask nothing of the store. Only the first one is told.
+    pub fn tell_departures(&self, hear: impl Fn(SegmentId, PageRun) + Send + Sync + 'static) {
+        // A second one is a defect of the caller's, and harms nobody.
+        let _ = self.core.departures.set(Box::new(hear));
     }
 
     /// Drops a segment from both tiers, kept or not. Returns the bytes that come back, those under pins when these end. Of a

@@ -53,3 +53,15 @@ pub struct TierUsage {
     /// Pages by owner; owners without any are there too.
     pub by_owner: Vec<(Owner, u64)>,
 }
+
+impl TierUsage {
+    /// Bytes of one owner's pages.
+    pub fn bytes_of(&self, owner: Owner) -> u64 {
+        self.by_owner.iter().find(|(other, _)| *other == owner).map_or(0, |(_, bytes)| *bytes)
+    }
+
+    /// Bytes of pages that are no copies of shared storage.
+    pub fn own_bytes(&self) -> u64 {
+        self.by_owner.iter().filter(|(owner, _)| *owner != Owner::Cache).map(|(_, bytes)| bytes).sum()
+    }
+}

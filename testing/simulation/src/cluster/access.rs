@@ -81,8 +81,8 @@ impl<O: Observer> Engine<'_, O> {
     fn accept(&mut self, slot: u32, segment: u32, worker: u32) {
         let now = self.now;
         let query = &mut self.pending[slot as usize];
-        let service = self.cluster.service_at(worker as usize, self.workers[worker as usize].free_at.max(now));
-        let done = self.workers[worker as usize].accept(now, service, query.client);
+        let service = self.cluster.service_at(worker as usize, segment, self.workers[worker as usize].free_at.max(now));
+        let done = self.workers[worker as usize].accept(now, self.cluster.work(segment), service, query.client);
         self.clients[query.client as usize].queues[worker as usize].sent();
         if let Some(in_flight) = &mut self.in_flight {
             in_flight.add(segment, now, done);

@@ -74,7 +74,7 @@ impl<O: Observer> Engine<'_, O> {
         let steps = self.decided(&counts, concurrency.as_deref(), Planner::plan);
         self.carry_out(&steps);
         for worker in &mut self.workers {
-            (worker.served, worker.served_time) = (0, 0);
+            (worker.served_work, worker.served_time) = (0.0, 0);
         }
         self.measures.planned(self.now, steps.planned, self.known);
     }

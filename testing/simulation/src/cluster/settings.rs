@@ -9,6 +9,8 @@ pub struct ClusterSettings {
     pub clients: usize,
     /// Time that one access takes on a worker of speed 1.
     pub service: Micros,
+    /// Work of an access to each segment, in multiples of `service`: repeated over the segments, 1 for all when empty.
+    pub work: Vec<f64>,
     /// Speed of each worker; 1 for those past the end.
     pub speeds: Vec<f64>,
     /// Times in which a worker is slower than it should be.
@@ -50,6 +52,7 @@ impl Default for ClusterSettings {
             workers: 15,
             clients: 16,
             service: 10_000,
+            work: Vec::new(),
             speeds: Vec::new(),
             stragglers: Vec::new(),
             window: 60_000_000,
@@ -70,16 +73,23 @@ impl ClusterSettings {
         self.speeds.get(worker).copied().unwrap_or(1.0)
     }
 
-    /// Time that an access takes that a worker begins with at `at`.
-    pub(crate) fn service_at(&self, worker: usize, at: Micros) -> Micros {
-        let slowed = self.stragglers.iter().filter(|slow| slow.worker == worker && (slow.from..slow.until).contains(&at));
-        let speed = slowed.fold(self.speed(worker), |speed, slow| speed * slow.factor);
-        (self.service as f64 / speed) as Micros
+    /// Work of an access to a segment, in multiples of `service`.
+    pub(crate) fn work(&self, segment: u32) -> f64 {
+        let place = (segment as usize).checked_rem(self.work.len());
+        place.map_or(1.0, |place| self.work[place])
     }
 
-    /// Accesses a second that all workers serve together.
+    /// Time that an access to a segment takes that a worker begins with at `at`.
+    pub(crate) fn service_at(&self, worker: usize, segment: u32, at: Micros) -> Micros {
+        let slowed = self.stragglers.iter().filter(|slow| slow.worker == worker && (slow.from..slow.until).contains(&at));
+        let speed = slowed.fold(self.speed(worker), |speed, slow| speed * slow.factor);
+        (self.service as f64 * self.work(segment) / speed) as Micros
+    }
+
+    /// Accesses a second that all workers serve together, when all segments are read equally often.
     pub fn capacity(&self) -> f64 {
-        (0..self.workers).map(|worker| self.speed(worker)).sum::<f64>() * 1e6 / self.service as f64
+        let work = if self.work.is_empty() { 1.0 } else { self.work.iter().sum::<f64>() / self.work.len() as f64 };
+        (0..self.workers).map(|worker| self.speed(worker)).sum::<f64>() * 1e6 / (self.service as f64 * work)
     }
 
     /// When a run ends.

@@ -28,8 +28,8 @@ pub(crate) struct Worker {
     pub(crate) free_at: Micros,
     pub(crate) link_free_at: Micros,
     pub(crate) busy: Micros,
-    /// Accesses and service time since the last plan, which is what a worker reports.
-    pub(crate) served: u64,
+    /// Work and service time since the last plan, which is what a worker reports.
+    pub(crate) served_work: f64,
     pub(crate) served_time: Micros,
 }
 
@@ -42,17 +42,17 @@ impl Worker {
             free_at: 0,
             link_free_at: 0,
             busy: 0,
-            served: 0,
+            served_work: 0.0,
             served_time: 0,
         }
     }
 
-    /// Puts an access of `service` at the end of the queue; when it will be answered.
-    pub(crate) fn accept(&mut self, now: Micros, service: Micros, client: u32) -> Micros {
+    /// Puts an access of so much work, which takes `service`, at the end of the queue; when it will be answered.
+    pub(crate) fn accept(&mut self, now: Micros, work: f64, service: Micros, client: u32) -> Micros {
         let done = self.free_at.max(now) + service;
         self.free_at = done;
         self.busy += service;
-        self.served += 1;
+        self.served_work += work;
         self.served_time += service;
         self.queue.push_back(Waiting { done, client });
         done

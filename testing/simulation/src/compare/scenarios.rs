@@ -5,7 +5,7 @@ use crate::workload::Micros;
 const SECOND: Micros = 1_000_000;
 
 /// The scenarios that have names, and what each is.
-pub const NAMES: [(&str, &str); 17] = [
+pub const NAMES: [(&str, &str); 18] = [
     ("paper", "15 workers, 100 segments, utilisation 0.7, Zipf 0.99: what most figures are of"),
     ("light", "the same at utilisation 0.4"),
     ("busy", "the same at utilisation 0.8"),
@@ -19,6 +19,7 @@ pub const NAMES: [(&str, &str); 17] = [
     ("workers-25", "25 workers"),
     ("fresh", "a new segment, the hottest at once, every 5 windows"),
     ("unequal", "5 of 15 workers at half the speed, utilisation 0.6"),
+    ("mixed", "one segment in eight is scanned, of the others only footers are read: a hundredth of the work"),
     ("straggler", "one worker at a fifth of its speed for two minutes of every ten"),
     ("room", "3 workers with room for 26 segments each, 60 segments and 20 that come"),
     ("crowd", "the same with 40 that come: the oldest must go"),
@@ -42,7 +43,7 @@ pub fn named(name: &str) -> Option<Scenario> {
         "workers-25" => Scenario::new(25, 100, 0.7, 0.99),
         "fresh" => paper(),
         "unequal" => Scenario::new(15, 100, 0.6, 0.99),
-        "straggler" => paper(),
+        "straggler" | "mixed" => paper(),
         "room" | "crowd" => Scenario::new(3, 60, 0.6, 0.99),
         "shift" => Scenario::new(15, 12, 0.7, 0.99),
         _ => return None,
@@ -53,6 +54,10 @@ pub fn named(name: &str) -> Option<Scenario> {
             (load.fresh_every, load.fresh_most) = (Some(5 * window + 7 * SECOND), 7);
         }
         ("unequal", _) => scenario.cluster.speeds = vec![0.5; 5],
+        ("mixed", _) => {
+            scenario.cluster.work = vec![0.01; 8];
+            scenario.cluster.work[3] = 1.0;
+        }
         ("straggler", _) => {
             let slow = |at: u64| Straggler { worker: 3, from: at * 10 * window, until: (at * 10 + 2) * window, factor: 0.2 };
             scenario.cluster.stragglers = (1..4).map(slow).collect();

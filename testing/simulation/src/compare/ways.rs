@@ -1,4 +1,4 @@
-use forebay_placement::{Concurrency, Policy};
+use forebay_placement::{Concurrency, Policy, Weigh};
 use forebay_types::{Error, Result};
 use serde::Serialize;
 
@@ -8,11 +8,12 @@ use crate::metrics::Outcome;
 use crate::scenario::{Scenario, Way};
 
 /// The ways that have names, and what each is. A scenario is compared in this order.
-pub const WAYS: [(&str, &str); 14] = [
+pub const WAYS: [(&str, &str); 15] = [
     ("getafix", "the default: sticky plan with slack, spread, and of two workers the one that says that its queue is shorter"),
     ("getafix-budget-2", "the same with the storage of two replicas of each segment, where it shortens queues most"),
     ("getafix-2", "the same with two replicas of each segment at least"),
     ("getafix-2-answers", "the same by what answers tell of queues: nobody is asked, as for short reads"),
+    ("getafix-accesses", "the default weighing operations, however much work each is"),
     ("getafix-halving", "the default with popularity aged as the paper has it, however much what is read has changed"),
     ("getafix-without-garbage", "the default without garbage collection, which only matters where room is scarce"),
     ("getafix-paper", "the paper's plan, its routing table"),
@@ -36,6 +37,10 @@ pub fn way(name: &str) -> Result<Way> {
         "getafix-halving" => {
             let way = by(Policy::Getafix, Routing::CLIENT);
             Way { leading: Leading { follow_shifts: false, ..way.leading }, ..way }
+        }
+        "getafix-accesses" => {
+            let way = by(Policy::Getafix, Routing::CLIENT);
+            Way { leading: Leading { weigh: Weigh::Accesses, ..way.leading }, ..way }
         }
         "getafix-without-garbage" => without_garbage(by(Policy::Getafix, Routing::CLIENT)),
         "getafix-paper-without-garbage" => without_garbage(by(Policy::GetafixPaper, Routing::TABLE)),

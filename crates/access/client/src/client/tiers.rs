@@ -1,8 +1,9 @@
 //! What workers hold: brought there, kept there, dropped.
 
 use std::ops::Range;
+use std::time::Duration;
 
-use forebay_protocol::Held;
+use forebay_protocol::{Departed, Held};
 use forebay_types::{ObjectVersion, OperationId, PageRun, Result, SegmentId, WorkerId};
 
 use super::Client;
@@ -64,6 +65,12 @@ impl Client {
     /// Which of these runs of pages a worker holds whole, in the same order.
     pub async fn present(&self, worker: WorkerId, runs: &[(SegmentId, PageRun)]) -> Result<Vec<bool>> {
         self.rooms.prefetches.present(worker, runs).await
+    }
+
+    /// Which pages left a worker's tiers since the answer whose `next` is `since`, as soon as there are some, or none after `within`: so a
+    /// schedule hears at once that what it brought is not there any more. Any number at first, to which the answer has `lost`.
+    pub async fn departed(&self, worker: WorkerId, since: u64, within: Duration) -> Result<Departed> {
+        self.rooms.prefetches.departed(worker, since, within).await
     }
 
     /// Reads of this operation that begin within these pages ask these workers first. Dropping the answer ends that.

@@ -1,16 +1,19 @@
 //! Fetching ahead of the reader of a plan.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
-use forebay_protocol::DataRequest;
+use forebay_protocol::{DataNotice, DataRequest, encode};
+use forebay_transport::Connection;
 use forebay_types::{ObjectVersion, OperationId, RouteKey, WorkerId, split_range};
 use futures::stream::{FuturesUnordered, StreamExt};
+use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::debug;
 
 use super::{Prefetches, fetch};
-use crate::connect::Failure;
+use crate::connect::{Failure, Link};
 use crate::read::{Course, Courses};
 use crate::route::Routes;
 
@@ -19,14 +22,17 @@ const MESSAGES_AT_ONCE: usize = 8;
 /// Bytes and ranges of one message: what can be cancelled, and what a worker may coalesce.
 const MESSAGE_BYTES: u64 = 8 << 20;
 const MESSAGE_RANGES: usize = 256;
+/// How long what was brought is held for a reader that has stopped without a word.
+const HOLD_MS: u32 = 60_000;
 
 impl Prefetches {
     /// Fetches what a plan is about to read, in this order.
     pub(crate) fn begin(&self, operation: OperationId, plan: Vec<(ObjectVersion, Vec<Range<u64>>)>) -> Prefetch {
         let course = Arc::new(Course::new(operation, plan, self.ahead_bytes));
         self.courses.add(&course);
-        let task = forebay_runtime::spawn(drive(Arc::downgrade(&self.routes), Arc::clone(&course)));
-        Prefetch { courses: Arc::downgrade(&self.courses), course, _task: AbortOnDropHandle::new(task) }
+        let asked = Arc::new(Asked::default());
+        let task = forebay_runtime::spawn(drive(Arc::downgrade(&self.routes), Arc::clone(&course), Arc::clone(&asked)));
+        Prefetch { courses: Arc::downgrade(&self.courses), course, asked, _task: AbortOnDropHandle::new(task) }
     }
 }
 
@@ -34,6 +40,7 @@ impl Prefetches {
 pub struct Prefetch {
     courses: Weak<Courses>,
     course: Arc<Course>,
+    asked: Arc<Asked>,
     _task: AbortOnDropHandle<()>,
 }
 
@@ -54,6 +61,27 @@ impl Drop for Prefetch {
         if let Some(courses) = self.courses.upgrade() {
             courses.remove(&self.course);
         }
+        self.asked.ended(self.course.operation);
+    }
+}
+
+/// The workers that hold what was brought until it is read.
+#[derive(Default)]
+struct Asked(Mutex<HashMap<WorkerId, Connection>>);
+
+impl Asked {
+    fn add(&self, link: &Link) {
+        self.0.lock().insert(link.worker(), link.connection().clone());
+    }
+
+    /// They need not any more. A word that gets lost costs them the room for a while.
+    fn ended(&self, operation: OperationId) {
+        let notice = encode(&DataNotice::Ended { operation });
+        for connection in self.0.lock().values() {
+            if let Err(error) = connection.notify(notice.clone()) {
+                debug!(%error, "a worker was not told that an operation has ended");
+            }
+        }
     }
 }
 
@@ -71,7 +99,7 @@ struct Message {
 }
 
 /// Hands out what the window gives, to the workers that will be read from, until the plan is through.
-async fn drive(routes: Weak<Routes>, course: Arc<Course>) {
+async fn drive(routes: Weak<Routes>, course: Arc<Course>, asked: Arc<Asked>) {
     let mut under_way = FuturesUnordered::new();
     let mut waiting = std::collections::VecDeque::new();
     loop {
@@ -81,10 +109,10 @@ async fn drive(routes: Weak<Routes>, course: Arc<Course>) {
                 waiting.extend(next_messages(&routes, &course));
             }
             let Some(message) = waiting.pop_front() else { break };
-            let (routes, course) = (routes.clone(), Arc::clone(&course));
+            let (routes, course, asked) = (routes.clone(), Arc::clone(&course), Arc::clone(&asked));
             under_way.push(async move {
                 let Some(routes) = routes.upgrade() else { return };
-                send(&routes, &course, message).await;
+                send(&routes, &course, &asked, message).await;
             });
         }
         if under_way.is_empty() && course.window.lock().is_finished() {
@@ -121,14 +149,18 @@ fn next_messages(routes: &Routes, course: &Course) -> Vec<Message> {
     messages
 }
 
-async fn send(routes: &Routes, course: &Course, message: Message) {
+async fn send(routes: &Routes, course: &Course, asked: &Asked, message: Message) {
     let version = &course.versions[message.version_ix];
     let known = routes.view.known_arc();
     let Some(info) = message.worker.and_then(|worker| known.worker(worker)) else { return };
     let (operation, ranges) = (course.operation, message.ranges);
-    let request = DataRequest::Prefetch { operation, version: version.clone(), ranges, keep: false, urgent: false };
+    let request =
+        DataRequest::Prefetch { operation, version: version.clone(), ranges, keep: false, urgent: false, hold_ms: HOLD_MS };
     let outcome = match routes.connections.link(info).await {
-        Ok(link) => fetch(&link, &request).await.map_err(Failure::into_error),
+        Ok(link) => {
+            asked.add(&link);
+            fetch(&link, &request).await.map_err(Failure::into_error)
+        }
         Err(error) => Err(error),
     };
     if let Err(error) = outcome {

@@ -1,13 +1,17 @@
 //! What a schedule of data and tasks brings to workers, and where its reads go.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use forebay_protocol::{DataReply, DataRequest, RANGES_MAX, RUNS_MAX};
+use forebay_protocol::{DataReply, DataRequest, Departed, RANGES_MAX, RUNS_MAX};
 use forebay_types::{Error, ObjectVersion, OperationId, PageRun, Result, SegmentId, WorkerId};
 
 use super::{Prefetches, fetch};
 use crate::connect::{Failure, ask, unexpected};
 use crate::route::{Kept, Of, Routes};
+
+/// How long what was brought is held for the task that reads it: a job that ends otherwise says nothing to workers.
+const HOLD_MS: u32 = 120_000;
 
 /// For who schedules data and tasks together: bytes go to, and are read at, the worker that the schedule names rather than
 /// where the routing table would look for them.
@@ -26,7 +30,8 @@ impl Prefetches {
         let mut fetched = 0;
         for ranges in ranges.chunks(RANGES_MAX) {
             let ranges = ranges.to_vec();
-            let request = DataRequest::Prefetch { operation, version: version.clone(), ranges, keep: false, urgent };
+            let request =
+                DataRequest::Prefetch { operation, version: version.clone(), ranges, keep: false, urgent, hold_ms: HOLD_MS };
             fetched += fetch(&link, &request).await.map_err(Failure::into_error)?;
         }
         Ok(fetched)
@@ -47,6 +52,18 @@ impl Prefetches {
         match present.len() == runs.len() {
             true => Ok(present),
             false => Err(unexpected("a worker", "present")),
+        }
+    }
+
+    /// What left a worker's tiers since an answer before, whose `next` is `since`, as soon as there is something: for who counts on
+    /// what was brought. The first answer has `lost`, as it begins with what is there then.
+    pub(crate) async fn departed(&self, worker: WorkerId, since: u64, within: Duration) -> Result<Departed> {
+        let link = self.routes.link_to(worker, gone).await?;
+        let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX);
+        let deadline = within.saturating_add(self.routes.connections.read_deadline());
+        match ask(&link, &DataRequest::Departed { since, within_ms }, Vec::new(), deadline).await.map_err(Failure::into_error)? {
+            DataReply::Departed(departed) => Ok(departed),
+            _ => Err(unexpected("a worker", "departed")),
         }
     }
 

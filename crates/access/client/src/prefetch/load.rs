@@ -100,7 +100,8 @@ fn parts(size: u64) -> impl Iterator<Item = (u64, u32)> {
 impl Prefetches {
     async fn load_part(&self, operation: OperationId, version: &ObjectVersion, range: (u64, u32), keep: bool) -> Result<u64> {
         let route = RouteKey::of(version.mount, &version.key, (range.0 / SEGMENT_BYTES) as u32);
-        let request = DataRequest::Prefetch { operation, version: version.clone(), ranges: vec![range], keep, urgent: false };
+        let request =
+            DataRequest::Prefetch { operation, version: version.clone(), ranges: vec![range], keep, urgent: false, hold_ms: 0 };
         let mut last = Error::retry("the cluster has no worker to load into");
         for _ in 0..TRIES {
             // Only at the worker that reads will go to: the next one is asked when the view says so, or when this one is gone.

@@ -10,6 +10,7 @@ mod scripted;
 mod beside;
 mod failover;
 mod in_place;
+mod loops;
 mod nodes;
 mod placement;
 mod prefetch;

@@ -185,6 +185,7 @@ async fn what_nobody_is_sent_to_leaves_a_full_worker_first() {
                 ranges: vec![(0, LEN as u32)],
                 keep: false,
                 urgent: false,
+                hold_ms: 0,
             };
             line.call(forebay_protocol::encode(&request), Vec::new()).await.unwrap();
             let read = forebay_protocol::DataRequest::Read {

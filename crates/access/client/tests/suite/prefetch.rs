@@ -67,3 +67,102 @@ async fn reads_of_other_operations_don_t_move_it() {
     client.read(client.operation(), &version, 0..4 * MIB).await.unwrap();
     assert_eq!(prefetch.outstanding(), 4 * MIB);
 }
+
+/// Bytes that were fetched more than once in a pass of four queries over 32 MiB, as a share of these, in a tier of `share` times what is
+/// read again and again beside them and what is ahead of them.
+async fn fetched_again(share: f64) -> f64 {
+    const QUERIES: u64 = 4;
+    const HOT: u64 = 32;
+    let mut cluster = Cluster::start(0).await;
+    cluster.dram_bytes = ((HOT + QUERIES * 2) as f64 * share) as u64 * MIB;
+    cluster.add_worker().await;
+    let change = |settings: &mut forebay_client::ClientSettings| (settings.prefetch_bytes, settings.in_place) = (2 * MIB, false);
+    let client = cluster.client(change).await;
+    let mut versions = Vec::new();
+    for object in 0..HOT + QUERIES * 8 {
+        let key = format!("o/{object}");
+        cluster.store(&key, &bytes(object, MIB as usize));
+        versions.push(client.open(&path(&key)).await.unwrap().version);
+    }
+    // What is used again and again has most of the tier.
+    for _ in 0..4 {
+        for version in &versions[..HOT as usize] {
+            client.read(client.operation(), version, 0..MIB).await.unwrap();
+        }
+    }
+    cluster.s3.reset_counters();
+    let query = |number: usize| {
+        let (client, versions) = (client.clone(), versions[HOT as usize + number * 8..][..8].to_vec());
+        async move {
+            let operation = client.operation();
+            let plan = versions.iter().map(|version| (version.clone(), vec![0..MIB])).collect();
+            let ahead = client.prefetch(operation, plan);
+            for (object, version) in versions.iter().enumerate() {
+                // Others bring theirs meanwhile.
+                pause(60).await;
+                let read = client.read(operation, version, 0..MIB).await.unwrap();
+                assert!(read == bytes(HOT + (number * 8 + object) as u64, MIB as usize));
+            }
+            assert!(ahead.is_finished());
+        }
+    };
+    futures::future::join_all((0..QUERIES as usize).map(query)).await;
+    let needed = QUERIES * 8 * MIB;
+    let fetched = cluster.s3.counters().bytes_out;
+    until("nothing is held any more", || cluster.pinned() == 0).await;
+    (fetched as f64 - needed as f64) / needed as f64
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_brought_ahead_was_evicted_before_it_was_read() {
+    for share in [1.2, 1.0, 0.8] {
+        let again = fetched_again(share).await;
+        assert!(again.abs() < 0.005, "{:.1} % was fetched again in a tier of {share} times the working set", again * 100.0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_brought_for_a_reader_that_stops_is_let_go() {
+    let cluster = Cluster::start(1).await;
+    let client = cluster.client(|settings| settings.prefetch_bytes = 8 * MIB).await;
+    cluster.store("x", &bytes(1, 24 << 20));
+    let version = client.open(&path("x")).await.unwrap().version;
+    let prefetch = client.prefetch(client.operation(), vec![(version.clone(), vec![0..24 * MIB])]);
+    until("a window is held", || cluster.pinned() >= 8 * MIB).await;
+    drop(prefetch);
+    until("it is let go", || cluster.pinned() == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_was_told_that_what_was_brought_had_left() {
+    let mut cluster = Cluster::start(0).await;
+    cluster.dram_bytes = 16 * MIB;
+    cluster.add_worker().await;
+    let client = cluster.client(|settings| settings.in_place = false).await;
+    let worker = cluster.workers[0].id();
+    cluster.store("x", &bytes(1, 1 << 20));
+    cluster.store("y", &bytes(2, 40 << 20));
+    let x = client.open(&path("x")).await.unwrap().version;
+    let y = client.open(&path("y")).await.unwrap().version;
+    let segment = forebay_types::SegmentId::of(&x, 0);
+    let began = client.departed(worker, 0, Duration::from_millis(1)).await.unwrap();
+    assert!(began.lost, "what left before this is not known");
+    client.load(vec![x], false, |_| {}).await.unwrap();
+    let told = async {
+        let (mut since, mut pages) = (began.next, 0);
+        while pages < 256 {
+            let news = client.departed(worker, since, Duration::from_secs(20)).await.unwrap();
+            assert!(!news.lost);
+            pages += news.runs.iter().filter(|(of, _)| *of == segment).map(|(_, run)| run.len).sum::<u32>();
+            since = news.next;
+        }
+        pages
+    };
+    let others = async {
+        for at in 0..40 {
+            client.read(client.operation(), &y, at * MIB..(at + 1) * MIB).await.unwrap();
+        }
+    };
+    let (pages, ()) = tokio::time::timeout(Duration::from_secs(60), async { tokio::join!(told, others) }).await.unwrap();
+    assert_eq!(pages, 256, "each page once");
+}

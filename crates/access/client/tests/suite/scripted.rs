@@ -242,7 +242,7 @@ impl Session for WorkerSession {
     }
 
     fn notice(self: &Arc<Self>, meta: Bytes) {
-        let DataNotice::Unpin { pins, counts } = decode(&meta).unwrap();
+        let DataNotice::Unpin { pins, counts } = decode(&meta).unwrap() else { return };
         for pin in pins {
             assert!(self.pins.lock().remove(&pin), "pin {pin} was given back twice");
             self.shared.pins.lock().remove(&pin);

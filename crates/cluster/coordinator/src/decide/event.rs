@@ -7,6 +7,7 @@ use super::{Catalogue, Checkpoint, Outcome, Problem};
 
 /// What has happened.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one event at a time, taken apart as soon as it comes")]
 pub(crate) enum Event {
     /// Someone asks. Ends in exactly one `Answer`, at once or after what the commands say.
     Asked(ControlCall),

@@ -160,7 +160,7 @@ mod tests {
         let version =
             ObjectVersion { mount: MountId(1), key: Key::new(key).expect("a key"), tag: VersionTag::etag("1"), size: 9 };
         let (operations, service) = (1, Duration::from_millis(1));
-        let uses = vec![SegmentUse { version, index: 0, operations, reads: 1, bytes: 9, service, held_bytes: 9 }];
+        let uses = vec![SegmentUse { version, index: 0, operations, reads: 1, bytes: 9, service, peak: 1, held_bytes: 9 }];
         let window = Some(WindowReport { window: 1 << 32, lasted: Duration::from_secs(60), uses, ..WindowReport::default() });
         let (demand, report) = (vec![(MountId(1), 1)], WorkerReport::default());
         let worker = WorkerId(worker);

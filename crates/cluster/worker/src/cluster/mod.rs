@@ -12,6 +12,7 @@ mod hearing;
 mod lease;
 mod peers;
 mod told;
+mod whereabouts;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -21,14 +22,16 @@ use arc_swap::ArcSwap;
 use forebay_placement::holder;
 use forebay_protocol::{ClusterView, RouteTable, WorkerInfo};
 use forebay_transport::{Address, Security};
-use forebay_types::{RouteKey, WorkerId};
+use forebay_types::{RouteKey, SegmentId, WorkerId};
 use tokio::sync::{Notify, watch};
 
 pub(crate) use coordinator::ask;
 use hearing::Hearing;
 use lease::Lease;
 use peers::Peers;
+pub(crate) use peers::Shared;
 use told::Forgetting;
+use whereabouts::Whereabouts;
 
 /// How long a request that names what is not known waits for a newer view before it is refused.
 const NEWS_WITHIN: Duration = Duration::from_millis(1500);
@@ -40,6 +43,7 @@ pub(crate) struct Cluster {
     pub(crate) hearing: Hearing,
     pub(crate) lease: Lease,
     pub(crate) peers: Peers,
+    pub(crate) whereabouts: Whereabouts,
     forgetting: Forgetting,
     view: ArcSwap<ClusterView>,
     routes: ArcSwap<RouteTable>,
@@ -60,6 +64,7 @@ impl Cluster {
             hearing: Hearing::default(),
             lease: Lease::default(),
             peers: Peers::new(security.clone()),
+            whereabouts: Whereabouts::default(),
             forgetting: Forgetting::new(coordinator, security.clone()),
             view: ArcSwap::default(),
             routes: ArcSwap::default(),
@@ -119,6 +124,30 @@ impl Cluster {
             Some(holders) => holders.iter().any(|(worker, _)| *worker == id),
             None => holder(route, &workers).is_none_or(|holder| holder == id),
         }
+    }
+
+    /// The other worker that a key's home is. Where it is this one, which `is_new`: the one that it was before.
+    pub(crate) fn other_home(&self, route: RouteKey, is_new: bool) -> Option<WorkerId> {
+        let view = self.view.load();
+        let workers: Vec<_> = view.placeable().map(|worker| worker.id).collect();
+        match holder(route, &workers)? {
+            home if home != self.id => Some(home),
+            _ if is_new => {
+                let turn = view.workers.iter().find(|worker| worker.id == self.id)?.turn;
+                let before: Vec<_> = view.placeable().filter(|worker| worker.turn < turn).map(|worker| worker.id).collect();
+                holder(route, &before)
+            }
+            _ => None,
+        }
+    }
+
+    /// Another worker misses pages of a segment and will have them: who was the last to say that before.
+    pub(crate) fn missed_by(&self, asker: WorkerId, segment: SegmentId) -> Option<WorkerId> {
+        let before = self.whereabouts.of(segment).filter(|worker| *worker != asker);
+        if asker != self.id && self.worker(asker).is_some() {
+            self.whereabouts.note(segment, asker);
+        }
+        before
     }
 
     /// The coordinator has taken this worker in, or knows it no more.

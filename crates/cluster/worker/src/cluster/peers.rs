@@ -73,20 +73,24 @@ impl Peers {
             forebay_runtime::time::timeout(COPY_WITHIN, call).await.map_err(|_| Error::retry("no answer to a copy"))??;
         match decode(&answer.meta)? {
             DataReply::Copied { runs, sums } => {
-                let within = |(start, len): &(u32, u32)| *len > 0 && start.checked_add(*len).is_some_and(|end| end <= part.end());
-                if !runs.iter().all(within) {
-                    return Err(Error::invalid("the answer to a copy doesn't fit the question"));
-                }
-                let runs: Vec<_> = runs.into_iter().map(|(start, len)| PageRun::new(start, start + len)).collect();
-                if !verify(segment, &runs, &answer.payload, &sums) {
-                    table::WORKER_COPIES_DAMAGED.only().add(1);
-                    tracing::warn!(%segment, worker = %peer.id, page = part.start, pages = part.len, "pages of a peer do not verify");
-                    return Err(Error::new(ErrorKind::Corrupt, format!("pages of worker {} do not verify", peer.id)));
-                }
-                Ok((runs, answer.payload))
+                Ok((verified(peer.id, segment, part, runs, &sums, &answer.payload)?, answer.payload))
             }
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
             _ => Err(Error::internal("a peer answered a copy with something else")),
+        }
+    }
+
+    /// The same where this worker misses them, and tells the peer that it will have them.
+    pub(crate) async fn missed(&self, peer: &WorkerInfo, asker: WorkerId, segment: SegmentId, part: PageRun) -> Result<Shared> {
+        let request = PeerRequest::Missed { asker, segment, start: part.start, pages: part.len };
+        let answer = self.line(peer).await?.call(request.encode(), Vec::new()).await?;
+        match decode(&answer.meta)? {
+            DataReply::Shared(forebay_protocol::Shared { runs, sums, holds, elsewhere }) => {
+                let runs = verified(peer.id, segment, part, runs, &sums, &answer.payload)?;
+                Ok(Shared { runs, pages: answer.payload, holds, elsewhere })
+            }
+            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            _ => Err(Error::internal("a peer answered a question for pages with something else")),
         }
     }
 
@@ -131,6 +135,46 @@ impl Peers {
     fn is_away(&self, peer: WorkerId) -> bool {
         matches!(self.lines.lock().get(&peer), Some(Contact::AwayUntil(until)) if forebay_runtime::now() < *until)
     }
+}
+
+/// What a peer has of pages that are missed.
+pub(crate) struct Shared {
+    /// In order, and verified.
+    pub(crate) runs: Vec<PageRun>,
+    /// Page after page.
+    pub(crate) pages: Bytes,
+    /// It has something of the segment.
+    pub(crate) holds: bool,
+    /// Who may have more, by its word.
+    pub(crate) elsewhere: Option<WorkerId>,
+}
+
+/// The runs that a peer gave of `part`, in order, when their pages have the checksums with which they came to it. Nothing else that it
+/// says of them is believed.
+fn verified(
+    peer: WorkerId,
+    segment: SegmentId,
+    part: PageRun,
+    runs: Vec<(u32, u32)>,
+    sums: &[u32],
+    pages: &[u8],
+) -> Result<Vec<PageRun>> {
+    let mut at = part.start;
+    let mut fits = |(start, len): &(u32, u32)| {
+        let end = start.checked_add(*len).filter(|end| *start >= at && *len > 0 && *end <= part.end());
+        at = end.unwrap_or(at);
+        end.is_some()
+    };
+    if !runs.iter().all(&mut fits) {
+        return Err(Error::invalid("the answer to a copy doesn't fit the question"));
+    }
+    let runs: Vec<_> = runs.into_iter().map(|(start, len)| PageRun::new(start, start + len)).collect();
+    if !verify(segment, &runs, pages, sums) {
+        table::WORKER_COPIES_DAMAGED.only().add(1);
+        tracing::warn!(%segment, worker = %peer, page = part.start, pages = part.len, "pages of a peer do not verify");
+        return Err(Error::new(ErrorKind::Corrupt, format!("pages of worker {peer} do not verify")));
+    }
+    Ok(runs)
 }
 
 /// Whether the pages of some runs, one run behind the other, have these checksums.

@@ -10,8 +10,9 @@ use tokio::task::JoinSet;
 
 use super::admission::Priority;
 use super::flight::{Flight, Landed, Wanted};
+use super::means::Means;
 use super::piece::Piece;
-use super::transfer::{Means, Source, transfer};
+use super::transfer::{Source, transfer};
 
 /// Pages of one GET when a long run is fetched: 4 MiB, so that several in parallel fill the link and the first arrives soon.
 const FLIGHT_PAGES: u32 = (4 << 20) / PAGE_BYTES as u32;

@@ -1,20 +1,25 @@
 //! Bytes of shared storage in the tiers.
 //!
-//! Owns: the mounts and their bounds, the requests that run (so many a mount, each page by one of them for everyone who waits), and
-//! what is in the tiers of which object.
+//! Owns: the mounts and their bounds, the requests that run (so many a mount, each page by one of them for everyone who waits),
+//! what is in the tiers of which object, and what is held there until the operation that it was brought for has read it.
 //!
 //! Never does: say which version is the current one, which `catalogue` does, or who may read.
 //!
-//! Start with [`Origin::obtain`]: `flights` (who fetches it already?) -> `admission` (whose turn is it?) -> `transfer` (one request).
+//! Start with [`Origin::obtain`]: `flights` (who fetches it already?) -> `elsewhere` (who has it?) -> `admission` (whose turn is it?) -> `pour`
+//! (one request, and where its bytes go).
 
 mod admission;
+mod claims;
 mod download;
+mod elsewhere;
 mod flight;
 mod flights;
+mod means;
 mod mounts;
 mod obtain;
 mod piece;
 mod pins;
+mod pour;
 mod prefetch;
 mod transfer;
 
@@ -26,14 +31,18 @@ use forebay_shared_storage::StorageSettings;
 use forebay_types::{Error, MountId, Result};
 
 pub(crate) use admission::Priority;
+pub(crate) use claims::Claims;
+pub(crate) use elsewhere::Elsewhere;
 use flights::Flights;
 pub(crate) use flights::Ticket;
+pub(crate) use means::Means;
 pub(crate) use mounts::MountDoor;
 use mounts::Mounts;
 pub(crate) use obtain::parts;
 pub(crate) use piece::{Missed, Obtained};
 use pins::Pins;
-pub(crate) use transfer::{Means, Source};
+pub(crate) use prefetch::Ahead;
+pub(crate) use transfer::Source;
 
 use crate::cluster::Cluster;
 use crate::segment::Segment;
@@ -45,6 +54,7 @@ pub(crate) struct Origin {
     pub(crate) store: BlockStore,
     pub(crate) mounts: Mounts,
     pub(crate) flights: Arc<Flights>,
+    pub(crate) claims: Arc<Claims>,
     pins: Pins,
     dram_bytes: u64,
     cluster: Arc<Cluster>,
@@ -54,7 +64,8 @@ pub(crate) struct Origin {
 impl Origin {
     pub(crate) fn new(means: Means, storage: StorageSettings, dram_bytes: u64, cluster: Arc<Cluster>) -> Self {
         let (store, mounts, signals) = (means.store.clone(), Mounts::new(storage), Arc::clone(&means.signals));
-        Self { store, mounts, flights: Arc::new(Flights::new(means)), pins: Pins::default(), dram_bytes, cluster, signals }
+        let (claims, flights) = (Arc::clone(&means.claims), Arc::new(Flights::new(means)));
+        Self { store, mounts, flights, claims, pins: Pins::default(), dram_bytes, cluster, signals }
     }
 
     /// Takes over the mounts and pins of a view; gives the ids of mounts that are gone.

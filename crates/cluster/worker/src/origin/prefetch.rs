@@ -1,6 +1,8 @@
 //! Pages that will be asked for.
 
-use forebay_types::{Error, ObjectVersion, PageRun, Result, SegmentId, split_range};
+use std::time::Duration;
+
+use forebay_types::{Error, ObjectVersion, OperationId, PageRun, Result, SegmentId, split_range};
 use futures::FutureExt;
 use futures::future::join_all;
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -12,18 +14,30 @@ use super::mounts::MountDoor;
 use super::piece::Missed;
 use crate::segment::Segment;
 
+/// For whom pages are held that were brought, and how long at most.
+type Claim = (OperationId, Duration);
+
+/// How pages are brought that will be asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Ahead {
+    /// Their place among the mount's requests.
+    pub(crate) priority: Priority,
+    /// The segment is kept, as an administrator's pin does it.
+    pub(crate) keep: bool,
+    pub(crate) claim: Option<Claim>,
+}
+
 /// Flights of one request that stand in line at once: more than may run, so that the link never waits.
 const FLIGHTS_MAX: usize = 24;
 
 impl Origin {
-    /// Fetches ranges of one version in this order, with this priority among the mount's requests, and gives the bytes that had to be
-    /// fetched. Dropping the future gives up what nobody else waits for.
+    /// Fetches ranges of one version in this order and gives the bytes that had to be fetched. Dropping the future gives up what nobody
+    /// else waits for.
     pub(crate) async fn prefetch(
         &self,
         version: &ObjectVersion,
         ranges: &[(u64, u32)],
-        priority: Priority,
-        keep: bool,
+        Ahead { priority, keep, claim }: Ahead,
     ) -> Result<u64> {
         let door = self.mount(version.mount).await?;
         let mut coming = FuturesUnordered::new();
@@ -38,10 +52,13 @@ impl Origin {
             // What is on its way already is counted where it was asked for first.
             let fresh = joined.tickets.iter().filter(|ticket| ticket.first).map(|ticket| ticket.run);
             fetched_bytes += Missed { fetched: fresh.collect(), ..Missed::default() }.bytes_of(&bytes);
-            coming.extend(joined.tickets.into_iter().map(|ticket| self.arrive(&door, version, id, ticket)));
+            coming.extend(joined.tickets.into_iter().map(|ticket| self.arrive(&door, version, id, ticket, claim)));
             if !keep {
                 // What is on disk is wanted in DRAM soon; where that fails the reader fetches it.
                 join_all(joined.disk.iter().map(|run| self.store.load(id, *run))).await;
+            }
+            for run in joined.dram.iter().chain(&joined.disk) {
+                self.claim(claim, id, *run);
             }
             // What has arrived is let go of soon, so that it doesn't stand in the way of what follows.
             while let Some(Some(arrived)) = coming.next().now_or_never() {
@@ -59,8 +76,24 @@ impl Origin {
         Ok(fetched_bytes)
     }
 
-    async fn arrive(&self, door: &MountDoor, version: &ObjectVersion, id: SegmentId, ticket: Ticket) -> Result<()> {
-        if ticket.wait().await?.is_none() && !self.store.state(id, ticket.run).missing.is_empty() {
+    fn claim(&self, claim: Option<Claim>, id: SegmentId, run: PageRun) {
+        if let Some((operation, within)) = claim {
+            self.claims.claim(operation, id, run, within);
+        }
+    }
+
+    async fn arrive(
+        &self,
+        door: &MountDoor,
+        version: &ObjectVersion,
+        id: SegmentId,
+        ticket: Ticket,
+        claim: Option<Claim>,
+    ) -> Result<()> {
+        let arrived = ticket.wait().await?;
+        // While what has arrived is still held by this.
+        self.claim(claim, id, ticket.run);
+        if arrived.is_none() && !self.store.state(id, ticket.run).missing.is_empty() {
             return Err(Error::retry(format!(
                 "/{}/{}: the worker's tiers have no room: free something, or give them more",
                 door.mount.name, version.key

@@ -11,7 +11,7 @@ use forebay_transport::{Address, Security};
 use forebay_types::{Key, Mount, MountOptions, ObjectVersion, PAGE_BYTES, PageRun, SegmentId};
 
 use crate::cluster::ask;
-use crate::origin::Priority;
+use crate::origin::{Ahead, Priority};
 use crate::rooms::Rooms;
 use crate::{Tuning, Worker, WorkerSettings};
 
@@ -49,7 +49,11 @@ impl Lab {
     /// Has a worker hold the object, and damages a byte of it there.
     async fn damaged(&self, rooms: &Rooms) -> (ObjectVersion, SegmentId) {
         let version = rooms.catalogue.open(self.mount.id, &Key::new("a").unwrap()).await.unwrap().version;
-        rooms.origin.prefetch(&version, &[(0, BYTES as u32)], Priority::Urgent, false).await.unwrap();
+        rooms
+            .origin
+            .prefetch(&version, &[(0, BYTES as u32)], Ahead { priority: Priority::Urgent, keep: false, claim: None })
+            .await
+            .unwrap();
         let id = SegmentId::of(&version, 0);
         let offset = rooms.origin.store.pin(id, PageRun::new(7, 8)).unwrap().arena_offset() + 100;
         let arena = std::fs::File::from(rooms.origin.store.writable_arena().unwrap());

@@ -101,6 +101,7 @@ impl Membership {
             // Off the thread that keeps the heartbeat.
             let replicas = Arc::clone(&self.rooms.replicas);
             self.rooms.background.spawn(async move { replicas.collect_garbage() });
+            self.rooms.origin.claims.tidy();
         }
     }
 

@@ -8,14 +8,17 @@ use forebay_types::{OperationId, PageRun};
 
 use crate::in_place::SessionPins;
 use crate::origin::Obtained;
+use crate::signals::UnderWay;
 
 /// The bytes of a read, or where they are.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Answer {
     pub(crate) in_place: Option<(u64, Span)>,
     pub(crate) payload: Vec<Bytes>,
     /// Nothing of it had to be fetched.
     pub(crate) hit: bool,
+    /// Until it is sent.
+    pub(crate) under_way: Option<UnderWay>,
 }
 
 /// Who reads, and how.

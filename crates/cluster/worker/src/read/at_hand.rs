@@ -27,13 +27,14 @@ impl Reads {
             return None;
         }
         // The caller's bytes are pinned as long as it sends them, which counts as any reading in place.
-        if !self.in_place.is_on() || self.origin.store.pinned_bytes() > self.origin.store.pinned_bytes_max() {
+        if !self.in_place.is_on() || self.in_place.is_full() {
             return None;
         }
         let segment = SegmentId::of(&info.version, index);
         let within = range.start - start..range.end - start;
         let run = PageRun::covering(within.clone())?;
         let pinned = self.origin.store.pin(segment, run)?;
+        self.origin.claims.read(wanted.operation, segment, run);
         let skip = (within.start - run.bytes().start) as usize;
         let len = range.end - range.start;
         let bytes = pinned.into_bytes().slice(skip..skip + len as usize);

@@ -24,6 +24,7 @@ impl Reads {
                 segment.end()
             )));
         }
+        let under_way = self.signals.popularity.enter(id);
         let run = PageRun::covering(range.clone()).expect("the range is not empty");
         let (mut answer, missed) = match self.origin.store.pin(id, run) {
             Some(pinned) => (answer(reader, Obtained::Whole(pinned), run, range.clone()), Missed::default()),
@@ -38,7 +39,9 @@ impl Reads {
                 }
             }
         };
+        answer.under_way = Some(under_way);
         answer.hit = missed.fetched.is_empty();
+        self.origin.claims.read(reader.operation, id, run);
         let took = began.elapsed();
         self.signals.meters.read(1, len.into(), u64::from(len) - missed.bytes_of(&range).min(len.into()));
         self.signals.meters.took(missed.served_from(), took);

@@ -7,7 +7,7 @@ use forebay_metrics::table;
 use forebay_types::{Error, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId, WorkerId};
 
 use super::Replicas;
-use crate::origin::{Priority, Source, parts};
+use crate::origin::{Ahead, Priority, Source, parts};
 use crate::segment::Segment;
 
 /// Pages asked of a peer at once: 4 MiB.
@@ -27,7 +27,9 @@ impl Replicas {
             }
         }
         let whole = (segment.start, segment.bytes);
-        self.origin.prefetch(&segment.version, &[whole], Priority::Prefetch, false).await?;
+        self.origin
+            .prefetch(&segment.version, &[whole], Ahead { priority: Priority::Prefetch, keep: false, claim: None })
+            .await?;
         table::WORKER_REPLICAS_LOADED.with(["storage"]).add(1);
         Ok(())
     }

@@ -5,17 +5,19 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest, DatasetId, Held, Hint, ListPage, PeerRequest, PutCondition, encode};
+use forebay_protocol::{DataReply, DataRequest, DatasetId, Held, Hint, ListPage, PeerRequest, PutCondition, Shared, encode};
 use forebay_rights::needs;
 use forebay_transport::Response;
-use forebay_types::{Cell, Error, Key, MountId, OperationId, PageRun, Result, SegmentId};
+use forebay_types::{Cell, Error, Key, MountId, ObjectVersion, OperationId, PageRun, Result, SegmentId};
 
 use super::{WorkerSession, of_peer, reply};
-use crate::origin::Priority;
+use crate::origin::{Ahead, Priority};
 use crate::read::{Reader, WantedObject};
 
 /// Longest time that a question to a shard may wait.
 const WITHIN_MS_MAX: u32 = 600_000;
+/// The same of a question for what left the tiers: who is gone is not waited for.
+const DEPARTED_WITHIN_MS_MAX: u32 = 60_000;
 
 impl WorkerSession {
     pub(super) async fn answer_peer(&self, request: Result<PeerRequest>) -> Result<Response> {
@@ -23,9 +25,24 @@ impl WorkerSession {
         self.may(|| needs::peer(&request), || of_peer((&request).into()))?;
         Ok(match request {
             PeerRequest::Copy { segment, start, pages } => {
+                // What another worker is sent takes its time as what a reader is sent.
+                let mut queued = rooms.signals.load.begin();
                 let (runs, sums, payload) = rooms.replicas.copy(segment, PageRun::of(start, pages)?).await;
-                rooms.signals.send(&payload).await;
-                Response { meta: encode(&DataReply::Copied { runs, sums }), payload, ..Response::default() }
+                queued.sends(rooms.signals.send(&payload).await);
+                Response {
+                    meta: encode(&DataReply::Copied { runs, sums }),
+                    payload,
+                    sent: Some(Box::new(queued)),
+                    ..Response::default()
+                }
+            }
+            PeerRequest::Missed { asker, segment, start, pages } => {
+                let mut queued = rooms.signals.load.begin();
+                let (runs, sums, payload) = rooms.replicas.copy(segment, PageRun::of(start, pages)?).await;
+                queued.sends(rooms.signals.send(&payload).await);
+                let (holds, elsewhere) = (rooms.origin.store.held(segment).bytes > 0, rooms.cluster.missed_by(asker, segment));
+                let meta = encode(&DataReply::Shared(Shared { runs, sums, holds, elsewhere }));
+                Response { meta, payload, sent: Some(Box::new(queued)), ..Response::default() }
             }
             PeerRequest::Form { form } => reply(DataReply::Form(rooms.forms.known(form))),
             PeerRequest::Coming { mount, key, records } => {
@@ -66,9 +83,10 @@ impl WorkerSession {
                 let (objects, folders, next) = (listing.objects, listing.folders, listing.next);
                 reply(DataReply::Listed(ListPage { objects, folders, next }))
             }
-            DataRequest::Prefetch { version, ranges, keep, urgent, .. } => {
+            DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms } => {
+                let claim = (hold_ms > 0).then(|| (operation, Duration::from_millis(hold_ms.into())));
                 let priority = if urgent { Priority::Urgent } else { Priority::Prefetch };
-                reply(DataReply::Fetched { bytes: rooms.origin.prefetch(&version, &ranges, priority, keep).await? })
+                self.prefetch(&version, &ranges, Ahead { priority, keep, claim }).await?
             }
             DataRequest::Put { mount, key, condition } => self.put(mount, &key, condition, payload).await?,
             DataRequest::PutBegin { mount, key } => {
@@ -119,6 +137,10 @@ impl WorkerSession {
                 let held = runs.iter().map(|(segment, run)| rooms.origin.store.state(*segment, *run).missing.is_empty());
                 reply(DataReply::Present(held.collect()))
             }
+            DataRequest::Departed { since, within_ms } => {
+                let within = within(within_ms.min(DEPARTED_WITHIN_MS_MAX));
+                reply(DataReply::Departed(rooms.signals.gone.since(since, within).await))
+            }
             DataRequest::AskShard { dataset, shard, within_ms } => self.ask_shard(dataset, shard, within_ms, payload).await?,
             DataRequest::Shards { dataset } => reply(DataReply::Shards(rooms.shards.of(&dataset).await?)),
             DataRequest::MergeShard { dataset, shard, within_ms } => {
@@ -138,6 +160,10 @@ impl WorkerSession {
         let cluster = &self.rooms.cluster;
         let view = if cluster.hearing.holds() { cluster.view().version } else { 0 };
         reply(DataReply::Heard { view })
+    }
+
+    async fn prefetch(&self, version: &ObjectVersion, ranges: &[(u64, u32)], ahead: Ahead) -> Result<Response> {
+        Ok(reply(DataReply::Fetched { bytes: self.rooms.origin.prefetch(version, ranges, ahead).await? }))
     }
 
     /// Decoded columns of an object go with its first segment.

@@ -91,6 +91,7 @@ impl Session for WorkerSession {
                 self.pins.release(&pins);
                 self.rooms.reads.count_in_place(&counts);
             }
+            Ok(DataNotice::Ended { operation }) => self.rooms.origin.claims.ended(operation),
             Err(error) => tracing::warn!(peer = self.peer.address, %error, "unreadable notice"),
         }
     }

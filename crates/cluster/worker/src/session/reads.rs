@@ -60,16 +60,15 @@ impl WorkerSession {
     /// Waits for an answer's turn to be sent; says how the worker stands then.
     async fn turn(&self, queued: &mut Queued, answer: &Answer) -> Hint {
         let signals = &self.rooms.signals;
-        let bytes = signals.send(&answer.payload).await;
-        if answer.hit {
-            queued.found(bytes);
-        }
+        queued.found(answer.hit);
+        queued.sends(signals.send(&answer.payload).await);
         Hint { queue: signals.load.queue().saturating_sub(1), routes: self.rooms.cluster.routes().version() }
     }
 }
 
 /// The read is under way until all of it is sent; one in place is over with its message.
-fn with_answer(answer: Answer, queued: Queued, reply: impl FnOnce(Option<(u64, Span)>) -> DataReply) -> Response {
+fn with_answer(mut answer: Answer, mut queued: Queued, reply: impl FnOnce(Option<(u64, Span)>) -> DataReply) -> Response {
+    queued.reads(answer.under_way.take());
     let sent = (!answer.payload.is_empty()).then(|| Box::new(queued) as Box<dyn Sent>);
     Response { meta: encode(&reply(answer.in_place)), payload: answer.payload, sent, ..Response::default() }
 }

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use forebay_transport::Sent;
 use parking_lot::Mutex;
 
+use super::popularity::UnderWay;
+
 /// For no longer an answer counts as being sent: a reader that takes it more slowly says nothing about the worker.
 const SLOW: Duration = Duration::from_secs(5);
 
@@ -25,7 +27,7 @@ impl Load {
     /// A read begins.
     pub(crate) fn begin(&self) -> Queued {
         self.0.queue.fetch_add(1, Relaxed);
-        Queued { load: self.clone(), began: forebay_runtime::now(), hit_bytes: 0 }
+        Queued { load: self.clone(), at_hand: forebay_runtime::now(), bytes: 0, under_way: None }
     }
 
     /// Reads under way.
@@ -33,7 +35,7 @@ impl Load {
         self.0.queue.load(Relaxed)
     }
 
-    /// Time in which answers of what was held were made and sent, and their bytes, since the last time that this was asked.
+    /// Time in which answers were at hand and not sent to their last byte, and their bytes, since the last time that this was asked.
     pub(crate) fn take_busy(&self) -> (Duration, u64) {
         self.0.busy.take()
     }
@@ -42,28 +44,43 @@ impl Load {
 /// A read that is under way.
 pub(crate) struct Queued {
     load: Load,
-    began: Instant,
-    /// Bytes that its answer sends of what was held here.
-    hit_bytes: u64,
+    /// Since when its bytes were here.
+    at_hand: Instant,
+    /// Bytes that its answer sends.
+    bytes: u64,
+    /// Ends with it.
+    under_way: Option<UnderWay>,
 }
 
 impl Queued {
-    /// It found all of its bytes here: so many are sent.
-    pub(crate) fn found(&mut self, bytes: u64) {
-        self.hit_bytes = bytes;
+    /// Its bytes were here all the time, or are now.
+    pub(crate) fn found(&mut self, all_the_time: bool) {
+        if !all_the_time {
+            self.at_hand = forebay_runtime::now();
+        }
+    }
+
+    /// It is of a segment.
+    pub(crate) fn reads(&mut self, under_way: Option<UnderWay>) {
+        self.under_way = under_way;
+    }
+
+    /// So many of them are sent.
+    pub(crate) fn sends(&mut self, bytes: u64) {
+        self.bytes = bytes;
     }
 }
 
 impl std::fmt::Debug for Queued {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Queued").field("hit_bytes", &self.hit_bytes).finish_non_exhaustive()
+        f.debug_struct("Queued").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }
 
 impl Sent for Queued {
     fn sent(self: Box<Self>) {
-        if self.hit_bytes > 0 {
-            self.load.0.busy.answered(self.began, self.hit_bytes);
+        if self.bytes > 0 {
+            self.load.0.busy.answered(self.at_hand, self.bytes);
         }
     }
 }
@@ -75,8 +92,8 @@ impl Drop for Queued {
     }
 }
 
-/// Measures how fast a worker sends what it holds: the bytes of reads that found everything here, and the time in which at
-/// least one of them was under way. Reads that wait for shared storage say nothing about the worker.
+/// Measures how fast a worker sends: the bytes of answers, and the time in which at least one of them was at hand and not sent to
+/// its last byte. While a read waits for shared storage it says nothing about the worker.
 #[derive(Default)]
 struct Busy(Mutex<Measured>);
 
@@ -88,11 +105,11 @@ struct Measured {
 }
 
 impl Busy {
-    /// The answer to a read that began then is sent now.
-    fn answered(&self, began: Instant, bytes: u64) {
+    /// An answer that was at hand since then is sent now.
+    fn answered(&self, at_hand: Instant, bytes: u64) {
         let now = forebay_runtime::now();
         let mut measured = self.0.lock();
-        let from = measured.until.map_or(began, |until| until.max(began));
+        let from = measured.until.map_or(at_hand, |until| until.max(at_hand));
         let from = now.checked_sub(SLOW).map_or(from, |slow| from.max(slow));
         measured.busy += now.saturating_duration_since(from);
         measured.until = Some(now);
@@ -116,7 +133,8 @@ mod tests {
     fn a_read_is_under_way_until_its_answer_is_sent() {
         let load = Load::default();
         let mut queued = load.begin();
-        queued.found(5);
+        queued.found(true);
+        queued.sends(5);
         assert_eq!(load.queue(), 1);
         std::thread::sleep(Duration::from_millis(20));
         Box::new(queued).sent();
@@ -125,9 +143,21 @@ mod tests {
         assert_eq!((load.queue(), bytes), (0, 5));
         // An answer that nobody gets says nothing of the speed.
         let mut queued = load.begin();
-        queued.found(6);
+        queued.sends(6);
         drop(queued);
         assert_eq!((load.queue(), load.take_busy()), (0, (Duration::ZERO, 0)));
+    }
+
+    #[test]
+    fn a_read_that_waited_for_shared_storage_is_sent_from_when_it_had_its_bytes() {
+        let load = Load::default();
+        let mut queued = load.begin();
+        std::thread::sleep(Duration::from_millis(50));
+        queued.found(false);
+        queued.sends(7);
+        Box::new(queued).sent();
+        let (time, bytes) = load.take_busy();
+        assert!(bytes == 7 && time < Duration::from_millis(50), "{time:?}");
     }
 
     #[test]

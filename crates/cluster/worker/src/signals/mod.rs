@@ -1,12 +1,13 @@
 //! What a worker measures of itself.
 //!
-//! Owns: numbers for reports and metrics, the speed at which answers leave and the pace that bounds it, reads under way, and how
-//! often each segment is read.
+//! Owns: numbers for reports and metrics, the speed at which answers leave and the pace that bounds it, reads under way, how often
+//! each segment is read, and what left the tiers.
 //!
 //! Never does: decide anything by them.
 //!
 //! Start with [`Signals`].
 
+mod gone;
 mod load;
 mod meters;
 mod pace;
@@ -15,16 +16,18 @@ mod seen;
 
 use bytes::Bytes;
 
+pub(crate) use gone::Gone;
 pub(crate) use load::{Load, Queued};
 pub(crate) use meters::{Meters, ServedFrom, Standing, publish};
 use pace::Pace;
-pub(crate) use popularity::Popularity;
+pub(crate) use popularity::{Popularity, UnderWay};
 
 /// The worker's numbers.
 pub(crate) struct Signals {
     pub(crate) meters: Meters,
     pub(crate) load: Load,
     pub(crate) popularity: Popularity,
+    pub(crate) gone: Gone,
     pace: Pace,
 }
 
@@ -32,7 +35,7 @@ impl Signals {
     /// Without a number of bytes a second answers leave as fast as they can.
     pub(crate) fn new(serve_bytes_per_sec: Option<u64>) -> Self {
         let (meters, load) = (Meters::new(), Load::default());
-        Self { meters, load, popularity: Popularity::new(), pace: Pace::new(serve_bytes_per_sec) }
+        Self { meters, load, popularity: Popularity::new(), gone: Gone::default(), pace: Pace::new(serve_bytes_per_sec) }
     }
 
     /// Waits for the turn of bytes to be sent, and gives their number.

@@ -1,11 +1,13 @@
 //! How often each segment is read: what placement goes by.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forebay_protocol::{SegmentUse, WindowReport};
-use forebay_types::{ObjectVersion, OperationId, SegmentId};
+use forebay_placement::Reading;
+use forebay_protocol::{ROOTS_MAX, SegmentUse, WindowReport};
+use forebay_types::{Key, MountId, ObjectVersion, OperationId, SegmentId};
 use lru::LruCache;
 use parking_lot::Mutex;
 
@@ -21,19 +23,71 @@ const KNOWN_MAX: usize = 128_000;
 const REPORT_BYTES_MAX: usize = 8 << 20;
 /// Bytes of an entry of a report beside its texts, about.
 const USE_BYTES: usize = 64;
+/// Operations whose reads are looked at for what belongs together; those that read last.
+const READING_MAX: usize = 4_096;
 /// Locks, so that readers seldom wait for each other.
 const SHARDS: usize = 16;
 
 /// Popularity reads by segment for the placement of replicas: an operation counts once a window (Getafix, section 3).
 pub(crate) struct Popularity {
-    shards: [Mutex<Shard>; SHARDS],
+    shards: Arc<[Mutex<Shard>; SHARDS]>,
+    /// What operations of this window read together.
+    reading: Mutex<LruCache<OperationId, Together>>,
     began: Mutex<Instant>,
+}
+
+/// What one operation reads. Most read one object, which tells nothing and costs nothing.
+enum Together {
+    One(MountId, Key),
+    Several(Reading),
+}
+
+impl Together {
+    fn reads(&mut self, mount: MountId, key: &Key) {
+        match self {
+            Self::One(of, first) if *of == mount && first == key => {}
+            Self::One(of, first) => {
+                let mut reading = Reading::default();
+                reading.reads(*of, first.as_str());
+                reading.reads(mount, key.as_str());
+                *self = Self::Several(reading);
+            }
+            Self::Several(reading) => reading.reads(mount, key.as_str()),
+        }
+    }
+
+    fn several(&self) -> Option<&Reading> {
+        match self {
+            Self::One(..) => None,
+            Self::Several(reading) => Some(reading),
+        }
+    }
+}
+
+/// A read of a segment that is under way, until this is dropped.
+pub(crate) struct UnderWay {
+    shards: Arc<[Mutex<Shard>; SHARDS]>,
+    segment: SegmentId,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let under_way = &mut shard(&self.shards, self.segment).lock().under_way;
+        if let Some((now, _)) = under_way.get_mut(&self.segment) {
+            *now -= 1;
+            if *now == 0 {
+                under_way.remove(&self.segment);
+            }
+        }
+    }
 }
 
 struct Shard {
     seen: Seen,
     tallies: HashMap<SegmentId, Tally>,
     known: LruCache<SegmentId, Known>,
+    /// Reads under way now, and the most that were since there were none.
+    under_way: HashMap<SegmentId, (u32, u32)>,
     left_out: u64,
 }
 
@@ -44,6 +98,8 @@ struct Tally {
     reads: u64,
     bytes: u64,
     service: Duration,
+    /// Most reads that were under way at once.
+    peak: u32,
 }
 
 struct Known {
@@ -55,7 +111,7 @@ struct Known {
 impl Default for Shard {
     fn default() -> Self {
         let known = LruCache::new(NonZeroUsize::new(KNOWN_MAX / SHARDS).expect("not 0"));
-        Self { seen: Seen::default(), tallies: HashMap::new(), known, left_out: 0 }
+        Self { seen: Seen::default(), tallies: HashMap::new(), known, under_way: HashMap::new(), left_out: 0 }
     }
 }
 
@@ -80,7 +136,9 @@ impl Shard {
 
 impl Popularity {
     pub(crate) fn new() -> Self {
-        Self { shards: std::array::from_fn(|_| Mutex::default()), began: Mutex::new(forebay_runtime::now()) }
+        let shards = Arc::new(std::array::from_fn(|_| Mutex::default()));
+        let reading = LruCache::new(NonZeroUsize::new(READING_MAX).expect("not 0"));
+        Self { shards, reading: Mutex::new(reading), began: Mutex::new(forebay_runtime::now()) }
     }
 
     /// Remembers which segment an id is of, so that it can be reported.
@@ -91,6 +149,15 @@ impl Popularity {
             .get_or_insert_mut(segment, || Known { name: SegmentName { version: version.clone(), index }, popularity: 0.0 });
     }
 
+    /// A read of a segment begins.
+    pub(crate) fn enter(&self, segment: SegmentId) -> UnderWay {
+        let mut shard = self.shard(segment).lock();
+        let (now, most) = shard.under_way.entry(segment).or_default();
+        *now += 1;
+        *most = (*most).max(*now);
+        UnderWay { shards: Arc::clone(&self.shards), segment }
+    }
+
     /// Popularity reads of one operation in one segment.
     pub(crate) fn read(&self, operation: OperationId, segment: SegmentId, reads: u64, bytes: u64, service: Duration) {
         let mut shard = self.shard(segment).lock();
@@ -99,11 +166,21 @@ impl Popularity {
             shard.leave_least_out();
         }
         let tally = shard.tallies.entry(segment).or_default();
-        tally.operations += shard.seen.count(operation, segment);
+        let counted = shard.seen.count(operation, segment);
+        tally.operations += counted;
+        tally.peak = tally.peak.max(shard.under_way.get(&segment).map_or(1, |(_, most)| *most));
         // What clients say that they read is as large as they like.
         tally.reads = tally.reads.saturating_add(reads);
         tally.bytes = tally.bytes.saturating_add(bytes);
         tally.service += service;
+        // Once an operation and segment is enough to know what is read together, and nobody waits for that.
+        if counted > 0.0
+            && let Some(Known { name, .. }) = shard.known.peek(&segment)
+            && let Some(mut reading) = self.reading.try_lock()
+        {
+            let (mount, key) = (name.version.mount, &name.version.key);
+            reading.get_or_insert_mut(operation, || Together::One(mount, key.clone())).reads(mount, key);
+        }
     }
 
     /// Ends the period and begins the next one: what was read, and of `also` what wasn't. `held_bytes` says what of a
@@ -117,7 +194,12 @@ impl Popularity {
         let lasted = std::mem::replace(&mut *self.began.lock(), forebay_runtime::now()).elapsed();
         let mut report = WindowReport { window, lasted, ..WindowReport::default() };
         let mut read = HashSet::new();
-        for shard in &self.shards {
+        let reading = std::mem::replace(&mut *self.reading.lock(), LruCache::new(NonZeroUsize::new(READING_MAX).expect("not 0")));
+        let several = reading.iter().filter_map(|(_, together)| together.several());
+        let roots = several.flat_map(Reading::roots);
+        let roots: BTreeSet<(MountId, &str)> = roots.take(ROOTS_MAX * 16).collect();
+        report.roots = roots.into_iter().take(ROOTS_MAX).map(|(mount, root)| (mount, root.to_string())).collect();
+        for shard in self.shards.iter() {
             let mut shard = shard.lock();
             shard.seen.clear();
             report.reads_left_out = report.reads_left_out.saturating_add(std::mem::take(&mut shard.left_out));
@@ -141,15 +223,19 @@ impl Popularity {
     /// Segments that are known here, with their popularity.
     pub(crate) fn known(&self) -> Vec<(SegmentId, SegmentName, f64)> {
         let mut all = Vec::new();
-        for shard in &self.shards {
+        for shard in self.shards.iter() {
             all.extend(shard.lock().known.iter().map(|(segment, known)| (*segment, known.name.clone(), known.popularity)));
         }
         all
     }
 
     fn shard(&self, segment: SegmentId) -> &Mutex<Shard> {
-        &self.shards[segment.0 as usize % SHARDS]
+        shard(&self.shards, segment)
     }
+}
+
+fn shard(shards: &[Mutex<Shard>; SHARDS], segment: SegmentId) -> &Mutex<Shard> {
+    &shards[segment.0 as usize % SHARDS]
 }
 
 fn entry(name: &SegmentName, tally: Tally, held_bytes: u64) -> SegmentUse {
@@ -161,6 +247,7 @@ fn entry(name: &SegmentName, tally: Tally, held_bytes: u64) -> SegmentUse {
         reads: tally.reads,
         bytes: tally.bytes,
         service: tally.service,
+        peak: tally.peak,
         held_bytes,
     }
 }
@@ -181,7 +268,7 @@ fn cut(report: &mut WindowReport) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forebay_types::{Key, MountId, VersionTag};
+    use forebay_types::VersionTag;
 
     fn version(number: u64) -> ObjectVersion {
         ObjectVersion { mount: MountId(1), key: Key::new(format!("k{number}")).unwrap(), tag: VersionTag::etag("\"t\""), size: 9 }
@@ -207,6 +294,36 @@ mod tests {
         counts.read(OperationId(1), segment, 1, 100, Duration::ZERO);
         assert_eq!(counts.report(8, vec![], |_| 0).uses[0].operations, 1, "the next window counts anew");
         assert_eq!(counts.known()[0].2, 2.0, "1 and half of 2");
+    }
+
+    #[test]
+    fn the_most_reads_under_way_at_once_are_reported() {
+        let (counts, segment, _) = counts();
+        let read = || counts.read(OperationId(1), segment, 1, 1, Duration::ZERO);
+        let first: Vec<_> = (0..3).map(|_| counts.enter(segment)).collect();
+        read();
+        drop(first);
+        let one = counts.enter(segment);
+        read();
+        assert_eq!(counts.report(1, vec![], |_| 0).uses[0].peak, 3);
+        read();
+        assert_eq!(counts.report(2, vec![], |_| 0).uses[0].peak, 1, "one is under way still");
+        drop(one);
+        assert!(counts.shards.iter().all(|shard| shard.lock().under_way.is_empty()));
+    }
+
+    #[test]
+    fn what_one_operation_reads_of_a_table_names_its_root() {
+        let counts = Popularity::new();
+        let at = |key: &str| ObjectVersion { key: Key::new(key).unwrap(), ..version(0) };
+        for (operation, key) in [(1, "t/2024/01/a"), (1, "t/2025/01/a"), (2, "u/a"), (3, "v/a")] {
+            let version = at(key);
+            let segment = SegmentId::of(&version, 0);
+            counts.learn(segment, &version, 0);
+            counts.read(OperationId(operation), segment, 1, 1, Duration::ZERO);
+        }
+        assert_eq!(counts.report(1, vec![], |_| 0).roots, [(MountId(1), "t".to_string())]);
+        assert!(counts.report(2, vec![], |_| 0).roots.is_empty());
     }
 
     #[test]

@@ -71,7 +71,8 @@ async fn kept_segments_survive_a_scan() {
     let client = bed.client().await;
     let (kept, scan) = (client.version("kept").await, client.version("scan").await);
     let ranges = vec![(0, 3 * MIB as u32)];
-    let prefetch = DataRequest::Prefetch { operation: OPERATION, version: kept.clone(), ranges, keep: true, urgent: false };
+    let prefetch =
+        DataRequest::Prefetch { operation: OPERATION, version: kept.clone(), ranges, keep: true, urgent: false, hold_ms: 0 };
     client.call(prefetch).await.unwrap();
     for at in 0..60 {
         client.read(&scan, at * MIB as u64, MIB).await.unwrap();

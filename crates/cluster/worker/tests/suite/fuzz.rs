@@ -79,13 +79,8 @@ fn edge(request: &[u8], answer: &[u8]) -> String {
 fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: BlockRef) -> Vec<Vec<u8>> {
     let (mount, key, operation, segment) = (bed.mount.id, version.key.clone(), OPERATION, SegmentId::of(version, 0));
     let read = |start, len| DataRequest::Read { operation, version: version.clone(), start, len, in_place: true };
-    let prefetch = DataRequest::Prefetch {
-        operation,
-        version: version.clone(),
-        ranges: vec![(0, 4096), (5 << 20, 1 << 20)],
-        keep: false,
-        urgent: true,
-    };
+    let (ranges, keep, urgent, hold_ms) = (vec![(0, 4096), (5 << 20, 1 << 20)], false, true, 1000);
+    let prefetch = DataRequest::Prefetch { operation, version: version.clone(), ranges, keep, urgent, hold_ms };
     let range = RangeSpec::Bounded { start: 5, len: 5000 };
     let (first, complete, in_place) = (4096, true, true);
     let cell = |form| DataRequest::ReadCell { operation, version: version.clone(), form, row_group: 0, column: 0, in_place };
@@ -114,6 +109,7 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
         DataRequest::Report,
         DataRequest::Queue,
         DataRequest::Present { runs: vec![(segment, PageRun::new(0, 1)), (segment, PageRun::new(3, 16_384))] },
+        DataRequest::Departed { since: 0, within_ms: 1 },
         cell(None),
     ];
     let affinity = || Affinity { class: StorageClass::Dram, location: Default::default() };
@@ -172,6 +168,7 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
     };
     let mut seeds: Vec<_> = requests.iter().map(|request| encode(request).to_vec()).chain(of_shards).collect();
     seeds.push(PeerRequest::Copy { segment, start: 0, pages: 300 }.encode().to_vec());
+    seeds.push(PeerRequest::Missed { asker: WorkerId(1), segment, start: 0, pages: 300 }.encode().to_vec());
     for op in between(vec![block]) {
         seeds.push(PeerCall { from: dir, path: "", op: op.clone() }.encode().to_vec());
         seeds.push(PeerCall { from: ROOT, path: "dir", op }.encode().to_vec());
@@ -238,6 +235,7 @@ async fn a_worker_takes_any_message() {
             counts: vec![InPlaceCount { operation: OPERATION, segment: SegmentId(1), reads: u32::MAX, bytes: u64::MAX }],
         };
         connection.notify(encode(&notice)).unwrap();
+        connection.notify(encode(&DataNotice::Ended { operation: OPERATION })).unwrap();
     }
     println!("{count} messages to a worker, {} kinds of answers, the slowest after {slowest:?}", mutator.reached.len());
     assert!(mutator.reached.len() > 100, "{:#?}", mutator.reached);
@@ -316,6 +314,7 @@ fn control_seeds(bed: &Bed, version: &ObjectVersion) -> Vec<Vec<u8>> {
         reads: 4,
         bytes: 5000,
         service: Duration::from_millis(3),
+        peak: 1,
         held_bytes: 1 << 20,
     }];
     let window = WindowReport { window: 1 << 32, lasted: Duration::from_secs(60), uses, ..WindowReport::default() };

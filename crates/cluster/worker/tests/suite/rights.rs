@@ -188,9 +188,12 @@ fn of_data(request: &DataRequest) -> Takes {
         | DataRequest::MergeShard { .. } => Takes::Writing,
         DataRequest::PutPart { .. } | DataRequest::PutCommit { .. } | DataRequest::PutAbort { .. } => Takes::WritingOn,
         DataRequest::Free { .. } | DataRequest::Keep { .. } => Takes::AdministeringAll,
-        DataRequest::Held { .. } | DataRequest::Present { .. } | DataRequest::Report | DataRequest::Queue | DataRequest::Ring => {
-            Takes::Anything
-        }
+        DataRequest::Held { .. }
+        | DataRequest::Present { .. }
+        | DataRequest::Departed { .. }
+        | DataRequest::Report
+        | DataRequest::Queue
+        | DataRequest::Ring => Takes::Anything,
     }
 }
 
@@ -200,7 +203,8 @@ fn dataset() -> DatasetId {
 
 fn data_requests() -> Vec<DataRequest> {
     let (operation, mount, range, in_place) = (OperationId(1), LAKE, RangeSpec::From { start: 0 }, false);
-    let prefetch = |keep| DataRequest::Prefetch { operation, version: version(), ranges: vec![(0, 10)], keep, urgent: false };
+    let prefetch =
+        |keep| DataRequest::Prefetch { operation, version: version(), ranges: vec![(0, 10)], keep, urgent: false, hold_ms: 10 };
     let segments = || vec![SegmentId(1)];
     vec![
         DataRequest::Attach,
@@ -229,6 +233,7 @@ fn data_requests() -> Vec<DataRequest> {
         DataRequest::Keep { segments: segments(), keep: true },
         DataRequest::Held { segments: segments() },
         DataRequest::Present { runs: vec![(SegmentId(1), PageRun { start: 0, len: 1 })] },
+        DataRequest::Departed { since: 0, within_ms: 1 },
         DataRequest::Report,
         DataRequest::Queue,
         DataRequest::Ring,
@@ -481,6 +486,7 @@ async fn a_worker_answers_who_may_ask() {
         PeerRequest::Copy { segment: SegmentId(1), start: 0, pages: 1 },
         PeerRequest::Form { form: FormId(1) },
         PeerRequest::Coming { mount: LAKE, key: key(), records: vec![1] },
+        PeerRequest::Missed { asker: WorkerId(1), segment: SegmentId(1), start: 0, pages: 1 },
     ];
     for request in requests {
         rows.push((format!("{request:?}"), Takes::Serving, request.encode()));

@@ -8,9 +8,11 @@ use super::{Popularity, Record, Usage};
 /// Begins every checkpoint.
 const MAGIC: &[u8; 8] = b"FBYPOPUL";
 /// Of the bytes below; described in docs/specs/popularity.md.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER_BYTES: usize = 24;
-const RECORD_BYTES: usize = 28;
+const RECORD_BYTES: usize = 32;
+/// Of version 1, which had no reads: each operation counts as one.
+const RECORD_BYTES_1: usize = 28;
 const SUM_BYTES: usize = 8;
 
 impl Popularity {
@@ -30,7 +32,7 @@ impl Popularity {
         bytes.extend_from_slice(&self.window.to_le_bytes());
         for (segment, usage) in all {
             bytes.extend_from_slice(&segment.0.to_le_bytes());
-            for number in [usage.accesses, usage.bytes, usage.service_us] {
+            for number in [usage.accesses, usage.bytes, usage.service_us, usage.reads] {
                 bytes.extend_from_slice(&(number as f32).to_le_bytes());
             }
         }
@@ -53,20 +55,27 @@ impl Popularity {
         }
         let (header, records) = body.split_at(HEADER_BYTES);
         let version = u32::from_le_bytes(array(header, 8));
-        if version != VERSION {
-            return Err(Error::invalid(format!("the checkpoint of popularity has version {version}: run a newer coordinator")));
-        }
-        if records.len() != u32::from_le_bytes(array(header, 12)) as usize * RECORD_BYTES {
+        let record_bytes = match version {
+            1 => RECORD_BYTES_1,
+            VERSION => RECORD_BYTES,
+            _ => {
+                return Err(Error::invalid(format!(
+                    "the checkpoint of popularity has version {version}: run a newer coordinator"
+                )));
+            }
+        };
+        if records.len() != u32::from_le_bytes(array(header, 12)) as usize * record_bytes {
             return Err(corrupt("has another number of segments than it says"));
         }
         let window = u64::from_le_bytes(array(header, 16));
         let record = |record: &[u8]| {
             // What isn't a number, or is less than none, counts as none.
             let number = |at: usize| f64::from(f32::from_le_bytes(array(record, at))).max(0.0);
-            let usage = Usage { accesses: number(16), bytes: number(20), service_us: number(24) };
+            let reads = number(if version == 1 { 16 } else { 28 });
+            let usage = Usage { accesses: number(16), reads, bytes: number(20), service_us: number(24) };
             (SegmentId(u128::from_le_bytes(array(record, 0))), Record { usage, window, newest: 0.0 })
         };
-        Ok(Self { window, records: records.chunks_exact(RECORD_BYTES).map(record).collect() })
+        Ok(Self { window, records: records.chunks_exact(record_bytes).map(record).collect() })
     }
 }
 

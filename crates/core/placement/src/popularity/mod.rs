@@ -2,8 +2,12 @@
 
 mod checkpoint;
 mod shift;
+mod speeds;
+mod weigh;
 mod window;
 
+pub use speeds::Speeds;
+pub use weigh::Weigh;
 pub use window::Windows;
 
 use std::collections::HashMap;
@@ -15,6 +19,8 @@ use forebay_types::SegmentId;
 pub struct Usage {
     /// Operations that read it, each counted once a window.
     pub accesses: f64,
+    /// Reads, each time counted.
+    pub reads: f64,
     /// Bytes given to readers.
     pub bytes: f64,
     /// Time that workers took to answer, in microseconds.
@@ -23,12 +29,13 @@ pub struct Usage {
 
 impl Usage {
     fn scaled(self, by: f64) -> Self {
-        Self { accesses: self.accesses * by, bytes: self.bytes * by, service_us: self.service_us * by }
+        Self { accesses: self.accesses * by, reads: self.reads * by, bytes: self.bytes * by, service_us: self.service_us * by }
     }
 
     fn plus(self, other: Self) -> Self {
         Self {
             accesses: self.accesses + other.accesses,
+            reads: self.reads + other.reads,
             bytes: self.bytes + other.bytes,
             service_us: self.service_us + other.service_us,
         }
@@ -193,14 +200,4 @@ impl Popularity {
             }
         }
     }
-}
-
-/// Accesses that a worker serves a second of service time: what its capacity is measured by. Half of it is what was
-/// measured before, and a window with fewer than 32 accesses says nothing.
-pub fn measured_speed(before: Option<f64>, accesses: u64, service_us: u64) -> Option<f64> {
-    if accesses < 32 || service_us == 0 {
-        return before;
-    }
-    let speed = accesses as f64 * 1e6 / service_us as f64;
-    Some(before.map_or(speed, |before| (before + speed) / 2.0))
 }

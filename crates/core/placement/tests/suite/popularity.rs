@@ -1,11 +1,11 @@
 //! Aging, late reports, fresh segments, and what a checkpoint keeps.
 
-use forebay_placement::{Popularity, Usage, Windows, measured_speed};
+use forebay_placement::{Popularity, Usage, Windows};
 use forebay_types::{ErrorKind, SegmentId};
 use proptest::prelude::*;
 
 fn accesses(accesses: f64) -> Usage {
-    Usage { accesses, bytes: accesses * 100.0, service_us: accesses * 7.0 }
+    Usage { accesses, reads: accesses * 2.0, bytes: accesses * 100.0, service_us: accesses * 7.0 }
 }
 
 #[test]
@@ -62,25 +62,47 @@ fn windows_are_numbered_by_time() {
 }
 
 #[test]
-fn a_checkpoint_of_version_1_reads_as_it_was_written() {
+fn a_checkpoint_is_written_as_the_page_says() {
     let mut popularity = Popularity::new(7);
     popularity.add(7, SegmentId(1), accesses(2.0));
     let bytes = popularity.encode(1 << 20);
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (body, sum) = bytes.split_at(bytes.len() - 8);
+    let hex: String = body.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(
         hex,
         concat!(
             "464259504f50554c",
-            "01000000",
+            "02000000",
             "01000000",
             "0700000000000000",
             "01000000000000000000000000000000",
             "00000040",
             "00004843",
             "00006041",
-            "3df4b1271e48eb88"
+            "00008040"
         )
     );
+    assert_eq!(sum, xxhash_rust::xxh3::xxh3_64(body).to_le_bytes());
+}
+
+#[test]
+fn a_checkpoint_of_version_1_counts_a_read_for_each_access() {
+    let hex = concat!(
+        "464259504f50554c",
+        "01000000",
+        "01000000",
+        "0700000000000000",
+        "01000000000000000000000000000000",
+        "00000040",
+        "00004843",
+        "00006041",
+        "3df4b1271e48eb88"
+    );
+    let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+    let bytes: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
+    let popularity = Popularity::decode(&bytes).unwrap();
+    assert_eq!(popularity.window(), 7);
+    assert_eq!(popularity.of(SegmentId(1)), Usage { reads: 2.0, ..accesses(2.0) });
 }
 
 #[test]
@@ -89,8 +111,8 @@ fn a_checkpoint_that_is_too_large_keeps_the_most_popular() {
     for segment in 0..100u64 {
         popularity.add(0, SegmentId(u128::from(segment)), accesses((segment * 37 % 100) as f64 + 1.0));
     }
-    let bytes = popularity.encode(32 + 10 * 28 + 5);
-    assert_eq!(bytes.len(), 32 + 10 * 28);
+    let bytes = popularity.encode(32 + 10 * 32 + 5);
+    assert_eq!(bytes.len(), 32 + 10 * 32);
     let kept = Popularity::decode(&bytes).unwrap();
     assert_eq!(kept.len(), 10);
     assert!(kept.segments().iter().all(|(_, usage)| usage.accesses > 90.0));
@@ -107,13 +129,6 @@ fn a_damaged_checkpoint_is_refused() {
         assert_eq!(Popularity::decode(&damaged).unwrap_err().kind(), ErrorKind::Corrupt, "byte {at}");
         assert_eq!(Popularity::decode(&bytes[..at]).unwrap_err().kind(), ErrorKind::Corrupt, "{at} bytes");
     }
-}
-
-#[test]
-fn speed_is_accesses_a_second_of_service_smoothed() {
-    assert_eq!(measured_speed(None, 100, 1_000_000), Some(100.0));
-    assert_eq!(measured_speed(Some(50.0), 100, 1_000_000), Some(75.0));
-    assert_eq!(measured_speed(Some(50.0), 3, 1_000_000), Some(50.0), "too few to tell");
 }
 
 proptest! {

@@ -9,6 +9,7 @@ use super::{Heartbeat, TableDefinition, WorkerInfo};
 /// What comes to the coordinator, by who may say it. Every reply is a [`crate::ControlReply`] of the variant named at the
 /// request, or [`crate::ControlReply::Failed`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "one message at a time, taken apart as soon as it is read")]
 pub enum ControlCall {
     /// By a client.
     Ask(ControlRequest),

@@ -35,7 +35,7 @@ fn the_largest_frame_is_read_and_larger_ones_are_not() {
 fn another_version_is_named() {
     let error = read_changed(|bytes| bytes[18] = 9).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.message().contains("protocol 9, this is 6"), "{error}");
+    assert!(error.message().contains("protocol 9, this is 7"), "{error}");
 }
 
 #[test]

@@ -43,10 +43,10 @@ fn every_variant_keeps_its_number() {
     fn numbers<T: Serialize>(messages: &[T]) -> Vec<u8> {
         messages.iter().map(|message| encode(message)[0]).collect()
     }
-    assert_eq!(numbers(&samples::requests()), (0..28).collect::<Vec<u8>>());
-    assert_eq!(numbers(&samples::replies()), (0..23).collect::<Vec<u8>>());
-    assert_eq!(numbers(&samples::notices()), [0]);
-    assert_eq!(numbers(&samples::peer_requests()), [0, 1, 2]);
+    assert_eq!(numbers(&samples::requests()), (0..29).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::replies()), (0..25).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::notices()), [0, 1]);
+    assert_eq!(numbers(&samples::peer_requests()), [0, 1, 2, 3]);
     assert_eq!(numbers(&samples::control_requests()), (0..11).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::admin_requests()), (0..9).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::member_requests()), (0..7).collect::<Vec<u8>>());
@@ -111,8 +111,15 @@ fn request() -> impl Strategy<Value = DataRequest> {
         (operation.clone(), mount.clone(), key(), range(), any::<bool>()).prop_map(|(operation, mount, key, range, in_place)| {
             DataRequest::ReadLatest { operation, mount, key, range, in_place }
         }),
-        (operation, version(), prop::collection::vec(any::<(u64, u32)>(), 0..20), any::<bool>(), any::<bool>()).prop_map(
-            |(operation, version, ranges, keep, urgent)| DataRequest::Prefetch { operation, version, ranges, keep, urgent },
+        (operation, version(), prop::collection::vec(any::<(u64, u32)>(), 0..20), any::<(bool, bool)>(), any::<u32>()).prop_map(
+            |(operation, version, ranges, (keep, urgent), hold_ms)| DataRequest::Prefetch {
+                operation,
+                version,
+                ranges,
+                keep,
+                urgent,
+                hold_ms,
+            },
         ),
         (mount.clone(), key(), any::<bool>(), prop::option::of(key()), any::<u32>())
             .prop_map(|(mount, prefix, folders, after, limit)| DataRequest::List { mount, prefix, folders, after, limit }),

@@ -44,6 +44,7 @@ pub fn requests() -> Vec<DataRequest> {
             ranges: vec![(0, 4096), (1 << 40, u32::MAX)],
             keep: true,
             urgent: false,
+            hold_ms: 60_000,
         },
         DataRequest::Put { mount, key: key("k"), condition: PutCondition::Any },
         DataRequest::PutBegin { mount, key: key("k") },
@@ -82,6 +83,7 @@ pub fn requests() -> Vec<DataRequest> {
         DataRequest::Shards { dataset: dataset() },
         DataRequest::MergeShard { dataset: dataset(), shard: 3, within_ms: 30_000 },
         DataRequest::ChangeShard { dataset: dataset(), shard: 3, call: u128::MAX, within_ms: 30_000 },
+        DataRequest::Departed { since: 1 << 40, within_ms: 30_000 },
     ]
 }
 
@@ -112,6 +114,12 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Shard { queue: 300 },
         DataReply::Shards(vec![shard_state()]),
         DataReply::ShardChanged { version: 1 << 40 },
+        DataReply::Shared(Shared { runs: vec![(0, 3)], sums: vec![7; 3], holds: true, elsewhere: Some(WorkerId(1)) }),
+        DataReply::Departed(Departed {
+            next: 1 << 40,
+            lost: true,
+            runs: vec![(SegmentId::of(&version(), 0), PageRun::new(3, 300))],
+        }),
     ]
 }
 
@@ -133,7 +141,7 @@ fn shard_state() -> ShardState {
 
 pub fn notices() -> Vec<DataNotice> {
     let count = InPlaceCount { operation: OperationId(9), segment: SegmentId::of(&version(), 0), reads: 4, bytes: 5 };
-    vec![DataNotice::Unpin { pins: vec![1, u64::MAX], counts: vec![count] }]
+    vec![DataNotice::Unpin { pins: vec![1, u64::MAX], counts: vec![count] }, DataNotice::Ended { operation: OperationId(9) }]
 }
 
 pub fn report() -> WorkerReport {
@@ -141,6 +149,8 @@ pub fn report() -> WorkerReport {
     WorkerReport {
         dram: (3, 2, 1),
         disk: (6, 5, 4),
+        kept: (1, 2),
+        own: (3, 4),
         segments: 7,
         storage: vec![(MountId(7), counters)],
         warnings: vec!["disk tier off: input/output error".into()],
@@ -202,11 +212,20 @@ fn window() -> WindowReport {
         reads: 4,
         bytes: 500,
         service: Duration::from_micros(70),
+        peak: 2,
         held_bytes: 4096,
     };
     let busy = Duration::from_millis(900);
     let (lasted, uses) = (Duration::from_secs(60), vec![entry]);
-    WindowReport { window: (2 << 32) + 9, lasted, uses, busy, busy_bytes: 500, reads_left_out: 1 }
+    WindowReport {
+        window: (2 << 32) + 9,
+        lasted,
+        uses,
+        busy,
+        busy_bytes: 500,
+        reads_left_out: 1,
+        roots: vec![(MountId(7), "t".into())],
+    }
 }
 
 fn placement() -> PlacementStatus {
@@ -216,6 +235,7 @@ fn placement() -> PlacementStatus {
         segment: SegmentId::of(&version(), 1),
         popularity: 5.5,
         operations: 3,
+        reads: 5,
         bytes_read: 4,
         planned: vec![(WorkerId(1), 80)],
         held: vec![(WorkerId(1), 4096)],
@@ -227,6 +247,7 @@ fn placement() -> PlacementStatus {
         policy: "getafix".into(),
         window: Duration::from_secs(60),
         runs: 7,
+        speeds: vec![(WorkerId(1), 1 << 30)],
         unsatisfied: vec!["a, segment 0: why".into()],
         segments: vec![segment],
         ..PlacementStatus::default()
@@ -293,6 +314,7 @@ pub fn peer_requests() -> Vec<PeerRequest> {
         PeerRequest::Copy { segment: SegmentId::of(&version(), 0), start: 1, pages: 1024 },
         PeerRequest::Form { form: form().id() },
         PeerRequest::Coming { mount: MountId(7), key: key("x/log/0123456789abcdef/0001-0000000001"), records: vec![1, u64::MAX] },
+        PeerRequest::Missed { asker: WorkerId(1), segment: SegmentId::of(&version(), 0), start: 1, pages: 1024 },
     ]
 }
 

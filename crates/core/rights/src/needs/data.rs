@@ -33,6 +33,7 @@ pub fn data(request: &DataRequest) -> Need {
         DataRequest::Free { .. } | DataRequest::Keep { .. } => Need::administer(Place::Everything),
         DataRequest::Held { .. }
         | DataRequest::Present { .. }
+        | DataRequest::Departed { .. }
         | DataRequest::Report
         | DataRequest::Queue
         | DataRequest::Ring => Need::read(Place::Cluster),
@@ -42,13 +43,15 @@ pub fn data(request: &DataRequest) -> Need {
 /// What a message without an answer needs.
 pub fn notice(notice: &DataNotice) -> Need {
     match notice {
-        DataNotice::Unpin { .. } => Need::read(Place::Begun),
+        DataNotice::Unpin { .. } | DataNotice::Ended { .. } => Need::read(Place::Begun),
     }
 }
 
 /// What a worker's request to another one needs.
 pub fn peer(request: &PeerRequest) -> Need {
     match request {
-        PeerRequest::Copy { .. } | PeerRequest::Form { .. } | PeerRequest::Coming { .. } => Need::serve(),
+        PeerRequest::Copy { .. } | PeerRequest::Form { .. } | PeerRequest::Coming { .. } | PeerRequest::Missed { .. } => {
+            Need::serve()
+        }
     }
 }

@@ -31,6 +31,10 @@ impl Core {
         if tier == TierKind::Disk && !entry.dead {
             taken.runs(block).into_iter().for_each(|run| self.log(Record::Dropped { id: entry.id, run }));
         }
+        if let Some(hear) = self.departures.get().filter(|_| entry.owner == Owner::Cache) {
+            let other = if tier == TierKind::Dram { TierKind::Disk } else { TierKind::Dram };
+            taken.without(entry.present(other, block)).runs(block).into_iter().for_each(|run| hear(entry.id, run));
+        }
         taken
     }
 

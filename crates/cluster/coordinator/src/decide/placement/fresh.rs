@@ -4,7 +4,6 @@ use forebay_placement::holder;
 use forebay_types::{ObjectVersion, RouteKey, SegmentId, WorkerId, check_object_bytes, segment_count};
 
 use super::Placement;
-use super::round::folder;
 
 /// Segments of one new object that are placed before anyone has read them.
 const SEGMENTS_MAX: u32 = 256;
@@ -19,7 +18,8 @@ impl Placement {
         if count == 0 || check_object_bytes(version.size).is_err() {
             return;
         }
-        let dataset = (version.mount, folder(version.key.as_str()));
+        let root = self.datasets.of(version.mount, version.key.as_str());
+        let dataset = (version.mount, root.to_string());
         let newest = self.newest.get(&dataset).copied();
         for index in 0..count {
             let route = RouteKey::of(version.mount, &version.key, index);

@@ -4,18 +4,19 @@
 mod checkpoint;
 mod fresh;
 mod orders;
+mod posed;
 mod problem;
+mod rooms;
 mod round;
 mod routes;
 mod segments;
-mod speeds;
 mod status;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use forebay_placement::Popularity;
+use forebay_placement::{Datasets, Popularity, Speeds};
 use forebay_types::{MountId, RouteKey, SegmentId, WorkerId};
 
 pub(crate) use checkpoint::Checkpoint;
@@ -25,7 +26,6 @@ use crate::PlacementSettings;
 use orders::Orders;
 use routes::Routes;
 use segments::Tracked;
-use speeds::Speeds;
 use status::Last;
 use window::Closing;
 
@@ -43,7 +43,9 @@ pub(super) struct Placement {
     popularity: Popularity,
     segments: BTreeMap<RouteKey, Tracked>,
     by_id: HashMap<SegmentId, RouteKey>,
-    /// The newest object of each dataset, by mount and folder: its first segment.
+    /// Which objects are one dataset.
+    datasets: Datasets,
+    /// The newest object of each dataset, by mount and root: its first segment.
     newest: HashMap<(MountId, String), SegmentId>,
     routes: Routes,
     orders: Orders,
@@ -79,6 +81,7 @@ impl Placement {
             popularity: Popularity::default(),
             segments: BTreeMap::new(),
             by_id: HashMap::new(),
+            datasets: Datasets::default(),
             newest: HashMap::new(),
             // The epoch stands above, as in views.
             routes: Routes::new((epoch << 32) + 1),

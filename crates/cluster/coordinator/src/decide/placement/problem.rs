@@ -1,10 +1,12 @@
 use forebay_placement::{
-    Holdings, InFlight, PlanSettings, Reason, SegmentDemand, Snapshot, Storage, WorkerRoom, changes, collect, plan,
+    Holdings, InFlight, PlanSettings, Reason, SegmentDemand, Share, Snapshot, Storage, WorkerRoom, changes, collect, plan,
 };
 use forebay_types::{SegmentId, WorkerId};
 
 /// Segments that could not be placed as they should that are named at most.
 const UNSATISFIED_MAX: usize = 20;
+/// Bits of a weight in the routing table: its lines are proportions.
+const WEIGHT_BITS: u32 = 20;
 
 /// What a plan is made of, apart from the state so that it can be made beside it.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +24,8 @@ pub(crate) struct Problem {
     pub(super) held: Vec<(u32, u32)>,
     pub(super) loading: Vec<(u32, u32)>,
     pub(super) named: Vec<(u32, u32)>,
+    /// The same of decoded columns, with their own room.
+    pub(super) decoded: Option<Box<Problem>>,
 }
 
 /// The plan, and the next step to it.
@@ -41,6 +45,14 @@ pub(crate) struct Outcome {
 impl Problem {
     /// Makes the plan: a function of the problem alone, as long as it takes.
     pub(crate) fn solve(&self) -> Outcome {
+        let outcome = self.solve_part();
+        match &self.decoded {
+            Some(decoded) => outcome.and(decoded.solve_part()),
+            None => outcome,
+        }
+    }
+
+    fn solve_part(&self) -> Outcome {
         let of = |pairs: &[(u32, u32)]| Holdings::from_pairs(self.segments.len(), pairs.iter().copied());
         let held = of(&self.held);
         let snapshot = Snapshot { segments: &self.segments, workers: &self.workers, held: &held };
@@ -52,10 +64,11 @@ impl Problem {
         changes.load.sort_by_key(|load| std::cmp::Reverse(self.segments[load.segment as usize].count));
         let id = |segment: u32| self.ids[segment as usize];
         let worker = |worker: u32| self.worker_ids[worker as usize];
-        let weight = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let planned = (0..self.ids.len() as u32).map(|segment| {
-            let shares = plan.holders(segment).iter();
-            (id(segment), shares.map(|share| (worker(share.worker), weight(share.count))).collect())
+            let shares = plan.holders(segment);
+            let halvings = halvings(shares.iter().map(|share| share.count).max().unwrap_or(0));
+            let weight = |share: &Share| (worker(share.worker), (share.count >> halvings) as u32);
+            (id(segment), shares.iter().map(weight).collect())
         });
         Outcome {
             planned: planned.collect(),
@@ -79,4 +92,21 @@ impl Problem {
                 .collect(),
         }
     }
+}
+
+impl Outcome {
+    /// Both.
+    fn and(mut self, mut other: Self) -> Self {
+        self.planned.append(&mut other.planned);
+        self.load.append(&mut other.load);
+        self.delete.append(&mut other.delete);
+        self.clear.append(&mut other.clear);
+        self.unsatisfied.append(&mut other.unsatisfied);
+        Self { replicas: self.replicas + other.replicas, lower_bound: self.lower_bound + other.lower_bound, ..self }
+    }
+}
+
+/// How often counts have to be halved for this one to be a weight.
+fn halvings(most: u64) -> u32 {
+    (u64::BITS - most.leading_zeros()).saturating_sub(WEIGHT_BITS)
 }

@@ -1,15 +1,12 @@
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use forebay_placement::{Policy, SegmentDemand, Storage, WorkerRoom};
-use forebay_protocol::{Order, OrderEnd, WorkerInfo, WorkerReport};
-use forebay_types::{Mount, MountId, RouteKey, SegmentId, WorkerId};
+use forebay_placement::Policy;
+use forebay_protocol::{Order, OrderEnd};
+use forebay_types::{RouteKey, SegmentId, WorkerId};
 
 use super::segments::{Replica, ReplicaState};
-use super::{Checkpoint, Outcome, Placement, Problem, TRACKED_MAX};
+use super::{Checkpoint, Outcome, Placement, TRACKED_MAX};
 
-/// Accesses are planned in so many parts each, so that aged counts below 1 still weigh something.
-const PARTS: f64 = 16.0;
 /// A plan that takes longer than so many windows is not waited for.
 const PLANNING_WINDOWS: u32 = 10;
 
@@ -62,100 +59,6 @@ impl Placement {
             all.drain(..TRACKED_MAX);
             all.into_iter().for_each(|(_, key)| self.forget(key));
         }
-    }
-
-    /// What a plan is to be made of.
-    pub(crate) fn problem(
-        &self,
-        now: Duration,
-        infos: &BTreeMap<WorkerId, (&WorkerInfo, &WorkerReport)>,
-        mount: impl Fn(MountId) -> Option<Mount>,
-        pinned: impl Fn(MountId, &str) -> bool,
-    ) -> Problem {
-        let worker_ids: Vec<WorkerId> = self.workers.iter().copied().collect();
-        let number = |worker: &WorkerId| worker_ids.binary_search(worker).ok().map(|at| at as u32);
-        let mut domains = BTreeMap::new();
-        let workers = worker_ids.iter().map(|worker| {
-            let info = infos.get(worker).map(|(info, _)| info);
-            let domain = info.map_or_else(|| worker.to_string(), |info| info.host.0.clone());
-            let next = domains.len() as u32;
-            let storage = info.map_or(u64::MAX, |info| info.dram_bytes.max(info.disk_bytes));
-            WorkerRoom {
-                capacity: None,
-                speed: self.speeds.of(*worker),
-                bytes: (storage as f64 * self.settings.storage_share) as u64,
-                domain: *domains.entry(domain).or_insert(next),
-            }
-        });
-        let workers: Vec<WorkerRoom> = workers.collect();
-        let storage = worker_ids.iter().map(|worker| {
-            let report = infos.get(worker).map(|(_, report)| if report.disk.0 > 0 { report.disk } else { report.dram });
-            report.map_or(Storage::default(), |(limit, used, _)| Storage { limit, used })
-        });
-        let mut problem = Problem {
-            settings: self.settings.plan(worker_ids.len(), self.seed),
-            ids: Vec::with_capacity(self.segments.len()),
-            segments: Vec::with_capacity(self.segments.len()),
-            workers,
-            storage: storage.collect(),
-            storage_share: self.settings.storage_share,
-            held: Vec::new(),
-            loading: Vec::new(),
-            named: Vec::new(),
-            worker_ids: worker_ids.clone(),
-        };
-        // In the order of names: neighbours are read by the same queries.
-        let mut order: Vec<_> = self.segments.values().collect();
-        order.sort_by(|one, other| {
-            let name = |it: &super::Tracked| (it.version.mount, it.version.key.clone(), it.index);
-            name(one).cmp(&name(other))
-        });
-        let mut datasets = BTreeMap::new();
-        let since = now.saturating_sub(self.named());
-        for (place, tracked) in (0u32..).zip(order) {
-            let key = tracked.version.key.as_str();
-            let next = datasets.len() as u32;
-            let dataset = *datasets.entry((tracked.version.mount, folder(key))).or_insert(next);
-            let accesses = self.popularity.of(tracked.segment).accesses;
-            let asked = mount(tracked.version.mount).and_then(|mount| mount.options.replicas);
-            let least = asked.unwrap_or(if pinned(tracked.version.mount, key) { 2 } else { 1 });
-            let bytes = match tracked.used_bytes() {
-                0 => tracked.bytes(),
-                used => used,
-            };
-            let mean = self.popularity.of(tracked.segment).service_us / 1e6 / self.settings.window.as_secs_f64();
-            problem.ids.push(tracked.segment);
-            problem.segments.push(SegmentDemand {
-                count: (accesses * PARTS).round() as u64,
-                bytes,
-                minimum: if accesses > 0.0 { least.min(worker_ids.len() as u32) } else { 0 },
-                dataset,
-                order: place,
-                concurrent_peak: mean.ceil(),
-                concurrent_mean: mean,
-            });
-            let ready = tracked.replicas.keys().filter(|worker| tracked.is_ready(**worker)).count();
-            for (worker, replica) in &tracked.replicas {
-                let Some(number) = number(worker) else { continue };
-                match replica.state {
-                    ReplicaState::Held if tracked.is_ready(*worker) => problem.held.push((place, number)),
-                    ReplicaState::Loading => problem.loading.push((place, number)),
-                    _ => {}
-                }
-            }
-            if ready == 0
-                && let Some(home) = tracked.home.and_then(|home| number(&home))
-            {
-                // Nobody is known to have it: where it is read it comes by itself.
-                problem.held.push((place, home));
-            }
-            for (at, worker) in (0u32..).zip(&worker_ids) {
-                if tracked.is_named(*worker, Some(since)) {
-                    problem.named.push((place, at));
-                }
-            }
-        }
-        problem
     }
 
     /// The plan is made: orders what it takes, and tells clients what is so already.
@@ -252,11 +155,6 @@ impl Placement {
     pub(crate) fn orders_of(&self, worker: WorkerId) -> Vec<Order> {
         self.orders.first(worker)
     }
-}
-
-/// The folder of a key: what is read together.
-pub(super) fn folder(key: &str) -> String {
-    key.rsplit_once('/').map_or("", |(folder, _)| folder).to_string()
 }
 
 impl Placement {

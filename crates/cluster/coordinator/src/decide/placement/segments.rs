@@ -16,7 +16,12 @@ pub(super) struct Tracked {
     pub(super) home: Option<WorkerId>,
     /// In the last window.
     pub(super) operations: u64,
+    pub(super) reads: u64,
     pub(super) bytes_read: u64,
+    /// Most reads under way at once, as far as workers' peaks may come together.
+    pub(super) peak: u32,
+    /// Time that workers took to answer.
+    pub(super) service: Duration,
     /// Who is to hold it, and the part of the accesses that each is to serve.
     pub(super) planned: Vec<(WorkerId, u32)>,
     /// Where clients read it.
@@ -84,8 +89,8 @@ impl Tracked {
             .filter(|worker| counts(*worker) && ready.iter().all(|(it, _)| it != worker))
             .filter(|worker| still_there(worker) || Some(*worker) == self.home)
             .collect();
-        let part: u32 = missing.iter().map(|(_, weight)| *weight).sum();
-        let each = (part / old.len().max(1) as u32).max(1);
+        let part: u64 = missing.iter().map(|(_, weight)| u64::from(*weight)).sum();
+        let each = u32::try_from((part / old.len().max(1) as u64).max(1)).unwrap_or(u32::MAX);
         let mut routing = ready;
         routing.extend(old.into_iter().map(|worker| (worker, each)));
         routing.sort_unstable();
@@ -107,7 +112,10 @@ impl Placement {
                 segment,
                 home,
                 operations: 0,
+                reads: 0,
                 bytes_read: 0,
+                peak: 0,
+                service: Duration::ZERO,
                 planned: Vec::new(),
                 routed: home.map(|home| (home, 1)).into_iter().collect(),
                 replicas: BTreeMap::new(),
@@ -226,5 +234,6 @@ impl Placement {
             self.forget(key);
         }
         self.newest.retain(|(mount, _), _| stays(*mount));
+        self.datasets.retain(stays);
     }
 }

@@ -64,6 +64,7 @@ impl Placement {
                 segment: it.segment,
                 popularity,
                 operations: it.operations,
+                reads: it.reads,
                 bytes_read: it.bytes_read,
                 planned: it.planned.clone(),
                 held: of(ReplicaState::Held).map(|(worker, replica)| (*worker, replica.held_bytes)).collect(),
@@ -85,6 +86,7 @@ impl Placement {
             replicas_ordered: self.last.ordered,
             replicas_dropped: self.last.dropped,
             routes: self.routes.len() as u64,
+            speeds: self.speeds.measured().map(|(worker, speed)| (worker, speed as u64)).collect(),
             unsatisfied: self.last.unsatisfied.iter().cloned().chain(self.uncounted()).collect(),
             segments: segments.collect(),
         }

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use forebay_placement::Usage;
 use forebay_protocol::{SegmentUse, WindowReport};
-use forebay_types::{Cell, RouteKey, SegmentId, WorkerId, check_object_bytes, segment_count};
+use forebay_types::{Cell, Key, RouteKey, SegmentId, WorkerId, check_object_bytes, segment_count};
 
 use super::Placement;
 use super::round::Round;
@@ -54,7 +54,8 @@ impl Placement {
             self.popularity.close(self.window);
             self.left_out = 0;
             for tracked in self.segments.values_mut() {
-                (tracked.operations, tracked.bytes_read) = (0, 0);
+                (tracked.operations, tracked.reads, tracked.bytes_read) = (0, 0, 0);
+                (tracked.peak, tracked.service) = (0, Duration::ZERO);
             }
         }
     }
@@ -89,10 +90,16 @@ impl Placement {
         if let Some(closing) = self.closing.as_mut().filter(|_| report.window == self.window) {
             closing.reported.insert(worker);
         }
-        self.speeds.measure(worker, &report);
+        self.speeds.measure(worker, report.lasted, report.busy, report.busy_bytes as f64);
         self.left_out = self.left_out.saturating_add(report.reads_left_out);
         let periods = report.lasted.as_secs_f64() / self.settings.window.as_secs_f64();
         let scale = if periods > LONG { 1.0 / periods } else { 1.0 } * self.aged(report.window);
+        for (mount, root) in &report.roots {
+            // No key is longer, and so no root of one.
+            if root.len() <= Key::BYTES_MAX {
+                self.datasets.learn(report.window, *mount, root);
+            }
+        }
         let mut changed = Vec::new();
         for entry in report.uses {
             // What is larger than any object can be is nothing that a worker reads.
@@ -132,6 +139,7 @@ impl Placement {
         }
         let usage = Usage {
             accesses: f64::from(entry.operations) * scale,
+            reads: entry.reads as f64 * scale,
             bytes: entry.bytes as f64 * scale,
             service_us: entry.service.as_micros() as f64 * scale,
         };
@@ -140,7 +148,10 @@ impl Placement {
         }
         let tracked = self.segments.get_mut(&key).expect("it is tracked");
         tracked.operations = tracked.operations.saturating_add(u64::from(entry.operations));
+        tracked.reads = tracked.reads.saturating_add(entry.reads);
         tracked.bytes_read = tracked.bytes_read.saturating_add(entry.bytes);
+        tracked.peak = tracked.peak.saturating_add(entry.peak);
+        tracked.service = tracked.service.saturating_add(entry.service);
         let before = tracked.is_ready(worker);
         let held_bytes = entry.held_bytes.min(HELD_BYTES_MAX);
         match tracked.replicas.get_mut(&worker) {

@@ -9,6 +9,7 @@ mod losses;
 mod membership;
 mod placement;
 mod placement_simulation;
+mod plans;
 mod shares;
 mod simulation;
 mod windows;

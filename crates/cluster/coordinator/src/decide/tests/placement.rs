@@ -9,11 +9,11 @@ use crate::decide::{Checkpoint, Stored};
 
 pub(super) const MIB: u64 = 1 << 20;
 
-fn version(key: &str) -> ObjectVersion {
+pub(super) fn version(key: &str) -> ObjectVersion {
     ObjectVersion { mount: LAKE, key: Key::new(key).unwrap(), tag: VersionTag::etag("\"1\""), size: 10 * MIB }
 }
 
-fn route(key: &str) -> RouteKey {
+pub(super) fn route(key: &str) -> RouteKey {
     RouteKey::of(LAKE, &Key::new(key).unwrap(), 0)
 }
 
@@ -30,6 +30,7 @@ pub(super) fn read(key: &str, operations: u32, held_bytes: u64) -> SegmentUse {
         reads: operations.into(),
         bytes: u64::from(operations) * MIB,
         service: Duration::from_millis(operations.into()),
+        peak: 1,
         held_bytes,
     }
 }
@@ -177,7 +178,7 @@ fn a_copy_that_fails_changes_nothing_and_is_tried_with_the_next_plan() {
 }
 
 /// Goes on to the next window's end, has the workers report, and makes the plan.
-fn next_window(state: &mut State, now: f64, live: &[u64], uses: impl Fn(u64) -> Vec<SegmentUse>) -> f64 {
+pub(super) fn next_window(state: &mut State, now: f64, live: &[u64], uses: impl Fn(u64) -> Vec<SegmentUse>) -> f64 {
     let before = beat_with(state, now, blank(live[0])).window;
     let mut now = now;
     loop {
@@ -395,28 +396,6 @@ fn an_eager_mount_s_new_object_goes_to_one_worker_at_once() {
     assert!(chosen.len() == 3 && chosen.values().all(|count| *count >= 8), "at random: {chosen:?}");
     let table = table(&mut state, now + 1.0);
     assert!((25..=55).contains(&table.len()), "the others are at home: {}", table.len());
-}
-
-#[test]
-fn placement_that_is_off_orders_nothing() {
-    let mut state = restarted_off();
-    register(&mut state, 0.0, 1);
-    register(&mut state, 0.0, 2);
-    let mut now = 0.0;
-    for _ in 0..3 {
-        now = next_window(&mut state, now, &[1, 2], |_| vec![read("hot", 1000, MIB)]);
-        assert_eq!(beat_with(&mut state, now + 0.1, blank(2)).orders, []);
-    }
-    let status = state.placement_status(5);
-    assert_eq!((status.policy.as_str(), status.runs, status.routes), ("off", 0, 0));
-    assert!(status.segments[0].popularity > 1000.0, "counted all the same");
-}
-
-fn restarted_off() -> State {
-    let catalogue = Catalogue { mounts: [(LAKE, lake())].into(), ..Catalogue::default() };
-    let placement = PlacementSettings { policy: None, ..PlacementSettings::default() };
-    let (lease, metadata, seed, presumed) = (LEASE, "sqlite", 7, vec![]);
-    State::new(Start { epoch: 1, lease, metadata, catalogue, presumed, placement, seed, checkpoint: None }).0
 }
 
 #[test]

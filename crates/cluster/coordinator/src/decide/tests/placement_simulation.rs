@@ -171,6 +171,7 @@ impl World {
                 reads: 1,
                 bytes: 1,
                 service: Duration::ZERO,
+                peak: 1,
                 held_bytes: if node.holds.contains(object) { BYTES } else { 0 },
             });
             let uses = uses.collect();

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use forebay_types::{Error, Result};
 
+use crate::Weigh;
+
 /// Which concurrency Scarlett goes by. Its paper leaves it open, and its storage differs by a factor of three.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Concurrency {
@@ -49,6 +51,11 @@ pub enum Policy {
 }
 
 impl Policy {
+    /// What it weighs of what was read, unless somebody wants it otherwise.
+    pub fn weighs(self) -> Weigh {
+        if self == Self::GetafixPaper { Weigh::Accesses } else { Weigh::Work }
+    }
+
     /// The names that [`FromStr`] knows.
     pub const NAMES: &'static str = "getafix, getafix-paper, first-fit, largest-fit, best-fit, repack, uniform or scarlett";
 }

@@ -1,0 +1,130 @@
+//! What a plan is to be made of: the state as numbers, once for what lies in the tiers as it is and once for decoded columns, which
+//! have a room of their own.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use forebay_placement::{SegmentDemand, Usage, WorkerRoom};
+use forebay_protocol::{WorkerInfo, WorkerReport};
+use forebay_types::{Cell, Mount, MountId, WorkerId};
+
+use super::rooms::{Room, held, room};
+use super::segments::{ReplicaState, Tracked};
+use super::{Placement, Problem};
+
+impl Placement {
+    /// What a plan is to be made of.
+    pub(crate) fn problem(
+        &self,
+        now: Duration,
+        infos: &BTreeMap<WorkerId, (&WorkerInfo, &WorkerReport)>,
+        mount: impl Fn(MountId) -> Option<Mount>,
+        pinned: impl Fn(MountId, &str) -> bool,
+    ) -> Problem {
+        let ids: Vec<WorkerId> = self.workers.iter().copied().collect();
+        let kept_for = |it: &Tracked| pinned(it.version.mount, it.version.key.as_str());
+        let (mine, share) = (held(self.segments.values(), kept_for), self.settings.storage_share);
+        let of = |worker| room(infos.get(worker).copied(), share, mine.get(worker).copied().unwrap_or_default());
+        let rooms: Vec<Room> = ids.iter().map(of).collect();
+        let domains = domains(&ids, infos);
+        let blank = |part: fn(&Room) -> (u64, forebay_placement::Storage)| {
+            let workers = ids.iter().zip(&domains).zip(&rooms).map(|((worker, domain), room)| WorkerRoom {
+                capacity: None,
+                speed: self.speeds.of(*worker),
+                bytes: part(room).0,
+                domain: *domain,
+            });
+            Problem {
+                settings: self.settings.plan(ids.len(), self.seed),
+                ids: Vec::new(),
+                segments: Vec::new(),
+                workers: workers.collect(),
+                storage: rooms.iter().map(|room| part(room).1).collect(),
+                storage_share: self.settings.storage_share,
+                held: Vec::new(),
+                loading: Vec::new(),
+                named: Vec::new(),
+                worker_ids: ids.clone(),
+                decoded: None,
+            }
+        };
+        let mut raw = blank(|room| room.raw);
+        let mut decoded = blank(|room| room.decoded);
+        // In the order of names: neighbours are read by the same queries.
+        let mut order: Vec<_> = self.segments.values().collect();
+        order.sort_by(|one, other| {
+            let name = |it: &Tracked| (it.version.mount, it.version.key.clone(), it.index);
+            name(one).cmp(&name(other))
+        });
+        let mut datasets = BTreeMap::new();
+        let since = now.saturating_sub(self.named());
+        for tracked in order {
+            let usage = self.popularity.of(tracked.segment);
+            let asked = mount(tracked.version.mount).and_then(|mount| mount.options.replicas);
+            let least = asked.unwrap_or(if kept_for(tracked) { 2 } else { 1 });
+            let next = datasets.len() as u32;
+            let root = self.datasets.of(tracked.version.mount, tracked.version.key.as_str());
+            let dataset = *datasets.entry((tracked.version.mount, root)).or_insert(next);
+            let part = if Cell::of_index(tracked.index).is_some() { &mut decoded } else { &mut raw };
+            let demand = self.demand(tracked, usage, least, dataset);
+            part.add(tracked, demand, since);
+        }
+        raw.decoded = (!decoded.ids.is_empty()).then(|| Box::new(decoded));
+        raw
+    }
+
+    fn demand(&self, tracked: &Tracked, usage: Usage, least: u32, dataset: u32) -> SegmentDemand {
+        let bytes = match tracked.used_bytes() {
+            0 => tracked.bytes(),
+            used => used,
+        };
+        SegmentDemand {
+            count: self.settings.weigh().of(usage),
+            bytes,
+            minimum: if usage.accesses > 0.0 { least.min(self.workers.len() as u32) } else { 0 },
+            dataset,
+            order: 0,
+            concurrent_peak: f64::from(tracked.peak),
+            concurrent_mean: tracked.service.as_secs_f64() / self.settings.window.as_secs_f64(),
+        }
+    }
+}
+
+impl Problem {
+    /// One segment more, behind all others.
+    fn add(&mut self, tracked: &Tracked, demand: SegmentDemand, since: Duration) {
+        let place = self.ids.len() as u32;
+        self.ids.push(tracked.segment);
+        self.segments.push(SegmentDemand { order: place, ..demand });
+        let number = |worker: &WorkerId| self.worker_ids.binary_search(worker).ok().map(|at| at as u32);
+        let ready = tracked.replicas.keys().filter(|worker| tracked.is_ready(**worker)).count();
+        for (worker, replica) in &tracked.replicas {
+            let Some(number) = number(worker) else { continue };
+            match replica.state {
+                ReplicaState::Held if tracked.is_ready(*worker) => self.held.push((place, number)),
+                ReplicaState::Loading => self.loading.push((place, number)),
+                _ => {}
+            }
+        }
+        if ready == 0
+            && let Some(home) = tracked.home.and_then(|home| number(&home))
+        {
+            // Nobody is known to have it: where it is read it comes by itself.
+            self.held.push((place, home));
+        }
+        let left = tracked.left.iter().filter(|(_, left)| **left >= since).map(|(worker, _)| worker);
+        let named = tracked.routed.iter().map(|(worker, _)| worker).chain(left);
+        self.named.extend(named.filter_map(number).map(|at| (place, at)));
+    }
+}
+
+/// What fails together: a host, or a worker of which nothing is known.
+fn domains(ids: &[WorkerId], infos: &BTreeMap<WorkerId, (&WorkerInfo, &WorkerReport)>) -> Vec<u32> {
+    let mut domains = BTreeMap::new();
+    let of = ids.iter().map(|worker| {
+        let domain = infos.get(worker).map_or_else(|| worker.to_string(), |(info, _)| info.host.0.clone());
+        let next = domains.len() as u32;
+        *domains.entry(domain).or_insert(next)
+    });
+    of.collect()
+}

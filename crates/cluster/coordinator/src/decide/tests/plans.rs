@@ -1,0 +1,158 @@
+//! What plans go by: work, room by tier, and what belongs together.
+
+use forebay_placement::{Weigh, holder};
+use forebay_protocol::{Order, SegmentUse, WindowReport};
+
+use super::placement::{MIB, beat_with, next_window, read, route, tick, two_workers, version};
+use super::*;
+
+/// One object is scanned by few, of the other many read the footer: both at one worker, where one has to go.
+fn scanned_and_looked_at(weigh: Option<Weigh>) -> (String, Vec<String>) {
+    let placement = PlacementSettings { weigh, ..PlacementSettings::default() };
+    let mut state = started(placement);
+    let mut now = 0.0;
+    for worker in [1, 2] {
+        register(&mut state, 0.0, worker);
+    }
+    let ids = [WorkerId(1), WorkerId(2)];
+    let keys = (0..).map(|n| format!("t/{n}")).filter(|key| holder(route(key), &ids) == Some(WorkerId(1)));
+    let keys: Vec<String> = keys.take(2).collect();
+    let uses = |worker: u64| match worker {
+        1 => vec![
+            SegmentUse { reads: 400, bytes: 4000 * MIB, ..read(&keys[0], 40, 5 * MIB) },
+            SegmentUse { bytes: 400 * 8192, ..read(&keys[1], 400, 5 * MIB) },
+        ],
+        _ => vec![],
+    };
+    now = next_window(&mut state, now, &[1, 2], uses);
+    let orders = beat_with(&mut state, now + 0.1, blank(2)).orders;
+    let ordered = orders.into_iter().map(|order| match order {
+        Order::Hold { version, .. } => version.key.to_string(),
+        Order::Drop { .. } => panic!("{order:?}"),
+    });
+    (keys[0].clone(), ordered.collect())
+}
+
+#[test]
+fn a_footer_that_is_read_often_weighed_as_much_as_a_scan() {
+    let (scanned, ordered) = scanned_and_looked_at(None);
+    assert_eq!(ordered, [scanned], "what there is to do is divided");
+    let (scanned, ordered) = scanned_and_looked_at(Some(Weigh::Accesses));
+    assert!(!ordered.is_empty() && !ordered.contains(&scanned), "the paper's count: {ordered:?}");
+}
+
+/// Orders of a plan for a worker whose disk tier of 100 MiB has this in it, when ten segments of 10 MiB are as popular as each
+/// other and lie elsewhere.
+fn ordered_to(kept: u64, own: u64) -> usize {
+    let (mut state, now, window) = two_workers();
+    let ids = [WorkerId(1), WorkerId(2)];
+    let keys = (0..).map(|n| format!("t/{n}")).filter(|key| holder(route(key), &ids) == Some(WorkerId(1)));
+    let keys: Vec<String> = keys.take(10).collect();
+    let tiers = |used| WorkerReport {
+        dram: (1 << 30, 0, 0),
+        disk: (100 * MIB, used, 0),
+        kept: (1 << 29, kept * MIB),
+        own: (1 << 29, own * MIB),
+        ..WorkerReport::default()
+    };
+    for worker in [1, 2] {
+        let uses = if worker == 1 { keys.iter().map(|key| read(key, 100, 10 * MIB)).collect() } else { vec![] };
+        let window = Some(WindowReport { window, lasted: at(60.0), uses, ..WindowReport::default() });
+        let report =
+            if worker == 2 { tiers((kept + own) * MIB) } else { WorkerReport { dram: (1 << 30, 0, 0), ..Default::default() } };
+        beat_with(&mut state, now, Heartbeat { window, report, ..blank(worker) });
+    }
+    tick(&mut state, now + 0.1);
+    beat_with(&mut state, now + 0.2, Heartbeat { report: tiers((kept + own) * MIB), ..blank(2) }).orders.len()
+}
+
+#[test]
+fn a_worker_full_of_temporary_and_kept_data_was_ordered_to_hold_more_than_it_had_room_for() {
+    assert_eq!(ordered_to(0, 0), 5, "half of all");
+    // 80 MiB of it are for replicas.
+    for (kept, own) in [(0, 70), (35, 35), (70, 0), (5, 60), (0, 80), (100, 100)] {
+        let ordered = ordered_to(kept, own) as u64;
+        assert!(ordered * 10 + kept + own <= 80.max(kept + own), "{ordered} with {kept} and {own} MiB in it");
+        assert_eq!(ordered, (80u64.saturating_sub(kept + own) / 10).min(5), "and what there is room for");
+    }
+}
+
+#[test]
+fn decoded_columns_are_planned_into_dram_and_not_into_the_disk_tier() {
+    let (mut state, now, window) = two_workers();
+    let cell = |key: &str| SegmentUse {
+        index: forebay_types::Cell { row_group: 0, column: 1 }.index().unwrap(),
+        ..read(key, 100, 30 * MIB)
+    };
+    // Two thirds of the DRAM tier would be decoded, of a tier that may have half of it so.
+    let report = WorkerReport { dram: (90 * MIB, 0, 0), disk: (1 << 40, 0, 0), ..WorkerReport::default() };
+    for worker in [1, 2] {
+        let uses = if worker == 1 { vec![cell("a"), cell("b"), cell("c"), cell("d")] } else { vec![] };
+        let window = Some(WindowReport { window, lasted: at(60.0), uses, ..WindowReport::default() });
+        beat_with(&mut state, now, Heartbeat { window, report: report.clone(), ..blank(worker) });
+    }
+    tick(&mut state, now + 0.1);
+    let orders = beat_with(&mut state, now + 0.2, Heartbeat { report, ..blank(2) }).orders;
+    assert_eq!(orders.len(), 1, "{orders:?}");
+    assert!(!state.placement_status(5).unsatisfied.is_empty(), "the others find no room");
+}
+
+/// Whether a new partition of a table starts as popular as the one before it, when this is what operations read together.
+fn starts_like_its_siblings(old: &str, new: &str, roots: &[&str]) -> bool {
+    let (mut state, now, window) = two_workers();
+    beat_with(&mut state, now, Heartbeat { fresh: vec![version(old)], ..blank(1) });
+    let roots: Vec<_> = roots.iter().map(|root| (LAKE, (*root).to_string())).collect();
+    for worker in [1, 2] {
+        let uses = if worker == 1 { vec![read(old, 100, 5 * MIB)] } else { vec![] };
+        let window = Some(WindowReport { window, lasted: at(60.0), uses, roots: roots.clone(), ..WindowReport::default() });
+        // The newest one is known by the time that it is read.
+        beat_with(&mut state, now, Heartbeat { window, fresh: vec![version(old)], ..blank(worker) });
+    }
+    tick(&mut state, now + 0.1);
+    beat_with(&mut state, now + 2.0, Heartbeat { fresh: vec![version(old), version(new)], ..blank(1) });
+    let shown = state.placement_status(10).segments;
+    shown.iter().any(|it| it.path.key().as_str() == new && it.popularity > 0.0)
+}
+
+#[test]
+fn a_partition_was_a_dataset_of_its_own_and_a_new_one_started_unknown() {
+    assert!(starts_like_its_siblings("t/dt=1/hour=23/a", "t/dt=2/hour=00/a", &[]));
+    assert!(!starts_like_its_siblings("logs/2024/01/a", "logs/2024/02/a", &[]), "nobody knows that they belong together");
+    assert!(starts_like_its_siblings("logs/2024/01/a", "logs/2024/02/a", &["logs"]));
+    assert!(!starts_like_its_siblings("h/lineitem/a", "h/orders/a", &["logs"]), "tables side by side are none");
+}
+
+#[test]
+fn roots_that_a_liar_reports_take_bounded_memory() {
+    let (mut state, now, window) = two_workers();
+    let long = "x".repeat(5000);
+    let roots = (0..256).map(|number| (LAKE, format!("{long}{number}"))).collect();
+    let report = WindowReport { window, lasted: at(60.0), roots, ..WindowReport::default() };
+    beat_with(&mut state, now, Heartbeat { window: Some(report), ..blank(1) });
+    assert!(starts_like_its_siblings("t/dt=1/a", "t/dt=2/a", &[&long]));
+}
+
+#[test]
+fn placement_that_is_off_orders_nothing() {
+    let mut state = restarted_off();
+    register(&mut state, 0.0, 1);
+    register(&mut state, 0.0, 2);
+    let mut now = 0.0;
+    for _ in 0..3 {
+        now = next_window(&mut state, now, &[1, 2], |_| vec![read("hot", 1000, MIB)]);
+        assert_eq!(beat_with(&mut state, now + 0.1, blank(2)).orders, []);
+    }
+    let status = state.placement_status(5);
+    assert_eq!((status.policy.as_str(), status.runs, status.routes), ("off", 0, 0));
+    assert!(status.segments[0].popularity > 1000.0, "counted all the same");
+}
+
+fn restarted_off() -> State {
+    started(PlacementSettings { policy: None, ..PlacementSettings::default() })
+}
+
+fn started(placement: PlacementSettings) -> State {
+    let catalogue = Catalogue { mounts: [(LAKE, lake())].into(), ..Catalogue::default() };
+    let (lease, metadata, seed, presumed) = (LEASE, "sqlite", 7, vec![]);
+    State::new(Start { epoch: 1, lease, metadata, catalogue, presumed, placement, seed, checkpoint: None }).0
+}

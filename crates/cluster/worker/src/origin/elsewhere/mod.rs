@@ -1,0 +1,148 @@
+//! Pages that other workers have at hand: they are asked before shared storage is.
+
+mod gaps;
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use forebay_metrics::table;
+use forebay_types::{PageRun, RouteKey, SEGMENT_BYTES, WorkerId};
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+
+pub(super) use gaps::{Part, with_gaps};
+
+use crate::cluster::{Cluster, Shared};
+use crate::segment::Segment;
+
+/// Workers that are asked for a run at most.
+const ASKED_MAX: usize = 3;
+/// How long one of them may take: shared storage gives the pages too.
+const WITHIN: Duration = Duration::from_millis(400);
+/// One that took longer is not asked for so long.
+const AWAY_FOR: Duration = Duration::from_secs(3);
+/// Questions under way; what is missed beyond that goes to shared storage.
+const ASKING_MAX: usize = 64;
+/// So long after it has joined, a worker asks those who were the homes of its keys before.
+const NEW_FOR: Duration = Duration::from_secs(600);
+
+/// Pages that a worker gave: whole ones, but for the segment's last.
+pub(crate) type Given = (PageRun, Bytes);
+
+/// Asking other workers for pages. They give what they have and never ask anybody themselves, so that a question ends where it
+/// goes.
+pub(crate) struct Elsewhere {
+    cluster: Arc<Cluster>,
+    asking: Semaphore,
+    away: Mutex<HashMap<WorkerId, Instant>>,
+    began: Instant,
+}
+
+impl Elsewhere {
+    pub(crate) fn new(cluster: Arc<Cluster>) -> Self {
+        let (asking, away) = (Semaphore::new(ASKING_MAX), Mutex::default());
+        Self { cluster, asking, away, began: forebay_runtime::now() }
+    }
+
+    /// Those pages of `run` that another worker has, verified. Nobody is asked but who has the segment by the routing table, by rendezvous
+    /// hashing or by its own word; where all of that says that it would be here, this costs nothing.
+    pub(crate) async fn ask(&self, segment: &Segment, run: PageRun) -> Vec<Given> {
+        let whereabouts = &self.cluster.whereabouts;
+        let mut left = self.candidates(segment);
+        if left.is_empty() || whereabouts.is_nowhere(segment.id) {
+            return Vec::new();
+        }
+        let Ok(_asking) = self.asking.try_acquire() else { return Vec::new() };
+        let mut asked = Vec::with_capacity(ASKED_MAX);
+        let mut is_held = false;
+        while let Some(worker) = left.pop_front().filter(|_| asked.len() < ASKED_MAX) {
+            asked.push(worker);
+            let Some(shared) = self.ask_one(worker, segment, run).await else { continue };
+            if !shared.runs.is_empty() {
+                whereabouts.note(segment.id, worker);
+                return given(segment, shared);
+            }
+            is_held |= shared.holds;
+            if !shared.holds {
+                whereabouts.forget(segment.id, worker);
+            }
+            let known = |other: &WorkerId| *other != self.cluster.id && !asked.contains(other) && self.is_well(*other);
+            if let Some(other) = shared.elsewhere.filter(known) {
+                left.retain(|it| *it != other);
+                left.push_front(other);
+            }
+        }
+        if !is_held {
+            whereabouts.nowhere(segment.id);
+        }
+        Vec::new()
+    }
+
+    async fn ask_one(&self, worker: WorkerId, segment: &Segment, run: PageRun) -> Option<Shared> {
+        let info = self.cluster.worker(worker)?;
+        let asked = self.cluster.peers.missed(&info, self.cluster.id, segment.id, run);
+        match forebay_runtime::time::timeout(WITHIN, asked).await {
+            Ok(Ok(shared)) => Some(shared),
+            Ok(Err(error)) => {
+                tracing::debug!(segment = %segment.id, %worker, %error, "peer gave no pages");
+                self.away(worker);
+                None
+            }
+            Err(_) => {
+                tracing::debug!(segment = %segment.id, %worker, "peer was too slow to give pages");
+                self.away(worker);
+                None
+            }
+        }
+    }
+
+    /// Whom to ask, in this order: who has said so, then whom the routing table names, else the home of the key, which was another
+    /// one's before a worker joined.
+    fn candidates(&self, segment: &Segment) -> VecDeque<WorkerId> {
+        let route = RouteKey::of(segment.version.mount, &segment.version.key, (segment.start / SEGMENT_BYTES) as u32);
+        let routes = self.cluster.routes();
+        let mut all: Vec<WorkerId> = self.cluster.whereabouts.of(segment.id).into_iter().collect();
+        match routes.holders(route) {
+            Some(line) => {
+                let mut line = line.to_vec();
+                line.sort_by_key(|(worker, weight)| (Reverse(*weight), *worker));
+                all.extend(line.into_iter().map(|(worker, _)| worker));
+            }
+            None => all.extend(self.cluster.other_home(route, self.began.elapsed() < NEW_FOR)),
+        }
+        let mut candidates = VecDeque::with_capacity(all.len());
+        for worker in all {
+            if worker != self.cluster.id && !candidates.contains(&worker) && self.is_well(worker) {
+                candidates.push_back(worker);
+            }
+        }
+        candidates
+    }
+
+    fn away(&self, worker: WorkerId) {
+        let mut away = self.away.lock();
+        away.retain(|_, since| since.elapsed() < AWAY_FOR);
+        away.insert(worker, forebay_runtime::now());
+    }
+
+    fn is_well(&self, worker: WorkerId) -> bool {
+        self.away.lock().get(&worker).is_none_or(|since| since.elapsed() >= AWAY_FOR)
+    }
+}
+
+/// The bytes of the runs that were given: the last page of a segment may be short.
+fn given(segment: &Segment, shared: Shared) -> Vec<Given> {
+    let mut at = 0;
+    let runs = shared.runs.into_iter().map(|run| {
+        let bytes = segment.bytes_of(run);
+        let from = at;
+        at += run.bytes().end as usize - run.bytes().start as usize;
+        (run, shared.pages.slice(from..from + (bytes.end - bytes.start) as usize))
+    });
+    let given: Vec<Given> = runs.collect();
+    table::WORKER_COPIED_BYTES.only().add(given.iter().map(|(_, bytes)| bytes.len() as u64).sum());
+    given
+}

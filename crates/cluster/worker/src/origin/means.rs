@@ -1,0 +1,19 @@
+//! What flights are carried out with.
+
+use std::sync::Arc;
+
+use forebay_block_store::BlockStore;
+
+use super::claims::Claims;
+use super::elsewhere::Elsewhere;
+use crate::signals::Signals;
+use crate::versions::Versions;
+
+/// What transfers work with.
+pub(crate) struct Means {
+    pub(crate) store: BlockStore,
+    pub(crate) versions: Arc<Versions>,
+    pub(crate) signals: Arc<Signals>,
+    pub(crate) elsewhere: Elsewhere,
+    pub(crate) claims: Arc<Claims>,
+}

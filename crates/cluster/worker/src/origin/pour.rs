@@ -1,0 +1,201 @@
+//! The bytes of one flight on their way into the tier, wherever they come from.
+
+use bytes::{Buf, Bytes, BytesMut};
+use forebay_block_store::{Fill, SegmentSpec};
+use forebay_shared_storage::{Body, Class, Get, GetRange};
+use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, Result};
+
+use super::admission::Permit;
+use super::flight::{Flight, Landed, Wanted};
+use super::means::Means;
+use crate::segment::Segment;
+
+/// Bytes that are put into the store before other tasks of the thread get their turn.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// Why a flight ends before it has all of its bytes.
+pub(super) enum Stop {
+    /// The bytes are not here, and that is no failure of shared storage.
+    Gone,
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// A flight that is being carried out, byte after byte from the first page on.
+pub(super) struct Pour<'a> {
+    means: &'a Means,
+    flight: &'a Flight,
+    wanted: &'a Wanted,
+    sink: Option<Sink>,
+    received: u64,
+    /// Of these, from shared storage.
+    fetched: u64,
+}
+
+impl<'a> Pour<'a> {
+    pub(super) fn new(means: &'a Means, flight: &'a Flight, wanted: &'a Wanted) -> Self {
+        Self { means, flight, wanted, sink: None, received: 0, fetched: 0 }
+    }
+
+    /// Bytes that the flight has in all.
+    fn needed(&self) -> u64 {
+        let bytes = self.wanted.segment.bytes_of(self.flight.run);
+        bytes.end - bytes.start
+    }
+
+    /// Takes bytes that are here already.
+    pub(super) async fn take(&mut self, mut bytes: Bytes) -> Result<(), Stop> {
+        self.open()?;
+        while !bytes.is_empty() {
+            tokio::task::yield_now().await;
+            self.put(&bytes.split_to(bytes.len().min(CHUNK_BYTES)))?;
+        }
+        Ok(())
+    }
+
+    /// One request to shared storage for exactly the pages of `run`, which come next.
+    pub(super) async fn request(&mut self, run: PageRun) -> Result<(), Stop> {
+        let (segment, wanted) = (&self.wanted.segment, self.wanted);
+        // Somebody may wait for it by now.
+        let is_demand = self.flight.class() == Class::Demand;
+        let priority = if is_demand { wanted.priority.of_demand() } else { wanted.priority };
+        let bytes = segment.bytes_of(run);
+        let mut permit = wanted.door.admission.enter(self.flight.id, priority, bytes.end - bytes.start).await;
+        if self.flight.class() == Class::Prefetch && self.sink.is_none() {
+            // Bytes that nobody waits for are not worth a request when there is no room for them.
+            self.sink = Some(self.fill().ok_or(Stop::Gone)?);
+        }
+        let range = GetRange::Bounded(segment.object_bytes_of(run));
+        let get = Get { key: &segment.version.key, range, if_match: Some(&segment.version.tag), class: permit.class() };
+        let body = permit.during(wanted.door.storage()?.get(get)).await?;
+        self.stream(bytes.end - bytes.start, body, 0, permit).await
+    }
+
+    /// Takes `needed` bytes of an answer that has begun, from `skip` on.
+    pub(super) async fn stream(&mut self, needed: u64, body: Body, mut skip: u64, mut permit: Permit) -> Result<(), Stop> {
+        let mut body = check(&self.wanted.segment, body)?;
+        self.open()?;
+        let mut left = needed;
+        while left > 0 {
+            let Some(chunk) = permit.during(body.next()).await else { break };
+            let mut chunk = chunk?;
+            let dropped = skip.min(chunk.len() as u64);
+            skip -= dropped;
+            chunk.advance(dropped as usize);
+            chunk.truncate(left.min(chunk.len() as u64) as usize);
+            if chunk.is_empty() {
+                continue;
+            }
+            left -= chunk.len() as u64;
+            self.put(&chunk)?;
+            permit.arrived(chunk.len() as u64);
+        }
+        if left > 0 {
+            return Err(Stop::Failed(Error::retry(format!(
+                "/{}/{}: shared storage gave {} of {needed} bytes: try again",
+                self.wanted.door.mount.name,
+                self.wanted.segment.version.key,
+                needed - left
+            ))));
+        }
+        self.fetched += needed;
+        Ok(())
+    }
+
+    /// All of it is here.
+    pub(super) fn finish(self) -> Landed {
+        assert_eq!(self.received, self.needed(), "what goes past the run was cut off");
+        let meters = &self.means.signals.meters;
+        if self.fetched > 0 {
+            meters.fetched(self.fetched);
+        }
+        match self.sink {
+            Some(Sink::Pass(bytes)) => {
+                meters.passed(self.received);
+                Landed::Passed(bytes.freeze())
+            }
+            Some(Sink::Store(fill)) => match fill.finish_pinned() {
+                Ok(pinned) => Landed::Stored(pinned),
+                Err(error) => {
+                    tracing::warn!(segment = %self.wanted.segment.id, %error, "the tiers can't take what was fetched");
+                    Landed::Gone
+                }
+            },
+            None => Landed::Gone,
+        }
+    }
+
+    /// Sees to a place for the bytes.
+    fn open(&mut self) -> Result<(), Stop> {
+        if self.sink.is_none() {
+            self.sink = self.wanted.cache.then(|| self.fill()).flatten();
+        }
+        if self.sink.is_none() && self.flight.class() == Class::Demand {
+            self.sink = Some(Sink::Pass(BytesMut::with_capacity(self.needed() as usize)));
+        }
+        self.sink.as_ref().map(|_| ()).ok_or(Stop::Gone)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        let sink = self.sink.as_mut().ok_or(Stop::Gone)?;
+        if let Err(error) = sink.write(self.received, bytes) {
+            tracing::warn!(segment = %self.wanted.segment.id, %error, "the tiers can't take what was fetched");
+            return Err(Stop::Gone);
+        }
+        self.received += bytes.len() as u64;
+        let pages = if matches!(sink, Sink::Store(_)) { self.received / PAGE_BYTES } else { 0 };
+        self.flight.arrived(self.received, pages as u32);
+        Ok(())
+    }
+
+    fn fill(&self) -> Option<Sink> {
+        let (segment, keep) = (&self.wanted.segment, self.wanted.keep);
+        let spec = SegmentSpec { id: segment.id, bytes: segment.bytes, owner: Owner::Cache, keep };
+        let mut begun = self.means.store.begin_fill(spec, self.flight.run);
+        if begun.is_err() && self.flight.class() == Class::Demand && self.means.claims.give_way() {
+            begun = self.means.store.begin_fill(spec, self.flight.run);
+        }
+        match begun {
+            Ok(fill) => Some(Sink::Store(fill)),
+            Err(error) => {
+                tracing::debug!(segment = %spec.id, %error, "no room in the tiers");
+                None
+            }
+        }
+    }
+}
+
+/// Not every store obeys `If-Match`: bytes of another version must not pass for this one.
+fn check(segment: &Segment, body: Body) -> Result<Body> {
+    let (got, wanted) = (&body.info.version, &segment.version);
+    if got.tag != wanted.tag || got.size != wanted.size {
+        return Err(Error::conflict(format!(
+            "{}: version {} of {} bytes was asked for, shared storage has {} of {} bytes now: open it again",
+            wanted.key, wanted.tag, wanted.size, got.tag, got.size
+        )));
+    }
+    Ok(body)
+}
+
+/// Where a flight's bytes go.
+enum Sink {
+    Store(Fill),
+    Pass(BytesMut),
+}
+
+impl Sink {
+    fn write(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
+        match self {
+            Self::Store(fill) => fill.write(at, bytes),
+            Self::Pass(all) => {
+                all.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+}
