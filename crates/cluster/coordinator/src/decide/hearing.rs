@@ -117,6 +117,7 @@ impl Losses {
     /// One more, which this view tells of.
     pub(super) fn add(&mut self, view: u64) {
         self.number += 1;
+        assert!(self.untold.is_none_or(|before| before < view), "each loss is told by a view of its own");
         self.untold = Some(view);
     }
 
