@@ -103,7 +103,7 @@ impl Nodes {
                 // What is remembered may lead to a worker that is gone, and the path itself elsewhere by now.
                 Err(error) if error.kind == NodeErrorKind::DataLost && from != ROOT && remembered => {
                     paths.forget_lost(from.worker);
-                    (walk, remembered) = (paths.from_root(whole), false);
+                    (walk, remembered) = (paths.at_root(whole), false);
                     continue;
                 }
                 // The root may be with another worker by now.
@@ -122,7 +122,7 @@ impl Nodes {
                     let Some(at) = whole.len().checked_sub(left).filter(|at| whole.is_char_boundary(*at)) else {
                         return Err(misfit());
                     };
-                    walk = paths.follow(&walk, whole, &whole[at..], dir).unwrap_or_else(|| paths.from_root(whole));
+                    walk = paths.follow(&walk, whole, &whole[at..], dir).unwrap_or_else(|| paths.at_root(whole));
                 }
                 Ok(NodeReply::Stale { moves: now }) => {
                     // Another number is news, and may come several times while workers are lost.
@@ -131,7 +131,7 @@ impl Nodes {
                         return Err(lost(path, from.worker));
                     }
                     paths.forget(from.worker, now);
-                    walk = paths.from_root(whole);
+                    walk = paths.at_root(whole);
                 }
                 Ok(NodeReply::Failed(error)) if error.kind == NodeErrorKind::Moving => {
                     // The root's worker may be another one by now.

@@ -66,7 +66,7 @@ impl Paths {
     }
 
     /// A walk from the root.
-    pub fn from_root<'p>(&self, path: &'p str) -> Walk<'p> {
+    pub fn at_root<'p>(&self, path: &'p str) -> Walk<'p> {
         self.0.read().at_root(path)
     }
 
@@ -128,11 +128,11 @@ mod tests {
     fn a_walk_that_began_before_its_worker_was_told_of_a_move_begins_again() {
         let paths = Paths::default();
         paths.forget(3, 7);
-        let (old, path) = (paths.from_root("a/k"), "a/k");
+        let (old, path) = (paths.at_root("a/k"), "a/k");
         paths.forget(3, 8);
         assert!(paths.follow(&old, path, "k", DIR).is_none(), "it was led by what was there before");
         assert!(paths.start(path, false).from == ROOT, "and is not remembered");
-        let new = paths.from_root(path);
+        let new = paths.at_root(path);
         paths.forget(4, 1);
         let there = paths.follow(&new, path, "k", DIR).expect("another worker's word is about others");
         assert_eq!((there.from, there.rest, there.moves), (DIR, "k", 8));
