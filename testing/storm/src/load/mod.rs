@@ -15,8 +15,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use forebay_oracle::history::{Door, Recorder};
+use forebay_oracle::load::Shared;
 use forebay_oracle::load::nodes::{self, Group, Member};
-use forebay_oracle::load::{Shared, pause};
 
 use crate::cluster::{AGING, Cluster, FRESH};
 
