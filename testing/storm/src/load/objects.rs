@@ -86,7 +86,7 @@ impl Writer {
     }
 
     /// Writes one version: past Forebay where the key wants that, else through the gateway or by the client's API.
-    pub(super) async fn write(&self, shared: &Shared, version: u32, remote: bool) {
+    pub(super) async fn write(&self, shared: &Shared, version: u32, by_client: bool) {
         let (key, body) = (self.key, contents::bytes(self.key, version));
         let begin_us = shared.recorder.now_us();
         let (door, written) = match family(key) {
@@ -94,7 +94,7 @@ impl Writer {
                 let at = Path::from(format!("{}/{}", mount(key), name(key)));
                 (Door::Store, within(put(&self.store, at, body)).await)
             }
-            _ if remote => (Door::Remote, within(by_client(objects::put(&self.client, &path(key), body))).await),
+            _ if by_client => (Door::Remote, within(told(objects::put(&self.client, &path(key), body))).await),
             _ => (Door::Gateway, within(put(&self.gateway, Path::from(name(key)), body)).await),
         };
         let (etag, error) = match written {
@@ -128,9 +128,7 @@ impl Reader {
                 let store = if family(key) == Family::Fresh { fresh } else { aging };
                 (Door::Gateway, within(get(store, Path::from(name(key)), start, bytes)).await)
             }
-            Self::Client { client, door } => {
-                (*door, within(by_client(objects::get(client, &path(key), start, bytes, waits))).await)
-            }
+            Self::Client { client, door } => (*door, within(told(objects::get(client, &path(key), start, bytes, waits))).await),
             Self::Store(store) => {
                 let at = Path::from(format!("{}/{}", mount(key), name(key)));
                 (Door::Store, within(get(store, at, start, bytes)).await)
@@ -154,7 +152,7 @@ fn path(key: u32) -> ForebayPath {
     format!("/{}/{}", mount(key), name(key)).parse().expect("a legal path")
 }
 
-async fn by_client<T>(call: impl Future<Output = Result<T>>) -> std::result::Result<T, Failure> {
+async fn told<T>(call: impl Future<Output = Result<T>>) -> std::result::Result<T, Failure> {
     call.await.map_err(|error| of_client(&error))
 }
 

@@ -28,6 +28,10 @@ impl World<'_> {
                 self.wrong.block(&self.network, *a, *b);
                 self.wrong.block(&self.network, *b, *a);
             }
+            What::Split { side, all_reach_store } => {
+                let links = self.plan.across(side, *all_reach_store);
+                links.into_iter().for_each(|(from, to)| self.wrong.block(&self.network, from, to));
+            }
             What::OneWay { from, to } => self.wrong.block(&self.network, *from, *to),
             What::Cut { a, b } => self.network.cut(*a, *b),
             What::SlowLink { a, b, by_ms } => {
@@ -60,6 +64,10 @@ impl World<'_> {
             What::Partition { a, b } => {
                 self.wrong.unblock(&self.network, *a, *b);
                 self.wrong.unblock(&self.network, *b, *a);
+            }
+            What::Split { side, all_reach_store } => {
+                let links = self.plan.across(side, *all_reach_store);
+                links.into_iter().for_each(|(from, to)| self.wrong.unblock(&self.network, from, to));
             }
             What::OneWay { from, to } => self.wrong.unblock(&self.network, *from, *to),
             What::SlowLink { a, b, by_ms } => {

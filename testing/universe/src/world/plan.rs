@@ -45,6 +45,8 @@ pub(crate) enum What {
     Stop { host: HostId },
     /// Nothing goes between two hosts.
     Partition { a: HostId, b: HostId },
+    /// Nothing goes between hosts of one side and all others, but for the store's where all reach it.
+    Split { side: Vec<HostId>, all_reach_store: bool },
     /// Nothing goes from one host to another.
     OneWay { from: HostId, to: HostId },
     /// Connections between two hosts break, new ones can be made.
@@ -72,8 +74,10 @@ impl Plan {
         for period in 0..for_ms / FAULT_EVERY_MS {
             for _ in 0..chance.random_range(1..=FAULTS_MAX) {
                 let at_ms = period * FAULT_EVERY_MS + chance.random_range(0..FAULT_EVERY_MS);
-                let for_ms = chance.random_range(100..8_000);
                 let what = plan.draw(&mut chance);
+                // A side is told apart from the other when its leases are over, and not before.
+                let most_ms = if matches!(what, What::Split { .. }) { 16_000 } else { 8_000 };
+                let for_ms = chance.random_range(100..most_ms);
                 plan.faults.push(Fault { at_ms, for_ms, what });
             }
         }
@@ -109,7 +113,7 @@ impl Plan {
         let worker = self.worker(chance.random_range(0..self.workers));
         let process = if chance.random_ratio(1, 6) { COORDINATOR } else { worker };
         let (a, b) = self.pair(chance);
-        match chance.random_range(0..12) {
+        match chance.random_range(0..14) {
             0 | 1 => What::Crash { host: process, with_host: chance.random(), loses_disk: chance.random_ratio(1, 3) },
             2 | 3 => What::Stop { host: process },
             4 => What::Partition { a, b },
@@ -125,8 +129,22 @@ impl Plan {
                     What::StoreBreaksOff { requests, after_bytes }
                 }
             },
+            11 | 12 => {
+                let side = (COORDINATOR..self.client(self.clients)).filter(|_| chance.random()).collect();
+                What::Split { side, all_reach_store: chance.random_ratio(3, 4) }
+            }
             _ => What::ClockJumps { host: process, by_ms: chance.random_range(-600_000..600_000) },
         }
+    }
+
+    /// The links that a split blocks, in both directions.
+    pub(crate) fn across(&self, side: &[HostId], all_reach_store: bool) -> Vec<(HostId, HostId)> {
+        let hosts = || STORE..self.client(self.clients);
+        let links = hosts().flat_map(|from| hosts().map(move |to| (from, to)));
+        let is_across = |(from, to): &(HostId, HostId)| {
+            side.contains(from) != side.contains(to) && !(all_reach_store && (*from == STORE || *to == STORE))
+        };
+        links.filter(is_across).collect()
     }
 
     /// Two hosts that talk with each other.
@@ -145,6 +163,7 @@ impl What {
             Self::Crash { .. } => "crash",
             Self::Stop { .. } => "stop",
             Self::Partition { .. } => "partition",
+            Self::Split { .. } => "split",
             Self::OneWay { .. } => "one_way",
             Self::Cut { .. } => "cut",
             Self::SlowLink { .. } => "slow_link",
