@@ -26,8 +26,6 @@ pub struct Cluster {
     pub disk_bytes: u64,
     /// Where they are; this host when not said.
     pub location: Option<String>,
-    /// Where others reach them; where they listen when not said.
-    pub advertise: Option<String>,
 }
 
 impl Cluster {
@@ -77,7 +75,6 @@ impl Cluster {
             dram_bytes: 256 << 20,
             disk_bytes: 0,
             location: None,
-            advertise: None,
         };
         for _ in 0..workers {
             cluster.add_worker().await;
@@ -106,7 +103,6 @@ impl Cluster {
         let mut settings = WorkerSettings::new(self.address.clone(), local(), store);
         settings.unix_socket = Some(folder.join("worker.sock"));
         settings.location = self.location.clone();
-        settings.advertise = self.advertise.clone();
         let reclaim_after = Duration::from_millis(500);
         let tuning = Tuning { beat: self.beat, reclaim_after, ..Tuning::default() };
         // Tasks of the one before let its folder go a moment after it has stopped.
