@@ -30,8 +30,6 @@ pub struct Cluster {
     pub by: Option<Address>,
     /// Where they are; this host when not said.
     pub location: Option<String>,
-    /// Where others reach them; where they listen when not said.
-    pub advertise: Option<String>,
 }
 
 impl Cluster {
@@ -82,7 +80,6 @@ impl Cluster {
             disk_bytes: 0,
             by: None,
             location: None,
-            advertise: None,
         };
         for _ in 0..workers {
             cluster.add_worker().await;
@@ -111,7 +108,6 @@ impl Cluster {
         let mut settings = WorkerSettings::new(self.by.as_ref().unwrap_or(&self.address).clone(), local(), store);
         settings.unix_socket = Some(folder.join("worker.sock"));
         settings.location = self.location.clone();
-        settings.advertise = self.advertise.clone();
         let reclaim_after = Duration::from_millis(500);
         let tuning = Tuning { beat: self.beat, reclaim_after, ..Tuning::default() };
         // Tasks of the one before let its folder go a moment after it has stopped.

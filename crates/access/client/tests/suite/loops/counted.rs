@@ -5,14 +5,10 @@ use std::time::{Duration, Instant};
 use forebay_client::Client;
 use forebay_coordinator::PlacementSettings;
 use forebay_protocol::SegmentStatus;
-use forebay_types::ObjectVersion;
 
-use super::paced::Paced;
 use crate::cluster::{Cluster, bytes, path, pause};
 
 const LEN: usize = 3_000_000;
-/// Small beside what a slow network passes in a window, as an answer counts when it is sent; large beside what sockets take at once.
-const PIECE: u64 = 500_000;
 
 /// What was reported of one object, window by window.
 #[derive(Debug, Default)]
@@ -97,48 +93,4 @@ async fn what_is_read_over_a_socket_is_reported_in_operations_reads_and_bytes() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_read_in_place_is_reported_in_operations_reads_and_bytes() {
     a_known_load(true).await;
-}
-
-/// Reads pieces of all objects, over and over for so long.
-async fn read_for(client: &Client, versions: &[ObjectVersion], time: Duration) {
-    let began = Instant::now();
-    let read = |version: ObjectVersion| async move {
-        let mut at = 0;
-        while began.elapsed() < time {
-            client.read(client.operation(), &version, at..at + PIECE).await.unwrap();
-            at = (at + PIECE) % (LEN as u64 - PIECE + 1);
-        }
-    };
-    futures::future::join_all(versions.iter().cloned().map(read)).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_behind_a_slow_network_counted_as_fast_as_the_memory_that_it_read() {
-    const SLOW: f64 = 4e6;
-    let (window, poll) = (Duration::from_millis(2500), Duration::from_millis(200));
-    let placement = PlacementSettings { policy: None, window, poll, ..PlacementSettings::default() };
-    let mut cluster = Cluster::start_as(1, |_| {}, placement, Duration::from_secs(60), Duration::from_millis(50)).await;
-    let network = Paced::start(SLOW).await;
-    cluster.advertise = Some(network.address.clone());
-    cluster.add_worker().await;
-    let (quick, slow) = (cluster.workers[0].id(), cluster.workers[1].id());
-    network.to(&cluster.workers[1].address().to_string());
-    let client = cluster.client(|settings| settings.in_place = false).await;
-    let mut versions = Vec::new();
-    for object in 0..8 {
-        cluster.store(&format!("o/{object}"), &bytes(object, LEN));
-        versions.push(client.open(&path(&format!("o/{object}"))).await.unwrap().version);
-    }
-    client.load(versions.clone(), false, |_| {}).await.unwrap();
-    // What is left of the window in which it began, and what the network takes at once.
-    read_for(&client, &versions, window).await;
-    let (began, before) = (Instant::now(), network.passed());
-    read_for(&client, &versions, window * 2).await;
-    let passed = (network.passed() - before) as f64 / began.elapsed().as_secs_f64();
-    pause(400).await;
-    let speeds = cluster.coordinator.as_ref().unwrap().placement(1).speeds;
-    let of = |id| speeds.iter().find(|(worker, _)| *worker == id).map(|(_, speed)| *speed as f64);
-    let error = of(slow).expect("it had enough to send") / passed - 1.0;
-    assert!(error.abs() < 0.1, "{speeds:?}, and the network passed {passed} bytes a second");
-    assert!(of(quick).is_none_or(|speed| speed > 2.0 * SLOW), "{speeds:?}");
 }

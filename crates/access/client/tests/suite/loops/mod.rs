@@ -2,4 +2,3 @@
 
 mod counted;
 mod once;
-mod paced;
