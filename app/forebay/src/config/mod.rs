@@ -205,12 +205,12 @@ impl Config {
         let settings = &self.settings;
         PlacementSettings {
             policy: settings.placement.on().copied(),
+            weigh: settings.weigh,
             slack: settings.slack.0,
             budget: settings.budget.0,
             storage_share: settings.storage_share.0,
             window: settings.window,
             poll: settings.poll,
-            ..PlacementSettings::default()
         }
     }
 

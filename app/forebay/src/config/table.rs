@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forebay_coordinator::{CoordinatorSettings, PlacementSettings};
 use forebay_data_folder::{DataFolder, default_disk_bytes, default_dram_bytes};
-use forebay_placement::Policy;
+use forebay_placement::{Policy, Weigh};
 use forebay_types::{BitRate, ByteSize};
 use forebay_worker::WorkerSettings;
 
@@ -153,6 +153,9 @@ settings! {
     "Replicas" {
         /// How replicas follow popularity: getafix, getafix-paper, another policy of `forebay plan`, or off
         placement: OrOff<Policy> = OrOff::On(Policy::default()), of &[Coordinator], flag RolesSeldom;
+
+        /// What plans weigh of what was read: work (bytes and reads) or accesses (operations, as Getafix does)
+        weigh: Option<Weigh> = "work, and accesses for getafix-paper" => None, of &[Coordinator], flag None;
 
         /// Share of a worker's part of the accesses that a plan may go beyond it
         slack: Share = Share(PlacementSettings::default().slack), of &[Coordinator], flag RolesSeldom;

@@ -138,7 +138,9 @@ macro_rules! as_text {
     };
 }
 
-as_text!(ByteSize: "SIZE", BitRate: "RATE", forebay_placement::Policy: "POLICY");
+as_text!(
+    ByteSize: "SIZE", BitRate: "RATE", forebay_placement::Policy: "POLICY", forebay_placement::Weigh: "work|accesses"
+);
 
 #[cfg(test)]
 mod tests {
