@@ -10,4 +10,4 @@ pub mod history;
 mod judge;
 pub mod load;
 
-pub use judge::{Losses, Recovery, Rule, Violation, errors, judge, recovery};
+pub use judge::{Losses, Promise, Recovery, Rule, Violation, errors, judge, recovery};

@@ -14,7 +14,7 @@ use crate::load::{Family, Load, family};
 use crate::report::{Outcome, Report};
 use crate::rest::{self, Before};
 use forebay_oracle::history::{self, Call};
-use forebay_oracle::{Losses, Rule, Violation};
+use forebay_oracle::{Losses, Promise, Rule, Violation};
 
 /// Parts of the time of a load that go by before the fault, and until its end.
 const BEFORE: f64 = 0.2;
@@ -115,11 +115,12 @@ async fn storm(plan: &Plan, folder: &Path) -> io::Result<Passed> {
 
 fn judge(fault: Fault, calls: &[Call], struck_us: u64) -> Vec<Violation> {
     let losses = Losses(if fault.may_lose() { vec![struck_us] } else { Vec::new() });
-    let stale_us = |key| match family(key) {
-        Family::Fresh | Family::Aging => 0,
-        Family::AgingOutside => TTL_SECS * 1_000_000 + TTL_SLACK_US,
+    let promise = |key| match family(key) {
+        Family::Fresh => Promise::InOrder,
+        Family::Aging => Promise::SinceAcknowledged,
+        Family::AgingOutside => Promise::Within(TTL_SECS * 1_000_000 + TTL_SLACK_US),
     };
-    forebay_oracle::judge(calls, stale_us, &losses)
+    forebay_oracle::judge(calls, promise, &losses)
 }
 
 /// Keeps what a cell that failed has left: the history, and the logs of its processes.

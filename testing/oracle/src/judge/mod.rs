@@ -69,10 +69,21 @@ impl Violation {
     }
 }
 
-/// What must hold of a history's contents. `stale_us` says for an object how long after an acknowledged write an older version
-/// may still be read.
-pub fn judge(calls: &[Call], stale_us: impl Fn(u32) -> u64, losses: &Losses) -> Vec<Violation> {
-    let mut violations = objects::judge(calls, stale_us);
+/// What readers of an object are promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// Each open asks the store: one order of all reads and writes explains what they saw.
+    InOrder,
+    /// What is known is taken for current until a write is acknowledged. While one is under way, one reader may see it and a later one
+    /// not yet.
+    SinceAcknowledged,
+    /// An older version may be read for so many microseconds after a newer one was acknowledged.
+    Within(u64),
+}
+
+/// What must hold of a history's contents, by what is promised of each object.
+pub fn judge(calls: &[Call], promise: impl Fn(u32) -> Promise, losses: &Losses) -> Vec<Violation> {
+    let mut violations = objects::judge(calls, promise);
     violations.extend(nodes::judge(calls, losses));
     violations
 }

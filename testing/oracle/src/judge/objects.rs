@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use todc_utils::specifications::Specification;
 
 use super::linear::{self, NEVER, Timed, Verdict};
-use super::{Rule, Violation};
+use super::{Promise, Rule, Violation};
 use crate::contents::Seen;
 use crate::history::{Call, Door, What};
 
@@ -37,16 +37,17 @@ struct Object<'a> {
     refused: Vec<&'a Call>,
 }
 
-pub(super) fn judge(calls: &[Call], stale_us: impl Fn(u32) -> u64) -> Vec<Violation> {
+pub(super) fn judge(calls: &[Call], promise: impl Fn(u32) -> Promise) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (key, object) in objects(calls) {
-        let stale_us = stale_us(key);
+        let promise = promise(key);
+        let stale_us = if let Promise::Within(stale_us) = promise { stale_us } else { 0 };
         violations.extend(object.answers.iter().filter_map(|answer| object.fault_of(key, answer, stale_us)));
         violations.extend(object.refused.iter().map(|call| {
             let message = call.error.as_ref().map_or("", |failure| failure.message.as_str());
             Violation::new(Rule::NotLost, format!("object {key} at {} us: {message}", call.begin_us))
         }));
-        if stale_us == 0 {
+        if promise == Promise::InOrder {
             violations.extend(object.order(key));
         }
     }

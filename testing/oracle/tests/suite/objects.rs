@@ -1,10 +1,10 @@
 //! Violations of what holds for objects are found, and what only looks like one is not.
 
-use forebay_oracle::Rule;
 use forebay_oracle::contents::Seen;
 use forebay_oracle::history::Door;
+use forebay_oracle::{Promise, Rule};
 
-use crate::written::{broken, by, failed, read, read_as, uncertain, write};
+use crate::written::{broken, broken_by, by, failed, read, read_as, uncertain, write};
 
 #[test]
 fn a_history_in_order_breaks_nothing() {
@@ -96,6 +96,10 @@ fn two_readers_that_see_a_write_come_and_go_are_found() {
     // While version 2 is being written, both answers alone are right.
     let calls = [write(0, 10, 1), write(20, 100, 2), read(30, 40, 2), read(50, 60, 1)];
     assert_eq!(broken(&calls, 0), [Rule::Linearizable]);
+    // A mount that does not ask the store at each open promises no more than what was acknowledged.
+    assert_eq!(broken_by(&calls, Promise::SinceAcknowledged, &[]), []);
+    let calls = [write(0, 10, 1), write(20, 30, 2), read(40, 50, 1)];
+    assert_eq!(broken_by(&calls, Promise::SinceAcknowledged, &[]), [Rule::NotStale]);
 }
 
 #[test]

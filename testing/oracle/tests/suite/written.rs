@@ -2,7 +2,7 @@
 
 use forebay_oracle::contents::Seen;
 use forebay_oracle::history::{Call, Door, Failure, What};
-use forebay_oracle::{Losses, Rule, judge};
+use forebay_oracle::{Losses, Promise, Rule, judge};
 
 /// A call that was answered.
 pub fn call(begin_us: u64, end_us: u64, what: What) -> Call {
@@ -46,7 +46,13 @@ pub fn broken(calls: &[Call], stale_us: u64) -> Vec<Rule> {
 
 /// The same, with workers lost at these times.
 pub fn broken_with(calls: &[Call], stale_us: u64, losses: &[u64]) -> Vec<Rule> {
-    let mut rules: Vec<Rule> = judge(calls, |_| stale_us, &Losses(losses.to_vec())).into_iter().map(|one| one.rule).collect();
+    let promise = if stale_us == 0 { Promise::InOrder } else { Promise::Within(stale_us) };
+    broken_by(calls, promise, losses)
+}
+
+/// The same, by what is promised of objects.
+pub fn broken_by(calls: &[Call], promise: Promise, losses: &[u64]) -> Vec<Rule> {
+    let mut rules: Vec<Rule> = judge(calls, |_| promise, &Losses(losses.to_vec())).into_iter().map(|one| one.rule).collect();
     rules.sort();
     rules.dedup();
     rules

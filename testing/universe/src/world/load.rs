@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use forebay_client::{AdminRequest, Client, NodeType};
+use forebay_oracle::Promise;
 use forebay_oracle::contents::{self, RANGE_BYTES_MIN};
 use forebay_oracle::history::{Door, What};
 use forebay_oracle::load::nodes::{self, Group, Member};
@@ -148,6 +149,11 @@ fn name_of(name: &forebay_types::MountName) -> &str {
 
 fn mount_of(key: u32) -> &'static str {
     MOUNTS[key as usize % MOUNTS.len()]
+}
+
+/// What readers of an object are promised by its mount.
+pub(super) fn promise(key: u32) -> Promise {
+    if mount_of(key) == MOUNTS[0] { Promise::InOrder } else { Promise::SinceAcknowledged }
 }
 
 fn path(key: u32) -> ForebayPath {

@@ -89,7 +89,8 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
     for call in &calls {
         world.trace.event(call.end_us, format_args!("{call:?}"));
     }
-    let mut violations: Vec<_> = violations.into_iter().chain(judge(&calls, |_| 0, &Losses(world.losses.clone()))).collect();
+    let mut violations: Vec<_> =
+        violations.into_iter().chain(judge(&calls, load::promise, &Losses(world.losses.clone()))).collect();
     violations.extend(PANICS.lock().iter().map(|panic| Violation::new(Rule::StaysUp, panic.clone())));
     let mut faults = BTreeMap::new();
     plan.faults.iter().for_each(|fault| *faults.entry(fault.what.kind()).or_default() += 1);

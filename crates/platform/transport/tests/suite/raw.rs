@@ -18,7 +18,7 @@ pub fn frame(kind: u8, tag: u64, meta: &[u8], payload_len: u32) -> Vec<u8> {
     bytes.extend((meta.len() as u32).to_le_bytes());
     bytes.extend(payload_len.to_le_bytes());
     bytes.extend(tag.to_le_bytes());
-    bytes.extend([kind, 0, 6, 0]);
+    bytes.extend([kind, 0, 7, 0]);
     let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes), meta);
     bytes.extend(crc.to_le_bytes());
     bytes.extend(meta);
@@ -50,7 +50,7 @@ fn mac(key: &[u8], message: &[u8]) -> Vec<u8> {
 }
 
 fn transcript(label: &[u8], client: &[u8], server: &[u8]) -> Vec<u8> {
-    [label, &[0, 6, 0], client, server, b"owner"].concat()
+    [label, &[0, 7, 0], client, server, b"owner"].concat()
 }
 
 /// The server's proof to the owner of [`SECRET`].

@@ -103,8 +103,8 @@ async fn another_version_is_refused_by_the_server_in_its_own() {
     let hello = raw::frame_of_version(9, HELLO, &raw::hello());
     stream.write_all(&hello).await.unwrap();
     let answer = to_the_end(stream).await;
-    assert_eq!(answer[16..20], [HELLO, 0, 6, 0], "a hello of version 6");
-    assert!(String::from_utf8_lossy(&answer).contains("peer speaks protocol 9, this is 6"));
+    assert_eq!(answer[16..20], [HELLO, 0, 7, 0], "a hello of version 7");
+    assert!(String::from_utf8_lossy(&answer).contains("peer speaks protocol 9, this is 7"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
