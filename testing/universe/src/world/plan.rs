@@ -179,7 +179,12 @@ impl What {
     pub(crate) fn may_lose(&self) -> bool {
         matches!(
             self,
-            Self::Crash { .. } | Self::Stop { .. } | Self::Partition { .. } | Self::OneWay { .. } | Self::SlowLink { .. }
+            Self::Crash { .. }
+                | Self::Stop { .. }
+                | Self::Partition { .. }
+                | Self::Split { .. }
+                | Self::OneWay { .. }
+                | Self::SlowLink { .. }
         )
     }
 }
