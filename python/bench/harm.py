@@ -55,6 +55,7 @@ class Up:
             stdout=subprocess.PIPE,
             stderr=(folder / "log").open("w"),
             text=True,
+            start_new_session=True,
         )
         self.told: dict[str, str] = {}
         assert self.process.stdout
@@ -104,7 +105,7 @@ class Reader(threading.Thread):
         self.up, self.resident, self.ends = up, 0, threading.Event()
         command = [sys.executable, "-c", READER, up.address]
         environment = dict(os.environ) | {"HOME": str(up.folder)}
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
 
     def run(self) -> None:
         while not self.ends.wait(0.05):

@@ -3,9 +3,9 @@
 use forebay_types::{Error, Result};
 
 /// Version of the protocol; a peer with another one is refused at the handshake.
-pub const PROTOCOL_VERSION: u16 = 7;
+pub const PROTOCOL_VERSION: u16 = 8;
 /// Bytes of a frame's header.
-pub const FRAME_HEADER_BYTES: usize = 24;
+pub const FRAME_HEADER_BYTES: usize = 28;
 /// Longest message in bytes.
 pub const META_BYTES_MAX: u32 = 16 << 20;
 /// Longest payload in bytes: a segment.
@@ -26,8 +26,8 @@ pub enum FrameKind {
     Hello,
 }
 
-/// The 24 bytes before every frame, little endian:
-/// `meta_len u32 | payload_len u32 | tag u64 | kind u8 | descriptors u8 | version u16 | crc32c of these 20 bytes and the message u32`.
+/// The 28 bytes before every frame, little endian:
+/// `meta_len u32 | payload_len u32 | tag u64 | kind u8 | descriptors u8 | version u16 | payload_crc u32 | crc u32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
     /// Bytes of the message.
@@ -40,14 +40,16 @@ pub struct FrameHeader {
     pub kind: FrameKind,
     /// File descriptors that come with the frame's first byte (Unix sockets only).
     pub descriptors: u8,
-    /// CRC-32C of the first 20 bytes of the header followed by the message. The payload has its own checksums.
+    /// CRC-32C of the payload, where it goes by a network that does not check it itself; 0 elsewhere.
+    pub payload_crc: u32,
+    /// CRC-32C of the first 24 bytes of the header followed by the message.
     pub crc: u32,
 }
 
 impl FrameHeader {
-    /// The first 20 bytes, which the checksum covers.
-    pub fn covered(&self) -> [u8; 20] {
-        let mut bytes = [0; 20];
+    /// The first 24 bytes, which the checksum covers.
+    pub fn covered(&self) -> [u8; 24] {
+        let mut bytes = [0; 24];
         bytes[..4].copy_from_slice(&self.meta_len.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.payload_len.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.tag.to_le_bytes());
@@ -59,15 +61,16 @@ impl FrameHeader {
             FrameKind::Hello => 4,
         };
         bytes[17] = self.descriptors;
-        bytes[18..].copy_from_slice(&PROTOCOL_VERSION.to_le_bytes());
+        bytes[18..20].copy_from_slice(&PROTOCOL_VERSION.to_le_bytes());
+        bytes[20..].copy_from_slice(&self.payload_crc.to_le_bytes());
         bytes
     }
 
     /// The header's bytes.
     pub fn to_bytes(&self) -> [u8; FRAME_HEADER_BYTES] {
         let mut bytes = [0; FRAME_HEADER_BYTES];
-        bytes[..20].copy_from_slice(&self.covered());
-        bytes[20..].copy_from_slice(&self.crc.to_le_bytes());
+        bytes[..24].copy_from_slice(&self.covered());
+        bytes[24..].copy_from_slice(&self.crc.to_le_bytes());
         bytes
     }
 
@@ -94,7 +97,8 @@ impl FrameHeader {
             tag: u64::from_le_bytes(bytes[8..16].try_into().expect("eight bytes")),
             kind,
             descriptors: bytes[17],
-            crc: u32_at(20),
+            payload_crc: u32_at(20),
+            crc: u32_at(24),
         };
         if header.meta_len > META_BYTES_MAX || header.payload_len > PAYLOAD_BYTES_MAX || header.descriptors > 1 {
             return Err(Error::invalid(format!(

@@ -15,8 +15,7 @@ const SLICES_MAX: usize = 64;
 
 /// A frame on its way out: header, message and payload stay where they are until the system takes them.
 pub(crate) struct OutFrame {
-    pub(crate) kind: FrameKind,
-    pub(crate) tag: u64,
+    header: FrameHeader,
     head: [u8; FRAME_HEADER_BYTES],
     meta: Bytes,
     payload: Vec<Bytes>,
@@ -41,11 +40,32 @@ impl OutFrame {
             tag,
             kind,
             descriptors: descriptor.is_some().into(),
+            payload_crc: 0,
             crc: 0,
         };
         header.crc = checksum(&header, &meta);
         let bytes = FRAME_HEADER_BYTES + meta.len() + payload_bytes;
-        Ok(Self { kind, tag, head: header.to_bytes(), meta, payload, descriptor, bytes, sent: None })
+        Ok(Self { header, head: header.to_bytes(), meta, payload, descriptor, bytes, sent: None })
+    }
+
+    /// The same, with its payload's checksum for who receives it by a network that does not check what it carries.
+    pub(crate) fn checked(mut self) -> Self {
+        if self.header.payload_len > 0 {
+            let mut sum = PayloadSum::default();
+            self.payload.iter().for_each(|chunk| sum.add(chunk));
+            self.header.payload_crc = sum.said();
+            self.header.crc = checksum(&self.header, &self.meta);
+            self.head = self.header.to_bytes();
+        }
+        self
+    }
+
+    pub(crate) fn kind(&self) -> FrameKind {
+        self.header.kind
+    }
+
+    pub(crate) fn tag(&self) -> u64 {
+        self.header.tag
     }
 
     /// The same, with who is told when it is through.
@@ -70,6 +90,21 @@ impl OutFrame {
 /// The checksum of a frame's header and message.
 pub(crate) fn checksum(header: &FrameHeader, meta: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&header.covered()), meta)
+}
+
+/// The checksum of a payload, chunk by chunk.
+#[derive(Default)]
+pub(crate) struct PayloadSum(u32);
+
+impl PayloadSum {
+    pub(crate) fn add(&mut self, chunk: &[u8]) {
+        self.0 = crc32c::crc32c_append(self.0, chunk);
+    }
+
+    /// As it stands in a header, where 0 says that there is none.
+    pub(crate) fn said(&self) -> u32 {
+        self.0.max(1)
+    }
 }
 
 /// Frames that are being sent, in order, and how far the first one got.

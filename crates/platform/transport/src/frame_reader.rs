@@ -10,7 +10,7 @@ use forebay_protocol::{FRAME_HEADER_BYTES, FrameHeader};
 use forebay_runtime::time::timeout;
 use forebay_types::{Error, Result};
 
-use crate::batch::checksum;
+use crate::batch::{PayloadSum, checksum};
 use crate::buffers::Buffers;
 use crate::link::Source;
 use crate::outbox::Outbox;
@@ -20,6 +20,9 @@ use crate::outbox::Outbox;
 const BUFFER_BYTES: usize = 16 << 10;
 /// A connection that has been silent for so long holds no memory for the next payload.
 const SILENCE: Duration = Duration::from_secs(5);
+
+/// A connection that sends without end gives way to others each so many bytes of payloads: some 50 us.
+const TURN_BYTES: usize = 256 << 10;
 
 /// A frame without its payload, which is to be taken from the reader next.
 pub(crate) struct Incoming {
@@ -40,12 +43,14 @@ pub(crate) struct FrameReader {
     outbox: Option<Arc<Outbox>>,
     /// Where large payloads come into, since the first one and until the connection is silent.
     payloads: Option<Arc<Buffers>>,
+    /// Bytes of payloads since others had their turn.
+    turn: usize,
 }
 
 impl FrameReader {
     pub(crate) fn new(source: Source) -> Self {
         let buffer = vec![0; BUFFER_BYTES].into();
-        Self { source, buffer, start: 0, end: 0, descriptors: VecDeque::new(), outbox: None, payloads: None }
+        Self { source, buffer, start: 0, end: 0, descriptors: VecDeque::new(), outbox: None, payloads: None, turn: 0 }
     }
 
     /// From now on `outbox` is flushed before the reader waits.
@@ -90,7 +95,7 @@ impl FrameReader {
             self.start += meta_len;
             Bytes::copy_from_slice(&self.buffer[self.start - meta_len..self.start])
         } else {
-            self.payload(header.meta_len).await?
+            self.long(header.meta_len, &mut None).await?
         };
         if checksum(&header, &meta) != header.crc {
             return Err(Error::invalid("a frame's checksum is wrong: the peer is no forebay, or the network changes bytes"));
@@ -106,8 +111,16 @@ impl FrameReader {
         Ok(Incoming { header, meta, descriptor })
     }
 
+    /// The payload of a frame, in a buffer of its own.
+    pub(crate) async fn payload(&mut self, header: &FrameHeader) -> Result<Bytes> {
+        let mut sum = sum(header);
+        let payload = self.long(header.payload_len, &mut sum).await?;
+        checked(header, &sum)?;
+        Ok(payload)
+    }
+
     /// The next `len` bytes in a buffer of their own.
-    pub(crate) async fn payload(&mut self, len: u32) -> Result<Bytes> {
+    async fn long(&mut self, len: u32, sum: &mut Option<PayloadSum>) -> Result<Bytes> {
         let len = len as usize;
         if len == 0 {
             return Ok(Bytes::new());
@@ -117,12 +130,15 @@ impl FrameReader {
         let buffered = len.min(self.end - self.start);
         payload.extend_from_slice(&self.buffer[self.start..self.start + buffered]);
         self.start += buffered;
+        add(sum, &payload);
         while payload.len() < len {
-            let outbox = &self.outbox;
+            let (outbox, before) = (&self.outbox, payload.len());
             let received = self.source.receive_to(&mut payload, len, || flush(outbox)).await.map_err(lost)?;
             if received == 0 {
                 return Err(cut_off());
             }
+            add(sum, &payload[before..]);
+            self.give_way(received).await;
         }
         Ok(match buffers {
             Some(buffers) => buffers.lend(payload),
@@ -130,11 +146,13 @@ impl FrameReader {
         })
     }
 
-    /// The next bytes, as many as `into` has, where they are to lie.
-    pub(crate) async fn payload_into(&mut self, into: &mut [u8]) -> Result<()> {
+    /// The payload of a frame, which has as many bytes as `into`, where it is to lie.
+    pub(crate) async fn payload_into(&mut self, header: &FrameHeader, into: &mut [u8]) -> Result<()> {
+        let mut sum = sum(header);
         let buffered = into.len().min(self.end - self.start);
         into[..buffered].copy_from_slice(&self.buffer[self.start..self.start + buffered]);
         self.start += buffered;
+        add(&mut sum, &into[..buffered]);
         let mut done = buffered;
         while done < into.len() {
             let outbox = &self.outbox;
@@ -142,9 +160,11 @@ impl FrameReader {
             if received == 0 {
                 return Err(cut_off());
             }
+            add(&mut sum, &into[done..done + received]);
             done += received;
+            self.give_way(received).await;
         }
-        Ok(())
+        checked(header, &sum)
     }
 
     /// Leaves out the next `len` bytes.
@@ -171,6 +191,15 @@ impl FrameReader {
             if !matches!(self.fill(1).await, Ok(true)) {
                 return;
             }
+        }
+    }
+
+    /// Lets others have their turn where one payload comes as fast as it is taken.
+    async fn give_way(&mut self, received: usize) {
+        self.turn += received;
+        if self.turn >= TURN_BYTES {
+            self.turn = 0;
+            tokio::task::yield_now().await;
         }
     }
 
@@ -208,6 +237,26 @@ impl FrameReader {
     }
 }
 
+/// Where the checksum of a payload is counted, if it came with one.
+fn sum(header: &FrameHeader) -> Option<PayloadSum> {
+    (header.payload_crc != 0).then(PayloadSum::default)
+}
+
+fn add(sum: &mut Option<PayloadSum>, bytes: &[u8]) {
+    if let Some(sum) = sum {
+        sum.add(bytes);
+    }
+}
+
+fn checked(header: &FrameHeader, sum: &Option<PayloadSum>) -> Result<()> {
+    match sum {
+        Some(sum) if sum.said() != header.payload_crc => {
+            Err(Error::invalid("a payload's checksum is wrong: the network changes bytes"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn flush(outbox: &Option<Arc<Outbox>>) {
     if let Some(outbox) = outbox {
         outbox.flush();
@@ -239,6 +288,7 @@ mod tests {
             tag: 1,
             kind: FrameKind::Reply,
             descriptors: 0,
+            payload_crc: 0,
             crc: 0,
         };
         header.crc = checksum(&header, &[]);
@@ -261,13 +311,13 @@ mod tests {
         });
 
         let first = reader.next(0).await.unwrap().unwrap();
-        let payload = reader.payload(first.header.payload_len).await.unwrap();
+        let payload = reader.payload(&first.header).await.unwrap();
         let buffers = Arc::downgrade(reader.payloads.as_ref().unwrap());
         let second = reader.next(0).await.unwrap().unwrap();
         assert!(buffers.upgrade().is_none(), "no connection holds memory any more");
         assert_eq!(payload, [7; 64 << 10][..], "a payload in use stays");
         drop(payload);
-        assert_eq!(reader.payload(second.header.payload_len).await.unwrap(), [7; 64 << 10][..]);
+        assert_eq!(reader.payload(&second.header).await.unwrap(), [7; 64 << 10][..]);
         drop(late.join().unwrap());
         assert!(reader.next(0).await.unwrap().is_none());
     }

@@ -159,7 +159,7 @@ impl Shared {
                 reader.skip(frame.header.payload_len).await?;
                 continue;
             }
-            let payload = reader.payload(frame.header.payload_len).await?;
+            let payload = reader.payload(&frame.header).await?;
             self.calls.answer(tag, Answer { meta: frame.meta, payload, descriptor: frame.descriptor });
         }
         Ok(())

@@ -25,6 +25,8 @@ const DIRECT_BATCHES_MAX: usize = 8;
 pub(crate) struct Outbox {
     state: Mutex<State>,
     direct: Option<Arc<Socket>>,
+    /// Payloads go with their checksums.
+    checks: bool,
     work: Notify,
     progress: Notify,
     /// Bytes of frames that are not through, of all outboxes of a server.
@@ -54,11 +56,13 @@ impl Outbox {
             Sink::Socket { socket, .. } => Some(socket.clone()),
             Sink::Stream(_) => None,
         };
-        Self { state: Mutex::default(), direct, work: Notify::new(), progress: Notify::new(), all }
+        let checks = direct.as_ref().is_some_and(|socket| !socket.is_unix());
+        Self { state: Mutex::default(), direct, checks, work: Notify::new(), progress: Notify::new(), all }
     }
 
     /// Puts a frame in without sending it yet. A closed outbox drops it.
     pub(crate) fn push(&self, frame: OutFrame) {
+        let frame = if self.checks { frame.checked() } else { frame };
         let mut state = self.state.lock();
         if !state.closed {
             state.bytes += frame.bytes();
@@ -92,7 +96,7 @@ impl Outbox {
     /// Takes a request back that no one has begun to send.
     pub(crate) fn withdraw(&self, tag: u64) -> bool {
         let mut state = self.state.lock();
-        let found = state.queue.iter().position(|frame| frame.kind == FrameKind::Request && frame.tag == tag);
+        let found = state.queue.iter().position(|frame| frame.kind() == FrameKind::Request && frame.tag() == tag);
         let frame = found.and_then(|index| state.queue.remove(index));
         self.less(&mut state, frame.as_ref().map_or(0, OutFrame::bytes));
         frame.is_some()

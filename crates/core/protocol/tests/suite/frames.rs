@@ -1,16 +1,16 @@
 //! Headers of frames, right and wrong.
 
-use forebay_protocol::{FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use forebay_protocol::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use forebay_types::{ErrorKind, Result};
 use proptest::prelude::*;
 
 const KINDS: [FrameKind; 5] = [FrameKind::Request, FrameKind::Reply, FrameKind::Cancel, FrameKind::Notice, FrameKind::Hello];
 
 fn header() -> FrameHeader {
-    FrameHeader { meta_len: 1, payload_len: 2, tag: 3, kind: FrameKind::Request, descriptors: 0, crc: 4 }
+    FrameHeader { meta_len: 1, payload_len: 2, tag: 3, kind: FrameKind::Request, descriptors: 0, payload_crc: 5, crc: 4 }
 }
 
-fn read_changed(change: impl FnOnce(&mut [u8; 24])) -> Result<FrameHeader> {
+fn read_changed(change: impl FnOnce(&mut [u8; FRAME_HEADER_BYTES])) -> Result<FrameHeader> {
     let mut bytes = header().to_bytes();
     change(&mut bytes);
     FrameHeader::from_bytes(&bytes)
@@ -35,7 +35,7 @@ fn the_largest_frame_is_read_and_larger_ones_are_not() {
 fn another_version_is_named() {
     let error = read_changed(|bytes| bytes[18] = 9).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.message().contains("protocol 9, this is 7"), "{error}");
+    assert!(error.message().contains("protocol 9, this is 8"), "{error}");
 }
 
 #[test]
@@ -48,15 +48,15 @@ proptest! {
     #[test]
     fn headers_are_read_back_as_written(
         meta_len in 0..=META_BYTES_MAX, payload_len in 0..=PAYLOAD_BYTES_MAX, tag: u64,
-        kind in prop::sample::select(&KINDS[..]), descriptors in 0u8..=1, crc: u32,
+        kind in prop::sample::select(&KINDS[..]), descriptors in 0u8..=1, payload_crc: u32, crc: u32,
     ) {
-        let header = FrameHeader { meta_len, payload_len, tag, kind, descriptors, crc };
-        prop_assert_eq!(header.to_bytes()[..20].to_vec(), header.covered().to_vec());
+        let header = FrameHeader { meta_len, payload_len, tag, kind, descriptors, payload_crc, crc };
+        prop_assert_eq!(header.to_bytes()[..24].to_vec(), header.covered().to_vec());
         prop_assert_eq!(FrameHeader::from_bytes(&header.to_bytes()).unwrap(), header);
     }
 
     #[test]
-    fn any_bytes_are_a_header_or_an_error(bytes: [u8; 24]) {
+    fn any_bytes_are_a_header_or_an_error(bytes: [u8; FRAME_HEADER_BYTES]) {
         if let Ok(header) = FrameHeader::from_bytes(&bytes) {
             prop_assert_eq!(header.to_bytes(), bytes);
         }

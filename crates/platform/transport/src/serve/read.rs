@@ -96,14 +96,14 @@ impl<S: Session> Inner<S> {
             }
             FrameKind::Request => {
                 if let Some(mut place) = self.place(&meta, header.payload_len) {
-                    reader.payload_into(place.memory()).await?;
+                    reader.payload_into(&header, place.memory()).await?;
                     let response = caught(|| place.filled()).unwrap_or_else(|| self.failed(&meta));
                     if let Some(frame) = self.reply(header.tag, response) {
                         self.outbox.push(frame);
                     }
                     return Ok(());
                 }
-                let payload = reader.payload(header.payload_len).await?;
+                let payload = reader.payload(&header).await?;
                 if let Some(seat) = self.seat.get()
                     && meta.len() + payload.len() <= MESSAGE_BYTES_MAX
                 {

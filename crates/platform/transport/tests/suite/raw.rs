@@ -18,10 +18,21 @@ pub fn frame(kind: u8, tag: u64, meta: &[u8], payload_len: u32) -> Vec<u8> {
     bytes.extend((meta.len() as u32).to_le_bytes());
     bytes.extend(payload_len.to_le_bytes());
     bytes.extend(tag.to_le_bytes());
-    bytes.extend([kind, 0, 7, 0]);
+    bytes.extend([kind, 0, 8, 0]);
+    bytes.extend([0; 4]);
     let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes), meta);
     bytes.extend(crc.to_le_bytes());
     bytes.extend(meta);
+    bytes
+}
+
+/// A frame with its payload, and the payload's checksum as it is said.
+pub fn frame_with(kind: u8, tag: u64, meta: &[u8], payload: &[u8], payload_crc: u32) -> Vec<u8> {
+    let mut bytes = frame(kind, tag, meta, payload.len() as u32);
+    bytes[20..24].copy_from_slice(&payload_crc.to_le_bytes());
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..24]), meta);
+    bytes[24..28].copy_from_slice(&crc.to_le_bytes());
+    bytes.extend(payload);
     bytes
 }
 
@@ -29,20 +40,26 @@ pub fn frame(kind: u8, tag: u64, meta: &[u8], payload_len: u32) -> Vec<u8> {
 pub fn frame_of_version(version: u16, kind: u8, meta: &[u8]) -> Vec<u8> {
     let mut bytes = frame(kind, 0, meta, 0);
     bytes[18..20].copy_from_slice(&version.to_le_bytes());
-    let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..20]), meta);
-    bytes[20..24].copy_from_slice(&crc.to_le_bytes());
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..24]), meta);
+    bytes[24..28].copy_from_slice(&crc.to_le_bytes());
     bytes
 }
 
 /// Receives a frame: (kind, tag, message).
 pub async fn receive(stream: &mut TcpStream) -> (u8, u64, Vec<u8>) {
-    let mut header = [0; 24];
+    let (header, message) = receive_header(stream).await;
+    (header[16], u64::from_le_bytes(header[8..16].try_into().unwrap()), message)
+}
+
+/// Receives a frame: (header, message).
+pub async fn receive_header(stream: &mut TcpStream) -> ([u8; 28], Vec<u8>) {
+    let mut header = [0; 28];
     stream.read_exact(&mut header).await.unwrap();
     let len = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().unwrap()) as usize;
     let mut rest = vec![0; len(0) + len(4)];
     stream.read_exact(&mut rest).await.unwrap();
     rest.truncate(len(0));
-    (header[16], u64::from_le_bytes(header[8..16].try_into().unwrap()), rest)
+    (header, rest)
 }
 
 fn mac(key: &[u8], message: &[u8]) -> Vec<u8> {
@@ -50,7 +67,7 @@ fn mac(key: &[u8], message: &[u8]) -> Vec<u8> {
 }
 
 fn transcript(label: &[u8], client: &[u8], server: &[u8]) -> Vec<u8> {
-    [label, &[0, 7, 0], client, server, b"owner"].concat()
+    [label, &[0, 8, 0], client, server, b"owner"].concat()
 }
 
 /// The server's proof to the owner of [`SECRET`].

@@ -9,7 +9,7 @@ use forebay_types::{ErrorKind, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::desk::{Open, local, open, open_at, ours, until};
+use crate::desk::{Open, local, open, open_at, ours, pattern, until};
 use crate::raw::{self, HELLO, NOTICE, REPLY, REQUEST};
 
 fn tcp(open: &Open) -> String {
@@ -103,8 +103,8 @@ async fn another_version_is_refused_by_the_server_in_its_own() {
     let hello = raw::frame_of_version(9, HELLO, &raw::hello());
     stream.write_all(&hello).await.unwrap();
     let answer = to_the_end(stream).await;
-    assert_eq!(answer[16..20], [HELLO, 0, 7, 0], "a hello of version 7");
-    assert!(String::from_utf8_lossy(&answer).contains("peer speaks protocol 9, this is 7"));
+    assert_eq!(answer[16..20], [HELLO, 0, 8, 0], "a hello of version 8");
+    assert!(String::from_utf8_lossy(&answer).contains("peer speaks protocol 9, this is 8"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -121,6 +121,55 @@ async fn another_version_is_refused_by_the_client() {
     let error = error.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.message().contains("run the same version of forebay on both sides"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_whose_payload_changed_on_the_way_is_not_taken() {
+    let open = open().await;
+    // One that fits the buffer that frames are read through, one that does not, and one with a place of its own.
+    for (round, (meta, len)) in [("echo", 3000), ("echo", 1 << 20), ("place", 1 << 20)].into_iter().enumerate() {
+        let payload = pattern(len);
+        let crc = crc32c::crc32c(&payload);
+        let mut stream = raw::client(&tcp(&open)).await;
+        stream.write_all(&raw::frame_with(REQUEST, 1, meta.as_bytes(), &payload, crc)).await.unwrap();
+        assert_eq!(raw::receive(&mut stream).await.1, 1, "as it was sent it is answered");
+        let asked = open.desk.asked.load(Ordering::SeqCst);
+        let mut changed = raw::frame_with(REQUEST, 2, meta.as_bytes(), &payload, crc);
+        let at = changed.len() - 1;
+        changed[at] ^= 4;
+        stream.write_all(&changed).await.unwrap();
+        assert!(to_the_end(stream).await.is_empty(), "{meta} of {len} bytes");
+        until(|| open.desk.closed.load(Ordering::SeqCst) == round + 1).await;
+        assert_eq!(open.desk.asked.load(Ordering::SeqCst), asked);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_whose_payload_changed_on_the_way_is_not_given_out() {
+    let (address, server) = raw::server(|mut stream| async move {
+        let payload = pattern(200_000);
+        let crc = crc32c::crc32c(&payload);
+        for flip in [0, 1] {
+            let (header, meta) = raw::receive_header(&mut stream).await;
+            assert_eq!(meta, b"give");
+            assert_eq!(header[20..24], crc32c::crc32c(b"asked").to_le_bytes(), "by TCP a payload has its checksum");
+            let tag = u64::from_le_bytes(header[8..16].try_into().unwrap());
+            let mut reply = raw::frame_with(REPLY, tag, b"given", &payload, crc);
+            let middle = reply.len() - 100_000;
+            reply[middle] ^= flip;
+            stream.write_all(&reply).await.unwrap();
+        }
+        to_the_end(stream).await;
+    })
+    .await;
+    let connection = connect(&address).await.unwrap();
+    let answer = connection.call("give".into(), vec![Bytes::from_static(b"ask"), Bytes::from_static(b"ed")]).await.unwrap();
+    assert_eq!(answer.payload, pattern(200_000));
+    let error = connection.call("give".into(), vec![Bytes::from_static(b"asked")]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Closed);
+    assert!(error.message().contains("checksum"), "{error}");
+    drop(connection);
+    server.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
