@@ -15,7 +15,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use forebay_types::{Attributes, Error, Key, Mount, MountId, MountName, ObjectInfo, Result, VersionTag};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
 use crate::backend::{Backend, Opened, Parts};
@@ -38,18 +38,29 @@ pub(crate) struct Inner {
     /// Each call that waits for the file system has one, also when nobody waits for the call any more: a server that hangs takes
     /// no more of the process's threads.
     places: Arc<Semaphore>,
+    /// What copies much into the kernel has one of these as well, so that threads which answer others get their turn.
+    copies: Arc<Semaphore>,
     /// What dead writers left was looked for.
     is_swept: AtomicBool,
 }
 
 /// Calls of one mount that wait for the file system at a time.
 const PLACES: usize = 64;
+/// A write of so many bytes is a large one.
+const LARGE_BYTES: u64 = 1 << 20;
+
+/// Large writes of one mount at a time: one a core, and so many in any case, as they wait for disks and servers too.
+fn copies() -> usize {
+    const LEAST: usize = 2;
+    std::thread::available_parallelism().map_or(LEAST, |cores| cores.get().max(LEAST))
+}
 
 impl Files {
     pub(crate) fn new(mount: &Mount, folder: PathBuf, patience: Duration, limiter: &Arc<Limiter>, tally: &Arc<Tally>) -> Self {
-        let (limiter, tally, places) = (Arc::clone(limiter), Arc::clone(tally), Arc::new(Semaphore::new(PLACES)));
+        let (limiter, tally) = (Arc::clone(limiter), Arc::clone(tally));
+        let (places, copies) = (Arc::new(Semaphore::new(PLACES)), Arc::new(Semaphore::new(copies())));
         let (mount, name, is_swept) = (mount.id, mount.name.clone(), AtomicBool::new(false));
-        Self(Arc::new(Inner { mount, name, folder, limiter, tally, patience, places, is_swept }))
+        Self(Arc::new(Inner { mount, name, folder, limiter, tally, patience, places, copies, is_swept }))
     }
 
     /// Runs what may wait for a disk or a server aside. `Retry` when that takes too long; the call may end later all the same.
@@ -71,12 +82,34 @@ impl Files {
         self.begin(work).await?.await.map_err(broken_off)?
     }
 
+    /// The same for what writes so many bytes.
+    async fn aside_writing<T: Send + 'static>(
+        &self,
+        bytes: u64,
+        work: impl FnOnce(&Inner) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let copy = match bytes >= LARGE_BYTES {
+            true => Some(self.place_among(&self.0.copies).await?),
+            false => None,
+        };
+        self.aside_to_its_end(move |files| {
+            let _copy = copy;
+            work(files)
+        })
+        .await
+    }
+
+    /// A place, `Retry` when none is free for too long.
+    async fn place_among(&self, places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit> {
+        let place = forebay_runtime::time::timeout(self.0.patience, Arc::clone(places).acquire_owned()).await;
+        place.map_err(|_| self.hangs())?.map_err(|_| Error::closed("the mount is closed"))
+    }
+
     async fn begin<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner) -> Result<T> + Send + 'static,
     ) -> Result<JoinHandle<Result<T>>> {
-        let place = forebay_runtime::time::timeout(self.0.patience, Arc::clone(&self.0.places).acquire_owned()).await;
-        let place = place.map_err(|_| self.hangs())?.map_err(|_| Error::closed("the mount is closed"))?;
+        let place = self.place_among(&self.0.places).await?;
         let files = Arc::clone(&self.0);
         Ok(forebay_runtime::spawn_blocking(move || {
             let _place = place;
@@ -145,9 +178,10 @@ impl Backend for Files {
 
     async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: &Condition) -> Result<ObjectInfo> {
         count(&self.0.tally.puts);
-        count_by(&self.0.tally.bytes_out, payload.iter().map(|piece| piece.len() as u64).sum());
+        let bytes = payload.iter().map(|piece| piece.len() as u64).sum();
+        count_by(&self.0.tally.bytes_out, bytes);
         let (key, condition) = (key.clone(), condition.clone());
-        self.aside_to_its_end(move |files| files.write(&key, &payload, &condition)).await
+        self.aside_writing(bytes, move |files| files.write(&key, &payload, &condition)).await
     }
 
     async fn begin_upload(&self, key: &Key) -> Result<Box<dyn Parts>> {

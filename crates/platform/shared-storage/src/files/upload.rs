@@ -68,7 +68,8 @@ impl Parts for FileParts {
             None => return self.refuse("the upload has ended".into()),
         };
         let key = self.key.clone();
-        self.files.aside_to_its_end(move |files| files.write_at(&key, &file, &payload, u64::from(index) * PART_BYTES)).await?;
+        let write = move |files: &super::Inner| files.write_at(&key, &file, &payload, u64::from(index) * PART_BYTES);
+        self.files.aside_writing(bytes, write).await?;
         self.done.lock().insert(index, bytes);
         Ok(())
     }

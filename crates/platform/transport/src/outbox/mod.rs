@@ -6,12 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use forebay_protocol::FrameKind;
-use parking_lot::Mutex;
-use tokio::sync::Notify;
 
 use crate::batch::{Batch, OutFrame};
 use crate::link::Sink;
 use crate::socket::Socket;
+
+#[cfg(test)]
+#[cfg(feature = "models")]
+mod models;
+mod words;
+
+use words::{Mutex, Notify};
 
 /// Batches that a sender takes on beside its own before it leaves the rest to the writer task.
 const DIRECT_BATCHES_MAX: usize = 8;
@@ -24,13 +29,43 @@ const DIRECT_BATCHES_MAX: usize = 8;
 /// `State::sending`.
 pub(crate) struct Outbox {
     state: Mutex<State>,
-    direct: Option<Arc<Socket>>,
+    direct: Option<Arc<dyn Direct>>,
     /// Payloads go with their checksums.
     checks: bool,
     work: Notify,
     progress: Notify,
     /// Bytes of frames that are not through, of all outboxes of a server.
     all: Arc<AtomicUsize>,
+}
+
+/// A socket that whoever has a frame may send by.
+trait Direct: Send + Sync {
+    /// Sends what there is room for; the bytes of the frames that are through. `WouldBlock` when it is full.
+    fn send(&self, batch: &mut Batch) -> io::Result<usize>;
+}
+
+impl Direct for Socket {
+    fn send(&self, batch: &mut Batch) -> io::Result<usize> {
+        batch.send_with(|slices, descriptor| Self::send(self, slices, descriptor))
+    }
+}
+
+/// What the writer task sends by, waiting for room.
+trait Through {
+    /// The bytes of the frames that are through, when some are.
+    async fn send(&mut self, batch: &mut Batch) -> io::Result<usize>;
+    /// Everything is out.
+    async fn rest(&mut self) -> io::Result<()>;
+}
+
+impl Through for Sink {
+    async fn send(&mut self, batch: &mut Batch) -> io::Result<usize> {
+        Self::send(self, batch).await
+    }
+
+    async fn rest(&mut self) -> io::Result<()> {
+        Self::rest(self).await
+    }
 }
 
 #[derive(Default)]
@@ -52,11 +87,11 @@ impl Outbox {
 
     /// One of those whose bytes `all` counts together.
     pub(crate) fn one_of(sink: &Sink, all: Arc<AtomicUsize>) -> Self {
-        let direct = match sink {
-            Sink::Socket { socket, .. } => Some(socket.clone()),
-            Sink::Stream(_) => None,
-        };
-        let checks = direct.as_ref().is_some_and(|socket| !socket.is_unix());
+        let Sink::Socket { socket, .. } = sink else { return Self::over(None, false, all) };
+        Self::over(Some(socket.clone()), !socket.is_unix(), all)
+    }
+
+    fn over(direct: Option<Arc<dyn Direct>>, checks: bool, all: Arc<AtomicUsize>) -> Self {
         Self { state: Mutex::default(), direct, checks, work: Notify::new(), progress: Notify::new(), all }
     }
 
@@ -115,8 +150,7 @@ impl Outbox {
         }
         if let Some(socket) = &self.direct {
             for _ in 0..DIRECT_BATCHES_MAX {
-                let full =
-                    self.send_batch(&mut batch, |batch| batch.send_with(|slices, descriptor| socket.send(slices, descriptor)));
+                let full = self.send_batch(&mut batch, |batch| socket.send(batch));
                 // Any other error comes up again in the writer task, which ends the connection for it.
                 if full.is_err() {
                     break;
@@ -131,7 +165,8 @@ impl Outbox {
     }
 
     /// The writer task: sends what is handed over to it. Returns when the connection fails or the outbox is closed.
-    pub(crate) async fn write(&self, mut sink: Sink) -> io::Result<()> {
+    #[expect(private_bounds, reason = "a model of the outbox has a sink of its own")]
+    pub(crate) async fn write(&self, mut sink: impl Through) -> io::Result<()> {
         loop {
             self.work.notified().await;
             let mut batch = {
