@@ -19,7 +19,8 @@ pub async fn connect(socket: &Path) -> UnixStream {
 
 /// A frame without payload.
 pub fn frame(kind: FrameKind, tag: u64, meta: &[u8]) -> Vec<u8> {
-    let mut header = FrameHeader { meta_len: meta.len() as u32, payload_len: 0, tag, kind, descriptors: 0, payload_crc: 0, crc: 0 };
+    let mut header =
+        FrameHeader { meta_len: meta.len() as u32, payload_len: 0, tag, kind, descriptors: 0, payload_crc: 0, crc: 0 };
     header.crc = crc32c::crc32c_append(crc32c::crc32c(&header.covered()), meta);
     [&header.to_bytes(), meta].concat()
 }

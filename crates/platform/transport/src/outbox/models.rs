@@ -65,12 +65,7 @@ fn all_go_through(full_at: usize, put: [fn(&Outbox, OutFrame); 2]) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.check(move || {
-        let wire = Arc::new(Wire {
-            calls: AtomicUsize::new(0),
-            full_at,
-            took: AtomicUsize::new(0),
-            within: AtomicUsize::new(0),
-        });
+        let wire = Arc::new(Wire { calls: AtomicUsize::new(0), full_at, took: AtomicUsize::new(0), within: AtomicUsize::new(0) });
         let direct: Arc<dyn Direct> = wire.clone();
         let outbox = Arc::new(Outbox::over(Some(direct), false, Arc::default()));
         let writing = thread::spawn({
