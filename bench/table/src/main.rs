@@ -50,6 +50,8 @@ enum Case {
     All,
     /// Full scan of the column store.
     ScanColumns,
+    /// Full scan of the column store with and without its checksums.
+    Verify,
     /// Full scan of the row store into Arrow.
     ScanRows,
     /// 3 of 23 columns; 3 columns that share a group.
@@ -83,8 +85,9 @@ fn main() -> Result<()> {
     let files = Files::new(arguments.dir, arguments.rows)?;
     let peers = Peers::new(arguments.python, arguments.rounds)?;
     let report = Report::new(arguments.rows, arguments.rounds);
-    let runs: [(Case, Run); 8] = [
+    let runs: [(Case, Run); 9] = [
         (Case::ScanColumns, cases::scan_columns),
+        (Case::Verify, cases::verify),
         (Case::ScanRows, cases::scan_rows),
         (Case::Projection, cases::projection),
         (Case::FilterCells, cases::filter_cells),

@@ -5,6 +5,7 @@ mod projection;
 mod scan;
 mod size;
 mod take;
+mod verify;
 mod write;
 
 pub use filter::{filter_cells, filter_rows};
@@ -12,6 +13,7 @@ pub use projection::projection;
 pub use scan::{scan_columns, scan_rows};
 pub use size::size;
 pub use take::take;
+pub use verify::verify;
 pub use write::write;
 
 use bytes::Bytes;

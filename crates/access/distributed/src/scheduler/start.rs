@@ -24,6 +24,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::Books;
 use super::answers::Answers;
 use super::carrier::Carrier;
+use super::departures;
 use super::gate::{Gate, Server};
 use super::policy::Policy;
 use super::shuffles::Shuffles;
@@ -56,7 +57,7 @@ pub struct SchedulerSettings {
 /// A running scheduler. Its jobs end with it.
 pub struct Scheduler {
     address: SocketAddr,
-    _tasks: [AbortOnDropHandle<()>; 4],
+    _tasks: [AbortOnDropHandle<()>; 5],
 }
 
 impl Scheduler {
@@ -107,6 +108,7 @@ impl Scheduler {
         let server: Server = create_scheduler(cluster, Arc::new(config)).await.map_err(failed)?;
 
         let announcing = forebay_runtime::spawn(announce(client.clone(), format!("{host}:{}", address.port())));
+        let following = forebay_runtime::spawn(departures::follow(client.clone(), Arc::clone(&books)));
         let gate = SchedulerGrpcServer::new(Gate { inner: server.clone(), books: Arc::clone(&books), client })
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
@@ -122,7 +124,7 @@ impl Scheduler {
         });
         let watching = forebay_runtime::spawn(watch(server, books, carrier, policy));
         tracing::info!(%address, order = ?settings.order, ahead = settings.ahead, shuffle = ?settings.shuffle, "scheduler listens");
-        Ok(Self { address, _tasks: [serving, watching, announcing, keeping].map(AbortOnDropHandle::new) })
+        Ok(Self { address, _tasks: [serving, watching, announcing, keeping, following].map(AbortOnDropHandle::new) })
     }
 
     /// Where it listens.

@@ -1,6 +1,8 @@
 //! What the schedule is told.
 
-use forebay_types::WorkerId;
+use std::collections::HashMap;
+
+use forebay_types::{PageRun, SegmentId, WorkerId};
 
 use super::books::Schedule;
 use super::entries::{Change, Job, RangeIx};
@@ -127,6 +129,26 @@ impl Schedule {
         if let Some(ix) = self.range(&range) {
             self.end_holding(ix, worker);
         }
+    }
+
+    /// Pages have left a worker's tier: no range that has some of them is there as a whole.
+    pub fn departed(&mut self, worker: WorkerId, runs: &[(SegmentId, PageRun)]) {
+        let mut by_segment: HashMap<SegmentId, Vec<PageRun>> = HashMap::new();
+        for (segment, pages) in runs {
+            by_segment.entry(*segment).or_default().push(*pages);
+        }
+        for range in self.held_by(worker) {
+            let left = by_segment.get(&range.segment).into_iter().flatten();
+            if left.clone().any(|left| left.start < range.pages.end() && range.pages.start < left.end()) {
+                self.evicted(range, worker);
+            }
+        }
+    }
+
+    /// The ranges that are taken to be in a worker's tier.
+    pub fn held_by(&self, worker: WorkerId) -> Vec<BlockRange> {
+        let holds = self.fleet.get(worker).into_iter().flat_map(|worker| &worker.holds);
+        holds.map(|ix| self.ranges[*ix as usize].key).collect()
     }
 
     /// Jobs that are known, with the tasks that wait and those that run.

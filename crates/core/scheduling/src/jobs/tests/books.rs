@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forebay_types::WorkerId;
+use forebay_types::{PageRun, WorkerId};
 use proptest::prelude::*;
 
 use super::super::entries::{Job, Near};
 use super::super::limits::STEP_TASKS;
 use super::super::model::Policy;
-use super::super::{JobId, Schedule, ScheduleSettings, TaskId};
+use super::super::{BlockRange, JobId, Schedule, ScheduleSettings, TaskId};
 use super::{BYTES, job, range, stepping, task};
 
 #[derive(Clone, Debug)]
@@ -18,6 +18,7 @@ enum Event {
     Arrive(usize),
     Fail(usize),
     Evict { range: u64, worker: u64 },
+    Depart { ranges: Vec<u64>, worker: u64 },
     Cache { range: u64, worker: u64 },
     Finish { which: usize, done: bool },
     Lose(u64),
@@ -36,6 +37,7 @@ fn event() -> impl Strategy<Value = Event> {
         4 => any::<usize>().prop_map(Event::Arrive),
         1 => any::<usize>().prop_map(Event::Fail),
         1 => (0..12u64, 0..4u64).prop_map(|(range, worker)| Event::Evict { range, worker }),
+        1 => (prop::collection::vec(0..14u64, 0..4), 0..4u64).prop_map(|(ranges, worker)| Event::Depart { ranges, worker }),
         1 => (0..12u64, 0..4u64).prop_map(|(range, worker)| Event::Cache { range, worker }),
         4 => (any::<usize>(), any::<bool>()).prop_map(|(which, done)| Event::Finish { which, done }),
         1 => (0..4u64).prop_map(Event::Lose),
@@ -160,6 +162,16 @@ fn apply(schedule: &mut Schedule, event: &Event, jobs: &mut u64) -> String {
                 .for_each(|at| schedule.failed(range(on_their_way[at].0), on_their_way[at].1));
         }
         Event::Evict { range: number, worker } => schedule.evicted(range(number), WorkerId(worker)),
+        Event::Depart { ranges, worker } => {
+            // The last page of each; others than the schedule knows leave too.
+            let last = |number: &u64| {
+                let BlockRange { segment, pages } = range(*number);
+                (segment, PageRun::new(pages.end() - 1, pages.end()))
+            };
+            schedule.departed(WorkerId(worker), &ranges.iter().map(last).collect::<Vec<_>>());
+            let held = schedule.held_by(WorkerId(worker));
+            assert!(ranges.iter().all(|number| !held.contains(&range(*number))), "what has left is not there");
+        }
         Event::Cache { range: number, worker } => schedule.arrived(range(number), WorkerId(worker)),
         Event::Finish { which, done } => {
             let tasks = running(schedule);

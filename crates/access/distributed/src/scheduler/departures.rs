@@ -1,0 +1,153 @@
+//! What leaves the tiers of workers, told to the schedule as it happens.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_client::Client;
+use forebay_types::{PageRun, Result, SegmentId, WorkerId};
+use parking_lot::Mutex;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::Books;
+
+/// How often it is looked whose departures count.
+const LOOK: Duration = Duration::from_millis(50);
+/// What leaves within so long is told together.
+const TOGETHER: Duration = Duration::from_millis(50);
+/// A worker is asked so long for what leaves before it is asked anew.
+const ASKED_FOR: Duration = Duration::from_secs(10);
+/// A worker that does not say is asked again after so long.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Follows the workers beside executors as long as there are jobs, until it is dropped.
+pub(super) async fn follow(client: Client, books: Arc<Mutex<Books>>) {
+    let mut followed: HashMap<WorkerId, AbortOnDropHandle<()>> = HashMap::new();
+    loop {
+        let workers = books.lock().workers_at_work();
+        followed.retain(|worker, _| workers.contains(worker));
+        for worker in workers {
+            followed.entry(worker).or_insert_with(|| {
+                let following = follow_one(client.clone(), Arc::clone(&books), worker);
+                AbortOnDropHandle::new(forebay_runtime::spawn(following))
+            });
+        }
+        forebay_runtime::time::sleep(LOOK).await;
+    }
+}
+
+async fn follow_one(client: Client, books: Arc<Mutex<Books>>, worker: WorkerId) {
+    let mut since = 0;
+    loop {
+        let pause = match next(&client, &books, worker, since).await {
+            Ok(next) => {
+                since = next;
+                TOGETHER
+            }
+            Err(error) => {
+                tracing::debug!(%worker, %error, "a worker does not say what leaves its tiers");
+                AGAIN
+            }
+        };
+        forebay_runtime::time::sleep(pause).await;
+    }
+}
+
+/// Waits for what leaves next, and tells it.
+async fn next(client: &Client, books: &Mutex<Books>, worker: WorkerId, since: u64) -> Result<u64> {
+    let departed = client.departed(worker, since, ASKED_FOR).await?;
+    let runs = match departed.lost {
+        // More than was told, as at first: what is taken to be there is looked at.
+        true => {
+            let held = books.lock().schedule.held_by(worker);
+            let held: Vec<(SegmentId, PageRun)> = held.into_iter().map(|range| (range.segment, range.pages)).collect();
+            let present = client.present(worker, &held).await?;
+            held.into_iter().zip(present).filter(|(_, present)| !present).map(|(run, _)| run).collect()
+        }
+        false => departed.runs,
+    };
+    if !runs.is_empty() {
+        books.lock().schedule.departed(worker, &runs);
+    }
+    Ok(departed.next)
+}
+
+impl Books {
+    /// Workers beside executors, while there are jobs.
+    fn workers_at_work(&self) -> HashSet<WorkerId> {
+        let beside = self.executors.values().filter(|entry| entry.has_worker() && !self.jobs.is_empty());
+        beside.map(|entry| entry.worker).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_block_store::StoreSettings;
+    use forebay_client::{Address, AdminRequest, ClientSettings};
+    use forebay_coordinator::{Coordinator, CoordinatorSettings};
+    use forebay_scheduling::{BlockRange, JobId, ScheduleSettings, TaskId, TaskInput, TaskSpec};
+    use forebay_testing::{S3Server, S3Settings};
+    use forebay_types::{MountOptions, ObjectPath, OperationId};
+    use forebay_worker::{Worker, WorkerSettings};
+
+    use super::*;
+    use crate::travel::Ticket;
+
+    const MIB: u64 = 1 << 20;
+
+    fn local() -> Address {
+        Address::Tcp("127.0.0.1:0".to_string())
+    }
+
+    async fn until(what: &str, holds: impl Fn() -> bool) {
+        let waiting = async {
+            while !holds() {
+                forebay_runtime::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap_or_else(|_| panic!("not in time: {what}"));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_task_was_sent_to_a_worker_whose_tier_had_lost_its_input() {
+        let folder = tempfile::tempdir().unwrap();
+        let s3 = S3Settings { buckets: vec!["river".into()], anonymous: true, ..Default::default() };
+        let s3 = S3Server::start(s3).unwrap();
+        let url = format!("sqlite:{}", folder.path().join("meta.db").display());
+        let coordinator = Coordinator::start(CoordinatorSettings::new(local(), url)).await.unwrap();
+        let tiers = StoreSettings::new(folder.path().join("worker"), 16 << 20);
+        let worker = Worker::start(WorkerSettings::new(coordinator.address(), local(), tiers)).await.unwrap();
+        let client = Client::connect(ClientSettings::new(coordinator.address())).await.unwrap();
+        let options = MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, ..Default::default() };
+        let mount = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: "s3://river/pool".into(), options };
+        client.control(mount).await.unwrap();
+        for (key, len) in [("pool/x", MIB), ("pool/y", 40 * MIB)] {
+            s3.put("river", key, &vec![7; len as usize]).unwrap();
+        }
+        let open = async |path: &str| client.open(&path.parse::<ObjectPath>().unwrap()).await.unwrap().version;
+        let (x, y) = (open("/lake/x").await, open("/lake/y").await);
+        client.load(vec![x.clone()], false, |_| {}).await.unwrap();
+
+        let mut books = Books::new(ScheduleSettings::default());
+        books.executor_asks(&format!("{:x}-1", worker.id().0), 1, Some(12 << 20));
+        books.job_seen("job", || Ticket { operation: OperationId(1), pins: Vec::new(), priority: 0, sql: String::new() });
+        let range = BlockRange { segment: SegmentId::of(&x, 0), pages: PageRun::new(0, 256) };
+        let number = books.jobs["job"].number;
+        let input = TaskInput { range, holders: vec![worker.id()] };
+        books.schedule.add_tasks(number, vec![TaskSpec { id: TaskId(1), inputs: vec![input] }]);
+        assert_eq!((number, books.schedule.held_by(worker.id())), (JobId(1), vec![range]));
+        let books = Arc::new(Mutex::new(books));
+        let _following = AbortOnDropHandle::new(forebay_runtime::spawn(follow(client.clone(), Arc::clone(&books))));
+
+        // It is asked first what is there, so that is there still.
+        client.departed(worker.id(), 0, Duration::from_millis(1)).await.unwrap();
+        forebay_runtime::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(books.lock().schedule.held_by(worker.id()), [range]);
+        for at in 0..40 {
+            client.read(client.operation(), &y, at * MIB..(at + 1) * MIB).await.unwrap();
+        }
+        until("the schedule hears of it", || books.lock().schedule.held_by(worker.id()).is_empty()).await;
+        books.lock().job_over("job", "done", String::new());
+        assert!(books.lock().workers_at_work().is_empty(), "nobody is followed for nothing");
+    }
+}
