@@ -87,7 +87,7 @@ mod tests {
     use forebay_coordinator::{Coordinator, CoordinatorSettings};
     use forebay_scheduling::{BlockRange, JobId, ScheduleSettings, TaskId, TaskInput, TaskSpec};
     use forebay_testing::{S3Server, S3Settings};
-    use forebay_types::{MountOptions, ObjectPath, OperationId};
+    use forebay_types::{ForebayPath, MountOptions, OperationId};
     use forebay_worker::{Worker, WorkerSettings};
 
     use super::*;
@@ -124,7 +124,7 @@ mod tests {
         for (key, len) in [("pool/x", MIB), ("pool/y", 40 * MIB)] {
             s3.put("river", key, &vec![7; len as usize]).unwrap();
         }
-        let open = async |path: &str| client.open(&path.parse::<ObjectPath>().unwrap()).await.unwrap().version;
+        let open = async |path: &str| client.open(&path.parse::<ForebayPath>().unwrap()).await.unwrap().version;
         let (x, y) = (open("/lake/x").await, open("/lake/y").await);
         client.load(vec![x.clone()], false, |_| {}).await.unwrap();
 

@@ -7,8 +7,11 @@
 //! Start with [`logical`] and [`physical`].
 
 mod by_name;
+mod grouping;
 mod no_groups;
 mod null_keys;
+mod one_type;
+mod whole_orders;
 mod yields;
 
 use std::sync::Arc;
@@ -22,6 +25,9 @@ type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 /// The rules of a session that make a plan of execution.
 pub(crate) fn physical(rules: &[Rule]) -> Vec<Rule> {
     let mut rules = by_name::careful(rules);
+    let before_filters = rules.iter().rposition(|rule| rule.name().starts_with("FilterPushdown")).unwrap_or(rules.len());
+    rules.insert(before_filters, Arc::new(whole_orders::WholeOrders));
+    rules.insert(0, Arc::new(grouping::GroupingSets));
     rules.push(Arc::new(yields::Yields));
     rules
 }

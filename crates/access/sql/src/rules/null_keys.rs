@@ -14,6 +14,7 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use super::no_groups::AboveAggregates;
+use super::one_type::OneType;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
@@ -25,7 +26,11 @@ pub(crate) fn careful(rules: &[Rule]) -> Vec<Rule> {
         "push_down_filter" => Arc::new(AboveAggregates(Arc::clone(rule))) as Rule,
         _ => Arc::clone(rule),
     };
-    rules.iter().map(replaced).collect()
+    let mut rules: Vec<Rule> = rules.iter().map(replaced).collect();
+    let subqueries = ["decorrelate_predicate_subquery", "scalar_subquery_to_join", "decorrelate_lateral_join"];
+    let after = rules.iter().rposition(|rule| subqueries.contains(&rule.name())).map_or(0, |last| last + 1);
+    rules.insert(after, Arc::new(OneType));
+    rules
 }
 
 /// Whether nulls are equal in a join's keys.

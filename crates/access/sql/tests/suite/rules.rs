@@ -32,6 +32,70 @@ async fn keys_by_which_nulls_are_equal_do_not_meet_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn constants_below_grouping_sets_are_none_above() {
+    let lake = Lake::new();
+    lake.rows("copy (select * from (values (1, 7), (2, 7), (3, 7)) as t(a, b)) to '/lake/t.parquet'").await;
+    let t = "'/lake/t.parquet'";
+    let ab = "select coalesce(b, -1), coalesce(a, -1)";
+    for (query, rows) in [
+        (
+            format!("select coalesce(n, -1) from (select count(*) as n from {t}) group by cube (n) order by n desc nulls first"),
+            "-1\n3",
+        ),
+        (
+            format!("{ab} from {t} where b = 7 group by rollup (b, a) order by b nulls first, a nulls first"),
+            "-1 -1\n7 -1\n7 1\n7 2\n7 3",
+        ),
+        (
+            format!("{ab} from {t} where b = 7 group by rollup (b, a) order by b nulls last, a nulls last"),
+            "7 1\n7 2\n7 3\n7 -1\n-1 -1",
+        ),
+        (
+            format!(
+                "{ab} from (select x.a, y.a as b from {t} x join {t} y on x.a = y.a) group by grouping sets ((a), (b)) \
+                 order by a nulls first, b desc nulls first"
+            ),
+            "3 -1\n2 -1\n1 -1\n-1 1\n-1 2\n-1 3",
+        ),
+        (format!("select count(*) from (select b, a from {t} where b = 7 group by cube (b, a))"), "8"),
+    ] {
+        assert_eq!(lake.rows(&query).await, rows, "{query}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subquery_about_a_union_of_two_types_compares_one() {
+    let lake = Lake::new();
+    lake.rows("copy (select cast(value as int) as k from generate_series(1, 50) as t(value)) to '/lake/t.parquet'").await;
+    let t = "'/lake/t.parquet'";
+    // What comes after the `union all` is a bigint, what comes before is not.
+    let sides = format!("(select k as x from {t} union all select cast(-3 as bigint) from {t})");
+    for (condition, rows) in [
+        (format!("u.x = (select count(*) from {t} i where i.k = u.x)"), "1"),
+        (format!("exists (select 1 from {t} i where i.k = u.x and i.k > 10)"), "40"),
+        (format!("not exists (select 1 from {t} i where i.k = u.x)"), "50"),
+        (format!("u.x in (select i.k from {t} i where i.k = u.x)"), "50"),
+        (format!("u.x < (select max(i.k) from {t} i where i.k >= u.x and i.k = u.x + 1)"), "49"),
+    ] {
+        assert_eq!(lake.rows(&format!("select count(*) from {sides} u where {condition}")).await, rows, "{condition}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sorts_with_a_limit_below_a_merge_sort_by_all_that_is_merged_by() {
+    let lake = Lake::new();
+    lake.rows("copy (select cast(null as bigint) as a, value as b from generate_series(1, 50) as t(value)) to '/lake/t.parquet'")
+        .await;
+    let both = "(select a as x, 1 as y from '/lake/t.parquet' group by a, b) union all (select a + 1, 0 from '/lake/t.parquet')";
+    let query = format!("{both} order by 2, 1 nulls first limit 3");
+    for _ in 0..20 {
+        assert_eq!(lake.rows(&query).await, "0\n0\n0", "the rows of one partition left out those of the other");
+    }
+    let plan = lake.rows(&format!("explain {query}")).await;
+    assert!(plan.contains("TopK(fetch=3), expr=[y@1 ASC NULLS LAST, x@0 ASC]"), "{plan}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_condition_that_is_never_true_takes_the_row_of_an_aggregate_away() {
     let lake = Lake::new();
     lake.rows("copy (select * from (values (1, 'x'), (2, 'y')) as t(a, b)) to '/lake/t.parquet'").await;
