@@ -23,7 +23,7 @@ class Data:
 
     def __init__(self, folder: Path, scale: float, threads: int) -> None:
         self.folder, self.scale = folder / f"sf{scale:g}", scale
-        if not (self.folder / "answers.json").exists():
+        if not all((self.folder / name).exists() for name in ("queries", "answers.json")):
             self._make(threads)
         made = json.loads((self.folder / "answers.json").read_text())
         self.tables: list[str] = made["tables"]

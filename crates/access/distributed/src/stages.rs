@@ -183,7 +183,7 @@ fn spread_within(node: Plan) -> Result<Transformed<Plan>> {
 /// constants.
 fn sorted_within(node: Plan) -> Result<Transformed<Plan>> {
     if let Some(merge) = node.downcast_ref::<SortPreservingMergeExec>() {
-        return Ok(merged_without_constants(merge).map_or(Transformed::no(node), Transformed::yes));
+        return Ok(merged_for_good(merge).map_or(Transformed::no(node), Transformed::yes));
     }
     let mut children: Vec<Plan> = node.children().into_iter().cloned().collect();
     let mut is_changed = false;
@@ -205,13 +205,17 @@ fn sorted_within(node: Plan) -> Result<Transformed<Plan>> {
     })
 }
 
-/// A merge without what only the stage before it knows to be constant. It merges rows of another stage, written in their order; one
-/// that it can't find in them is given up when the plan is cut, and the merge's limit with it.
-fn merged_without_constants(merge: &SortPreservingMergeExec) -> Option<Plan> {
+/// A merge that does not lose what it is for. It merges rows of another stage, written in their order; where it does not find its order in
+/// them, as with what only the stage before knows to be constant or equal, it is given up when the plan is cut, and its limit with it:
+/// each task gave so many rows. One with a limit reads few rows, and sorts them; one without names no constants.
+fn merged_for_good(merge: &SortPreservingMergeExec) -> Option<Plan> {
     let input = merge.input();
+    if merge.fetch().is_some() {
+        let all = Arc::new(CoalescePartitionsExec::new(Arc::clone(input)));
+        return Some(Arc::new(SortExec::new(merge.expr().clone(), all).with_fetch(merge.fetch())));
+    }
     let order = input.equivalence_properties().normalize_sort_exprs(merge.expr().iter().cloned())?;
-    (order != *merge.expr())
-        .then(|| Arc::new(SortPreservingMergeExec::new(order, Arc::clone(input)).with_fetch(merge.fetch())) as Plan)
+    (order != *merge.expr()).then(|| Arc::new(SortPreservingMergeExec::new(order, Arc::clone(input))) as Plan)
 }
 
 /// The part of a plan that is in the stage of its root; for the rest stands what says nothing of its rows.
