@@ -46,7 +46,7 @@ pub(super) struct State {
     /// Links that let nothing through, since when, and whether their connections were given up.
     blocked: BTreeMap<(HostId, HostId), (u64, bool)>,
     /// Links by which whoever wants a connection is told at once that there is none.
-    refusing: BTreeSet<(HostId, HostId)>,
+    pub(super) refusing: BTreeSet<(HostId, HostId)>,
     slow_us: BTreeMap<(HostId, HostId), u64>,
     next: u64,
     chance: StdRng,
@@ -129,15 +129,6 @@ impl Network {
                 false => state.held.push(packet),
             }
         }
-    }
-
-    /// A blocked link turns new connections away at once, or no longer.
-    pub(crate) fn set_refusing(&self, from: HostId, to: HostId, refuses: bool) {
-        let mut state = self.0.lock();
-        match refuses {
-            true => state.refusing.insert((from, to)),
-            false => state.refusing.remove(&(from, to)),
-        };
     }
 
     /// Adds so much to what a packet takes from one host to another.
