@@ -28,7 +28,7 @@ ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python test-sql test-tpcds storm universe verify format deny tidy lint lint-engine loom asan fix fuzz bench figures figures-pages book dist test-dist test-console
+.PHONY: demo test test-deps test-light test-engine test-python test-sql test-tpcds storm universe test-planted verify format deny tidy lint lint-engine loom asan fix fuzz bench figures figures-pages book dist test-dist test-console
 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
@@ -71,6 +71,10 @@ UNIVERSE_SEED ?= 1
 
 universe:
 	$(CARGO) run $(FAST) -p forebay-universe -- --seeds $(UNIVERSE_SEEDS) --seed $(UNIVERSE_SEED) --jobs $$(nproc) $(UNIVERSE_ARGS)
+
+# A build of its own: nothing else has defects to be put back.
+test-planted:
+	$(CARGO) test $(FAST) -p forebay-universe --features planted --test planted
 
 test-deps:
 	@FOREBAY_VERSITYGW="$(VERSITYGW)" FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-deps

@@ -43,7 +43,7 @@ pub struct Call {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// An object was written. The versions of one key are written by one client, each after the one before was answered.
+    /// An object was written. No two writes are of the same version.
     Write {
         /// The object.
         key: u32,

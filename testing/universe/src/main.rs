@@ -30,6 +30,12 @@ fn one(seed: u64, options: &Options) -> io::Result<ExitCode> {
         let filter = tracing_subscriber::EnvFilter::from_default_env();
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
     }
+    #[cfg(feature = "planted")]
+    for (name, defect) in forebay_runtime::Defect::ALL {
+        if options.planted.as_deref() == Some(name) {
+            forebay_runtime::plant(defect);
+        }
+    }
     let plan = Plan::of(seed, options.seconds * 1000).without(&options.without);
     let tells = options.trace;
     // A thread that has done nothing yet.

@@ -24,6 +24,13 @@ pub(crate) struct Options {
     /// Leaves failed worlds as they are, with all of their faults.
     #[arg(long)]
     pub(crate) as_it_is: bool,
+    /// Puts a defect back, which worlds are to find.
+    #[cfg(feature = "planted")]
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(forebay_runtime::Defect::ALL.map(|(name, _)| name)))]
+    pub(crate) planted: Option<String>,
+    /// Stops at the first world that fails.
+    #[arg(long)]
+    pub(crate) until_one_fails: bool,
     /// Runs this one world in this process.
     #[arg(long, hide = true)]
     pub(crate) world: Option<u64>,

@@ -29,30 +29,36 @@ pub(crate) fn many(options: &Options) -> io::Result<ExitCode> {
             }
         }
         writeln!(io::stdout(), "{line}")?;
+        if options.until_one_fails && !all_passed {
+            // What runs beside it says nothing any more.
+            seeds = 0..0;
+        }
     }
     Ok(if all_passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The faults that are left when each was tried without, once more after each one less; a world without them has no violation.
+/// The faults that are left when many at a time, then each, were tried without, once more after each one less; a world without them has no
+/// violation.
 fn fewest(seed: u64, options: &Options) -> io::Result<Value> {
     let faults = Plan::of(seed, options.seconds * 1000).faults;
+    let quiet = Options { trace: false, ..options.clone() };
     let mut without = options.without.clone();
+    let mut at_a_time = faults.len().div_ceil(2).max(1);
     loop {
         let before = without.len();
-        for place in 0..faults.len() {
-            if without.contains(&place) {
-                continue;
-            }
-            let fewer: Vec<usize> = without.iter().copied().chain([place]).collect();
-            let quiet = Options { trace: false, ..options.clone() };
+        let left: Vec<usize> = (0..faults.len()).filter(|place| !without.contains(place)).collect();
+        for some in left.chunks(at_a_time) {
+            let fewer = [&without[..], some].concat();
             if !passed(&line_of(start(seed, &quiet, &fewer)?)?) {
                 without = fewer;
             }
         }
-        if without.len() == before {
+        if at_a_time == 1 && without.len() == before {
             break;
         }
+        at_a_time = (at_a_time / 2).max(1);
     }
+    without.sort_unstable();
     let left: Vec<_> = faults.iter().enumerate().filter(|(place, _)| !without.contains(place)).map(|(_, fault)| fault).collect();
     Ok(json!({ "faults": left, "without": without }))
 }
@@ -62,6 +68,10 @@ fn start(seed: u64, options: &Options, without: &[usize]) -> io::Result<Child> {
     command.args(["--world", &seed.to_string(), "--seconds", &options.seconds.to_string()]);
     if options.trace {
         command.arg("--trace");
+    }
+    #[cfg(feature = "planted")]
+    if let Some(name) = &options.planted {
+        command.args(["--planted", name]);
     }
     if !without.is_empty() {
         let places: Vec<String> = without.iter().map(usize::to_string).collect();

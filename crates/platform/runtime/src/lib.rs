@@ -12,11 +12,15 @@
 
 mod chance;
 pub mod net;
+mod planted;
 pub mod simulated;
 mod tasks;
 pub mod time;
 
 pub use chance::{Repeated, fill_repeated, random, random_range, repeat};
+#[cfg(feature = "planted")]
+pub use planted::plant;
+pub use planted::{Defect, planted};
 pub use simulated::is_simulated;
 pub use tasks::{spawn, spawn_blocking};
 pub use time::{now, system_time};

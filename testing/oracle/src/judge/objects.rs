@@ -97,17 +97,31 @@ impl Object<'_> {
         };
         let allowed_us = if *door == Door::Store { 0 } else { stale_us };
         let is_past = |newer: &&Written| newer.is_acknowledged && newer.end_us.saturating_add(allowed_us) <= *begin_us;
-        let newest = self.writes.iter().filter(is_past).max_by_key(|newer| newer.version)?;
         // A write that was not acknowledged may still come, whatever was written after it.
-        if newest.version <= *version || !written.is_acknowledged {
+        if !written.is_acknowledged {
             return None;
         }
+        let is_over_it = |newer: &&Written| newer.begin_us > written.end_us || self.is_over(newer, written, *begin_us);
+        let newest = self.writes.iter().filter(is_past).filter(is_over_it).max_by_key(|newer| newer.end_us)?;
         let rule = if *door == Door::Store { Rule::NotLost } else { Rule::NotStale };
         let late_ms = (begin_us - newest.end_us) / 1000;
         Some(Violation::new(
             rule,
             format!("{told}: version {version}, {late_ms} ms after version {} was acknowledged", newest.version),
         ))
+    }
+
+    /// Whether the store itself was seen to have another version in the place of one, before some time: of two that were written at a time
+    /// nobody else can tell.
+    fn is_over(&self, newer: &Written, older: &Written, before_us: u64) -> bool {
+        newer.version != older.version
+            && self.answers.iter().any(|answer| {
+                let Call { begin_us, end_us, door, .. } = answer.call;
+                *door == Door::Store
+                    && *begin_us > older.end_us
+                    && *end_us <= before_us
+                    && answer.version() == Some(newer.version)
+            })
     }
 
     /// What single answers do not show: two readers that see two writes in two orders.

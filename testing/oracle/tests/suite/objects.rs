@@ -103,6 +103,26 @@ fn two_readers_that_see_a_write_come_and_go_are_found() {
 }
 
 #[test]
+fn two_writers_at_a_time_may_come_in_either_order() {
+    let both = [write(0, 10, 1), write(20, 40, 3), write(25, 35, 2)];
+    for last in [2, 3] {
+        let calls = [&both[..], &[read(50, 60, last), read(70, 80, last)]].concat();
+        assert_eq!(broken(&calls, 0), []);
+    }
+}
+
+#[test]
+fn the_first_of_two_writes_at_a_time_is_not_read_once_the_store_has_the_other() {
+    let both = [write(0, 10, 1), write(20, 40, 3), write(25, 35, 2)];
+    let read_after = |last| [&both[..], &[by(Door::Store, read(50, 55, 2)), read(60, 70, last)]].concat();
+    assert_eq!(broken_by(&read_after(2), Promise::SinceAcknowledged, &[]), []);
+    assert_eq!(broken_by(&read_after(3), Promise::SinceAcknowledged, &[]), [Rule::NotStale]);
+    // While the store was looked at, the other one may still have come over it.
+    let calls = [&both[..], &[by(Door::Store, read(30, 55, 2)), read(60, 70, 3)]].concat();
+    assert_eq!(broken_by(&calls, Promise::SinceAcknowledged, &[]), []);
+}
+
+#[test]
 fn many_uncertain_writes_are_no_long_search() {
     let mut calls = vec![write(0, 10, 1)];
     for version in 2..200 {

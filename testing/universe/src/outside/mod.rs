@@ -3,5 +3,6 @@
 pub(crate) mod door;
 pub(crate) mod network;
 pub(crate) mod packet;
+mod refuse;
 pub(crate) mod system;
 mod wire;

@@ -45,6 +45,8 @@ pub(super) struct State {
     held: Vec<Packet>,
     /// Links that let nothing through, since when, and whether their connections were given up.
     blocked: BTreeMap<(HostId, HostId), (u64, bool)>,
+    /// Links by which whoever wants a connection is told at once that there is none.
+    pub(super) refusing: BTreeSet<(HostId, HostId)>,
     slow_us: BTreeMap<(HostId, HostId), u64>,
     next: u64,
     chance: StdRng,
@@ -71,6 +73,7 @@ impl Network {
             under_way: BTreeMap::new(),
             held: Vec::new(),
             blocked: BTreeMap::new(),
+            refusing: BTreeSet::new(),
             slow_us: BTreeMap::new(),
             next: 0,
             chance,
@@ -170,12 +173,13 @@ impl State {
     fn arrive(&mut self, packet: Packet) {
         let Packet { from, to, what } = packet;
         if self.blocked.contains_key(&(from, to)) {
-            // A connection that is being made is tried again by who wants it.
-            if !matches!(what, What::Open(..) | What::Opened(..)) {
-                self.held.push(Packet { from, to, what });
-            } else {
-                // Nothing is heard of it, until whoever waits has waited for long enough.
-                std::mem::forget(what);
+            match what {
+                What::Open(_, _, heard) | What::Opened(heard, _) if self.refusing.contains(&(from, to)) => {
+                    drop(heard.send(Err(io::ErrorKind::ConnectionRefused.into())));
+                }
+                // Nothing is heard of it, until whoever waits has waited for long enough; who wants it tries again.
+                What::Open(..) | What::Opened(..) => std::mem::forget(what),
+                what => self.held.push(Packet { from, to, what }),
             }
             return;
         }

@@ -28,9 +28,14 @@ impl World<'_> {
                 self.wrong.block(&self.network, *a, *b);
                 self.wrong.block(&self.network, *b, *a);
             }
-            What::Split { side, all_reach_store } => {
-                let links = self.plan.across(side, *all_reach_store);
-                links.into_iter().for_each(|(from, to)| self.wrong.block(&self.network, from, to));
+            What::Split { side, all_reach, breaks } => {
+                for (from, to) in self.plan.across(side, all_reach) {
+                    self.wrong.block(&self.network, from, to);
+                    if *breaks {
+                        self.network.cut(from, to);
+                        self.network.set_refusing(from, to, true);
+                    }
+                }
             }
             What::OneWay { from, to } => self.wrong.block(&self.network, *from, *to),
             What::Cut { a, b } => self.network.cut(*a, *b),
@@ -44,6 +49,7 @@ impl World<'_> {
             What::StoreBreaksOff { requests, after_bytes } => {
                 self.server.inject(StoreFault::CutAfter(*after_bytes), *requests);
             }
+            What::DiskRots { host } => self.rot_disk(*host),
             What::ClockJumps { host, by_ms } => self.hosts[*host].jump(*by_ms),
         }
     }
@@ -65,9 +71,11 @@ impl World<'_> {
                 self.wrong.unblock(&self.network, *a, *b);
                 self.wrong.unblock(&self.network, *b, *a);
             }
-            What::Split { side, all_reach_store } => {
-                let links = self.plan.across(side, *all_reach_store);
-                links.into_iter().for_each(|(from, to)| self.wrong.unblock(&self.network, from, to));
+            What::Split { side, all_reach, .. } => {
+                for (from, to) in self.plan.across(side, all_reach) {
+                    self.network.set_refusing(from, to, false);
+                    self.wrong.unblock(&self.network, from, to);
+                }
             }
             What::OneWay { from, to } => self.wrong.unblock(&self.network, *from, *to),
             What::SlowLink { a, b, by_ms } => {
@@ -79,7 +87,7 @@ impl World<'_> {
             What::StoreRefuses { .. } | What::StoreLosesAnswers { .. } | What::StoreBreaksOff { .. } => {
                 self.server.clear_faults()
             }
-            What::Cut { .. } => {}
+            What::Cut { .. } | What::DiskRots { .. } => {}
             What::ClockJumps { host, by_ms } => self.hosts[*host].jump(-by_ms),
         }
     }

@@ -21,7 +21,8 @@ const SECRET: &str = "what the processes of a world know";
 pub(super) const BUCKET: &str = "data";
 pub(super) const STORE_ADDRESS: &str = "store:9000";
 const COORDINATOR_ADDRESS: &str = "coordinator:7400";
-const DRAM_BYTES: u64 = 8 << 20;
+/// Less than what is read: the disk is read too.
+const DRAM_BYTES: u64 = 2 << 20;
 const DISK_BYTES: u64 = 16 << 20;
 /// Verified of the tiers in a second.
 const SCRUB_BYTES: u64 = 256 << 10;

@@ -20,11 +20,20 @@ use super::hosts::{self, BUCKET, STORE_ADDRESS};
 
 /// Objects; every second one is of the mount whose versions are taken for current for a while.
 const KEYS: u32 = 6;
+/// Objects beside these that all clients write, at the same time and all at once; one of each mount.
+const SHARED: u32 = 2;
+const ALL: u32 = KEYS + SHARED;
+/// Versions of these are written so often, and by all within so long.
+const MEET_EVERY_US: u64 = 2_000_000;
+const MEET_WITHIN: Duration = Duration::from_millis(20);
 const MOUNTS: [&str; 2] = ["fresh", "aging"];
-const TTL: Duration = Duration::from_secs(5);
+/// So long that who does not hear of a write does not find out by itself.
+const TTL: Duration = Duration::from_secs(60);
 /// Bytes a second from the store, a mount.
 pub(super) const BOUND_BYTES: u64 = 1 << 20;
 const READERS: usize = 2;
+/// One read in so many looks at the store itself before.
+const PAST_ONE_IN: u32 = 6;
 const READ_PAUSE: Duration = Duration::from_millis(350);
 const WRITE_PAUSE: Duration = Duration::from_millis(1_500);
 const CALL_PAUSE: Duration = Duration::from_millis(300);
@@ -75,8 +84,9 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
     }
     let mut chance = StdRng::seed_from_u64(course.seed ^ (number as u64 + 1) << 32);
     let own: Vec<u32> = (0..KEYS).filter(|key| *key as usize % course.clients == number).collect();
-    for key in &own {
-        while !write(&client, &course.calls, *key, 1).await {
+    let shared = (KEYS..ALL).filter(|_| number == 0);
+    for key in own.iter().copied().chain(shared) {
+        while !write(&client, &course.calls, key, 1).await {
             sleep(TRIED_AGAIN_AFTER).await;
         }
     }
@@ -87,6 +97,9 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
     let mut tasks = Vec::new();
     for key in own {
         tasks.push(forebay_runtime::spawn(writes(client.clone(), Arc::clone(&course), key, draw(&mut chance))));
+    }
+    for key in KEYS..ALL {
+        tasks.push(forebay_runtime::spawn(meets(client.clone(), Arc::clone(&course), key, number, draw(&mut chance))));
     }
     for _ in 0..READERS {
         tasks.push(forebay_runtime::spawn(reads(client.clone(), Arc::clone(&course), draw(&mut chance))));
@@ -106,9 +119,10 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
     while !course.has_ended() {
         sleep(TRIED_AGAIN_AFTER).await;
     }
-    for key in 0..KEYS {
-        read(&client, &course.calls, key, 0, u64::from(u32::MAX), None).await;
+    for key in 0..ALL {
+        // What the store has first: nobody may be told of anything older afterwards.
         read_store(&course.calls, key).await;
+        read(&client, &course.calls, key, 0, u64::from(u32::MAX), None).await;
     }
     if number == 0 {
         // What is not there any more needs no removing.
@@ -169,6 +183,18 @@ async fn writes(client: Client, course: Arc<Course>, key: u32, mut chance: StdRn
     }
 }
 
+/// Writes an object that others write at the same time.
+async fn meets(client: Client, course: Arc<Course>, key: u32, number: usize, mut chance: StdRng) {
+    while course.calls.goes_on() {
+        let next = course.calls.recorder.now_us() / MEET_EVERY_US + 1;
+        let wait = Duration::from_micros(next * MEET_EVERY_US - course.calls.recorder.now_us());
+        sleep(wait + MEET_WITHIN.mul_f64(chance.random())).await;
+        // The first one is written already, and no two clients write the same.
+        let version = next as u32 * course.clients as u32 + number as u32 + 1;
+        write(&client, &course.calls, key, version).await;
+    }
+}
+
 /// Writes a version; whether that was acknowledged.
 async fn write(client: &Client, calls: &Shared, key: u32, version: u32) -> bool {
     let begin_us = calls.recorder.now_us();
@@ -184,7 +210,10 @@ async fn write(client: &Client, calls: &Shared, key: u32, version: u32) -> bool 
 
 async fn reads(client: Client, course: Arc<Course>, mut chance: StdRng) {
     while course.calls.goes_on() {
-        let (key, start) = (chance.random_range(0..KEYS), chance.random_range(0..START_MAX));
+        let (key, start) = (chance.random_range(0..ALL), chance.random_range(0..START_MAX));
+        if chance.random_ratio(1, PAST_ONE_IN) {
+            read_store(&course.calls, key).await;
+        }
         let (start, bytes) = match chance.random_ratio(1, 8) {
             true => (0, u64::from(u32::MAX)),
             false => (start, chance.random_range(RANGE_BYTES_MIN..BYTES_MAX)),

@@ -45,8 +45,9 @@ pub(crate) enum What {
     Stop { host: HostId },
     /// Nothing goes between two hosts.
     Partition { a: HostId, b: HostId },
-    /// Nothing goes between hosts of one side and all others, but for the store's where all reach it.
-    Split { side: Vec<HostId>, all_reach_store: bool },
+    /// Nothing goes between hosts of one side and all others, but for those that all reach. What `breaks` has its connections cut, and is told
+    /// at once that there are no new ones.
+    Split { side: Vec<HostId>, all_reach: Vec<HostId>, breaks: bool },
     /// Nothing goes from one host to another.
     OneWay { from: HostId, to: HostId },
     /// Connections between two hosts break, new ones can be made.
@@ -61,6 +62,8 @@ pub(crate) enum What {
     StoreLosesAnswers { requests: usize },
     /// The store's answers break off.
     StoreBreaksOff { requests: usize, after_bytes: u64 },
+    /// Bytes on a worker's disk are others than were written.
+    DiskRots { host: HostId },
     /// The time of the day of a host jumps.
     ClockJumps { host: HostId, by_ms: i64 },
 }
@@ -113,7 +116,7 @@ impl Plan {
         let worker = self.worker(chance.random_range(0..self.workers));
         let process = if chance.random_ratio(1, 6) { COORDINATOR } else { worker };
         let (a, b) = self.pair(chance);
-        match chance.random_range(0..14) {
+        match chance.random_range(0..17) {
             0 | 1 => What::Crash { host: process, with_host: chance.random(), loses_disk: chance.random_ratio(1, 3) },
             2 | 3 => What::Stop { host: process },
             4 => What::Partition { a, b },
@@ -129,20 +132,23 @@ impl Plan {
                     What::StoreBreaksOff { requests, after_bytes }
                 }
             },
-            11 | 12 => {
+            11..=13 => {
                 let side = (COORDINATOR..self.client(self.clients)).filter(|_| chance.random()).collect();
-                What::Split { side, all_reach_store: chance.random_ratio(3, 4) }
+                let reached = [(STORE, chance.random_ratio(3, 4)), (COORDINATOR, chance.random_ratio(1, 3))];
+                let all_reach = reached.into_iter().filter(|(_, is_reached)| *is_reached).map(|(host, _)| host).collect();
+                What::Split { side, all_reach, breaks: chance.random() }
             }
+            14 | 15 => What::DiskRots { host: worker },
             _ => What::ClockJumps { host: process, by_ms: chance.random_range(-600_000..600_000) },
         }
     }
 
     /// The links that a split blocks, in both directions.
-    pub(crate) fn across(&self, side: &[HostId], all_reach_store: bool) -> Vec<(HostId, HostId)> {
+    pub(crate) fn across(&self, side: &[HostId], all_reach: &[HostId]) -> Vec<(HostId, HostId)> {
         let hosts = || STORE..self.client(self.clients);
         let links = hosts().flat_map(|from| hosts().map(move |to| (from, to)));
         let is_across = |(from, to): &(HostId, HostId)| {
-            side.contains(from) != side.contains(to) && !(all_reach_store && (*from == STORE || *to == STORE))
+            side.contains(from) != side.contains(to) && !all_reach.contains(from) && !all_reach.contains(to)
         };
         links.filter(is_across).collect()
     }
@@ -171,6 +177,7 @@ impl What {
             Self::StoreRefuses { .. } => "store_refuses",
             Self::StoreLosesAnswers { .. } => "store_loses_answers",
             Self::StoreBreaksOff { .. } => "store_breaks_off",
+            Self::DiskRots { .. } => "disk_rots",
             Self::ClockJumps { .. } => "clock_jumps",
         }
     }
@@ -185,6 +192,7 @@ impl What {
                 | Self::Split { .. }
                 | Self::OneWay { .. }
                 | Self::SlowLink { .. }
+                | Self::DiskRots { .. }
         )
     }
 }

@@ -7,6 +7,7 @@ use forebay_metadata::Memory;
 use forebay_oracle::{Losses, Rule, Violation, errors, judge};
 use forebay_runtime::simulated;
 use forebay_testing::{S3Server, S3Settings};
+use forebay_types::PAGE_BYTES;
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -33,6 +34,9 @@ const ENDS_WITHIN_US: u64 = 120_000_000;
 const BACK_US: u64 = 10_000_000;
 /// What is held for somebody is given back within this time.
 const RESTS_US: u64 = 15_000_000;
+/// Of files of this length on, one in so many pages rots: what is shorter is the books.
+const ROTS_FROM_BYTES: u64 = 1 << 20;
+const ROTS_ONE_IN: u32 = 3;
 /// Violations that are told.
 const TOLD: usize = 5;
 
@@ -209,6 +213,25 @@ impl<'a> World<'a> {
             }
             _ if host == COORDINATOR => process.start(now_us, hosts::coordinator(self.metadata.url().to_owned(), seen)),
             _ => process.start(now_us, hosts::store(Arc::clone(&self.server))),
+        }
+    }
+
+    /// One in so many pages of a worker's disk has another byte than was written.
+    pub(super) fn rot_disk(&mut self, host: HostId) {
+        let Ok(files) = std::fs::read_dir(self.folder.path().join(format!("{host}"))) else { return };
+        let mut files: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+        // As the folder lists them differs.
+        files.sort();
+        for file in files {
+            let is_data = file.metadata().is_ok_and(|about| about.is_file() && about.len() >= ROTS_FROM_BYTES);
+            let Some(mut bytes) = is_data.then(|| std::fs::read(&file).ok()).flatten() else { continue };
+            for page in bytes.chunks_mut(PAGE_BYTES as usize).filter(|page| page.iter().any(|byte| *byte != 0)) {
+                if self.chance.random_ratio(1, ROTS_ONE_IN) {
+                    let at = self.chance.random_range(0..page.len());
+                    page[at] ^= 0x40;
+                }
+            }
+            std::fs::write(&file, bytes).expect("a file of the world's");
         }
     }
 

@@ -82,6 +82,8 @@ impl Nodes {
         let paths = &self.shared.paths;
         let mut walk = paths.start(whole, of_container);
         let (mut stale, mut remembered, mut patience) = (0, true, Patience::new());
+        // By a worker that said nothing any more: what another one says of now says nothing of that.
+        let mut may_be_done = false;
         let mut steps = 0;
         while steps < STEPS_MAX {
             steps += 1;
@@ -94,7 +96,10 @@ impl Nodes {
                     match self.reach(&worker, &call, payload.clone()).await {
                         // It may be done: it is done again only when what it was done to is gone with the worker.
                         Err((error, true)) if !may_repeat(op) && self.is_still_there(&worker, losses).await => return Err(error),
-                        asked => asked.map_err(|(error, _)| error),
+                        asked => asked.map_err(|(error, is_open)| {
+                            may_be_done |= is_open && !only_reads(op);
+                            error
+                        }),
                     }
                 }
                 Err(error) => Err(error),
@@ -114,7 +119,7 @@ impl Nodes {
                     }
                     continue;
                 }
-                asked => asked?,
+                asked => asked.map_err(|error| honest(error, may_be_done))?,
             };
             match NodeReply::decode(&answer.meta) {
                 Ok(NodeReply::Elsewhere { dir, rest: left }) => {
@@ -141,7 +146,7 @@ impl Nodes {
                     }
                     steps -= 1;
                 }
-                Ok(NodeReply::Failed(error)) => return Err(error.context(path)),
+                Ok(NodeReply::Failed(error)) => return Err(honest(error, may_be_done).context(path)),
                 _ => return Ok(answer),
             }
         }
@@ -278,8 +283,22 @@ fn is_near(op: &NodeOp<'_>) -> bool {
 /// time would be given back with the value that they are put in the place of.
 fn may_repeat(op: &NodeOp<'_>) -> bool {
     use NodeOp::*;
-    let reads = matches!(op, Get | GetMany { .. } | Stat | List { .. } | Read { .. } | Extents { .. } | Parent);
-    reads || matches!(op, Put { .. } | PutMany { .. } | Lease { .. } | OpenWriter { .. } | CloseWriter { .. })
+    only_reads(op) || matches!(op, Put { .. } | PutMany { .. } | Lease { .. } | OpenWriter { .. } | CloseWriter { .. })
+}
+
+fn only_reads(op: &NodeOp<'_>) -> bool {
+    use NodeOp::*;
+    matches!(op, Get | GetMany { .. } | Stat | List { .. } | Read { .. } | Extents { .. } | Parent)
+}
+
+/// The error of a call that was asked again, when it `may_be_done` already: others may have seen it before it was lost, so none is left
+/// that says that nothing was changed.
+fn honest(error: NodeError, may_be_done: bool) -> NodeError {
+    use NodeErrorKind::{DataLost, Internal, Moving, Retry};
+    if !may_be_done || matches!(error.kind, DataLost | Retry | Moving | Internal) {
+        return error;
+    }
+    NodeError::new(DataLost, format!("it may have been done, and be lost with its worker; asked again: {}", error.message))
 }
 
 /// Waits for what moves, longer each time, until it has been long enough.

@@ -179,6 +179,26 @@ async fn what_may_be_done_is_done_again_only_if_that_comes_to_the_same() {
     }
 }
 
+/// It was done, others have seen it, and it was lost with its worker: nobody may conclude from an error that it never was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_may_be_done_and_is_lost_is_not_said_to_be_without_effect() {
+    for kind in [NodeErrorKind::NotFound, NodeErrorKind::Exists, NodeErrorKind::NoSpace] {
+        let (root, other) = (Worker::start(1, &[]).await, Worker::start(2, &[]).await);
+        *root.shared.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
+        let coordinator = Coordinator::start(&[&root, &other]).await;
+        let nodes = coordinator.client(|_| {}).await.nodes();
+        let asking = nodes.clone();
+        let asking = tokio::spawn(async move { asking.append("/tmp/d/f", "bytes").await });
+        until("the other worker is asked", || other.node_calls() == 1).await;
+        *root.shared.refuses.lock() = Some(kind);
+        lose(&coordinator, &other);
+        let lost = asking.await.unwrap().unwrap_err();
+        assert_eq!(lost.kind, NodeErrorKind::DataLost, "{lost}");
+        let again = nodes.append("/tmp/d/f", "bytes").await.unwrap_err();
+        assert_eq!(again.kind, kind, "what was asked once: {again}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deadline_ends_the_wait_and_the_slow_one_is_tried_last_for_a_while() {
     let (first, second, coordinator, version, bytes) = pair("x").await;

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use forebay_client::{
     Address, Client, ClientSettings, ClusterView, ControlCall, ControlReply, ControlRequest, Security, host_id,
 };
-use forebay_nodes::DirId;
+use forebay_nodes::{DirId, NodeError, NodeErrorKind};
 use forebay_protocol::{
     DataNotice, DataReply, DataRequest, Hint, NodeCall, NodeReply, RoutesDelta, Span, WorkerInfo, decode, encode,
 };
@@ -51,6 +51,8 @@ pub struct Shared {
     /// Calls about temporary nodes, and the container that their paths lead to with their last byte; none hangs.
     pub node_calls: AtomicUsize,
     pub leads_to: Mutex<Option<DirId>>,
+    /// What it says of temporary nodes instead.
+    pub refuses: Mutex<Option<NodeErrorKind>>,
     next_pin: AtomicUsize,
     objects: Vec<(ObjectInfo, Vec<u8>, u64)>,
     tier: OwnedFd,
@@ -95,6 +97,7 @@ impl Worker {
             hint: Mutex::default(),
             node_calls: AtomicUsize::new(0),
             leads_to: Mutex::default(),
+            refuses: Mutex::default(),
             next_pin: AtomicUsize::new(1),
             objects: placed,
             tier,
@@ -223,6 +226,9 @@ impl Session for WorkerSession {
         async move {
             if NodeCall::decode(&meta).is_some() {
                 session.shared.node_calls.fetch_add(1, Ordering::SeqCst);
+                if let Some(kind) = *session.shared.refuses.lock() {
+                    return Response::new(NodeReply::Failed(NodeError::new(kind, "as told")).encode());
+                }
                 let leads_to = *session.shared.leads_to.lock();
                 return match leads_to {
                     Some(dir) => Response::new(NodeReply::Elsewhere { dir, rest: 1 }.encode()),

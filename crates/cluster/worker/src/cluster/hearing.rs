@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use forebay_runtime::{Defect, planted};
 use forebay_types::Validate;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -45,7 +46,7 @@ impl Hearing {
 
     /// A mount's rule, as strict as it has to be now.
     pub(crate) fn rule(&self, rule: Validate) -> Validate {
-        if self.holds() { rule } else { Validate::Always }
+        if self.holds() || planted(Defect::StaleAfterStop) { rule } else { Validate::Always }
     }
 
     /// The number with which it forgot last, for the next heartbeat.

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use forebay_runtime::{Defect, planted};
 use tokio::sync::Notify;
 
 /// Of a lease, the part that this worker does not count on: its clock may go slower than the coordinator's.
@@ -26,7 +27,8 @@ impl Default for Lease {
 impl Lease {
     /// Whether nobody takes this worker for lost, now.
     pub(crate) fn holds(&self) -> bool {
-        self.holds_at(forebay_runtime::now())
+        let lapses = !planted(Defect::LeaseLapsed) || self.until.load(Ordering::Acquire) == 0;
+        self.holds_at(forebay_runtime::now()) || !lapses
     }
 
     fn holds_at(&self, now: Instant) -> bool {

@@ -4,8 +4,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_protocol::{ControlReply, ControlRequest};
+use forebay_runtime::{Defect, planted};
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, MountId, Result, WorkerId};
+use futures::FutureExt;
 
 use super::Cluster;
 use super::coordinator::ask;
@@ -94,7 +96,11 @@ impl Cluster {
                     }
                 }
             });
-            futures::future::join_all(told).await;
+            let told = futures::future::join_all(told);
+            match planted(Defect::AckBeforeTold) {
+                true => drop(told.now_or_never()),
+                false => drop(told.await),
+            }
         };
         forebay_runtime::time::timeout(2 * self.hearing.lease() + SLACK, telling).await.map(drop).map_err(|_| {
             Error::retry("it is written, but not all workers have heard of it: some may answer with the old one for a while")

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use forebay_protocol::{DataRequest, encode};
+use forebay_runtime::{Defect, planted};
 use forebay_types::{Error, ErrorKind, Key, MountId, ObjectInfo, Result};
 
 use super::Writes;
@@ -37,7 +38,7 @@ impl Write {
     /// before the writer does; `Retry` when that is not certain.
     pub(super) async fn end(mut self, result: Result<Option<ObjectInfo>>) -> Result<Option<ObjectInfo>> {
         self.ended = true;
-        let mixed = self.leave();
+        let mixed = self.leave() && !planted(Defect::WritersOrder);
         match &result {
             Ok(Some(info)) if !mixed => {
                 self.writes.catalogue.learn_written(info);

@@ -1,0 +1,52 @@
+//! Defects that are put back, one at a time, so that a simulation shows that it would find them.
+//!
+//! Only a build with the feature `planted` has them, which no crate that is shipped turns on: in all others [`planted`] is `false` for the
+//! compiler, and nothing of a defect is left.
+
+/// A defect that can be put back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Defect {
+    /// A worker that was not heard of for a lease answers from versions that it remembers.
+    StaleAfterStop = 1,
+    /// A worker answers for temporary names when its lease is over.
+    LeaseLapsed,
+    /// A write is acknowledged before other workers have heard of it.
+    AckBeforeTold,
+    /// Which of two writes at a time came last is taken from the order of their answers.
+    WritersOrder,
+    /// Pages of the disk tier are taken as they are, damaged ones too.
+    DamageAdopted,
+}
+
+impl Defect {
+    /// All of them, with their names.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("stale-after-stop", Self::StaleAfterStop),
+        ("lease-lapsed", Self::LeaseLapsed),
+        ("ack-before-told", Self::AckBeforeTold),
+        ("writers-order", Self::WritersOrder),
+        ("damage-adopted", Self::DamageAdopted),
+    ];
+}
+
+#[cfg(feature = "planted")]
+static PLANTED: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
+
+/// Puts a defect back, for all of this process.
+#[cfg(feature = "planted")]
+pub fn plant(defect: Defect) {
+    PLANTED.store(defect as u8, std::sync::atomic::Ordering::Relaxed);
+}
+
+/// Whether a defect was put back.
+#[cfg(feature = "planted")]
+pub fn planted(defect: Defect) -> bool {
+    PLANTED.load(std::sync::atomic::Ordering::Relaxed) == defect as u8
+}
+
+/// Whether a defect was put back: never, in this build.
+#[cfg(not(feature = "planted"))]
+pub const fn planted(_: Defect) -> bool {
+    false
+}

@@ -1,0 +1,55 @@
+//! Defects that were put back are found by worlds as they are, and by few faults.
+//!
+//! Only with the feature `planted`: what is shipped has no defect to be put back.
+#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Faults and load of a world, in simulated seconds.
+const SECONDS: &str = "20";
+/// Faults at most that are left of a world that found something.
+const FEWEST_MAX: usize = 5;
+
+/// The first world from `seed` on that has a violation, with the defect or without one.
+fn found(planted: Option<&str>, seed: u64, seeds: u64) -> Option<Value> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay-universe"));
+    command.args(["--seed", &seed.to_string(), "--seeds", &seeds.to_string(), "--seconds", SECONDS, "--until-one-fails"]);
+    if let Some(planted) = planted {
+        command.args(["--planted", planted]);
+    }
+    let output = command.output().unwrap();
+    let lines = output.stdout.split(|byte| *byte == b'\n');
+    let mut worlds = lines.filter(|line| !line.is_empty()).map(|line| serde_json::from_slice::<Value>(line).unwrap());
+    worlds.find(|world| world["violations"] != 0)
+}
+
+/// A defect is found from a seed on, in so many worlds, and without it nothing is.
+fn is_found(planted: &str, seed: u64, seeds: u64) {
+    let world = found(Some(planted), seed, seeds).unwrap_or_else(|| panic!("{planted} goes unseen from seed {seed} on"));
+    let left = world["fewest_faults"]["faults"].as_array().unwrap().len();
+    assert!(left <= FEWEST_MAX, "{planted}: {world}");
+    let same = world["seed"].as_u64().unwrap();
+    assert!(found(None, same, 1).is_none(), "{planted}: the world of seed {same} fails without it");
+}
+
+#[test]
+fn a_lease_that_lapsed_is_found() {
+    is_found("lease-lapsed", 1, 3);
+}
+
+#[test]
+fn the_order_of_two_writers_is_found() {
+    is_found("writers-order", 1, 3);
+}
+
+#[test]
+fn a_stale_read_after_a_stopped_peer_is_found() {
+    is_found("stale-after-stop", 1, 10);
+}
+
+#[test]
+fn an_acknowledgement_before_others_have_heard_is_found() {
+    is_found("ack-before-told", 1, 10);
+}
