@@ -49,6 +49,12 @@ impl Data {
         building.finish()
     }
 
+    /// Bytes of keys and values, as shards count them: with a delimiter an attribute.
+    pub(crate) fn input_bytes(&self) -> u64 {
+        let values = |row: usize| (0..ATTRIBUTES.len()).map(|place| self.text(row, place).len() + 1).sum::<usize>();
+        (0..self.records.len()).map(|row| values(row) as u64 + 8).sum()
+    }
+
     fn text(&self, row: usize, attribute: usize) -> &str {
         std::str::from_utf8(self.records.value(row, attribute)).expect("lineitem is text")
     }

@@ -3,6 +3,7 @@
 
 mod cold;
 mod data;
+mod echo;
 mod equal;
 mod gets;
 mod kill;
