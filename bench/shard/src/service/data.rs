@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::workload::{ATTRIBUTES, Get, Records, Search, Skew, gets, searches};
 
 /// The name of the key.
-const KEY: &str = "l_key";
+pub(crate) const KEY: &str = "l_key";
 /// The least that a shard is stored at, as a part of its input.
 const BASE_SIZE: f64 = 0.01;
 
