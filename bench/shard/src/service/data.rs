@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::workload::{ATTRIBUTES, Get, Records, Search, Skew, gets, searches};
 
 /// The name of the key.
-const KEY: &str = "l_key";
+pub(crate) const KEY: &str = "l_key";
 /// The least that a shard is stored at, as a part of its input.
 const BASE_SIZE: f64 = 0.01;
 
@@ -47,6 +47,12 @@ impl Data {
             }
         }
         building.finish()
+    }
+
+    /// Bytes of keys and values, as shards count them: with a delimiter an attribute.
+    pub(crate) fn input_bytes(&self) -> u64 {
+        let values = |row: usize| (0..ATTRIBUTES.len()).map(|place| self.text(row, place).len() + 1).sum::<usize>();
+        (0..self.records.len()).map(|row| values(row) as u64 + 8).sum()
     }
 
     fn text(&self, row: usize, attribute: usize) -> &str {

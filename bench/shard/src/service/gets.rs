@@ -28,41 +28,66 @@ pub(crate) async fn figures(data: &Data, rounds: usize, seconds: u64) -> Result<
     let shards = rig.create(data, "gets.shards", 4, vec![SIZE]).await?;
     until_at_rest(&shards, data).await?;
     let redis = Redis::start(&[]).await?;
-    let records = data.records.len();
-    redis.fill((0..records).map(|row| data.json(row).to_string())).await?;
+    redis.fill((0..data.records.len()).map(|row| data.json(row).to_string())).await?;
     let keys = data.gets(Skew::Uniform, 100_000, 11);
     check(&shards, data, &keys).await?;
-    let length = Duration::from_secs(seconds);
-    for (kind, client) in [("TCP", rig.client.clone()), ("Unix socket", rig.client_of_host().await?)] {
-        let shards = of_client(&client, &shards);
-        let is_unix = kind != "TCP";
-        let (mut single, mut many) = (Rounds::default(), Rounds::default());
+    let bed = Bed { data, rig: &rig, redis: &redis, keys: &keys, rounds, length: Duration::from_secs(seconds) };
+    bed.compare("TCP", &of_client(&rig.client, &shards), false).await?;
+    bed.compare("Unix socket", &of_client(&rig.client_of_host().await?, &shards), true).await
+}
+
+/// What is measured, and against what.
+struct Bed<'a> {
+    data: &'a Data,
+    rig: &'a Rig,
+    redis: &'a Redis,
+    keys: &'a [u64],
+    rounds: usize,
+    length: Duration,
+}
+
+impl Bed<'_> {
+    /// Gets over a kind of socket, and what the transport alone does there.
+    async fn compare(&self, kind: &str, shards: &Shards, is_unix: bool) -> Result<()> {
+        let (mut single, mut json, mut many, mut echo) =
+            (Rounds::default(), Rounds::default(), Rounds::default(), Rounds::default());
         let (mut us, mut their_us) = (Vec::new(), Vec::new());
-        for _ in 0..rounds {
-            let before = cpu::of_process(rig.workers[0].id())?;
-            let (rate, count) = rate(&shards, &keys, length).await?;
-            us.push((cpu::of_process(rig.workers[0].id())? - before).as_secs_f64() * 1e6 / count as f64);
-            let together = rate_together(&shards, &keys, length).await?;
-            let before = cpu::of_process(redis.id())?;
-            let requests = 50_000 * seconds;
-            let theirs = redis.rate(records, requests, IN_FLIGHT, is_unix).await?;
-            their_us.push((cpu::of_process(redis.id())? - before).as_secs_f64() * 1e6 / requests as f64);
-            single.push(rate, theirs);
-            many.push(together, theirs);
+        let requests = 50_000 * self.length.as_secs();
+        for _ in 0..self.rounds {
+            let (ours, spent) = self.cpu_us(self.rig.workers[0].id(), rate(shards, self.keys, self.length)).await?;
+            let (ours, count) = ours?;
+            us.push(spent / count as f64);
+            let (theirs, spent) =
+                self.cpu_us(self.redis.id(), self.redis.rate(self.data.records.len(), requests, IN_FLIGHT, is_unix)).await?;
+            let theirs = theirs?;
+            their_us.push(spent / requests as f64);
+            single.push(ours, theirs);
+            json.push(rate_of_json(shards, self.keys, self.length).await?.0, theirs);
+            many.push(rate_together(shards, self.keys, self.length).await?, theirs);
+            echo.push(ours, super::echo::rate(is_unix, self.length).await?);
         }
         let what = format!("gets over {kind}, {IN_FLIGHT} in flight, all in memory");
-        tell(&what, &single, Bar::RatioAtLeast(0.8));
-        tell(&format!("gets over {kind}, {TOGETHER} keys a call, all in memory"), &many, Bar::RatioAtLeast(0.8));
+        tell(&what, &single, "redis", Bar::RatioAtLeast(0.8));
+        tell(&format!("{what}: as JSON"), &json, "redis", Bar::None);
+        tell(&format!("{what}: {TOGETHER} keys a call"), &many, "redis", Bar::RatioAtLeast(0.8));
+        tell(&format!("{what}: the transport's limit"), &echo, "echo", Bar::None);
         let (us, theirs) = (forebay_bench_harness::median(us), forebay_bench_harness::median(their_us));
         Figure::against(format!("{what}: the server's CPU"), us, "us a get", "redis", theirs, Bar::None).print();
+        Ok(())
     }
-    Ok(())
+
+    /// Microseconds of CPU that a process takes meanwhile.
+    async fn cpu_us<T>(&self, process: u32, work: impl Future<Output = T>) -> Result<(T, f64)> {
+        let before = cpu::of_process(process)?;
+        let done = work.await;
+        Ok((done, (cpu::of_process(process)? - before).as_secs_f64() * 1e6))
+    }
 }
 
 /// The middle of the rounds, and how far they lie apart.
-pub(crate) fn tell(what: &str, rounds: &Rounds, bar: Bar) {
+pub(crate) fn tell(what: &str, rounds: &Rounds, peer: &str, bar: Bar) {
     let ((ours, theirs), (_, low, high)) = (rounds.medians(), rounds.ratio());
-    Figure::against(format!("{what} (ratio {low:.2} to {high:.2})"), ours, "ops/s", "redis", theirs, bar).print();
+    Figure::against(format!("{what} (ratio {low:.2} to {high:.2})"), ours, "ops/s", peer, theirs, bar).print();
 }
 
 fn of_client(client: &Client, shards: &Shards) -> Shards {
@@ -80,15 +105,23 @@ async fn check(shards: &Shards, data: &Data, keys: &[u64]) -> Result<()> {
 
 /// Gets a second of askers with one get each, and how many were answered.
 pub(crate) async fn rate(shards: &Shards, keys: &[u64], length: Duration) -> Result<(f64, u64)> {
-    let began = Instant::now();
+    asked(keys, length, async |key| Ok(shards.record(&Key::U64(key), None).await?.is_some())).await
+}
+
+/// The same where each record is made a JSON object.
+pub(crate) async fn rate_of_json(shards: &Shards, keys: &[u64], length: Duration) -> Result<(f64, u64)> {
+    asked(keys, length, async |key| Ok(shards.get(&literal(key)?, None).await?.is_some())).await
+}
+
+async fn asked(keys: &[u64], length: Duration, get: impl AsyncFn(u64) -> Result<bool>) -> Result<(f64, u64)> {
+    let (began, get) = (Instant::now(), &get);
     let asker = |asker: usize| async move {
         let mut count = 0u64;
         for key in keys.iter().skip(asker).step_by(IN_FLIGHT).cycle() {
             if began.elapsed() > length {
                 break;
             }
-            let answer = shards.get(&literal(*key)?, None).await?;
-            count += u64::from(answer.is_some());
+            count += u64::from(get(*key).await?);
         }
         Ok::<_, Error>(count)
     };
@@ -107,7 +140,7 @@ async fn rate_together(shards: &Shards, keys: &[u64], length: Duration) -> Resul
                 break;
             }
             let keys: Vec<Key> = keys.iter().map(|key| Key::U64(*key)).collect();
-            count += shards.get_many(&keys, None).await?.iter().flatten().count() as u64;
+            count += shards.records(&keys, None).await?.iter().flatten().count() as u64;
         }
         Ok::<_, Error>(count)
     };

@@ -3,10 +3,13 @@
 
 mod cold;
 mod data;
+mod echo;
 mod equal;
 mod gets;
+mod history;
 mod kill;
 mod load;
+mod merge;
 mod redis;
 mod rig;
 mod serve;
@@ -28,6 +31,10 @@ enum Cell {
     Equal,
     /// Requests and bytes that questions to a shard take that no worker has
     Cold,
+    /// Changes that are merged: bytes written, memory, and p99 of gets meanwhile: only when it is named
+    Merge,
+    /// Puts, gets and searches of many at once while workers are killed, in an order that explains them: only when it is named
+    History,
     /// Three times the load at once on one shard, and back: only when it is named, since it takes many minutes
     Load,
 }
@@ -35,7 +42,7 @@ enum Cell {
 /// How served shards are measured.
 #[derive(Debug, Args)]
 pub(crate) struct Service {
-    /// Which; all but `load` when none is named
+    /// Which; when none is named, those that take a minute or two
     #[arg(value_enum)]
     cells: Vec<Cell>,
     /// Rounds, in turns with the peer's; the middle one counts
@@ -44,6 +51,9 @@ pub(crate) struct Service {
     /// Seconds of a round, and of the load before and after a kill
     #[arg(long, default_value_t = 3)]
     seconds: u64,
+    /// Operations of `history`
+    #[arg(long, default_value_t = 10_000)]
+    operations: usize,
     /// Milliseconds between two looks of a worker at its queues, for `load`; its patience goes with it. 10 s in a cluster
     #[arg(long, default_value_t = 1000)]
     period_ms: u64,
@@ -77,7 +87,9 @@ pub(crate) fn measure(service: &Service, values_bytes: usize) -> Result<()> {
     if service.rounds == 0 || service.seconds == 0 {
         return Err(Error::invalid("--rounds and --seconds are 1 at least"));
     }
-    let wanted = |cell| service.cells.contains(&cell) || (service.cells.is_empty() && cell != Cell::Load);
+    let wanted = |cell| {
+        service.cells.contains(&cell) || (service.cells.is_empty() && !matches!(cell, Cell::Load | Cell::Merge | Cell::History))
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let data = data::Data::lineitem(values_bytes)?;
@@ -92,6 +104,12 @@ pub(crate) fn measure(service: &Service, values_bytes: usize) -> Result<()> {
         }
         if wanted(Cell::Cold) {
             cold::figures(&data).await?;
+        }
+        if wanted(Cell::Merge) {
+            merge::figures(&data, service.seconds).await?;
+        }
+        if wanted(Cell::History) {
+            history::figures(&data, service.operations).await?;
         }
         if wanted(Cell::Load) {
             load::figures(&data, service.period_ms).await?;

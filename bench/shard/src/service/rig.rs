@@ -46,22 +46,33 @@ pub(crate) struct Rig {
 
 /// A worker; dropping it kills it by SIGKILL.
 pub(crate) struct WorkerProcess {
-    served: Served,
-    _folder: TempDir,
+    served: Option<Served>,
+    folder: TempDir,
 }
 
 impl WorkerProcess {
     fn start(coordinator: &str, settings: Settings) -> Result<Self> {
-        let folder = tempfile::tempdir()?;
+        let mut worker = Self { served: None, folder: tempfile::tempdir()? };
+        worker.serve(coordinator, settings)?;
+        Ok(worker)
+    }
+
+    fn serve(&mut self, coordinator: &str, settings: Settings) -> Result<()> {
         let (bytes, every) = (settings.shard_bytes.to_string(), settings.navigate_every.as_millis().to_string());
-        let arguments = ["serve-shards".to_string(), folder.path().display().to_string(), coordinator.to_string(), bytes, every];
-        let (served, _) = Served::start(&arguments)?;
-        Ok(Self { served, _folder: folder })
+        let folder = self.folder.path().display().to_string();
+        let arguments = ["serve-shards".to_string(), folder, coordinator.to_string(), bytes, every];
+        self.served = Some(Served::start(&arguments)?.0);
+        Ok(())
     }
 
     /// Its process.
     pub(crate) fn id(&self) -> u32 {
-        self.served.id()
+        self.served.as_ref().expect("it is asked for while it runs").id()
+    }
+
+    /// Kills it by SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        self.served = None;
     }
 }
 
@@ -80,6 +91,11 @@ impl Rig {
     /// A client of the same host, over Unix sockets.
     pub(crate) async fn client_of_host(&self) -> Result<Client> {
         client(&self.address, true).await
+    }
+
+    /// Starts a worker that was killed again, with the files that it had.
+    pub(crate) fn restart(&mut self, place: usize) -> Result<()> {
+        self.workers[place].serve(&self.address, self.settings)
     }
 
     /// Puts workers that have nothing in the place of those that there are: what is written is in the tiers of who wrote it.

@@ -24,6 +24,12 @@ pub(crate) enum Process {
         /// Of its metadata
         folder: PathBuf,
     },
+    /// What answers each call with as many bytes as a record has
+    #[command(hide = true)]
+    ServeEcho {
+        /// Where it listens
+        address: String,
+    },
     /// A worker
     #[command(hide = true)]
     ServeShards {
@@ -43,6 +49,7 @@ impl Process {
     pub(crate) async fn run(self) -> Result<()> {
         match self {
             Self::ServeCoordinator { folder } => coordinator(folder).await,
+            Self::ServeEcho { address } => super::echo::serve(address.parse()?).await,
             Self::ServeShards { folder, coordinator, shard_bytes, navigate_ms } => {
                 worker(folder, coordinator, shard_bytes, Duration::from_millis(navigate_ms)).await
             }
@@ -74,14 +81,14 @@ async fn worker(folder: PathBuf, coordinator: String, shard_bytes: u64, navigate
     Ok(())
 }
 
-fn say(line: &str) -> Result<()> {
+pub(super) fn say(line: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{line}")?;
     Ok(stdout.flush()?)
 }
 
 /// It ends with whoever started this process.
-async fn until_input_ends() {
+pub(super) async fn until_input_ends() {
     let (ended, end) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
         std::io::stdin().lock().lines().for_each(drop);

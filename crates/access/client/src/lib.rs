@@ -33,6 +33,7 @@ pub use nodes::{NodeBlock, NodeEntry, NodeReader, NodeSnapshot, NodeWriter, Node
 pub use prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
 pub use read::{FirstRead, ObjectRead};
 pub use settings::ClientSettings;
+pub use shards::WantedRecords;
 pub use store::{LiveStore, SnapshotStore, from_store_error, to_store_error};
 pub use write::Writer;
 

@@ -21,6 +21,19 @@ const ON_ITS_WAY: Duration = Duration::from_secs(2);
 /// How long a worker may take to say what it has.
 const STATES_WITHIN: Duration = Duration::from_secs(5);
 
+/// Whose records are wanted, and what of them.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedRecords<'a> {
+    /// The dataset.
+    pub dataset: &'a DatasetId,
+    /// Which of its shards, from 0.
+    pub shard: u32,
+    /// The places of the attributes that are wanted; empty for all.
+    pub attributes: &'a [u16],
+    /// The version of each record is wanted too.
+    pub versioned: bool,
+}
+
 /// The shards of all workers.
 pub(crate) struct Shards {
     routes: Arc<Routes>,
@@ -46,6 +59,29 @@ impl Shards {
         match ask_for(&link, &request, vec![questions], within + ON_ITS_WAY).await.map_err(Failure::into_error)? {
             (DataReply::Shard { queue }, answers) => Ok((answers, queue)),
             _ => Err(misfit(&link, "a question to a shard").into_error()),
+        }
+    }
+
+    /// Asks a worker for records of a shard by their keys, in the bytes of docs/specs/protocol.md: an answer for each, and the length
+    /// of the shard's queue. `Retry` as [`Self::ask`].
+    pub(crate) async fn records(
+        &self,
+        worker: WorkerId,
+        wanted: &WantedRecords<'_>,
+        keys: Bytes,
+        within: Duration,
+    ) -> Result<(Bytes, u32)> {
+        let link = self.routes.link_to(worker, gone).await?;
+        let request = DataRequest::GetRecords {
+            dataset: wanted.dataset.clone(),
+            shard: wanted.shard,
+            within_ms: millis(within),
+            attributes: wanted.attributes.to_vec(),
+            versioned: wanted.versioned,
+        };
+        match ask_for(&link, &request, vec![keys], within + ON_ITS_WAY).await.map_err(Failure::into_error)? {
+            (DataReply::Shard { queue }, answers) => Ok((answers, queue)),
+            _ => Err(misfit(&link, "a question for records").into_error()),
         }
     }
 

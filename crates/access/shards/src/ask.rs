@@ -1,5 +1,6 @@
 //! Questions to one shard, wherever it is served.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -42,7 +43,10 @@ impl Shards {
     }
 
     async fn ask_lines(&self, shard: usize, lines: Bytes) -> Result<Bytes> {
-        let ask = |worker, within| self.ask_worker(worker, shard, lines.clone(), within);
+        let ask = |worker, within| {
+            let asking = self.client.ask_shard(worker, &self.id, shard as u32, lines.clone(), within);
+            self.ask_worker(worker, shard, asking)
+        };
         self.until_answered(|| self.order(shard), ask).await
     }
 
@@ -80,9 +84,15 @@ impl Shards {
         }
     }
 
-    async fn ask_worker(&self, worker: WorkerId, shard: usize, lines: Bytes, within: Duration) -> Result<Bytes> {
-        let mut call = Call::begin(self, worker);
-        match self.client.ask_shard(worker, &self.id, shard as u32, lines, within).await {
+    /// Asks one worker, and remembers how it did.
+    pub(crate) async fn ask_worker(
+        &self,
+        worker: WorkerId,
+        shard: usize,
+        asking: impl Future<Output = Result<(Bytes, u32)>>,
+    ) -> Result<Bytes> {
+        let mut call = Call::begin(self, shard, worker);
+        match asking.await {
             Ok((answers, queue)) => {
                 call.ended = Ended::Answered(queue);
                 Ok(answers)
@@ -96,15 +106,26 @@ impl Shards {
         }
     }
 
-    fn order(&self, shard: usize) -> Vec<WorkerId> {
+    pub(crate) fn order(&self, shard: usize) -> Vec<WorkerId> {
         let holders = self.holders(shard);
-        self.workers.lock().order(&holders, self.dataset.replicas.len(), forebay_runtime::random(), forebay_runtime::now())
+        let (chance, now) = (forebay_runtime::random(), forebay_runtime::now());
+        self.workers.lock().order(shard, &holders, self.dataset.replicas.len(), chance, now)
     }
 
     /// The workers in the order in which they hold a shard.
-    pub(crate) fn holders(&self, shard: usize) -> Vec<WorkerId> {
-        let workers: Vec<_> = self.client.view().placeable().map(|worker| worker.id).collect();
-        rank(RouteKey::of(self.id.mount, &self.id.folder, shard as u32), &workers)
+    pub(crate) fn holders(&self, shard: usize) -> Arc<[WorkerId]> {
+        let view = self.client.view();
+        let rank = || {
+            let workers: Vec<_> = view.placeable().map(|worker| worker.id).collect();
+            rank(RouteKey::of(self.id.mount, &self.id.folder, shard as u32), &workers)
+        };
+        self.workers.lock().holders(shard, (view.epoch, view.version), rank)
+    }
+
+    /// The holders in that order, but those that are away behind all others.
+    pub(crate) fn in_rank(&self, shard: usize) -> Vec<WorkerId> {
+        let holders = self.holders(shard);
+        self.workers.lock().in_rank(&holders, forebay_runtime::now())
     }
 }
 
@@ -121,21 +142,23 @@ fn patience(left: Duration, is_last: bool) -> Duration {
 /// A call under way.
 pub(crate) struct Call<'a> {
     shards: &'a Shards,
+    shard: usize,
     worker: WorkerId,
     began: Instant,
     pub(crate) ended: Ended,
 }
 
 impl<'a> Call<'a> {
-    pub(crate) fn begin(shards: &'a Shards, worker: WorkerId) -> Self {
-        shards.workers.lock().begin(worker);
-        Self { shards, worker, began: forebay_runtime::now(), ended: Ended::GivenUp }
+    pub(crate) fn begin(shards: &'a Shards, shard: usize, worker: WorkerId) -> Self {
+        shards.workers.lock().begin(shard, worker);
+        Self { shards, shard, worker, began: forebay_runtime::now(), ended: Ended::GivenUp }
     }
 }
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        self.shards.workers.lock().end(self.worker, self.began.elapsed(), self.ended, forebay_runtime::now());
+        let mut workers = self.shards.workers.lock();
+        workers.end(self.shard, self.worker, self.began.elapsed(), self.ended, forebay_runtime::now());
     }
 }
 

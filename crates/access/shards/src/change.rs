@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_shard::Key;
-use forebay_shard_store::{ChangeIf, Literal, WantedChange};
+use forebay_shard_store::{ChangeIf, Literal, SentRecord, Wanted, WantedChange};
 use forebay_types::{Error, Result, WorkerId};
 use futures::future::try_join_all;
 use serde_json::{Map, Value as Json, json};
@@ -26,10 +26,13 @@ impl Shards {
     /// A record, with its version.
     pub async fn get_versioned(&self, key: &Literal) -> Result<Versioned> {
         let key = self.columns().key_of(key)?;
-        let question = json!({"get": self.columns().key_json(&key), "versioned": true});
-        let answer = self.ask_one(self.dataset.shard_of(&key), question).await?;
-        serde_json::from_value(answer)
-            .map_err(|error| Error::internal(format!("{}: an answer can't be read: {error}", self.path)))
+        let wanted = Wanted::new(self.columns(), None, true)?;
+        let mut sent = self.records_of(self.dataset.shard_of(&key), &[&key], &wanted).await?;
+        let SentRecord { version: Some(version), record } = sent.pop().ok_or_else(|| self.misfit())? else {
+            return Err(self.misfit());
+        };
+        let record = record.map(|record| self.record_json(&key, &record, None)).transpose()?;
+        Ok(Versioned { record, version })
     }
 
     /// Writes a record, a new one or in place of the one that its key has; columns that it doesn't name are null. Gives its version
@@ -67,9 +70,8 @@ impl Shards {
     /// Compresses what was changed in a shard into its files, which workers do by themselves too, once it is much. It answers as before,
     /// only faster, and takes less memory of the workers.
     pub async fn merge_shard(&self, shard: usize) -> Result<()> {
-        let order = || self.workers.lock().in_rank(&self.holders(shard), forebay_runtime::now());
         let ask = |worker, within| self.client.merge_shard(worker, &self.id, shard as u32, within);
-        self.until_answered(order, ask).await
+        self.until_answered(|| self.in_rank(shard), ask).await
     }
 
     async fn change_one(&self, change: Json) -> Result<u64> {
@@ -87,12 +89,12 @@ impl Shards {
         let lines = Bytes::from(lines.concat());
         // The same for all tries: one that was made is not made again.
         let call = forebay_runtime::random::<u128>();
-        let order = || self.workers.lock().in_rank(&self.holders(shard), forebay_runtime::now());
-        self.until_answered(order, |worker, within| self.ask_to_change(worker, shard, call, lines.clone(), within)).await
+        let ask = |worker, within| self.ask_to_change(worker, shard, call, lines.clone(), within);
+        self.until_answered(|| self.in_rank(shard), ask).await
     }
 
     async fn ask_to_change(&self, worker: WorkerId, shard: usize, call: u128, lines: Bytes, within: Duration) -> Result<u64> {
-        let mut under_way = Call::begin(self, worker);
+        let mut under_way = Call::begin(self, shard, worker);
         let answer = self.client.change_shard(worker, &self.id, shard as u32, call, lines, within).await;
         if answer.as_ref().is_err_and(|error| !is_final(error)) {
             under_way.ended = Ended::Failed;

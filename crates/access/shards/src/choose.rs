@@ -1,6 +1,7 @@
 //! What is known of the workers, and which replica is asked by it: `core/navigation` chooses.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forebay_navigation::{Candidate, choose};
@@ -13,7 +14,15 @@ const AWAY_FOR: Duration = Duration::from_secs(3);
 
 /// What is known of workers, for one dataset.
 #[derive(Default)]
-pub(crate) struct Workers(HashMap<WorkerId, Standing>);
+pub(crate) struct Workers {
+    /// By shard: a worker that is quick with one may have to bring another.
+    standings: HashMap<(usize, WorkerId), Standing>,
+    /// Workers that did not answer, and until when they are asked last.
+    away: HashMap<WorkerId, Instant>,
+    /// Who holds each shard, in order, by the view with this epoch and version.
+    holders: HashMap<usize, Arc<[WorkerId]>>,
+    of_view: (u64, u64),
+}
 
 /// How a call has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +35,7 @@ pub(crate) enum Ended {
     GivenUp,
 }
 
+/// How a worker stands with a shard.
 #[derive(Clone, Copy, Default)]
 struct Standing {
     /// Calls of this client that are under way.
@@ -34,7 +44,6 @@ struct Standing {
     told: u32,
     /// Seconds that a call takes when none waits before it, aged; none before the first answer.
     seconds: Option<f64>,
-    away_until: Option<Instant>,
 }
 
 impl Standing {
@@ -44,19 +53,27 @@ impl Standing {
 }
 
 impl Workers {
-    /// The holders in the order in which they are asked: of the first `replicas` of them, which keep the shard, the one that is
-    /// chosen, then the one that is chosen of the rest; then those who would have to bring it. Who did not answer comes last.
-    pub(crate) fn order(&self, holders: &[WorkerId], replicas: usize, chance: u64, now: Instant) -> Vec<WorkerId> {
-        let is_away = |worker: &WorkerId| self.of(*worker).away_until.is_some_and(|until| now < until);
+    /// The workers in the order in which they hold a shard, by the view with this epoch and version; `rank` says it.
+    pub(crate) fn holders(&mut self, shard: usize, view: (u64, u64), rank: impl FnOnce() -> Vec<WorkerId>) -> Arc<[WorkerId]> {
+        if self.of_view != view {
+            self.of_view = view;
+            self.holders.clear();
+        }
+        Arc::clone(self.holders.entry(shard).or_insert_with(|| rank().into()))
+    }
+
+    /// The holders of a shard in the order in which they are asked: of the first `replicas` of them, which keep the shard, the one that
+    /// is chosen, then the one that is chosen of the rest; then those who would have to bring it. Who did not answer comes last.
+    pub(crate) fn order(&self, shard: usize, holders: &[WorkerId], replicas: usize, chance: u64, now: Instant) -> Vec<WorkerId> {
         let replicas = &holders[..replicas.min(holders.len())];
-        let mut near: Vec<WorkerId> = replicas.iter().copied().filter(|worker| !is_away(worker)).collect();
-        let mut candidates: Vec<Candidate> = near.iter().map(|worker| self.of(*worker).candidate()).collect();
+        let mut near: Vec<WorkerId> = replicas.iter().copied().filter(|worker| !self.is_away(*worker, now)).collect();
+        let mut candidates: Vec<Candidate> = near.iter().map(|worker| self.of(shard, *worker).candidate()).collect();
         let mut order = Vec::with_capacity(holders.len());
         while let Some(at) = choose(&candidates, chance) {
             candidates.remove(at);
             order.push(near.remove(at));
         }
-        for worker in holders.iter().filter(|worker| !is_away(worker)).chain(holders) {
+        for worker in holders.iter().filter(|worker| !self.is_away(**worker, now)).chain(holders) {
             if !order.contains(worker) {
                 order.push(*worker);
             }
@@ -68,39 +85,42 @@ impl Workers {
     /// The holders in their own order: who changes a shard asks the first of them, so that changes meet in one place. Who did not
     /// answer comes last.
     pub(crate) fn in_rank(&self, holders: &[WorkerId], now: Instant) -> Vec<WorkerId> {
-        let is_away = |worker: &&WorkerId| self.of(**worker).away_until.is_some_and(|until| now < until);
-        let (away, near): (Vec<_>, Vec<_>) = holders.iter().partition(is_away);
-        let order: Vec<WorkerId> = near.into_iter().chain(away).copied().collect();
+        let (away, near): (Vec<WorkerId>, Vec<_>) = holders.iter().partition(|worker| self.is_away(**worker, now));
+        let order: Vec<WorkerId> = near.into_iter().chain(away).collect();
         debug_assert_eq!(order.len(), holders.len(), "each holder is asked once");
         order
     }
 
     /// A call begins.
-    pub(crate) fn begin(&mut self, worker: WorkerId) {
-        self.0.entry(worker).or_default().asked += 1;
+    pub(crate) fn begin(&mut self, shard: usize, worker: WorkerId) {
+        self.standings.entry((shard, worker)).or_default().asked += 1;
     }
 
     /// A call has ended.
-    pub(crate) fn end(&mut self, worker: WorkerId, took: Duration, ended: Ended, now: Instant) {
-        let standing = self.0.entry(worker).or_default();
+    pub(crate) fn end(&mut self, shard: usize, worker: WorkerId, took: Duration, ended: Ended, now: Instant) {
+        let standing = self.standings.entry((shard, worker)).or_default();
         assert!(standing.asked > 0, "a call ends once");
         standing.asked -= 1;
         let queue = match ended {
             Ended::GivenUp => return,
             Ended::Failed => {
-                standing.away_until = Some(now + AWAY_FOR);
+                self.away.insert(worker, now + AWAY_FOR);
                 return;
             }
             Ended::Answered(queue) => queue,
         };
-        standing.away_until = None;
         let alone = took.as_secs_f64() / f64::from(standing.told.min(queue) + 1);
         standing.seconds = Some(standing.seconds.map_or(alone, |before| before * KEEP + alone * (1.0 - KEEP)));
         standing.told = queue;
+        self.away.remove(&worker);
     }
 
-    fn of(&self, worker: WorkerId) -> Standing {
-        self.0.get(&worker).copied().unwrap_or_default()
+    fn is_away(&self, worker: WorkerId, now: Instant) -> bool {
+        self.away.get(&worker).is_some_and(|until| now < *until)
+    }
+
+    fn of(&self, shard: usize, worker: WorkerId) -> Standing {
+        self.standings.get(&(shard, worker)).copied().unwrap_or_default()
     }
 }
 
@@ -113,18 +133,18 @@ mod tests {
     const C: WorkerId = WorkerId(3);
 
     fn answered(workers: &mut Workers, worker: WorkerId, millis: u64, queue: u32) {
-        workers.begin(worker);
-        workers.end(worker, Duration::from_millis(millis), Ended::Answered(queue), forebay_runtime::now());
+        workers.begin(0, worker);
+        workers.end(0, worker, Duration::from_millis(millis), Ended::Answered(queue), forebay_runtime::now());
     }
 
     #[test]
     fn another_replica_is_asked_when_one_has_a_queue() {
         let mut workers = Workers::default();
-        let order = |workers: &Workers| workers.order(&[A, B, C], 2, 0, forebay_runtime::now());
+        let order = |workers: &Workers| workers.order(0, &[A, B, C], 2, 0, forebay_runtime::now());
         assert_eq!(order(&workers), [A, B, C]);
         answered(&mut workers, A, 10, 0);
         assert_eq!(order(&workers), [A, B, C]);
-        workers.begin(A);
+        workers.begin(0, A);
         assert_eq!(order(&workers), [B, A, C], "C is no holder, whatever the queues");
     }
 
@@ -133,10 +153,10 @@ mod tests {
         let mut workers = Workers::default();
         answered(&mut workers, A, 50, 0);
         answered(&mut workers, B, 10, 0);
-        (0..3).for_each(|_| workers.begin(B));
-        assert_eq!(workers.order(&[A, B], 2, 0, forebay_runtime::now()), [B, A], "4 x 10 ms is less than 50");
-        (0..2).for_each(|_| workers.begin(B));
-        assert_eq!(workers.order(&[A, B], 2, 0, forebay_runtime::now()), [A, B]);
+        (0..3).for_each(|_| workers.begin(0, B));
+        assert_eq!(workers.order(0, &[A, B], 2, 0, forebay_runtime::now()), [B, A], "4 x 10 ms is less than 50");
+        (0..2).for_each(|_| workers.begin(0, B));
+        assert_eq!(workers.order(0, &[A, B], 2, 0, forebay_runtime::now()), [A, B]);
     }
 
     #[test]
@@ -144,20 +164,43 @@ mod tests {
         let mut workers = Workers::default();
         answered(&mut workers, A, 10, 9);
         answered(&mut workers, B, 10, 0);
-        assert_eq!(workers.order(&[A, B], 2, 0, forebay_runtime::now()), [B, A]);
+        assert_eq!(workers.order(0, &[A, B], 2, 0, forebay_runtime::now()), [B, A]);
     }
 
     #[test]
     fn who_did_not_answer_is_asked_last_for_a_while() {
         let (mut workers, now) = (Workers::default(), forebay_runtime::now());
-        workers.begin(A);
-        workers.end(A, Duration::from_millis(1), Ended::GivenUp, now);
-        assert_eq!(workers.order(&[A, B, C], 3, 0, now), [A, B, C], "its asker went away");
-        workers.begin(A);
-        workers.end(A, Duration::from_millis(1), Ended::Failed, now);
-        assert_eq!(workers.order(&[A, B, C], 3, 0, now), [B, C, A]);
-        assert_eq!(workers.order(&[A, B, C], 3, 0, now + AWAY_FOR), [A, B, C]);
+        workers.begin(0, A);
+        workers.end(0, A, Duration::from_millis(1), Ended::GivenUp, now);
+        assert_eq!(workers.order(0, &[A, B, C], 3, 0, now), [A, B, C], "its asker went away");
+        workers.begin(0, A);
+        workers.end(0, A, Duration::from_millis(1), Ended::Failed, now);
+        assert_eq!(workers.order(0, &[A, B, C], 3, 0, now), [B, C, A]);
+        assert_eq!(workers.order(0, &[A, B, C], 3, 0, now + AWAY_FOR), [A, B, C]);
         assert_eq!(workers.in_rank(&[A, B, C], now), [B, C, A]);
         assert_eq!(workers.in_rank(&[C, A, B], now + AWAY_FOR), [C, A, B], "whatever the queues");
+    }
+
+    #[test]
+    fn a_worker_that_is_quick_with_another_shard_is_not_taken_for_quick_with_this_one() {
+        let mut workers = Workers::default();
+        let answered = |workers: &mut Workers, shard, worker, millis| {
+            workers.begin(shard, worker);
+            workers.end(shard, worker, Duration::from_millis(millis), Ended::Answered(0), forebay_runtime::now());
+        };
+        answered(&mut workers, 1, B, 1);
+        answered(&mut workers, 0, A, 10);
+        answered(&mut workers, 0, B, 200);
+        assert_eq!(workers.order(0, &[A, B], 2, 0, forebay_runtime::now()), [A, B], "B has to bring it first");
+        answered(&mut workers, 1, A, 10);
+        assert_eq!(workers.order(1, &[A, B], 2, 0, forebay_runtime::now()), [B, A]);
+    }
+
+    #[test]
+    fn holders_are_ranked_once_a_view() {
+        let mut workers = Workers::default();
+        assert_eq!(*workers.holders(3, (1, 1), || vec![A, B]), [A, B]);
+        assert_eq!(*workers.holders(3, (1, 1), || unreachable!()), [A, B]);
+        assert_eq!(*workers.holders(3, (1, 2), || vec![B]), [B]);
     }
 }

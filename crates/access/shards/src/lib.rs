@@ -16,6 +16,7 @@ mod merge;
 mod open;
 mod operations;
 mod questions;
+mod records;
 mod seal;
 mod status;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_client::{Client, DatasetId};
+use forebay_shard::Schema;
 use forebay_shard_store::{Columns, Dataset, manifest_key, manifest_number, manifest_tag};
 use forebay_types::{Error, ErrorKind, ForebayPath, Key, Result, ResultExt};
 use parking_lot::Mutex;
@@ -21,6 +22,7 @@ pub struct Shards {
     pub(crate) path: ForebayPath,
     pub(crate) id: DatasetId,
     pub(crate) dataset: Arc<Dataset>,
+    pub(crate) schema: Arc<Schema>,
     pub(crate) workers: Arc<Mutex<Workers>>,
     pub(crate) within: Duration,
 }
@@ -39,7 +41,9 @@ impl Shards {
 
     /// A dataset that was opened elsewhere, at the same manifest.
     pub fn at(client: &Client, path: ForebayPath, id: DatasetId, dataset: Dataset) -> Self {
-        Self { client: client.clone(), path, id, dataset: Arc::new(dataset), workers: Arc::default(), within: WITHIN }
+        let schema = Arc::new(dataset.columns.schema());
+        let (dataset, workers) = (Arc::new(dataset), Arc::default());
+        Self { client: client.clone(), path, id, dataset, schema, workers, within: WITHIN }
     }
 
     /// Which one it is, at which manifest.

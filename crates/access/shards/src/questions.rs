@@ -11,43 +11,8 @@ use crate::merge::lowest;
 
 /// Hits that a worker gives at once at most.
 const PAGE_HITS: usize = 100_000;
-/// Records that are asked of a shard with one call.
-const GETS_AT_ONCE: usize = 1000;
 
 impl Shards {
-    /// A record as a JSON object: the columns asked for by name, or all; none where the key has no record.
-    pub async fn get(&self, key: &Literal, columns: Option<&[String]>) -> Result<Option<Json>> {
-        let key = self.columns().key_of(key)?;
-        Ok(self.get_many(&[key], columns).await?.pop().flatten())
-    }
-
-    /// Records in the order of the keys: one call for those of a shard.
-    pub async fn get_many(&self, keys: &[Key], columns: Option<&[String]>) -> Result<Vec<Option<Json>>> {
-        if let Some(columns) = columns {
-            columns.iter().try_for_each(|name| self.columns().place(name).map(drop))?;
-        }
-        let mut by_shard = vec![Vec::new(); self.dataset.shards.len()];
-        for (place, key) in keys.iter().enumerate() {
-            by_shard[self.dataset.shard_of(key)].push(place);
-        }
-        let calls = by_shard.iter().enumerate().flat_map(|(shard, places)| {
-            places.chunks(GETS_AT_ONCE).map(move |places| async move {
-                let question = |place: &usize| json!({"get": self.columns().key_json(&keys[*place]), "columns": columns});
-                let questions: Vec<Json> = places.iter().map(question).collect();
-                Ok::<_, Error>((places, self.ask(shard, &questions).await?))
-            })
-        });
-        let mut records = vec![None; keys.len()];
-        for (places, answers) in try_join_all(calls).await? {
-            debug_assert_eq!(answers.len(), places.len(), "each question has its answer");
-            for (place, answer) in places.iter().zip(answers) {
-                let answer = answer.into_result()?;
-                records[*place] = (!answer.is_null()).then_some(answer);
-            }
-        }
-        Ok(records)
-    }
-
     /// The keys of the records that meet a condition, ascending: those above `after`, at most `limit`.
     pub async fn search(&self, condition: &Json, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
         // What is wrong with it is known without asking anyone.

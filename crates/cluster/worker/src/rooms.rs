@@ -90,8 +90,10 @@ impl Rooms {
             self.catalogue.forget_mount(gone);
         }
         self.nodes.follow(&view);
+        let before = self.cluster.view();
         self.cluster.set_view(view);
         self.writes.follow();
+        self.shards.follow(&before);
     }
 
     /// Forgets what others may have changed: this worker may not have been told.

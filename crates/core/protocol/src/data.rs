@@ -6,7 +6,7 @@ use forebay_types::{Attributes, ErrorKind, Key, MountId, ObjectInfo, ObjectVersi
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::limits::{RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, at_most};
+use crate::limits::{ATTRIBUTES_MAX, RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, at_most};
 use crate::objects::{ListPage, PutCondition, RangeSpec};
 use crate::peer::Shared;
 use crate::report::WorkerReport;
@@ -266,6 +266,21 @@ pub enum DataRequest {
         /// How long the asker waits, in milliseconds.
         within_ms: u32,
     },
+    /// Records of one shard of a dataset, whose keys are the payload: [`DataReply::Shard`] with an answer for each as payload, in the
+    /// bytes that shards keep. Otherwise as `AskShard`.
+    GetRecords {
+        /// The dataset's folder.
+        dataset: DatasetId,
+        /// Which of its shards, from 0.
+        shard: u32,
+        /// How long the asker waits, in milliseconds: what can't begin within it is `Retry`.
+        within_ms: u32,
+        /// The places of the attributes that are wanted; empty for all.
+        #[serde(deserialize_with = "at_most::<ATTRIBUTES_MAX, _, _>")]
+        attributes: Vec<u16>,
+        /// The version of each record is wanted too.
+        versioned: bool,
+    },
 }
 
 /// What a worker answers.
@@ -373,7 +388,7 @@ pub enum DataReply {
         /// Version of the view that the worker has, when that names every worker that keeps what it knows of objects; else 0.
         view: u64,
     },
-    /// To `AskShard`: the payload has a line for each question.
+    /// To `AskShard`, the payload having a line for each question, and to `GetRecords`, with an answer for each key.
     Shard {
         /// Calls to this shard that were under way or waiting when this one was answered, this one not among them.
         queue: u32,

@@ -25,6 +25,8 @@ pub const USES_MAX: usize = 1 << 20;
 pub const ROOTS_MAX: usize = 256;
 /// Records that one object of a shard's log changes.
 pub const CHANGES_MAX: usize = 8_192;
+/// Values of a record that are asked for; a shard has no more attributes.
+pub const ATTRIBUTES_MAX: usize = 128;
 /// Warnings of a worker.
 pub const WARNINGS_MAX: usize = 1_024;
 

@@ -22,5 +22,5 @@ pub use chance::{Repeated, fill_repeated, random, random_range, repeat};
 pub use planted::plant;
 pub use planted::{Defect, planted};
 pub use simulated::is_simulated;
-pub use tasks::{spawn, spawn_blocking};
+pub use tasks::{run_behind, spawn, spawn_blocking};
 pub use time::{now, system_time};

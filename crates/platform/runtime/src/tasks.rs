@@ -13,3 +13,41 @@ pub fn spawn_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
         false => tokio::task::spawn_blocking(work),
     }
 }
+
+/// How much later than others a thread has its turn that works behind them: about a quarter of a core that others want too.
+const BEHIND: i32 = 5;
+
+/// Runs what takes long and nobody waits for on a thread of its own, which gives way to all others; none where it panicked, or there
+/// was no thread for it.
+pub async fn run_behind<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    if is_simulated() {
+        return spawn(async move { work() }).await.ok();
+    }
+    let (done, result) = tokio::sync::oneshot::channel();
+    // Threads of a pool can't be used: none of them may take its turn back without a right to it.
+    let started = std::thread::Builder::new().name("behind".to_string()).spawn(move || {
+        // Where it can't be, it is as quick as others.
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), BEHIND);
+        // Who asked may be gone.
+        let _ = done.send(work());
+    });
+    match started {
+        Ok(_) => result.await.ok(),
+        Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_runs_behind_gives_way_and_its_panic_is_told() {
+        let priority = || rustix::process::getpriority_process(Some(rustix::thread::gettid()));
+        let before = priority().unwrap();
+        let behind = run_behind(priority).await.unwrap().unwrap();
+        assert!(behind == BEHIND || before > BEHIND, "{behind}");
+        assert_eq!(priority(), Ok(before), "nobody else does");
+        assert_eq!(run_behind(|| panic!("a defect")).await, None::<()>);
+    }
+}

@@ -15,5 +15,8 @@ pub use dataset::{
 };
 pub use log::{LocalLog, Log};
 pub use question::{Condition, Literal, Test};
-pub use store::{Answered, Batch, Building, FarAnswer, FarQuestion, Inspection, PartInspection, Sealer, Store, UpdateLimits};
+pub use store::{
+    Answered, Batch, Building, FarAnswer, FarQuestion, Inspection, PartInspection, Sealer, SentRecord, Store, UpdateLimits,
+    Wanted, read_keys, read_records, write_keys,
+};
 pub use update::{Change, ChangeIf, WantedChange};

@@ -9,6 +9,7 @@ use forebay_types::{ObjectInfo, OperationId, Result, WorkerId};
 
 use super::Client;
 use crate::nodes::Nodes;
+use crate::shards::WantedRecords;
 use crate::store::{LiveStore, Objects, SnapshotStore};
 
 impl Client {
@@ -43,6 +44,18 @@ impl Client {
         within: Duration,
     ) -> Result<(Bytes, u32)> {
         self.rooms.shards.ask(worker, dataset, shard, questions, within).await
+    }
+
+    /// Asks a worker for records of a shard by their keys, in the bytes of docs/specs/protocol.md: an answer for each, and the length
+    /// of the shard's queue. `Retry` when it has no turn for them `within` that time, or can't be reached.
+    pub async fn get_records(
+        &self,
+        worker: WorkerId,
+        wanted: &WantedRecords<'_>,
+        keys: Bytes,
+        within: Duration,
+    ) -> Result<(Bytes, u32)> {
+        self.rooms.shards.records(worker, wanted, keys, within).await
     }
 
     /// Asks a worker to change records of a shard, one JSON object a line, all of them or none: the version that they have then.

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_client::Client;
-use forebay_shard_store::{ChangeIf, Condition, Literal, LogObject, LogPlace, Store};
+use forebay_client::{Client, WantedRecords};
+use forebay_shard::Key;
+use forebay_shard_store::{ChangeIf, Condition, Literal, LogObject, LogPlace, Store, Wanted, read_records, write_keys};
 use forebay_shards::{Shards, Versioned};
 use forebay_testing::Fault;
 use forebay_types::{ErrorKind, Result, WorkerId};
@@ -39,8 +40,20 @@ fn workers(bed: &Bed) -> Vec<WorkerId> {
 
 /// What one worker says of a record.
 async fn name_at(bed: &Bed, shards: &Shards, worker: WorkerId, key: i64) -> Option<String> {
-    let answer = answer_at(&bed.client, shards, worker, key, json!({"get": key})).await.unwrap();
-    answer["ok"]["name"].as_str().map(str::to_string)
+    record_at(&bed.client, shards, worker, key).await.unwrap()
+}
+
+/// The name that the record of a key has, as one worker says.
+pub async fn record_at(client: &Client, shards: &Shards, worker: WorkerId, key: i64) -> Result<Option<String>> {
+    let key = Key::U64(key as u64);
+    let shard = shards.dataset().shard_of(&key) as u32;
+    let mut keys = Vec::new();
+    write_keys([&key], &mut keys);
+    let of = WantedRecords { dataset: shards.id(), shard, attributes: &[0], versioned: false };
+    let (answer, _) = client.get_records(worker, &of, keys.into(), Duration::from_secs(20)).await?;
+    let wanted = Wanted::new(shards.columns(), Some(vec![0]), false).unwrap();
+    let record = read_records(&answer, 1, shards.columns(), &wanted).unwrap().remove(0).record;
+    Ok(record.map(|record| String::from_utf8(record.bytes(0).unwrap().to_vec()).unwrap()))
 }
 
 /// What one worker says to a question about the shard of a key.

@@ -12,7 +12,7 @@ use serde_json::json;
 use todc_utils::{Action, History, Specification, WGLChecker};
 
 use crate::bed::Bed;
-use crate::changes::{answer_at, literal, record};
+use crate::changes::{literal, record, record_at};
 
 /// Keys that all clients change and read.
 const KEYS: i64 = 6;
@@ -127,8 +127,7 @@ impl Client {
         let bed = self.bed.read().await;
         let workers: Vec<WorkerId> = bed.client.view().workers.iter().map(|worker| worker.id).collect();
         let worker = workers[forebay_runtime::random_range(0..workers.len())];
-        let answer = answer_at(&bed.client, &self.shards, worker, key, json!({"get": key})).await.ok()?;
-        Some(answer["ok"]["name"].as_str().map(str::to_string))
+        record_at(&bed.client, &self.shards, worker, key).await.ok()
     }
 
     /// Reads a record, and changes it if nobody else has meanwhile.

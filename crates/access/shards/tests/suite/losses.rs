@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forebay_shard_store::Literal;
+use forebay_shards::ShardStatus;
 use serde_json::json;
 
 use crate::answers::compare;
@@ -47,4 +48,33 @@ async fn workers_that_are_killed_cost_no_answer() {
         asker.await.unwrap();
     }
     compare(&shards, &reference).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_lost_worker_held_is_brought_by_who_holds_it_now_before_anybody_asks() {
+    let mut bed = Bed::start(4).await;
+    let shards = bed.create("orders.shards", 6, vec![0.5, 0.5]).await;
+    // Two that hold each shard: both are asked once their first answers have told how long they take.
+    let is_whole = async || {
+        let status = shards.status().await.unwrap();
+        let here =
+            |shard: &ShardStatus| shard.replicas.iter().filter(|replica| replica.bytes.is_some_and(|bytes| bytes > 0)).count();
+        status.iter().all(|shard| here(shard) >= 2)
+    };
+    let began = Instant::now();
+    while !is_whole().await {
+        assert!(began.elapsed() < Duration::from_secs(60), "the replicas do not come");
+        futures::future::join_all((0..200).map(|key| shards.count_shard(key % 6, None))).await;
+    }
+    drop(bed.workers[1].take());
+    let began = Instant::now();
+    // Until it is in no view any more, its replicas are told of by nobody.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    bed.client.refresh_view().await.unwrap();
+    while bed.client.view().workers.len() == 4 || !is_whole().await {
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", shards.status().await);
+        bed.client.refresh_view().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    compare(&shards, &Arc::new(bed.reference())).await;
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_block_store::pages_verify;
 use forebay_metrics::table;
-use forebay_protocol::{DataReply, DataRequest, PeerRequest, WorkerInfo, decode, encode};
+use forebay_protocol::{DataReply, DataRequest, DatasetId, PeerRequest, WorkerInfo, decode, encode};
 use forebay_transport::{Address, Answer, Connection, Security};
 use forebay_types::{Error, ErrorKind, FormId, PAGE_BYTES, PageRun, Result, SegmentId, TextForm, WorkerId};
 use parking_lot::Mutex;
@@ -20,6 +20,9 @@ const COPY_WITHIN: Duration = Duration::from_secs(30);
 const NODES_WITHIN: Duration = Duration::from_secs(5);
 /// How long a peer that did not answer is not told itself: writes don't wait for it each.
 const AWAY_FOR: Duration = Duration::from_secs(3);
+
+/// A question that no cold file answers: how many records there are.
+const NEEDS_ALL: &[u8] = b"{\"count\": null}\n";
 
 /// The other workers, who are told of writes and asked for copies. A connection each, made at the first word and kept.
 pub(crate) struct Peers {
@@ -103,6 +106,19 @@ impl Peers {
             DataReply::Form(Some(known)) if known.id() == form && known.check().is_ok() => Ok(Some(known)),
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
             _ => Ok(None),
+        }
+    }
+
+    /// Has a peer bring a shard of a dataset, and waits until it has.
+    pub(crate) async fn bring_shard(&self, peer: &WorkerInfo, dataset: &DatasetId, shard: u32, within: Duration) -> Result<()> {
+        let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX);
+        let request = encode(&DataRequest::AskShard { dataset: dataset.clone(), shard, within_ms });
+        let call = async { self.line(peer).await?.call(request, vec![Bytes::from_static(NEEDS_ALL)]).await };
+        let answer = forebay_runtime::time::timeout(within, call).await.map_err(|_| Error::retry("no answer in time"))??;
+        match decode(&answer.meta)? {
+            DataReply::Shard { .. } => Ok(()),
+            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            _ => Err(Error::internal("a peer answered a question to a shard with something else")),
         }
     }
 

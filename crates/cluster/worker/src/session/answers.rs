@@ -13,6 +13,7 @@ use forebay_types::{Cell, Error, Key, MountId, ObjectVersion, OperationId, PageR
 use super::{WorkerSession, of_peer, reply};
 use crate::origin::{Ahead, Priority};
 use crate::read::{Reader, WantedObject};
+use crate::shards::Asking;
 
 /// Longest time that a question to a shard may wait.
 const WITHIN_MS_MAX: u32 = 600_000;
@@ -141,7 +142,12 @@ impl WorkerSession {
                 let within = within(within_ms.min(DEPARTED_WITHIN_MS_MAX));
                 reply(DataReply::Departed(rooms.signals.gone.since(since, within).await))
             }
-            DataRequest::AskShard { dataset, shard, within_ms } => self.ask_shard(dataset, shard, within_ms, payload).await?,
+            DataRequest::AskShard { dataset, shard, within_ms } => {
+                self.ask_shard(dataset, shard, within_ms, Asking::Lines(payload)).await?
+            }
+            DataRequest::GetRecords { dataset, shard, within_ms, attributes, versioned } => {
+                self.ask_shard(dataset, shard, within_ms, Asking::Records { keys: payload, attributes, versioned }).await?
+            }
             DataRequest::Shards { dataset } => reply(DataReply::Shards(rooms.shards.of(&dataset).await?)),
             DataRequest::MergeShard { dataset, shard, within_ms } => {
                 rooms.shards.merge(dataset, shard, within(within_ms)).await?;
@@ -189,8 +195,8 @@ impl WorkerSession {
         Ok(reply(DataReply::Info(put?)))
     }
 
-    async fn ask_shard(&self, dataset: DatasetId, shard: u32, within_ms: u32, questions: Bytes) -> Result<Response> {
-        let (answers, queue) = self.rooms.shards.ask(dataset, shard, within(within_ms), questions).await?;
+    async fn ask_shard(&self, dataset: DatasetId, shard: u32, within_ms: u32, asking: Asking) -> Result<Response> {
+        let (answers, queue) = self.rooms.shards.ask(dataset, shard, within(within_ms), asking).await?;
         let payload = vec![Bytes::from(answers)];
         self.rooms.signals.send(&payload).await;
         Ok(Response { meta: encode(&DataReply::Shard { queue }), payload, ..Response::default() })

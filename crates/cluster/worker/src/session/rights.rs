@@ -54,6 +54,7 @@ impl WorkerSession {
                 Some((version.mount, &version.key))
             }
             DataRequest::AskShard { dataset, .. }
+            | DataRequest::GetRecords { dataset, .. }
             | DataRequest::Shards { dataset }
             | DataRequest::ChangeShard { dataset, .. }
             | DataRequest::MergeShard { dataset, .. } => Some((dataset.mount, &dataset.folder)),

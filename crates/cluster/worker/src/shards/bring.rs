@@ -117,7 +117,7 @@ impl Shards {
         }
     }
 
-    fn find(&self, id: u128) -> Option<Arc<Served>> {
+    pub(super) fn find(&self, id: u128) -> Option<Arc<Served>> {
         let served = self.served.lock().get(&id).cloned()?;
         self.kept.touch(id);
         Some(served)

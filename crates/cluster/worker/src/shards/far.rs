@@ -8,13 +8,13 @@ use forebay_metrics::table;
 use forebay_navigation::{FarCost, Residence, residence};
 use forebay_protocol::ShardState;
 use forebay_runtime::time::Instant as Deadline;
-use forebay_shard::{ColdRange, ColdTail};
-use forebay_shard_store::{Answered, DatasetCold, FarAnswer, FarQuestion, Store, data_key};
+use forebay_shard::{ColdRange, ColdTail, Key as RecordKey, Value};
+use forebay_shard_store::{Answered, DatasetCold, FarAnswer, FarQuestion, Store, Wanted, data_key};
 use forebay_types::{Error, ErrorKind, ObjectVersion, Result};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 
-use super::answer::{Answers, Questions};
+use super::answer::{Answers, Questions, What};
 use super::bring::below;
 use super::lanes::Lanes;
 use super::served::Served;
@@ -117,13 +117,19 @@ impl Shards {
         }
         let count = planned.len() as u64;
         let answers = stream::iter(planned).map(|planned| self.far_answer(&door, &far, planned)).buffered(QUESTIONS_AT_ONCE);
-        let answers: Vec<Option<(Answered, Took)>> = answers.try_collect().await?;
+        let answers: Vec<Option<(Said, Took)>> = answers.try_collect().await?;
         debug_assert_eq!(answers.len() as u64, count, "an answer a question");
         let mut all = Answers::default();
         let mut took = Took::default();
         for answer in answers {
             let Some((answer, of_answer)) = answer else { return Ok(None) };
-            all.push(&answer)?;
+            match answer {
+                Said::Line(answer) => all.push(&answer)?,
+                Said::Record(bytes) => all.push_record(|out| {
+                    out.extend_from_slice(&bytes);
+                    Ok(())
+                })?,
+            }
             took.requests += of_answer.requests;
             took.bytes += of_answer.bytes;
         }
@@ -162,24 +168,21 @@ impl Shards {
     }
 
     /// None where the cold file can't say.
-    async fn far_answer(&self, door: &Arc<MountDoor>, far: &Arc<Far>, planned: Planned) -> Result<Option<(Answered, Took)>> {
+    async fn far_answer(&self, door: &Arc<MountDoor>, far: &Arc<Far>, planned: Planned) -> Result<Option<(Said, Took)>> {
+        let log_from = far.served.log.as_ref().map_or(1, |log| log.from);
+        let mut took = Took::default();
         let question = match planned {
-            Planned::Wrong(answer) => return Ok(Some((answer, Took::default()))),
+            Planned::Wrong(answer) => return Ok(Some((Said::Line(answer), took))),
+            Planned::Record(key, wanted) => {
+                let record = self.far_record(door, far, &key, &mut took).await?;
+                let mut bytes = Vec::new();
+                far.served.store.load().send_far(log_from, &key, &wanted, record.as_deref(), &mut bytes)?;
+                return Ok(Some((Said::Record(bytes), took)));
+            }
             Planned::Question(question) => question,
         };
-        let mut took = Took::default();
         let said = match &question {
-            FarQuestion::Get { key, .. } => {
-                let record = match far.tail.block(key) {
-                    Some(range) => {
-                        let bytes = self.far_bytes(door, far, &range, &mut took).await?;
-                        let (far, key) = (Arc::clone(far), key.clone());
-                        unpacking(move || far.tail.record(&range, &bytes, &key)).await?
-                    }
-                    None => None,
-                };
-                FarAnswer::Record(record)
-            }
+            FarQuestion::Get { key, .. } => FarAnswer::Record(self.far_record(door, far, key, &mut took).await?),
             FarQuestion::Equal { attribute, value, .. } => {
                 let Some(directory) = far.tail.directory(*attribute, value)? else { return Ok(None) };
                 let bytes = self.far_bytes(door, far, &directory, &mut took).await?;
@@ -192,8 +195,21 @@ impl Shards {
             }
         };
         let store = far.served.store.load();
-        let log_from = far.served.log.as_ref().map_or(1, |log| log.from);
-        Ok(Some((store.answer_far(log_from, &question, said), took)))
+        Ok(Some((Said::Line(store.answer_far(log_from, &question, said)), took)))
+    }
+
+    /// The record of a key as the cold file has it.
+    async fn far_record(
+        &self,
+        door: &Arc<MountDoor>,
+        far: &Arc<Far>,
+        key: &RecordKey,
+        took: &mut Took,
+    ) -> Result<Option<Vec<Value>>> {
+        let Some(range) = far.tail.block(key) else { return Ok(None) };
+        let bytes = self.far_bytes(door, far, &range, took).await?;
+        let (far, key) = (Arc::clone(far), key.clone());
+        unpacking(move || far.tail.record(&range, &bytes, &key)).await
     }
 
     /// A range of a cold file, through the tiers.
@@ -224,9 +240,16 @@ impl Shards {
     }
 }
 
+/// An answer as it is sent.
+enum Said {
+    Line(Answered),
+    Record(Vec<u8>),
+}
+
 /// What becomes of a question.
 enum Planned {
     Question(FarQuestion),
+    Record(RecordKey, Arc<Wanted>),
     Wrong(Answered),
 }
 
@@ -238,7 +261,7 @@ impl Planned {
     /// The hash of the record that is asked for.
     fn record(&self) -> Option<u64> {
         match self {
-            Self::Question(FarQuestion::Get { key, .. }) => Some(forebay_shard_store::key_hash(key)),
+            Self::Question(FarQuestion::Get { key, .. }) | Self::Record(key, _) => Some(forebay_shard_store::key_hash(key)),
             _ => None,
         }
     }
@@ -247,8 +270,15 @@ impl Planned {
 /// None where one of the questions needs all of the shard.
 fn plan(asked: &Asked, questions: &Questions) -> Result<Option<Vec<Planned>>> {
     let columns = &asked.manifest.dataset.columns;
-    let mut planned = Vec::with_capacity(questions.lines().len());
-    for line in questions.lines() {
+    let lines = match &questions.what {
+        What::Lines(lines) => lines,
+        What::Records(keys, wanted) => {
+            let wanted = Arc::new(wanted.clone());
+            return Ok(Some(keys.iter().map(|key| Planned::Record(key.clone(), Arc::clone(&wanted))).collect()));
+        }
+    };
+    let mut planned = Vec::with_capacity(lines.len());
+    for line in lines {
         match FarQuestion::parse(columns, line) {
             Ok(Some(question)) => planned.push(Planned::Question(question)),
             Ok(None) => return Ok(None),

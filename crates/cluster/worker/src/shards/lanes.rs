@@ -58,6 +58,13 @@ impl Lanes {
         self.queue.load(Relaxed)
     }
 
+    /// A turn for gets, if nobody has to be waited for.
+    pub(super) fn enter_now(&self) -> Option<Turn> {
+        let permit = Arc::clone(&self.gets).try_acquire_owned().ok()?;
+        self.queue.fetch_add(1, Relaxed);
+        Some(Turn { queue: Arc::clone(&self.queue), permit: Some(permit) })
+    }
+
     /// Waits for a turn. `Retry` when too many wait, or when it does not come until `deadline`.
     pub(super) async fn enter(&self, are_gets: bool, deadline: Instant) -> Result<Turn> {
         let waiting = self.queue.fetch_add(1, Relaxed);
@@ -95,6 +102,9 @@ mod tests {
         assert_eq!(lanes.queue(), 2);
         assert_eq!(lanes.enter(false, soon()).await.err().unwrap().kind(), ErrorKind::Retry);
         assert_eq!(lanes.queue(), 2, "who gave up does not count");
+        let other = lanes.enter_now().unwrap();
+        assert!(lanes.enter_now().is_none() && lanes.queue() == 3, "two gets at a time");
+        drop(other);
         drop((search, get));
         lanes.enter(false, soon()).await.unwrap();
         assert_eq!(lanes.queue(), 0);

@@ -37,20 +37,20 @@ impl Shards {
         let kept = Arc::clone(&self.kept);
         forebay_runtime::spawn(async move {
             let Ok(_turn) = layering.acquire().await else { return };
-            let tuned = forebay_runtime::spawn_blocking(move || tune(&path, size)).await;
+            let tuned = forebay_runtime::run_behind(move || tune(&path, size)).await;
             let came = match tuned {
-                Ok(Ok((store, bytes))) => {
+                Some(Ok((store, bytes))) => {
                     served.replace(store);
                     served.bytes.store(bytes, Relaxed);
                     table::WORKER_SHARDS_LAYERED.only().add(1);
                     true
                 }
-                Ok(Err(error)) => {
+                Some(Err(error)) => {
                     tracing::warn!(folder = %served.folder, shard = served.number, %error, "layers stay as they are");
                     false
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "the making of layers ended early");
+                None => {
+                    tracing::warn!(folder = %served.folder, shard = served.number, "the making of layers ended early");
                     false
                 }
             };
@@ -87,11 +87,11 @@ impl Shards {
         self.kept.grow(served.id, (size * served.input_bytes as f64) as u64)?;
         let _turn = self.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
         let (path, before) = (self.kept.path(served.id), before.store.load_full());
-        let tuned = tokio::task::spawn_blocking(move || {
+        let tuned = forebay_runtime::run_behind(move || {
             before.hand_asked_to(&path)?;
             tune(&path, size)
         });
-        let (store, _) = tuned.await.map_err(|error| Error::internal(format!("the making of layers ended early: {error}")))??;
+        let (store, _) = tuned.await.ok_or_else(|| Error::internal("the making of layers ended early"))??;
         Ok(store)
     }
 

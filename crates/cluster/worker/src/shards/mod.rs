@@ -9,6 +9,7 @@
 //! Start with [`Shards::ask`].
 
 mod answer;
+mod at_hand;
 mod bring;
 mod changes;
 mod dial;
@@ -20,13 +21,13 @@ mod layers;
 mod log;
 mod navigate;
 mod newer;
+mod repair;
 mod served;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use forebay_metrics::{Histogram, Kinds, table};
 use forebay_placement::rank;
 use forebay_protocol::{DatasetId, ShardState};
@@ -40,6 +41,8 @@ use crate::cluster::Cluster;
 use crate::origin::Origin;
 use crate::single_flight::SingleFlight;
 use crate::write::Writes;
+pub(crate) use answer::Asking;
+use answer::Questions;
 use far::{FAR_MAX, Far};
 use folder::Kept;
 use log::Told;
@@ -154,20 +157,34 @@ impl Shards {
         })
     }
 
-    /// Answers questions about a shard, one JSON object a line, with one line each; and says how many other calls it has.
+    /// Answers questions about a shard, each with an answer of its own, and says how many other calls it has.
     pub(crate) async fn ask(
         self: &Arc<Self>,
         id: DatasetId,
         number: u32,
         within: Duration,
-        questions: Bytes,
+        asking: Asking,
     ) -> Result<(Vec<u8>, u32)> {
         let (came, deadline) = (forebay_runtime::now(), forebay_runtime::time::instant() + within);
-        let questions = answer::split(&questions)?;
+        let asked = self.asked(&id, number).await?;
+        let questions = asking.questions(&asked.manifest.dataset.columns)?;
         let kind = if questions.are_gets { "get" } else { "search" };
-        let asked = Arc::new(self.asked(&id, number).await?);
+        let answered = match self.at_hand(&asked, &questions, deadline)? {
+            Some(answered) => answered,
+            None => self.ask_in_turn(Arc::new(asked), questions, came, deadline).await?,
+        };
+        self.count(kind, came);
+        Ok(answered)
+    }
+
+    async fn ask_in_turn(
+        self: &Arc<Self>,
+        asked: Arc<Asked>,
+        questions: Questions,
+        came: Instant,
+        deadline: forebay_runtime::time::Instant,
+    ) -> Result<(Vec<u8>, u32)> {
         if let Some(answered) = self.ask_far(&asked, came, deadline, &questions).await? {
-            self.count(kind, came);
             return Ok(answered);
         }
         let served = self.here_within(&asked, deadline).await?;
@@ -176,7 +193,6 @@ impl Shards {
         let catch_up = self.catch_up(&served, came, records);
         forebay_runtime::time::timeout_at(deadline, catch_up).await.map_err(|_| late())??;
         let result = served.answer(questions, deadline).await?;
-        self.count(kind, came);
         Ok((result, served.lanes.queue()))
     }
 
@@ -247,8 +263,18 @@ impl Shards {
     async fn here_within(self: &Arc<Self>, asked: &Arc<Asked>, deadline: forebay_runtime::time::Instant) -> Result<Arc<Served>> {
         let late = || Error::retry("the shard is not here yet: it is being brought from shared storage");
         let served = forebay_runtime::time::timeout_at(deadline, self.served(asked)).await.map_err(|_| late())??;
-        self.start_at(&served, self.size_of(asked));
+        self.place(&served, asked);
         Ok(served)
+    }
+
+    /// Has a shard return to the size that this worker's place among its holders says.
+    fn place(&self, served: &Arc<Served>, asked: &Asked) {
+        let view = self.cluster.view();
+        if served.is_placed((view.epoch, view.version, asked.manifest.id.manifest)) {
+            return;
+        }
+        drop(view);
+        self.start_at(served, self.size_of(asked));
     }
 
     /// The shards of a dataset that are here, in order of their numbers.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use forebay_protocol::ShardState;
@@ -9,9 +10,11 @@ use forebay_runtime::time::Instant;
 use forebay_shard::Key as RecordKey;
 use forebay_shard_store::{Store, shard_of};
 use forebay_types::{Error, Key, Result};
+use parking_lot::Mutex;
 
 use super::Asked;
 use super::answer::{Questions, answer_all};
+use super::at_hand::AT_HAND_US;
 use super::dial::Dial;
 use super::lanes::Lanes;
 use super::log::{Follower, Queue};
@@ -35,6 +38,30 @@ pub(super) struct Served {
     /// Of how many shards it is one.
     of: usize,
     answered: AtomicU64,
+    /// What a get takes.
+    pace: Mutex<Pace>,
+    /// The view's epoch and version, and the manifest, by which it has its place among the holders.
+    placed: Mutex<Option<(u64, u64, u64)>>,
+}
+
+/// What a get takes, aged; unknown before the first one.
+#[derive(Default)]
+struct Pace(Option<f64>);
+
+impl Pace {
+    /// How much of what was known stays with a new measurement.
+    const KEEP: f64 = 0.9;
+    /// A thread that has lost its turn to others says little about the shard, however long it did.
+    const US_MAX: f64 = 500.0;
+
+    fn answered(&mut self, us: f64) {
+        let us = us.min(Self::US_MAX);
+        self.0 = Some(self.0.map_or(us, |before| before * Self::KEEP + us * (1.0 - Self::KEEP)));
+    }
+
+    fn of(&self, gets: usize) -> f64 {
+        self.0.map_or(f64::INFINITY, |us| us * gets as f64)
+    }
 }
 
 impl Served {
@@ -56,6 +83,8 @@ impl Served {
             is_merging: AtomicBool::new(false),
             of: asked.manifest.ids.len(),
             answered: AtomicU64::new(0),
+            pace: Mutex::default(),
+            placed: Mutex::default(),
         }
     }
 
@@ -63,19 +92,52 @@ impl Served {
     pub(super) async fn answer(&self, questions: Questions, deadline: Instant) -> Result<Vec<u8>> {
         self.dial.arrived();
         let turn = self.lanes.enter(questions.are_gets, deadline).await?;
-        let began = forebay_runtime::now();
         let store = self.store.load_full();
-        let log_from = self.log.as_ref().map_or(1, |log| log.from);
+        let (log_from, gets) = (self.log_from(), questions.are_gets.then(|| questions.len()));
         let work = move || {
             // Held by the work itself: a caller that goes away leaves no room for another one beside it.
             let _turn = turn;
-            answer_all(&store, log_from, &questions, deadline)
+            let began = forebay_runtime::now();
+            answer_all(&store, log_from, &questions, deadline).map(|answers| (answers, began.elapsed()))
         };
         let answers = forebay_runtime::spawn_blocking(work).await;
-        let answers = answers.map_err(|error| Error::internal(format!("a question ended early: {error}")))??;
-        self.dial.took(began.elapsed().as_secs_f64() * 1e6);
-        self.answered.fetch_add(1, Relaxed);
+        let (answers, took) = answers.map_err(|error| Error::internal(format!("a question ended early: {error}")))??;
+        self.took(gets, took);
         Ok(answers)
+    }
+
+    /// Answers gets here and now; none where others wait for their turn.
+    pub(super) fn answer_at_hand(&self, questions: &Questions, deadline: Instant) -> Option<Result<Vec<u8>>> {
+        debug_assert!(questions.are_gets, "searches take their time");
+        let _turn = self.lanes.enter_now()?;
+        self.dial.arrived();
+        let began = forebay_runtime::now();
+        let answers = answer_all(&self.store.load(), self.log_from(), questions, deadline);
+        self.took(Some(questions.len()), began.elapsed());
+        Some(answers)
+    }
+
+    fn log_from(&self) -> u64 {
+        self.log.as_ref().map_or(1, |log| log.from)
+    }
+
+    fn took(&self, gets: Option<usize>, took: Duration) {
+        let us = took.as_secs_f64() * 1e6;
+        self.dial.took(us);
+        self.answered.fetch_add(1, Relaxed);
+        if let Some(gets) = gets.filter(|gets| *gets > 0) {
+            self.pace.lock().answered(us / gets as f64);
+        }
+    }
+
+    /// Whether so many gets are presumed to be answered at once.
+    pub(super) fn is_quick(&self, gets: usize) -> bool {
+        self.pace.lock().of(gets) <= AT_HAND_US
+    }
+
+    /// Whether a place among the holders was found before by the same view and manifest; from now on it was.
+    pub(super) fn is_placed(&self, by: (u64, u64, u64)) -> bool {
+        self.placed.lock().replace(by) == Some(by)
     }
 
     /// How it stands, as a dataset's shard of that number.
@@ -107,5 +169,22 @@ impl Served {
     /// Whether a key's record is in this shard, if anywhere.
     pub(super) fn holds(&self, key: &RecordKey) -> bool {
         shard_of(key, self.of) == self.number as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_get_is_quick_once_it_was_and_not_when_its_bytes_come_from_disk() {
+        let mut pace = Pace::default();
+        assert!(pace.of(1) > AT_HAND_US, "nothing is known yet");
+        pace.answered(5.0);
+        assert!(pace.of(16) <= AT_HAND_US && pace.of(32) > AT_HAND_US);
+        pace.answered(50_000.0);
+        assert!(pace.of(1) <= AT_HAND_US, "one that had to wait is none of many");
+        (0..3).for_each(|_| pace.answered(400.0));
+        assert!(pace.of(1) > AT_HAND_US);
     }
 }

@@ -1,4 +1,4 @@
-use forebay_shard::{Key, KeyType, Schema, Value};
+use forebay_shard::{Key, KeyType, Schema, Value, ValueType};
 use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -56,13 +56,22 @@ impl Columns {
         self.all.iter().enumerate().filter(|(place, _)| *place != self.key).map(|(_, column)| column)
     }
 
-    /// What a shard calls it.
-    pub fn schema(&self) -> Schema {
-        let key_type = match self.key().kind {
+    /// How a shard keeps the values of the attribute at a place.
+    pub fn attribute_type(&self, place: usize) -> ValueType {
+        self.all[place + usize::from(place >= self.key)].kind.value_type()
+    }
+
+    /// How a shard keeps keys.
+    pub fn key_type(&self) -> KeyType {
+        match self.key().kind {
             ColumnKind::Int | ColumnKind::Uint => KeyType::U64,
             _ => KeyType::Bytes,
-        };
-        let schema = Schema::new(&self.key().name, key_type);
+        }
+    }
+
+    /// What a shard calls it.
+    pub fn schema(&self) -> Schema {
+        let schema = Schema::new(&self.key().name, self.key_type());
         self.attributes().fold(schema, |schema, column| schema.with(&column.name, column.kind.value_type()))
     }
 

@@ -29,8 +29,8 @@ pub use build::Building;
 pub use inspect::{Inspection, PartInspection};
 pub use layers::Sealer;
 pub use limits::UpdateLimits;
-pub use read::{FarAnswer, FarQuestion};
-pub(crate) use view::{Mapped, View};
+pub use read::{FarAnswer, FarQuestion, SentRecord, Wanted, read_keys, read_records, write_keys};
+pub(crate) use view::{Mapped, View, put_values};
 
 use background::{Background, Signal};
 use follow::Seen;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forebay_shard::{FlatText, Key, QueryCounters, Record, Shard, SuffixStore, Value};
+use forebay_shard::{FlatText, Key, QueryCounters, Record, Shard, SuffixStore, Value, ValueType};
 use forebay_types::Result;
 use parking_lot::Mutex;
 
@@ -79,19 +79,38 @@ impl View {
             }));
         }
         let mut record = Record::new();
+        match (self.read_compressed(key, columns, &mut record)?, self.shards.first()) {
+            (true, Some(mapped)) => record.values(mapped.shard.schema(), columns).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Puts the record of a key into `out` as a shard keeps it, all attributes or some; false if there is none. `type_of` tells the
+    /// type of an attribute.
+    pub(crate) fn read(
+        &self,
+        key: &Key,
+        columns: Option<&[usize]>,
+        type_of: impl Fn(usize) -> ValueType,
+        out: &mut Record,
+    ) -> Result<bool> {
+        let Some(update) = self.newest(key) else { return self.read_compressed(key, columns, out) };
+        update.values.map(|values| put_values(values, columns, type_of, out)).transpose().map(|there| there.is_some())
+    }
+
+    /// The same without the newest updates.
+    fn read_compressed(&self, key: &Key, columns: Option<&[usize]>, out: &mut Record) -> Result<bool> {
         for store in self.suffixes.iter().rev() {
             if let Some(place) = store.find(key) {
-                let there = store.read(place, columns, &mut record);
-                let Some(mapped) = self.shards.first().filter(|_| there) else { return Ok(None) };
-                return record.values(mapped.shard.schema(), columns).map(Some);
+                return Ok(store.read(place, columns, out) && !self.shards.is_empty());
             }
         }
         for mapped in self.shards.iter().rev() {
-            if mapped.shard.get_into(key, columns, &mut record)? {
-                return record.values(mapped.shard.schema(), columns).map(Some);
+            if mapped.shard.get_into(key, columns, out)? {
+                return Ok(true);
             }
         }
-        Ok(None)
+        Ok(false)
     }
 
     /// Whether something newer than the compressed shard at `place` speaks of a key.
@@ -131,9 +150,23 @@ impl View {
     }
 }
 
+/// Puts the values of an update into `out` as a shard keeps them: all, or some.
+pub(crate) fn put_values(
+    values: &[Value],
+    columns: Option<&[usize]>,
+    type_of: impl Fn(usize) -> ValueType,
+    out: &mut Record,
+) -> Result<()> {
+    out.clear();
+    match columns {
+        None => values.iter().enumerate().try_for_each(|(place, value)| out.push(type_of(place), value)),
+        Some(columns) => columns.iter().try_for_each(|&place| out.push(type_of(place), &values[place])),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use forebay_shard::{Builder, BuiltShard, KeyType, LayerKind, Query, Schema, ValueType};
+    use forebay_shard::{Builder, BuiltShard, KeyType, LayerKind, Query, Schema};
 
     use super::*;
 

@@ -22,7 +22,7 @@ impl Shards {
     /// may have seen by then. Asks shared storage only where this worker may not have heard.
     pub(in crate::shards) async fn catch_up(&self, served: &Served, came: Instant, records: impl Fn() -> Vec<u64>) -> Result<()> {
         let Some(log) = &served.log else { return Ok(()) };
-        let door = self.origin.mount(log.mount).await?;
+        let door = self.origin.mount(log.mount()).await?;
         if self.is_fresh(&door, log, &records) {
             return Ok(());
         }
@@ -37,19 +37,20 @@ impl Shards {
         Ok(())
     }
 
-    fn is_fresh(&self, door: &MountDoor, log: &Follower, records: impl Fn() -> Vec<u64>) -> bool {
+    /// The same without a look: whether nothing can have come that this worker has not heard of.
+    pub(in crate::shards) fn is_fresh(&self, door: &MountDoor, log: &Follower, records: impl Fn() -> Vec<u64>) -> bool {
         let rule = self.cluster.hearing.rule(door.mount.options.validate);
         let next = log.read().next;
         log.looked().is_some_and(|looked| {
-            looked.words == self.told.words(log.mount, &log.place)
+            looked.words == self.told.words(&log.name)
                 && rule.accepts(looked.began.elapsed())
-                && !self.told.may_change(log.mount, &log.place, next, &records)
+                && !self.told.may_change(&log.name, next, &records)
         })
     }
 
     /// Takes over all that the log has.
     async fn look(&self, door: &MountDoor, served: &Served, log: &Follower) -> Result<()> {
-        let (began, words) = (forebay_runtime::now(), self.told.words(log.mount, &log.place));
+        let (began, words) = (forebay_runtime::now(), self.told.words(&log.name));
         let (mut next, mut ahead) = (log.read().next, 1);
         loop {
             let objects = try_join_all((next..next + ahead).map(|number| self.object(door, served, log, number))).await?;
@@ -68,7 +69,7 @@ impl Shards {
     }
 
     async fn object(&self, door: &MountDoor, served: &Served, log: &Follower, number: u64) -> Result<Option<LogObject>> {
-        let key = log.place.key(number)?;
+        let key = log.place().key(number)?;
         let bytes = match self.origin.read_whole(door, &key).await {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

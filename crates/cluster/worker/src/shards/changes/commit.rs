@@ -84,29 +84,29 @@ impl Shards {
         if calls.is_empty() {
             return Ok(());
         }
-        let key = log.place.key(next)?;
+        let key = log.place().key(next)?;
         let records = of_records(calls, |_| true);
-        self.told.coming(log.mount, &key, records.clone());
-        let coming = PeerRequest::Coming { mount: log.mount, key: key.clone(), records };
+        self.told.coming(log.mount(), &key, records.clone());
+        let coming = PeerRequest::Coming { mount: log.mount(), key: key.clone(), records };
         self.cluster
-            .tell_everyone(log.mount, coming.encode())
+            .tell_everyone(log.mount(), coming.encode())
             .await
             .map_err(|error| Error::retry(format!("nothing was changed: {}", error.message())))?;
         let logged =
             |call: &Call| LoggedCall { id: call.id, changes: call.changes.iter().map(|wanted| wanted.change.clone()).collect() };
         let object = LogObject::Calls(calls.iter().map(logged).collect());
         let payload = Bytes::from(object.encode(next));
-        let put = self.writes.put(log.mount, &key, PutCondition::Absent, payload).await;
+        let put = self.writes.put(log.mount(), &key, PutCondition::Absent, payload).await;
         if let Err(error) = put {
             // There is something, or may be: of somebody who does not tell this worker, too.
-            self.told.came(log.mount, &key);
+            self.told.came(log.mount(), &key);
             return self.unsure(served, log, calls, error).await;
         }
         table::WORKER_SHARD_LOG_WRITTEN.only().add(1);
         table::WORKER_SHARD_CHANGES.only().add(calls.iter().map(|call| call.changes.len() as u64).sum());
         served.take_over(next, object)?;
         // The shard may be served in other files too.
-        if let Some(words) = self.told.came(log.mount, &key) {
+        if let Some(words) = self.told.came(log.mount(), &key) {
             log.heard(words);
         }
         calls.drain(..).for_each(|call| call.end(Ok(next)));
@@ -141,8 +141,8 @@ impl Shards {
         }
         for (call, number) in ended {
             // Whoever made it may have gone before everybody heard.
-            let came = DataRequest::Changed { mount: log.mount, key: log.place.key(number)?, info: None };
-            let told = self.cluster.tell_everyone(log.mount, encode(&came)).await;
+            let came = DataRequest::Changed { mount: log.mount(), key: log.place().key(number)?, info: None };
+            let told = self.cluster.tell_everyone(log.mount(), encode(&came)).await;
             call.end(told.map(|()| number));
         }
         Ok(next)

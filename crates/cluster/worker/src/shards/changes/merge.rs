@@ -61,8 +61,8 @@ impl Shards {
         self.make_room(made, 2 * asked.shard().bytes() + served.store.load().update_bytes() as u64)?;
         let _room = Reserved { kept: &self.kept, id: made };
         let (from, to) = (self.kept.path(served.id), self.kept.begin(made)?);
-        let packed = forebay_runtime::spawn_blocking(move || merge(&from, &to, BASE_SIZE, changes)).await;
-        let mut packed = packed.map_err(|error| Error::internal(format!("a merge ended early: {error}")))??;
+        let packed = forebay_runtime::run_behind(move || merge(&from, &to, BASE_SIZE, changes)).await;
+        let mut packed = packed.ok_or_else(|| Error::internal("a merge ended early"))??;
         drop(layers);
         packed.shard.log_from = cut;
         self.store(asked, &packed).await?;

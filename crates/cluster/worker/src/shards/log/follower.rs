@@ -7,15 +7,15 @@ use forebay_shard_store::{LogObject, LogPlace, LoggedCall};
 use forebay_types::MountId;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::told::Words;
+use super::told::{Name, Words};
 
 /// Calls that are remembered, so that one that is made again is made once.
 const CALLS_MAX: usize = 65_536;
 
 /// A log that a served shard follows.
 pub(in crate::shards) struct Follower {
-    pub(in crate::shards) mount: MountId,
-    pub(in crate::shards) place: LogPlace,
+    /// Its mount and its place there.
+    pub(in crate::shards) name: Name,
     /// The first object that is not in the shard's files.
     pub(in crate::shards) from: u64,
     read: Mutex<Read>,
@@ -48,12 +48,20 @@ struct Calls {
 impl Follower {
     pub(in crate::shards) fn new(mount: MountId, place: LogPlace, from: u64) -> Self {
         let read = Read { next: from, is_sealed: false, calls: Calls::default(), looked: None };
-        Self { mount, place, from, read: Mutex::new(read) }
+        Self { name: (mount, place), from, read: Mutex::new(read) }
+    }
+
+    pub(in crate::shards) fn mount(&self) -> MountId {
+        self.name.0
+    }
+
+    pub(in crate::shards) fn place(&self) -> &LogPlace {
+        &self.name.1
     }
 
     /// Whether it is a log of a mount and a place.
     pub(in crate::shards) fn is_of(&self, mount: MountId, is_it: impl FnOnce(&LogPlace) -> bool) -> bool {
-        self.mount == mount && is_it(&self.place)
+        self.mount() == mount && is_it(self.place())
     }
 
     /// What was read until now; while it is held, nothing is taken over.

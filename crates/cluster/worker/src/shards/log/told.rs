@@ -13,7 +13,8 @@ const LOGS_MAX: usize = 10_000;
 /// How long an object that was announced is waited for. Whoever writes it has given up by then, or tells that it came.
 const COMING_FOR: Duration = Duration::from_secs(120);
 
-type Name = (MountId, LogPlace);
+/// A log: its mount, and its place there.
+pub(in crate::shards) type Name = (MountId, LogPlace);
 
 /// What is known of logs from those who write them, whether the shards are here or not.
 #[derive(Default)]
@@ -87,35 +88,22 @@ impl Told {
     }
 
     /// What was said until now.
-    pub(in crate::shards) fn words(&self, mount: MountId, place: &LogPlace) -> Words {
-        let of_log = self.logs.lock().get(&(mount, place.clone())).map_or(0, |log| log.word);
+    pub(in crate::shards) fn words(&self, log: &Name) -> Words {
+        let of_log = self.logs.lock().get(log).map_or(0, |log| log.word);
         Words { of_log, of_all: self.of_all.load(Ordering::Acquire) }
     }
 
     /// Whether an object may come, from `next` on, that changes one of these records.
-    pub(in crate::shards) fn may_change(
-        &self,
-        mount: MountId,
-        place: &LogPlace,
-        next: u64,
-        records: impl FnOnce() -> Vec<u64>,
-    ) -> bool {
-        self.may_change_at(forebay_runtime::now(), mount, place, next, records)
+    pub(in crate::shards) fn may_change(&self, log: &Name, next: u64, records: impl FnOnce() -> Vec<u64>) -> bool {
+        self.may_change_at(forebay_runtime::now(), log, next, records)
     }
 
-    fn may_change_at(
-        &self,
-        now: Instant,
-        mount: MountId,
-        place: &LogPlace,
-        next: u64,
-        records: impl FnOnce() -> Vec<u64>,
-    ) -> bool {
+    fn may_change_at(&self, now: Instant, log: &Name, next: u64, records: impl FnOnce() -> Vec<u64>) -> bool {
         if self.unheard_until.lock().is_some_and(|until| now < until) {
             return !records().is_empty();
         }
         let mut logs = self.logs.lock();
-        let Some(log) = logs.get_mut(&(mount, place.clone())) else { return false };
+        let Some(log) = logs.get_mut(log) else { return false };
         log.coming.retain(|number, coming| *number >= next && now < coming.until);
         if log.coming.is_empty() {
             return false;
@@ -153,40 +141,40 @@ mod tests {
     #[test]
     fn words_differ_after_each_change_of_the_log_and_of_all() {
         let told = Told::default();
-        let mut seen = vec![told.words(MOUNT, &place(0))];
+        let mut seen = vec![told.words(&(MOUNT, place(0)))];
         for _ in 0..3 {
             told.came(MOUNT, &place(0).key(1).unwrap());
-            seen.push(told.words(MOUNT, &place(0)));
+            seen.push(told.words(&(MOUNT, place(0))));
             told.anything();
-            seen.push(told.words(MOUNT, &place(0)));
+            seen.push(told.words(&(MOUNT, place(0))));
         }
         let count = seen.len();
         seen.dedup();
         assert_eq!(seen.len(), count);
-        let before = told.words(MOUNT, &place(0));
+        let before = told.words(&(MOUNT, place(0)));
         told.came(MOUNT, &place(1).key(1).unwrap());
         told.came(MountId(2), &place(0).key(1).unwrap());
         told.came(MOUNT, &Key::new("x/data/1").unwrap());
-        assert_eq!(told.words(MOUNT, &place(0)), before, "of others");
+        assert_eq!(told.words(&(MOUNT, place(0))), before, "of others");
     }
 
     #[test]
     fn only_records_of_objects_that_were_not_read_may_change() {
         let told = Told::default();
-        let may = |next, record| told.may_change(MOUNT, &place(0), next, || vec![record]);
+        let may = |next, record| told.may_change(&(MOUNT, place(0)), next, || vec![record]);
         assert!(!may(1, 7));
         told.coming(MOUNT, &place(0).key(5).unwrap(), vec![7, 8]);
         told.coming(MOUNT, &place(0).key(5).unwrap(), vec![9]);
         assert!(may(5, 7) && may(5, 9) && !may(5, 10));
         assert!(!may(6, 7), "it was read");
-        assert!(!told.may_change(MOUNT, &place(1), 1, || vec![7]));
+        assert!(!told.may_change(&(MOUNT, place(1)), 1, || vec![7]));
     }
 
     #[test]
     fn who_has_not_heard_what_is_on_its_way_takes_any_record_for_changed_until_that_has_come() {
         let told = Told::default();
         let began = forebay_runtime::now();
-        let may = |at, records: &[u64]| told.may_change_at(at, MOUNT, &place(0), 1, || records.to_vec());
+        let may = |at, records: &[u64]| told.may_change_at(at, &(MOUNT, place(0)), 1, || records.to_vec());
         assert!(!may(began, &[7]));
         told.anything();
         assert!(may(began, &[7]), "it may have been announced to those who heard");

@@ -1,0 +1,150 @@
+//! Changes that are merged into the files of their shards: what that writes, what memory it takes, and what gets feel of it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use forebay_shard::Key;
+use forebay_shards::{Shards, latest_manifest};
+use forebay_types::{Error, ForebayPath, Result, ResultExt};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde_json::{Value as Json, json};
+
+use super::data::Data;
+use super::rig::{Rig, Settings};
+use super::wait::until_at_rest;
+use crate::measure::{Bar, Figure};
+use crate::workload::Skew;
+
+/// Gets at once, beside the changes.
+const ASKERS: usize = 4;
+/// Changes of one call.
+const TOGETHER: usize = 500;
+/// What is changed, as a part of the input.
+const CHANGED: f64 = 0.5;
+/// How often the memory of workers is looked at.
+const SOON: Duration = Duration::from_millis(20);
+
+pub(crate) async fn figures(data: &Data, seconds: u64) -> Result<()> {
+    let rig = Rig::start(Settings { workers: 2, ..Settings::default() }).await?;
+    let input = data.input_bytes();
+    // Shards of about 128 MB, as a dataset has them by itself.
+    let shards = rig.create(data, "merge.shards", (input / 128_000_000).max(2) as usize, vec![0.5, 0.5]).await?;
+    until_at_rest(&shards, data).await?;
+    let keys = data.gets(Skew::Zipf, 100_000, 41);
+    let gets = Gets { shards: &shards, keys: &keys };
+    let before = p99_ms(gets.until(&AtomicBool::new(false), Duration::from_secs(seconds.max(5) * 2)).await?);
+    let (stored, manifest) = (stored_bytes(&rig, shards.path()).await?, manifest(&rig, &shards).await?);
+    let anonymous: Vec<u64> = rig.workers.iter().map(|worker| anonymous_bytes(worker.id())).collect::<Result<_>>()?;
+    let (stop, peak, changed) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let changing = async {
+        let done = change(data, &shards, (input as f64 * CHANGED) as u64, &changed).await;
+        stop.store(true, Relaxed);
+        done
+    };
+    let watching = async {
+        while !stop.load(Relaxed) {
+            for (worker, before) in rig.workers.iter().zip(&anonymous) {
+                peak.fetch_max(anonymous_bytes(worker.id())?.saturating_sub(*before), Relaxed);
+            }
+            tokio::time::sleep(SOON).await;
+        }
+        Ok::<_, Error>(())
+    };
+    let (changing, watching, took) = futures::join!(changing, watching, gets.until(&stop, Duration::MAX));
+    (changing?, watching?);
+    let during = p99_ms(took?);
+    let merges = self::manifest(&rig, &shards).await? - manifest;
+    let written = stored_bytes(&rig, shards.path()).await? - stored;
+    let changed = changed.load(Relaxed);
+    let what = format!(
+        "merging {} MB of changes into {} shards of {} MB, {merges} merges",
+        changed / 1_000_000,
+        shards.dataset().shards.len(),
+        input / 1_000_000
+    );
+    if merges == 0 {
+        return Err(Error::internal("nothing was merged: give it more with --values-bytes"));
+    }
+    let amplified = written as f64 / changed as f64;
+    Figure::new(format!("{what}: bytes stored a byte changed, with the log"), amplified, "x", Bar::AtMost(12.0)).print();
+    let peak = peak.load(Relaxed) as f64 / f64::from(1 << 20);
+    Figure::new(format!("{what}: memory of a worker beyond that before"), peak, "MiB", Bar::AtMost(512.0)).print();
+    Figure::against(format!("{what}: p99 of gets meanwhile"), during, "ms", "before", before, Bar::RatioAtMost(2.0)).print();
+    Ok(())
+}
+
+/// Writes other values to random records until so many bytes were written.
+async fn change(data: &Data, shards: &Shards, bytes: u64, changed: &AtomicU64) -> Result<()> {
+    let mut chance = StdRng::seed_from_u64(43);
+    let mut number = 0u64;
+    while changed.load(Relaxed) < bytes {
+        let mut of_call = 0;
+        let changes: Vec<Json> = (0..TOGETHER)
+            .map(|_| {
+                let row = chance.random_range(0..data.records.len());
+                let mut record = data.json(row);
+                number += 1;
+                record["l_comment"] = format!("changed for the time number {number}").into();
+                let values = record.as_object().into_iter().flatten();
+                of_call += values.map(|(_, value)| value.as_str().map_or(8, |text| text.len() as u64 + 1)).sum::<u64>();
+                json!({"put": record})
+            })
+            .collect();
+        shards.change(&changes).await?;
+        changed.fetch_add(of_call, Relaxed);
+    }
+    Ok(())
+}
+
+/// Gets, one after the other of each asker.
+struct Gets<'a> {
+    shards: &'a Shards,
+    keys: &'a [u64],
+}
+
+impl Gets<'_> {
+    /// How long each took, until it is over or the time is.
+    async fn until(&self, over: &AtomicBool, length: Duration) -> Result<Vec<Duration>> {
+        let began = Instant::now();
+        let asker = |asker: usize| async move {
+            let mut took = Vec::new();
+            for key in self.keys.iter().skip(asker).step_by(ASKERS).cycle() {
+                if over.load(Relaxed) || began.elapsed() > length {
+                    break;
+                }
+                let asked = Instant::now();
+                if self.shards.record(&Key::U64(*key), None).await?.is_none() {
+                    return Err(Error::internal(format!("{key} has no record")));
+                }
+                took.push(asked.elapsed());
+            }
+            Ok(took)
+        };
+        Ok(futures::future::try_join_all((0..ASKERS).map(asker)).await?.concat())
+    }
+}
+
+fn p99_ms(mut took: Vec<Duration>) -> f64 {
+    took.sort();
+    took.get(took.len() * 99 / 100).map_or(0.0, Duration::as_secs_f64) * 1e3
+}
+
+async fn manifest(rig: &Rig, shards: &Shards) -> Result<u64> {
+    latest_manifest(&rig.client, shards.path()).await?.ok_or_else(|| Error::internal("the dataset is gone"))
+}
+
+/// Bytes of all objects of a dataset: none is deleted within a day.
+async fn stored_bytes(rig: &Rig, folder: &ForebayPath) -> Result<u64> {
+    rig.client.refresh(folder).await?;
+    Ok(rig.client.list_all(folder).await?.iter().map(|info| info.version.size).sum())
+}
+
+/// Memory of a process that no file stands behind.
+fn anonymous_bytes(process: u32) -> Result<u64> {
+    let file = format!("/proc/{process}/status");
+    let status = std::fs::read_to_string(&file).context(|| file.clone())?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).and_then(|kib| kib.trim().parse::<u64>().ok());
+    Ok(kib.ok_or_else(|| Error::internal(format!("{file} tells no RssAnon")))? << 10)
+}

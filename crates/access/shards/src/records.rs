@@ -1,0 +1,106 @@
+//! Records by their keys.
+
+use bytes::Bytes;
+use forebay_client::WantedRecords;
+use forebay_shard::{Key, Record, Value};
+use forebay_shard_store::{Literal, SentRecord, Wanted, read_records, write_keys};
+use forebay_types::{Error, Result};
+use futures::future::try_join_all;
+use serde_json::Value as Json;
+
+use crate::Shards;
+
+/// Records that are asked of a shard with one call.
+const GETS_AT_ONCE: usize = 1000;
+
+impl Shards {
+    /// A record as a JSON object: the columns asked for by name, or all; none where the key has no record.
+    pub async fn get(&self, key: &Literal, columns: Option<&[String]>) -> Result<Option<Json>> {
+        let key = self.columns().key_of(key)?;
+        Ok(self.get_many(&[key], columns).await?.pop().flatten())
+    }
+
+    /// Records in the order of the keys: one call for those of a shard.
+    pub async fn get_many(&self, keys: &[Key], columns: Option<&[String]>) -> Result<Vec<Option<Json>>> {
+        let places = columns.map(|names| self.attributes_of(names)).transpose()?;
+        let records = self.records(keys, places.as_deref()).await?;
+        let json = |(key, record): (&Key, Option<Record>)| {
+            record.map(|record| self.record_json(key, &record, columns.zip(places.as_deref()))).transpose()
+        };
+        keys.iter().zip(records).map(json).collect()
+    }
+
+    /// The record of a key in the bytes that shards keep: those of some attributes by their places, or of all.
+    /// [`Record::values`] makes values of it, with [`Columns::schema`](forebay_shard_store::Columns::schema).
+    pub async fn record(&self, key: &Key, attributes: Option<&[usize]>) -> Result<Option<Record>> {
+        let wanted = Wanted::new(self.columns(), attributes.map(<[usize]>::to_vec), false)?;
+        let sent = self.records_of(self.dataset.shard_of(key), &[key], &wanted).await?.pop();
+        Ok(sent.ok_or_else(|| self.misfit())?.record)
+    }
+
+    /// The same of many keys, in their order: one call for those of a shard.
+    pub async fn records(&self, keys: &[Key], attributes: Option<&[usize]>) -> Result<Vec<Option<Record>>> {
+        let wanted = Wanted::new(self.columns(), attributes.map(<[usize]>::to_vec), false)?;
+        let mut by_shard = vec![Vec::new(); self.dataset.shards.len()];
+        for (place, key) in keys.iter().enumerate() {
+            by_shard[self.dataset.shard_of(key)].push(place);
+        }
+        let wanted = &wanted;
+        let calls = by_shard.iter().enumerate().flat_map(|(shard, places)| {
+            places.chunks(GETS_AT_ONCE).map(move |places| async move {
+                let keys: Vec<&Key> = places.iter().map(|place| &keys[*place]).collect();
+                Ok::<_, Error>((places, self.records_of(shard, &keys, wanted).await?))
+            })
+        });
+        let mut records = vec![None; keys.len()];
+        for (places, answers) in try_join_all(calls).await? {
+            debug_assert_eq!(answers.len(), places.len(), "each key has its answer");
+            for (place, answer) in places.iter().zip(answers) {
+                records[*place] = answer.record;
+            }
+        }
+        Ok(records)
+    }
+
+    /// Records of one shard, with one call.
+    pub(crate) async fn records_of(&self, shard: usize, keys: &[&Key], wanted: &Wanted) -> Result<Vec<SentRecord>> {
+        let mut bytes = Vec::with_capacity(keys.iter().map(|key| key.len() + 4).sum());
+        write_keys(keys.iter().copied(), &mut bytes);
+        let (bytes, attributes) = (Bytes::from(bytes), wanted.places());
+        let of =
+            WantedRecords { dataset: &self.id, shard: shard as u32, attributes: &attributes, versioned: wanted.is_versioned() };
+        let ask = |worker, within| self.ask_worker(worker, shard, self.client.get_records(worker, &of, bytes.clone(), within));
+        let answers = self.until_answered(|| self.order(shard), ask).await?;
+        read_records(&answers, keys.len(), self.columns(), wanted).map_err(|error| error.context(&self.path))
+    }
+
+    /// A record as a JSON object: of the columns with these names, whose attributes the record has, or of all.
+    pub(crate) fn record_json(&self, key: &Key, record: &Record, asked: Option<(&[String], &[usize])>) -> Result<Json> {
+        let Some((names, places)) = asked else {
+            return self.columns().record_json(key, &record.values(&self.schema, None)?, None);
+        };
+        let mut values = vec![Value::Null; self.schema.attributes.len()];
+        for (value, place) in record.values(&self.schema, Some(places))?.into_iter().zip(places) {
+            values[*place] = value;
+        }
+        self.columns().record_json(key, &values, Some(names))
+    }
+
+    /// The attributes that are read for some columns: one at least, also where only the key is asked for.
+    fn attributes_of(&self, names: &[String]) -> Result<Vec<usize>> {
+        let key = self.columns().key_place();
+        let places = names.iter().map(|name| self.columns().place(name)).collect::<Result<Vec<_>>>()?;
+        let mut attributes: Vec<usize> =
+            places.into_iter().filter(|place| *place != key).map(|place| place - usize::from(place > key)).collect();
+        attributes.sort_unstable();
+        attributes.dedup();
+        if attributes.is_empty() {
+            attributes.push(0);
+        }
+        Ok(attributes)
+    }
+
+    pub(crate) fn misfit(&self) -> Error {
+        Error::internal(format!("{}: an answer does not fit its question", self.path))
+    }
+}

@@ -1,0 +1,87 @@
+//! Repair: who holds a shard now that another worker has gone brings it before anybody asks for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_placement::rank;
+use forebay_protocol::{ClusterView, WorkerInfo};
+use forebay_types::{RouteKey, WorkerId};
+use futures::stream::{self, StreamExt};
+
+use super::{Manifest, Shards};
+
+/// Workers that are told at a time: each brings shards, two at a time.
+const TOLD_AT_ONCE: usize = 8;
+/// How long a worker may take to bring a shard until this one waits no longer; it goes on with that.
+const WITHIN: Duration = Duration::from_secs(600);
+
+impl Shards {
+    /// The view is another one than `before`: who came to hold a shard that is served here is told to bring it. Where nobody serves it
+    /// any more, or it is answered from afar, it waits until somebody asks.
+    pub(crate) fn follow(self: &Arc<Self>, before: &ClusterView) {
+        let now = self.cluster.view();
+        // A worker that has just begun is told of nothing that went before it.
+        if !before.workers.iter().any(|worker| worker.id == self.cluster.id) {
+            return;
+        }
+        let told: Vec<_> = self.by_manifest().into_iter().flat_map(|served| new_holders(served, before, &now)).collect();
+        if told.is_empty() {
+            return;
+        }
+        let shards = Arc::clone(self);
+        self.background.spawn(async move {
+            stream::iter(told)
+                .for_each_concurrent(TOLD_AT_ONCE, |(manifest, number, worker)| {
+                    let shards = Arc::clone(&shards);
+                    async move { shards.have_brought(&manifest, number, &worker).await }
+                })
+                .await;
+        });
+    }
+
+    async fn have_brought(&self, manifest: &Manifest, number: u32, worker: &WorkerInfo) {
+        match self.cluster.peers.bring_shard(worker, &manifest.id, number, WITHIN).await {
+            Ok(()) => {
+                tracing::info!(folder = %manifest.id.folder, shard = number, worker = %worker.id, "a shard has its replicas again")
+            }
+            Err(error) => {
+                tracing::warn!(folder = %manifest.id.folder, shard = number, worker = %worker.id, %error, "a shard waits until it is asked for");
+            }
+        }
+    }
+
+    /// The shards that are served here, each once, with the latest manifest that has it in these files.
+    fn by_manifest(&self) -> Vec<(Arc<Manifest>, u32)> {
+        let mut manifests: Vec<Arc<Manifest>> = self.manifests.lock().iter().map(|(_, manifest)| Arc::clone(manifest)).collect();
+        manifests.extend(self.newest.lock().iter().map(|(_, manifest)| Arc::clone(manifest)));
+        manifests.sort_by_key(|manifest| std::cmp::Reverse(manifest.id.manifest));
+        let served = self.served.lock();
+        let mut found = std::collections::HashMap::new();
+        for manifest in manifests {
+            for (number, id) in (0u32..).zip(&manifest.ids).filter(|(_, id)| served.contains_key(id)) {
+                found.entry(*id).or_insert_with(|| (Arc::clone(&manifest), number));
+            }
+        }
+        found.into_values().collect()
+    }
+}
+
+/// The workers that hold a shard by the view `now` and did not before.
+fn new_holders(
+    (manifest, number): (Arc<Manifest>, u32),
+    before: &ClusterView,
+    now: &ClusterView,
+) -> Vec<(Arc<Manifest>, u32, WorkerInfo)> {
+    let old = holders(&manifest, number, before);
+    let is_new = |worker: &&WorkerInfo| !old.contains(&worker.id);
+    let holders = holders(&manifest, number, now);
+    let infos = holders.iter().filter_map(|id| now.workers.iter().find(|worker| worker.id == *id));
+    infos.filter(is_new).map(|worker| (Arc::clone(&manifest), number, worker.clone())).collect()
+}
+
+fn holders(manifest: &Manifest, number: u32, view: &ClusterView) -> Vec<WorkerId> {
+    let workers: Vec<_> = view.placeable().map(|worker| worker.id).collect();
+    let mut order = rank(RouteKey::of(manifest.id.mount, &manifest.id.folder, number), &workers);
+    order.truncate(manifest.dataset.replicas.len());
+    order
+}
