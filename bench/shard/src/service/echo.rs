@@ -9,9 +9,6 @@ use forebay_bench_reads::rig::Served;
 use forebay_transport::{Address, Connection, Listener, Peer, Response, Server, ServerLimits, Service, Session};
 use forebay_types::{Error, Result};
 
-use super::gets::IN_FLIGHT;
-use super::serve::{say, until_input_ends};
-
 /// Bytes of a get's message, and of its key and its record's values.
 const META_BYTES: usize = 40;
 const KEY_BYTES: usize = 8;
@@ -40,17 +37,13 @@ impl Session for Echo {
     fn notice(self: &Arc<Self>, _: Bytes) {}
 }
 
-/// Serves it at an address until the input ends.
-pub(super) async fn serve(address: Address) -> Result<()> {
-    let server = Server::start(Listener::bind(&address).await?, security(), Arc::new(Echo), ServerLimits::default())?;
-    say(&server.local_address().to_string())?;
-    until_input_ends().await;
-    server.shutdown().await;
-    Ok(())
+/// Serves it at an address.
+pub(super) async fn serve(address: Address) -> Result<Server> {
+    Server::start(Listener::bind(&address).await?, security(), Arc::new(Echo), ServerLimits::default())
 }
 
 /// Calls a second of as many askers as gets have, by TCP or by a Unix socket.
-pub(super) async fn rate(is_unix: bool, length: Duration) -> Result<f64> {
+pub(super) async fn rate(is_unix: bool, askers: usize, length: Duration) -> Result<f64> {
     let folder = tempfile::tempdir()?;
     let address = match is_unix {
         true => format!("unix:{}", folder.path().join("echo.sock").display()),
@@ -67,6 +60,6 @@ pub(super) async fn rate(is_unix: bool, length: Duration) -> Result<f64> {
         }
         Ok::<_, Error>(count)
     };
-    let counts = futures::future::try_join_all((0..IN_FLIGHT).map(|_| asker())).await?;
+    let counts = futures::future::try_join_all((0..askers).map(|_| asker())).await?;
     Ok(counts.into_iter().sum::<u64>() as f64 / began.elapsed().as_secs_f64())
 }

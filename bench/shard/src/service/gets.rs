@@ -64,7 +64,7 @@ impl Bed<'_> {
             single.push(ours, theirs);
             json.push(rate_of_json(shards, self.keys, self.length).await?.0, theirs);
             many.push(rate_together(shards, self.keys, self.length).await?, theirs);
-            echo.push(ours, super::echo::rate(is_unix, self.length).await?);
+            echo.push(ours, super::echo::rate(is_unix, IN_FLIGHT, self.length).await?);
         }
         let what = format!("gets over {kind}, {IN_FLIGHT} in flight, all in memory");
         tell(&what, &single, "redis", Bar::RatioAtLeast(0.8));

@@ -52,7 +52,8 @@ pub(crate) async fn figures(data: &Data, seconds: u64) -> Result<()> {
         Ok::<_, Error>(())
     };
     let (changing, watching, took) = futures::join!(changing, watching, gets.until(&stop, Duration::MAX));
-    (changing?, watching?);
+    changing?;
+    watching?;
     let during = p99_ms(took?);
     let merges = self::manifest(&rig, &shards).await? - manifest;
     let written = stored_bytes(&rig, shards.path()).await? - stored;

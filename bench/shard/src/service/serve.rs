@@ -19,20 +19,20 @@ const DRAM_BYTES: u64 = 64 << 20;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Process {
     /// A coordinator
-    #[command(hide = true)]
-    ServeCoordinator {
+    #[command(name = "serve-coordinator", hide = true)]
+    Coordinator {
         /// Of its metadata
         folder: PathBuf,
     },
     /// What answers each call with as many bytes as a record has
-    #[command(hide = true)]
-    ServeEcho {
+    #[command(name = "serve-echo", hide = true)]
+    Echo {
         /// Where it listens
         address: String,
     },
     /// A worker
-    #[command(hide = true)]
-    ServeShards {
+    #[command(name = "serve-shards", hide = true)]
+    Shards {
         /// Of its tiers and shards
         folder: PathBuf,
         /// Where the coordinator listens
@@ -48,9 +48,15 @@ impl Process {
     /// Serves until the input ends.
     pub(crate) async fn run(self) -> Result<()> {
         match self {
-            Self::ServeCoordinator { folder } => coordinator(folder).await,
-            Self::ServeEcho { address } => super::echo::serve(address.parse()?).await,
-            Self::ServeShards { folder, coordinator, shard_bytes, navigate_ms } => {
+            Self::Coordinator { folder } => coordinator(folder).await,
+            Self::Echo { address } => {
+                let server = super::echo::serve(address.parse()?).await?;
+                say(&server.local_address().to_string())?;
+                until_input_ends().await;
+                server.shutdown().await;
+                Ok(())
+            }
+            Self::Shards { folder, coordinator, shard_bytes, navigate_ms } => {
                 worker(folder, coordinator, shard_bytes, Duration::from_millis(navigate_ms)).await
             }
         }
@@ -81,14 +87,14 @@ async fn worker(folder: PathBuf, coordinator: String, shard_bytes: u64, navigate
     Ok(())
 }
 
-pub(super) fn say(line: &str) -> Result<()> {
+fn say(line: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{line}")?;
     Ok(stdout.flush()?)
 }
 
 /// It ends with whoever started this process.
-pub(super) async fn until_input_ends() {
+async fn until_input_ends() {
     let (ended, end) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
         std::io::stdin().lock().lines().for_each(drop);

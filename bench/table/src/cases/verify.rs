@@ -1,3 +1,5 @@
+//! What checksums cost a scan.
+
 use bytes::Bytes;
 use forebay_table::{Chunk, Plan, Source, Table, Verified};
 use forebay_types::Result;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest, DatasetId, ShardState};
+use forebay_protocol::{self as protocol, DataReply, DataRequest, DatasetId, ShardState};
 use forebay_types::{Error, Result, WorkerId};
 
 use crate::connect::{Failure, ask_for, misfit};
@@ -72,13 +72,13 @@ impl Shards {
         within: Duration,
     ) -> Result<(Bytes, u32)> {
         let link = self.routes.link_to(worker, gone).await?;
-        let request = DataRequest::GetRecords {
+        let request = DataRequest::GetRecords(protocol::WantedRecords {
             dataset: wanted.dataset.clone(),
             shard: wanted.shard,
             within_ms: millis(within),
             attributes: wanted.attributes.to_vec(),
             versioned: wanted.versioned,
-        };
+        });
         match ask_for(&link, &request, vec![keys], within + ON_ITS_WAY).await.map_err(Failure::into_error)? {
             (DataReply::Shard { queue }, answers) => Ok((answers, queue)),
             _ => Err(misfit(&link, "a question for records").into_error()),

@@ -64,6 +64,7 @@ impl Shards {
 
     /// Records of one shard, with one call.
     pub(crate) async fn records_of(&self, shard: usize, keys: &[&Key], wanted: &Wanted) -> Result<Vec<SentRecord>> {
+        debug_assert!(!keys.is_empty(), "a call asks for something");
         let mut bytes = Vec::with_capacity(keys.iter().map(|key| key.len() + 4).sum());
         write_keys(keys.iter().copied(), &mut bytes);
         let (bytes, attributes) = (Bytes::from(bytes), wanted.places());
@@ -94,6 +95,7 @@ impl Shards {
             places.into_iter().filter(|place| *place != key).map(|place| place - usize::from(place > key)).collect();
         attributes.sort_unstable();
         attributes.dedup();
+        debug_assert!(attributes.iter().all(|place| *place < self.schema.attributes.len()), "the key is no attribute");
         if attributes.is_empty() {
             attributes.push(0);
         }

@@ -6,11 +6,11 @@ use forebay_types::{Attributes, ErrorKind, Key, MountId, ObjectInfo, ObjectVersi
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::limits::{ATTRIBUTES_MAX, RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, at_most};
+use crate::limits::{RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, at_most};
 use crate::objects::{ListPage, PutCondition, RangeSpec};
 use crate::peer::Shared;
 use crate::report::WorkerReport;
-use crate::shards::{DatasetId, ShardState};
+use crate::shards::{DatasetId, ShardState, WantedRecords};
 use crate::tiers::{Departed, Held, Hint, Span};
 
 /// What is asked of a worker. Every reply is a [`DataReply`] of the variant named here, or [`DataReply::Failed`].
@@ -268,19 +268,7 @@ pub enum DataRequest {
     },
     /// Records of one shard of a dataset, whose keys are the payload: [`DataReply::Shard`] with an answer for each as payload, in the
     /// bytes that shards keep. Otherwise as `AskShard`.
-    GetRecords {
-        /// The dataset's folder.
-        dataset: DatasetId,
-        /// Which of its shards, from 0.
-        shard: u32,
-        /// How long the asker waits, in milliseconds: what can't begin within it is `Retry`.
-        within_ms: u32,
-        /// The places of the attributes that are wanted; empty for all.
-        #[serde(deserialize_with = "at_most::<ATTRIBUTES_MAX, _, _>")]
-        attributes: Vec<u16>,
-        /// The version of each record is wanted too.
-        versioned: bool,
-    },
+    GetRecords(WantedRecords),
 }
 
 /// What a worker answers.

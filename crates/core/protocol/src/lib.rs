@@ -36,5 +36,5 @@ pub use peer::{PEER_MESSAGE, PeerRequest, Shared};
 pub use placement::{Order, OrderEnd, PlacementStatus, SegmentStatus, SegmentUse, WindowReport};
 pub use report::{DrainReport, StorageCounters, WorkerReport};
 pub use routes::{Route, RouteTable, RoutesDelta};
-pub use shards::{DatasetId, ShardState};
+pub use shards::{DatasetId, ShardState, WantedRecords};
 pub use tiers::{Departed, Held, Hint, Span};

@@ -1,5 +1,6 @@
 //! Datasets of shards, as clients and workers name them.
 
+use crate::limits::{ATTRIBUTES_MAX, at_most};
 use forebay_types::{Key, MountId};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,22 @@ pub struct DatasetId {
     pub manifest: u64,
     /// The hash of its bytes: a folder may be deleted, and made again with the same numbers.
     pub tag: u128,
+}
+
+/// Records of one shard of a dataset that are wanted; their keys come beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WantedRecords {
+    /// The dataset.
+    pub dataset: DatasetId,
+    /// Which of its shards, from 0.
+    pub shard: u32,
+    /// How long the asker waits, in milliseconds: what can't begin within it is `Retry`.
+    pub within_ms: u32,
+    /// The places of the attributes that are wanted; empty for all.
+    #[serde(deserialize_with = "at_most::<ATTRIBUTES_MAX, _, _>")]
+    pub attributes: Vec<u16>,
+    /// The version of each record is wanted too.
+    pub versioned: bool,
 }
 
 /// A shard that a worker serves.

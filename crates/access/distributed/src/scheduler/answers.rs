@@ -12,7 +12,7 @@ use serde::Serialize;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::Books;
-use super::carrier::Carrier;
+use super::input::Carrier;
 use super::gate::Server;
 use super::watch::close_over;
 use crate::control::{Ask, ClusterState};

@@ -2,18 +2,16 @@
 //!
 //! `gate` sees what executors say before Ballista does (`attempts` keeps back what would count twice), `lost` does what is to be
 //! done when one is lost; `policy` is what Ballista asks for tasks, `bind` its hand in Ballista's books; `books` is who needs what
-//! (over `core/scheduling`), `executors` what is known of these, `inputs` finds out what tasks read, `carrier` has it brought, `departures` hears what leaves the tiers again, `shuffles` has a place in temporary
+//! (over `core/scheduling`), `executors` what is known of these, `input` is about what tasks read and the tiers that have it, `shuffles` has a place in temporary
 //! nodes for what is between a job's stages, `answers` tells people.
 
 mod answers;
 mod attempts;
 mod bind;
 mod books;
-mod carrier;
-mod departures;
 mod executors;
 mod gate;
-mod inputs;
+mod input;
 mod job;
 mod lost;
 mod policy;

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use super::Books;
 use super::bind::{bind, collapses, pending, take};
 use super::books::Chosen;
-use super::carrier::Carrier;
+use super::input::Carrier;
 use super::executors::Told;
 use super::inputs;
 use super::shuffles::{Shuffles, is_passed_on};
@@ -122,7 +122,7 @@ impl Policy {
         let mut finding = self.finding.lock();
         while finding.try_join_next().is_some() {}
         finding.spawn(async move {
-            let found = inputs::of_stage(&engine, &client, &ticket, &plan, &workers).await;
+            let found = input::of_stage(&engine, &client, &ticket, &plan, &workers).await;
             let (mut inputs, versions) = found.unwrap_or_else(|error| {
                 tracing::warn!(job, stage = id, %error, "what a stage reads can't be told: its tasks run anywhere");
                 Default::default()

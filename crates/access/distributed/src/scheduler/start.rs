@@ -23,8 +23,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::Books;
 use super::answers::Answers;
-use super::carrier::Carrier;
-use super::departures;
+use super::input::{self, Carrier};
 use super::gate::{Gate, Server};
 use super::policy::Policy;
 use super::shuffles::Shuffles;
@@ -108,7 +107,7 @@ impl Scheduler {
         let server: Server = create_scheduler(cluster, Arc::new(config)).await.map_err(failed)?;
 
         let announcing = forebay_runtime::spawn(announce(client.clone(), format!("{host}:{}", address.port())));
-        let following = forebay_runtime::spawn(departures::follow(client.clone(), Arc::clone(&books)));
+        let following = forebay_runtime::spawn(input::follow(client.clone(), Arc::clone(&books)));
         let gate = SchedulerGrpcServer::new(Gate { inner: server.clone(), books: Arc::clone(&books), client })
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);

@@ -6,7 +6,7 @@ use ballista_core::serde::protobuf::job_status;
 use parking_lot::Mutex;
 
 use super::Books;
-use super::carrier::Carrier;
+use super::input::Carrier;
 use super::gate::Server;
 use super::lost::executor_lost;
 use super::policy::Policy;

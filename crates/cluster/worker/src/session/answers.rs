@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest, DatasetId, Held, Hint, ListPage, PeerRequest, PutCondition, Shared, encode};
+use forebay_protocol::{
+    DataReply, DataRequest, DatasetId, Held, Hint, ListPage, PeerRequest, PutCondition, Shared, WantedRecords, encode,
+};
 use forebay_rights::needs;
 use forebay_transport::Response;
 use forebay_types::{Cell, Error, Key, MountId, ObjectVersion, OperationId, PageRun, Result, SegmentId};
@@ -142,17 +144,10 @@ impl WorkerSession {
                 let within = within(within_ms.min(DEPARTED_WITHIN_MS_MAX));
                 reply(DataReply::Departed(rooms.signals.gone.since(since, within).await))
             }
-            DataRequest::AskShard { dataset, shard, within_ms } => {
-                self.ask_shard(dataset, shard, within_ms, Asking::Lines(payload)).await?
-            }
-            DataRequest::GetRecords { dataset, shard, within_ms, attributes, versioned } => {
-                self.ask_shard(dataset, shard, within_ms, Asking::Records { keys: payload, attributes, versioned }).await?
-            }
+            DataRequest::AskShard { dataset, shard, within_ms } => self.ask_lines(dataset, shard, within_ms, payload).await?,
+            DataRequest::GetRecords(wanted) => self.get_records(wanted, payload).await?,
             DataRequest::Shards { dataset } => reply(DataReply::Shards(rooms.shards.of(&dataset).await?)),
-            DataRequest::MergeShard { dataset, shard, within_ms } => {
-                rooms.shards.merge(dataset, shard, within(within_ms)).await?;
-                reply(DataReply::Done)
-            }
+            DataRequest::MergeShard { dataset, shard, within_ms } => self.merge_shard(dataset, shard, within_ms).await?,
             DataRequest::ChangeShard { dataset, shard, call, within_ms } => {
                 let version = rooms.shards.change(dataset, shard, call, within(within_ms), &payload).await?;
                 reply(DataReply::ShardChanged { version })
@@ -193,6 +188,20 @@ impl WorkerSession {
         let put = self.rooms.writes.put(mount, key, condition, payload).await;
         self.rooms.shards.note_change(mount, key);
         Ok(reply(DataReply::Info(put?)))
+    }
+
+    async fn merge_shard(&self, dataset: DatasetId, shard: u32, within_ms: u32) -> Result<Response> {
+        self.rooms.shards.merge(dataset, shard, within(within_ms)).await?;
+        Ok(reply(DataReply::Done))
+    }
+
+    async fn ask_lines(&self, dataset: DatasetId, shard: u32, within_ms: u32, questions: Bytes) -> Result<Response> {
+        self.ask_shard(dataset, shard, within_ms, Asking::Lines(questions)).await
+    }
+
+    async fn get_records(&self, wanted: WantedRecords, keys: Bytes) -> Result<Response> {
+        let WantedRecords { dataset, shard, within_ms, attributes, versioned } = wanted;
+        self.ask_shard(dataset, shard, within_ms, Asking::Records { keys, attributes, versioned }).await
     }
 
     async fn ask_shard(&self, dataset: DatasetId, shard: u32, within_ms: u32, asking: Asking) -> Result<Response> {

@@ -1,6 +1,6 @@
 //! Whether the one at the other end may.
 
-use forebay_protocol::DataRequest;
+use forebay_protocol::{DataRequest, WantedRecords};
 use forebay_rights::{Need, Place, needs};
 use forebay_transport::{Deed, is_audited, unix_now};
 use forebay_types::{ForebayPath, MountId, MountName, Result};
@@ -54,7 +54,7 @@ impl WorkerSession {
                 Some((version.mount, &version.key))
             }
             DataRequest::AskShard { dataset, .. }
-            | DataRequest::GetRecords { dataset, .. }
+            | DataRequest::GetRecords(WantedRecords { dataset, .. })
             | DataRequest::Shards { dataset }
             | DataRequest::ChangeShard { dataset, .. }
             | DataRequest::MergeShard { dataset, .. } => Some((dataset.mount, &dataset.folder)),

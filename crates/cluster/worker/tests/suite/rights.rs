@@ -177,7 +177,7 @@ fn of_data(request: &DataRequest) -> Takes {
         | DataRequest::Stat { .. }
         | DataRequest::Refresh { .. }
         | DataRequest::AskShard { .. }
-        | DataRequest::GetRecords { .. }
+        | DataRequest::GetRecords(_)
         | DataRequest::Shards { .. }
         | DataRequest::Prefetch { keep: false, .. } => Takes::Reading,
         DataRequest::Prefetch { keep: true, .. } => Takes::Administering,
@@ -218,7 +218,13 @@ fn data_requests() -> Vec<DataRequest> {
         DataRequest::Stat { mount, key: key(), complete: false },
         DataRequest::Refresh { mount, prefix: key() },
         DataRequest::AskShard { dataset: dataset(), shard: 0, within_ms: 100 },
-        DataRequest::GetRecords { dataset: dataset(), shard: 0, within_ms: 100, attributes: vec![], versioned: false },
+        DataRequest::GetRecords(WantedRecords {
+            dataset: dataset(),
+            shard: 0,
+            within_ms: 100,
+            attributes: vec![],
+            versioned: false,
+        }),
         DataRequest::Shards { dataset: dataset() },
         DataRequest::ChangeShard { dataset: dataset(), shard: 0, call: 1, within_ms: 100 },
         DataRequest::MergeShard { dataset: dataset(), shard: 0, within_ms: 100 },

@@ -84,7 +84,13 @@ pub fn requests() -> Vec<DataRequest> {
         DataRequest::MergeShard { dataset: dataset(), shard: 3, within_ms: 30_000 },
         DataRequest::ChangeShard { dataset: dataset(), shard: 3, call: u128::MAX, within_ms: 30_000 },
         DataRequest::Departed { since: 1 << 40, within_ms: 30_000 },
-        DataRequest::GetRecords { dataset: dataset(), shard: 3, within_ms: 30_000, attributes: vec![0, 300], versioned: true },
+        DataRequest::GetRecords(WantedRecords {
+            dataset: dataset(),
+            shard: 3,
+            within_ms: 30_000,
+            attributes: vec![0, 300],
+            versioned: true,
+        }),
     ]
 }
 

@@ -1,4 +1,4 @@
-use forebay_protocol::{DataNotice, DataRequest, PeerRequest};
+use forebay_protocol::{DataNotice, DataRequest, PeerRequest, WantedRecords};
 
 use crate::{Need, Place};
 
@@ -15,9 +15,9 @@ pub fn data(request: &DataRequest) -> Need {
         // Costs a request to shared storage, and changes nothing.
         | DataRequest::Refresh { mount, .. } => Need::read(Place::Mount(*mount)),
         DataRequest::Read { version, .. } | DataRequest::ReadCell { version, .. } => Need::read(Place::Mount(version.mount)),
-        DataRequest::AskShard { dataset, .. } | DataRequest::GetRecords { dataset, .. } | DataRequest::Shards { dataset } => {
-            Need::read(Place::Mount(dataset.mount))
-        }
+        DataRequest::AskShard { dataset, .. }
+        | DataRequest::GetRecords(WantedRecords { dataset, .. })
+        | DataRequest::Shards { dataset } => Need::read(Place::Mount(dataset.mount)),
         DataRequest::Prefetch { version, keep: false, .. } => Need::read(Place::Mount(version.mount)),
         DataRequest::Prefetch { version, keep: true, .. } => Need::administer(Place::Mount(version.mount)),
         DataRequest::Put { mount, .. }

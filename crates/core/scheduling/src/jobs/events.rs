@@ -170,6 +170,7 @@ impl Schedule {
         let was_expected = worker.expects.remove(&ix);
         let range = &mut self.ranges[ix as usize];
         let was_missing = range.is_missing();
+        debug_assert!(!range.holders.contains(&id), "a range is held once by a worker");
         range.holders.push(id);
         if was_expected {
             self.no_longer_arriving(ix);

@@ -5,10 +5,7 @@ use super::varint;
 
 /// Appends `record`, which has all attributes.
 pub(crate) fn write(record: &Record, out: &mut Vec<u8>) {
-    for index in 0..record.len() {
-        varint::write(record.bytes(index).map_or(0, |bytes| bytes.len() as u64 + 1), out);
-    }
-    out.extend_from_slice(&record.bytes);
+    record.write(out);
 }
 
 /// Reads the record at the beginning of `body`.

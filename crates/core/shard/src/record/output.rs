@@ -1,6 +1,6 @@
 use forebay_types::Result;
 
-use super::{body, varint};
+use super::varint;
 use crate::model::schema::{ATTRIBUTES_MAX, Schema};
 use crate::model::value::{Value, ValueType};
 
@@ -60,7 +60,10 @@ impl Record {
 
     /// Appends the record in one piece, which [`Self::read`] takes apart.
     pub fn write(&self, out: &mut Vec<u8>) {
-        body::write(self, out);
+        for index in 0..self.len() {
+            varint::write(self.bytes(index).map_or(0, |bytes| bytes.len() as u64 + 1), out);
+        }
+        out.extend_from_slice(&self.bytes);
     }
 
     /// The record of so many values at the start of `bytes`, which came from elsewhere, and how many bytes it has; none where

@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn values(key: u64) -> Vec<Value> {
-        vec![Value::Text(format!("name {key}")), if key % 5 == 0 { Value::Null } else { Value::Int(key as i64 % 3) }]
+        vec![Value::Text(format!("name {key}")), if key.is_multiple_of(5) { Value::Null } else { Value::Int(key as i64 % 3) }]
     }
 
     #[test]

@@ -10,10 +10,10 @@ use forebay_types::{ObjectVersion, PageRun, Result, SegmentId, WorkerId, split_r
 use crate::travel::Ticket;
 
 /// The segments of a stage's input, with the versions that they are of.
-pub(super) type Versions = HashMap<SegmentId, (Arc<ObjectVersion>, u32)>;
+pub(in crate::scheduler) type Versions = HashMap<SegmentId, (Arc<ObjectVersion>, u32)>;
 
 /// Finds out what the partitions of a stage read, to the page, and which of these workers hold it already.
-pub(super) async fn of_stage(
+pub(in crate::scheduler) async fn of_stage(
     engine: &Engine,
     client: &Client,
     ticket: &Ticket,

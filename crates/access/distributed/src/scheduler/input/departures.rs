@@ -9,7 +9,7 @@ use forebay_types::{PageRun, Result, SegmentId, WorkerId};
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::Books;
+use crate::scheduler::Books;
 
 /// How often it is looked whose departures count.
 const LOOK: Duration = Duration::from_millis(50);
@@ -21,7 +21,7 @@ const ASKED_FOR: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Follows the workers beside executors as long as there are jobs, until it is dropped.
-pub(super) async fn follow(client: Client, books: Arc<Mutex<Books>>) {
+pub(in crate::scheduler) async fn follow(client: Client, books: Arc<Mutex<Books>>) {
     let mut followed: HashMap<WorkerId, AbortOnDropHandle<()>> = HashMap::new();
     loop {
         let workers = books.lock().workers_at_work();

@@ -8,7 +8,7 @@ use forebay_types::{Mount, ObjectVersion, OperationId, WorkerId};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
-use super::Books;
+use crate::scheduler::Books;
 use crate::control::TransferState;
 
 /// Bytes of one message to a worker: how fine what arrives is told.
@@ -47,13 +47,13 @@ struct Message {
 }
 
 impl Carrier {
-    pub(super) fn new(books: Arc<Mutex<Books>>, client: Client, ahead: bool) -> Arc<Self> {
+    pub(in crate::scheduler) fn new(books: Arc<Mutex<Books>>, client: Client, ahead: bool) -> Arc<Self> {
         let (under_way, next, tasks) = (Arc::default(), Default::default(), Mutex::default());
         Arc::new(Self { books, client, ahead, under_way, next, tasks })
     }
 
     /// Starts what the schedule wants brought now.
-    pub(super) fn go(self: &Arc<Self>) {
+    pub(in crate::scheduler) fn go(self: &Arc<Self>) {
         if !self.ahead {
             return;
         }
@@ -75,7 +75,7 @@ impl Carrier {
     }
 
     /// Starts these transfers.
-    pub(super) fn bring(self: &Arc<Self>, transfers: &[Transfer]) {
+    pub(in crate::scheduler) fn bring(self: &Arc<Self>, transfers: &[Transfer]) {
         if !self.ahead || transfers.is_empty() {
             return;
         }
@@ -149,7 +149,7 @@ impl Carrier {
     }
 
     /// What is under way, the oldest first.
-    pub(super) fn shown(&self) -> Vec<TransferState> {
+    pub(in crate::scheduler) fn shown(&self) -> Vec<TransferState> {
         let view = self.client.view();
         let mut shown: Vec<(u64, TransferState)> = Vec::new();
         for (number, of) in self.under_way.lock().iter() {
