@@ -1,4 +1,4 @@
-//! How many requests about datasets there are at a time.
+//! How many requests of a kind there are at a time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,33 +9,42 @@ use parking_lot::Mutex;
 
 use crate::refusal::Refusal;
 
-/// Requests of all callers at once.
-const REQUESTS_MAX: usize = 256;
-/// Requests of one caller at once: one alone leaves room for others.
-const REQUESTS_OF_ONE_MAX: usize = 64;
-
 /// The requests that are under way, by who asks.
-#[derive(Default)]
-pub(super) struct Places(Mutex<HashMap<Arc<str>, usize>>);
+pub(crate) struct Places {
+    most: PlacesMax,
+    taken: Mutex<HashMap<Arc<str>, usize>>,
+}
+
+/// How many there are at most.
+#[derive(Clone, Copy)]
+pub(crate) struct PlacesMax {
+    /// Of all callers at once.
+    pub(crate) all: usize,
+    /// Of one caller at once: one alone leaves room for others.
+    pub(crate) of_one: usize,
+}
 
 /// A request that is under way.
-pub(super) struct Place {
+pub(crate) struct Place {
     places: Arc<Places>,
     who: Arc<str>,
 }
 
 impl Places {
+    pub(crate) fn new(most: PlacesMax) -> Arc<Self> {
+        Arc::new(Self { most, taken: Mutex::default() })
+    }
+
     /// A place for one more request; 429 where the caller has all that one may have, 503 where all together have.
-    pub(super) fn take(self: &Arc<Self>, who: &str) -> Result<Place, Refusal> {
-        let mut taken = self.0.lock();
+    pub(crate) fn take(self: &Arc<Self>, who: &str) -> Result<Place, Refusal> {
+        let mut taken = self.taken.lock();
         let of_one = taken.get(who).copied().unwrap_or(0);
-        if of_one >= REQUESTS_OF_ONE_MAX {
-            let message =
-                format!("{who} has {of_one} requests under way already: wait for answers, or ask more with each by batch");
+        if of_one >= self.most.of_one {
+            let message = format!("{who} has {of_one} requests under way already: wait for answers, or ask more with each");
             return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, Error::retry(message)));
         }
-        if taken.values().sum::<usize>() >= REQUESTS_MAX {
-            return Err(Error::retry(format!("{REQUESTS_MAX} requests are under way already: ask again later")).into());
+        if taken.values().sum::<usize>() >= self.most.all {
+            return Err(Error::retry(format!("{} requests are under way already: ask again later", self.most.all)).into());
         }
         let who: Arc<str> = who.into();
         *taken.entry(Arc::clone(&who)).or_default() += 1;
@@ -45,7 +54,7 @@ impl Places {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut taken = self.places.0.lock();
+        let mut taken = self.places.taken.lock();
         let of_one = taken.get_mut(&self.who).expect("a place that was taken");
         assert!(*of_one > 0, "a place is given back once");
         *of_one -= 1;
@@ -61,15 +70,15 @@ mod tests {
 
     #[test]
     fn one_caller_leaves_room_for_others_and_all_together_have_an_end() {
-        let places = Arc::new(Places::default());
+        let places = Places::new(PlacesMax { all: 256, of_one: 64 });
         let refused = |who: &str| places.take(who).err().map(|refusal| refusal.status().as_u16());
-        let mut of_a: Vec<Place> = (0..REQUESTS_OF_ONE_MAX).map(|_| places.take("a").unwrap()).collect();
+        let mut of_a: Vec<Place> = (0..64).map(|_| places.take("a").unwrap()).collect();
         assert_eq!(refused("a"), Some(429));
-        let others = ["b", "c", "d"].map(|who| (0..REQUESTS_OF_ONE_MAX).map(|_| places.take(who).unwrap()).collect::<Vec<_>>());
+        let others = ["b", "c", "d"].map(|who| (0..64).map(|_| places.take(who).unwrap()).collect::<Vec<_>>());
         assert_eq!((refused("a"), refused("e")), (Some(429), Some(503)));
         of_a.pop();
         assert_eq!(refused("e"), None, "and it was given back at once");
         drop((of_a, others));
-        assert!(places.0.lock().is_empty(), "nothing is kept of who has gone");
+        assert!(places.taken.lock().is_empty(), "nothing is kept of who has gone");
     }
 }
