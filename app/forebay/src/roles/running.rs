@@ -212,7 +212,9 @@ impl Running {
                 #[cfg(not(feature = "cluster"))]
                 let way = None;
                 let connect = engines(coordinator_address.clone(), tls.clone(), way, queries);
-                Some(FlightServer::start(FlightSettings { listen, tls }, connect).await?)
+                let flight = FlightServer::start(FlightSettings { listen, tls }, Arc::clone(&connect)).await?;
+                http.show_statements(connect);
+                Some(flight)
             }
             None => None,
         };
