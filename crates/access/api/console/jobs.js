@@ -114,8 +114,8 @@ function drawTimes(now) {
 function listJobs() {
   const found = [...seen.listed].reverse().slice(0, 50);
   rows("jobs-list", found.map((job) => {
-    const state = element("td", { class: "state-" + job.state, title: job.error }, job.state);
+    const state = element("td", { class: `word state-${job.state}`, title: job.error }, job.state);
     const done = element("td", {}, bar([["decoded", job.tasks ? job.tasks_done / job.tasks : 0]]), element("span", { class: "under" }, `${count(job.tasks_done)} of ${count(job.tasks)}, ${count(job.tasks_running)} run`));
-    return element("tr", {}, cell(job.id, "path"), state, done, cell(percent(job.tasks_local, job.tasks_with_input), "n"), cell(`${bytes(job.bytes_done)} of ${bytes(job.bytes)}`, "n"), cell(job.seconds.toFixed(1) + " s", "n"), cell(job.sql.replace(/\s+/g, " ").slice(0, 160), "path"));
+    return element("tr", {}, cell(job.id, "path word"), state, done, cell(percent(job.tasks_local, job.tasks_with_input), "n"), cell(`${bytes(job.bytes_done)} of ${bytes(job.bytes)}`, "n"), cell(job.seconds.toFixed(1) + " s", "n"), cell(job.sql.replace(/\s+/g, " ").slice(0, 160), "path"));
   }), "No jobs yet: statements that read enough run on all executors, forebay sql \"..\" say.");
 }

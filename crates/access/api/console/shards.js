@@ -72,13 +72,13 @@ function replicaRow({ shard, replica, rate, dial }, widest) {
     start.style.left = (100 * replica.size) / widest + "%";
     track.append(start);
   }
-  const size = dial === null ? "not asked for yet" : `${dial.toFixed(2)}x${replica.size === null ? ", stands in" : ` of ${replica.size.toFixed(2)}x`}${replica.is_changing ? ", changing" : ""}`;
+  const size = dial === null ? (replica.bytes === null ? "not asked for yet" : "not brought") : `${dial.toFixed(2)}x${replica.size === null ? ", stands in" : ` of ${replica.size.toFixed(2)}x`}${replica.is_changing ? ", changing" : ""}`;
   return element("tr", {}, cell(String(shard.shard), "n"), cell(replica.worker.slice(0, 8), "path"), element("td", {}, track, element("span", { class: "under" }, size)), cell(count(replica.queue), "n"), cell(rate.toFixed(1), "n"), cell(replica.bytes === null ? "–" : bytes(replica.bytes), "n"), cell(replica.why ?? "", "under"));
 }
 
 // Calls a second over the size: where each replica is, and where it was.
 function drawCurve(replicas, widest) {
-  const [width, height, left, bottom] = [Math.max(320, Math.min(760, at("curve").clientWidth - 16)), 220, 60, 26];
+  const [width, height, left, bottom] = [Math.max(320, at("curve").clientWidth - 16), 220, 60, 26];
   const trails = replicas.map((one) => ({ ...one, trail: dials.trails.get(one.key) ?? [] })).filter(({ trail }) => trail.length).slice(0, REPLICAS_MAX);
   const most = Math.max(1, ...trails.flatMap(({ trail }) => trail.map(([, rate]) => rate))) * 1.1;
   const x = (size) => left + (size / widest) * (width - left - 10);
@@ -88,7 +88,7 @@ function drawCurve(replicas, widest) {
     const [size, rate] = [(widest * tick) / 4, (most * tick) / 4];
     parts.push(shape("line", { x1: left, x2: width - 10, y1: y(rate), y2: y(rate), class: "axis" }));
     parts.push(shape("text", { x: left - 6, y: y(rate) + 4, class: "label", "text-anchor": "end" }, `${rate < 10 ? rate.toFixed(1) : count(rate)}/s`));
-    parts.push(shape("text", { x: x(size), y: height - 8, class: "label", "text-anchor": "middle" }, `${size.toFixed(2)}x`));
+    parts.push(shape("text", { x: x(size), y: height - 8, class: "label", "text-anchor": tick < 4 ? "middle" : "end" }, `${size.toFixed(2)}x`));
   }
   for (const { trail, shard, replica, rate } of trails) {
     for (const [size, rate] of trail.slice(-20)) parts.push(shape("circle", { cx: x(size), cy: y(rate), r: 2, class: "trail" }));
