@@ -3,7 +3,7 @@
 
 // Seconds that the picture goes back, and transfers that are kept at most.
 const JOBS_BACK = 120;
-const TRANSFERS_MAX = 2000;
+const TRANSFERS_MAX = 400;
 const seen = { jobs: new Map(), transfers: new Map(), listed: [], busy: false };
 
 pages.jobs = { look: lookAtJobs, every: 1 };
@@ -76,11 +76,11 @@ function drawTimes(now) {
     const bar = { x: x(note.began), y: y + 3, width: Math.max(1, x(end) - x(note.began)), height: row - 6, class: `job ${job.state}` };
     parts.push(shape("rect", bar, "", shape("title", {}, `${job.state}, ${job.tasks_done} of ${job.tasks} tasks, ${job.seconds.toFixed(1)} s: ${job.sql}`)));
     const most = Math.max(1, ...note.samples.map(([, running]) => running));
-    note.samples.forEach(([time, running], ix) => {
-      const next = note.samples[ix + 1]?.[0] ?? end;
-      const height = ((row - 6) * running) / most;
-      if (running > 0) parts.push(shape("rect", { x: x(time), y: y + row - 3 - height, width: Math.max(1, x(next) - x(time)), height, class: "tasks" }, "", shape("title", {}, `${running} tasks run`)));
+    const steps = note.samples.map(([time, running], ix) => {
+      const [from, to, floor] = [x(time), x(note.samples[ix + 1]?.[0] ?? end), y + row - 3];
+      return running > 0 ? `M${from.toFixed(1)} ${floor}V${(floor - ((row - 6) * running) / most).toFixed(1)}H${Math.max(from + 1, to).toFixed(1)}V${floor}Z` : "";
     });
+    parts.push(shape("path", { d: steps.join("") || "M0 0", class: "tasks" }, shape("title", {}, `${job.tasks_running} tasks run, ${most} at most`)));
     y += row;
   }
   const lanes = new Map();
@@ -112,7 +112,7 @@ function drawTimes(now) {
 }
 
 function listJobs() {
-  const found = [...seen.listed].reverse().slice(0, 50);
+  const found = [...seen.listed].reverse().slice(0, 30);
   rows("jobs-list", found.map((job) => {
     const state = element("td", { class: `word state-${job.state}`, title: job.error }, job.state);
     const done = element("td", {}, bar([["decoded", job.tasks ? job.tasks_done / job.tasks : 0]]), element("span", { class: "under" }, `${count(job.tasks_done)} of ${count(job.tasks)}, ${count(job.tasks_running)} run`));

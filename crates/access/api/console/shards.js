@@ -3,7 +3,7 @@
 
 // Points of a replica that are kept: a few minutes.
 const TRAIL_MAX = 90;
-const REPLICAS_MAX = 200;
+const REPLICAS_MAX = 50;
 const dials = { dataset: localStorage.getItem("dataset") ?? "", before: new Map(), trails: new Map(), busy: false };
 
 pages.shards = { look: lookAtShards, every: 2 };
@@ -59,7 +59,9 @@ function drawShards(status) {
   const widest = Math.max(1, ...replicas.flatMap(({ dial, replica }) => [dial ?? 0, replica.size ?? 0])) * 1.1;
   const busiest = [...replicas].sort((one, other) => other.replica.queue - one.replica.queue || other.rate - one.rate || one.shard.shard - other.shard.shard);
   rows("replicas", busiest.slice(0, REPLICAS_MAX).map((one) => replicaRow(one, widest)), "No replica: no worker has been asked for it yet.");
-  drawCurve(replicas, widest);
+  const others = busiest.length - REPLICAS_MAX;
+  at("replicas-rest").textContent = others > 0 ? `The busiest ${REPLICAS_MAX}, and ${count(others)} more that are not shown.` : "";
+  drawCurve(busiest.slice(0, REPLICAS_MAX), widest);
 }
 
 function replicaRow({ shard, replica, rate, dial }, widest) {
@@ -79,7 +81,7 @@ function replicaRow({ shard, replica, rate, dial }, widest) {
 // Calls a second over the size: where each replica is, and where it was.
 function drawCurve(replicas, widest) {
   const [width, height, left, bottom] = [Math.max(320, at("curve").clientWidth - 16), 220, 60, 26];
-  const trails = replicas.map((one) => ({ ...one, trail: dials.trails.get(one.key) ?? [] })).filter(({ trail }) => trail.length).slice(0, REPLICAS_MAX);
+  const trails = replicas.map((one) => ({ ...one, trail: dials.trails.get(one.key) ?? [] })).filter(({ trail }) => trail.length);
   const most = Math.max(1, ...trails.flatMap(({ trail }) => trail.map(([, rate]) => rate))) * 1.1;
   const x = (size) => left + (size / widest) * (width - left - 10);
   const y = (rate) => height - bottom - (rate / most) * (height - bottom - 12);
@@ -90,8 +92,9 @@ function drawCurve(replicas, widest) {
     parts.push(shape("text", { x: left - 6, y: y(rate) + 4, class: "label", "text-anchor": "end" }, `${rate < 10 ? rate.toFixed(1) : count(rate)}/s`));
     parts.push(shape("text", { x: x(size), y: height - 8, class: "label", "text-anchor": tick < 4 ? "middle" : "end" }, `${size.toFixed(2)}x`));
   }
+  const points = trails.flatMap(({ trail }) => trail.slice(-20).map(([size, rate]) => `M${x(size).toFixed(1)} ${y(rate).toFixed(1)}h0`));
+  parts.push(shape("path", { d: points.join("") || "M0 0", class: "trail" }));
   for (const { trail, shard, replica, rate } of trails) {
-    for (const [size, rate] of trail.slice(-20)) parts.push(shape("circle", { cx: x(size), cy: y(rate), r: 2, class: "trail" }));
     const [size] = trail.at(-1);
     parts.push(shape("circle", { cx: x(size), cy: y(rate), r: 5, class: "dot" }, "", shape("title", {}, `shard ${shard.shard} on ${replica.worker}: ${rate.toFixed(1)} calls a second at ${size.toFixed(2)}x of the input`)));
   }
