@@ -64,11 +64,12 @@ impl HttpPort {
         self.readiness.started("coordinator", move || seen.check_ready());
     }
 
-    /// Flight SQL has started: statements run on the same engines.
-    pub(crate) fn show_statements(&self, connect: Connect) {
+    /// Statements run on the engines of Flight SQL, which are given back to it.
+    pub(crate) fn show_statements(&self, connect: Connect) -> Connect {
         if let Some(http) = &self.http {
-            http.show_statements(Arc::new(ByEngines(connect)));
+            http.show_statements(Arc::new(ByEngines(Arc::clone(&connect))));
         }
+        connect
     }
 
     /// All workers have started.

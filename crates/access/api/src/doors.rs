@@ -4,11 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use crate::{Scheduler, Statements};
 
-/// Doors to what this crate does not know; each is open from when it is set.
-#[derive(Default)]
+/// Doors to what this crate does not know; each is open from when it is set. Clones are the same.
+#[derive(Clone, Default)]
 pub struct Doors {
     /// The scheduler of distributed SQL.
-    pub scheduler: OnceLock<Arc<dyn Scheduler>>,
+    pub scheduler: Arc<OnceLock<Arc<dyn Scheduler>>>,
     /// What runs statements.
-    pub statements: OnceLock<Arc<dyn Statements>>,
+    pub statements: Arc<OnceLock<Arc<dyn Statements>>>,
 }

@@ -42,7 +42,7 @@ struct Shown {
     /// `/api/v1` and the console, when the coordinator has started.
     api: OnceLock<Router>,
     /// What of that comes later.
-    doors: Arc<Doors>,
+    doors: Doors,
 }
 
 /// `/metrics` for Prometheus, `/healthz` for whoever restarts processes, `/readyz` for whoever sends them work, and beside a
@@ -61,7 +61,7 @@ impl Http {
         let place = || format!("can't listen at {address}; choose another address with --http");
         let listener = TcpListener::bind(&address).await.context(place)?;
         let address = listener.local_addr().context(place)?;
-        let (numbers, api, doors) = (Numbers::default(), OnceLock::new(), Arc::default());
+        let (numbers, api, doors) = (Numbers::default(), OnceLock::new(), Doors::default());
         let shown = Arc::new(Shown { readers, metrics_are_open, readiness, numbers, api, doors });
         let routes = routes(Arc::clone(&shown));
         let (stop, stopped) = oneshot::channel::<()>();
@@ -87,7 +87,7 @@ impl Http {
     pub fn show_cluster(&self, cluster: Arc<dyn Cluster>, client: ClientSettings) {
         self.shown.numbers.of_cluster(Arc::clone(&cluster));
         // There is one coordinator in a process at most.
-        let api = router(cluster, client, self.shown.readers.clone(), Arc::clone(&self.shown.doors));
+        let api = router(cluster, client, self.shown.readers.clone(), self.shown.doors.clone());
         let _ = self.shown.api.set(api);
     }
 
@@ -186,7 +186,7 @@ mod tests {
     }
 
     fn shown(metrics_are_open: bool, role: &'static str) -> Arc<Shown> {
-        let (numbers, api, doors) = (Numbers::default(), OnceLock::new(), Arc::default());
+        let (numbers, api, doors) = (Numbers::default(), OnceLock::new(), Doors::default());
         let (readers, readiness) = (Readers::new(Vec::new()), Readiness::of([role]));
         Arc::new(Shown { readers, metrics_are_open, readiness, numbers, api, doors })
     }
@@ -221,7 +221,7 @@ mod tests {
         let shown = shown(true, "coordinator");
         assert_eq!(ask(&shown, "/api/v1/status").0, 503);
         shown.numbers.of_cluster(Arc::new(Empty));
-        let _ = shown.api.set(router(Arc::new(Empty), nowhere(), shown.readers.clone(), Arc::clone(&shown.doors)));
+        let _ = shown.api.set(router(Arc::new(Empty), nowhere(), shown.readers.clone(), shown.doors.clone()));
         assert_eq!(ask(&shown, "/api/v1/status").0, 401);
         let (status, text) = ask(&shown, "/metrics");
         assert_eq!(status, 200);

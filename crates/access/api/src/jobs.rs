@@ -1,7 +1,9 @@
 //! What the scheduler of distributed SQL does: jobs, and the transfers that feed their tasks.
 
-use axum::Json;
+use std::sync::{Arc, OnceLock};
+
 use axum::extract::State;
+use axum::{Json, Router};
 use forebay_types::{Error, Result};
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
@@ -9,7 +11,6 @@ use serde::Serialize;
 
 use crate::describe::{Content, Described, Routes, Shape};
 use crate::refusal::Refusal;
-use crate::router::Served;
 
 /// The scheduler of a cluster, as who knows where it is asks it.
 pub trait Scheduler: Send + Sync + 'static {
@@ -90,8 +91,11 @@ struct Transfers {
     transfers: Vec<Transfer>,
 }
 
+/// Who is asked, from when it is there.
+type Door = Arc<OnceLock<Arc<dyn Scheduler>>>;
+
 /// The paths, for who may see what a cluster says of itself.
-pub(crate) fn routes(routes: Routes<Served>) -> Routes<Served> {
+pub(crate) fn routes(scheduler: Door) -> (Router, Vec<Described>) {
     let path = |path, about, shape: Shape| Described {
         path,
         about,
@@ -107,20 +111,22 @@ pub(crate) fn routes(routes: Routes<Served>) -> Routes<Served> {
     let of_transfers = path("/api/v1/transfers", "What is on its way to the workers of tasks.", |generator| {
         generator.subschema_for::<Transfers>()
     });
-    routes.with(of_jobs, jobs).with(of_transfers, transfers)
+    let (router, described) = Routes::new().with(of_jobs, jobs).with(of_transfers, transfers).into_parts();
+    (router.with_state(scheduler), described)
 }
 
-async fn jobs(State(served): State<Served>) -> Result<Json<Jobs>, Refusal> {
-    let jobs = scheduler(&served)?.jobs().await?;
+async fn jobs(State(door): State<Door>) -> Result<Json<Jobs>, Refusal> {
+    let jobs = scheduler(&door)?.jobs().await?;
     Ok(Json(Jobs { has_scheduler: jobs.is_some(), jobs: jobs.unwrap_or_default() }))
 }
 
-async fn transfers(State(served): State<Served>) -> Result<Json<Transfers>, Refusal> {
-    let transfers = scheduler(&served)?.transfers().await?;
+async fn transfers(State(door): State<Door>) -> Result<Json<Transfers>, Refusal> {
+    let transfers = scheduler(&door)?.transfers().await?;
     Ok(Json(Transfers { has_scheduler: transfers.is_some(), transfers: transfers.unwrap_or_default() }))
 }
 
-fn scheduler(served: &Served) -> Result<&dyn Scheduler> {
-    let scheduler = served.doors.scheduler.get().map(AsRef::as_ref);
-    scheduler.ok_or_else(|| Error::not_found("there are no jobs: this forebay was built without distributed SQL"))
+fn scheduler(door: &Door) -> Result<&dyn Scheduler> {
+    door.get()
+        .map(AsRef::as_ref)
+        .ok_or_else(|| Error::not_found("there are no jobs: this forebay was built without distributed SQL"))
 }

@@ -7,7 +7,7 @@
 
 #![warn(unreachable_pub)]
 
-mod asked;
+mod asking;
 mod console;
 mod describe;
 mod doors;
@@ -16,7 +16,6 @@ mod http;
 mod jobs;
 mod metrics;
 mod placement;
-mod places;
 mod readers;
 mod readiness;
 mod refusal;

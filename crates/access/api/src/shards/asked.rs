@@ -4,8 +4,8 @@ use forebay_shard_store::Columns;
 use forebay_types::{ForebayPath, Result};
 use serde::{Deserialize, Deserializer};
 
-use crate::asked::from_text;
-pub(super) use crate::asked::{Asked, Timeout};
+use crate::asking::from_text;
+pub(super) use crate::asking::{Asked, Timeout};
 
 /// `dataset=`: the folder of a mount that a dataset lies in.
 pub(super) fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ForebayPath, D::Error> {

@@ -23,8 +23,8 @@ use forebay_client::ClientSettings;
 use schemars::json_schema;
 
 use crate::Readers;
+use crate::asking::{Places, PlacesMax};
 use crate::describe::{Content, Described, Routes};
-use crate::places::{Places, PlacesMax};
 use opened::Opened;
 
 pub use search::Count;

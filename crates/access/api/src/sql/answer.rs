@@ -48,6 +48,7 @@ async fn collect(statement: &mut dyn Statement, rows_max: usize, bytes_max: usiz
             }
             let row = serde_json::from_slice(line).map_err(|error| Error::internal(format!("a row is no JSON: {error}")))?;
             rows.push(row);
+            debug_assert!(rows.len() <= rows_max && bytes <= bytes_max, "an answer has an end");
         }
     }
     Ok((rows, true))

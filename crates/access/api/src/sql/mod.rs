@@ -9,7 +9,7 @@
 mod answer;
 mod reads;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
@@ -24,10 +24,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Readers;
-use crate::asked::{Asked, Timeout};
+use crate::asking::{Asked, Places, PlacesMax, Timeout};
 use crate::describe::{Content, Described, Routes};
-use crate::doors::Doors;
-use crate::places::{Places, PlacesMax};
 use crate::refusal::Refusal;
 use answer::Answer;
 use reads::only_reads;
@@ -100,12 +98,12 @@ fn rows() -> usize {
 /// What all statements share.
 struct Door {
     readers: Readers,
-    doors: Arc<Doors>,
+    statements: Arc<OnceLock<Arc<dyn Statements>>>,
     places: Arc<Places>,
 }
 
-/// The path, for `readers`, each with its own rights.
-pub(crate) fn routes(readers: Readers, doors: Arc<Doors>) -> (Router, Vec<Described>) {
+/// The path, for `readers`, each with its own rights, from when what runs statements is there.
+pub(crate) fn routes(readers: Readers, statements: Arc<OnceLock<Arc<dyn Statements>>>) -> (Router, Vec<Described>) {
     let path = Described {
         path: "/api/v1/sql",
         about: "A statement that reads: SELECT, WITH, VALUES, SHOW, or EXPLAIN of one.",
@@ -126,7 +124,7 @@ pub(crate) fn routes(readers: Readers, doors: Arc<Doors>) -> (Router, Vec<Descri
         is_open: false,
     };
     let (router, described) = Routes::new().with(path, sql).into_parts();
-    (router.with_state(Arc::new(Door { readers, doors, places: Places::new(PLACES) })), described)
+    (router.with_state(Arc::new(Door { readers, statements, places: Places::new(PLACES) })), described)
 }
 
 async fn sql(
@@ -141,7 +139,7 @@ async fn sql(
     if !(1..=ROWS_MAX).contains(&asked.rows) {
         return Err(Refusal::invalid(format!("rows is a number from 1 to {ROWS_MAX}")));
     }
-    let statements = door.doors.statements.get().ok_or_else(|| {
+    let statements = door.statements.get().ok_or_else(|| {
         Error::not_found("no SQL is served here: `forebay up` does with its Flight SQL (--flight), from when that has started")
     })?;
     let _place = door.places.take(&who.to_string())?;

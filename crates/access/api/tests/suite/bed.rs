@@ -131,7 +131,7 @@ impl Bed {
         }
         client.refresh_view().await.unwrap();
         let known = Arc::new(Known(Arc::clone(&coordinator)));
-        let (readers, doors) = (Readers::new(vec![Arc::clone(&security.admits)]), Arc::new(Doors::default()));
+        let (readers, doors) = (Readers::new(vec![Arc::clone(&security.admits)]), Doors::default());
         open(&doors, coordinator.address());
         let router = forebay_api::router(known, settings, readers, doors);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -32,6 +32,7 @@ pub(crate) struct Place {
 
 impl Places {
     pub(crate) fn new(most: PlacesMax) -> Arc<Self> {
+        assert!(0 < most.of_one && most.of_one <= most.all, "one caller has places, and no more than there are");
         Arc::new(Self { most, taken: Mutex::default() })
     }
 
