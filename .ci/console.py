@@ -19,8 +19,11 @@ _PAGES = {
     "now": ["Served", "From shared storage", "/lake/", "of 47.7 MiB/s"],
     "map": ["live", "of 64.0 MiB"],
     "popularity": ["windows of 1 s", "/lake/a.csv"],
+    "jobs": ["s ago", "to ", "select sum(id) from '/lake/a.csv'", "done"],
     "health": ["All 2 workers are live"],
 }
+
+_FILES = ["/", *(f"/console/{name}" for name in ("console.js", "jobs.js", "shards.js", "query.js", "console.css", "uplot.js", "uplot.css"))]
 
 
 def free_port() -> int:
@@ -48,7 +51,7 @@ class Cluster:
     def __init__(self, binary: str, home: Path) -> None:
         self._binary, self._home = binary, home
         self._coordinator, self.http = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
-        off = ["--flight", "off", "--s3", "off", "--window", "1s", "--dram", "128MiB", "--disk", "128MiB", "--cluster", "2"]
+        off = ["--flight", "127.0.0.1:0", "--s3", "off", "--window", "1s", "--dram", "128MiB", "--disk", "128MiB", "--cluster", "2"]
         off += [word for flag in ("--worker-listen", "--scheduler-listen", "--executor-listen") for word in (flag, "127.0.0.1:0")]
         self._up = subprocess.Popen(
             [binary, "up", "--coordinator-listen", self._coordinator, "--http", self.http, *off],
@@ -62,7 +65,8 @@ class Cluster:
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("FOREBAY_", "AWS_"))}
-        return {**kept, "HOME": str(self._home)}
+        # Little data goes to the executors too, so that there are jobs.
+        return {**kept, "HOME": str(self._home), "FOREBAY_DISTRIBUTE_FROM": "0B"}
 
     def run(self, *arguments: str) -> str:
         command = [self._binary, *arguments, "--coordinator", self._coordinator]
@@ -106,11 +110,55 @@ class Browser:
     def complaints(self) -> list[str]:
         bad = [event for event in self.events if event["method"] in ("Runtime.exceptionThrown", "Log.entryAdded")]
         # Who has no token yet is told so, which Chromium notes.
-        return [text for text in map(json.dumps, bad) if "401 (Unauthorized)" not in text]
+        # The same of a statement that is refused, and of a dataset that is not there.
+        expected = ("401 (Unauthorized)", "/api/v1/sql", "none.shards")
+        return [text for text in map(json.dumps, bad) if not any(word in text for word in expected)]
 
     def close(self) -> None:
         self._process.kill()
         self._process.wait()
+
+
+def text_of(browser: Browser, name: str) -> str:
+    return browser.js(f"document.getElementById({name!r}).innerText") or ""
+
+
+def look_at_shards(cluster: Cluster, browser: Browser) -> None:
+    """The dials of a dataset that is asked meanwhile."""
+    cluster.run("shard", "create", "/lake/a.shards", "--from", "/lake/a.csv", "--key", "id", "--shards", "2")
+    show = "document.getElementById('dataset-form').requestSubmit()"
+    browser.js(f"location.hash = 'shards'; document.getElementById('dataset').value = '/lake/none.shards'; {show}")
+    until("what is not there is said", lambda: "none.shards" in text_of(browser, "shards-state"))
+    browser.js(f"document.getElementById('dataset').value = '/lake/a.shards'; {show}")
+
+    def shows() -> bool:
+        cluster.run("shard", "get", "/lake/a.shards", "7", "8", "9")
+        drawn = browser.js("document.querySelectorAll('#curve .dot').length")
+        return "2 shards with 20,000 records" in text_of(browser, "shards-state") and drawn and "x of 0.90x" in text_of(browser, "replicas")
+
+    until("shards shows where its dials stand", shows)
+
+
+def look_at_query(browser: Browser) -> None:
+    """Rows with their plan, what was measured, and why there is no answer."""
+    browser.js("location.hash = 'query'")
+
+    def answered(statement: str, measured: bool, wanted: dict[str, str]) -> None:
+        run = "document.getElementById('query-form').requestSubmit()"
+        browser.js(f"document.getElementById('measured').checked = {json.dumps(measured)}")
+        browser.js(f"document.getElementById('statement').value = {json.dumps(statement)}; {run}")
+        until(f"{statement}: {wanted}", lambda: all(word in text_of(browser, name) for name, word in wanted.items()), 60)
+
+    statement = "select count(*) as rows_of_it from '/lake/a.csv'"
+    answered(statement, False, {"query-state": "1 rows in", "rows-head": "rows_of_it", "rows": "20000", "plan": "Exec", "served-by": "%"})
+    answered(statement, True, {"query-state": "measured in", "plan": "DataSourceExec"})
+    answered("drop table t", False, {"query-state": "only statements that read"})
+
+
+def first_paint(cluster: Cluster, browser: Browser) -> float:
+    browser.call("Page.navigate", url=f"http://{cluster.http}/?{time.monotonic()}")
+    paint = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+    return until("something is painted", lambda: browser.js(paint))
 
 
 def look(cluster: Cluster, browser: Browser, shots: Path | None) -> int:
@@ -142,6 +190,15 @@ def look(cluster: Cluster, browser: Browser, shots: Path | None) -> int:
 
         until(f"{page} shows {words}", shows)
         done(page)
+    look_at_shards(cluster, browser)
+    done("shards")
+    look_at_query(browser)
+    done("query")
+    size = sum(len(urllib.request.urlopen(f"http://{cluster.http}{path}").read()) for path in _FILES)
+    assert size < 300_000, f"{size} bytes of files"
+    # A machine that is busy has its moments too.
+    until("first paint under 1 s", lambda: first_paint(cluster, browser) < 1000, 60)
+    done("light")
     browser.js("location.hash = 'now'; document.getElementById('theme').click()")
     until("the other theme", lambda: browser.js("document.documentElement.dataset.theme") in ("dark", "light"))
     browser.call("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=1, mobile=True)

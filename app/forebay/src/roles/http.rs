@@ -7,10 +7,13 @@ use std::time::Duration;
 use forebay_api::{Cluster, Http, HttpSettings, Readers, Readiness};
 use forebay_client::{Client, ClientSettings};
 use forebay_coordinator::Coordinator;
+use forebay_flight::Connect;
 use forebay_protocol::{ClusterStatus, PlacementStatus};
 use forebay_transport::{Admission, Security};
 use forebay_types::Result;
 use forebay_worker::Worker;
+
+use super::doors::ByEngines;
 
 /// The cluster of this process's coordinator.
 struct Known(Arc<Coordinator>);
@@ -54,9 +57,19 @@ impl HttpPort {
             view_poll: Duration::from_secs(1),
             ..ClientSettings::new(coordinator.address())
         };
+        #[cfg(feature = "cluster")]
+        http.show_scheduler(Arc::new(super::known_scheduler::KnownScheduler::new(client.clone())));
         http.show_cluster(Arc::new(Known(Arc::clone(coordinator))), client);
         let seen = Arc::clone(coordinator);
         self.readiness.started("coordinator", move || seen.check_ready());
+    }
+
+    /// Statements run on the engines of Flight SQL, which are given back to it.
+    pub(crate) fn show_statements(&self, connect: Connect) -> Connect {
+        if let Some(http) = &self.http {
+            http.show_statements(Arc::new(ByEngines(Arc::clone(&connect))));
+        }
+        connect
     }
 
     /// All workers have started.

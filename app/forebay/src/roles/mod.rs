@@ -3,7 +3,10 @@
 #[cfg(feature = "cluster")]
 mod cluster;
 mod descriptors;
+mod doors;
 mod http;
+#[cfg(feature = "cluster")]
+mod known_scheduler;
 mod running;
 mod signals;
 mod sql;

@@ -211,7 +211,7 @@ impl Running {
                 let way = cluster.as_ref().map(ClusterRunning::way);
                 #[cfg(not(feature = "cluster"))]
                 let way = None;
-                let connect = engines(coordinator_address.clone(), tls.clone(), way, queries);
+                let connect = http.show_statements(engines(coordinator_address.clone(), tls.clone(), way, queries));
                 Some(FlightServer::start(FlightSettings { listen, tls }, connect).await?)
             }
             None => None,

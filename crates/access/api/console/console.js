@@ -2,7 +2,9 @@
 "use strict";
 
 const at = (id) => document.getElementById(id);
-const PAGES = ["now", "map", "popularity", "health"];
+const PAGES = ["now", "map", "popularity", "jobs", "shards", "query", "health"];
+// What each page does: `draw` with each status, `look` when it is opened and each `every` seconds. Pages with a file of their own add themselves.
+const pages = { now: { draw: drawNow }, map: { draw: drawMap }, popularity: { look: drawPopularity, every: 2 } };
 // Seconds that the chart goes back.
 const BACK = 600;
 // Between lines of the chart: whole numbers of the units that bytes are shown in.
@@ -32,6 +34,12 @@ function element(name, attributes = {}, ...children) {
   made.append(...children);
   return made;
 }
+function shape(name, attributes, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
 const cell = (text, kind = "") => element("td", kind ? { class: kind } : {}, text);
 function rows(id, made, empty) {
   const columns = at(id).closest("table").querySelectorAll("th").length;
@@ -42,10 +50,13 @@ function rows(id, made, empty) {
 const token = () => sessionStorage.getItem("token") || "";
 const headers = () => (token() ? { authorization: "Bearer " + token() } : {});
 class Refused extends Error {}
-async function ask(path) {
-  const answer = await fetch(path, { headers: headers(), cache: "no-store" });
+async function ask(path, options = {}) {
+  const answer = await fetch(path, { headers: headers(), cache: "no-store", ...options });
   if (answer.status === 401) throw new Refused();
-  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+  if (!answer.ok) {
+    const wrong = await answer.json().catch(() => null);
+    throw new Error(wrong?.message ?? `${path}: ${answer.status}`);
+  }
   return answer;
 }
 function login(message) {
@@ -137,7 +148,7 @@ function draw() {
   const problems = health(status);
   at("problems").hidden = problems === 0;
   at("problems").textContent = problems;
-  ({ now: drawNow, map: drawMap, popularity: () => {}, health: () => {} })[state.page](status);
+  pages[state.page]?.draw?.(status);
 }
 
 function drawNow(status) {
@@ -192,7 +203,6 @@ function drawMap(status) {
 }
 
 async function drawPopularity() {
-  if (state.page !== "popularity" || at("login").open) return;
   try {
     state.segments = await (await ask("/api/v1/segments?limit=500")).json();
   } catch {
@@ -262,7 +272,17 @@ function go() {
     else link.removeAttribute("aria-current");
   }
   draw();
-  drawPopularity();
+  look();
+}
+// Asks for what the page shows beside the status.
+function look() {
+  const page = pages[state.page];
+  if (!page?.look || at("login").open || document.hidden) return;
+  state.looked = Date.now();
+  page.look();
+}
+function lookAgain() {
+  if (Date.now() - (state.looked ?? 0) >= (pages[state.page]?.every ?? 1) * 1000 - 100) look();
 }
 function toggle() {
   const dark = document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
@@ -272,7 +292,7 @@ function toggle() {
 }
 addEventListener("hashchange", go);
 addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input") || at("login").open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea") || at("login").open) return;
   if (PAGES[Number(event.key) - 1]) location.hash = PAGES[Number(event.key) - 1];
   if (event.key === "d") toggle();
   if (event.key === "/") { event.preventDefault(); location.hash = "popularity"; setTimeout(() => at("filter").focus(), 0); }
@@ -284,6 +304,6 @@ for (const [id, price] of [["per-gb", "0.02"], ["per-requests", "0.0004"]]) {
   at(id).addEventListener("input", () => { localStorage.setItem(id, at(id).value); draw(); });
 }
 if (localStorage.getItem("theme")) document.documentElement.dataset.theme = localStorage.getItem("theme");
-setInterval(drawPopularity, 2000);
-go();
-watch();
+setInterval(lookAgain, 1000);
+// When all files are there.
+addEventListener("DOMContentLoaded", () => { go(); watch(); });

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tower_service::Service;
 
 use crate::metrics::Numbers;
-use crate::{Cluster, Readers, Readiness, router};
+use crate::{Cluster, Doors, Readers, Readiness, Scheduler, Statements, router};
 
 /// Where it listens, and what it shows to whom.
 pub struct HttpSettings {
@@ -41,6 +41,8 @@ struct Shown {
     numbers: Numbers,
     /// `/api/v1` and the console, when the coordinator has started.
     api: OnceLock<Router>,
+    /// What of that comes later.
+    doors: Doors,
 }
 
 /// `/metrics` for Prometheus, `/healthz` for whoever restarts processes, `/readyz` for whoever sends them work, and beside a
@@ -59,8 +61,8 @@ impl Http {
         let place = || format!("can't listen at {address}; choose another address with --http");
         let listener = TcpListener::bind(&address).await.context(place)?;
         let address = listener.local_addr().context(place)?;
-        let (numbers, api) = (Numbers::default(), OnceLock::new());
-        let shown = Arc::new(Shown { readers, metrics_are_open, readiness, numbers, api });
+        let (numbers, api, doors) = (Numbers::default(), OnceLock::new(), Doors::default());
+        let shown = Arc::new(Shown { readers, metrics_are_open, readiness, numbers, api, doors });
         let routes = routes(Arc::clone(&shown));
         let (stop, stopped) = oneshot::channel::<()>();
         let task = forebay_runtime::spawn(async move {
@@ -85,7 +87,18 @@ impl Http {
     pub fn show_cluster(&self, cluster: Arc<dyn Cluster>, client: ClientSettings) {
         self.shown.numbers.of_cluster(Arc::clone(&cluster));
         // There is one coordinator in a process at most.
-        let _ = self.shown.api.set(router(cluster, client, self.shown.readers.clone()));
+        let api = router(cluster, client, self.shown.readers.clone(), self.shown.doors.clone());
+        let _ = self.shown.api.set(api);
+    }
+
+    /// The scheduler of the coordinator's cluster can be asked from now on. Nothing happens the second time.
+    pub fn show_scheduler(&self, scheduler: Arc<dyn Scheduler>) {
+        let _ = self.shown.doors.scheduler.set(scheduler);
+    }
+
+    /// Statements run here from now on. Nothing happens the second time.
+    pub fn show_statements(&self, statements: Arc<dyn Statements>) {
+        let _ = self.shown.doors.statements.set(statements);
     }
 
     /// The workers of this process have started: `storage` says what each asked of the shared storage of its mounts.
@@ -173,9 +186,9 @@ mod tests {
     }
 
     fn shown(metrics_are_open: bool, role: &'static str) -> Arc<Shown> {
-        let (numbers, api) = (Numbers::default(), OnceLock::new());
+        let (numbers, api, doors) = (Numbers::default(), OnceLock::new(), Doors::default());
         let (readers, readiness) = (Readers::new(Vec::new()), Readiness::of([role]));
-        Arc::new(Shown { readers, metrics_are_open, readiness, numbers, api })
+        Arc::new(Shown { readers, metrics_are_open, readiness, numbers, api, doors })
     }
 
     /// Nobody is asked.
@@ -208,7 +221,7 @@ mod tests {
         let shown = shown(true, "coordinator");
         assert_eq!(ask(&shown, "/api/v1/status").0, 503);
         shown.numbers.of_cluster(Arc::new(Empty));
-        let _ = shown.api.set(router(Arc::new(Empty), nowhere(), shown.readers.clone()));
+        let _ = shown.api.set(router(Arc::new(Empty), nowhere(), shown.readers.clone(), shown.doors.clone()));
         assert_eq!(ask(&shown, "/api/v1/status").0, 401);
         let (status, text) = ask(&shown, "/metrics");
         assert_eq!(status, 200);

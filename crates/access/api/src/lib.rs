@@ -1,4 +1,4 @@
-//! What a process and its cluster say over HTTP: `/metrics`, `/healthz`, `/readyz`, the console, and `/api/v1`, with datasets of shards.
+//! What a process and its cluster say over HTTP: `/metrics`, `/healthz`, `/readyz`, the console, and `/api/v1`, with datasets of shards and SQL.
 //!
 //! Owns: the JSON of status, segments and savings, which `--json` prints too; whether a process is ready; who may read what, how much and
 //! how long; and the pages of the console. Never does: change anything, nor know a cluster otherwise than by what it is handed.
@@ -7,10 +7,13 @@
 
 #![warn(unreachable_pub)]
 
+mod asking;
 mod console;
 mod describe;
+mod doors;
 mod events;
 mod http;
+mod jobs;
 mod metrics;
 mod placement;
 mod readers;
@@ -19,13 +22,17 @@ mod refusal;
 mod router;
 mod savings;
 mod shards;
+mod sql;
 mod status;
 
+pub use doors::Doors;
 pub use http::{Http, HttpSettings};
+pub use jobs::{Job, Scheduler, Transfer};
 pub use placement::Placement;
 pub use readers::Readers;
 pub use readiness::Readiness;
 pub use router::{Cluster, router};
 pub use savings::{Price, Savings};
 pub use shards::Count;
+pub use sql::{ColumnOf, ReadSoFar, Statement, Statements};
 pub use status::{Status, state_name, storage_requests};

@@ -26,10 +26,21 @@ impl Readers {
 
     /// Who sends a request, if it is one who has what the request needs. A refusal is written down.
     pub(crate) fn check(&self, headers: &HeaderMap, need: &Need, what: &'static str, on: &str) -> Result<Who, Refusal> {
+        self.caller(headers, need, what, on).map(|(who, _)| who)
+    }
+
+    /// The same with what that one has shown, to ask others in its name.
+    pub(crate) fn caller(
+        &self,
+        headers: &HeaderMap,
+        need: &Need,
+        what: &'static str,
+        on: &str,
+    ) -> Result<(Who, Credential), Refusal> {
         let mut refusal = ("unknown".to_string(), Refusal::unknown());
-        for caller in self.callers(headers) {
+        for (caller, credential) in self.callers(headers) {
             match caller.may(need, unix_now(), |_| None) {
-                Ok(()) => return Ok(caller.who().clone()),
+                Ok(()) => return Ok((caller.who().clone(), credential)),
                 Err(error) => refusal = (caller.who().to_string(), error.into()),
             }
         }
@@ -39,7 +50,7 @@ impl Readers {
     }
 
     /// Who shows the bearer token of a request: a token's text is the administrator's of the configuration too, or the owner's.
-    fn callers(&self, headers: &HeaderMap) -> Vec<Caller> {
+    fn callers(&self, headers: &HeaderMap) -> Vec<(Caller, Credential)> {
         let header = headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
         let Some((scheme, text)) = header.and_then(|header| header.split_once(' ')) else { return Vec::new() };
         if !scheme.eq_ignore_ascii_case("bearer") {
@@ -47,7 +58,7 @@ impl Readers {
         }
         let candidates = [Credential::token(text), Credential::owner(text)];
         let callers = candidates.iter().flatten().flat_map(|credential| {
-            let caller = |readers: &Arc<Admission>| readers.caller(credential).ok();
+            let caller = |readers: &Arc<Admission>| Some((readers.caller(credential).ok()?, credential.clone()));
             self.0.iter().filter_map(caller)
         });
         callers.collect()

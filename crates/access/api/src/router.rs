@@ -22,7 +22,7 @@ use serde_json::json;
 use crate::describe::{Content, Described, Routes, Shape, document};
 use crate::events::Events;
 use crate::refusal::Refusal;
-use crate::{Placement, Price, Readers, Savings, Status, console, shards};
+use crate::{Doors, Placement, Price, Readers, Savings, Status, console, jobs, shards, sql};
 
 /// Segments that one answer has at most.
 const SEGMENTS_MAX: usize = 10_000;
@@ -43,15 +43,18 @@ struct Served {
 }
 
 /// `/api/v1` for `readers`, and the console for everybody: it has nothing in it. `client` says how the workers that answer for datasets are
-/// reached; what it shows has to be let in to all mounts, as who may ask which is looked at here.
-pub fn router(cluster: Arc<dyn Cluster>, client: ClientSettings, readers: Readers) -> Router {
+/// reached; what it shows has to be let in to all mounts, as who may ask which is looked at here. `doors` may be opened later.
+pub fn router(cluster: Arc<dyn Cluster>, client: ClientSettings, readers: Readers, doors: Doors) -> Router {
     let seen = Arc::clone(&cluster);
     let events = Events::new(move || json!(Status::of(&seen.status())).to_string());
     let (shown, mut paths) = shown().into_parts();
-    let shown = shown.route_layer(middleware::from_fn_with_state(readers.clone(), let_in)).with_state(Served { cluster, events });
-    let (asked, more) = shards::routes(client, readers);
-    paths.extend(more);
-    let api = shown.merge(asked).merge(description(paths)).method_not_allowed_fallback(no_such_method);
+    let (scheduled, of_jobs) = jobs::routes(doors.scheduler);
+    let shown = shown.with_state(Served { cluster, events }).merge(scheduled);
+    let shown = shown.route_layer(middleware::from_fn_with_state(readers.clone(), let_in));
+    let (asked, of_shards) = shards::routes(client, readers.clone());
+    let (run, of_sql) = sql::routes(readers, doors.statements);
+    paths.extend(of_jobs.into_iter().chain(of_shards).chain(of_sql));
+    let api = shown.merge(asked).merge(run).merge(description(paths)).method_not_allowed_fallback(no_such_method);
     api.route("/api/v1", any(no_such_path)).route("/api/v1/{*path}", any(no_such_path)).merge(console::routes())
 }
 

@@ -116,7 +116,7 @@ fn refusal(status: u16, generator: &mut SchemaGenerator) -> Value {
         400 => "A parameter is missing, unknown, there twice or no value of its kind.",
         401 => "No token, or none that is known.",
         403 => "A token that may not read this.",
-        404 => "There is no such mount, dataset or record.",
+        404 => "There is no such mount, dataset or record, or this process does not serve it.",
         408 => "The body did not come in time.",
         409 => "The dataset was replaced in between: ask again.",
         413 => "Too many bytes or questions: send several.",

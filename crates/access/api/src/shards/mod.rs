@@ -12,7 +12,6 @@ mod condition;
 mod get;
 mod lines;
 mod opened;
-mod places;
 mod search;
 mod status;
 mod visit;
@@ -24,11 +23,14 @@ use forebay_client::ClientSettings;
 use schemars::json_schema;
 
 use crate::Readers;
+use crate::asking::{Places, PlacesMax};
 use crate::describe::{Content, Described, Routes};
 use opened::Opened;
-use places::Places;
 
 pub use search::Count;
+
+/// Requests about datasets at a time.
+const PLACES: PlacesMax = PlacesMax { all: 256, of_one: 64 };
 
 /// What all requests about datasets share.
 pub(crate) struct Datasets {
@@ -39,7 +41,7 @@ pub(crate) struct Datasets {
 
 /// The paths of datasets: for `readers`, each of the mounts that they may read, answered by the workers of a cluster.
 pub(crate) fn routes(cluster: ClientSettings, readers: Readers) -> (Router, Vec<Described>) {
-    let datasets = Datasets { readers, opened: Opened::new(cluster), places: Arc::default() };
+    let datasets = Datasets { readers, opened: Opened::new(cluster), places: Places::new(PLACES) };
     let routes = Routes::new()
         .with(get::PATH, get::get)
         .with(search::SEARCH, search::search)

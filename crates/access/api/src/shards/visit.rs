@@ -11,7 +11,7 @@ use forebay_types::{Error, ForebayPath, Result};
 
 use super::Datasets;
 use super::asked::Timeout;
-use super::places::Place;
+use crate::asking::Place;
 use crate::refusal::Refusal;
 
 /// The caller may read the mount that a dataset lies in. Only [`Visit::enter`] makes one.

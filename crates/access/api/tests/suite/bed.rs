@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_api::{Cluster, Readers};
+use forebay_api::{Cluster, Doors, Readers};
 use forebay_block_store::StoreSettings;
 use forebay_client::{AdminRequest, Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
@@ -96,6 +96,15 @@ pub fn query(path: &str, parameters: &[(&str, &str)]) -> String {
 impl Bed {
     /// With a dataset in the mount `lake`.
     pub async fn start(workers: usize) -> Self {
+        Self::with(workers, crate::doubles::open).await
+    }
+
+    /// The same without a scheduler and without SQL.
+    pub async fn closed(workers: usize) -> Self {
+        Self::with(workers, |_, _| {}).await
+    }
+
+    async fn with(workers: usize, open: impl FnOnce(&Doors, Address)) -> Self {
         let folder = TempDir::new().unwrap();
         let owner = random_secret().unwrap();
         let security = Security::owner(&owner).unwrap();
@@ -122,7 +131,9 @@ impl Bed {
         }
         client.refresh_view().await.unwrap();
         let known = Arc::new(Known(Arc::clone(&coordinator)));
-        let router = forebay_api::router(known, settings, Readers::new(vec![Arc::clone(&security.admits)]));
+        let (readers, doors) = (Readers::new(vec![Arc::clone(&security.admits)]), Doors::default());
+        open(&doors, coordinator.address());
+        let router = forebay_api::router(known, settings, readers, doors);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
@@ -221,6 +232,12 @@ impl Bed {
     /// The same about the dataset.
     pub async fn of_dataset(&self, what: &str, parameters: &[(&str, &str)]) -> Answer {
         self.get(&format!("/api/v1/shards/{what}"), &[&[("dataset", DATASET)], parameters].concat()).await
+    }
+
+    /// Asks for a statement.
+    pub async fn sql(&self, credential: &str, parameters: &str, sql: &str) -> Answer {
+        let path = format!("/api/v1/sql?{parameters}");
+        self.ask_as(Some(self.token(credential)), "POST", &path, sql.to_string()).await
     }
 
     /// A batch of questions to the dataset.

@@ -6,6 +6,8 @@ mod answers;
 mod batch;
 mod bed;
 mod description;
+mod doors;
+mod doubles;
 mod refusals;
 mod rights;
 mod schema;

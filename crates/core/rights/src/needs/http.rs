@@ -14,6 +14,11 @@ pub fn dataset(mount: &MountName) -> Need {
     Need::read(Place::Named(mount.clone()))
 }
 
+/// To have a statement of SQL run, which then reads what its caller may read, and is refused the rest where that is.
+pub const fn statement() -> Need {
+    Need::read(Place::Cluster)
+}
+
 /// What a request at the port of `/metrics` needs, by its path. `None`: it is open to everybody, as it says nothing of the data:
 /// whether a process runs and can serve, and the files of the console, which ask for the rest.
 pub fn http(path: &str) -> Option<Need> {

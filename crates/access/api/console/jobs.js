@@ -1,0 +1,121 @@
+// The page Jobs: what was seen of jobs and transfers, once a second, on one axis of time.
+"use strict";
+
+// Seconds that the picture goes back, and transfers that are kept at most.
+const JOBS_BACK = 120;
+const TRANSFERS_MAX = 400;
+const seen = { jobs: new Map(), transfers: new Map(), listed: [], busy: false };
+
+pages.jobs = { look: lookAtJobs, every: 1 };
+
+async function lookAtJobs() {
+  if (seen.busy) return;
+  seen.busy = true;
+  try {
+    const answers = await Promise.all(["/api/v1/jobs", "/api/v1/transfers"].map((path) => ask(path)));
+    const [jobs, transfers] = await Promise.all(answers.map((answer) => answer.json()));
+    const now = Date.now() / 1000;
+    noteJobs(jobs.jobs, now);
+    noteTransfers(transfers.transfers, now);
+    at("jobs-state").textContent = jobs.has_scheduler ? "" : "No scheduler: forebay up --cluster N, or forebay scheduler, runs statements on all executors.";
+    drawTimes(now);
+    listJobs();
+  } catch (error) {
+    at("jobs-state").textContent = error instanceof Refused ? "" : error.message;
+  } finally {
+    seen.busy = false;
+  }
+}
+
+// When a job began is known by how long it has been; one that was over before it was seen has no place in time.
+function noteJobs(jobs, now) {
+  const earlier = seen.jobs;
+  seen.jobs = new Map();
+  for (const job of jobs) {
+    let note = earlier.get(job.id);
+    if (!note && job.state !== "running") continue;
+    note ??= { began: now - job.seconds, samples: [] };
+    note.job = job;
+    if (job.state === "running") note.samples.push([now, job.tasks_running]);
+    note.ended = job.state === "running" ? null : note.began + job.seconds;
+    while (note.samples[1]?.[0] < now - JOBS_BACK) note.samples.shift();
+    if (note.ended === null || note.ended > now - JOBS_BACK) seen.jobs.set(job.id, note);
+  }
+  seen.listed = jobs;
+}
+
+// One that is not there any more ended after it was last seen.
+function noteTransfers(transfers, now) {
+  for (const transfer of transfers) {
+    const key = `${transfer.worker} ${transfer.start} ${transfer.path}`;
+    const note = seen.transfers.get(key);
+    if (note && now - transfer.seconds < note.last + 1) Object.assign(note, { last: now, ended: false });
+    else seen.transfers.set(key, { ...transfer, began: now - transfer.seconds, last: now, ended: false });
+  }
+  for (const [key, note] of seen.transfers) {
+    if (note.last < now) note.ended = true;
+    if (note.last < now - JOBS_BACK) seen.transfers.delete(key);
+  }
+  for (const key of seen.transfers.keys()) {
+    if (seen.transfers.size <= TRANSFERS_MAX) break;
+    seen.transfers.delete(key);
+  }
+}
+
+function drawTimes(now) {
+  const [left, row, sub] = [150, 20, 7];
+  const width = Math.max(400, at("times").clientWidth - 16);
+  const x = (time) => left + Math.max(0, Math.min(1, (time - now + JOBS_BACK) / JOBS_BACK)) * (width - left - 10);
+  const parts = [];
+  let y = 18;
+  const label = (text, about) => parts.push(shape("text", { x: 0, y: y + 13, class: "label" }, `${text.slice(0, 20)}`, shape("title", {}, about)));
+  for (const note of [...seen.jobs.values()].slice(-12)) {
+    const { job } = note;
+    const end = note.ended ?? now;
+    label(`job ${job.id}`, job.sql);
+    const bar = { x: x(note.began), y: y + 3, width: Math.max(1, x(end) - x(note.began)), height: row - 6, class: `job ${job.state}` };
+    parts.push(shape("rect", bar, "", shape("title", {}, `${job.state}, ${job.tasks_done} of ${job.tasks} tasks, ${job.seconds.toFixed(1)} s: ${job.sql}`)));
+    const most = Math.max(1, ...note.samples.map(([, running]) => running));
+    const steps = note.samples.map(([time, running], ix) => {
+      const [from, to, floor] = [x(time), x(note.samples[ix + 1]?.[0] ?? end), y + row - 3];
+      return running > 0 ? `M${from.toFixed(1)} ${floor}V${(floor - ((row - 6) * running) / most).toFixed(1)}H${Math.max(from + 1, to).toFixed(1)}V${floor}Z` : "";
+    });
+    parts.push(shape("path", { d: steps.join("") || "M0 0", class: "tasks" }, shape("title", {}, `${job.tasks_running} tasks run, ${most} at most`)));
+    y += row;
+  }
+  const lanes = new Map();
+  for (const note of seen.transfers.values()) {
+    if (!lanes.has(note.worker)) lanes.set(note.worker, []);
+    lanes.get(note.worker).push(note);
+  }
+  for (const [worker, notes] of [...lanes].sort().slice(0, 16)) {
+    label(`to ${worker}`, worker);
+    const ends = [];
+    for (const note of notes.sort((one, other) => one.began - other.began)) {
+      // Beside each other as far as there is room, and then over each other.
+      let lane = ends.findIndex((end) => end <= note.began);
+      if (lane < 0) lane = ends.length < 8 ? ends.length : 7;
+      ends[lane] = note.last;
+      const bar = { x: x(note.began), y: y + 3 + lane * sub, width: Math.max(1, x(note.last) - x(note.began)), height: sub - 1, class: note.ended ? "transfer" : "transfer under-way" };
+      parts.push(shape("rect", bar, "", shape("title", {}, `${note.path} from ${count(note.start)}: ${bytes(note.bytes)} in ${(note.last - note.began).toFixed(1)} s`)));
+    }
+    y += Math.max(row, ends.length * sub + 6);
+  }
+  for (let back = JOBS_BACK; back >= 0; back -= 30) {
+    const place = x(now - back);
+    parts.unshift(shape("line", { x1: place, x2: place, y1: 16, y2: y, class: "axis" }));
+    parts.push(shape("text", { x: place, y: 11, class: "label", "text-anchor": back ? "middle" : "end" }, back ? `${back} s ago` : "now"));
+  }
+  const empty = seen.jobs.size + seen.transfers.size === 0;
+  if (empty) parts.push(shape("text", { x: left + 12, y: 40, class: "label" }, "No job and no transfer since this page was opened."));
+  at("times").replaceChildren(shape("svg", { width, height: Math.max(60, y + 4) }, ...parts));
+}
+
+function listJobs() {
+  const found = [...seen.listed].reverse().slice(0, 30);
+  rows("jobs-list", found.map((job) => {
+    const state = element("td", { class: `word state-${job.state}`, title: job.error }, job.state);
+    const done = element("td", {}, bar([["decoded", job.tasks ? job.tasks_done / job.tasks : 0]]), element("span", { class: "under" }, `${count(job.tasks_done)} of ${count(job.tasks)}, ${count(job.tasks_running)} run`));
+    return element("tr", {}, cell(job.id, "path word"), state, done, cell(percent(job.tasks_local, job.tasks_with_input), "n"), cell(`${bytes(job.bytes_done)} of ${bytes(job.bytes)}`, "n"), cell(job.seconds.toFixed(1) + " s", "n"), cell(job.sql.replace(/\s+/g, " ").slice(0, 160), "path"));
+  }), "No jobs yet: statements that read enough run on all executors, forebay sql \"..\" say.");
+}

@@ -1,0 +1,102 @@
+// The page Shards: where the dial of each replica of a dataset stands, and what it answers there.
+"use strict";
+
+// Points of a replica that are kept: a few minutes.
+const TRAIL_MAX = 90;
+const REPLICAS_MAX = 50;
+const dials = { dataset: localStorage.getItem("dataset") ?? "", before: new Map(), trails: new Map(), busy: false };
+
+pages.shards = { look: lookAtShards, every: 2 };
+at("dataset").value = dials.dataset;
+at("dataset-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  Object.assign(dials, { dataset: at("dataset").value.trim(), before: new Map(), trails: new Map() });
+  localStorage.setItem("dataset", dials.dataset);
+  lookAtShards();
+});
+
+async function lookAtShards() {
+  if (dials.busy || !dials.dataset) return;
+  dials.busy = true;
+  const asked = dials.dataset;
+  try {
+    const status = await (await ask("/api/v1/shards/status?dataset=" + encodeURIComponent(asked))).json();
+    if (asked === dials.dataset) drawShards(status);
+  } catch (error) {
+    if (!(error instanceof Refused) && asked === dials.dataset) {
+      at("shards-state").textContent = error.message;
+      rows("replicas", [], "Name a dataset: forebay shard create makes one.");
+      at("curve").replaceChildren();
+    }
+  } finally {
+    dials.busy = false;
+  }
+}
+
+function drawShards(status) {
+  const now = Date.now() / 1000;
+  const before = dials.before;
+  const replicas = [];
+  dials.before = new Map();
+  for (const shard of status.shards) {
+    for (const replica of shard.replicas) {
+      const key = `${shard.shard} ${replica.worker}`;
+      const then = before.get(key);
+      const rate = then ? Math.max(0, replica.answered - then.answered) / (now - then.time) : 0;
+      dials.before.set(key, { answered: replica.answered, time: now });
+      replicas.push({ key, shard, replica, rate, dial: replica.now || (replica.bytes ? replica.bytes / shard.input_bytes : null) });
+      if (then && replicas.at(-1).dial !== null) {
+        const trail = dials.trails.get(key) ?? [];
+        trail.push([replicas.at(-1).dial, rate]);
+        if (trail.length > TRAIL_MAX) trail.shift();
+        dials.trails.set(key, trail);
+      }
+    }
+  }
+  const records = status.shards.reduce((all, shard) => all + shard.records, 0);
+  const calls = replicas.reduce((all, { rate }) => all + rate, 0);
+  at("shards-state").textContent = `${count(status.shards.length)} shards with ${count(records)} records, manifest ${status.manifest}: ${calls.toFixed(1)} calls a second`;
+  const widest = Math.max(1, ...replicas.flatMap(({ dial, replica }) => [dial ?? 0, replica.size ?? 0])) * 1.1;
+  const busiest = [...replicas].sort((one, other) => other.replica.queue - one.replica.queue || other.rate - one.rate || one.shard.shard - other.shard.shard);
+  rows("replicas", busiest.slice(0, REPLICAS_MAX).map((one) => replicaRow(one, widest)), "No replica: no worker has been asked for it yet.");
+  const others = busiest.length - REPLICAS_MAX;
+  at("replicas-rest").textContent = others > 0 ? `The busiest ${REPLICAS_MAX}, and ${count(others)} more that are not shown.` : "";
+  drawCurve(busiest.slice(0, REPLICAS_MAX), widest);
+}
+
+function replicaRow({ shard, replica, rate, dial }, widest) {
+  const track = element("span", { class: "dial", role: "meter", "aria-valuemin": "0", "aria-valuemax": widest.toFixed(2), "aria-valuenow": (dial ?? 0).toFixed(2), "aria-label": "Size" });
+  const fill = element("i", { class: replica.is_changing ? "changing" : "" });
+  fill.style.width = (100 * (dial ?? 0)) / widest + "%";
+  track.append(fill);
+  if (replica.size !== null) {
+    const start = element("b", { title: "the size that it starts with" });
+    start.style.left = (100 * replica.size) / widest + "%";
+    track.append(start);
+  }
+  const size = dial === null ? (replica.bytes === null ? "not asked for yet" : "not brought") : `${dial.toFixed(2)}x${replica.size === null ? ", stands in" : ` of ${replica.size.toFixed(2)}x`}${replica.is_changing ? ", changing" : ""}`;
+  return element("tr", {}, cell(String(shard.shard), "n"), cell(replica.worker.slice(0, 8), "path"), element("td", {}, track, element("span", { class: "under" }, size)), cell(count(replica.queue), "n"), cell(rate.toFixed(1), "n"), cell(replica.bytes === null ? "–" : bytes(replica.bytes), "n"), cell(replica.why ?? "", "under"));
+}
+
+// Calls a second over the size: where each replica is, and where it was.
+function drawCurve(replicas, widest) {
+  const [width, height, left, bottom] = [Math.max(320, at("curve").clientWidth - 16), 220, 60, 26];
+  const trails = replicas.map((one) => ({ ...one, trail: dials.trails.get(one.key) ?? [] })).filter(({ trail }) => trail.length);
+  const most = Math.max(1, ...trails.flatMap(({ trail }) => trail.map(([, rate]) => rate))) * 1.1;
+  const x = (size) => left + (size / widest) * (width - left - 10);
+  const y = (rate) => height - bottom - (rate / most) * (height - bottom - 12);
+  const parts = [];
+  for (let tick = 0; tick <= 4; tick += 1) {
+    const [size, rate] = [(widest * tick) / 4, (most * tick) / 4];
+    parts.push(shape("line", { x1: left, x2: width - 10, y1: y(rate), y2: y(rate), class: "axis" }));
+    parts.push(shape("text", { x: left - 6, y: y(rate) + 4, class: "label", "text-anchor": "end" }, `${rate < 10 ? rate.toFixed(1) : count(rate)}/s`));
+    parts.push(shape("text", { x: x(size), y: height - 8, class: "label", "text-anchor": tick < 4 ? "middle" : "end" }, `${size.toFixed(2)}x`));
+  }
+  const points = trails.flatMap(({ trail }) => trail.slice(-20).map(([size, rate]) => `M${x(size).toFixed(1)} ${y(rate).toFixed(1)}h0`));
+  parts.push(shape("path", { d: points.join("") || "M0 0", class: "trail" }));
+  for (const { trail, shard, replica, rate } of trails) {
+    const [size] = trail.at(-1);
+    parts.push(shape("circle", { cx: x(size), cy: y(rate), r: 5, class: "dot" }, "", shape("title", {}, `shard ${shard.shard} on ${replica.worker}: ${rate.toFixed(1)} calls a second at ${size.toFixed(2)}x of the input`)));
+  }
+  at("curve").replaceChildren(shape("svg", { width, height }, ...parts));
+}

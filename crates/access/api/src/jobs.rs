@@ -1,0 +1,132 @@
+//! What the scheduler of distributed SQL does: jobs, and the transfers that feed their tasks.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::extract::State;
+use axum::{Json, Router};
+use forebay_types::{Error, Result};
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::describe::{Content, Described, Routes, Shape};
+use crate::refusal::Refusal;
+
+/// The scheduler of a cluster, as who knows where it is asks it.
+pub trait Scheduler: Send + Sync + 'static {
+    /// Jobs that run, and the last ones that are over; the oldest first. None where there is no scheduler.
+    fn jobs(&self) -> BoxFuture<'_, Result<Option<Vec<Job>>>>;
+
+    /// Transfers under way. None where there is no scheduler.
+    fn transfers(&self) -> BoxFuture<'_, Result<Option<Vec<Transfer>>>>;
+}
+
+/// A job, as `forebay jobs --json` shows it.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct Job {
+    /// The scheduler's name for it.
+    pub id: String,
+    /// The operation that its reads carry; 0 for a job that came without one.
+    pub operation: u64,
+    /// `running`, `done`, `failed`.
+    pub state: String,
+    /// Why it failed; empty otherwise.
+    pub error: String,
+    /// The statement.
+    pub sql: String,
+    /// The higher goes first.
+    pub priority: i32,
+    /// Tasks of the stages that could begin so far.
+    pub tasks: u64,
+    /// Tasks on executors now.
+    pub tasks_running: u64,
+    /// Tasks that are done.
+    pub tasks_done: u64,
+    /// Tasks that ran where most of their input was, or was on its way to.
+    pub tasks_local: u64,
+    /// Tasks done that read files.
+    pub tasks_with_input: u64,
+    /// Tasks that had to run again.
+    pub tasks_again: u64,
+    /// Bytes that its tasks read of files, as far as that is known.
+    pub bytes: u64,
+    /// Bytes that finished tasks have read.
+    pub bytes_done: u64,
+    /// Bytes that finished tasks have passed on to other stages, or have as results.
+    pub bytes_passed: u64,
+    /// Seconds since it came, or that it took.
+    pub seconds: f64,
+}
+
+/// A transfer under way, as `forebay transfers --json` shows it.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct Transfer {
+    /// What is brought.
+    pub path: String,
+    /// First byte.
+    pub start: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// To which worker, as it is shown.
+    pub worker: String,
+    /// Seconds since it was started.
+    pub seconds: f64,
+}
+
+/// The jobs of a cluster.
+#[derive(JsonSchema, Serialize)]
+struct Jobs {
+    /// The cluster has one; without it there are no jobs.
+    has_scheduler: bool,
+    /// The oldest first.
+    jobs: Vec<Job>,
+}
+
+/// The transfers of a cluster.
+#[derive(JsonSchema, Serialize)]
+struct Transfers {
+    /// The cluster has one; without it there are no transfers.
+    has_scheduler: bool,
+    /// Those under way.
+    transfers: Vec<Transfer>,
+}
+
+/// Who is asked, from when it is there.
+type Door = Arc<OnceLock<Arc<dyn Scheduler>>>;
+
+/// The paths, for who may see what a cluster says of itself.
+pub(crate) fn routes(scheduler: Door) -> (Router, Vec<Described>) {
+    let path = |path, about, shape: Shape| Described {
+        path,
+        about,
+        parameters: None,
+        body: None,
+        answer: Content { kind: "application/json", about, shape, example: None },
+        refusals: &[404, 503],
+        is_open: false,
+    };
+    let of_jobs = path("/api/v1/jobs", "Jobs of distributed SQL: those that run, and the last ones.", |generator| {
+        generator.subschema_for::<Jobs>()
+    });
+    let of_transfers = path("/api/v1/transfers", "What is on its way to the workers of tasks.", |generator| {
+        generator.subschema_for::<Transfers>()
+    });
+    let (router, described) = Routes::new().with(of_jobs, jobs).with(of_transfers, transfers).into_parts();
+    (router.with_state(scheduler), described)
+}
+
+async fn jobs(State(door): State<Door>) -> Result<Json<Jobs>, Refusal> {
+    let jobs = scheduler(&door)?.jobs().await?;
+    Ok(Json(Jobs { has_scheduler: jobs.is_some(), jobs: jobs.unwrap_or_default() }))
+}
+
+async fn transfers(State(door): State<Door>) -> Result<Json<Transfers>, Refusal> {
+    let transfers = scheduler(&door)?.transfers().await?;
+    Ok(Json(Transfers { has_scheduler: transfers.is_some(), transfers: transfers.unwrap_or_default() }))
+}
+
+fn scheduler(door: &Door) -> Result<&dyn Scheduler> {
+    door.get()
+        .map(AsRef::as_ref)
+        .ok_or_else(|| Error::not_found("there are no jobs: this forebay was built without distributed SQL"))
+}

@@ -1,0 +1,170 @@
+//! `/api/v1/sql`: a statement that reads, with the rights of who asks.
+//!
+//! Owns: who may ask, how much and how long; that a statement reads; how much of its result is kept.
+//!
+//! Never does: run one. Who is handed over as [`Statements`] does, and looks at the rights of the credential.
+//!
+//! Start with [`routes`].
+
+mod answer;
+mod reads;
+
+use std::sync::{Arc, OnceLock};
+
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::{Json, Router};
+use forebay_rights::needs;
+use forebay_runtime::time::{instant, timeout_at};
+use forebay_transport::Credential;
+use forebay_types::{Error, Result, format_duration};
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Readers;
+use crate::asking::{Asked, Places, PlacesMax, Timeout};
+use crate::describe::{Content, Described, Routes};
+use crate::refusal::Refusal;
+use answer::Answer;
+use reads::only_reads;
+
+/// Bytes of a statement.
+const STATEMENT_BYTES_MAX: usize = 64 << 10;
+/// Rows of an answer where a request does not say how many, and at most.
+const ROWS: usize = 1000;
+const ROWS_MAX: usize = 10_000;
+/// Statements at a time: each takes memory and time of the process that runs it.
+const PLACES: PlacesMax = PlacesMax { all: 16, of_one: 4 };
+
+/// What runs statements of SQL, each with the rights of who asks.
+pub trait Statements: Send + Sync + 'static {
+    /// Plans a statement and begins it, with the rights of a credential and no others. `Invalid` when it is none, `Denied` when its
+    /// caller may not. Dropping what comes ends it.
+    fn begin(&self, credential: Credential, sql: String) -> BoxFuture<'static, Result<Box<dyn Statement>>>;
+}
+
+/// A statement that runs.
+pub trait Statement: Send {
+    /// The columns of its rows.
+    fn columns(&self) -> Vec<ColumnOf>;
+
+    /// The next rows, each a JSON object with a line to itself; none at the end.
+    fn next_rows(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>>>;
+
+    /// How far it is.
+    fn progress(&self) -> ReadSoFar;
+
+    /// What it does, an operator a line.
+    fn plan(&self) -> String;
+}
+
+/// A column of a result.
+#[derive(Clone, Debug, JsonSchema, PartialEq, Serialize)]
+pub struct ColumnOf {
+    /// Its name.
+    pub name: String,
+    /// Its type, as Arrow calls it.
+    pub kind: String,
+}
+
+/// What a statement has read.
+#[derive(Clone, Copy, Debug, Default, JsonSchema, PartialEq, Serialize)]
+pub struct ReadSoFar {
+    /// Bytes that it has read, from wherever they came.
+    pub bytes_read: u64,
+    /// Tasks, where it ran on many machines; 0 where it did not.
+    pub tasks: u64,
+}
+
+/// What stands behind the `?`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SqlAsked {
+    /// Rows at most: where there are more, `is_whole` is false.
+    #[serde(default = "rows")]
+    #[schemars(range(min = 1, max = ROWS_MAX), example = 10)]
+    rows: usize,
+    /// How long the answer may take, with a unit: a minute where it is not said, `5m` at most.
+    #[schemars(with = "Option<String>", example = &"30s")]
+    timeout: Option<Timeout>,
+}
+
+fn rows() -> usize {
+    ROWS
+}
+
+/// What all statements share.
+struct Door {
+    readers: Readers,
+    statements: Arc<OnceLock<Arc<dyn Statements>>>,
+    places: Arc<Places>,
+}
+
+/// The path, for `readers`, each with its own rights, from when what runs statements is there.
+pub(crate) fn routes(readers: Readers, statements: Arc<OnceLock<Arc<dyn Statements>>>) -> (Router, Vec<Described>) {
+    let path = Described {
+        path: "/api/v1/sql",
+        about: "A statement that reads: SELECT, WITH, VALUES, SHOW, or EXPLAIN of one.",
+        parameters: Some(SqlAsked::json_schema),
+        body: Some(Content {
+            kind: "application/sql",
+            about: "The statement, of 64 KiB at most.",
+            shape: |_| schemars::json_schema!({"type": "string"}),
+            example: Some("select 1 as one"),
+        }),
+        answer: Content {
+            kind: "application/json",
+            about: "Its columns and rows, and what it took.",
+            shape: |generator| generator.subschema_for::<Answer>(),
+            example: None,
+        },
+        refusals: &[400, 404, 408, 409, 413, 429, 500, 503, 504],
+        is_open: false,
+    };
+    let (router, described) = Routes::new().with(path, sql).into_parts();
+    (router.with_state(Arc::new(Door { readers, statements, places: Places::new(PLACES) })), described)
+}
+
+async fn sql(
+    State(door): State<Arc<Door>>,
+    headers: HeaderMap,
+    asked: Result<Asked<SqlAsked>, Refusal>,
+    body: Body,
+) -> Result<Json<Answer>, Refusal> {
+    // Who is nobody's hears of nothing else first.
+    let (who, credential) = door.readers.caller(&headers, &needs::statement(), "sql", "/api/v1/sql")?;
+    let Asked(asked) = asked?;
+    if !(1..=ROWS_MAX).contains(&asked.rows) {
+        return Err(Refusal::invalid(format!("rows is a number from 1 to {ROWS_MAX}")));
+    }
+    let statements = door.statements.get().ok_or_else(|| {
+        Error::not_found("no SQL is served here: `forebay up` does with its Flight SQL (--flight), from when that has started")
+    })?;
+    let _place = door.places.take(&who.to_string())?;
+    let timeout = asked.timeout.unwrap_or_default().duration();
+    let deadline = instant() + timeout;
+    let late = |status| {
+        let message = format!("not answered within {}: ask for less, or with a longer `timeout`", format_duration(timeout));
+        Refusal::new(status, Error::retry(message))
+    };
+    let sql = timeout_at(deadline, read(body)).await.map_err(|_| late(StatusCode::REQUEST_TIMEOUT))??;
+    if !only_reads(&sql) {
+        let message = "only statements that read are answered here, SELECT say: `forebay sql` and Flight SQL run others";
+        return Err(Refusal::invalid(message));
+    }
+    let answered = answer::answer(statements.as_ref(), credential, sql, asked.rows);
+    let answered = timeout_at(deadline, answered).await.map_err(|_| late(StatusCode::GATEWAY_TIMEOUT))?;
+    Ok(Json(answered?))
+}
+
+async fn read(body: Body) -> Result<String, Refusal> {
+    let too_large = || {
+        let message = format!("a statement has {STATEMENT_BYTES_MAX} bytes at most");
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, Error::invalid(message))
+    };
+    // One that breaks off has nobody who reads what is said of it.
+    let bytes = to_bytes(body, STATEMENT_BYTES_MAX).await.map_err(|_| too_large())?;
+    String::from_utf8(bytes.into()).map_err(|_| Refusal::invalid("a statement is text in UTF-8"))
+}

@@ -1,0 +1,76 @@
+//! Jobs, transfers and statements: what the coordinator does not know itself.
+
+use serde_json::json;
+
+use crate::bed::Bed;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jobs_and_transfers_are_those_of_the_scheduler() {
+    let bed = Bed::start(1).await;
+    let all = async |path: &str| bed.ask_as(Some(bed.token("read")), "GET", path, "").await.json();
+    let jobs = all("/api/v1/jobs").await;
+    assert_eq!(jobs["has_scheduler"], true);
+    assert_eq!((&jobs["jobs"][0]["id"], &jobs["jobs"][0]["tasks_done"]), (&json!("a1"), &json!(3)));
+    let transfers = all("/api/v1/transfers").await;
+    assert_eq!(
+        transfers["transfers"],
+        json!([{"path": "/lake/a.csv", "start": 0, "bytes": 4096, "worker": "w1", "seconds": 0.5}])
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_no_door_is_open_it_is_said() {
+    let bed = Bed::closed(1).await;
+    for (method, path) in [("GET", "/api/v1/jobs"), ("GET", "/api/v1/transfers"), ("POST", "/api/v1/sql")] {
+        let answer = bed.ask_as(Some(bed.token("read")), method, path, "select 1").await;
+        assert_eq!(answer.wrong(), (404, "not found".into()), "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_statement_reads_what_its_caller_may_and_no_more() {
+    let bed = Bed::start(1).await;
+    let sql = "select /lake/orders.shards/";
+    for credential in ["owner", "read", "read lake"] {
+        let answer = bed.sql(credential, "", sql).await.json();
+        assert_eq!(answer["columns"], json!([{"name": "key", "kind": "Utf8"}]));
+        assert!(!answer["rows"].as_array().unwrap().is_empty() && answer["is_whole"] == true, "{credential}: {answer}");
+        assert_eq!((&answer["plan"], &answer["read"]), (&json!("ListExec"), &json!({"bytes_read": 11, "tasks": 0})));
+    }
+    let other = bed.sql("read other", "", sql).await;
+    assert!(matches!(other.status, 403 | 404), "{other:?}");
+    assert!(!String::from_utf8_lossy(&other.body).contains("manifest"), "{other:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_writes_is_refused_before_anybody_runs_it() {
+    let bed = Bed::start(1).await;
+    for sql in ["", "drop table t", "copy (select 1) to '/lake/x'", "explain analyze insert into t values (1)", "set a = 1"] {
+        assert_eq!(bed.sql("owner", "", sql).await.wrong(), (400, "invalid".into()), "{sql}");
+    }
+    for parameters in ["rows=0", "rows=10001", "rows=x", "rows=1&rows=2", "more=1", "timeout=301s"] {
+        assert_eq!(bed.sql("owner", parameters, "select 1").await.wrong(), (400, "invalid".into()), "{parameters}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_statement_has_so_many_rows_bytes_and_seconds() {
+    let bed = Bed::start(1).await;
+    let some = bed.sql("read", "rows=7", "select many").await.json();
+    assert_eq!((some["rows"].as_array().unwrap().len(), &some["is_whole"]), (7, &json!(false)));
+    let all = bed.sql("read", "rows=100", "select many").await.json();
+    assert_eq!((all["rows"].as_array().unwrap().len(), &all["is_whole"]), (100, &json!(true)));
+    let long = format!("select '{}'", "x".repeat(64 << 10));
+    assert_eq!(bed.sql("read", "", &long).await.wrong(), (413, "invalid".into()));
+    assert_eq!(bed.sql("read", "timeout=50ms", "select forever").await.wrong(), (504, "retry".into()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_caller_has_four_statements_at_a_time() {
+    let bed = Bed::start(1).await;
+    let answers = futures::future::join_all((0..5).map(|_| bed.sql("read", "timeout=2s", "select forever"))).await;
+    let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [429, 504, 504, 504, 504]);
+    assert_eq!(bed.sql("read", "", "select many").await.status, 200, "and has its places back");
+}

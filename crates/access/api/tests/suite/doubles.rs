@@ -1,0 +1,96 @@
+//! What stands in the place of the scheduler and of the query engine, which are not built for these tests.
+
+use std::sync::Arc;
+
+use forebay_api::{ColumnOf, Doors, Job, ReadSoFar, Scheduler, Statement, Statements, Transfer};
+use forebay_client::{Client, ClientSettings};
+use forebay_transport::{Address, Credential, Security};
+use forebay_types::Result;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::json;
+
+/// Opens all doors. What runs statements is a client of the coordinator at `address`.
+pub fn open(doors: &Doors, address: Address) {
+    assert!(doors.scheduler.set(Arc::new(One)).is_ok());
+    assert!(doors.statements.set(Arc::new(Listings(address))).is_ok());
+}
+
+/// A scheduler with a job and a transfer for it.
+struct One;
+
+impl Scheduler for One {
+    fn jobs(&self) -> BoxFuture<'_, Result<Option<Vec<Job>>>> {
+        let job = Job {
+            id: "a1".into(),
+            operation: 7,
+            state: "running".into(),
+            error: String::new(),
+            sql: "select 1".into(),
+            priority: -1,
+            tasks: 8,
+            tasks_running: 2,
+            tasks_done: 3,
+            tasks_local: 2,
+            tasks_with_input: 3,
+            tasks_again: 0,
+            bytes: 1 << 30,
+            bytes_done: 1 << 28,
+            bytes_passed: 12,
+            seconds: 1.5,
+        };
+        async { Ok(Some(vec![job])) }.boxed()
+    }
+
+    fn transfers(&self) -> BoxFuture<'_, Result<Option<Vec<Transfer>>>> {
+        let (path, worker) = ("/lake/a.csv".into(), "w1".into());
+        async { Ok(Some(vec![Transfer { path, start: 0, bytes: 4096, worker, seconds: 0.5 }])) }.boxed()
+    }
+}
+
+/// `select PATH`: the keys of a folder, as who shows the credential sees them. `select forever` has no end, and `select many` a
+/// hundred rows.
+struct Listings(Address);
+
+impl Statements for Listings {
+    fn begin(&self, credential: Credential, sql: String) -> BoxFuture<'static, Result<Box<dyn Statement>>> {
+        let settings = ClientSettings { security: Security::holder(credential), ..ClientSettings::new(self.0.clone()) };
+        let begun = async move {
+            let mut keys = Vec::new();
+            match sql.trim_start_matches("select ") {
+                "forever" => std::future::pending().await,
+                "many" => keys.extend((0..100).map(|number| format!("{number:03}"))),
+                folder if folder.starts_with('/') => {
+                    let client = Client::connect(settings).await?;
+                    let listed = client.list_all(&folder.parse()?).await?;
+                    keys.extend(listed.iter().map(|info| info.version.key.to_string()));
+                }
+                _ => {}
+            }
+            Ok(Box::new(Keys(Some(keys))) as Box<dyn Statement>)
+        };
+        begun.boxed()
+    }
+}
+
+struct Keys(Option<Vec<String>>);
+
+impl Statement for Keys {
+    fn columns(&self) -> Vec<ColumnOf> {
+        vec![ColumnOf { name: "key".into(), kind: "Utf8".into() }]
+    }
+
+    fn next_rows(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>>> {
+        let lines = |keys: Vec<String>| keys.iter().map(|key| json!({"key": key}).to_string() + "\n").collect::<String>();
+        let rows = self.0.take().map(|keys| lines(keys).into_bytes());
+        async { Ok(rows) }.boxed()
+    }
+
+    fn progress(&self) -> ReadSoFar {
+        ReadSoFar { bytes_read: 11, tasks: 0 }
+    }
+
+    fn plan(&self) -> String {
+        "ListExec".into()
+    }
+}
