@@ -236,8 +236,7 @@ pub enum DataRequest {
         /// The dataset's folder.
         dataset: DatasetId,
     },
-    /// Compresses what was changed in a shard of a dataset into its files, for all workers: [`DataReply::Done`] once shared storage
-    /// has them.
+    /// Compresses what was changed in a shard into its files, for all workers: [`DataReply::Done`] once shared storage has them.
     MergeShard {
         /// The dataset's folder.
         dataset: DatasetId,
@@ -266,8 +265,7 @@ pub enum DataRequest {
         /// How long the asker waits, in milliseconds.
         within_ms: u32,
     },
-    /// Records of one shard of a dataset, whose keys are the payload: [`DataReply::Shard`] with an answer for each as payload, in the
-    /// bytes that shards keep. Otherwise as `AskShard`.
+    /// Records of a shard by the keys that are the payload, as `AskShard`; the answers are in the bytes that shards keep.
     GetRecords(WantedRecords),
 }
 

@@ -12,8 +12,8 @@ use serde::Serialize;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::Books;
-use super::input::Carrier;
 use super::gate::Server;
+use super::input::Carrier;
 use super::watch::close_over;
 use crate::control::{Ask, ClusterState};
 

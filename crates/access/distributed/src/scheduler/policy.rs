@@ -21,9 +21,8 @@ use tokio::task::JoinSet;
 use super::Books;
 use super::bind::{bind, collapses, pending, take};
 use super::books::Chosen;
-use super::input::Carrier;
 use super::executors::Told;
-use super::inputs;
+use super::input::{self, Carrier};
 use super::shuffles::{Shuffles, is_passed_on};
 use crate::travel::{self, Ticket};
 

@@ -23,8 +23,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::Books;
 use super::answers::Answers;
-use super::input::{self, Carrier};
 use super::gate::{Gate, Server};
+use super::input::{self, Carrier};
 use super::policy::Policy;
 use super::shuffles::Shuffles;
 use super::watch::{MISSED, watch};

@@ -6,8 +6,8 @@ use ballista_core::serde::protobuf::job_status;
 use parking_lot::Mutex;
 
 use super::Books;
-use super::input::Carrier;
 use super::gate::Server;
+use super::input::Carrier;
 use super::lost::executor_lost;
 use super::policy::Policy;
 

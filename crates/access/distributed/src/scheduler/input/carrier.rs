@@ -8,8 +8,8 @@ use forebay_types::{Mount, ObjectVersion, OperationId, WorkerId};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
-use crate::scheduler::Books;
 use crate::control::TransferState;
+use crate::scheduler::Books;
 
 /// Bytes of one message to a worker: how fine what arrives is told.
 const MESSAGE_BYTES: u64 = 8 << 20;
