@@ -103,7 +103,7 @@ fn the_cluster_is_shown_to_those_who_may_read_and_the_console_is_empty_without()
     let host = up.place("console").trim_start_matches("http://").trim_end_matches('/').to_string();
     let page = ask(&host, "/", "");
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("default-src 'none'") && !page.contains("lake"), "{page}");
-    let files = ["console.js", "console.css", "uplot.js", "uplot.css"];
+    let files = ["console.js", "jobs.js", "shards.js", "query.js", "console.css", "uplot.js", "uplot.css"];
     let sizes = files.map(|file| {
         let answer = ask(&host, &format!("/console/{file}"), "");
         assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("nosniff"), "{file}");
