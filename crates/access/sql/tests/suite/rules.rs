@@ -74,7 +74,7 @@ async fn a_subquery_about_a_union_of_two_types_compares_one() {
         (format!("u.x = (select count(*) from {t} i where i.k = u.x)"), "1"),
         (format!("exists (select 1 from {t} i where i.k = u.x and i.k > 10)"), "40"),
         (format!("not exists (select 1 from {t} i where i.k = u.x)"), "50"),
-        (format!("u.x < (select max(i.k) from {t} i where i.k >= u.x and i.k = u.x + 1)"), "49"),
+        (format!("u.x < (select max(i.k) + 1 from {t} i where i.k = u.x)"), "50"),
     ] {
         assert_eq!(lake.rows(&format!("select count(*) from {sides} u where {condition}")).await, rows, "{condition}");
     }
