@@ -8,6 +8,7 @@ use forebay_metrics::table;
 use forebay_shard_store::Store;
 use forebay_types::{Error, Result};
 
+use super::folder::Kept;
 use super::served::Served;
 use super::{Asked, Shards};
 
@@ -37,13 +38,16 @@ impl Shards {
         let kept = Arc::clone(&self.kept);
         forebay_runtime::spawn(async move {
             let Ok(_turn) = layering.acquire().await else { return };
-            let tuned = forebay_runtime::run_behind(move || tune(&path, size)).await;
+            let (within, id, before) = (Arc::clone(&kept), served.id, served.dial.now());
+            let tuned = forebay_runtime::run_behind(move || tune_within(&within, id, &path, size, before)).await;
             let came = match tuned {
-                Some(Ok((store, bytes))) => {
+                Some(Ok((store, bytes, came))) => {
                     served.replace(store);
                     served.bytes.store(bytes, Relaxed);
-                    table::WORKER_SHARDS_LAYERED.only().add(1);
-                    true
+                    if came {
+                        table::WORKER_SHARDS_LAYERED.only().add(1);
+                    }
+                    came
                 }
                 Some(Err(error)) => {
                     tracing::warn!(folder = %served.folder, shard = served.number, %error, "layers stay as they are");
@@ -87,12 +91,15 @@ impl Shards {
         self.kept.grow(served.id, (size * served.input_bytes as f64) as u64)?;
         let _turn = self.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
         let (path, before) = (self.kept.path(served.id), before.store.load_full());
+        let (kept, id, none) = (Arc::clone(&self.kept), served.id, served.dial.size(0));
         let tuned = forebay_runtime::run_behind(move || {
             before.hand_asked_to(&path)?;
-            tune(&path, size)
+            tune_within(&kept, id, &path, size, none)
         });
-        let (store, _) = tuned.await.ok_or_else(|| Error::internal("the making of layers ended early"))??;
-        Ok(store)
+        match tuned.await.ok_or_else(|| Error::internal("the making of layers ended early"))?? {
+            (store, _, true) => Ok(store),
+            (.., false) => Err(Error::retry("the layers take more than there is room for")),
+        }
     }
 
     /// The same shard of the same log in other files, if it is served; where there are several, the one that has grown most.
@@ -102,6 +109,18 @@ impl Shards {
         let is_it = |served: &&Arc<Served>| served.log.as_ref().is_some_and(|log| log.is_of(mount, |of| *of == place));
         served.values().filter(is_it).max_by(|a, b| a.dial.now().total_cmp(&b.dial.now())).cloned()
     }
+}
+
+/// Makes or drops layers, or goes to the size `otherwise` where they take more than was presumed and than there is room for: what was
+/// reserved is what the size says, and files have heads. Whether they came.
+fn tune_within(kept: &Kept, id: u128, path: &std::path::Path, size: f64, otherwise: f64) -> Result<(Store, u64, bool)> {
+    let (store, bytes) = tune(path, size)?;
+    if kept.grow(id, bytes).is_ok() {
+        return Ok((store, bytes, true));
+    }
+    drop(store);
+    let (store, bytes) = tune(path, otherwise)?;
+    Ok((store, bytes, false))
 }
 
 /// Makes or drops layers with one thread, beside those who answer.
