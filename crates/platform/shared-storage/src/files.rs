@@ -9,7 +9,7 @@ mod write;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -40,6 +40,8 @@ pub(crate) struct Inner {
     places: Arc<Semaphore>,
     /// What copies much into the kernel has one of these as well, so that threads which answer others get their turn.
     copies: Arc<Semaphore>,
+    /// Large writes that have ended: as long as some do, the others wait their turn.
+    copied: AtomicU64,
     /// What dead writers left was looked for.
     is_swept: AtomicBool,
 }
@@ -60,7 +62,18 @@ impl Files {
         let (limiter, tally) = (Arc::clone(limiter), Arc::clone(tally));
         let (places, copies) = (Arc::new(Semaphore::new(PLACES)), Arc::new(Semaphore::new(copies())));
         let (mount, name, is_swept) = (mount.id, mount.name.clone(), AtomicBool::new(false));
-        Self(Arc::new(Inner { mount, name, folder, limiter, tally, patience, places, copies, is_swept }))
+        Self(Arc::new(Inner {
+            mount,
+            name,
+            folder,
+            limiter,
+            tally,
+            patience,
+            places,
+            copies,
+            copied: AtomicU64::new(0),
+            is_swept,
+        }))
     }
 
     /// Runs what may wait for a disk or a server aside. `Retry` when that takes too long; the call may end later all the same.
@@ -89,14 +102,31 @@ impl Files {
         work: impl FnOnce(&Inner) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let copy = match bytes >= LARGE_BYTES {
-            true => Some(self.place_among(&self.0.copies).await?),
+            true => Some(self.turn_to_copy().await?),
             false => None,
         };
         self.aside_to_its_end(move |files| {
-            let _copy = copy;
-            work(files)
+            let done = work(files);
+            if copy.is_some() {
+                files.copied.fetch_add(1, Relaxed);
+            }
+            drop(copy);
+            done
         })
         .await
+    }
+
+    /// The turn of a large write, `Retry` when none ends for too long.
+    async fn turn_to_copy(&self) -> Result<OwnedSemaphorePermit> {
+        let mut turn = std::pin::pin!(Arc::clone(&self.0.copies).acquire_owned());
+        loop {
+            let before = self.0.copied.load(Relaxed);
+            match forebay_runtime::time::timeout(self.0.patience, &mut turn).await {
+                Ok(turn) => return turn.map_err(|_| Error::closed("the mount is closed")),
+                Err(_) if self.0.copied.load(Relaxed) == before => return Err(self.hangs()),
+                Err(_) => {}
+            }
+        }
     }
 
     /// A place, `Retry` when none is free for too long.
@@ -211,6 +241,38 @@ mod tests {
         let mount = Mount { id: MountId(1), name: "nas".parse().unwrap(), url: String::new(), options: MountOptions::default() };
         let (limiter, tally) = (Limiter::new(None, 0), Arc::default());
         (Files::new(&mount, folder.path().into(), patience, &limiter, &tally), folder)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn large_writes_wait_their_turn_as_long_as_others_end() {
+        let (files, _folder) = files(Duration::from_millis(300));
+        let write = |_: &Inner| {
+            std::thread::sleep(Duration::from_millis(60));
+            Ok(())
+        };
+        let all = (0..10 * copies()).map(|_| files.aside_writing(LARGE_BYTES, write));
+        assert!(futures::future::join_all(all).await.iter().all(Result::is_ok), "600 ms in all");
+        let (release, hung) = mpsc::channel::<()>();
+        let hung = Arc::new(parking_lot::Mutex::new(hung));
+        let mut writes = Vec::new();
+        for _ in 0..copies() {
+            let (files, hung) = (files.clone(), Arc::clone(&hung));
+            writes.push(forebay_runtime::spawn(async move {
+                let hang = move |_: &Inner| {
+                    let _ = hung.lock().recv();
+                    Ok(())
+                };
+                files.aside_writing(LARGE_BYTES, hang).await
+            }));
+        }
+        while files.0.copies.available_permits() > 0 {
+            forebay_runtime::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(files.aside_writing(LARGE_BYTES, write).await.unwrap_err().kind(), ErrorKind::Retry, "nothing ends");
+        drop(release);
+        for write in writes {
+            write.await.unwrap().unwrap();
+        }
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
