@@ -120,7 +120,7 @@ FUZZED = -p forebay-worker -p forebay-s3 -p forebay-table -p forebay-shard -p fo
 
 fuzz:
 	FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) $(CARGO) test --locked $(FUZZED) --test suite fuzz -- --nocapture --test-threads 1
-	$(CARGO) build $(FAST) $(ENGINE)
+	FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) $(CARGO) test $(FAST) $(ENGINE) --test suite fuzz -- --nocapture --test-threads 1
 	FOREBAY_CACHE="$(FOREBAY_CACHE)" FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) .ci/test-python -s tests/test_flight_fuzz.py
 
 bench:

@@ -37,9 +37,13 @@ def main() -> int:
                 runner.run(options.seed, options.queries, options.failures)
             finally:
                 servers.stop()
-            kills = f", {servers.killer.kills} kills" if servers.killer else ""
+            killer = servers.killer
+            kills = f", {killer.kills} kills, {killer.amid} of them amid a query" if killer else ""
             print(f"{mode}: {dict(runner.counts)}{kills}, {len(runner.failures)} failures, {time.monotonic() - began:.0f} s", flush=True)
             failed += len(runner.failures)
+            if killer and not killer.amid:
+                print("killed: nothing was killed amid a query, which this is for: ask more of them", flush=True)
+                failed += 1
     return 1 if failed else 0
 
 

@@ -243,7 +243,7 @@ class Runner:
         sql = text(query, FOREBAY)
         for tries in range(TRIES):
             try:
-                return Answer(compare.plain(_ask(self.cursor(), sql)))
+                return Answer(compare.plain(self.ask(sql)))
             except (adbc_driver_manager.Error, pa.ArrowException) as error:
                 again = self.servers.mode == "killed" and _passes(error)
                 if not again or tries + 1 == TRIES:
@@ -254,6 +254,16 @@ class Runner:
                     self.counts["asked again"] += 1
                 time.sleep(0.5)
         raise AssertionError("unreachable")
+
+    def ask(self, sql: str) -> pa.Table:
+        cursor = self.cursor()
+        with self.lock:
+            self.servers.asking += 1
+        try:
+            return _ask(cursor, sql)
+        finally:
+            with self.lock:
+                self.servers.asking -= 1
 
     def reduce(self, world: World, query: Any, what: str) -> Any:
         """A query as small as can be found in a while that fails in the same way."""

@@ -48,6 +48,8 @@ class Servers:
         self.secret = (folder / "up" / "owner.secret").read_text().strip()
         for name, root in self.roots.items():
             self.command("mount", "add", name, str(root), "--validate", "ttl:5s", *(["--hot-form", "table"] if mode == "hot" else []))
+        # Queries that wait for their rows now.
+        self.asking = 0
         self.killer = Killer(self, seed) if mode == "killed" else None
 
     def _start(self, name: str, arguments: list[str], told: bool = False) -> subprocess.Popen[str]:
@@ -94,7 +96,8 @@ class Killer:
 
     def __init__(self, servers: Servers, seed: int) -> None:
         self.servers, self.rng = servers, random.Random(f"kills {seed}")
-        self.kills = 0
+        # Kills, and those of them amid a query.
+        self.kills = self.amid = 0
         self.processes = {name: servers.role(name.rstrip("12"), name) for name in ("worker1", "worker2", "executor1", "executor2")}
         self.ending = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -106,6 +109,7 @@ class Killer:
             self.processes[name].kill()
             self.processes[name].wait()
             self.kills += 1
+            self.amid += self.servers.asking > 0
             if self.ending.wait(AWAY):
                 return
             self.processes[name] = self.servers.role(name.rstrip("12"), name)

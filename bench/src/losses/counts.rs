@@ -104,6 +104,11 @@ impl Counts {
         self
     }
 
+    /// Done.
+    pub(super) fn done(&self) -> u64 {
+        self.done
+    }
+
     /// Done, of all.
     pub(super) fn ratio(&self) -> f64 {
         self.ratio

@@ -93,10 +93,12 @@ fn run(arguments: &LossesArgs, home: &Path, data: &Path, json: bool) -> Result<V
     let (disturbed, _) = clients.stop();
     print(&disturbed, json);
     lost?;
-    Ok(figures(&undisturbed, &disturbed))
+    Ok(figures((&undisturbed, minutes(arguments.minutes)), (&disturbed, period)))
 }
 
-fn figures(undisturbed: &Counts, disturbed: &Counts) -> Vec<Figure> {
+/// Of both phases, and how long they lasted.
+fn figures((undisturbed, before): (&Counts, Duration), (disturbed, during): (&Counts, Duration)) -> Vec<Figure> {
+    let a_minute = |counts: &Counts, period: Duration| counts.done() as f64 / (period.as_secs_f64() / 60.0);
     let worst = (undisturbed.worst() + disturbed.worst()) as f64;
     vec![
         Figure::new("answers wrong or hung", worst, "queries", "none", 1.0, Bar::ValueAtMost(0.0)),
@@ -108,6 +110,15 @@ fn figures(undisturbed: &Counts, disturbed: &Counts) -> Vec<Figure> {
             undisturbed.ratio(),
             Bar::ValueAtLeast(1.0),
         ),
+        Figure::new(
+            "queries done a minute, with losses",
+            a_minute(disturbed, during),
+            "queries",
+            "undisturbed",
+            a_minute(undisturbed, before),
+            Bar::RatioAtLeast(0.4),
+        ),
+        Figure::new("kills amid queries", disturbed.kills_in_midst as f64, "kills", "none", 1.0, Bar::Nothing),
     ]
 }
 

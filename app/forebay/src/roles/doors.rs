@@ -17,7 +17,7 @@ impl Statements for ByEngines {
     fn begin(&self, credential: Credential, sql: String) -> BoxFuture<'static, Result<Box<dyn Statement>>> {
         let engine = (self.0)(credential);
         async move {
-            let query = engine.await?.execute(&sql).await?;
+            let query = engine.await?.read(&sql).await?;
             Ok(Box::new(Running(query)) as Box<dyn Statement>)
         }
         .boxed()

@@ -74,6 +74,7 @@ fn job(of: JobState) -> Job {
         bytes,
         bytes_done,
         bytes_passed,
+        rows,
         seconds,
     } = of;
     Job {
@@ -92,6 +93,7 @@ fn job(of: JobState) -> Job {
         bytes,
         bytes_done,
         bytes_passed,
+        rows,
         seconds,
     }
 }

@@ -1,10 +1,11 @@
 //! Distributed SQL: `up --cluster`, `sql --priority`, `jobs`, `transfers`, and the roles in processes of their own.
 
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Bucket, Role, csv, forebay, forebay_in};
+use crate::support::{Bucket, Role, csv, forebay, forebay_in, free_port};
 
 const SUM: &str = "select count(*) as n, max(square) as m from '/lake/t/*.csv'";
 
@@ -159,6 +160,40 @@ fn what_passes_between_stages_goes_with_its_job_and_with_its_scheduler() {
     for raw in ["h2", "tonic", "transport error", "status:"] {
         assert!(!failed.stderr.contains(raw), "{}", failed.stderr);
     }
+}
+
+/// In the order in which each waits for all that come after it.
+#[test]
+fn processes_that_start_before_their_peers_wait_for_them() {
+    let home = tempfile::tempdir().unwrap();
+    let bucket = Bucket::s3();
+    for part in 0..4 {
+        bucket.put(&format!("t/{part}.csv"), &csv(1_000));
+    }
+    let secret = home.path().join("secret");
+    std::fs::write(&secret, "a secret of this cluster alone").unwrap();
+    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let at = free_port();
+    let start = |role: &'static str, listen: &'static str, more: &'static [&'static str]| {
+        let (home, at, listen) = (home.path().to_path_buf(), at.clone(), format!("--{listen}-listen=127.0.0.1:0"));
+        let starting = std::thread::spawn(move || {
+            let flags =
+                [role, "--coordinator", &at, "--http", "off", "--data-dir", role, "--cluster-secret-file", "secret", &listen];
+            Role::start(&home, &[&flags[..], more].concat())
+        });
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(!starting.is_finished(), "{role} does not wait");
+        starting
+    };
+    let executor = start("executor", "executor", &["--slots", "2"]);
+    let scheduler = start("scheduler", "scheduler", &[]);
+    let worker = start("worker", "worker", &["--dram", "64MiB", "--disk", "0"]);
+    let listen = ["--coordinator-listen", &at, "--http", "off", "--data-dir", "coordinator", "--cluster-secret-file", "secret"];
+    let coordinator = Role::start(home.path(), &[&["coordinator"], &listen[..]].concat());
+    let _roles = [worker, scheduler, executor].map(|starting| starting.join().unwrap());
+    bucket.mount(&coordinator);
+    assert_eq!(forebay(&at, &["sql", "--csv", SUM]).ok().text(), "n,m\n4000,998001\n");
+    assert_eq!(jobs(&at).len(), 1, "it ran on the cluster");
 }
 
 #[test]

@@ -54,6 +54,8 @@ pub struct Job {
     pub bytes_done: u64,
     /// Bytes that finished tasks have passed on to other stages, or have as results.
     pub bytes_passed: u64,
+    /// Rows of its result, once it is done.
+    pub rows: Option<u64>,
     /// Seconds since it came, or that it took.
     pub seconds: f64,
 }

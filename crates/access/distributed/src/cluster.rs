@@ -2,11 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ballista_core::execution_plans::execute_physical_plan;
 use ballista_core::extension::SessionConfigExt;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
-use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
+use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::physical_plan::AsExecutionPlan;
@@ -16,6 +15,7 @@ use forebay_client::{Client, Wait};
 use forebay_sql::{Distribute, DistributedQuery, DistributedRun, Progress};
 use forebay_transport::Security;
 use forebay_types::{Error, ErrorKind, OperationId, Result};
+use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
@@ -28,7 +28,13 @@ use crate::control::SchedulerControl;
 use crate::ports::Ways;
 use crate::scheduler::RUN_AGAIN;
 use crate::settings::{of_cluster, of_process};
+use crate::shuffle::{Files, Told, all};
 use crate::travel::{self, Ticket};
+use submit::Submission;
+
+mod submit;
+
+type Rows = BoxStream<'static, Result<RecordBatch, DataFusionError>>;
 
 /// How often a query asks how far it is.
 const LOOK: Duration = Duration::from_millis(250);
@@ -82,10 +88,6 @@ impl Cluster {
     }
 }
 
-fn url(scheduler: &str) -> String {
-    format!("http://{scheduler}")
-}
-
 /// How often a job that is not known yet is cancelled.
 const CANCEL_TRIES: usize = 20;
 
@@ -114,19 +116,21 @@ impl Distribute for Cluster {
     async fn run(&self, query: DistributedQuery) -> Result<Option<DistributedRun>> {
         let codec = Codec::default();
         let plan = marked(query.plan).map_err(|error| Error::internal(error.strip_backtrace()))?;
-        match PhysicalPlanNode::try_from_physical_plan(Arc::clone(&plan), &codec).map(is_too_deep) {
+        let node = match PhysicalPlanNode::try_from_physical_plan(Arc::clone(&plan), &codec) {
+            Ok(node) => node,
             Err(error) => {
                 tracing::debug!(%error, "a plan can't travel: the query runs here");
                 return Ok(None);
             }
-            Ok(true) => {
-                tracing::warn!(
-                    "the query's plan nests too deep to travel, so the query runs in this process alone: \
-                     write parts of it to tables of their own to run it on the cluster"
-                );
-                return Ok(None);
-            }
-            Ok(false) => {}
+        };
+        let mut encoded = Vec::new();
+        node.try_encode(&mut encoded).map_err(|error| Error::internal(error.strip_backtrace()))?;
+        if is_too_deep(node) {
+            tracing::warn!(
+                "the query's plan nests too deep to travel, so the query runs in this process alone: \
+                 write parts of it to tables of their own to run it on the cluster"
+            );
+            return Ok(None);
         }
         let sql: String = query.sql.chars().take(SQL_CHARS_MAX).collect();
         let operation = query.operation;
@@ -137,17 +141,17 @@ impl Distribute for Cluster {
         let progress = Arc::new(Mutex::new(Progress::default()));
         let watching = AbortOnDropHandle::new(forebay_runtime::spawn(watch(self.at.clone(), operation, Arc::clone(&progress))));
         let mut running = RunningJob { at: self.at.clone(), operation, ended: false, _watching: watching };
-        let (at, schema) = (self.at.clone(), plan.schema());
-        let session = format!("{:016x}", operation.0);
-        let ballista = config.ballista_config();
+        let (at, ways, schema) = (self.at.clone(), self.ways.clone(), plan.schema());
+        let submission = Submission { plan: encoded, session: format!("{:016x}", operation.0), config };
         let rows = async move {
             let mut tries = 1;
             loop {
-                let (url, plan, session, config) = (url(&at.address()), Arc::clone(&plan), session.clone(), config.clone());
                 let first = async {
-                    let started = execute_physical_plan::<PhysicalPlanNode>(url, &ballista, plan, &codec, session, config);
-                    let mut rows = started.await?;
-                    // The first rows come when the job is done.
+                    // It comes when the job is done.
+                    let locations = submission.run(&ways, &at.address()).await?;
+                    let told = Told::of(&locations);
+                    let files = Files::new(&ways);
+                    let mut rows = all(futures::stream::iter(locations).flat_map(move |location| files.rows(location)), told);
                     Ok((held(&mut rows).await?, rows))
                 };
                 match first.await {
@@ -186,7 +190,7 @@ fn is_too_deep(node: PhysicalPlanNode) -> bool {
 }
 
 /// The first rows of a query, before any is given out: all of a small answer, whose executors may go away while it is read.
-async fn held(rows: &mut SendableRecordBatchStream) -> Result<Vec<RecordBatch>, DataFusionError> {
+async fn held(rows: &mut Rows) -> Result<Vec<RecordBatch>, DataFusionError> {
     let (mut held, mut bytes) = (Vec::new(), 0);
     while bytes < HELD_BYTES_MAX {
         let Some(batch) = rows.try_next().await? else { break };

@@ -34,7 +34,7 @@ use crate::codec::Codec;
 use crate::ports::{Ways, incoming};
 use crate::serving::follow;
 use crate::settings::{MESSAGE_BYTES_MAX, producer};
-use crate::shuffle::{Engine as ShuffleEngine, Shared, ShuffleTimes, Times};
+use crate::shuffle::{Engine as ShuffleEngine, Files, Shared, ShuffleTimes, Times};
 use crate::travel;
 use control::Control;
 use reading::Reading;
@@ -101,7 +101,8 @@ impl Executor {
             ballista_protocol_version: BALLISTA_PROTOCOL_VERSION,
         };
         let functions = SessionStateBuilder::new().with_default_features().build();
-        let shared = Shared::new(client.nodes(), settings.worker, settings.folder.clone());
+        let files = Files::of_executor(&ways, &metadata.id, settings.folder.clone());
+        let shared = Shared::new(client.nodes(), settings.worker, settings.folder.clone(), files);
         let trimming = forebay_runtime::spawn(Arc::clone(&shared).keep_trim());
         let times = Arc::new(Times::default());
         let nodes = Codec::of(client.clone());

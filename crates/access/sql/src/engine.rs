@@ -19,7 +19,7 @@ use crate::describe::Description;
 use crate::distribute::Distribute;
 use crate::namespace::DirectStores;
 use crate::paths::SCHEME;
-use crate::query::Query;
+use crate::query::{May, Query};
 use crate::rules;
 use crate::settings::EngineSettings;
 use crate::statement::split;
@@ -137,12 +137,17 @@ impl Engine {
     /// Plans one statement and makes it ready to run. Rows come when they are asked for; a statement without rows
     /// (CREATE, DROP, SET) is done when this returns.
     pub async fn execute(&self, sql: &str) -> Result<Query> {
-        Query::start(self.clone(), one(sql)?, None).await
+        Query::start(self.clone(), one(sql)?, None, May::All).await
     }
 
     /// The same with values for the statement's parameters: `$1`, `$2` by their order, or `$name` by name.
     pub async fn execute_with(&self, sql: &str, parameters: ParamValues) -> Result<Query> {
-        Query::start(self.clone(), one(sql)?, Some(parameters)).await
+        Query::start(self.clone(), one(sql)?, Some(parameters), May::All).await
+    }
+
+    /// The same for a statement that changes nothing; `Invalid` for any other, of which nothing is done.
+    pub async fn read(&self, sql: &str) -> Result<Query> {
+        Query::start(self.clone(), one(sql)?, None, May::Read).await
     }
 
     /// What a statement gives and what it wants, without running any of it.

@@ -6,6 +6,7 @@ use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::ParamValues;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::context::SQLOptions;
 use datafusion::logical_expr::{LogicalPlan, Statement};
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use datafusion::sql::parser::Statement as Parsed;
@@ -28,11 +29,21 @@ pub struct Query {
     engine: Engine,
     sql: String,
     parameters: Option<ParamValues>,
+    may: May,
     running: Running,
     retries_left: u32,
     /// A row was given out, or the statement writes: it must not be planned again.
     committed: bool,
     ended: bool,
+}
+
+/// What a statement may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum May {
+    /// What the rights of who asks allow.
+    All,
+    /// Give rows, and change nothing.
+    Read,
 }
 
 /// How far a query is.
@@ -64,11 +75,11 @@ struct Running {
 }
 
 impl Query {
-    pub(crate) async fn start(engine: Engine, sql: String, parameters: Option<ParamValues>) -> Result<Self> {
+    pub(crate) async fn start(engine: Engine, sql: String, parameters: Option<ParamValues>, may: May) -> Result<Self> {
         let mut retries_left = engine.inner.settings.retries_on_conflict;
         let mut mounts_asked = false;
         let running = loop {
-            match Running::start(&engine, &sql, parameters.as_ref()).await {
+            match Running::start(&engine, &sql, parameters.as_ref(), may).await {
                 Err(error) if error.kind() == ErrorKind::Conflict && retries_left > 0 => retries_left -= 1,
                 Err(error) if error.kind() == ErrorKind::NotFound && !mounts_asked => {
                     mounts_asked = true;
@@ -80,7 +91,7 @@ impl Query {
             }
         };
         let committed = running.writes;
-        Ok(Self { engine, sql, parameters, running, retries_left, committed, ended: false })
+        Ok(Self { engine, sql, parameters, may, running, retries_left, committed, ended: false })
     }
 
     /// The columns; none for a statement without rows.
@@ -135,7 +146,7 @@ impl Query {
 
     async fn again(&mut self) -> Result<()> {
         let schema = self.schema();
-        self.running = Running::start(&self.engine, &self.sql, self.parameters.as_ref()).await?;
+        self.running = Running::start(&self.engine, &self.sql, self.parameters.as_ref(), self.may).await?;
         match self.running.schema == schema {
             true => Ok(()),
             false => Err(Error::conflict("the files were overwritten with other columns while the query began: run it again")),
@@ -183,11 +194,11 @@ impl std::fmt::Debug for Query {
 }
 
 impl Running {
-    async fn start(engine: &Engine, sql: &str, parameters: Option<&ParamValues>) -> Result<Self> {
+    async fn start(engine: &Engine, sql: &str, parameters: Option<&ParamValues>, may: May) -> Result<Self> {
         let mut session = QuerySession::open(engine, sql).await?;
         let seen = Arc::clone(&session.seen);
         copy::prepare(&mut session.statement, session.namespace.as_ref())?;
-        let planned = caught(&seen, plan(engine, &session, sql, parameters)).await?;
+        let planned = caught(&seen, plan(engine, &session, sql, parameters, may)).await?;
         let Planned { plan, writes } = planned.map_err(|error| seen_instead(&seen, error))?;
         let Some(plan) = plan else {
             return Ok(Self {
@@ -275,8 +286,11 @@ pub(crate) async fn logical_plan(engine: &Engine, session: &QuerySession) -> Res
     planner.statement_to_plan(session.statement.clone()).await.map_err(from_engine)
 }
 
-async fn plan(engine: &Engine, session: &QuerySession, sql: &str, parameters: Option<&ParamValues>) -> Result<Planned> {
+async fn plan(engine: &Engine, session: &QuerySession, sql: &str, parameters: Option<&ParamValues>, may: May) -> Result<Planned> {
     let mut logical = logical_plan(engine, session).await?;
+    if may == May::Read {
+        check_reads(&logical)?;
+    }
     if let Some(parameters) = parameters {
         logical = logical.with_param_values(parameters.clone()).map_err(from_engine)?;
     }
@@ -296,6 +310,14 @@ async fn plan(engine: &Engine, session: &QuerySession, sql: &str, parameters: Op
     }
     let plan = frame.create_physical_plan().await.map_err(from_engine)?;
     Ok(Planned { plan: Some(plan), writes })
+}
+
+/// Refuses what changes anything, wherever in the statement it stands.
+fn check_reads(plan: &LogicalPlan) -> Result<()> {
+    let reading = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    reading.verify_plan(plan).map_err(|_| {
+        Error::invalid("only statements that read are answered here, SELECT say: `forebay sql` and Flight SQL run others")
+    })
 }
 
 /// Memory and disk are the process' and its owner's: the engine would make folders wherever a statement says.

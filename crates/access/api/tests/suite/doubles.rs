@@ -5,7 +5,7 @@ use std::sync::Arc;
 use forebay_api::{ColumnOf, Doors, Job, ReadSoFar, Scheduler, Statement, Statements, Transfer};
 use forebay_client::{Client, ClientSettings};
 use forebay_transport::{Address, Credential, Security};
-use forebay_types::Result;
+use forebay_types::{Error, Result};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::json;
@@ -37,6 +37,7 @@ impl Scheduler for One {
             bytes: 1 << 30,
             bytes_done: 1 << 28,
             bytes_passed: 12,
+            rows: None,
             seconds: 1.5,
         };
         async { Ok(Some(vec![job])) }.boxed()
@@ -57,6 +58,9 @@ impl Statements for Listings {
         let settings = ClientSettings { security: Security::holder(credential), ..ClientSettings::new(self.0.clone()) };
         let begun = async move {
             let mut keys = Vec::new();
+            if !sql.starts_with("select ") {
+                return Err(Error::invalid("only statements that read are answered here"));
+            }
             match sql.trim_start_matches("select ") {
                 "forever" => std::future::pending().await,
                 "many" => keys.extend((0..100).map(|number| format!("{number:03}"))),

@@ -83,6 +83,11 @@ impl Attempts {
         told.runs_again
     }
 
+    /// What a job's stages pass on is not what its books say: it has to run again.
+    pub(super) fn spoil(&mut self, job: &str) {
+        self.0.entry(job.to_string()).or_default().runs_again = true;
+    }
+
     /// Whether an attempt of a stage lost what it reads: Ballista runs none of its tasks any more.
     pub(super) fn is_lost(&self, job: &str, stage: usize, attempt: usize) -> bool {
         let heard = self.0.get(job).and_then(|told| told.heard.get(&(stage as u32, attempt as u32)));
@@ -182,5 +187,7 @@ mod tests {
         assert!(attempts.miss("j", "e", &[4]) && attempts.runs_again("j"));
         attempts.forget("j");
         assert!(!attempts.runs_again("j"));
+        attempts.spoil("j");
+        assert!(attempts.runs_again("j") && !attempts.runs_again("k"));
     }
 }

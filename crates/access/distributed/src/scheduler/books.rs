@@ -288,6 +288,15 @@ impl Books {
         self.over.push_back(job.shown(id, state, error));
     }
 
+    /// A job is done with so many rows.
+    pub(super) fn has_rows(&mut self, id: &str, rows: u64) {
+        if let Some(job) = self.jobs.get_mut(id) {
+            job.rows = Some(rows);
+        } else if let Some(over) = self.over.iter_mut().rfind(|over| over.id == id) {
+            over.rows = Some(rows);
+        }
+    }
+
     /// The version that a range is of, and where the range lies in it: (start, length).
     pub(super) fn locate(&self, range: &BlockRange) -> Option<(Arc<ObjectVersion>, forebay_types::OperationId, (u64, u32))> {
         let of_job = |job: &Job| {

@@ -34,6 +34,8 @@ pub(super) struct Job {
     pub(super) bytes: u64,
     pub(super) bytes_done: u64,
     pub(super) bytes_passed: u64,
+    /// Of its result.
+    pub(super) rows: Option<u64>,
 }
 
 pub(super) struct Stage {
@@ -79,6 +81,7 @@ impl Job {
             bytes: 0,
             bytes_done: 0,
             bytes_passed: 0,
+            rows: None,
         }
     }
 
@@ -100,6 +103,7 @@ impl Job {
             bytes: self.bytes,
             bytes_done: self.bytes_done,
             bytes_passed: self.bytes_passed,
+            rows: self.rows,
             seconds: self.began.elapsed().as_secs_f64(),
         }
     }

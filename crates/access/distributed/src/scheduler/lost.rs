@@ -27,11 +27,16 @@ pub(super) async fn executor_lost(server: &Server, books: &Mutex<Books>, executo
 
 /// A job that was ended for it says that it is to be run again.
 pub(super) fn truthful(books: &Mutex<Books>, mut told: GetJobStatusResult) -> GetJobStatusResult {
-    if let Some(status) = &mut told.status
-        && let Some(job_status::Status::Failed(failed)) = &mut status.status
-        && books.lock().runs_again(&status.job_id)
-    {
-        failed.error = RUN_AGAIN.to_string();
+    let Some(status) = &mut told.status else { return told };
+    match &mut status.status {
+        Some(job_status::Status::Failed(failed)) if books.lock().runs_again(&status.job_id) => {
+            failed.error = RUN_AGAIN.to_string();
+        }
+        Some(job_status::Status::Successful(done)) => {
+            let told = done.partition_location.iter().filter_map(|location| location.partition_stats.as_ref());
+            books.lock().has_rows(&status.job_id, told.map(|told| u64::try_from(told.num_rows).unwrap_or(0)).sum());
+        }
+        _ => {}
     }
     told
 }

@@ -24,6 +24,7 @@ use super::books::Chosen;
 use super::executors::Told;
 use super::input::{self, Carrier};
 use super::shuffles::{Shuffles, is_passed_on};
+use super::whole::differs;
 use crate::travel::{self, Ticket};
 
 /// Longer than this nobody waits for Ballista to take in what it is told: it has much to do then.
@@ -86,9 +87,19 @@ impl Policy {
         let id: &str = job.as_ref();
         let config = graph.session_config();
         self.books.lock().job_seen(id, || ticket_of(&config));
+        if self.books.lock().runs_again(id) {
+            return;
+        }
         let mut seen = Vec::new();
-        while let Some(stage) = graph.fetch_running_stage(&seen) {
-            seen.push(stage.stage_id);
+        while let Some(next) = graph.fetch_running_stage(&seen).map(|stage| stage.stage_id) {
+            seen.push(next);
+            let Some(ExecutionStage::Running(stage)) = graph.stages().get(&next) else { continue };
+            let is_new = self.books.lock().is_new_stage(id, stage.stage_id, stage.stage_attempt_num);
+            if is_new && let Some(what) = differs(graph.stages(), stage) {
+                tracing::warn!(job = id, what, "a job runs again: its stages lost what they pass on");
+                self.books.lock().attempts.spoil(id);
+                return;
+            }
             self.look_at(id, stage);
         }
     }

@@ -35,10 +35,24 @@ pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc
             forebay_runtime::time::sleep(LOOK).await;
             close_over(&server, &books).await;
             policy.look_ahead(&server.state.task_manager.get_running_job_cache()).await;
+            end_spoilt(&server, &books).await;
             carrier.go();
         }
     };
     tokio::join!(executors, jobs);
+}
+
+/// Ends the jobs that have to run again as a whole.
+async fn end_spoilt(server: &Server, books: &Mutex<Books>) {
+    let spoilt: Vec<String> = {
+        let books = books.lock();
+        books.jobs.keys().filter(|id| books.attempts.runs_again(id)).cloned().collect()
+    };
+    for id in spoilt {
+        if let Err(error) = server.cancel_job(id.clone().into()).await {
+            tracing::warn!(job = %id, %error, "a job that has to run again was not ended");
+        }
+    }
 }
 
 /// Closes the jobs that Ballista says are over.

@@ -37,12 +37,7 @@ impl Engine {
     fn with_readers(&self, plan: Arc<dyn ExecutionPlan>, folder: &str) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform(|node| {
             let own: Arc<dyn ExecutionPlan> = if let Some(reader) = node.downcast_ref::<ShuffleReaderExec>() {
-                let reader = reader.with_work_dir(folder.to_string());
-                let mut all = reader.partition.iter().flatten();
-                match all.any(|location| MapNumber::of_output(location.file_id).is_some()) {
-                    true => Arc::new(Reader::new(reader, Arc::clone(&self.shared))),
-                    false => Arc::new(reader),
-                }
+                Arc::new(Reader::new(reader.with_work_dir(folder.to_string()), Arc::clone(&self.shared)))
             } else if let Some(reader) = node.downcast_ref::<RangeShuffleReaderExec>() {
                 Arc::new(reader.with_work_dir(folder.to_string()))
             } else {

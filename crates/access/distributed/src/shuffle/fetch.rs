@@ -15,7 +15,8 @@ use futures::{FutureExt, StreamExt};
 
 use super::Shared;
 use super::losses;
-use super::place::{MapNumber, StagePlace};
+use super::place::{MapNumber, StagePlace, rows_of};
+use super::spare::END;
 
 /// Bytes of an output, or why they can't be read, with the index of its location.
 type Piece = std::result::Result<(usize, Bytes), (usize, NodeError)>;
@@ -27,18 +28,20 @@ pub(super) struct Counts {
     pub(super) bytes: Count,
 }
 
-/// The rows of outputs in nodes, those of one output in their order. What can't be read is told as what its task must run
-/// again for.
+/// The rows of outputs in nodes, those of one output in their order. What can't be read, or has other rows than its task told,
+/// is told as what its task must run again for. `is_all` where no rest of these outputs lies elsewhere.
 pub(super) fn rows(
     shared: &Arc<Shared>,
     locations: Vec<PartitionLocation>,
     counts: Counts,
     schema: &Schema,
+    is_all: bool,
 ) -> BoxStream<'static, Result<RecordBatch>> {
     let locations: Arc<[PartitionLocation]> = locations.into();
     let (pieces, shared) = (pieces(shared, &locations), Arc::clone(shared));
     let bodiless = schema.fields().iter().all(|field| field.data_type().is_null());
-    let read = Read { shared, pieces, locations, current: None, left: Buffer::default(), counts, bodiless };
+    let rows = vec![0; locations.len()];
+    let read = Read { shared, pieces, locations, rows, is_all, current: None, left: Buffer::default(), counts, bodiless };
     stream::try_unfold(read, |mut read| async move {
         let time = read.counts.time.clone();
         let timer = time.timer();
@@ -53,6 +56,9 @@ struct Read {
     shared: Arc<Shared>,
     pieces: BoxStream<'static, Piece>,
     locations: Arc<[PartitionLocation]>,
+    /// Read of each location so far.
+    rows: Vec<u64>,
+    is_all: bool,
     current: Option<(usize, StreamDecoder)>,
     left: Buffer,
     counts: Counts,
@@ -60,20 +66,41 @@ struct Read {
     bodiless: bool,
 }
 
-/// The end of a stream of Arrow messages. Writers leave it out.
-const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
-
 impl Read {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let next = self.next_of_any().await?;
+        match &next {
+            Some((index, batch)) => self.rows[*index] += batch.num_rows() as u64,
+            None => self.all_came().await?,
+        }
+        Ok(next.map(|(_, batch)| batch))
+    }
+
+    /// Each output had the rows that its task told of: a file or a stream that ends between two messages looks whole.
+    async fn all_came(&mut self) -> Result<()> {
+        let told = self.locations.iter().map(rows_of);
+        let differs = |(index, told): (usize, Option<u64>)| {
+            let (read, told) = (self.rows[index], told?);
+            let differs = read > told || (self.is_all && read < told);
+            differs.then(|| (index, format!("{read} rows of {told} came")))
+        };
+        match told.enumerate().find_map(differs) {
+            Some((index, why)) => Err(lost(&self.shared, &self.locations, index, &why).await),
+            None => Ok(()),
+        }
+    }
+
+    /// With the index of the location that it is of.
+    async fn next_of_any(&mut self) -> Result<Option<(usize, RecordBatch)>> {
         loop {
             if let Some((index, decoder)) = &mut self.current
                 && !self.left.is_empty()
             {
+                let index = *index;
                 match decoder.decode(&mut self.left) {
                     Ok(None) => {}
-                    Ok(Some(batch)) => return Ok(Some(batch)),
+                    Ok(Some(batch)) => return Ok(Some((index, batch))),
                     Err(error) => {
-                        let index = *index;
                         return Err(lost(&self.shared, &self.locations, index, &error.to_string()).await);
                     }
                 }
@@ -101,8 +128,8 @@ impl Read {
     }
 
     /// The current output is read, up to the batch that may be left of it: the decoder looks at a message when there is something
-    /// after its head, which a last one without columns does not have.
-    async fn end(&mut self) -> Result<Option<RecordBatch>> {
+    /// after its head, which a last one without columns does not have. What is in nodes has no end of its own.
+    async fn end(&mut self) -> Result<Option<(usize, RecordBatch)>> {
         let Some((index, mut decoder)) = self.current.take() else { return Ok(None) };
         let mut end = Buffer::from(&END);
         let mut last = Ok(None);
@@ -116,7 +143,7 @@ impl Read {
             Err(error) => Err(error),
         };
         match ended {
-            Ok(last) => Ok(last),
+            Ok(last) => Ok(last.map(|batch| (index, batch))),
             Err(error) => Err(lost(&self.shared, &self.locations, index, &error.to_string()).await),
         }
     }

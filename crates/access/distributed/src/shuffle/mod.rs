@@ -2,12 +2,13 @@
 //!
 //! `engine` is what Ballista asks for a stage; `stage` runs it: `split` sorts rows by their reducers, `outputs` makes them
 //! blocks in nodes, and `spare` files of this executor where there is no room. `read` is the leaf of the stages that read
-//! them, over `fetch`; `losses` says what must be made again, and `broadcast` keeps what all tasks of an executor read.
+//! them, over `fetch` where they are in nodes and `files` where they are not; `losses` says what must be made again, and `broadcast` keeps what all tasks of an executor read.
 //! `place` says where in the namespace.
 
 mod broadcast;
 mod engine;
 mod fetch;
+mod files;
 mod losses;
 mod outputs;
 mod place;
@@ -30,8 +31,9 @@ use parking_lot::Mutex;
 
 use broadcast::Broadcasts;
 pub(crate) use engine::Engine;
+pub(crate) use files::{Files, Told, all};
 pub(crate) use losses::each as each_loss;
-pub(crate) use place::{ROOT, job_path};
+pub(crate) use place::{ROOT, job_path, rows_of};
 pub use times::ShuffleTimes;
 pub(crate) use times::Times;
 
@@ -60,6 +62,7 @@ pub(crate) struct Shared {
     beside: Option<WorkerId>,
     /// Results between stages that are not in nodes lie here.
     folder: PathBuf,
+    files: Files,
     made: Mutex<HashSet<String>>,
     full: Mutex<Full>,
     broadcasts: Broadcasts,
@@ -81,11 +84,12 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(nodes: Nodes, beside: Option<WorkerId>, folder: PathBuf) -> Arc<Self> {
+    pub(crate) fn new(nodes: Nodes, beside: Option<WorkerId>, folder: PathBuf, files: Files) -> Arc<Self> {
         Arc::new(Self {
             nodes,
             beside,
             folder,
+            files,
             made: Mutex::default(),
             full: Mutex::default(),
             broadcasts: Broadcasts::default(),

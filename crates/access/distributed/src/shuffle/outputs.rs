@@ -287,6 +287,7 @@ impl Outputs {
                 self.send(index).await?;
             }
         }
+        self.outputs.iter_mut().filter_map(|output| output.spare.as_mut()).try_for_each(Spare::end)?;
         let writer = Arc::clone(&self.writer);
         writer.put_small(small.iter().map(|index| &self.outputs[*index])).await?;
         let settling: Vec<_> = self.outputs.iter_mut().map(|output| output.settle(&writer)).collect();

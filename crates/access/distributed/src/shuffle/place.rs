@@ -1,4 +1,6 @@
 use ballista_core::JobId;
+use ballista_core::serde::protobuf::PartitionStats;
+use ballista_core::serde::scheduler::PartitionLocation;
 
 /// Where jobs keep what passes between their stages.
 pub(crate) const ROOT: &str = "/tmp/shuffle";
@@ -39,6 +41,13 @@ impl StagePlace {
     pub(super) fn table(&self) -> String {
         format!("{}/small", self.0)
     }
+}
+
+/// The rows that an output was told to have; none where it was not said.
+pub(crate) fn rows_of(location: &PartitionLocation) -> Option<u64> {
+    // The fields are Ballista's own; what goes by wire is everybody's.
+    let told: PartitionStats = location.partition_stats.into();
+    u64::try_from(told.num_rows).ok()
 }
 
 /// The number of a map's output.

@@ -13,15 +13,16 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, Time};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 
 use super::Shared;
 use super::fetch::{Counts, rows};
+use super::files::{Told, all};
 use super::place::MapNumber;
 
-/// The leaf of a stage that reads what another one has left in nodes; Ballista's own reader where some of it is in files.
+/// The leaf of a stage that reads what another one has left, in nodes and in files, and not less of it than the other one told.
 #[derive(Debug)]
 pub(super) struct Reader {
     own: ShuffleReaderExec,
@@ -29,29 +30,25 @@ pub(super) struct Reader {
     metrics: ExecutionPlanMetricsSet,
 }
 
+/// Outputs in files that a reader reads at a time.
+const FILES_AT_ONCE: usize = 16;
+
 impl Reader {
-    /// `own` knows its executor's folder.
     pub(super) fn new(own: ShuffleReaderExec, shared: Arc<Shared>) -> Self {
         Self { own, shared, metrics: ExecutionPlanMetricsSet::new() }
     }
 
     /// All rows of these outputs: what is in nodes first, since the rest of an output in a file comes after it.
-    fn rows(
-        &self,
-        locations: Vec<PartitionLocation>,
-        counts: Counts,
-        context: &Arc<TaskContext>,
-    ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+    fn rows(&self, locations: Vec<PartitionLocation>, counts: Counts) -> BoxStream<'static, Result<RecordBatch>> {
+        let told = Told::of(&locations);
         let (in_nodes, in_files): (Vec<_>, Vec<_>) =
             locations.into_iter().partition(|location| MapNumber::of_output(location.file_id).is_some());
-        let found = rows(&self.shared, in_nodes, counts, &self.schema());
+        let found = rows(&self.shared, in_nodes, counts, &self.schema(), in_files.is_empty());
         if in_files.is_empty() {
-            return Ok(found);
+            return found;
         }
-        let one = Partitioning::UnknownPartitioning(1);
-        let own = ShuffleReaderExec::try_new(self.own.stage_id, vec![in_files], self.own.schema(), one)?;
-        let own = own.with_work_dir(self.shared.folder.display().to_string());
-        Ok(found.chain(own.execute(0, Arc::clone(context))?).boxed())
+        let each: Vec<_> = in_files.into_iter().map(|location| self.shared.files.rows(location)).collect();
+        all(found.chain(stream::iter(each).flatten_unordered(FILES_AT_ONCE)), told)
     }
 }
 
@@ -83,7 +80,7 @@ fn coalesced(
 
 impl DisplayAs for Reader {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ShuffleReader: nodes of stage {}, partitioning: {}", self.own.stage_id, self.own.properties().partitioning)
+        write!(f, "ShuffleReader: stage {}, partitioning: {}", self.own.stage_id, self.own.properties().partitioning)
     }
 }
 
@@ -136,7 +133,7 @@ impl ExecutionPlan for Reader {
                 let key = super::broadcast::Key::of(&locations);
                 let time = counts.time.clone();
                 // Its time is that of the first task, which waits for it.
-                let all = self.rows(locations, Counts { time: Time::new(), ..counts }, &context)?;
+                let all = self.rows(locations, Counts { time: Time::new(), ..counts });
                 let shared = Arc::clone(&self.shared);
                 let schema = self.schema();
                 let kept = async move {
@@ -148,7 +145,7 @@ impl ExecutionPlan for Reader {
                 };
                 stream::once(kept).try_flatten().boxed()
             }
-            false => coalesced(self.rows(locations, counts, &context)?, self.schema(), batch_rows).boxed(),
+            false => coalesced(self.rows(locations, counts), self.schema(), batch_rows).boxed(),
         };
         let counted = found.inspect_ok(move |batch| output.add(batch.num_rows()));
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), counted)))

@@ -12,6 +12,9 @@ use datafusion::error::Result;
 
 use super::place::MapNumber;
 
+/// The end of a stream of Arrow messages.
+pub(super) const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+
 /// What of a map's output found no room in nodes: a file of this executor, as Ballista's own are, which it hands out.
 pub(super) struct Spare(File);
 
@@ -42,5 +45,11 @@ impl Spare {
             self.0.write_all(part)?;
         }
         Ok(())
+    }
+
+    /// Nothing comes any more. Who reads it as it comes by wire gives out its last message when something follows, which after the
+    /// head of one without columns is the end alone.
+    pub(super) fn end(&mut self) -> Result<()> {
+        Ok(self.0.write_all(&END)?)
     }
 }

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use forebay_client::NodeErrorKind;
+use forebay_client::{CreateOptions, NodeErrorKind, NodeType};
 use forebay_types::{BitRate, MountOptions};
 
 use crate::bed::{Bed, rows};
@@ -152,4 +152,43 @@ async fn without_room_in_nodes_what_passes_between_stages_goes_to_files() {
     let sql = "select l_orderkey, max(l_comment), count(*) from lineitem group by l_orderkey order by 1 limit 1000";
     let found = rows(&cluster, sql).await;
     assert_eq!(found, rows(&here, sql).await);
+}
+
+/// Waits for an output of a map in a file of a reducer's bag.
+async fn until_a_file(bed: &Bed) -> String {
+    let began = Instant::now();
+    loop {
+        for job in names(bed, "/tmp/shuffle").await {
+            for stage in names(bed, &format!("/tmp/shuffle/{job}")).await {
+                let stage = format!("/tmp/shuffle/{job}/{stage}");
+                for reducer in names(bed, &stage).await.into_iter().filter(|name| name.parse::<u32>().is_ok()) {
+                    if let Some(file) = names(bed, &format!("{stage}/{reducer}")).await.pop() {
+                        return format!("{stage}/{reducer}/{file}");
+                    }
+                }
+            }
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "no output is large: {:?}", bed.control().jobs().await);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_output_that_lost_its_rows_is_not_taken_for_one_without_any() {
+    let bed = Bed::shuffling(2, slow()).await;
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    bed.tpch(0.05, &[&here, &cluster]).await;
+    let sql = "select sum(n), sum(l_orderkey), sum(l_partkey), count(*) from \
+               (select l_orderkey, l_partkey, count(*) as n from lineitem group by l_orderkey, l_partkey)";
+    let running = tokio::spawn(async move { rows(&cluster, sql).await });
+    let file = until_a_file(&bed).await;
+    // As long as its job runs it is there again, with nothing in it.
+    let nodes = bed.client.nodes();
+    nodes.delete(&file, false).await.unwrap();
+    nodes.create(&file, CreateOptions::new(NodeType::File)).await.unwrap();
+    let found = tokio::time::timeout(Duration::from_secs(120), running).await.unwrap().unwrap();
+    assert_eq!(found, rows(&here, sql).await);
+    let jobs = bed.control().jobs().await.unwrap();
+    assert!(jobs.len() > 1 || jobs[0].tasks_again > 0, "it was noticed: {jobs:?}");
+    assert_eq!(jobs.last().unwrap().rows, Some(1), "{jobs:?}");
 }

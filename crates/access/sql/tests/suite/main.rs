@@ -5,6 +5,7 @@
 mod albis;
 mod cluster;
 mod formats;
+mod fuzz;
 mod hot;
 mod output;
 mod parameters;

@@ -187,3 +187,43 @@ async fn a_query_that_wants_all_memory_and_disk_ends_with_an_error_and_others_go
     let gone = tokio::time::timeout(std::time::Duration::from_secs(60), gone).await;
     gone.expect("what was spilled is left behind");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_only_read_changes_nothing_however_it_is_written() {
+    let lake = Lake::new();
+    lake.rows("copy (select 1 as id) to '/lake/t/a.parquet'").await;
+    lake.rows("create external table t stored as parquet location '/lake/t/'").await;
+    for reads in [
+        "select * from t",
+        "with a as (select 1 as id) select id from a",
+        "(select 1) union (select 2)",
+        "values (1)",
+        "show tables",
+        "describe t",
+        "explain analyze select * from t",
+        "-- of today\nselect 1",
+    ] {
+        lake.engine.read(reads).await.unwrap().collect().await.unwrap();
+    }
+    for other in [
+        "copy (select 2 as id) to '/lake/t/b.parquet'",
+        "insert into t values (2)",
+        "with a as (select 2 as id) insert into t select id from a",
+        "select 2 as id into u",
+        "explain analyze insert into t values (2)",
+        "explain analyze copy (select 2 as id) to '/lake/t/b.parquet'",
+        "create table u as select 2 as id",
+        "create view u as select 2 as id",
+        "create external table u stored as parquet location '/lake/t/'",
+        "drop table t",
+        "set datafusion.execution.batch_size = 1",
+        "prepare p as select 1",
+        "",
+        "select 1; drop table t",
+    ] {
+        let refused = lake.engine.read(other).await.expect_err(other);
+        assert_eq!(refused.kind(), ErrorKind::Invalid, "{other}: {refused}");
+    }
+    assert_eq!(lake.rows("select id from t").await, "1");
+    assert!(!lake.rows("show tables").await.contains(" u "));
+}
