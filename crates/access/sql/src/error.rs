@@ -1,3 +1,5 @@
+use std::io;
+
 use datafusion::error::DataFusionError;
 use forebay_types::{Error, ErrorKind};
 
@@ -23,6 +25,11 @@ fn kind_below(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
     while let Some(error) = next {
         if let Some(known) = error.downcast_ref::<Error>() {
             return Some(known.kind());
+        }
+        if let Some(io) = error.downcast_ref::<std::io::Error>()
+            && matches!(io.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof)
+        {
+            return Some(ErrorKind::Corrupt);
         }
         if let Some(store) = error.downcast_ref::<object_store::Error>()
             && let Some(kind) = kind_of_store(store)

@@ -213,20 +213,8 @@ impl Running {
                 _session: session,
             });
         };
-        let context = session.context.task_ctx();
-        let away = if writes { None } else { elsewhere(engine, &session, sql, &plan).await? };
-        let (plan, stream, prefetching, elsewhere) = match away {
-            Some(run) => (plan, run.stream, Prefetching::default(), Some(run.progress)),
-            None => {
-                let prefetching = Prefetching::start(&plan, &context, session.fetcher.clone(), session.cells.as_ref());
-                let plan = match &session.cells {
-                    Some(cells) => hot::apply(plan, cells, &context.runtime_env()).map_err(from_engine)?,
-                    None => plan,
-                };
-                let stream = execute_stream(Arc::clone(&plan), context).map_err(from_engine)?;
-                (plan, stream, prefetching, None)
-            }
-        };
+        let begun = caught(&seen, begin(engine, &session, sql, plan, writes)).await;
+        let Begun { plan, stream, prefetching, elsewhere } = begun??;
         Ok(Self {
             operation: session.operation,
             schema: plan.schema(),
@@ -243,6 +231,30 @@ impl Running {
     fn told(&self, error: DataFusionError) -> Error {
         seen_instead(&self.seen, from_engine(error))
     }
+}
+
+/// A plan whose rows come when they are asked for.
+struct Begun {
+    plan: Arc<dyn ExecutionPlan>,
+    stream: SendableRecordBatchStream,
+    prefetching: Prefetching,
+    elsewhere: Option<Arc<dyn Fn() -> Progress + Send + Sync>>,
+}
+
+/// Looks what a plan will read, and has it read ahead here, or run elsewhere.
+async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn ExecutionPlan>, writes: bool) -> Result<Begun> {
+    let context = session.context.task_ctx();
+    let away = if writes { None } else { elsewhere(engine, session, sql, &plan).await? };
+    if let Some(run) = away {
+        return Ok(Begun { plan, stream: run.stream, prefetching: Prefetching::default(), elsewhere: Some(run.progress) });
+    }
+    let prefetching = Prefetching::start(&plan, &context, session.fetcher.clone(), session.cells.as_ref());
+    let plan = match &session.cells {
+        Some(cells) => hot::apply(plan, cells, &context.runtime_env()).map_err(from_engine)?,
+        None => plan,
+    };
+    let stream = execute_stream(Arc::clone(&plan), context).map_err(from_engine)?;
+    Ok(Begun { plan, stream, prefetching, elsewhere: None })
 }
 
 /// Runs a query on the cluster; none where it runs here.

@@ -109,7 +109,6 @@ def text(rows: pa.Table) -> None:
     (FOLDER / "text.ndjson").write_bytes(lines)
     (FOLDER / "text.ndjson.bz2").write_bytes(bz2.compress(lines))
     (FOLDER / "text.ndjson.xz").write_bytes(lzma.compress(lines))
-    (FOLDER / "text.json").write_text(json.dumps(flat, indent=1))
 
 
 def main() -> None:

@@ -201,7 +201,7 @@ fn unreadable(text: &str, meta: &ObjectMeta, error: Error) -> Error {
     };
     match error.kind() {
         Kind::Corrupt | Kind::Invalid | Kind::Internal => Error::new(
-            error.kind(),
+            if error.kind() == Kind::Internal { Kind::Corrupt } else { error.kind() },
             format!("{name} ({} bytes) is damaged or cut short: {}; write it again", meta.size, error.message()),
         ),
         _ => error.context(name),
