@@ -8,6 +8,8 @@
 # tidy    the rules of the checkout that the compiler does not know, by `cargo xtask tidy`; part of lint
 # loom    the models of what threads share, in every order that they can run in
 # asan    tests of what has unsafe code under the address sanitizer, with a nightly compiler
+# tsan    tests of what threads share without a lock under the thread sanitizer, with a nightly compiler
+# miri    tests of decisions and formats in the interpreter, with a nightly compiler that has it; not tried yet
 # fix     what a machine can put right
 # fuzz    requests, messages, frames and files that mean harm, FUZZ_SECS seconds a kind
 # bench   the benchmarks, one JSON line a figure
@@ -28,7 +30,7 @@ ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python test-sql test-tpcds storm universe test-planted verify format deny tidy lint lint-engine loom asan fix fuzz bench figures figures-pages book dist test-dist test-console
+.PHONY: demo test test-deps test-light test-engine test-python test-sql test-tpcds storm universe test-planted verify format deny tidy lint lint-engine loom asan tsan miri fix fuzz bench figures figures-pages book dist test-dist test-console
 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
@@ -110,6 +112,23 @@ ASAN = RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 rustup run nigh
 asan:
 	$(ASAN) -p forebay-block-store -p forebay-table
 	$(ASAN) -p forebay-transport -- --skip ring::
+
+# Without building the standard library for it, which rustc wants to be told is meant: what the library does within, and fences, the
+# sanitizer does not see.
+TSAN = RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" TSAN_OPTIONS="suppressions=$(CURDIR)/.config/tsan.supp" \
+	PROPTEST_CASES=4 rustup run nightly cargo test --locked \
+	--target-dir "$${CARGO_TARGET_DIR:-target}/tsan" --target $(shell rustc -vV | sed -n 's/^host: //p')
+tsan:
+	$(TSAN) -p forebay-shard --lib
+
+# Not tried: it wants the component `miri` (`rustup component add --toolchain nightly miri rust-src`), which the project has had
+# nowhere yet. Of core/, what calls no C: forebay-shard sorts suffixes by libsais. A few cases of each property, since it is slow.
+MIRI = -p forebay-types -p forebay-placement -p forebay-navigation -p forebay-scheduling -p forebay-nodes -p forebay-protocol \
+	-p forebay-rights -p forebay-table
+miri:
+	@rustup run nightly cargo miri --version >/dev/null 2>&1 || { echo "make miri wants the interpreter: rustup component add --toolchain nightly miri rust-src" >&2; exit 1; }
+	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 rustup run nightly cargo miri test --locked \
+		--target-dir "$${CARGO_TARGET_DIR:-target}/miri" $(MIRI)
 
 fix:
 	$(CARGO) clippy --fix --allow-dirty --allow-staged --all-targets

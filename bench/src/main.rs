@@ -31,7 +31,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Name {
-    /// All of the below.
+    /// All of the below but `losses`, which takes half an hour and kills processes.
     #[command(alias = "all")]
     Spine,
     /// TPC-H SF1 through a mount: answers equal to the published ones, cold, warm, with a worker killed.
@@ -59,7 +59,7 @@ enum Name {
     Serve(Serve),
 }
 
-#[derive(Subcommand)]
+#[derive(Clone, Copy, Subcommand)]
 enum Mixapart {
     /// A cold job against ingesting first, where ingesting takes as long as computing.
     Cold,
@@ -79,6 +79,35 @@ enum Mixapart {
     Fair,
     /// A late job of high priority, under FIFO.
     Fifo,
+}
+
+impl Mixapart {
+    /// All of them, in the order in which they are run together.
+    const ALL: [Self; 9] = [
+        Self::Cold,
+        Self::IoReuse,
+        Self::CpuReuse,
+        Self::Schedule,
+        Self::Locality,
+        Self::Tpch,
+        Self::Traffic,
+        Self::Fair,
+        Self::Fifo,
+    ];
+
+    async fn figures(self) -> Result<Vec<Figure>> {
+        match self {
+            Self::Cold => mixapart::cold().await,
+            Self::IoReuse => mixapart::io_reuse().await,
+            Self::CpuReuse => mixapart::cpu_reuse().await,
+            Self::Schedule => mixapart::schedule().await,
+            Self::Locality => mixapart::locality().await,
+            Self::Tpch => mixapart::tpch().await,
+            Self::Traffic => mixapart::traffic().await,
+            Self::Fair => mixapart::fair().await,
+            Self::Fifo => mixapart::fifo().await,
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -120,16 +149,12 @@ async fn run(arguments: Arguments) -> Result<bool> {
             print(hot::hot_form().await?);
             print(hot::hot_text().await?);
             print(engine::ingest().await?);
+            for one in Mixapart::ALL {
+                print(one.figures().await?);
+            }
+            print(shuffle::shuffle(&shuffle::ShuffleArgs::default()).await?);
         }
-        Name::Mixapart(Mixapart::Cold) => print(mixapart::cold().await?),
-        Name::Mixapart(Mixapart::IoReuse) => print(mixapart::io_reuse().await?),
-        Name::Mixapart(Mixapart::CpuReuse) => print(mixapart::cpu_reuse().await?),
-        Name::Mixapart(Mixapart::Schedule) => print(mixapart::schedule().await?),
-        Name::Mixapart(Mixapart::Locality) => print(mixapart::locality().await?),
-        Name::Mixapart(Mixapart::Tpch) => print(mixapart::tpch().await?),
-        Name::Mixapart(Mixapart::Traffic) => print(mixapart::traffic().await?),
-        Name::Mixapart(Mixapart::Fair) => print(mixapart::fair().await?),
-        Name::Mixapart(Mixapart::Fifo) => print(mixapart::fifo().await?),
+        Name::Mixapart(one) => print(one.figures().await?),
         Name::Shuffle(arguments_of) => print(shuffle::shuffle(&arguments_of).await?),
         Name::Losses(arguments_of) => print(losses::losses(arguments_of, arguments.json).await?),
         Name::Reads(one) => print(one.figures().await?),

@@ -15,13 +15,13 @@ pub struct Pulled {
     pub peer: Option<f64>,
 }
 
-/// The figure, from the one line of the bench's output that is about it; lines that are no JSON are passed over.
+/// The figure, from the one line of the bench's output that is about it; lines that are no JSON are passed over. An output that is one
+/// JSON document counts as one line.
 ///
 /// # Errors
 /// No such line, more than one, or no number where the table says that it is.
 pub fn pull(bench: &Bench, figure: &Figure, output: &str) -> Result<Pulled> {
-    let lines = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut about = lines.filter(|line| figure.line.iter().all(|(field, wanted)| says(line, field, wanted)));
+    let mut about = lines(output).into_iter().filter(|line| figure.line.iter().all(|(field, wanted)| says(line, field, wanted)));
     let line = about.next().ok_or_else(|| Error::not_found(format!("no line with {:?}", figure.line)))?;
     if about.next().is_some() {
         return Err(Error::invalid(format!("more than one line with {:?}", figure.line)));
@@ -30,6 +30,13 @@ pub fn pull(bench: &Bench, figure: &Figure, output: &str) -> Result<Pulled> {
     let peer_at = figure.peer_at.as_ref().unwrap_or(&bench.peer_at);
     let peer = figure.peer.as_ref().map(|_| number(&line, peer_at)).transpose()?;
     Ok(Pulled { value, peer })
+}
+
+fn lines(output: &str) -> Vec<Value> {
+    match serde_json::from_str::<Value>(output) {
+        Ok(document) => vec![document],
+        Err(_) => output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+    }
 }
 
 fn says(line: &Value, field: &str, wanted: &str) -> bool {
@@ -91,6 +98,14 @@ mod tests {
         let no_peer = pulled("{ what = '*0.55x*' }", "peer = 'peer'").unwrap_err().to_string();
         assert!(no_peer.contains("/peer_value"), "{no_peer}");
         assert!(pulled("{ what = 'odd' }", "").unwrap_err().to_string().contains("not a number"));
+    }
+
+    #[test]
+    fn one_document_over_many_lines_is_one_line() {
+        let found = lines("{\n  \"runs\": { \"warm\": { \"secs\": 3.5 } }\n}\n");
+        assert_eq!(found.len(), 1);
+        assert_eq!(number(&found[0], "/runs/warm/secs").unwrap(), 3.5);
+        assert_eq!(lines("{}\n{}\n").len(), 2);
     }
 
     #[test]

@@ -254,11 +254,8 @@ impl Record {
                 Some((entry.run.clone().filter(|run| self.runs.contains_key(run))?, entry.rounds.clone()))
             };
             let (run, rounds) = new(&figure.name).or_else(kept).unzip();
-            let entry = Entry::judge(bench, figure, run, rounds.unwrap_or_default());
-            // What a page has from a run by hand is not said to be missing.
-            if entry.is_run() || figure.by_hand.is_none() {
-                figures.push(entry);
-            }
+            // What was measured by hand only is said to be missing as well.
+            figures.push(Entry::judge(bench, figure, run, rounds.unwrap_or_default()));
         }
         Self { about: ABOUT.to_owned(), runs: self.runs_of(table, &figures), figures }
     }

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::rig::KEY;
-use crate::sign::presign;
+use crate::sign::{Key, presign};
 
 /// A GET of an object, or of a range of it.
 #[derive(Clone)]
@@ -19,7 +19,12 @@ pub struct Ask {
 
 /// Asks for all of it over so many connections, each for the next that nobody asked for; the time that it took.
 pub async fn run(address: SocketAddr, asks: &[Ask], connections: usize) -> Duration {
-    let requests: Vec<(String, u64)> = asks.iter().map(|ask| (text(address, ask), ask.bytes)).collect();
+    run_as(KEY, address, asks, connections).await
+}
+
+/// The same with another key.
+pub async fn run_as(key: Key, address: SocketAddr, asks: &[Ask], connections: usize) -> Duration {
+    let requests: Vec<(String, u64)> = asks.iter().map(|ask| (text_as(key, address, ask), ask.bytes)).collect();
     let (requests, next) = (Arc::new(requests), Arc::new(AtomicUsize::new(0)));
     let begun = Instant::now();
     let tasks: Vec<_> = (0..connections)
@@ -43,8 +48,12 @@ pub async fn run(address: SocketAddr, asks: &[Ask], connections: usize) -> Durat
 }
 
 pub fn text(address: SocketAddr, ask: &Ask) -> String {
+    text_as(KEY, address, ask)
+}
+
+fn text_as(key: Key, address: SocketAddr, ask: &Ask) -> String {
     let range = ask.range.map_or(String::new(), |(start, end)| format!("Range: bytes={start}-{}\r\n", end - 1));
-    format!("GET {} HTTP/1.1\r\nHost: {address}\r\n{range}\r\n", presign(KEY, address, &ask.path))
+    format!("GET {} HTTP/1.1\r\nHost: {address}\r\n{range}\r\n", presign(key, address, &ask.path))
 }
 
 /// Takes an answer; the bytes of its body.

@@ -12,6 +12,7 @@ mod memory;
 mod peers;
 mod rig;
 mod rights;
+mod serve;
 mod sign;
 mod warm;
 
@@ -52,6 +53,9 @@ struct Args {
     /// Only be the idle clients of a gateway.
     #[arg(long, hide = true)]
     idle_clients_of: Option<std::net::SocketAddr>,
+    /// Only be a cluster with a gateway.
+    #[arg(long, hide = true)]
+    serve: bool,
 }
 
 #[tokio::main]
@@ -59,6 +63,9 @@ async fn main() {
     let args = Args::parse();
     if let Some(gateway) = args.idle_clients_of {
         return memory::idle_clients(gateway).await;
+    }
+    if args.serve {
+        return serve::serve().await;
     }
     let wanted = |bar| args.bars.is_empty() || args.bars.contains(&bar);
     if wanted(Bar::Ranges) {

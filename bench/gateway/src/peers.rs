@@ -33,7 +33,8 @@ fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// nginx with a cache on disk, whole objects as slices of 1 MiB, as its manual has it.
+/// nginx with a cache on disk, whole objects as slices of 1 MiB, as its manual has it. A request's query is its signature, which is
+/// another one each second: what is cached is known by its path.
 pub fn nginx(store: SocketAddr, folder: &Path) -> Peer {
     let address = free();
     let folder = folder.join("nginx");
@@ -52,7 +53,7 @@ http {{
     listen {address};
     location / {{
       slice 1m;
-      proxy_cache z; proxy_cache_key $uri$is_args$args$slice_range; proxy_cache_valid 200 206 1h;
+      proxy_cache z; proxy_cache_key $uri$slice_range; proxy_cache_valid 200 206 1h;
       proxy_set_header Range $slice_range; proxy_set_header Host $http_host; proxy_set_header Connection \"\";
       proxy_http_version 1.1; proxy_pass http://store;
     }}

@@ -13,6 +13,8 @@ use crate::sign::Key;
 
 /// The store's key, which the gateway takes as well, so that all servers are asked the same.
 pub const KEY: Key = Key { id: ACCESS_KEY, secret: SECRET_KEY };
+/// Of somebody who may read the mount, and nothing else.
+pub const LIMITED: Key = Key { id: "limited", secret: "a secret of the limited key" };
 /// 1 Gbit/s in bytes.
 pub const LINK: u64 = 125_000_000;
 /// The bucket, and the mount.
@@ -51,6 +53,8 @@ impl Rig {
         client.control(AdminRequest::MountAdd { name, url, options }).await.unwrap();
         let mut settings = GatewaySettings::new("127.0.0.1:0");
         settings.keys.push(AccessRule::new(ACCESS_KEY, SECRET_KEY));
+        let limited = AccessRule::new(LIMITED.id, LIMITED.secret).read_only();
+        settings.keys.push(limited.only(vec![BUCKET.parse().unwrap()]));
         let gateway = Gateway::start(client.clone(), settings).await.unwrap();
         Self {
             s3,

@@ -1,17 +1,15 @@
-//! What it costs that every request is looked at: a warm read of 64 KiB by somebody whose requests are looked at, against one
-//! by the owner, whose are not, in turns; and the time of one decision against that of a request of S3, where all are.
-
-use std::sync::Arc;
-use std::time::Instant;
+//! What it costs that every request is looked at: a warm read of 64 KiB by somebody who may only read one mount, against one by
+//! somebody who may do all, in turns: in place, over TCP, and through S3.
 
 use forebay_bench_harness::{Bar, Figure, Rounds, cpu};
 use forebay_client::{AdminRequest, Client, ClientSettings, ControlReply};
-use forebay_rights::{Caller, Need, Place, Who};
-use forebay_transport::{Credential, Security, random_secret, unix_now};
-use forebay_types::{ForebayPath, Grant, MountName, ObjectVersion, Role, Scope, Verifier};
+use forebay_transport::{Credential, Security, random_secret};
+use forebay_types::{ForebayPath, Grant, ObjectVersion, Role, Scope};
 
-use crate::load::{ranges, run};
-use crate::rig::{BUCKET, Rig};
+use crate::load::{Ask, ranges, run_as};
+use crate::rig::{BUCKET, KEY, LIMITED, Rig};
+use crate::serve::Served;
+use crate::sign::Key;
 
 /// The bar: the upper end of the ratio's 95 % interval.
 const BAR: f64 = 1.02;
@@ -20,7 +18,8 @@ const READ_BYTES: u64 = 64 << 10;
 const FILE_BYTES: u64 = 16 << 20;
 /// What is read in place costs a hundredth of what goes over TCP.
 const IN_PLACE_MORE: usize = 50;
-const DECISIONS: u32 = 1_000_000;
+/// Connections of S3.
+const CONNECTIONS: usize = 4;
 
 /// Prints the figures; `reads` a round and side.
 pub async fn rights(reads: usize) {
@@ -32,35 +31,41 @@ pub async fn rights(reads: usize) {
     let lake = Scope::Only { mounts: vec![BUCKET.parse().unwrap()], temporary: false };
     let one_mount = holder(&rig, "lake", lake).await;
     for (name, holder, in_place) in
-        [("in place", &everywhere, true), ("over TCP", &everywhere, false), ("over TCP, of one mount", &one_mount, false)]
+        [("in place", &one_mount, true), ("over TCP", &one_mount, false), ("over TCP, of all mounts", &everywhere, false)]
     {
         let (owner, holder) = (connect(&rig, None, in_place).await, connect(&rig, Some(holder), in_place).await);
         let version = owner.open(&path).await.unwrap().version;
         // So that a round takes long enough to be measured.
         let reads = if in_place { reads * IN_PLACE_MORE } else { reads };
-        let mut rounds = Rounds::default();
-        for round in 0..=ROUNDS {
-            // Who begins changes, so that neither has the warmer caches always.
-            let (held, free) = match round % 2 {
-                0 => (spent(&holder, &version, reads).await, spent(&owner, &version, reads).await),
-                _ => {
-                    let free = spent(&owner, &version, reads).await;
-                    (spent(&holder, &version, reads).await, free)
-                }
-            };
-            // The first is for the caches.
-            if round > 0 {
-                rounds.push(held, free);
-            }
-        }
-        let (held, free) = rounds.medians();
-        let (ratio, low, high) = rounds.ratio();
-        let what = format!("rights: warm 64 KiB {name}, CPU, {ratio:.4}x [{low:.4}, {high:.4}]");
-        Figure::new(what, held, "us", "the owner, who is not looked at", free, Bar::RatioAtMost(BAR)).print(true);
-        let what = format!("rights: warm 64 KiB {name}, upper end of the interval");
-        Figure::new(what, high, "x", "1", 1.0, Bar::ValueAtMost(BAR)).print(true);
+        let rounds = in_turns(async |held| spent(if held { &holder } else { &owner }, &version, reads).await).await;
+        print(name, "the owner", &rounds);
     }
-    through_s3(&rig, &files, reads).await;
+    through_s3(reads).await;
+}
+
+/// Rounds of both sides: `spent` is what who is looked at took (`true`), and what the owner took.
+async fn in_turns(mut spent: impl AsyncFnMut(bool) -> f64) -> Rounds {
+    let mut rounds = Rounds::default();
+    for round in 0..=ROUNDS {
+        // Who begins changes, so that neither has the warmer caches always.
+        let first = round % 2 == 0;
+        let (one, other) = (spent(first).await, spent(!first).await);
+        // The first is for the caches.
+        if round > 0 {
+            let (held, free) = if first { (one, other) } else { (other, one) };
+            rounds.push(held, free);
+        }
+    }
+    rounds
+}
+
+/// The medians for the record; the bar is on the upper end of the interval.
+fn print(name: &str, peer: &str, rounds: &Rounds) {
+    let ((held, free), (ratio, low, high)) = (rounds.medians(), rounds.ratio());
+    let what = format!("rights: warm 64 KiB {name}, CPU, {ratio:.4}x [{low:.4}, {high:.4}]");
+    Figure::new(what, held, "us", peer, free, Bar::Nothing).print(true);
+    let what = format!("rights: warm 64 KiB {name}, upper end of the interval");
+    Figure::new(what, high, "x", "1", 1.0, Bar::ValueAtMost(BAR)).print(true);
 }
 
 /// A client that shows this, or the owner's.
@@ -98,27 +103,17 @@ async fn spent(client: &Client, version: &ObjectVersion, reads: usize) -> f64 {
     (cpu::own().unwrap() - before).as_secs_f64() * 1e6 / reads as f64
 }
 
-async fn through_s3(rig: &Rig, files: &[String], reads: usize) {
-    let asks = ranges(files, FILE_BYTES, READ_BYTES, reads.min(1000));
-    run(rig.address(), &asks, 4).await;
-    let mut requests = Vec::new();
-    for _ in 0..ROUNDS {
-        let before = cpu::own().unwrap();
-        run(rig.address(), &asks, 4).await;
-        requests.push((cpu::own().unwrap() - before).as_secs_f64() * 1e6 / asks.len() as f64);
-    }
-    let request = forebay_bench_harness::median(requests);
-    let name: MountName = BUCKET.parse().unwrap();
-    let scope = Scope::Only { mounts: vec!["another".parse().unwrap(), name.clone()], temporary: true };
-    let grant = Grant { role: Role::Read, scope, expires: Some(u64::MAX) };
-    let keys = Credential::owner(&random_secret().unwrap()).unwrap().keys();
-    let caller = Caller::new(Who::Holder(Arc::new(Verifier { id: "lake.1".into(), grant, created: 0, keys })));
-    let need = Need::read(Place::Named(name));
-    let began = Instant::now();
-    for _ in 0..DECISIONS {
-        std::hint::black_box(caller.may(std::hint::black_box(&need), unix_now(), |_| None)).unwrap();
-    }
-    let decision = began.elapsed().as_secs_f64() * 1e6 / f64::from(DECISIONS);
-    let what = format!("rights: a 64 KiB range by S3 with its decision ({decision:.3} us)");
-    Figure::new(what, request, "us", "the same less the decision", request - decision, Bar::RatioAtMost(BAR)).print(true);
+/// The same GETs by a key for one mount and by one for all, by CPU time of the process that has the gateway, the worker and the
+/// coordinator: who asks is not in it.
+async fn through_s3(reads: usize) {
+    let (served, path) = Served::start(FILE_BYTES).await;
+    let asks: Vec<Ask> = ranges(&[path], FILE_BYTES, READ_BYTES, reads);
+    let rounds = in_turns(async |held| {
+        let key: Key = if held { LIMITED } else { KEY };
+        let before = cpu::of_process(served.id()).unwrap();
+        run_as(key, served.gateway, &asks, CONNECTIONS).await;
+        (cpu::of_process(served.id()).unwrap() - before).as_secs_f64() * 1e6 / asks.len() as f64
+    });
+    print("by S3", "a key for all mounts", &rounds.await);
+    served.stop().await;
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "its output is the figures")]
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use forebay_bench_getafix::LiveSettings;
 use serde::Serialize;
@@ -18,9 +19,9 @@ fn main() -> ExitCode {
     match (arguments.first().map(String::as_str), seed) {
         (Some("replicas"), Ok(seed)) => print(&forebay_bench_getafix::replicas(INSTANCES, SEARCH_MAX, seed)),
         (Some("scale"), Ok(seed)) => print(&forebay_bench_getafix::scale(seed)),
-        (Some("live"), Ok(seed)) => live(seed, arguments.get(2)),
+        (Some("live"), Ok(seed)) => live(seed, arguments.get(2), arguments.get(3)),
         _ => {
-            eprintln!("use: forebay-bench-getafix replicas|scale|live [SEED [MB_PER_SEC]]");
+            eprintln!("use: forebay-bench-getafix replicas|scale|live [SEED [MB_PER_SEC [WINDOW_SECS]]]");
             ExitCode::from(2)
         }
     }
@@ -39,10 +40,14 @@ fn print(figures: &[impl Serialize]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn live(seed: u64, megabytes: Option<&String>) -> ExitCode {
+fn live(seed: u64, megabytes: Option<&String>, window_secs: Option<&String>) -> ExitCode {
+    let number = |text: Option<&String>| text.and_then(|text| text.parse::<u64>().ok());
     let mut settings = LiveSettings { seed, ..LiveSettings::default() };
-    if let Some(rate) = megabytes.and_then(|megabytes| megabytes.parse::<u64>().ok()) {
+    if let Some(rate) = number(megabytes) {
         settings.serve_bytes_per_sec = rate * 1_000_000;
+    }
+    if let Some(secs) = number(window_secs) {
+        settings.window = Duration::from_secs(secs);
     }
     let figures = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(forebay_types::Error::from);
     match figures.and_then(|runtime| runtime.block_on(forebay_bench_getafix::live(settings))) {

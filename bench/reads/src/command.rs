@@ -4,7 +4,7 @@ use clap::Subcommand;
 use forebay_bench_harness::Figure;
 use forebay_types::Result;
 
-use crate::{reads, serve};
+use crate::{objects, reads, serve};
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, Subcommand)]
@@ -43,7 +43,7 @@ impl Reads {
             Self::Sequential => reads::sequential().await,
             Self::Tcp => reads::tcp().await,
             Self::Latency => reads::latency().await,
-            Self::Objects => reads::objects().await,
+            Self::Objects => objects::objects().await,
             Self::Unknown => reads::unknown().await,
             Self::Memory => reads::memory().await,
         }

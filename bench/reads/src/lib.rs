@@ -6,6 +6,7 @@
 mod bytes_of;
 mod command;
 pub mod heap;
+mod objects;
 mod reads;
 pub mod rig;
 mod serve;

@@ -5,11 +5,10 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use forebay_client::Client;
 use forebay_protocol::RangeSpec;
 use forebay_shared_storage::{Class, Get, GetRange, Storage};
-use forebay_types::{Key, ObjectInfo, ObjectVersion, OperationId, Result, SEGMENT_BYTES};
+use forebay_types::{Key, ObjectVersion, OperationId, Result, SEGMENT_BYTES};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -19,11 +18,11 @@ use crate::rig::{Rig, RigSettings, path};
 use crate::traffic::Traffic;
 use forebay_bench_harness::{Bar, Figure, median};
 
-const READER: OperationId = OperationId(1);
+pub(crate) const READER: OperationId = OperationId(1);
 const GBIT: u64 = 125_000_000;
 
 /// Makes sure that what was computed is not optimised away.
-fn keep(value: u64) {
+pub(crate) fn keep(value: u64) {
     std::hint::black_box(value);
 }
 
@@ -287,60 +286,6 @@ pub async fn latency() -> Result<Vec<Figure>> {
         ));
     }
     Ok(figures)
-}
-
-/// 10,000 objects of 50 KB, warm, read whole, every byte consumed.
-pub async fn objects() -> Result<Vec<Figure>> {
-    const OBJECTS: u64 = 10_000;
-    const LEN: usize = 50_000;
-    let mut rig = Rig::start(RigSettings::default()).await?;
-    let storage = rig.s3.storage()?;
-    let folder = tempfile::tempdir()?;
-    let data = random_bytes(3, LEN);
-    let infos: Vec<ObjectInfo> = stream::iter(0..OBJECTS)
-        .map(|object| {
-            let (storage, data, folder) = (&storage, data.clone(), folder.path());
-            async move {
-                std::fs::write(folder.join(object.to_string()), &data)?;
-                storage.put(&Key::new(format!("small/{object}"))?, vec![data], forebay_shared_storage::Condition::Any).await
-            }
-        })
-        .buffered(16)
-        .try_collect()
-        .await?;
-    let client = &rig.client;
-    let versions: Vec<ObjectVersion> = client.list_all(&path("small/")?).await?.into_iter().map(|info| info.version).collect();
-    assert_eq!(versions.len(), infos.len(), "the listing has every object");
-    client.load(versions.clone(), false, |_| ()).await?;
-    rig.s3.take_counters()?;
-    let (mut ours, mut cached) = (Vec::new(), Vec::new());
-    for _ in 0..5 {
-        let start = Instant::now();
-        for object in 0..OBJECTS {
-            keep(sum(&std::fs::read(folder.path().join(object.to_string()))?));
-        }
-        cached.push(OBJECTS as f64 / start.elapsed().as_secs_f64());
-
-        let start = Instant::now();
-        stream::iter(&versions)
-            .map(|version| client.read(READER, version, 0..LEN as u64))
-            .buffer_unordered(64)
-            .try_for_each(|bytes: Bytes| {
-                keep(sum(&bytes));
-                futures::future::ok(())
-            })
-            .await?;
-        ours.push(OBJECTS as f64 / start.elapsed().as_secs_f64());
-    }
-    assert_eq!(rig.s3.take_counters()?.requests, 0, "all of it was warm");
-    Ok(vec![Figure::new(
-        "10,000 objects of 50 KB, warm, same host",
-        median(ours),
-        "objects/s",
-        "open, read and close files in the page cache",
-        median(cached),
-        Bar::ValueAtLeast(20_000.0),
-    )])
 }
 
 /// How the live heap of the worker's process grows with each further GiB in its DRAM tier: the middle of four steps,

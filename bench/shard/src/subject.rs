@@ -92,6 +92,12 @@ impl Operations {
         let mut record = Record::new();
         crate::measure::a_cpu_second(cpu_secs, 1 << 30, |at| self.run(mix, shard, at, &mut record))
     }
+
+    /// Operations a second of a shard, waiting and what else the machine does with it.
+    pub(crate) fn rate_by_the_wall(&self, mix: Mix, shard: &Shard, secs: f64) -> f64 {
+        let mut record = Record::new();
+        crate::measure::a_second(secs, |at| self.run(mix, shard, at, &mut record))
+    }
 }
 
 /// What values are: text as it stands, so that sizes are to the same input as the peers'.

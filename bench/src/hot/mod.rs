@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use forebay_client::{AdminRequest, Client};
 use forebay_sql::{Engine, EngineSettings};
-use forebay_tpch::Tpch;
+use forebay_tpch::{Tables, Tpch};
 use forebay_types::{HotForm, MountOptions, Result, ResultExt};
 
 pub use parquet::hot_form;
@@ -19,6 +19,7 @@ use forebay_bench_harness::cpu;
 
 /// Two engines that read the same client, worker and tier; only one looks for decoded columns.
 struct Engines {
+    tables: Tables,
     rig: Rig,
     hot: Tpch,
     raw: Tpch,
@@ -40,7 +41,7 @@ impl Engines {
         let options = MountOptions { hot_form: HotForm::Table, ..mount.options.clone() };
         rig.client.control(AdminRequest::MountSet { name: mount.name.clone(), options }).await?;
         let (hot, raw) = (engine(&rig.client, true).await?, engine(&rig.client, false).await?);
-        Ok(Self { rig, hot, raw })
+        Ok(Self { tables, rig, hot, raw })
     }
 
     /// What a query takes decoded, and what it takes raw, in so many runs each.

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use forebay_client::{Client, ControlReply, ControlRequest};
-use forebay_tpch::{QUERIES, check_answer};
-use forebay_types::{Error, Result, ResultExt};
+use forebay_tpch::QUERIES;
+use forebay_types::{Error, Result};
 
 use super::{Engines, median_ms};
+use crate::engine::{local_answers, right};
 use forebay_bench_harness::{Bar, Figure};
 
 /// Alternated runs of each query.
@@ -35,7 +36,7 @@ pub async fn hot_form() -> Result<Vec<Figure>> {
             "TPC-H SF1, decoded columns: right answers",
             right,
             "of 22",
-            "published answers",
+            "published answers, and those of the local engine exactly",
             22.0,
             Bar::RatioAtLeast(1.0),
         ),
@@ -62,16 +63,10 @@ pub async fn hot_form() -> Result<Vec<Figure>> {
 
 /// Runs all queries until their columns are decoded; gives how many of the last round's answers are right.
 async fn decode(engines: &Engines) -> Result<f64> {
+    let expected = local_answers(&engines.tables).await?;
     let (mut bytes, mut same) = (0, 0);
     for _ in 0..ROUNDS_MAX {
-        let mut right = 0.0;
-        for (at, query) in QUERIES.iter().enumerate() {
-            let answer = engines.hot.run(query).await.context(|| format!("query {}", at + 1))?;
-            match check_answer(at + 1, &answer) {
-                Ok(()) => right += 1.0,
-                Err(wrong) => tracing::warn!(query = at + 1, wrong, "answer is not the published one"),
-            }
-        }
+        let right = right(&engines.hot, &expected).await?;
         // Decoding goes on behind the queries.
         tokio::time::sleep(Duration::from_secs(3)).await;
         let now = decoded_bytes(&engines.rig.client).await?;

@@ -1,5 +1,6 @@
 //! What passes between the stages of distributed queries, in temporary nodes against Ballista's own in files: a sort, a
-//! group-by, a broadcast and TPC-H, on a cluster of this process, one way after the other in one run.
+//! group-by, a broadcast and TPC-H, on a cluster of this process, the ways in turns in one run. Bytes are compressed the same in all of
+//! them: not at all where nodes are in memory, by LZ4 where they are on disk.
 
 mod bed;
 mod work;
@@ -9,14 +10,18 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use forebay_client::StorageClass;
 use forebay_distributed::Shuffle;
-use forebay_types::{ByteSize, Error, Result};
+use forebay_types::{ByteSize, Result};
 use serde::Serialize;
 
 use bed::{Bed, Measured};
-use work::Work;
+use work::{Answers, Work};
 
 use crate::cluster::Shape;
 use forebay_bench_harness::{Bar, Figure, median};
+
+const BYTES: u64 = 4_000_000_000;
+const SCALE: f64 = 3.0;
+const RUNS: usize = 3;
 
 /// Which bars, and how large.
 #[derive(Args)]
@@ -24,7 +29,7 @@ pub struct ShuffleArgs {
     /// One of them; all when nothing is said.
     work: Option<WorkName>,
     /// Bytes of the rows that are sorted and grouped.
-    #[arg(long, default_value = "4GB")]
+    #[arg(long, default_value_t = ByteSize(BYTES))]
     bytes: ByteSize,
     /// Storage class of the nodes.
     #[arg(long, value_enum, default_value_t = Class::Dram)]
@@ -33,11 +38,18 @@ pub struct ShuffleArgs {
     #[arg(long)]
     tcp: bool,
     /// Scale factor of TPC-H.
-    #[arg(long, default_value_t = 3.0)]
+    #[arg(long, default_value_t = SCALE)]
     scale: f64,
-    /// Alternated runs of each way.
-    #[arg(long, default_value_t = 1)]
+    /// Runs of each way, in turns; another one begins each time.
+    #[arg(long, default_value_t = RUNS)]
     runs: usize,
+}
+
+impl Default for ShuffleArgs {
+    fn default() -> Self {
+        let (bytes, storage_class) = (ByteSize(BYTES), Class::Dram);
+        Self { work: None, bytes, storage_class, tcp: false, scale: SCALE, runs: RUNS }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -61,6 +73,8 @@ struct Way {
     shuffle: Shuffle,
     /// Executors have their folders here.
     folder: PathBuf,
+    /// Settings of Ballista's own.
+    sets: [String; 2],
 }
 
 impl Way {
@@ -108,14 +122,20 @@ pub async fn shuffle(arguments: &ShuffleArgs) -> Result<Vec<Figure>> {
 
 async fn one(name: WorkName, arguments: &ShuffleArgs) -> Result<Vec<Figure>> {
     let (on_disk, in_memory) = (tempfile::tempdir()?, tempfile::tempdir_in("/dev/shm")?);
-    let (class, nodes) = match arguments.storage_class {
-        Class::Dram => (StorageClass::Dram, "nodes"),
-        Class::Disk => (StorageClass::Disk, "nodes on disk"),
+    let (class, nodes, codec) = match arguments.storage_class {
+        Class::Dram => (StorageClass::Dram, "nodes", "none"),
+        Class::Disk => (StorageClass::Disk, "nodes on disk", "lz4"),
     };
+    let sets = [
+        format!("set ballista.shuffle.compression.codec = '{codec}'"),
+        // What an executor has written itself it opens in its folder, unless told otherwise; by `--tcp` ours has all of it by TCP.
+        format!("set ballista.shuffle.force_remote_read = {}", arguments.tcp),
+    ];
+    let way = |name, shuffle, folder: PathBuf| Way { name, shuffle, folder, sets: sets.clone() };
     let ways = [
-        Way { name: nodes, shuffle: Shuffle::Nodes(class), folder: on_disk.path().join("nodes") },
-        Way { name: "files on disk", shuffle: Shuffle::Files, folder: on_disk.path().join("files") },
-        Way { name: "files on tmpfs", shuffle: Shuffle::Files, folder: in_memory.path().join("files") },
+        way(nodes, Shuffle::Nodes(class), on_disk.path().join("nodes")),
+        way("files on disk", Shuffle::Files, on_disk.path().join("files")),
+        way("files on tmpfs", Shuffle::Files, in_memory.path().join("files")),
     ];
     let work = match name {
         WorkName::Sort => Work::sort(arguments.bytes.0),
@@ -126,20 +146,20 @@ async fn one(name: WorkName, arguments: &ShuffleArgs) -> Result<Vec<Figure>> {
     let folder = tempfile::tempdir()?;
     let data = work.prepare(folder.path()).await?;
     let mut measured: [Vec<Measured>; 3] = Default::default();
-    let mut answer: Option<String> = None;
-    for _ in 0..arguments.runs.max(1) {
-        for (way, all) in ways.iter().zip(&mut measured) {
-            let bed = Bed::start(&way.shape(&work, arguments.tcp), &data, &work).await?;
-            let found = bed.measure(&work).await?;
+    let mut first: Option<Answers> = None;
+    for run in 0..arguments.runs.max(1) {
+        for turn in 0..ways.len() {
+            let at = (run + turn) % ways.len();
+            let way = &ways[at];
+            let bed = Bed::start(&way.shape(&work, arguments.tcp), &way.sets, &data, &work).await?;
+            let (found, answers) = bed.measure(&work).await?;
             bed.stop().await;
             print(&work, way, &found);
-            match &answer {
-                Some(answer) if *answer != found.answer => {
-                    return Err(Error::internal(format!("{}: the answer was {answer} and is {}", way.name, found.answer)));
-                }
-                _ => answer = Some(found.answer.clone()),
+            match &first {
+                Some(first) => work.same(first, &answers).map_err(|error| error.context(way.name))?,
+                None => first = Some(answers),
             }
-            all.push(found);
+            measured[at].push(found);
         }
     }
     Ok(figures(name, &work, arguments, &measured))

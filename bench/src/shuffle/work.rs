@@ -1,7 +1,9 @@
 use std::path::{Path, PathBuf};
 
+use forebay_sql::arrow::array::RecordBatch;
 use forebay_sql::{Engine, EngineSettings};
-use forebay_types::Result;
+use forebay_tpch::same_answer;
+use forebay_types::{Error, Result};
 
 use crate::rig::mounted;
 
@@ -14,6 +16,9 @@ const COLUMNS: usize = 11;
 const GROUPS: u64 = 10_000_000;
 /// Rows of the table that is broadcast: 100 MB.
 const TABLE_ROWS: u64 = 100_000_000 / (8 * (COLUMNS as u64 + 1));
+
+/// Of each query.
+pub type Answers = Vec<Vec<RecordBatch>>;
 
 /// A query and what it reads.
 pub struct Work {
@@ -122,18 +127,21 @@ impl Work {
         Ok(folder.to_path_buf())
     }
 
-    /// Runs its queries; their answers as text.
-    pub async fn run(&self, engine: &Engine) -> Result<String> {
-        let mut answers = String::new();
+    /// Runs its queries.
+    pub async fn run(&self, engine: &Engine) -> Result<Answers> {
+        let mut answers = Vec::new();
         for sql in &self.queries {
-            let rows = engine.execute(sql).await?.collect().await?;
-            // Sums of floating point numbers differ in their last digits: rows only.
-            answers += &match self.data {
-                Data::Tpch(_) => format!("{} ", rows.iter().map(|batch| batch.num_rows()).sum::<usize>()),
-                _ => format!("{rows:?}"),
-            };
+            answers.push(engine.execute(sql).await?.collect().await?);
         }
         Ok(answers)
+    }
+
+    /// Whether two runs have answered the same, value by value.
+    pub fn same(&self, first: &Answers, found: &Answers) -> Result<()> {
+        for (at, (first, found)) in first.iter().zip(found).enumerate() {
+            same_answer(at + 1, first, found).map_err(Error::internal)?;
+        }
+        Ok(())
     }
 
     /// How many queries it is.

@@ -75,7 +75,7 @@ fn a_figure_by_hand_is_named_with_its_commit_until_it_is_measured() {
     made.table.benches[1].figures[0].by_hand = Some("abc1234".to_owned());
     assert!(differing(&made).iter().any(|what| what.contains("c is measured")), "{:?}", differing(&made));
     made.table.benches[1].figures[0].name = "d".to_owned();
-    assert!(differing(&made).iter().any(|what| what.contains("abc1234, which README.md does not name")));
-    made.edit("README.md", "tail", "by hand, abc1234");
+    assert!(differing(&made).iter().any(|what| what.contains("abc1234, which docs/benchmarks.md does not name")));
+    made.edit("docs/benchmarks.md", "tail", "by hand, abc1234");
     assert!(!differing(&made).iter().any(|what| what.contains("abc1234")), "{:?}", differing(&made));
 }

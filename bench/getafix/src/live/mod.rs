@@ -22,11 +22,13 @@ pub struct LiveSettings {
     pub objects: usize,
     /// Bytes of each.
     pub object_bytes: usize,
+    /// What a request to the store takes at least.
+    pub latency: Duration,
     /// Exponent of the Zipf distribution of reads over objects.
     pub theta: f64,
     /// Reads under way at a time.
     pub readers: usize,
-    /// A counting window.
+    /// A counting window: as long as users have it, unless said otherwise. Heartbeats and polls are then theirs too.
     pub window: Duration,
     /// Windows before the shift, and after it.
     pub windows: u32,
@@ -40,10 +42,11 @@ impl Default for LiveSettings {
             serve_bytes_per_sec: 100_000_000,
             objects: 60,
             object_bytes: 4 << 20,
+            latency: Duration::from_millis(10),
             theta: 1.4,
             readers: 32,
-            window: Duration::from_secs(2),
-            windows: 7,
+            window: PlacementSettings::default().window,
+            windows: 4,
             seed: 1,
         }
     }
@@ -157,7 +160,8 @@ pub async fn live(settings: LiveSettings) -> Result<Vec<LiveFigure>> {
 }
 
 fn placement(settings: LiveSettings) -> PlacementSettings {
-    PlacementSettings { window: settings.window, poll: settings.window / 3, ..PlacementSettings::default() }
+    let users = PlacementSettings::default();
+    PlacementSettings { window: settings.window, poll: users.poll.min(settings.window / 3), ..users }
 }
 
 async fn run(settings: LiveSettings, placement: PlacementSettings) -> Result<Run> {

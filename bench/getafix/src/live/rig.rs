@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use forebay_block_store::StoreSettings;
 use forebay_client::{AdminRequest, Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};
@@ -29,7 +27,8 @@ impl Rig {
     pub(super) async fn start(workers: usize, settings: LiveSettings, placement: PlacementSettings) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let buckets = vec![BUCKET.to_string()];
-        let s3 = S3Server::start(S3Settings { buckets, anonymous: true, ..S3Settings::default() })?;
+        let s3 = S3Settings { buckets, anonymous: true, latency: settings.latency, ..S3Settings::default() };
+        let s3 = S3Server::start(s3)?;
         let metadata_url = format!("sqlite:{}", folder.path().join("metadata.db").display());
         let coordinator =
             Coordinator::start(CoordinatorSettings { placement, ..CoordinatorSettings::new(local(), metadata_url) }).await?;
@@ -39,7 +38,8 @@ impl Rig {
             let store = StoreSettings::new(folder.path().join(format!("worker-{number}")), room);
             let mut worker = WorkerSettings::new(coordinator.address(), local(), store);
             worker.serve_bytes_per_sec = Some(settings.serve_bytes_per_sec);
-            let tuning = Tuning { beat: settings.window.min(Duration::from_secs(1)) / 4, ..Tuning::default() };
+            let users = Tuning::default();
+            let tuning = Tuning { beat: users.beat.min(settings.window / 8), ..users };
             running.push(Worker::start_with(worker, tuning).await?);
         }
         let client = Client::connect(ClientSettings { in_place: false, ..ClientSettings::new(coordinator.address()) }).await?;

@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// CPU time of the calling thread, to a few milliseconds: other load on the machine doesn't count.
 pub(crate) struct CpuClock {
@@ -48,6 +48,20 @@ pub(crate) fn a_cpu_second(cpu_secs: f64, count: usize, mut operation: impl FnMu
         // The clock is read about every 5 ms.
         if secs > 0.02 {
             batch = ((done as f64 / secs * 0.005) as usize).clamp(1, 1 << 20);
+        }
+    }
+}
+
+/// Runs operations `0, 1, 2, ..` for so many seconds of the clock on the wall, and says how many it did a second.
+pub(crate) fn a_second(secs: f64, mut operation: impl FnMut(usize)) -> f64 {
+    const BATCH: usize = 64;
+    let (began, mut done) = (Instant::now(), 0);
+    loop {
+        (done..done + BATCH).for_each(&mut operation);
+        done += BATCH;
+        let taken = began.elapsed().as_secs_f64();
+        if taken >= secs {
+            return done as f64 / taken;
         }
     }
 }
