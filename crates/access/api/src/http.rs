@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use forebay_client::ClientSettings;
@@ -138,9 +138,15 @@ async fn ready(State(shown): State<Arc<Shown>>) -> Response {
 }
 
 async fn metrics(State(shown): State<Arc<Shown>>, headers: HeaderMap) -> Response {
-    if !shown.metrics_are_open && !shown.readers.let_in(&headers, "metrics", "/metrics") {
-        let how = "send a token that may read as `authorization: Bearer TOKEN`, or set metrics-anonymous\n";
-        return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], how).into_response();
+    if !shown.metrics_are_open
+        && let Err(refusal) = shown.readers.let_in(&headers, "metrics", "/metrics")
+    {
+        let how = format!("{}, or set metrics-anonymous\n", refusal.error().message());
+        let mut answer = (refusal.status(), how).into_response();
+        if refusal.status() == StatusCode::UNAUTHORIZED {
+            answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        return answer;
     }
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], shown.numbers.text()).into_response()
 }
