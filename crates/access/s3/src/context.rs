@@ -36,6 +36,10 @@ pub(crate) struct Context {
     next_id: AtomicU64,
 }
 
+/// What is asked for by this path fails by a defect, in tests.
+#[cfg(test)]
+pub(crate) const FAILS_ON: &str = "/poisoned/key";
+
 impl Context {
     pub(crate) fn new(client: Client, settings: GatewaySettings) -> Arc<Self> {
         Arc::new(Self {
