@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use forebay_client::Client;
+use forebay_transport::Budget;
 use forebay_types::{ErrorKind, Mount, MountName};
 use tokio::sync::Semaphore;
 
@@ -45,7 +46,7 @@ impl Context {
         Arc::new(Self {
             client,
             keys: Keys::new(&settings.keys, settings.anonymous),
-            room: Room::new(settings.upload_bytes_max),
+            room: Room::of(Budget::of_process(), settings.upload_bytes_max),
             settings,
             large_pieces: Arc::new(Semaphore::new(LARGE_PIECES)),
             drafts: Drafts::default(),
