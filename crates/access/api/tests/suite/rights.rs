@@ -190,6 +190,15 @@ async fn who_was_refused_stands_in_the_audit_log() {
     for token in [None, Some(bed.token("read other")), Some(bed.token("read lake"))] {
         bed.ask_as(token, "POST", &path, "").await;
     }
+    for (what, path) in [("metrics", "/metrics"), ("api", "/api/v1/savings")] {
+        let before = log.0.lock().len();
+        let answer = bed.ask_as(Some(bed.token("read tmp")), "GET", path, "").await;
+        assert_eq!(answer.status, 403, "{path}: {answer:?}");
+        let told = log.0.lock()[before..].to_vec();
+        let line = ["port", "who", "what", "on", "verdict"];
+        let expected = ["http", "token read-tmp.1", what, path, "refused"];
+        assert!(told.iter().any(|event| line.map(|field| event[field].as_str()) == expected), "{told:?}");
+    }
     let told = log.0.lock().clone();
     let told: Vec<_> = told.iter().filter(|event| event["on"] == "/lake/audited.shards").collect();
     let who: Vec<&str> = told.iter().map(|event| event["who"].as_str()).collect();

@@ -1,6 +1,7 @@
 //! The table of rights, on the ports: every credential at every request of the coordinator's and the worker's protocols. A request
 //! without a row does not compile.
 
+mod blocks;
 mod table;
 
 use std::collections::BTreeMap;
