@@ -13,10 +13,6 @@ const FUNCTION_LINES_MAX: usize = 100;
 /// What is taken in at one look.
 const FOLDER_FILES_MAX: usize = 14;
 
-/// Files that are one thing though they are longer, and why.
-const LONG_FILES: [(&str, &str); 1] =
-    [("crates/cluster/worker/tests/suite/rights.rs", "one table: every request, and who may ask it")];
-
 pub(crate) fn find(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut folders: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -43,8 +39,7 @@ pub(crate) fn find(tree: &Tree) -> Vec<Finding> {
 
 fn long_file(file: &RustFile) -> Option<Finding> {
     let lines = file.source.lines();
-    let excepted = LONG_FILES.iter().any(|(path, _)| *path == file.path);
-    (lines > FILE_LINES_MAX && !excepted).then(|| Finding {
+    (lines > FILE_LINES_MAX).then(|| Finding {
         rule: Rule::FileLines,
         owner: file.owner.clone(),
         path: file.path.clone(),

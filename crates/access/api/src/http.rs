@@ -5,20 +5,23 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use forebay_client::ClientSettings;
 use forebay_protocol::StorageCounters;
-use forebay_types::{MountName, Result, ResultExt, WorkerId};
+use forebay_transport::caught_future;
+use forebay_types::{Error, MountName, Result, ResultExt, WorkerId};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tower_service::Service;
 
 use crate::metrics::Numbers;
+use crate::refusal::Refusal;
 use crate::{Cluster, Doors, Readers, Readiness, Scheduler, Statements, router};
 
 /// Where it listens, and what it shows to whom.
@@ -66,6 +69,7 @@ impl Http {
         let routes = routes(Arc::clone(&shown));
         let (stop, stopped) = oneshot::channel::<()>();
         let task = forebay_runtime::spawn(async move {
+            let routes = routes.into_make_service_with_connect_info::<SocketAddr>();
             let served = axum::serve(listener, routes).with_graceful_shutdown(async {
                 // Dropping the sender stops it as well.
                 let _ = stopped.await;
@@ -127,6 +131,20 @@ fn routes(shown: Arc<Shown>) -> Router {
         .route("/metrics", get(metrics))
         .fallback(of_cluster)
         .with_state(shown)
+        .layer(middleware::from_fn(whatever_happens))
+}
+
+/// Answers a request that fails by a defect, and nothing else of its connection knows of it.
+async fn whatever_happens(request: Request, next: Next) -> Response {
+    let (method, path) = (request.method().clone(), request.uri().path().to_string());
+    let from = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|from| from.0.to_string()).unwrap_or_default();
+    match caught_future(next.run(request)).await {
+        Some(answer) => answer,
+        None => {
+            tracing::error!(from, %method, path, "a request failed by a defect");
+            Refusal::from(Error::internal("the request failed by a defect: the log of the process has more")).into_response()
+        }
+    }
 }
 
 async fn ready(State(shown): State<Arc<Shown>>) -> Response {
@@ -138,9 +156,15 @@ async fn ready(State(shown): State<Arc<Shown>>) -> Response {
 }
 
 async fn metrics(State(shown): State<Arc<Shown>>, headers: HeaderMap) -> Response {
-    if !shown.metrics_are_open && !shown.readers.let_in(&headers, "metrics", "/metrics") {
-        let how = "send a token that may read as `authorization: Bearer TOKEN`, or set metrics-anonymous\n";
-        return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], how).into_response();
+    if !shown.metrics_are_open
+        && let Err(refusal) = shown.readers.let_in(&headers, "metrics", "/metrics")
+    {
+        let how = format!("{}, or set metrics-anonymous\n", refusal.error().message());
+        let mut answer = (refusal.status(), how).into_response();
+        if refusal.status() == StatusCode::UNAUTHORIZED {
+            answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        return answer;
     }
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], shown.numbers.text()).into_response()
 }

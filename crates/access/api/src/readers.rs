@@ -20,8 +20,8 @@ impl Readers {
     }
 
     /// Whether a request to `path` has a bearer token of one who may, or needs none. A refusal is written down.
-    pub fn let_in(&self, headers: &HeaderMap, what: &'static str, path: &str) -> bool {
-        needs::http(path).is_none_or(|need| self.check(headers, &need, what, path).is_ok())
+    pub(crate) fn let_in(&self, headers: &HeaderMap, what: &'static str, path: &str) -> Result<(), Refusal> {
+        needs::http(path).map_or(Ok(()), |need| self.check(headers, &need, what, path).map(drop))
     }
 
     /// Who sends a request, if it is one who has what the request needs. A refusal is written down.

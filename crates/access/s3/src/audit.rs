@@ -26,14 +26,18 @@ impl Default for Asked {
 }
 
 impl Asked {
+    /// The name of who asks, as far as that is known.
+    pub(crate) fn who(&self) -> String {
+        self.caller.as_ref().map_or_else(|| "unknown".to_string(), ToString::to_string)
+    }
+
     /// Tells of what changes something, whether it went well or not, and of what was refused.
     pub(crate) fn tell(&self, from: SocketAddr, path: &str, error: Option<&S3Error>) {
         let refused = error.filter(|error| matches!(error.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN));
         if !(self.changes || refused.is_some()) || !is_audited() {
             return;
         }
-        let who = self.caller.as_ref().map_or_else(|| "unknown".to_string(), ToString::to_string);
         let refused = refused.map(|error| Error::denied(format!("{}: {}", error.code, error.message)));
-        tell(who, &from.to_string(), &Deed { port: "s3", what: self.operation, on: path.to_string() }, refused.as_ref());
+        tell(self.who(), &from.to_string(), &Deed { port: "s3", what: self.operation, on: path.to_string() }, refused.as_ref());
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use forebay_client::Client;
+use forebay_transport::Budget;
 use forebay_types::{ErrorKind, Mount, MountName};
 use tokio::sync::Semaphore;
 
@@ -36,12 +37,16 @@ pub(crate) struct Context {
     next_id: AtomicU64,
 }
 
+/// What is asked for by this path fails by a defect, in tests.
+#[cfg(test)]
+pub(crate) const FAILS_ON: &str = "/poisoned/key";
+
 impl Context {
     pub(crate) fn new(client: Client, settings: GatewaySettings) -> Arc<Self> {
         Arc::new(Self {
             client,
             keys: Keys::new(&settings.keys, settings.anonymous),
-            room: Room::new(settings.upload_bytes_max),
+            room: Room::of(Budget::of_process(), settings.upload_bytes_max),
             settings,
             large_pieces: Arc::new(Semaphore::new(LARGE_PIECES)),
             drafts: Drafts::default(),

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use forebay_transport::caught_future;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, SERVER};
 use http::{HeaderValue, Method};
 use hyper::body::{Body, Incoming};
@@ -24,7 +25,12 @@ pub(crate) async fn handle(context: Arc<Context>, from: SocketAddr, request: htt
     let has_body = !request.body().is_end_stream();
     let uri = request.uri().clone();
     let mut asked = Asked::default();
-    let answered = answer(&context, request, &mut asked).await;
+    // A request that fails by a defect is answered so, and nothing else of its connection knows of it.
+    let answered = caught_future(answer(&context, request, &mut asked)).await.unwrap_or_else(|| {
+        let who = asked.who();
+        tracing::error!(who, %from, operation = asked.operation, path = uri.path(), id, "a request failed by a defect");
+        Err(S3Error::internal())
+    });
     asked.tell(from, uri.path(), answered.as_ref().err());
     let mut answer = match answered {
         Ok(answer) => answer,
@@ -66,7 +72,53 @@ async fn answer(context: &Arc<Context>, request: http::Request<Incoming>, asked:
     let now = DateTime::<Utc>::from(forebay_runtime::system_time());
     let (caller, hash) = authenticate(&context.keys, &parts, &target.query, now)?;
     asked.caller = Some(caller.clone());
+    #[cfg(test)]
+    assert_ne!(parts.uri.path(), crate::context::FAILS_ON, "as a test wants it");
     let request = Request { parts, target, caller, hash };
     asked.changes = Reading::of(&request).is_none();
     route(context, request, body).await
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_client::{Address, Client, ClientSettings};
+    use forebay_coordinator::{Coordinator, CoordinatorSettings};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    use crate::context::FAILS_ON;
+    use crate::{Anonymous, Gateway, GatewaySettings};
+
+    /// Asks on a connection that goes on; gives the head and the body of the answer.
+    async fn ask(socket: &mut TcpStream, path: &str) -> (String, String) {
+        socket.write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
+        let mut came = Vec::new();
+        loop {
+            assert!(socket.read_buf(&mut came).await.unwrap() > 0, "{path}: the connection ended");
+            let text = String::from_utf8_lossy(&came).into_owned();
+            let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+            let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            if body.len() == length.unwrap_or(0usize) {
+                return (head.to_string(), body.to_string());
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_request_that_fails_by_a_defect_is_answered_so_and_its_connection_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
+        let at = CoordinatorSettings::new(Address::Tcp("127.0.0.1:0".into()), url);
+        let coordinator = Coordinator::start(at).await.unwrap();
+        let client = Client::connect(ClientSettings::new(coordinator.address())).await.unwrap();
+        let settings = GatewaySettings { anonymous: Anonymous::Read, ..GatewaySettings::new("127.0.0.1:0") };
+        let gateway = Gateway::start(client, settings).await.unwrap();
+        let mut socket = TcpStream::connect(gateway.address()).await.unwrap();
+        for _ in 0..100 {
+            let (head, body) = ask(&mut socket, FAILS_ON).await;
+            assert!(head.starts_with("HTTP/1.1 500 ") && body.contains("<Code>InternalError</Code>"), "{head} {body}");
+            let (head, body) = ask(&mut socket, "/").await;
+            assert!(head.starts_with("HTTP/1.1 200 ") && body.contains("ListAllMyBucketsResult"), "{head} {body}");
+        }
+    }
 }

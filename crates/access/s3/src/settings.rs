@@ -23,9 +23,9 @@ pub struct GatewaySettings {
     pub tls: Option<TlsSettings>,
     /// Connections at once; more wait to be accepted.
     pub connections_max: usize,
-    /// Bytes that uploads to temporary data and documents of requests hold in this process at once; more wait for 10 s, then are
-    /// refused (`SlowDown`).
-    pub upload_bytes_max: u64,
+    /// Bytes that uploads to temporary data and documents of requests hold in this process at once, of the budget that all requests
+    /// to the process have; half of it where it is not said, and at most. More wait for 10 s, then are refused (`SlowDown`).
+    pub upload_bytes_max: Option<u64>,
     /// Configuration of buckets may be changed through the gateway: policies, lifecycles, access lists.
     pub bucket_configuration: bool,
     /// Where clients may make buckets; none for nowhere.
@@ -53,7 +53,7 @@ impl GatewaySettings {
             region: "us-east-1".into(),
             tls: None,
             connections_max: 20_000,
-            upload_bytes_max: 1 << 30,
+            upload_bytes_max: None,
             bucket_configuration: false,
             new_buckets: None,
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forebay_types::{Attributes, ErrorKind, Key, MountId, ObjectInfo, ObjectVersion, OperationId, PageRun, SegmentId, TextForm};
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantNames};
 
 use crate::limits::{RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, at_most};
 use crate::objects::{ListPage, PutCondition, RangeSpec};
@@ -14,7 +14,7 @@ use crate::shards::{DatasetId, ShardState, WantedRecords};
 use crate::tiers::{Departed, Held, Hint, Span};
 
 /// What is asked of a worker. Every reply is a [`DataReply`] of the variant named here, or [`DataReply::Failed`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum DataRequest {
     /// Hands over the DRAM tier for reading in place: [`DataReply::Attached`] with one read-only descriptor. Only on a

@@ -38,3 +38,6 @@ pub use report::{DrainReport, StorageCounters, WorkerReport};
 pub use routes::{Route, RouteTable, RoutesDelta};
 pub use shards::{DatasetId, ShardState, WantedRecords};
 pub use tiers::{Departed, Held, Hint, Span};
+
+/// All kinds of a request by name, as `REQUEST::VARIANTS`: for who has to have tried each.
+pub use strum::VariantNames;

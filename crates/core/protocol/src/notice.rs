@@ -2,11 +2,13 @@
 
 use forebay_types::{OperationId, SegmentId};
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantNames};
 
 use crate::limits::{PINS_MAX, at_most};
 
 /// What is said to a worker without waiting for an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum DataNotice {
     /// The client drops these pins; with what it read in place since the last notice.
     Unpin {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use forebay_types::{FormId, Key, MountId, Result, SegmentId, WorkerId};
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantNames};
 
 use crate::codec::decode;
 use crate::limits::{CHANGES_MAX, at_most};
@@ -16,7 +16,7 @@ pub const PEER_MESSAGE: u8 = b'p';
 ///
 /// [`DataReply`]: crate::DataReply
 /// [`DataReply::Failed`]: crate::DataReply::Failed
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum PeerRequest {
     /// Those of a segment's pages that the worker holds, for another worker: [`Copied`](crate::DataReply::Copied), with the pages as

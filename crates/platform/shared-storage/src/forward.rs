@@ -40,6 +40,19 @@ pub struct Forward {
     pub body: Option<(BoxStream<'static, Result<Bytes, BodyError>>, u64)>,
 }
 
+impl Forward {
+    /// Whether it changes nothing at a store: what is asked of an object's content is sent by a POST with just these names.
+    pub(crate) fn reads(&self) -> bool {
+        let is = |name: &str, value: &str| self.query.iter().any(|(other, has)| other == name && has == value);
+        let asks_an_object = self.key.is_some() && self.query.len() == 2 && is("select", "") && is("select-type", "2");
+        match self.method {
+            Method::GET | Method::HEAD => true,
+            Method::POST => asks_an_object,
+            _ => false,
+        }
+    }
+}
+
 impl fmt::Debug for Forward {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Forward").field("method", &self.method).field("key", &self.key).field("query", &self.query).finish()

@@ -165,7 +165,7 @@ impl Storage {
         if let Some(key) = &forward.key {
             self.readable(key)?;
         }
-        if self.0.mount.options.read_only && !matches!(forward.method, http::Method::GET | http::Method::HEAD) {
+        if self.0.mount.options.read_only && !forward.reads() {
             return Err(Error::denied(format!("mount {} is read-only", self.0.mount.name)));
         }
         measured("other", self.0.backend.forward(forward)).await

@@ -7,12 +7,12 @@ use std::task::Poll;
 ///
 /// What it shares with others must be whole at every moment that it may panic at, as with the locks used here, which don't remember
 /// who failed under them.
-pub(crate) fn caught<T>(what: impl FnOnce() -> T) -> Option<T> {
+pub fn caught<T>(what: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(what)).ok()
 }
 
 /// The same for a future, which is not polled any more once it has panicked.
-pub(crate) async fn caught_future<F: Future>(future: F) -> Option<F::Output> {
+pub async fn caught_future<F: Future>(future: F) -> Option<F::Output> {
     let mut future = std::pin::pin!(future);
     std::future::poll_fn(|context| match caught(|| future.as_mut().poll(context)) {
         Some(poll) => poll.map(Some),

@@ -44,6 +44,7 @@ pub use admission::{Admission, unix_now};
 pub use answer::Answer;
 pub use audit::{AUDIT, Deed, is_audited, tell};
 pub use budget::{Budget, Spent};
+pub use caught::{caught, caught_future};
 pub use connection::Connection;
 pub use credential::{Credential, SECRET_BYTES_MIN, random_secret};
 pub use entrance::Entrance;

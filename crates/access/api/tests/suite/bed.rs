@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_api::{Cluster, Doors, Readers};
+use forebay_api::{Cluster, Http as Served, HttpSettings, Readers, Readiness};
 use forebay_block_store::StoreSettings;
 use forebay_client::{AdminRequest, Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
@@ -13,7 +13,7 @@ use forebay_protocol::{ClusterStatus, ControlReply, PlacementStatus};
 use forebay_shard::{Key, Value};
 use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
 use forebay_shards::{Shards, create};
-use forebay_transport::{Address, Credential, Security, random_secret, unix_now};
+use forebay_transport::{Address, Admission, Credential, Security, random_secret, unix_now};
 use forebay_types::{Grant, MountOptions, Role, Scope};
 use forebay_worker::{Worker, WorkerSettings};
 use http_body_util::{BodyExt, Full};
@@ -28,7 +28,7 @@ use tempfile::TempDir;
 pub const DATASET: &str = "/lake/orders.shards";
 pub const RECORDS: i64 = 2000;
 /// What is let in, by what it is for.
-pub const TOKENS: [&str; 5] = ["read", "read lake", "read other", "write lake", "expired"];
+pub const TOKENS: [&str; 8] = ["read", "write", "admin", "read lake", "read other", "write lake", "read tmp", "expired"];
 
 type Http = hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>;
 
@@ -49,6 +49,8 @@ pub struct Bed {
     pub client: Client,
     pub address: SocketAddr,
     pub owner: String,
+    member: String,
+    _served: Served,
     workers: Vec<Worker>,
     tokens: BTreeMap<&'static str, String>,
     http: Http,
@@ -104,10 +106,12 @@ impl Bed {
         Self::with(workers, |_, _| {}).await
     }
 
-    async fn with(workers: usize, open: impl FnOnce(&Doors, Address)) -> Self {
+    async fn with(workers: usize, open: impl FnOnce(&Served, Address)) -> Self {
         let folder = TempDir::new().unwrap();
-        let owner = random_secret().unwrap();
-        let security = Security::owner(&owner).unwrap();
+        let (owner, member) = (random_secret().unwrap(), random_secret().unwrap());
+        let keys = [Credential::owner(&owner).unwrap(), Credential::member(&member).unwrap()];
+        let admits = Arc::new(Admission::of([&keys[0], &keys[1]]));
+        let security = Security { shows: Some(keys[0].clone()), admits, tls: None };
         let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
         let at = CoordinatorSettings { security: security.clone(), ..CoordinatorSettings::new(local(), url) };
         let coordinator = Arc::new(Coordinator::start(at).await.unwrap());
@@ -131,15 +135,14 @@ impl Bed {
         }
         client.refresh_view().await.unwrap();
         let known = Arc::new(Known(Arc::clone(&coordinator)));
-        let (readers, doors) = (Readers::new(vec![Arc::clone(&security.admits)]), Doors::default());
-        open(&doors, coordinator.address());
-        let router = forebay_api::router(known, settings, readers, doors);
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let served = serve(&security, false).await;
+        served.show_cluster(known, settings);
+        open(&served, coordinator.address());
+        let address = served.address();
         let http: Http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build_http();
         let (workers, tokens) = (running, BTreeMap::new());
-        let mut bed = Self { client, address, owner, workers, tokens, http, folder, _coordinator: coordinator };
+        let mut bed =
+            Self { client, address, owner, member, _served: served, workers, tokens, http, folder, _coordinator: coordinator };
         bed.add_tokens().await;
         bed.create().await;
         bed
@@ -147,8 +150,13 @@ impl Bed {
 
     async fn add_tokens(&mut self) {
         for what in TOKENS {
-            let role = if what.starts_with("write") { Role::Write } else { Role::Read };
+            let role = match what {
+                "admin" => Role::Admin,
+                what if what.starts_with("write") => Role::Write,
+                _ => Role::Read,
+            };
             let scope = match what.split_once(' ') {
+                Some((_, "tmp")) => Scope::Only { mounts: vec![], temporary: true },
                 Some((_, mount)) => Scope::Only { mounts: vec![mount.parse().unwrap()], temporary: false },
                 None => Scope::All,
             };
@@ -186,9 +194,13 @@ impl Bed {
         Shards::open(&self.client, &DATASET.parse().unwrap()).await.unwrap()
     }
 
-    /// The text of a token; of the owner's secret for "owner".
+    /// The text of a token; of the owner's secret for "owner", and of the cluster's for "member".
     pub fn token(&self, what: &str) -> &str {
-        if what == "owner" { &self.owner } else { &self.tokens[what] }
+        match what {
+            "owner" => &self.owner,
+            "member" => &self.member,
+            token => &self.tokens[token],
+        }
     }
 
     pub async fn stop_workers(&mut self) {
@@ -200,9 +212,15 @@ impl Bed {
 
     /// Asks with a token, or with none.
     pub async fn ask_as(&self, token: Option<&str>, method: &str, path: &str, body: impl Into<Bytes>) -> Answer {
+        let shown = token.map(|token| format!("Bearer {token}"));
+        self.ask_with(shown.as_deref(), method, path, body).await
+    }
+
+    /// Asks with what stands in the header of who asks.
+    pub async fn ask_with(&self, shown: Option<&str>, method: &str, path: &str, body: impl Into<Bytes>) -> Answer {
         let mut request = Request::builder().method(method).uri(format!("http://{}{path}", self.address));
-        if let Some(token) = token {
-            request = request.header("authorization", format!("Bearer {token}"));
+        if let Some(shown) = shown {
+            request = request.header("authorization", shown);
         }
         let answer = self.http.request(request.body(Full::new(body.into())).unwrap());
         let answer = tokio::time::timeout(Duration::from_secs(60), answer).await.expect("an answer").unwrap();
@@ -245,6 +263,13 @@ impl Bed {
         let path = query("/api/v1/shards/batch", &[&[("dataset", DATASET)], parameters].concat());
         self.ask_as(Some(self.token("read lake")), "POST", &path, questions).await
     }
+}
+
+/// A port of a coordinator that has started.
+pub async fn serve(security: &Security, metrics_are_open: bool) -> Served {
+    let (readers, readiness) = (Readers::new(vec![Arc::clone(&security.admits)]), Readiness::of(["coordinator"]));
+    readiness.started("coordinator", || Ok(()));
+    Served::start(HttpSettings { address: "127.0.0.1:0".into(), readers, metrics_are_open, readiness }).await.unwrap()
 }
 
 fn columns() -> Columns {

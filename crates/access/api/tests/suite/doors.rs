@@ -74,3 +74,20 @@ async fn one_caller_has_four_statements_at_a_time() {
     assert_eq!(statuses, [429, 504, 504, 504, 504]);
     assert_eq!(bed.sql("read", "", "select many").await.status, 200, "and has its places back");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_fails_by_a_defect_is_answered_so_and_others_go_on() {
+    let bed = Bed::start(1).await;
+    let other = bed.sql("read", "", "select forever");
+    let (mut forever, mut rounds) = (Box::pin(other), 0);
+    while rounds < 100 {
+        let answer = tokio::select! {
+            biased;
+            _ = &mut forever => panic!("nobody ends it"),
+            answer = bed.sql("read", "", "select panic") => answer,
+        };
+        assert_eq!(answer.wrong(), (500, "internal".into()), "{answer:?}");
+        assert_eq!(bed.sql("read", "rows=7", "select many").await.status, 200);
+        rounds += 1;
+    }
+}

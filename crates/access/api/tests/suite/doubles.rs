@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forebay_api::{ColumnOf, Doors, Job, ReadSoFar, Scheduler, Statement, Statements, Transfer};
+use forebay_api::{ColumnOf, Http, Job, ReadSoFar, Scheduler, Statement, Statements, Transfer};
 use forebay_client::{Client, ClientSettings};
 use forebay_transport::{Address, Credential, Security};
 use forebay_types::{Error, Result};
@@ -11,9 +11,9 @@ use futures::future::BoxFuture;
 use serde_json::json;
 
 /// Opens all doors. What runs statements is a client of the coordinator at `address`.
-pub fn open(doors: &Doors, address: Address) {
-    assert!(doors.scheduler.set(Arc::new(One)).is_ok());
-    assert!(doors.statements.set(Arc::new(Listings(address))).is_ok());
+pub fn open(http: &Http, address: Address) {
+    http.show_scheduler(Arc::new(One));
+    http.show_statements(Arc::new(Listings(address)));
 }
 
 /// A scheduler with a job and a transfer for it.
@@ -49,8 +49,8 @@ impl Scheduler for One {
     }
 }
 
-/// `select PATH`: the keys of a folder, as who shows the credential sees them. `select forever` has no end, and `select many` a
-/// hundred rows.
+/// `select PATH`: the keys of a folder, as who shows the credential sees them. `select forever` has no end, `select panic` fails by a
+/// defect, and `select many` has a hundred rows.
 struct Listings(Address);
 
 impl Statements for Listings {
@@ -63,6 +63,7 @@ impl Statements for Listings {
             }
             match sql.trim_start_matches("select ") {
                 "forever" => std::future::pending().await,
+                "panic" => panic!("as a test wants it"),
                 "many" => keys.extend((0..100).map(|number| format!("{number:03}"))),
                 folder if folder.starts_with('/') => {
                     let client = Client::connect(settings).await?;

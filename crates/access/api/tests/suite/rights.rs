@@ -1,6 +1,6 @@
 //! The table of rights over HTTP: every credential at every path.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -16,20 +16,41 @@ use crate::bed::{Bed, DATASET, query};
 fn status(credential: &str, needs: Needs) -> u16 {
     match (credential, needs) {
         (_, Needs::Nothing) => 200,
-        ("read other" | "read lake" | "write lake", Needs::Known) => 200,
-        ("none" | "guess" | "other scheme", _) => 401,
-        ("owner" | "read", _) => 200,
+        (_, Needs::NoPath) => 404,
+        ("read other" | "read lake" | "write lake" | "read tmp", Needs::Known) => 200,
+        // What processes of the cluster show each other is nothing here.
+        ("none" | "guess" | "other scheme" | "member", _) => 401,
+        ("owner" | "admin" | "write" | "read", _) => 200,
         ("read lake" | "write lake", Needs::Lake) => 200,
         // Who may not is not told whether there is a mount.
         ("read lake" | "write lake", Needs::NoMount | Needs::All) => 403,
-        ("read other" | "expired", _) => 403,
+        ("read other" | "read tmp" | "expired", _) => 403,
         other => unreachable!("{other:?}"),
     }
 }
 
+/// All of them.
+const CREDENTIALS: [&str; 13] = [
+    "none",
+    "guess",
+    "other scheme",
+    "owner",
+    "member",
+    "admin",
+    "write",
+    "read",
+    "read lake",
+    "read other",
+    "write lake",
+    "read tmp",
+    "expired",
+];
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Needs {
     Nothing,
+    /// Nothing either: there is nothing there.
+    NoPath,
     /// To be somebody whose right has not ended.
     Known,
     /// Reading all mounts.
@@ -46,6 +67,16 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
     };
     vec![
         ("GET", "/".into(), "", Needs::Nothing),
+        ("GET", "/healthz".into(), "", Needs::Nothing),
+        ("GET", "/readyz".into(), "", Needs::Nothing),
+        ("GET", "/api/v1/openapi.json".into(), "", Needs::Nothing),
+        ("GET", "/metrics".into(), "", Needs::All),
+        ("HEAD", "/metrics".into(), "", Needs::All),
+        ("GET", "/console/none.js".into(), "", Needs::NoPath),
+        ("GET", "/api/v1".into(), "", Needs::NoPath),
+        ("GET", "/api/v1/none".into(), "", Needs::NoPath),
+        ("GET", "//metrics".into(), "", Needs::NoPath),
+        ("GET", "/metrics/".into(), "", Needs::NoPath),
         ("GET", "/api/v1/status".into(), "", Needs::All),
         ("GET", "/api/v1/segments".into(), "", Needs::All),
         ("GET", "/api/v1/savings".into(), "", Needs::All),
@@ -62,18 +93,43 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
     ]
 }
 
+/// The rows, and one for each file of the console. None is missing that the port says it has.
+async fn all_rows(bed: &Bed) -> Vec<(&'static str, String, &'static str, Needs)> {
+    let mut rows = rows();
+    let described = bed.ask_as(None, "GET", "/api/v1/openapi.json", "").await.json();
+    for path in described["paths"].as_object().unwrap().keys() {
+        assert!(rows.iter().any(|(_, row, ..)| row.split('?').next() == Some(path)), "{path} has no row");
+    }
+    let mut files = BTreeSet::new();
+    let mut pages = vec!["/".to_string()];
+    while let Some(page) = pages.pop() {
+        let text = bed.ask_as(None, "GET", &page, "").await.body;
+        let text = String::from_utf8(text.to_vec()).unwrap();
+        for named in text.split(['"', '\'', '`']) {
+            let file = named.strip_prefix("./").or(named.strip_prefix("/console/")).unwrap_or("");
+            if (file.ends_with(".js") || file.ends_with(".css")) && files.insert(format!("/console/{file}")) {
+                pages.push(format!("/console/{file}"));
+            }
+        }
+    }
+    assert!(files.len() >= 7, "{files:?}");
+    rows.extend(files.into_iter().map(|file| ("GET", file, "", Needs::Nothing)));
+    rows
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_path_answers_who_may_ask() {
     let bed = Bed::start(1).await;
-    let mut wrong = Vec::new();
-    for credential in ["none", "guess", "owner", "read", "read lake", "read other", "write lake", "expired"] {
-        let token = match credential {
+    let (mut wrong, rows) = (Vec::new(), all_rows(&bed).await);
+    for credential in CREDENTIALS {
+        let shown = match credential {
             "none" => None,
-            "guess" => Some("a guess of somebody"),
-            other => Some(bed.token(other)),
+            "guess" => Some("Bearer a guess of somebody".to_string()),
+            "other scheme" => Some(format!("Basic {}", bed.token("owner"))),
+            other => Some(format!("Bearer {}", bed.token(other))),
         };
-        for (method, path, body, needs) in rows() {
-            let answer = bed.ask_as(token, method, &path, body).await;
+        for (method, path, body, needs) in rows.clone() {
+            let answer = bed.ask_with(shown.as_deref(), method, &path, body).await;
             let expected = match status(credential, needs) {
                 200 if needs == Needs::NoMount => 404,
                 status => status,
@@ -82,7 +138,8 @@ async fn each_path_answers_who_may_ask() {
                 wrong.push(format!("{credential} at {method} {path}: {} instead of {expected}", answer.status));
             }
             if matches!(answer.status, 401 | 403) && method != "HEAD" {
-                assert_eq!(answer.wrong().1, "denied");
+                // What collects metrics is told in a line.
+                assert!(path == "/metrics" || answer.wrong().1 == "denied", "{path}: {answer:?}");
                 assert_eq!(answer.header("www-authenticate"), if answer.status == 401 { "Bearer" } else { "" });
             }
         }
@@ -132,6 +189,15 @@ async fn who_was_refused_stands_in_the_audit_log() {
     let path = query("/api/v1/shards/batch", &[("dataset", "/lake/audited.shards")]);
     for token in [None, Some(bed.token("read other")), Some(bed.token("read lake"))] {
         bed.ask_as(token, "POST", &path, "").await;
+    }
+    for (what, path) in [("metrics", "/metrics"), ("api", "/api/v1/savings")] {
+        let before = log.0.lock().len();
+        let answer = bed.ask_as(Some(bed.token("read tmp")), "GET", path, "").await;
+        assert_eq!(answer.status, 403, "{path}: {answer:?}");
+        let told = log.0.lock()[before..].to_vec();
+        let line = ["port", "who", "what", "on", "verdict"];
+        let expected = ["http", "token read-tmp.1", what, path, "refused"];
+        assert!(told.iter().any(|event| line.map(|field| event[field].as_str()) == expected), "{told:?}");
     }
     let told = log.0.lock().clone();
     let told: Vec<_> = told.iter().filter(|event| event["on"] == "/lake/audited.shards").collect();

@@ -1,42 +1,45 @@
 //! Memory for what is taken in as a whole.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use forebay_transport::{Budget, Spent};
 
 use crate::dialect::{S3Error, S3Result};
 
-/// What bytes are counted by.
-const UNIT_BYTES: u64 = 64 << 10;
 /// How long an upload waits for others to end.
 const WAIT_MAX: Duration = Duration::from_secs(10);
+/// Uploads hold at most one in so many bytes of what requests to the process may take: they are passed on by requests, which must
+/// find room too.
+const SHARE: u64 = 2;
 
-/// A budget of bytes for what is held of uploads in this process: values of temporary data and documents, which are taken in
-/// as a whole. What goes on to a store piece by piece holds next to nothing.
+/// What is held of uploads: values of temporary data and documents, which are taken in as a whole. What goes on to a store piece by
+/// piece holds next to nothing. It is a share of the budget of the process, and what is taken of it nothing else of the process has.
 pub(crate) struct Room {
-    units: Arc<Semaphore>,
-    units_max: u64,
+    share: Budget,
+    process: Budget,
     wait_max: Duration,
 }
 
 /// A part of the room, until it is dropped.
-pub(crate) struct Held(#[expect(dead_code, reason = "counts as long as it is there")] OwnedSemaphorePermit);
+pub(crate) struct Held(#[expect(dead_code, reason = "counts as long as it is there")] Option<(Spent, Spent)>);
 
 impl Room {
-    pub(crate) fn new(bytes: u64) -> Self {
-        let units_max = bytes.div_ceil(UNIT_BYTES).clamp(1, u64::from(u32::MAX)).min(Semaphore::MAX_PERMITS as u64);
-        Self { units: Arc::new(Semaphore::new(units_max as usize)), units_max, wait_max: WAIT_MAX }
+    /// Of so many bytes; of half of the budget where it is not said.
+    pub(crate) fn of(process: Budget, bytes: Option<u64>) -> Self {
+        let half = process.bytes() / SHARE;
+        Self { share: Budget::new(bytes.unwrap_or(half).min(half)), process, wait_max: WAIT_MAX }
     }
 
     /// Waits until so many bytes may be held. `SlowDown` when that takes too long. What is larger than all of the room has it
     /// alone.
     pub(crate) async fn take(&self, bytes: u64) -> S3Result<Held> {
-        let units = bytes.div_ceil(UNIT_BYTES).min(self.units_max) as u32;
-        let taken = forebay_runtime::time::timeout(self.wait_max, Arc::clone(&self.units).acquire_many_owned(units)).await;
-        match taken {
-            Ok(Ok(permit)) => Ok(Held(permit)),
-            _ => Err(S3Error::slow_down()),
+        if bytes == 0 {
+            return Ok(Held(None));
+        }
+        let taking = async { (self.share.take(bytes).await, self.process.take(bytes.min(self.share.bytes())).await) };
+        match forebay_runtime::time::timeout(self.wait_max, taking).await {
+            Ok(spent) => Ok(Held(Some(spent))),
+            Err(_) => Err(S3Error::slow_down()),
         }
     }
 }
@@ -48,14 +51,34 @@ mod tests {
     #[tokio::test]
     async fn who_finds_no_room_waits_and_is_told_to_slow_down() {
         let wait_max = Duration::from_millis(50);
-        let room = Room { wait_max, ..Room::new(1 << 20) };
+        let room = Room { wait_max, ..Room::of(Budget::new(8 << 20), Some(1 << 20)) };
+        let is_full = async |bytes| room.take(bytes).await.err().is_some_and(|error| error.code == "SlowDown");
         let all = room.take(5 << 20).await.unwrap();
         let begun = forebay_runtime::now();
-        assert_eq!(room.take(1).await.err().unwrap().code, "SlowDown");
+        assert!(is_full(100 << 10).await);
         assert!(begun.elapsed() >= wait_max);
         drop(all);
-        let (_a, _b) = (room.take(512 << 10).await.unwrap(), room.take(512 << 10).await.unwrap());
-        assert_eq!(room.take(1).await.err().unwrap().code, "SlowDown");
+        let (_a, _b) = (room.take(448 << 10).await.unwrap(), room.take(448 << 10).await.unwrap());
+        assert!(is_full(100 << 10).await);
+        // Small ones have a part to themselves, which has an end too.
+        let (_c, _d) = (room.take(64 << 10).await.unwrap(), room.take(64 << 10).await.unwrap());
+        assert!(is_full(1).await);
         assert!(room.take(0).await.is_ok(), "nothing is held of it");
+    }
+
+    #[tokio::test]
+    async fn uploads_and_other_requests_of_a_process_have_one_budget() {
+        let (process, wait_max) = (Budget::new(8 << 20), Duration::from_millis(50));
+        let gateways = [None, Some(1 << 40)].map(|bytes| Room { wait_max, ..Room::of(process.clone(), bytes) });
+        // All that uploads may hold leaves room for others, for theirs are on the way of the uploads.
+        let uploads = gateways[0].take(1 << 40).await.unwrap();
+        let others = process.try_take(3 << 20).expect("room for requests");
+        assert!(process.try_take(1 << 20).is_none(), "and no more than there is");
+        // Where requests have it all, uploads wait for them.
+        assert_eq!(gateways[1].take(1 << 20).await.err().unwrap().code, "SlowDown");
+        drop(others);
+        assert!(gateways[1].take(1 << 20).await.is_ok());
+        drop(uploads);
+        drop(process.try_take(7 << 20).expect("all of it came back"));
     }
 }

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use forebay_runtime::time::{Sleep, sleep};
+use forebay_transport::caught;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 
@@ -35,7 +36,8 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     loop {
         let mut taken = 0;
         while taken < came.len() {
-            let Some(answer) = warm::answer(context, &came[taken..], &mut head) else {
+            // What fails by a defect is no answer: the other way says so.
+            let Some(answer) = caught(|| warm::answer(context, &came[taken..], &mut head)).flatten() else {
                 came.drain(..taken);
                 return Ok(Some(came.into()));
             };

@@ -28,6 +28,8 @@ pub(crate) struct WarmAnswer {
 pub(crate) fn answer(context: &Context, bytes: &[u8], head: &mut Vec<u8>) -> Option<WarmAnswer> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let (request, count) = parse(bytes, &mut headers)?;
+    #[cfg(test)]
+    assert_ne!(request.path, crate::context::FAILS_ON, "as a test wants it");
     let (begun, now) = (forebay_runtime::now(), forebay_runtime::system_time().duration_since(UNIX_EPOCH).ok()?);
     let sent = Sent {
         method: if request.is_head { "HEAD" } else { "GET" },

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
 #![allow(clippy::disallowed_methods, reason = "tests mount what the gateway is over")]
 
+mod audit;
 mod buckets;
 mod files;
 mod fuzz;

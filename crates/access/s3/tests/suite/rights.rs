@@ -1,15 +1,15 @@
-//! Who may only read changes nothing, by whatever method, sub-resource and header.
+//! Who may do what, by whatever method, sub-resource and header; who may only read changes nothing.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use forebay_client::AdminRequest;
 use forebay_s3::{AccessRule, Anonymous, NewBuckets};
-use forebay_types::{MountOptions, Validate};
+use forebay_types::{Grant, MountOptions, Role, Scope, Validate};
 use futures::StreamExt;
 
 use crate::rig::client::{Answer, Signed, raw, request};
-use crate::rig::cluster::{Cluster, gateway_settings};
+use crate::rig::cluster::{Cluster, ID, SECRET, gateway_settings};
 
 /// What a store could take for something else than the request's method says.
 const SUB_RESOURCES: [&str; 46] = [
@@ -71,6 +71,62 @@ enum Who {
     Nobody,
     /// May do everything; the mount is read-only.
     Owner,
+    /// May write to a mount of which nobody asks here.
+    Other,
+    /// Has the name of who may do everything, and not the secret.
+    Guesser,
+    /// Could do everything until a second ago.
+    Expired,
+    /// May write everywhere.
+    Writer,
+    /// May do everything.
+    Admin,
+    /// May write to `lake`.
+    WriterOfLake,
+}
+
+impl Who {
+    /// Access key and secret; none for who shows nothing.
+    fn key(self) -> Option<(&'static str, &'static str)> {
+        Some(match self {
+            Self::Nobody => return None,
+            Self::Reader => ("READER", "s"),
+            Self::Owner => (ID, SECRET),
+            Self::Guesser => (ID, "a guess"),
+            Self::Other => ("OTHER", "s"),
+            Self::Expired => ("EXPIRED", "s"),
+            Self::Writer => ("WRITER", "s"),
+            Self::Admin => ("ADMIN", "s"),
+            Self::WriterOfLake => ("LAKE", "s"),
+        })
+    }
+
+    /// What is to come of it when this one reads or changes what is in a bucket.
+    fn may(self, bucket: &str, reads: bool) -> bool {
+        match self {
+            Self::Reader | Self::Nobody | Self::Owner => reads,
+            Self::Other | Self::Guesser | Self::Expired => false,
+            Self::Writer | Self::Admin => true,
+            Self::WriterOfLake => bucket == "lake",
+        }
+    }
+}
+
+/// The keys of all of them.
+fn rules() -> Vec<AccessRule> {
+    let only = |mount: &str, role| {
+        let scope = Scope::Only { mounts: vec![mount.parse().unwrap()], temporary: false };
+        Grant { scope, ..Grant::everywhere(role) }
+    };
+    let key = |id: &str, grant| AccessRule { grant, ..AccessRule::new(id, "s") };
+    vec![
+        AccessRule::new("READER", "s").read_only(),
+        key("OTHER", only("elsewhere", Role::Write)),
+        key("EXPIRED", Grant { expires: Some(forebay_transport::unix_now() - 1), ..Grant::everywhere(Role::Admin) }),
+        key("WRITER", Grant::everywhere(Role::Write)),
+        key("ADMIN", Grant::everywhere(Role::Admin)),
+        key("LAKE", only("lake", Role::Write)),
+    ]
 }
 
 #[derive(Debug)]
@@ -84,8 +140,8 @@ struct Asked {
 impl Asked {
     fn request(&self) -> Signed {
         let mut request = request(self.method, &self.path);
-        if self.who == Who::Reader {
-            (request.id, request.secret) = ("READER".into(), "s".into());
+        if let Some((id, secret)) = self.who.key() {
+            (request.id, request.secret) = (id.into(), secret.into());
         }
         if self.copies {
             let bucket = self.path.split('/').nth(1).unwrap().split('?').next().unwrap();
@@ -109,6 +165,24 @@ impl Asked {
         raw(at, &[text.as_bytes(), &request.body].concat(), self.method == "HEAD").await.expect("an answer")
     }
 
+    fn bucket(&self) -> &str {
+        self.path[1..].split(['/', '?']).next().unwrap()
+    }
+
+    fn reads(&self) -> bool {
+        matches!(self.method, "GET" | "HEAD") || self.asks_an_object()
+    }
+
+    /// Whether an answer is that this one may not, and not some other refusal.
+    fn is_denied(&self, answer: &Answer) -> bool {
+        let says = |text: &str| self.method == "HEAD" || answer.text().contains(text);
+        answer.status == 403
+            && match self.who {
+                Who::Guesser => says("<Code>SignatureDoesNotMatch</Code>"),
+                _ => says("<Code>AccessDenied</Code><Message>Access Denied</Message>"),
+            }
+    }
+
     /// SelectObjectContent, and nothing else.
     fn asks_an_object(&self) -> bool {
         let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
@@ -119,12 +193,12 @@ impl Asked {
 }
 
 /// Everything that may be asked of a bucket and of an object in it.
-fn all(bucket: &str, who: Who) -> Vec<Asked> {
+fn all(bucket: &str, who: Who, disguises: &[&str]) -> Vec<Asked> {
     let mut all = Vec::new();
     for method in ["GET", "HEAD", "PUT", "POST", "DELETE", "PATCH"] {
         for place in [format!("/{bucket}"), format!("/{bucket}/kept"), format!("/{bucket}/new")] {
-            for (sub, disguise) in SUB_RESOURCES.iter().flat_map(|sub| DISGUISES.map(|disguise| (sub, disguise))) {
-                let query = [*sub, disguise].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("&");
+            for (sub, disguise) in SUB_RESOURCES.iter().flat_map(|sub| disguises.iter().map(move |disguise| (sub, disguise))) {
+                let query = [*sub, *disguise].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("&");
                 let path = if query.is_empty() { place.clone() } else { format!("{place}?{query}") };
                 all.push(Asked { who, method, path: path.clone(), copies: false });
                 if method == "PUT" && place.ends_with("new") {
@@ -169,7 +243,7 @@ async fn state(cluster: &Cluster, folder: &Path) -> (BTreeMap<String, Vec<u8>>, 
 async fn who_may_only_read_changes_nothing_by_any_request() {
     let folder = tempfile::tempdir().unwrap();
     let mut settings = gateway_settings();
-    settings.keys.push(AccessRule::new("READER", "s").read_only());
+    settings.keys.extend(rules());
     settings.anonymous = Anonymous::Read;
     // All that could be changed through it may be, by others.
     settings.bucket_configuration = true;
@@ -189,27 +263,57 @@ async fn who_may_only_read_changes_nothing_by_any_request() {
     s3.reset_counters();
     let mut asked = Vec::new();
     for bucket in ["lake", "nas", "tmp", "unheard-of"] {
-        asked.extend(all(bucket, Who::Reader));
-        asked.extend(all(bucket, Who::Nobody));
-    }
-    asked.extend(all("lake-ro", Who::Owner));
-    asked.extend(all("nas-ro", Who::Owner));
-    let mut answers = futures::stream::iter(asked).map(async |asked| (asked.send(&cluster).await, asked)).buffer_unordered(8);
-    let (mut changes, mut questions) = (0, 0);
-    while let Some((answer, asked)) = answers.next().await {
-        if matches!(asked.method, "GET" | "HEAD") {
-            continue;
+        asked.extend(all(bucket, Who::Reader, &DISGUISES));
+        asked.extend(all(bucket, Who::Nobody, &DISGUISES));
+        for who in [Who::Other, Who::Guesser, Who::Expired] {
+            asked.extend(all(bucket, who, &DISGUISES[..1]));
         }
-        if asked.asks_an_object() {
-            questions += u64::from(asked.path.starts_with("/lake/"));
+    }
+    asked.extend(all("lake-ro", Who::Owner, &DISGUISES));
+    asked.extend(all("nas-ro", Who::Owner, &DISGUISES));
+    let mut answers = futures::stream::iter(asked).map(async |asked| (asked.send(&cluster).await, asked)).buffer_unordered(8);
+    let (mut changes, mut readings, mut questions) = (0, 0, 0);
+    while let Some((answer, asked)) = answers.next().await {
+        let told = format!("{asked:?}: {} {}", answer.head, answer.text());
+        if asked.reads() {
+            readings += 1;
+            let may = asked.who.may(asked.bucket(), true);
+            questions += u64::from(may && asked.asks_an_object() && ["lake", "lake-ro"].contains(&asked.bucket()));
+            assert_eq!(asked.is_denied(&answer), !may, "{told}");
             continue;
         }
         changes += 1;
-        let told = format!("{asked:?}: {} {}", answer.head, answer.text());
-        assert_eq!((answer.status, answer.code().as_str()), (403, "AccessDenied"), "{told}");
+        assert!(!asked.who.may(asked.bucket(), false));
+        let code = if asked.who == Who::Guesser { "SignatureDoesNotMatch" } else { "AccessDenied" };
+        assert_eq!((answer.status, answer.code().as_str()), (403, code), "{told}");
     }
-    assert!(changes > 10_000, "{changes} requests");
+    assert!(changes > 10_000 && readings > 5_000, "{changes} changes, {readings} readings");
     let counters = s3.counters();
     assert_eq!((counters.puts, counters.deletes), (questions, 0), "the store counts questions as what they are sent by");
     assert!(state(&cluster, folder.path()).await == before, "what there was is what there is");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_write_is_let_through_where_that_holds_and_nowhere_else() {
+    let mut settings = gateway_settings();
+    settings.keys.extend(rules());
+    settings.bucket_configuration = true;
+    let (cluster, _s3) = Cluster::over_s3(|_| {}, settings).await;
+    let mut asked = Vec::new();
+    for who in [Who::Writer, Who::Admin, Who::WriterOfLake] {
+        asked.extend(["lake", "tmp"].into_iter().flat_map(|bucket| all(bucket, who, &DISGUISES[..1])));
+    }
+    let mut answers = futures::stream::iter(asked).map(async |asked| (asked.send(&cluster).await, asked)).buffer_unordered(8);
+    let (mut through, mut denied) = (0, 0);
+    while let Some((answer, asked)) = answers.next().await {
+        let may = asked.who.may(asked.bucket(), asked.reads());
+        assert_eq!(asked.is_denied(&answer), !may, "{asked:?}: {} {}", answer.head, answer.text());
+        *if may { &mut through } else { &mut denied } += 1;
+    }
+    assert!(through > 4_000 && denied > 800, "{through} let through, {denied} denied");
+    // Who may see no mount is shown none.
+    for (who, sees) in [(Who::Writer, true), (Who::WriterOfLake, true), (Who::Other, false)] {
+        let list = Asked { who, method: "GET", path: "/".into(), copies: false }.send(&cluster).await;
+        assert_eq!((list.status, list.text().contains("<Name>lake</Name>")), (200, sees), "{who:?}: {}", list.text());
+    }
 }

@@ -179,7 +179,7 @@ async fn uploads_in_parts_have_conditions_too() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_held_of_uploads_is_bounded_and_others_wait() {
     let mut settings = gateway_settings();
-    settings.upload_bytes_max = 1 << 20;
+    settings.upload_bytes_max = Some(1 << 20);
     let mut cluster = Cluster::start().await;
     cluster.serve(settings).await;
     let at = cluster.address();

@@ -1,8 +1,11 @@
+use std::sync::Arc;
+
 use forebay_protocol::{AdminRequest, ControlReply, Pin, TableDefinition};
 use forebay_types::{Error, ForebayPath, Mount, MountId, MountName, MountOptions};
 
 use super::state::answer;
 use super::validate::check_mount;
+use super::whole::failpoint;
 use super::{Catalogue, Change, Command, State, Stored};
 
 /// Every process gets all mounts and pins with each view, so there are bounds.
@@ -114,32 +117,37 @@ impl State {
     /// Takes over what the database has written, and answers whoever asked for it.
     pub(super) fn apply(&mut self, stored: Stored) -> ControlReply {
         let mut reply = ControlReply::Done;
+        let catalogue = Arc::make_mut(&mut self.catalogue);
         match stored {
             Stored::Mount(mount) => {
-                self.catalogue.mounts.insert(mount.id, mount.clone());
+                catalogue.mounts.insert(mount.id, mount.clone());
+                failpoint(format_args!("mount {}", mount.name));
                 reply = ControlReply::Mount(mount);
             }
             Stored::MountRemoved(id) => {
-                self.catalogue.mounts.remove(&id);
-                self.catalogue.pins.retain(|pin| pin.mount != id);
+                catalogue.mounts.remove(&id);
                 self.ledger.remove_mount(id);
+                failpoint(format_args!("no mount {}", id.0));
+                catalogue.pins.retain(|pin| pin.mount != id);
                 let mounts = &self.catalogue.mounts;
                 self.placement.retain_mounts(|mount| mounts.contains_key(&mount));
             }
             Stored::Pin(mount, prefix) => {
                 let pin = Pin { mount, prefix };
-                if !self.catalogue.pins.contains(&pin) {
-                    self.catalogue.pins.push(pin);
+                if !catalogue.pins.contains(&pin) {
+                    catalogue.pins.push(pin);
                 }
+                failpoint(format_args!("pin"));
             }
-            Stored::PinRemoved(mount, prefix) => self.catalogue.pins.retain(|pin| (pin.mount, &pin.prefix) != (mount, &prefix)),
+            Stored::PinRemoved(mount, prefix) => catalogue.pins.retain(|pin| (pin.mount, &pin.prefix) != (mount, &prefix)),
             // Tables are in no view.
             Stored::Table(table) => {
-                self.catalogue.tables.insert(table.name.clone(), table);
+                catalogue.tables.insert(table.name.clone(), table);
+                failpoint(format_args!("table"));
                 return reply;
             }
             Stored::TableRemoved(name) => {
-                self.catalogue.tables.remove(&name);
+                catalogue.tables.remove(&name);
                 return reply;
             }
             Stored::Token(token) => return self.token_added(token),
@@ -151,12 +159,13 @@ impl State {
 
     /// Takes over the whole catalogue.
     pub(super) fn replace_catalogue(&mut self, catalogue: Catalogue) {
-        if self.catalogue == catalogue {
+        if *self.catalogue == catalogue {
             return;
         }
         let gone = self.catalogue.mounts.keys().filter(|id| !catalogue.mounts.contains_key(id)).copied().collect::<Vec<_>>();
         gone.into_iter().for_each(|id| self.ledger.remove_mount(id));
-        self.catalogue = catalogue;
+        self.catalogue = Arc::new(catalogue);
+        failpoint(format_args!("catalogue"));
         self.credentials_version += 1;
         let mounts = &self.catalogue.mounts;
         self.placement.retain_mounts(|mount| mounts.contains_key(&mount));

@@ -4,6 +4,7 @@ use forebay_protocol::ControlReply;
 use forebay_types::{Error, WorkerId};
 
 use super::state::answer;
+use super::whole::failpoint;
 use super::{Command, State};
 
 impl State {
@@ -13,6 +14,7 @@ impl State {
         let member = self.members.live_member(worker).ok_or_else(|| not_live(worker))?;
         if member.info.draining != draining {
             member.info.draining = draining;
+            failpoint(format_args!("draining of {worker}"));
             match draining {
                 true => self.placement.gone(now, worker),
                 false => self.placement.joined(now, worker),
@@ -35,6 +37,7 @@ impl State {
             if let Some(member) = self.members.live_member(id) {
                 member.info.turn = turn;
             }
+            failpoint(format_args!("root to {id}"));
         }
         self.view_changed();
         Ok(vec![answer(ControlReply::View(self.view()))])

@@ -8,7 +8,7 @@ use super::{Command, State};
 
 /// What a worker hears of what others change. It may answer from what it knows of objects only while everyone who writes
 /// tells it, or waits until it has forgotten.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Hearing {
     /// Version of the view that it has.
     have: u64,
@@ -53,6 +53,18 @@ pub(super) struct Settling {
 }
 
 impl Settling {
+    /// Of live workers as they are.
+    pub(super) fn of<'a>(live: impl Iterator<Item = (WorkerId, &'a Hearing)>) -> Self {
+        let mut settling = Self::default();
+        for (worker, hearing) in live {
+            *settling.views.entry(hearing.have).or_default() += 1;
+            if hearing.number.is_none() {
+                settling.waiting.insert((hearing.named, worker));
+            }
+        }
+        settling
+    }
+
     /// A worker has registered: it has no view until it says so.
     pub(super) fn joined(&mut self, worker: WorkerId, hearing: &Hearing) {
         *self.views.entry(hearing.have).or_default() += 1;
@@ -101,7 +113,7 @@ impl Settling {
 }
 
 /// How many workers were lost so far, and which view told of the last one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Losses {
     number: u64,
     /// The view that told of the last one; none when it is known to all.
@@ -152,7 +164,7 @@ impl State {
     /// Someone could not tell `worker` of a change: it is to forget what it knew before now. `Done` once it can't answer
     /// from that any more.
     pub(super) fn unheard(&mut self, worker: WorkerId, number: Option<u64>) -> Result<Vec<Command>, Error> {
-        if self.members.presumed().any(|presumed| presumed == worker) {
+        if self.members.is_presumed(worker) {
             return Err(Error::retry(format!(
                 "worker {worker} has not come back to this coordinator, and its lease is not over"
             )));

@@ -1,7 +1,8 @@
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use forebay_types::{MountId, WorkerId};
+
+use super::whole::{Kept, failpoint};
 
 /// Who takes bytes from shared storage.
 // The order matters: all workers stand before all clients.
@@ -24,14 +25,17 @@ struct Grant {
 /// gives it back first.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    mounts: BTreeMap<MountId, Accounts>,
+    grants: Kept<(MountId, Holder), Grant>,
+    sums: Kept<MountId, Sums>,
 }
 
-#[derive(Debug, Default)]
-struct Accounts {
-    grants: BTreeMap<Holder, Grant>,
+/// Of one mount.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    /// Bytes a second that all hold together.
     total: u64,
     clients: usize,
+    workers: usize,
 }
 
 /// What is wanted for a holder.
@@ -48,86 +52,118 @@ pub(super) struct Wanted {
 }
 
 impl Ledger {
+    pub(super) fn begin(&mut self) {
+        self.grants.begin();
+        self.sums.begin();
+    }
+
+    pub(super) fn put_back(&mut self) {
+        self.grants.put_back();
+        self.sums.put_back();
+    }
+
     /// Grants as much of the target as others don't hold any more. More than before only where there is room.
     pub(super) fn grant(&mut self, mount: MountId, wanted: Wanted) -> u64 {
-        let accounts = self.mounts.entry(mount).or_default();
-        let before = accounts.grants.get(&wanted.holder).copied();
-        let others = accounts.total - before.map_or(0, |grant| grant.bytes_per_sec);
+        let before = self.grants.get(&(mount, wanted.holder)).copied();
+        let others = self.sums(mount).total - before.map_or(0, |grant| grant.bytes_per_sec);
         let held = before.filter(|grant| !grant.assumed).map_or(wanted.floor, |grant| grant.bytes_per_sec);
         let room = wanted.bound.saturating_sub(others);
         let bytes_per_sec = wanted.target.min(held.max(room)).max(1);
-        accounts.put(wanted.holder, Grant { bytes_per_sec, until: wanted.until, assumed: false });
+        self.put(mount, wanted.holder, Grant { bytes_per_sec, until: wanted.until, assumed: false });
         bytes_per_sec
     }
 
     /// Notes what a worker takes without having been answered.
     pub(super) fn assume(&mut self, mount: MountId, holder: Holder, bytes_per_sec: u64, until: Duration) {
-        self.mounts.entry(mount).or_default().put(holder, Grant { bytes_per_sec, until, assumed: true });
+        self.put(mount, holder, Grant { bytes_per_sec, until, assumed: true });
     }
 
     /// Bytes a second that all clients hold.
     pub(super) fn clients_bytes_per_sec(&self, mount: MountId) -> u64 {
-        let Some(accounts) = self.mounts.get(&mount) else { return 0 };
-        accounts.grants.range(Holder::Client(0)..).map(|(_, grant)| grant.bytes_per_sec).sum()
+        let clients = (mount, Holder::Client(0))..=(mount, Holder::Client(u64::MAX));
+        self.grants.range(clients).map(|(_, grant)| grant.bytes_per_sec).sum()
     }
 
     /// Bytes a second that all workers hold.
     pub(super) fn workers_bytes_per_sec(&self, mount: MountId) -> u64 {
-        self.mounts.get(&mount).map_or(0, |accounts| accounts.total) - self.clients_bytes_per_sec(mount)
+        self.sums(mount).total - self.clients_bytes_per_sec(mount)
     }
 
     /// How many clients hold something.
     pub(super) fn clients(&self, mount: MountId) -> usize {
-        self.mounts.get(&mount).map_or(0, |accounts| accounts.clients)
+        self.sums(mount).clients
     }
 
     /// Bytes a second that this one holds.
     pub(super) fn held(&self, mount: MountId, holder: Holder) -> u64 {
-        self.mounts.get(&mount).and_then(|accounts| accounts.grants.get(&holder)).map_or(0, |grant| grant.bytes_per_sec)
+        self.grants.get(&(mount, holder)).map_or(0, |grant| grant.bytes_per_sec)
     }
 
     /// Bytes a second of the bound that nobody holds.
     pub(super) fn room(&self, mount: MountId, bound: u64) -> u64 {
-        bound.saturating_sub(self.mounts.get(&mount).map_or(0, |accounts| accounts.total))
+        bound.saturating_sub(self.sums(mount).total)
     }
 
     pub(super) fn holds(&self, mount: MountId, holder: Holder) -> bool {
-        self.mounts.get(&mount).is_some_and(|accounts| accounts.grants.contains_key(&holder))
+        self.grants.contains_key(&(mount, holder))
     }
 
     /// Whether any worker holds something.
     pub(super) fn any_worker(&self, mount: MountId) -> bool {
-        self.mounts.get(&mount).is_some_and(|accounts| accounts.grants.len() > accounts.clients)
+        self.sums(mount).workers > 0
     }
 
     /// Takes out what holds no longer.
     pub(super) fn expire(&mut self, now: Duration) {
-        for accounts in self.mounts.values_mut() {
-            accounts.retain(|_, grant| now <= grant.until);
-        }
+        self.take_out(|_, grant| now > grant.until);
     }
 
     pub(super) fn release(&mut self, holder: Holder) {
-        for accounts in self.mounts.values_mut() {
-            accounts.retain(|other, _| *other != holder);
-        }
+        self.take_out(|(_, other), _| *other == holder);
     }
 
     pub(super) fn remove_mount(&mut self, mount: MountId) {
-        self.mounts.remove(&mount);
+        self.take_out(|(other, _), _| *other == mount);
+    }
+
+    fn sums(&self, mount: MountId) -> Sums {
+        self.sums.get(&mount).copied().unwrap_or_default()
+    }
+
+    fn put(&mut self, mount: MountId, holder: Holder, grant: Grant) {
+        let before = self.grants.insert((mount, holder), grant);
+        failpoint(format_args!("share of {holder:?}"));
+        let mut sums = self.sums(mount);
+        sums.total = sums.total - before.map_or(0, |grant| grant.bytes_per_sec) + grant.bytes_per_sec;
+        if before.is_none() {
+            *sums.of(holder) += 1;
+        }
+        self.sums.insert(mount, sums);
+    }
+
+    fn take_out(&mut self, goes: impl Fn(&(MountId, Holder), &Grant) -> bool) {
+        let gone = self.grants.iter().filter(|(key, grant)| goes(key, grant));
+        for ((mount, holder), grant) in gone.map(|(key, grant)| (*key, *grant)).collect::<Vec<_>>() {
+            self.grants.remove(&(mount, holder));
+            let mut sums = self.sums(mount);
+            let count = sums.of(holder);
+            assert!(*count > 0, "who is taken out was counted in");
+            *count -= 1;
+            assert!(sums.total >= grant.bytes_per_sec, "what is taken out was granted");
+            sums.total -= grant.bytes_per_sec;
+            match sums.clients + sums.workers {
+                0 => drop(self.sums.remove(&mount)),
+                _ => drop(self.sums.insert(mount, sums)),
+            }
+        }
     }
 }
 
-impl Accounts {
-    fn put(&mut self, holder: Holder, grant: Grant) {
-        let before = self.grants.insert(holder, grant);
-        self.total = self.total - before.map_or(0, |grant| grant.bytes_per_sec) + grant.bytes_per_sec;
-        self.clients += usize::from(before.is_none() && matches!(holder, Holder::Client(_)));
-    }
-
-    fn retain(&mut self, keep: impl Fn(&Holder, &Grant) -> bool) {
-        self.grants.retain(|holder, grant| keep(holder, grant));
-        self.total = self.grants.values().map(|grant| grant.bytes_per_sec).sum();
-        self.clients = self.grants.range(Holder::Client(0)..).count();
+impl Sums {
+    fn of(&mut self, holder: Holder) -> &mut usize {
+        match holder {
+            Holder::Worker(_) => &mut self.workers,
+            Holder::Client(_) => &mut self.clients,
+        }
     }
 }

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use forebay_protocol::{ControlReply, Heartbeat, WorkerInfo, WorkerReport, WorkerState};
@@ -7,6 +7,7 @@ use forebay_types::{Error, MountId, WorkerId};
 use super::hearing::Hearing;
 use super::ledger::Holder;
 use super::state::answer;
+use super::whole::{Kept, failpoint};
 use super::{Command, State};
 
 /// Workers at once, and as many again that are lost.
@@ -21,7 +22,7 @@ const FRESH_MAX: usize = 10_000;
 const WARNINGS_MAX: usize = 16;
 
 /// A worker that registered since the coordinator's start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Member {
     pub(super) info: WorkerInfo,
     pub(super) state: WorkerState,
@@ -38,16 +39,29 @@ pub(super) struct Member {
 /// Who is in the cluster.
 #[derive(Debug)]
 pub(super) struct Members {
-    by_id: BTreeMap<WorkerId, Member>,
+    by_id: Kept<WorkerId, Member>,
     /// Live under the coordinator before, and not registered with this one yet.
-    presumed: BTreeSet<WorkerId>,
+    presumed: Kept<WorkerId, ()>,
     /// Turns given.
     turns: u64,
 }
 
 impl Members {
     pub(super) fn new(presumed: Vec<WorkerId>) -> Self {
-        Self { by_id: BTreeMap::new(), presumed: presumed.into_iter().collect(), turns: 0 }
+        Self { by_id: Kept::default(), presumed: presumed.into_iter().map(|worker| (worker, ())).collect(), turns: 0 }
+    }
+
+    /// Gives what is to be handed back where the decision fails.
+    pub(super) fn begin(&mut self) -> u64 {
+        self.by_id.begin();
+        self.presumed.begin();
+        self.turns
+    }
+
+    pub(super) fn put_back(&mut self, turns: u64) {
+        self.by_id.put_back();
+        self.presumed.put_back();
+        self.turns = turns;
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Member> {
@@ -63,22 +77,28 @@ impl Members {
     }
 
     pub(super) fn presumed(&self) -> impl Iterator<Item = WorkerId> {
-        self.presumed.iter().copied()
+        self.presumed.keys().copied()
+    }
+
+    pub(super) fn is_presumed(&self, worker: WorkerId) -> bool {
+        self.presumed.contains_key(&worker)
     }
 
     /// One lease after a restart nobody holds shares of the coordinator before; gives those who did not come back.
-    pub(super) fn forget_presumed(&mut self, now: Duration, lease: Duration) -> BTreeSet<WorkerId> {
-        if now > lease { std::mem::take(&mut self.presumed) } else { BTreeSet::new() }
+    pub(super) fn forget_presumed(&mut self, now: Duration, lease: Duration) -> Vec<WorkerId> {
+        if now > lease { self.presumed.retain(|_, ()| false) } else { Vec::new() }
     }
 
     /// Those whose lease has run out just now, with their addresses.
     pub(super) fn expire(&mut self, now: Duration, lease: Duration) -> Vec<(WorkerId, String)> {
-        let mut lost = Vec::new();
-        for (id, member) in &mut self.by_id {
-            if member.state == WorkerState::Live && now > member.seen + lease {
+        let is_over = |member: &Member| member.state == WorkerState::Live && now > member.seen + lease;
+        let over = self.by_id.iter().filter(|(_, member)| is_over(member));
+        let lost: Vec<_> = over.map(|(id, member)| (*id, member.info.address.clone())).collect();
+        for (id, _) in &lost {
+            if let Some(member) = self.by_id.get_mut(id) {
                 member.state = WorkerState::Lost;
-                lost.push((*id, member.info.address.clone()));
             }
+            failpoint(format_args!("lease of {id}"));
         }
         self.forget_longest_lost();
         lost
@@ -104,22 +124,21 @@ impl Members {
     }
 
     pub(super) fn live_member(&mut self, id: WorkerId) -> Option<&mut Member> {
-        self.by_id.get_mut(&id).filter(|member| member.state == WorkerState::Live)
+        let is_live = self.by_id.get(&id)?.state == WorkerState::Live;
+        is_live.then(|| self.by_id.get_mut(&id)).flatten()
     }
 }
 
 impl State {
     pub(super) fn register(&mut self, now: Duration, mut info: WorkerInfo) -> Result<Vec<Command>, Error> {
         check_info(&info)?;
-        #[cfg(test)]
-        assert_ne!(self.placement.fails_on.as_deref(), Some(info.address.as_str()), "as a test wants it");
         let id = info.id;
         let known = self.members.by_id.get(&id);
         let before = known.filter(|member| member.state == WorkerState::Live);
         // What it had is lost to all others, and the root, if it had that, is another one's by now: it comes as a new one.
         // One that the coordinator before had not as live was lost to that one.
         let was_lost = known.is_some_and(|member| member.state == WorkerState::Lost || now > member.seen + self.lease)
-            || (known.is_none() && !self.members.presumed.contains(&id));
+            || (known.is_none() && !self.members.is_presumed(id));
         // All know its part of temporary data by its address, which is as it was.
         let is_restarted = before.is_some() && info.turn == 0;
         // No view without it has told the others.
@@ -156,6 +175,7 @@ impl State {
             is_first: true,
         };
         self.members.by_id.insert(id, member);
+        failpoint(format_args!("registering {id}"));
         let mut commands = Vec::new();
         match drains {
             true => self.placement.gone(now, id),
@@ -175,6 +195,7 @@ impl State {
             self.settling.joined(id, &member.hearing);
         }
         self.assume_first_shares(now, id);
+        failpoint(format_args!("registered {id}"));
         commands.insert(0, answer(ControlReply::View(self.view())));
         Ok(commands)
     }
@@ -200,7 +221,10 @@ impl State {
         if is_empty {
             self.placement.emptied(now, worker);
         }
-        self.placement.orders_ended(now, worker, ended);
+        failpoint(format_args!("report of {worker}"));
+        if !ended.is_empty() {
+            self.placement.orders_ended(now, worker, ended);
+        }
         if let Some(mut window) = window {
             if drains {
                 // What it still holds is no replica to count on.
@@ -252,6 +276,7 @@ impl State {
         self.settling.left(worker, &member.hearing);
         // It says so itself, and takes nothing any more: its shares are free at once.
         self.ledger.release(Holder::Worker(worker));
+        failpoint(format_args!("leaving of {worker}"));
         self.placement.gone(now, worker);
         self.lost();
         Ok(vec![answer(ControlReply::Done), Command::Remember(self.members.live_ids())])

@@ -16,7 +16,10 @@ mod status;
 mod tests;
 mod tokens;
 mod validate;
+mod whole;
 
 pub(crate) use event::{Change, Command, Event, Stored};
 pub(crate) use placement::{Checkpoint, Outcome, Problem};
 pub(crate) use state::{Catalogue, Start, State};
+#[cfg(test)]
+pub(crate) use whole::fail_at;

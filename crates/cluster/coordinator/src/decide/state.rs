@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_protocol::{
@@ -11,6 +12,7 @@ use super::ledger::Ledger;
 use super::members::Members;
 use super::placement::Placement;
 use super::shares::Targets;
+use super::whole::{Soft, failpoint};
 use super::{Checkpoint, Command, Event, Problem};
 use crate::PlacementSettings;
 
@@ -49,11 +51,11 @@ pub(crate) struct State {
     pub(super) epoch: u64,
     pub(super) lease: Duration,
     pub(super) metadata: &'static str,
-    pub(super) catalogue: Catalogue,
+    pub(super) catalogue: Arc<Catalogue>,
     pub(super) members: Members,
     pub(super) ledger: Ledger,
     pub(super) targets: Targets,
-    pub(super) placement: Placement,
+    pub(super) placement: Soft<Placement>,
     pub(super) view_version: u64,
     pub(super) settling: Settling,
     pub(super) losses: Losses,
@@ -62,7 +64,19 @@ pub(crate) struct State {
     /// Grows with every change of tokens.
     pub(super) credentials_version: u64,
     /// Where distributed SQL is scheduled, and when that was said.
-    scheduler: Option<(String, Duration)>,
+    scheduler: Option<(Arc<str>, Duration)>,
+}
+
+/// What is small of a state, as it was when a decision began.
+#[derive(Debug)]
+pub(crate) struct Before {
+    turns: u64,
+    catalogue: Arc<Catalogue>,
+    view_version: u64,
+    losses: Losses,
+    doubts: u64,
+    credentials_version: u64,
+    scheduler: Option<(Arc<str>, Duration)>,
 }
 
 impl State {
@@ -74,11 +88,11 @@ impl State {
             epoch: start.epoch,
             lease: start.lease,
             metadata: start.metadata,
-            catalogue: start.catalogue,
+            catalogue: Arc::new(start.catalogue),
             members: Members::new(start.presumed),
             ledger: Ledger::default(),
             targets: Targets::default(),
-            placement,
+            placement: Soft::new(placement),
             // The epoch stands above: a view of this coordinator is newer than all of those before it.
             view_version: (start.epoch << 32) + 1,
             doubts: start.epoch << 32,
@@ -98,9 +112,8 @@ impl State {
         if (self.view_version, self.placement.window(), self.credentials_version) != before {
             commands.push(Command::TellAll);
         }
-        let ordered = self.placement.ordered();
-        if !ordered.is_empty() {
-            commands.push(Command::Tell(ordered));
+        if self.placement.has_ordered() {
+            commands.push(Command::Tell(self.placement.ordered()));
         }
         commands
     }
@@ -169,7 +182,8 @@ impl State {
             MemberRequest::Scheduler { serves } => {
                 // One at a time: the others hear of it, and stand by.
                 if self.scheduler(now).is_none_or(|known| known == serves) {
-                    self.scheduler = Some((serves, now));
+                    self.scheduler = Some((serves.into(), now));
+                    failpoint(format_args!("scheduler"));
                 }
                 Ok(vec![answer(ControlReply::Scheduler(self.scheduler(now)))])
             }
@@ -178,16 +192,10 @@ impl State {
         }
     }
 
-    /// Fails in the middle of what is said of this key, or of a worker at this address.
-    #[cfg(test)]
-    pub(crate) fn fail_on(&mut self, what: &str) {
-        self.placement.fails_on = Some(what.to_string());
-    }
-
     /// Where the scheduler is, as long as it says so.
     fn scheduler(&self, now: Duration) -> Option<String> {
         let told = self.scheduler.as_ref().filter(|(_, since)| now.saturating_sub(*since) <= self.lease);
-        told.map(|(address, _)| address.clone())
+        told.map(|(address, _)| address.to_string())
     }
 
     /// The tokens that are kept, and the number of this state of them.
@@ -232,12 +240,46 @@ impl State {
         plan.into_iter().chain(round.checkpoint.map(Command::Checkpoint)).collect()
     }
 
-    /// Goes on after an event that failed in the middle. What it may have half changed of segments is made anew, as after a restart:
-    /// who holds what workers say again, and popularity is counted from now on. Members, shares and the catalogue are whole, since they
-    /// are changed last and by single steps.
-    pub(crate) fn begin_anew(&mut self, now: Duration) {
-        self.placement.begin_anew(now);
-        self.view_changed();
+    /// A decision begins. What is given goes to [`State::put_back`] where the decision fails in the middle.
+    pub(crate) fn begin(&mut self) -> Before {
+        self.ledger.begin();
+        self.placement.begin();
+        Before {
+            turns: self.members.begin(),
+            catalogue: Arc::clone(&self.catalogue),
+            view_version: self.view_version,
+            losses: self.losses.clone(),
+            doubts: self.doubts,
+            credentials_version: self.credentials_version,
+            scheduler: self.scheduler.clone(),
+        }
+    }
+
+    /// Discards what a decision that failed has changed: members, shares and the catalogue are as they were. Placement, where it may
+    /// have been changed, is made anew, as after a restart: who holds what workers say again, and popularity is counted from now on.
+    pub(crate) fn put_back(&mut self, before: Before, now: Duration) {
+        self.members.put_back(before.turns);
+        self.ledger.put_back();
+        self.catalogue = before.catalogue;
+        (self.view_version, self.losses, self.doubts) = (before.view_version, before.losses, before.doubts);
+        (self.credentials_version, self.scheduler) = (before.credentials_version, before.scheduler);
+        // Both follow from the members.
+        self.settling = Settling::of(self.members.live().map(|(id, member)| (id, &member.hearing)));
+        self.targets = Targets::default();
+        if self.placement.is_touched() {
+            let placeable = self.members.live().filter(|(_, member)| !member.info.draining).map(|(id, _)| id);
+            let workers = placeable.chain(self.members.presumed()).collect();
+            self.placement.begin_anew(now, workers);
+            self.view_changed();
+        }
+    }
+
+    /// All but what is soft, and the number of the view, for tests.
+    #[cfg(test)]
+    pub(crate) fn whole(&self) -> String {
+        let (catalogue, members, ledger) = (&self.catalogue, &self.members, &self.ledger);
+        let hearing = (&self.settling, &self.losses, self.doubts);
+        format!("{:#?}", (catalogue, members, ledger, hearing, self.credentials_version, &self.scheduler))
     }
 
     /// When time alone makes something happen, other than that leases run out.

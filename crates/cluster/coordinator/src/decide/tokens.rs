@@ -1,7 +1,10 @@
+use std::sync::Arc;
+
 use forebay_protocol::ControlReply;
 use forebay_types::{Error, Grant, Result, TokenInfo, TokenKeys, Verifier, check_token_name};
 
 use super::catalogue::limit;
+use super::whole::failpoint;
 use super::{Change, Command, State};
 
 /// Every worker gets all of them.
@@ -41,15 +44,16 @@ impl State {
     /// Takes over a token that the database has.
     pub(super) fn token_added(&mut self, token: Verifier) -> ControlReply {
         let info = token.info();
-        self.catalogue.tokens.insert(token.id.clone(), token);
+        Arc::make_mut(&mut self.catalogue).tokens.insert(token.id.clone(), token);
+        failpoint(format_args!("token {}", info.id));
         self.credentials_version += 1;
         ControlReply::Tokens(vec![info])
     }
 
     /// Forgets tokens that the database has no more.
     pub(super) fn tokens_removed(&mut self, ids: &[String]) -> ControlReply {
-        let removed: Vec<TokenInfo> =
-            ids.iter().filter_map(|id| self.catalogue.tokens.remove(id)).map(|token| token.info()).collect();
+        let tokens = &mut Arc::make_mut(&mut self.catalogue).tokens;
+        let removed: Vec<TokenInfo> = ids.iter().filter_map(|id| tokens.remove(id)).map(|token| token.info()).collect();
         self.credentials_version += 1;
         ControlReply::Tokens(removed)
     }

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -80,7 +81,7 @@ impl ControlSession {
 
     async fn carry_out(&self, call: ControlCall) -> Result<ControlReply> {
         let mut answer = None;
-        for command in self.shared.decide(Event::Asked(call)) {
+        for command in self.shared.decide_for(Event::Asked(call), &Sender(&self.peer)) {
             match command {
                 Command::Answer(reply) => answer = Some(reply),
                 Command::Check(mount, change) => {
@@ -104,6 +105,15 @@ impl ControlSession {
         let closed = || Error::closed("the coordinator is shutting down: try again with its successor");
         self.shared.writer().send(Job::Change(change, reply)).await.map_err(|_| closed())?;
         written.await.map_err(|_| closed())
+    }
+}
+
+/// Who is at the other end, as the log names it.
+struct Sender<'a>(&'a Peer);
+
+impl fmt::Display for Sender<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.0.caller.who(), self.0.address)
     }
 }
 

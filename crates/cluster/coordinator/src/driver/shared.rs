@@ -1,3 +1,4 @@
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -75,14 +76,19 @@ impl Shared {
         self.state.lock().state.mount_name(id)
     }
 
-    /// Lets the state decide now. What is not for the one who asked is done here.
+    /// Lets the state decide now on what this process has to say itself.
     pub(crate) fn decide(&self, event: Event) -> Vec<Command> {
+        self.decide_for(event, &"this coordinator")
+    }
+
+    /// Lets the state decide now, for a sender that is named where that fails. What is not for the one who asked is done here.
+    pub(crate) fn decide_for(&self, event: Event, sender: &dyn fmt::Display) -> Vec<Command> {
         let changes_tokens = matches!(event, Event::Stored(Stored::Token(_) | Stored::TokensRemoved(_)) | Event::Loaded(_));
         let mut commands = {
             let mut state = self.state.lock();
             // Within the lock, so that time does not go back between two events.
             let now = self.now();
-            state.decide(now, event)
+            state.decide(now, event, sender)
         };
         if changes_tokens {
             self.admit();

@@ -55,6 +55,8 @@ pub(crate) async fn write(metadata: Metadata, shared: Arc<Shared>, mut jobs: mps
                     Ok(stored) => shared.decide(Event::Stored(stored.clone())).into_iter().find_map(answer_of),
                     Err(error) => Some(ControlReply::failed(error)),
                 };
+                // What failed after it was written is read anew.
+                uncertain |= outcome.is_ok() && matches!(answer, Some(ControlReply::Failed { .. }));
                 // Whoever asked may be gone.
                 let _ = reply.send(answer.expect("a stored change is answered"));
                 outcome.map(|_| ())

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_nodes::{At, CreateOptions, DirId, NodeError, NodeErrorKind, NodeResult, ROOT, Value};
+use forebay_nodes::{At, CreateOptions, DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, Raw};
 use forebay_transport::Response;
 use forebay_types::Result;
@@ -81,7 +81,7 @@ impl Nodes {
         Ok(match op {
             NodeOp::Get => return self.get(pins, at, name).await,
             NodeOp::Put { value } => return self.put(at, name, value.0, payload).await,
-            NodeOp::PutBlocks { blocks } => return self.put_value(at, name, Value::Blocks(blocks.into())),
+            NodeOp::PutBlocks { blocks } => return self.put_blocks(at, name, &blocks),
             NodeOp::Create { kind, enumerable, class, location } => {
                 self.check_class(class)?;
                 self.create(at, name, CreateOptions { kind, enumerable, class, location }).await?;

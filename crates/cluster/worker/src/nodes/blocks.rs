@@ -100,6 +100,31 @@ impl Drop for Counted<'_> {
     }
 }
 
+/// Blocks of this worker that a node is to have.
+pub(super) struct Taken<'a> {
+    nodes: &'a Nodes,
+    kept: Vec<(u64, Kept)>,
+}
+
+impl Taken<'_> {
+    /// A node has them now.
+    pub(super) fn claim(mut self) {
+        self.kept.clear();
+    }
+
+    /// Nobody is to have them any more.
+    pub(super) fn give_back(mut self) {
+        let blocks: Vec<_> = self.kept.drain(..).map(|(number, kept)| self.nodes.block(number, kept.len)).collect();
+        self.nodes.free_here(&blocks);
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.nodes.blocks.kept.lock().extend(self.kept.drain(..));
+    }
+}
+
 /// Blocks of something that is not complete yet: they go when it does not come about.
 struct Written<'a> {
     nodes: &'a Nodes,
@@ -158,6 +183,10 @@ impl Nodes {
             }
             forebay_runtime::time::sleep(PAUSE).await;
         }
+    }
+
+    fn block(&self, number: u64, len: u32) -> BlockRef {
+        BlockRef { worker: self.worker, number, len }
     }
 
     /// Where blocks of a node are to lie.
@@ -278,12 +307,39 @@ impl Nodes {
         Ok(pinned.map(|pages| Found { pages: Pages::InPlace(pages), from, bytes }))
     }
 
-    /// A node here has these blocks now.
+    /// A node here has these blocks now, which were brought by this process.
     pub(super) fn claim(&self, blocks: &[BlockRef]) {
         let mut kept = self.blocks.kept.lock();
         for block in blocks.iter().filter(|block| block.worker == self.worker) {
             kept.remove(&block.number);
         }
+    }
+
+    /// Takes blocks that a client names for a node: those of this worker have been brought here, and no node has them. `Invalid`
+    /// for others, so that nobody has what is another one's go with a node of his. Dropped before they are claimed, they are there
+    /// for a node as before.
+    pub(super) fn take_kept(&self, blocks: &[BlockRef]) -> NodeResult<Taken<'_>> {
+        let mut kept = self.blocks.kept.lock();
+        let mut taken = Taken { nodes: self, kept: Vec::new() };
+        for block in blocks.iter().filter(|block| block.worker == self.worker) {
+            match kept.remove(&block.number) {
+                Some(it) if it.len == block.len => taken.kept.push((block.number, it)),
+                other => {
+                    kept.extend(other.map(|it| (block.number, it)));
+                    // Its end takes the lock.
+                    drop(kept);
+                    return Err(NodeError::new(
+                        NodeErrorKind::Invalid,
+                        format!(
+                            "block {} of {} bytes is none that waits for a node here: another node has it, or it is not there; \
+                             write the bytes again",
+                            block.number, block.len
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(taken)
     }
 
     /// Gives back those of the blocks that are of this worker. Readers that have them pinned keep their bytes.

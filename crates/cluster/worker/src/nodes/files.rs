@@ -37,6 +37,7 @@ impl Nodes {
 
     /// Adds blocks that are where they are to lie to the end of a file; its new length.
     pub(super) async fn append_blocks(&self, at: Reached, name: &str, blocks: &[BlockRef], writer: u64) -> NodeResult<u64> {
+        let taken = self.take_kept(blocks)?;
         for _ in 0..LOOKS {
             let (view, tail) = {
                 let mut names = self.reached(at)?;
@@ -57,7 +58,7 @@ impl Nodes {
                     return Err(error);
                 }
                 Ok(len) => {
-                    self.claim(blocks);
+                    taken.claim();
                     return Ok(len);
                 }
             }

@@ -36,6 +36,31 @@ impl Nodes {
         self.put_value(at, name, value)
     }
 
+    /// Puts a value of blocks that a client has brought. Those of other workers are looked after there when it can't be put.
+    pub(super) fn put_blocks(&self, at: Reached, name: &str, blocks: &[BlockRef]) -> NodeResult<Response> {
+        let taken = match self.take_kept(blocks) {
+            Ok(taken) => taken,
+            Err(error) => {
+                // Asked once more, since the answer was lost.
+                let names = self.reached(at)?;
+                let has = |blocks: &[BlockRef]| matches!(names.get(at.dir, name), Ok(Got::Blocks(has)) if *has == *blocks);
+                let len = blocks.iter().map(|block| u64::from(block.len)).sum();
+                return if has(blocks) { Ok(reply(&NodeReply::Length(len))) } else { Err(error) };
+            }
+        };
+        let (put, freed) = match self.reached(at) {
+            Ok(mut names) => (names.put(at.dir, name, Value::Blocks(blocks.into())), names.take_freed()),
+            Err(error) => (Err(error), Vec::new()),
+        };
+        self.free_later(freed);
+        match put {
+            Ok(_) => taken.claim(),
+            Err(ref error) if error.kind == NodeErrorKind::Moving => drop(taken),
+            Err(_) => taken.give_back(),
+        }
+        put.map(|len| reply(&NodeReply::Length(len)))
+    }
+
     /// Puts a value that is where it is to lie. Its blocks go when it can't be put, but for `Moving`: who asked asks again.
     pub(super) fn put_value(&self, at: Reached, name: &str, value: Value) -> NodeResult<Response> {
         let blocks = match &value {
@@ -48,10 +73,7 @@ impl Nodes {
         };
         self.free_later(freed);
         match put {
-            Ok(len) => {
-                self.claim(&blocks);
-                Ok(reply(&NodeReply::Length(len)))
-            }
+            Ok(len) => Ok(reply(&NodeReply::Length(len))),
             Err(error) => {
                 if error.kind != NodeErrorKind::Moving {
                     self.free_later(blocks);

@@ -2,7 +2,7 @@
 
 use forebay_types::{ForebayPath, Grant, MountId, MountName, MountOptions, TokenKeys, WorkerId};
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantNames};
 
 use super::{Heartbeat, TableDefinition, WorkerInfo};
 
@@ -49,7 +49,7 @@ impl ControlCall {
 }
 
 /// What a client asks the coordinator.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum ControlRequest {
     /// The cluster as clients need it: [`crate::ControlReply::View`], or [`crate::ControlReply::Unchanged`] when `have` is
@@ -110,7 +110,7 @@ pub enum ControlRequest {
 }
 
 /// What an administrator asks the coordinator.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum AdminRequest {
     /// Adds a mount after asking its storage: [`crate::ControlReply::Mount`].
@@ -172,7 +172,7 @@ pub enum AdminRequest {
 }
 
 /// What a process of the cluster says to the coordinator.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "the large one is the usual one, once a second")]
 pub enum MemberRequest {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use forebay_nodes::{Affinity, BlockRef, DirId, NodeType};
 use forebay_types::Result;
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantNames};
 
 use super::{Raw, read, write};
 use crate::limits::{BLOCKS_MAX, at_most};
@@ -25,7 +25,7 @@ pub struct PeerCall<'a> {
 }
 
 /// What a worker has another one do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum PeerOp<'a> {
     /// Nobody needs these blocks of this worker any more: [`super::NodeReply::Done`].

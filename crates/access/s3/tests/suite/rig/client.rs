@@ -231,7 +231,7 @@ impl Kept {
     }
 }
 
-pub async fn read(socket: &mut TcpStream, is_head: bool) -> Option<Answer> {
+pub async fn read<S: AsyncRead + Unpin>(socket: &mut S, is_head: bool) -> Option<Answer> {
     Taken::default().next(socket, is_head).await
 }
 

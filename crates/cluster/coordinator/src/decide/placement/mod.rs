@@ -67,9 +67,6 @@ pub(super) struct Placement {
     /// Whether one should be made before the window ends.
     wants_plan: bool,
     last: Last,
-    /// For tests of what a defect leaves behind.
-    #[cfg(test)]
-    pub(super) fails_on: Option<String>,
 }
 
 impl Placement {
@@ -97,23 +94,17 @@ impl Placement {
             planned_at: Duration::ZERO,
             wants_plan: false,
             last: Last::default(),
-            #[cfg(test)]
-            fails_on: None,
         }
     }
 
-    /// Forgets segments, routes and orders; the same workers count. Windows and routes go on with numbers that nobody has seen.
-    pub(super) fn begin_anew(&mut self, now: Duration) {
+    /// Forgets segments, routes and orders; these workers count. Windows and routes go on with numbers that nobody has seen.
+    pub(super) fn begin_anew(&mut self, now: Duration, workers: BTreeSet<WorkerId>) {
         let mut anew = Self::new(self.settings.clone(), 0, self.seed, &[]);
-        anew.workers = std::mem::take(&mut self.workers);
+        anew.workers = workers;
         anew.routes = Routes::new(self.routes.version() + 1);
         anew.window = self.window + 1;
         anew.popularity = Popularity::new(anew.window);
         (anew.opened, anew.planned_at) = (now, self.planned_at);
-        #[cfg(test)]
-        {
-            anew.fails_on = self.fails_on.take();
-        }
         *self = anew;
     }
 

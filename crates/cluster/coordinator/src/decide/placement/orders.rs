@@ -36,6 +36,11 @@ impl Orders {
         waiting.into_iter().flatten().take(BATCH).map(|(_, order)| order.clone()).collect()
     }
 
+    /// Whether anybody was given orders since it was asked who.
+    pub(super) fn has_new(&self) -> bool {
+        !self.new.is_empty()
+    }
+
     /// Who was given orders since this was asked last.
     pub(super) fn take_new(&mut self) -> Vec<WorkerId> {
         std::mem::take(&mut self.new).into_iter().collect()

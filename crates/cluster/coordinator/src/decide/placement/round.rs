@@ -146,7 +146,12 @@ impl Placement {
         }
     }
 
-    /// Workers that have orders which they don't know of.
+    /// Whether workers have orders which they don't know of.
+    pub(crate) fn has_ordered(&self) -> bool {
+        self.orders.has_new()
+    }
+
+    /// Who they are.
     pub(crate) fn ordered(&mut self) -> Vec<WorkerId> {
         self.orders.take_new()
     }

@@ -5,6 +5,7 @@ use forebay_placement::Usage;
 use forebay_protocol::{SegmentUse, WindowReport};
 use forebay_types::{Cell, Key, RouteKey, SegmentId, WorkerId, check_object_bytes, segment_count};
 
+use super::super::whole::failpoint;
 use super::Placement;
 use super::round::Round;
 use super::segments::{Replica, ReplicaState};
@@ -127,8 +128,7 @@ impl Placement {
             return None;
         }
         let key = self.track(&entry.version, entry.index);
-        #[cfg(test)]
-        assert_ne!(self.fails_on.as_deref(), Some(entry.version.key.as_str()), "as a test wants it");
+        failpoint(format_args!("use of {}", entry.version.key));
         let tracked = self.segments.get(&key).expect("it is tracked");
         if tracked.segment != segment {
             // Of two versions that are read, the one that is read more is placed.

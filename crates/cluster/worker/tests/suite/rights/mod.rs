@@ -1,6 +1,9 @@
 //! The table of rights, on the ports: every credential at every request of the coordinator's and the worker's protocols. A request
 //! without a row does not compile.
 
+mod blocks;
+mod table;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,341 +11,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
-use forebay_nodes::{Affinity, BlockRef, Condition, DirId, NodeType, ROOT, StorageClass};
+use forebay_nodes::{DirId, ROOT};
 use forebay_protocol::*;
 use forebay_transport::{Address, Admission, Connection, Credential, Security, random_secret, unix_now};
-use forebay_types::{
-    ErrorKind, FormId, Grant, Key, MountId, MountName, MountOptions, ObjectVersion, OperationId, PageRun, Role, Scope, SegmentId,
-    TokenInfo, VersionTag, WorkerId,
-};
+use forebay_types::{ErrorKind, Grant, Key, MountName, MountOptions, OperationId, Role, Scope, SegmentId, TokenInfo};
 use forebay_worker::{Worker, WorkerSettings};
 use tempfile::TempDir;
 
-use crate::bed::start_worker;
-
-/// What a request takes, as people would say it. Written down apart from what decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Takes {
-    /// Any credential.
-    Anything,
-    /// Reading this mount.
-    Reading,
-    /// Writing it.
-    Writing,
-    /// Writing what the connection has begun.
-    WritingOn,
-    /// Writing everywhere.
-    WritingAll,
-    /// Reading everywhere.
-    ReadingAll,
-    /// Reading temporary data.
-    ReadingTmp,
-    /// Writing temporary data.
-    WritingTmp,
-    /// Administering this mount.
-    Administering,
-    /// Administering everywhere.
-    AdministeringAll,
-    /// Being a process of the cluster.
-    Serving,
-}
-
-/// The credentials, by what they are for.
-const CREDENTIALS: [&str; 11] =
-    ["owner", "member", "admin", "write", "read", "write lake", "read lake", "admin lake", "write other", "read tmp", "expired"];
-
-/// Whether a credential has what a request takes.
-fn has(credential: &str, takes: Takes) -> bool {
-    use Takes::*;
-    match credential {
-        "owner" => true,
-        "member" => !matches!(takes, Administering | AdministeringAll),
-        "admin" => takes != Serving,
-        "write" => !matches!(takes, Administering | AdministeringAll | Serving),
-        "read" => matches!(takes, Anything | Reading | ReadingAll | ReadingTmp),
-        "admin lake" => matches!(takes, Anything | Reading | Writing | WritingOn | Administering),
-        "write lake" => matches!(takes, Anything | Reading | Writing | WritingOn),
-        "read lake" => matches!(takes, Anything | Reading),
-        "write other" => matches!(takes, Anything | WritingOn),
-        "read tmp" => matches!(takes, Anything | ReadingTmp),
-        "expired" => false,
-        other => unreachable!("{other}"),
-    }
-}
-
-const LAKE: MountId = MountId(1);
-
-fn key() -> Key {
-    Key::new("k").unwrap()
-}
-
-fn version() -> ObjectVersion {
-    ObjectVersion { mount: LAKE, key: key(), tag: VersionTag::etag("\"none\""), size: 10 }
-}
-
-fn of_client(request: &ControlRequest) -> Takes {
-    match request {
-        ControlRequest::View { .. }
-        | ControlRequest::Tables
-        | ControlRequest::Status
-        | ControlRequest::Routes { .. }
-        | ControlRequest::Placement { .. }
-        | ControlRequest::Scheduler
-        | ControlRequest::WhoAmI => Takes::Anything,
-        ControlRequest::Budget { .. } => Takes::Reading,
-        ControlRequest::Unheard { .. } => Takes::Writing,
-        ControlRequest::TableAdd { .. } | ControlRequest::TableRemove { .. } => Takes::WritingAll,
-    }
-}
-
-fn client_requests() -> Vec<ControlRequest> {
-    let table = TableDefinition { name: "t".into(), statement: "s".into() };
-    vec![
-        ControlRequest::View { have: 0 },
-        ControlRequest::Tables,
-        ControlRequest::Status,
-        ControlRequest::Routes { have: 0 },
-        ControlRequest::Placement { limit: 1 },
-        ControlRequest::Scheduler,
-        ControlRequest::WhoAmI,
-        ControlRequest::Budget { client: 1, mount: LAKE },
-        ControlRequest::Unheard { mount: LAKE, worker: WorkerId(1), number: None },
-        ControlRequest::TableAdd { table, replace: true },
-        ControlRequest::TableRemove { name: "none".into() },
-    ]
-}
-
-fn of_administrator(request: &AdminRequest) -> Takes {
-    match request {
-        AdminRequest::MountSet { .. }
-        | AdminRequest::MountRemove { .. }
-        | AdminRequest::PinAdd { .. }
-        | AdminRequest::PinRemove { .. } => Takes::Administering,
-        AdminRequest::MountAdd { .. }
-        | AdminRequest::Drain { .. }
-        | AdminRequest::TokenAdd { .. }
-        | AdminRequest::TokenRemove { .. }
-        | AdminRequest::Tokens => Takes::AdministeringAll,
-    }
-}
-
-/// None that does anything when it is let through: the next one is to find things as they were.
-fn admin_requests() -> Vec<AdminRequest> {
-    let keys = Credential::owner("a secret of these tests").unwrap().keys();
-    let nothing = Grant { scope: Scope::Only { mounts: vec![], temporary: false }, ..Grant::everywhere(Role::Read) };
-    vec![
-        AdminRequest::MountAdd { name: name("lake"), url: "file:///none".into(), options: MountOptions::default() },
-        AdminRequest::MountSet {
-            name: name("lake"),
-            options: MountOptions { endpoint: Some("none".into()), ..MountOptions::default() },
-        },
-        AdminRequest::PinAdd { path: "/lake/x".parse().unwrap() },
-        AdminRequest::PinRemove { path: "/lake/none".parse().unwrap() },
-        AdminRequest::Drain { worker: WorkerId(1), draining: true },
-        AdminRequest::TokenAdd { name: "none".into(), grant: nothing, keys },
-        AdminRequest::TokenRemove { name: "none".into() },
-        AdminRequest::Tokens,
-    ]
-}
-
-fn member_requests() -> Vec<MemberRequest> {
-    vec![
-        MemberRequest::Leave(WorkerId(1)),
-        MemberRequest::News(WorkerId(1)),
-        MemberRequest::PassRoot { from: WorkerId(1), to: WorkerId(2) },
-        MemberRequest::Scheduler { serves: "127.0.0.1:1".into() },
-        MemberRequest::Credentials,
-        MemberRequest::Heartbeat(Heartbeat {
-            worker: WorkerId(1),
-            have: 0,
-            demand: vec![],
-            report: WorkerReport::default(),
-            window: None,
-            ended: vec![],
-            fresh: vec![],
-            heard: None,
-        }),
-    ]
-}
-
-fn of_data(request: &DataRequest) -> Takes {
-    match request {
-        DataRequest::Attach => Takes::ReadingAll,
-        DataRequest::Open { .. }
-        | DataRequest::List { .. }
-        | DataRequest::Read { .. }
-        | DataRequest::ReadLatest { .. }
-        | DataRequest::ReadObject { .. }
-        | DataRequest::ReadCell { .. }
-        | DataRequest::Stat { .. }
-        | DataRequest::Refresh { .. }
-        | DataRequest::AskShard { .. }
-        | DataRequest::GetRecords(_)
-        | DataRequest::Shards { .. }
-        | DataRequest::Prefetch { keep: false, .. } => Takes::Reading,
-        DataRequest::Prefetch { keep: true, .. } => Takes::Administering,
-        DataRequest::Put { .. }
-        | DataRequest::PutBegin { .. }
-        | DataRequest::Delete { .. }
-        | DataRequest::Changed { .. }
-        | DataRequest::ChangeShard { .. }
-        | DataRequest::MergeShard { .. } => Takes::Writing,
-        DataRequest::PutPart { .. } | DataRequest::PutCommit { .. } | DataRequest::PutAbort { .. } => Takes::WritingOn,
-        DataRequest::Free { .. } | DataRequest::Keep { .. } => Takes::AdministeringAll,
-        DataRequest::Held { .. }
-        | DataRequest::Present { .. }
-        | DataRequest::Departed { .. }
-        | DataRequest::Report
-        | DataRequest::Queue
-        | DataRequest::Ring => Takes::Anything,
-    }
-}
-
-fn dataset() -> DatasetId {
-    DatasetId { mount: LAKE, folder: Key::new("t.shards").unwrap(), manifest: 1, tag: 1 }
-}
-
-fn data_requests() -> Vec<DataRequest> {
-    let (operation, mount, range, in_place) = (OperationId(1), LAKE, RangeSpec::From { start: 0 }, false);
-    let prefetch =
-        |keep| DataRequest::Prefetch { operation, version: version(), ranges: vec![(0, 10)], keep, urgent: false, hold_ms: 10 };
-    let segments = || vec![SegmentId(1)];
-    vec![
-        DataRequest::Attach,
-        DataRequest::Open { mount, key: key() },
-        DataRequest::List { mount, prefix: Key::new("").unwrap(), folders: false, after: None, limit: 1 },
-        DataRequest::Read { operation, version: version(), start: 0, len: 1, in_place },
-        DataRequest::ReadLatest { operation, mount, key: key(), range, in_place },
-        DataRequest::ReadObject { operation, mount, key: key(), range, first: 1, complete: false, in_place },
-        DataRequest::ReadCell { operation, version: version(), form: None, row_group: 0, column: 0, in_place },
-        DataRequest::Stat { mount, key: key(), complete: false },
-        DataRequest::Refresh { mount, prefix: key() },
-        DataRequest::AskShard { dataset: dataset(), shard: 0, within_ms: 100 },
-        DataRequest::GetRecords(WantedRecords {
-            dataset: dataset(),
-            shard: 0,
-            within_ms: 100,
-            attributes: vec![],
-            versioned: false,
-        }),
-        DataRequest::Shards { dataset: dataset() },
-        DataRequest::ChangeShard { dataset: dataset(), shard: 0, call: 1, within_ms: 100 },
-        DataRequest::MergeShard { dataset: dataset(), shard: 0, within_ms: 100 },
-        prefetch(false),
-        prefetch(true),
-        DataRequest::Put { mount, key: key(), condition: PutCondition::Any },
-        DataRequest::PutBegin { mount, key: key() },
-        DataRequest::Delete { mount, key: key() },
-        DataRequest::Changed { mount, key: key(), info: None },
-        DataRequest::PutPart { upload: 999, part: 0 },
-        DataRequest::PutCommit { upload: 999, parts: 0, condition: PutCondition::Any },
-        DataRequest::PutAbort { upload: 999 },
-        DataRequest::Free { segments: segments() },
-        DataRequest::Keep { segments: segments(), keep: true },
-        DataRequest::Held { segments: segments() },
-        DataRequest::Present { runs: vec![(SegmentId(1), PageRun { start: 0, len: 1 })] },
-        DataRequest::Departed { since: 0, within_ms: 1 },
-        DataRequest::Report,
-        DataRequest::Queue,
-        DataRequest::Ring,
-    ]
-}
-
-fn of_node(op: &NodeOp<'_>) -> Takes {
-    match op {
-        NodeOp::Get
-        | NodeOp::GetMany { .. }
-        | NodeOp::Stat
-        | NodeOp::List { .. }
-        | NodeOp::Read { .. }
-        | NodeOp::Extents { .. }
-        | NodeOp::Parent
-        | NodeOp::BlockRead { .. } => Takes::ReadingTmp,
-        NodeOp::Put { .. }
-        | NodeOp::PutMany { .. }
-        | NodeOp::PutBlocks { .. }
-        | NodeOp::Create { .. }
-        | NodeOp::Append { .. }
-        | NodeOp::AppendBlocks { .. }
-        | NodeOp::Write { .. }
-        | NodeOp::Delete { .. }
-        | NodeOp::DeleteIf { .. }
-        | NodeOp::Replace { .. }
-        | NodeOp::Rename { .. }
-        | NodeOp::OpenWriter { .. }
-        | NodeOp::CloseWriter { .. }
-        | NodeOp::Lease { .. }
-        | NodeOp::BlockWrite { .. }
-        | NodeOp::Prepare { descriptor: false, .. }
-        | NodeOp::Written { .. } => Takes::WritingTmp,
-        NodeOp::Prepare { descriptor: true, .. } => Takes::WritingAll,
-    }
-}
-
-const BLOCK: BlockRef = BlockRef { worker: 1, number: 1, len: 1 };
-
-fn node_ops() -> Vec<NodeOp<'static>> {
-    vec![
-        NodeOp::Get,
-        NodeOp::GetMany { names: vec!["k"] },
-        NodeOp::Stat,
-        NodeOp::List { after: None, limit: 1 },
-        NodeOp::Read { offset: 0, bytes: 1 },
-        NodeOp::Extents { offset: 0, bytes: 1 },
-        NodeOp::Parent,
-        NodeOp::BlockRead { block: BLOCK, start: 0, bytes: 1 },
-        NodeOp::Put { value: Raw(b"v") },
-        NodeOp::PutMany { values: vec![("k", Raw(b"v"))] },
-        NodeOp::PutBlocks { blocks: vec![] },
-        NodeOp::Create { kind: NodeType::File, enumerable: true, class: None, location: None },
-        NodeOp::Append { writer: 0, bytes: Raw(b"v") },
-        NodeOp::AppendBlocks { writer: 0, blocks: vec![] },
-        NodeOp::Write { writer: 0, offset: 0, bytes: Raw(b"v") },
-        NodeOp::Delete { recursive: false },
-        NodeOp::DeleteIf { condition: Condition::Absent },
-        NodeOp::Replace { name: "j", condition: Condition::Absent },
-        NodeOp::Rename { dir: ROOT, name: "j", inside: false },
-        NodeOp::OpenWriter { writer: 7 },
-        NodeOp::CloseWriter { writer: 7 },
-        NodeOp::Lease { ttl_ms: None },
-        NodeOp::BlockWrite { class: StorageClass::Dram },
-        NodeOp::Prepare { bytes: 1, descriptor: false },
-        NodeOp::Prepare { bytes: 1, descriptor: true },
-        NodeOp::Written { pin: 999 },
-    ]
-}
-
-/// What workers say to each other, which nobody else may: of a container that there is not.
-fn peer_ops() -> Vec<PeerOp<'static>> {
-    let none = DirId { worker: 1, number: 999 };
-    let affinity = Affinity { class: StorageClass::Dram, location: forebay_nodes::Location::default() };
-    vec![
-        PeerOp::BlockFree { blocks: vec![] },
-        PeerOp::BlockUnknown { blocks: vec![] },
-        PeerOp::Adopt { kind: NodeType::Directory, affinity, parent: none },
-        PeerOp::RemoveNodes { recursive: false },
-        PeerOp::Reparent { parent: ROOT },
-        PeerOp::Arrive { rename: 1, source: 1, name: "n", node: Raw(b"") },
-        PeerOp::Settle { rename: 1, committed: false },
-        PeerOp::Outcome { rename: 1 },
-        PeerOp::Moved,
-        PeerOp::Room,
-        PeerOp::TakeOver { source: 1, carton: Raw(b"") },
-        PeerOp::TakeOverNodes,
-        PeerOp::TakeOverEnd,
-        PeerOp::TakeOverDrop,
-        PeerOp::TookOver { old: none, parent: none },
-        PeerOp::Relink { old: none, new: none },
-        PeerOp::BlocksOf { worker: 1, limit: 1 },
-        PeerOp::BlocksMoved { moved: vec![] },
-        PeerOp::Nameless { containers: vec![] },
-        PeerOp::Missing { containers: vec![] },
-    ]
-}
-
-fn name(name: &str) -> MountName {
-    name.parse().unwrap()
-}
+use crate::bed::{start_worker, until};
+use table::*;
 
 /// A coordinator and a worker, and a credential of each kind.
 struct Cluster {
@@ -386,7 +63,7 @@ impl Cluster {
             ("admin", Role::Admin, Scope::All),
             ("write", Role::Write, Scope::All),
             ("read", Role::Read, Scope::All),
-            ("admin lake", Role::Admin, only(&["lake"], false)),
+            ("admin lake", Role::Admin, only(&["lake", "gone"], false)),
             ("write lake", Role::Write, only(&["lake"], false)),
             ("read lake", Role::Read, only(&["lake"], false)),
             ("write other", Role::Write, only(&["other"], false)),
@@ -490,17 +167,52 @@ async fn a_worker_answers_who_may_ask() {
         let call = PeerCall { from: DirId { worker: 1, number: 999 }, path: "", op };
         (format!("{call:?}"), Takes::Serving, call.encode())
     }));
-    let requests = [
-        PeerRequest::Copy { segment: SegmentId(1), start: 0, pages: 1 },
-        PeerRequest::Form { form: FormId(1) },
-        PeerRequest::Coming { mount: LAKE, key: key(), records: vec![1] },
-        PeerRequest::Missed { asker: WorkerId(1), segment: SegmentId(1), start: 0, pages: 1 },
-    ];
-    for request in requests {
+    for request in peer_requests() {
         rows.push((format!("{request:?}"), Takes::Serving, request.encode()));
     }
     let address = cluster.worker.address();
     check(&cluster, &address, rows).await;
+    cluster.worker.shutdown().await;
+}
+
+/// Nothing answers a notice: what it does is looked at.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_takes_notice_of_who_may_ask_and_of_nobody_else() {
+    const PATIENCE: Duration = Duration::from_millis(200);
+    let cluster = Cluster::start().await;
+    let owner = cluster.connect(&cluster.worker.address(), "owner").await.unwrap();
+    let put = DataRequest::Put { mount: LAKE, key: key(), condition: PutCondition::Any };
+    let stored = owner.call(encode(&put), vec![Bytes::from(vec![7; 10_000])]).await.unwrap();
+    let Ok(DataReply::Info(info)) = decode(&stored.meta) else { panic!("nothing written") };
+    for (number, credential) in (100..).zip(CREDENTIALS) {
+        let operation = OperationId(number);
+        let version = info.version.clone();
+        let hold =
+            DataRequest::Prefetch { operation, version, ranges: vec![(0, 10_000)], keep: false, urgent: true, hold_ms: 60_000 };
+        let held = owner.call(encode(&hold), Vec::new()).await.unwrap();
+        assert!(matches!(decode(&held.meta), Ok(DataReply::Fetched { .. })));
+        until("it is held", async || cluster.worker.report().dram.2 > 0).await;
+        let connection = cluster.connect(&cluster.worker.address(), credential).await.unwrap();
+        let before = cluster.worker.report().reads;
+        let counts = vec![InPlaceCount { operation, segment: SegmentId(1), reads: 3, bytes: 3 }];
+        let notices = of_every_kind(vec![DataNotice::Unpin { pins: vec![], counts }, DataNotice::Ended { operation }]);
+        for notice in notices {
+            let done = || match &notice {
+                DataNotice::Unpin { .. } => cluster.worker.report().reads == before + 3,
+                DataNotice::Ended { .. } => cluster.worker.report().dram.2 == 0,
+            };
+            connection.notify(encode(&notice)).unwrap();
+            match has(credential, of_notice(&notice)) {
+                true => until("it is taken notice of", async || done()).await,
+                false => {
+                    tokio::time::sleep(PATIENCE).await;
+                    assert!(!done(), "{credential} at {notice:?}");
+                }
+            }
+        }
+        owner.notify(encode(&DataNotice::Ended { operation })).unwrap();
+        until("nothing is held", async || cluster.worker.report().dram.2 == 0).await;
+    }
     cluster.worker.shutdown().await;
 }
 
