@@ -337,6 +337,7 @@ fn peer_ops() -> Vec<PeerOp<'static>> {
         PeerOp::BlocksMoved { moved: vec![] },
         PeerOp::Nameless { containers: vec![] },
         PeerOp::Missing { containers: vec![] },
+        PeerOp::WayUp { outer: none },
     ]
 }
 
