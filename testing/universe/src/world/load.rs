@@ -29,7 +29,7 @@ const STILL: u32 = 2;
 const WRITTEN: u32 = KEYS + SHARED;
 const ALL: u32 = WRITTEN + STILL;
 /// Versions of these are written so often, and by all within so long.
-const MEET_EVERY_US: u64 = 4_000_000;
+const MEET_EVERY_US: u64 = 2_000_000;
 const MEET_WITHIN: Duration = Duration::from_millis(20);
 const MOUNTS: [&str; 2] = ["fresh", "aging"];
 /// So long that who does not hear of a write does not find out by itself.
@@ -39,9 +39,9 @@ pub(super) const BOUND_BYTES: u64 = 1 << 20;
 const READERS: usize = 2;
 /// One read in so many looks at the store itself before.
 const PAST_ONE_IN: u32 = 6;
-const READ_PAUSE: Duration = Duration::from_millis(1_000);
-const WRITE_PAUSE: Duration = Duration::from_millis(3_000);
-const CALL_PAUSE: Duration = Duration::from_millis(900);
+const READ_PAUSE: Duration = Duration::from_millis(350);
+const WRITE_PAUSE: Duration = Duration::from_millis(1_500);
+const CALL_PAUSE: Duration = Duration::from_millis(300);
 /// Where ranges begin at the latest: every version is longer.
 const START_MAX: u64 = 30_000;
 const BYTES_MAX: u64 = 100_000;

@@ -51,12 +51,12 @@ pub(super) async fn forges(course: Arc<Course>, number: usize, mut chance: StdRn
 }
 
 async fn forge(course: &Course, worker: usize, name: &str) -> Result<()> {
+    // Without a node it is kept for minutes, also where nobody hears of it.
+    course.unclaimed.fetch_add(1, SeqCst);
     let write = NodeOp::BlockWrite { class: StorageClass::Dram };
     let NodeReply::Block(block) = reply(&ask(worker, "", write, Some(Bytes::from_static(b"few bytes"))).await?)?? else {
         return Ok(());
     };
-    // Without a node it is kept for minutes.
-    course.unclaimed.fetch_add(1, SeqCst);
     let forged = BlockRef { len: BLOCK_BYTES as u32, ..block };
     // The root is with one of them, and the others say so.
     for at in 0..course.workers {

@@ -41,7 +41,7 @@ fn a_lease_that_lapsed_is_found() {
 
 #[test]
 fn the_order_of_two_writers_is_found() {
-    is_found("writers-order", 1, 3);
+    is_found("writers-order", 1, 10);
 }
 
 #[test]
