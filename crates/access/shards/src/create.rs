@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use forebay_client::{Client, PutCondition};
-use forebay_shard_store::{Columns, Dataset, DatasetShard, GARBAGE_AFTER, data_key, manifest_key, pack};
+use forebay_runtime::{Defect, planted};
+use forebay_shard_store::{Columns, Dataset, DatasetShard, GARBAGE_AFTER, Packed, data_key, manifest_key, pack};
 use forebay_types::{Error, ErrorKind, ForebayPath, Result, ResultExt};
 
 use crate::Shards;
@@ -24,6 +25,8 @@ pub struct Creating {
     /// The one that is replaced.
     before: Option<Shards>,
     shards: Vec<DatasetShard>,
+    /// Stored after the manifest: none but by a defect that was put back.
+    late: Vec<Packed>,
     began: Instant,
 }
 
@@ -46,7 +49,8 @@ pub async fn create(
     };
     let number = last.unwrap_or(0) + 1;
     let began = forebay_runtime::now();
-    Ok(Creating { client: client.clone(), path: path.clone(), columns, replicas, number, before, shards: Vec::new(), began })
+    let (client, path, shards) = (client.clone(), path.clone(), Vec::new());
+    Ok(Creating { client, path, columns, replicas, number, before, shards, late: Vec::new(), began })
 }
 
 impl Creating {
@@ -55,13 +59,23 @@ impl Creating {
         let built = folder.to_path_buf();
         let packed = forebay_runtime::spawn_blocking(move || pack(&built)).await;
         let packed = packed.map_err(|error| Error::internal(format!("looking through a shard ended early: {error}")))??;
+        if planted(Defect::ManifestFirst) {
+            self.shards.push(packed.shard.clone());
+            self.late.push(packed);
+            return Ok(());
+        }
+        self.store_all(&packed, &progress).await?;
+        self.shards.push(packed.shard);
+        Ok(())
+    }
+
+    async fn store_all(&self, packed: &Packed, progress: &impl Fn(u64)) -> Result<()> {
         for (file, path) in packed.shard.files.iter().zip(&packed.paths) {
-            self.store(path, &file.object, &progress).await?;
+            self.store(path, &file.object, progress).await?;
         }
         if let (Some(file), Some(path)) = (&packed.shard.cold, &packed.cold) {
-            self.store(path, &file.object, &progress).await?;
+            self.store(path, &file.object, progress).await?;
         }
-        self.shards.push(packed.shard);
         Ok(())
     }
 
@@ -106,12 +120,16 @@ impl Creating {
         loop {
             let object = below(&self.path, &manifest_key(number))?;
             match self.client.put(&object, bytes.clone(), PutCondition::Absent).await {
-                Ok(_) => return Ok(number),
+                Ok(_) => break,
                 Err(error) if error.kind() == ErrorKind::Conflict && self.is_merged_as(number).await? => number += 1,
                 Err(error) if error.kind() == ErrorKind::Conflict => return Err(self.too_late()),
                 Err(error) => return Err(error),
             }
         }
+        for packed in &self.late {
+            self.store_all(packed, &|_| {}).await?;
+        }
+        Ok(number)
     }
 
     /// Whether the manifest of a number is a merge of the dataset that is replaced; false where there is none. `Conflict` where it is

@@ -31,7 +31,7 @@ mod spread;
 mod terms;
 
 pub use moves::{Carton, Packed};
-pub use namespace::Namespace;
+pub use namespace::{Namespace, WayUp};
 pub use node::{Appended, FileView, Got, INLINE_BYTES_MAX, Moving, Stat, TAIL_BYTES_MAX, Value, ValueView, tag};
 pub use operations::{At, Condition, CreateOptions, Entry, Removed, Target};
 pub use spread::{Candidate, Full, Haven, Moves, offer, plan_blocks, plan_containers};

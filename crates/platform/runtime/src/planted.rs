@@ -17,16 +17,28 @@ pub enum Defect {
     WritersOrder,
     /// Pages of the disk tier are taken as they are, damaged ones too.
     DamageAdopted,
+    /// A write far behind a file's end makes all that is between them.
+    SparseGiant,
+    /// The bytes of a block that goes are counted as long as who names it says that they are.
+    ForgedReference,
+    /// A dataset's manifest is stored before its data.
+    ManifestFirst,
+    /// A container is moved wherever it is asked for, into itself too.
+    CircleInRename,
 }
 
 impl Defect {
     /// All of them, with their names.
-    pub const ALL: [(&'static str, Self); 5] = [
+    pub const ALL: [(&'static str, Self); 9] = [
         ("stale-after-stop", Self::StaleAfterStop),
         ("lease-lapsed", Self::LeaseLapsed),
         ("ack-before-told", Self::AckBeforeTold),
         ("writers-order", Self::WritersOrder),
         ("damage-adopted", Self::DamageAdopted),
+        ("sparse-giant", Self::SparseGiant),
+        ("forged-reference", Self::ForgedReference),
+        ("manifest-first", Self::ManifestFirst),
+        ("circle-in-rename", Self::CircleInRename),
     ];
 }
 

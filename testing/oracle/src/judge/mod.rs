@@ -48,6 +48,10 @@ pub enum Rule {
     Recovers,
     /// Shared storage is read no faster than its bounds allow.
     WithinBound,
+    /// What nobody may do is refused.
+    Refused,
+    /// There is room as long as little is kept.
+    HasRoom,
     /// At rest nothing is left over.
     NothingLeft,
     /// Processes stay up, and end when they are told to.

@@ -12,6 +12,23 @@ use crate::history::{Call, What};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses(pub Vec<u64>);
 
+impl Losses {
+    /// Those that calls on a path may have met.
+    fn while_used(&self, calls: &[&Call]) -> Vec<u64> {
+        let first = calls.iter().map(|call| call.begin_us).min().unwrap_or(0);
+        let last = calls.iter().map(|call| call.end_us).max().unwrap_or(0);
+        let mut before: Vec<u64> = self.0.iter().copied().filter(|lost| *lost < first).collect();
+        before.sort_unstable();
+        let mut used = before.split_off(before.len().saturating_sub(LOSSES_BEFORE));
+        used.extend(self.0.iter().filter(|lost| (first..=last).contains(*lost)));
+        used
+    }
+}
+
+/// Losses from before a path was used that are tried: they may come later, and more of them while it is used come to the same. The search
+/// grows twofold with each.
+const LOSSES_BEFORE: usize = 3;
+
 pub(super) fn judge(calls: &[Call], losses: &Losses) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut paths: BTreeMap<&str, Vec<&Call>> = BTreeMap::new();
@@ -54,7 +71,7 @@ where
         let end_us = if call.error.is_some() { NEVER } else { call.end_us };
         Some((call.begin_us, end_us, of(call)?))
     };
-    let lost = losses.0.iter().map(|begin_us| (*begin_us, NEVER, lose.clone()));
+    let lost = losses.while_used(calls).into_iter().map(|begin_us| (begin_us, NEVER, lose.clone()));
     linear::check::<S>(calls.iter().filter_map(timed).chain(lost).collect())
 }
 

@@ -114,3 +114,15 @@ fn a_file_that_is_lost_with_its_worker_stays_so() {
     let back = [append(0, 10, 1, Some(1)), numbers(40, 50, None), numbers(60, 70, Some(&[1]))];
     assert_eq!(broken_with(&back, 0, &[30]), [Rule::Linearizable]);
 }
+
+#[test]
+fn losses_of_all_of_a_long_history_do_not_make_the_search_long() {
+    let losses: Vec<u64> = (0..60).collect();
+    let at = |number: u64| 1_000 + number * 10;
+    let mut calls: Vec<Call> = (0..40).map(|number| put(at(number), at(number) + 5, number)).collect();
+    calls.push(get(at(50), at(50) + 5, Some(38)));
+    assert_eq!(broken_with(&calls, 0, &losses), [Rule::Linearizable], "decided, and not given up");
+    calls.pop();
+    calls.extend([get(at(50), at(50) + 5, None), put(at(51), at(51) + 5, 99), get(at(52), at(52) + 5, None)]);
+    assert_eq!(broken_with(&calls, 0, &losses), [], "the value is lost twice");
+}

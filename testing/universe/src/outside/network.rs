@@ -51,6 +51,8 @@ pub(super) struct State {
     next: u64,
     chance: StdRng,
     trace: Arc<Trace>,
+    /// Hosts that have something to do since the last delivery.
+    heard: BTreeSet<HostId>,
     /// Bytes that were read from a host: time, host, bytes.
     reads: Vec<(u64, HostId, u64)>,
 }
@@ -78,6 +80,7 @@ impl Network {
             next: 0,
             chance,
             trace,
+            heard: BTreeSet::new(),
             reads: Vec::new(),
         })))
     }
@@ -97,8 +100,18 @@ impl Network {
         self.0.lock().crashing = crashing;
     }
 
-    /// The time is `now_us`: lets everything arrive that is due.
-    pub(crate) fn deliver(&self, now_us: u64) {
+    /// When the next packet arrives.
+    pub(crate) fn next_us(&self) -> Option<u64> {
+        self.0.lock().under_way.keys().next().map(|(at_us, _)| *at_us)
+    }
+
+    /// Whether something arrives at a host until a time.
+    pub(crate) fn hears(&self, host: HostId, until_us: u64) -> bool {
+        self.0.lock().under_way.range(..(until_us + 1, 0)).any(|(_, packet)| packet.to == host)
+    }
+
+    /// The time is `now_us`: lets everything arrive that is due. The hosts that have something to do by now.
+    pub(crate) fn deliver(&self, now_us: u64) -> BTreeSet<HostId> {
         let mut state = self.0.lock();
         state.now_us = now_us;
         state.give_up();
@@ -109,6 +122,7 @@ impl Network {
             let packet = first.remove();
             state.arrive(packet);
         }
+        std::mem::take(&mut state.heard)
     }
 
     /// Lets nothing through from one host to another, from now on.
@@ -172,6 +186,7 @@ impl State {
 
     fn arrive(&mut self, packet: Packet) {
         let Packet { from, to, what } = packet;
+        self.heard.insert(to);
         if self.blocked.contains_key(&(from, to)) {
             match what {
                 What::Open(_, _, heard) | What::Opened(heard, _) if self.refusing.contains(&(from, to)) => {
@@ -238,6 +253,7 @@ impl State {
         for id in [Some(id), back].into_iter().flatten() {
             if let Some(pipe) = self.pipes.get_mut(&id) {
                 pipe.is_reset = true;
+                self.heard.extend([pipe.from, pipe.to]);
                 pipe.arrived.clear();
                 pipe.wake();
             }
@@ -284,10 +300,11 @@ impl State {
         }
         if read > 0 {
             pipe.bytes -= read;
+            let from = pipe.from;
             if let Some(writer) = pipe.writer.take() {
                 writer.wake();
+                self.heard.insert(from);
             }
-            let from = pipe.from;
             self.reads.push((now_us, from, read as u64));
             return Poll::Ready(Ok(()));
         }

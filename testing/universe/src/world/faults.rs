@@ -2,7 +2,7 @@
 
 use forebay_testing::Fault as StoreFault;
 
-use super::plan::{COORDINATOR, Fault, STORE, What};
+use super::plan::{COORDINATOR, Disk, Fault, STORE, What};
 use super::run::World;
 use crate::outside::packet::HostId;
 
@@ -12,15 +12,18 @@ impl World<'_> {
         self.trace.event(self.now_us, format_args!("fault {:?} for {} ms", fault.what, fault.for_ms));
         if fault.what.may_lose() {
             self.losses.push(self.course.calls.recorder.now_us());
+            self.course.may_lose();
         }
         match &fault.what {
-            What::Crash { host, with_host, loses_disk } => {
+            What::Crash { host, with_host, disk } => {
                 if *with_host {
                     self.isolate(*host, true);
                 }
                 self.hosts[*host].crash(self.now_us);
-                if *loses_disk && *host != COORDINATOR {
-                    self.lose_disk(*host);
+                match disk {
+                    Disk::Lost if *host != COORDINATOR => self.lose_disk(*host),
+                    Disk::Rotten if *host != COORDINATOR => self.rot_disk(*host),
+                    _ => {}
                 }
             }
             What::Stop { host } => self.hosts[*host].stop(),

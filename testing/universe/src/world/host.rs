@@ -68,6 +68,11 @@ impl Host {
         self.network.set_crashing(false);
     }
 
+    /// How far it is behind a time, in microseconds; none when it is not run.
+    pub(super) fn behind(&self, now_us: u64) -> Option<u64> {
+        (self.stopped == 0 && self.runtime.is_some()).then(|| now_us - self.at_us)
+    }
+
     pub(super) fn is_up(&self) -> bool {
         self.runtime.is_some()
     }

@@ -40,12 +40,17 @@ pub(super) struct Seen {
     pub(super) pinned: Mutex<Vec<u64>>,
 }
 
-fn security() -> Security {
+pub(super) fn security() -> Security {
     Security::owner(SECRET).expect("long enough")
 }
 
 fn address(text: &str) -> Address {
     text.parse().expect("an address")
+}
+
+/// Where a worker listens.
+pub(super) fn worker_address(number: usize) -> Address {
+    address(&format!("worker{number}:7411"))
 }
 
 /// The store, as long as it is asked.
@@ -83,7 +88,7 @@ pub(super) async fn coordinator(metadata_url: String, seen: Arc<Seen>) {
 /// A worker, started until it is there.
 pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>) {
     let store = StoreSettings::new(folder, DRAM_BYTES).with_disk(DISK_BYTES);
-    let mut settings = WorkerSettings::new(address(COORDINATOR_ADDRESS), address(&format!("worker{number}:7411")), store);
+    let mut settings = WorkerSettings::new(address(COORDINATOR_ADDRESS), worker_address(number), store);
     settings.security = security();
     settings.location = Some(format!("host{number}"));
     let limits = ServerLimits { request_bytes: Some(REQUEST_BYTES), ..ServerLimits::default() };

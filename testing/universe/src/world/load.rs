@@ -1,14 +1,14 @@
 //! What the clients of a world do.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use forebay_client::{AdminRequest, Client, NodeType};
+use forebay_client::{AdminRequest, Client};
 use forebay_oracle::Promise;
 use forebay_oracle::contents::{self, RANGE_BYTES_MIN};
 use forebay_oracle::history::{Door, What};
-use forebay_oracle::load::nodes::{self, Group, Member};
+use forebay_oracle::load::nodes::{self, Member};
 use forebay_oracle::load::{GIVEN_UP_AFTER, Shared, given_up, objects, of_client, pause};
 use forebay_runtime::time::{sleep, timeout};
 use forebay_shared_storage::{Class, Get, GetRange, Storage, StorageSettings};
@@ -16,13 +16,18 @@ use forebay_types::{BitRate, ForebayPath, Key, Mount, MountOptions, Validate};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
+use super::course::Course;
 use super::hosts::{self, BUCKET, STORE_ADDRESS};
+use super::{outlaws, sets, tree};
 
 /// Objects; every second one is of the mount whose versions are taken for current for a while.
 const KEYS: u32 = 6;
 /// Objects beside these that all clients write, at the same time and all at once; one of each mount.
 const SHARED: u32 = 2;
-const ALL: u32 = KEYS + SHARED;
+/// Objects that are written once, so that a disk has the version that is read when its worker starts again; one of each mount.
+const STILL: u32 = 2;
+const WRITTEN: u32 = KEYS + SHARED;
+const ALL: u32 = WRITTEN + STILL;
 /// Versions of these are written so often, and by all within so long.
 const MEET_EVERY_US: u64 = 2_000_000;
 const MEET_WITHIN: Duration = Duration::from_millis(20);
@@ -42,40 +47,6 @@ const START_MAX: u64 = 30_000;
 const BYTES_MAX: u64 = 100_000;
 const TRIED_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
-/// What the clients share with each other and with the world.
-#[derive(Default)]
-pub(super) struct Course {
-    pub(super) calls: Shared,
-    groups: Vec<Arc<Group>>,
-    clients: usize,
-    seed: u64,
-    /// Clients that have written the first versions of their objects.
-    began: AtomicUsize,
-    /// Clients that have ended what they were at.
-    ended: AtomicUsize,
-    /// Clients that have read everything once more.
-    done: AtomicUsize,
-}
-
-impl Course {
-    pub(super) fn new(seed: u64, clients: usize) -> Self {
-        let groups = vec![Arc::new(Group::new("values", NodeType::KeyValue)), Arc::new(Group::new("files", NodeType::File))];
-        Self { groups, clients, seed, ..Self::default() }
-    }
-
-    pub(super) fn has_begun(&self) -> bool {
-        self.began.load(SeqCst) == self.clients
-    }
-
-    pub(super) fn has_ended(&self) -> bool {
-        self.ended.load(SeqCst) == self.clients
-    }
-
-    pub(super) fn is_done(&self) -> bool {
-        self.done.load(SeqCst) == self.clients
-    }
-}
-
 /// One of the clients, from its first call to its last.
 pub(super) async fn client(course: Arc<Course>, number: usize) {
     let client = hosts::client().await;
@@ -84,8 +55,8 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
     }
     let mut chance = StdRng::seed_from_u64(course.seed ^ (number as u64 + 1) << 32);
     let own: Vec<u32> = (0..KEYS).filter(|key| *key as usize % course.clients == number).collect();
-    let shared = (KEYS..ALL).filter(|_| number == 0);
-    for key in own.iter().copied().chain(shared) {
+    let others = (KEYS..ALL).filter(|_| number == 0);
+    for key in own.iter().copied().chain(others) {
         while !write(&client, &course.calls, key, 1).await {
             sleep(TRIED_AGAIN_AFTER).await;
         }
@@ -98,7 +69,7 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
     for key in own {
         tasks.push(forebay_runtime::spawn(writes(client.clone(), Arc::clone(&course), key, draw(&mut chance))));
     }
-    for key in KEYS..ALL {
+    for key in KEYS..WRITTEN {
         tasks.push(forebay_runtime::spawn(meets(client.clone(), Arc::clone(&course), key, number, draw(&mut chance))));
     }
     for _ in 0..READERS {
@@ -110,6 +81,12 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
         let member = Member { group, nodes, door, number, pause: CALL_PAUSE };
         let (course, chance) = (Arc::clone(&course), draw(&mut chance));
         tasks.push(forebay_runtime::spawn(async move { member.run(&course.calls, chance).await }));
+    }
+    tasks.push(forebay_runtime::spawn(outlaws::reaches_far(client.clone(), Arc::clone(&course), number, draw(&mut chance))));
+    tasks.push(forebay_runtime::spawn(outlaws::forges(Arc::clone(&course), number, draw(&mut chance))));
+    if number == 0 {
+        tasks.push(forebay_runtime::spawn(tree::moves(client.clone(), Arc::clone(&course), draw(&mut chance))));
+        tasks.push(forebay_runtime::spawn(sets::makes(client.clone(), Arc::clone(&course), draw(&mut chance))));
     }
     for task in tasks {
         // Failed by a defect, which is told as such.
@@ -125,6 +102,7 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
         read(&client, &course.calls, key, 0, u64::from(u32::MAX), None).await;
     }
     if number == 0 {
+        sets::looks(&client, &course).await;
         // What is not there any more needs no removing.
         let _ = timeout(GIVEN_UP_AFTER, client.nodes().delete(nodes::ROOT, true)).await;
     }

@@ -1,12 +1,17 @@
 //! A world: hosts, what runs on them, what goes wrong, and the time that they share.
 
+mod course;
+mod disks;
 mod faults;
 mod host;
 mod hosts;
 mod load;
+mod outlaws;
 mod plan;
 mod rest;
 mod run;
+mod sets;
+mod tree;
 mod wrong;
 
 pub(crate) use plan::Plan;

@@ -39,8 +39,9 @@ pub(crate) struct Fault {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum What {
-    /// A process ends at once, and starts again later. A host that goes with it says nothing to its peers.
-    Crash { host: HostId, with_host: bool, loses_disk: bool },
+    /// A process ends at once, and starts again later. A host that goes with it says nothing to its peers. What it finds on its disk may be
+    /// nothing, or other bytes than were written.
+    Crash { host: HostId, with_host: bool, disk: Disk },
     /// A process is not run for a while.
     Stop { host: HostId },
     /// Nothing goes between two hosts.
@@ -66,6 +67,15 @@ pub(crate) enum What {
     DiskRots { host: HostId },
     /// The time of the day of a host jumps.
     ClockJumps { host: HostId, by_ms: i64 },
+}
+
+/// What a process that starts again finds on its disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Disk {
+    Kept,
+    Lost,
+    Rotten,
 }
 
 impl Plan {
@@ -117,7 +127,11 @@ impl Plan {
         let process = if chance.random_ratio(1, 6) { COORDINATOR } else { worker };
         let (a, b) = self.pair(chance);
         match chance.random_range(0..17) {
-            0 | 1 => What::Crash { host: process, with_host: chance.random(), loses_disk: chance.random_ratio(1, 3) },
+            0 | 1 => {
+                let with_host = chance.random();
+                let disk = [Disk::Kept, Disk::Lost, Disk::Rotten][chance.random_range(0..3)];
+                What::Crash { host: process, with_host, disk }
+            }
             2 | 3 => What::Stop { host: process },
             4 => What::Partition { a, b },
             5 => What::OneWay { from: a, to: b },

@@ -1,6 +1,10 @@
 //! What must hold of a world beside what its clients were told.
 
+use std::sync::atomic::Ordering::SeqCst;
+
+use forebay_oracle::history::Call;
 use forebay_oracle::{Rule, Violation};
+use forebay_types::PAGE_BYTES;
 
 use super::load::BOUND_BYTES;
 use super::plan::STORE;
@@ -12,6 +16,14 @@ const MOUNTS: u64 = 2;
 const BOUND_OVER_US: u64 = 5_000_000;
 /// A worker that is cut off takes a twentieth of a bound that others may have been given.
 const CUT_OFF_PERCENT: u64 = 5;
+
+/// What clients have in temporary nodes is a small part of what there is room for.
+pub(super) fn without_room(calls: &[Call]) -> Option<Violation> {
+    let refused = |call: &&Call| call.error.as_ref().is_some_and(|failure| failure.kind == "nospace");
+    let first = calls.iter().find(refused)?;
+    let message = first.error.as_ref().map_or("", |failure| failure.message.as_str());
+    Some(Violation::new(Rule::HasRoom, format!("{} at {} us: {message}", first.name(), first.begin_us)))
+}
 
 impl World<'_> {
     /// Reads of the store stay within the bounds of its mounts.
@@ -45,11 +57,11 @@ impl World<'_> {
         })
     }
 
-    /// Nothing is held for anybody any more.
-    pub(super) fn left_over(&self) -> Vec<Violation> {
+    /// Nothing is held for anybody any more, but blocks that a node may still come for.
+    pub(super) fn left_over(&self) -> Option<Violation> {
         let pinned = self.seen.pinned.lock();
-        let left = pinned.iter().enumerate().filter(|(_, bytes)| **bytes > 0);
-        left.map(|(worker, bytes)| Violation::new(Rule::NothingLeft, format!("worker {worker} has {bytes} bytes pinned")))
-            .collect()
+        let unclaimed = self.course.unclaimed.load(SeqCst) as u64 * PAGE_BYTES;
+        (pinned.iter().sum::<u64>() > unclaimed)
+            .then(|| Violation::new(Rule::NothingLeft, format!("bytes pinned by worker: {pinned:?}, {unclaimed} at most in all")))
     }
 }

@@ -7,17 +7,19 @@ use forebay_metadata::Memory;
 use forebay_oracle::{Losses, Rule, Violation, errors, judge};
 use forebay_runtime::simulated;
 use forebay_testing::{S3Server, S3Settings};
-use forebay_types::PAGE_BYTES;
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde::Serialize;
 use tempfile::TempDir;
 
+use super::course::Course;
+use super::disks::memory;
 use super::host::{Host, set_clock};
 use super::hosts::{self, BUCKET, Seen};
-use super::load::{self, Course};
+use super::load;
 use super::plan::{COORDINATOR, Plan, STORE};
+use super::rest::without_room;
 use super::wrong::Wrong;
 use crate::outside::door::door;
 use crate::outside::network::Network;
@@ -25,8 +27,10 @@ use crate::outside::packet::HostId;
 use crate::outside::system;
 use crate::trace::Trace;
 
-/// How long each host is run in its turn. Nothing that a host says is heard before the turn's end.
+/// How long hosts are run in a turn. Nothing that a host says is heard before the turn's end.
 const TURN_US: u64 = 5_000;
+/// A host that hears nothing is run once in so long.
+const BEHIND_US: u64 = 40_000;
 /// Load begins within this time, and all calls end within it.
 const BEGINS_WITHIN_US: u64 = 60_000_000;
 const ENDS_WITHIN_US: u64 = 120_000_000;
@@ -34,9 +38,6 @@ const ENDS_WITHIN_US: u64 = 120_000_000;
 const BACK_US: u64 = 10_000_000;
 /// What is held for somebody is given back within this time.
 const RESTS_US: u64 = 15_000_000;
-/// Of files of this length on, one in so many pages rots: what is shorter is the books.
-const ROTS_FROM_BYTES: u64 = 1 << 20;
-const ROTS_ONE_IN: u32 = 3;
 /// Violations that are told.
 const TOLD: usize = 5;
 
@@ -65,9 +66,12 @@ pub(super) struct World<'a> {
     pub(super) wrong: Wrong,
     /// When a worker may have been lost, in microseconds of the history.
     pub(super) losses: Vec<u64>,
+    /// Hosts at which something has arrived that they have not looked at.
+    heard: Vec<bool>,
     metadata: Memory,
-    folder: TempDir,
-    chance: StdRng,
+    pub(super) folder: TempDir,
+    _objects: TempDir,
+    pub(super) chance: StdRng,
 }
 
 /// What panicked, of all hosts.
@@ -93,8 +97,12 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
     for call in &calls {
         world.trace.event(call.end_us, format_args!("{call:?}"));
     }
-    let mut violations: Vec<_> =
-        violations.into_iter().chain(judge(&calls, load::promise, &Losses(world.losses.clone()))).collect();
+    let losses = Losses(world.losses.clone());
+    // On a thread whose time is the machine's, since the search for an order is given up by it.
+    let judged = std::thread::scope(|scope| scope.spawn(|| judge(&calls, load::promise, &losses)).join());
+    let mut violations: Vec<_> = violations.into_iter().chain(judged.expect("the oracle has an answer")).collect();
+    violations.extend(world.course.take_wrong());
+    violations.extend(without_room(&calls));
     violations.extend(PANICS.lock().iter().map(|panic| Violation::new(Rule::StaysUp, panic.clone())));
     let mut faults = BTreeMap::new();
     plan.faults.iter().for_each(|fault| *faults.entry(fault.what.kind()).or_default() += 1);
@@ -116,14 +124,18 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
 
 impl<'a> World<'a> {
     fn new(plan: &'a Plan, network: Arc<Network>, trace: Arc<Trace>, mut chance: StdRng) -> Self {
-        let settings = S3Settings { buckets: vec![BUCKET.into()], anonymous: true, ..S3Settings::default() };
+        let objects = TempDir::new_in(memory()).expect("a folder for the store");
+        let (buckets, folder) = (vec![BUCKET.into()], objects.path().to_owned());
+        let settings = S3Settings { buckets, folder, anonymous: true, ..S3Settings::default() };
         let server = Arc::new(S3Server::without_thread(settings).expect("a folder for the store"));
-        let hosts = (0..plan.names().len()).map(|id| Host::new(id, &network)).collect();
+        let hosts: Vec<Host> = (0..plan.names().len()).map(|id| Host::new(id, &network)).collect();
         let seen = Seen { pinned: Mutex::new(vec![0; plan.workers]), ..Seen::default() };
-        let course = Course::new(chance.random(), plan.clients);
+        let folder = TempDir::new_in(memory()).expect("a folder for the tiers");
+        let course = Course::new(chance.random(), plan.clients, plan.workers, folder.path().to_owned());
         Self {
             plan,
             now_us: 0,
+            heard: vec![false; hosts.len()],
             hosts,
             network,
             server,
@@ -133,7 +145,8 @@ impl<'a> World<'a> {
             wrong: Wrong::default(),
             losses: Vec::new(),
             metadata: Memory::new(),
-            folder: TempDir::new().expect("a folder for the tiers"),
+            folder,
+            _objects: objects,
             chance,
         }
     }
@@ -176,29 +189,50 @@ impl<'a> World<'a> {
         self.go_on_until((began_us + self.plan.for_ms * 1000).saturating_sub(self.now_us), |_| false);
     }
 
-    /// Turn after turn for so long, or until something holds; whether it does.
+    /// Turn after turn for so long, or until something holds; whether it does. At its end all hosts have come to now.
     fn go_on_until(&mut self, for_us: u64, holds: impl Fn(&Self) -> bool) -> bool {
         let until_us = self.now_us + for_us;
-        while self.now_us < until_us {
-            if holds(self) {
-                return true;
-            }
-            self.turn();
+        while self.now_us < until_us && !holds(self) {
+            self.turn(until_us);
         }
+        self.run_hosts(self.now_us, |_, _| true);
         holds(self)
     }
 
-    /// Every host is run for a while, then what they said goes on its way.
-    fn turn(&mut self) {
-        let (next_us, count) = (self.now_us + TURN_US, self.hosts.len());
+    /// Hosts that have heard something are run for a while, then what is due arrives. Others follow when they hear something, or have
+    /// not been run for long: what they do meanwhile is as if their packets took longer.
+    fn turn(&mut self, until_us: u64) {
+        let quiet = self.heard.iter().all(|heard| !heard);
+        let ends_us = |host: &Host| host.behind(self.now_us).map(|behind_us| self.now_us + BEHIND_US.saturating_sub(behind_us));
+        let next_us = match quiet {
+            true => self.hosts.iter().filter_map(ends_us).chain(self.network.next_us()).min().unwrap_or(until_us),
+            false => self.now_us,
+        };
+        let next_us = next_us.max(self.now_us + TURN_US).min(until_us);
+        self.run_hosts(next_us, |world, host| world.heard[host] || world.hosts[host].behind(next_us) >= Some(BEHIND_US));
+        self.heard.fill(false);
+        self.now_us = next_us;
+        // Who hears something has come to now before.
+        while self.run_hosts(next_us, |world, host| world.network.hears(host, next_us)) {}
+        set_clock(self.now_us, 0);
+        for host in self.network.deliver(self.now_us) {
+            self.heard[host] = true;
+        }
+    }
+
+    /// Runs some of those hosts that have not come to a time; whether there were any.
+    fn run_hosts(&mut self, until_us: u64, which: impl Fn(&Self, HostId) -> bool) -> bool {
+        let count = self.hosts.len();
         // Who is first differs.
         let first = self.chance.random_range(0..count);
-        for place in 0..count {
-            self.hosts[(first + place) % count].run(next_us);
+        let mut any = false;
+        for host in (0..count).map(|place| (first + place) % count) {
+            if self.hosts[host].behind(until_us) > Some(0) && which(self, host) {
+                self.hosts[host].run(until_us);
+                any = true;
+            }
         }
-        self.now_us = next_us;
-        set_clock(self.now_us, 0);
-        self.network.deliver(self.now_us);
+        any
     }
 
     /// Starts the process of a host.
@@ -213,33 +247,6 @@ impl<'a> World<'a> {
             }
             _ if host == COORDINATOR => process.start(now_us, hosts::coordinator(self.metadata.url().to_owned(), seen)),
             _ => process.start(now_us, hosts::store(Arc::clone(&self.server))),
-        }
-    }
-
-    /// One in so many pages of a worker's disk has another byte than was written.
-    pub(super) fn rot_disk(&mut self, host: HostId) {
-        let Ok(files) = std::fs::read_dir(self.folder.path().join(format!("{host}"))) else { return };
-        let mut files: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
-        // As the folder lists them differs.
-        files.sort();
-        for file in files {
-            let is_data = file.metadata().is_ok_and(|about| about.is_file() && about.len() >= ROTS_FROM_BYTES);
-            let Some(mut bytes) = is_data.then(|| std::fs::read(&file).ok()).flatten() else { continue };
-            for page in bytes.chunks_mut(PAGE_BYTES as usize).filter(|page| page.iter().any(|byte| *byte != 0)) {
-                if self.chance.random_ratio(1, ROTS_ONE_IN) {
-                    let at = self.chance.random_range(0..page.len());
-                    page[at] ^= 0x40;
-                }
-            }
-            std::fs::write(&file, bytes).expect("a file of the world's");
-        }
-    }
-
-    /// The disk of a worker's host is another one.
-    pub(super) fn lose_disk(&mut self, host: HostId) {
-        let folder = self.folder.path().join(format!("{host}"));
-        if folder.exists() {
-            std::fs::remove_dir_all(&folder).expect("the folder of a process that has ended");
         }
     }
 }

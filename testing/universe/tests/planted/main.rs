@@ -41,7 +41,7 @@ fn a_lease_that_lapsed_is_found() {
 
 #[test]
 fn the_order_of_two_writers_is_found() {
-    is_found("writers-order", 1, 3);
+    is_found("writers-order", 1, 10);
 }
 
 #[test]
@@ -52,4 +52,29 @@ fn a_stale_read_after_a_stopped_peer_is_found() {
 #[test]
 fn an_acknowledgement_before_others_have_heard_is_found() {
     is_found("ack-before-told", 1, 10);
+}
+
+#[test]
+fn damaged_pages_that_a_restart_takes_over_are_found() {
+    is_found("damage-adopted", 1, 30);
+}
+
+#[test]
+fn directories_that_are_moved_into_each_other_are_found() {
+    is_found("circle-in-rename", 1, 10);
+}
+
+#[test]
+fn a_reference_of_another_length_than_its_block_is_found() {
+    is_found("forged-reference", 1, 10);
+}
+
+#[test]
+fn a_file_that_a_write_behind_its_end_makes_large_is_found() {
+    is_found("sparse-giant", 1, 3);
+}
+
+#[test]
+fn a_manifest_before_its_data_is_found() {
+    is_found("manifest-first", 1, 10);
 }

@@ -31,6 +31,14 @@ impl PeerAnswer {
     }
 }
 
+/// What this worker says to itself.
+impl From<Response> for PeerAnswer {
+    fn from(answer: Response) -> Self {
+        debug_assert!(answer.payload.is_empty(), "it has no bytes to say");
+        Self { meta: answer.meta, payload: Bytes::new() }
+    }
+}
+
 impl Nodes {
     /// Asks another worker about nodes. `DataLost` when the view has it no more, `Retry` when it does not answer.
     pub(super) async fn ask_nodes(&self, worker: u64, call: &PeerCall<'_>, payload: Option<Bytes>) -> NodeResult<PeerAnswer> {

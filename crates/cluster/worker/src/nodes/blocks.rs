@@ -7,6 +7,7 @@ use bytes::Bytes;
 use forebay_block_store::{BlockFill, Pinned, SegmentSpec};
 use forebay_nodes::{Affinity, BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, StorageClass};
 use forebay_protocol::{NodeReply, Span};
+use forebay_runtime::{Defect, planted};
 use forebay_transport::Response;
 use forebay_types::{BLOCK_BYTES, Error, ErrorKind, Owner, PageRun, SegmentId};
 
@@ -351,7 +352,10 @@ impl Nodes {
             if self.store.free(segment(block.number)) > 0 {
                 let bytes = u64::from(room(block.number, block.len));
                 // Who names it may name another length than it has.
-                self.blocks.bytes.update(Relaxed, Relaxed, |counted| counted.saturating_sub(bytes));
+                self.blocks.bytes.update(Relaxed, Relaxed, |counted| match planted(Defect::ForgedReference) {
+                    true => counted.wrapping_sub(bytes),
+                    false => counted.saturating_sub(bytes),
+                });
             }
         }
     }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use forebay_nodes::{Appended, BlockRef, NodeError, NodeErrorKind, NodeResult};
 use forebay_protocol::NodeReply;
+use forebay_runtime::{Defect, planted};
 use forebay_transport::Response;
 
 use super::fence::Reached;
@@ -73,6 +74,9 @@ impl Nodes {
 
     /// Writes over bytes of a file, and on at its end; its new length.
     pub(super) async fn write(&self, at: Reached, name: &str, offset: u64, bytes: &[u8], writer: u64) -> NodeResult<u64> {
+        if planted(Defect::SparseGiant) {
+            self.reach(at, name, offset, writer).await?;
+        }
         'again: for _ in 0..LOOKS {
             let (len, view) = {
                 let mut names = self.reached(at)?;
@@ -125,6 +129,13 @@ impl Nodes {
             }
         }
         Err(busy(name))
+    }
+
+    /// A defect that can be put back: what is missing before an offset becomes zeros.
+    async fn reach(&self, at: Reached, name: &str, offset: u64, writer: u64) -> NodeResult<()> {
+        let len = self.reached(at)?.check_write(at.dir, name, 0, writer, self.now(), WRITER_LEASE)?;
+        let gap = vec![0; offset.saturating_sub(len) as usize];
+        self.append(at, name, &gap, writer).await.map(drop)
     }
 
     /// Bytes of a file.

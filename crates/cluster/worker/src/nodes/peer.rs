@@ -49,7 +49,7 @@ impl Nodes {
                 done()
             }
             PeerOp::Arrive { rename, source, name: own, node } => {
-                return self.arrive(rename, source, (from, path), own, node.0);
+                return self.arrive(rename, source, (from, path), own, node.0).await;
             }
             PeerOp::Settle { rename, committed } => {
                 self.settle(rename, committed);
@@ -83,6 +83,7 @@ impl Nodes {
                 }
                 reply(&NodeReply::Dirs(self.names.lock().missing(containers)))
             }
+            PeerOp::WayUp { outer } => return self.answer_way_up(from, outer),
             PeerOp::Moved => {
                 self.moves.fetch_add(1, Relaxed);
                 done()

@@ -162,6 +162,7 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
             PeerOp::TakeOverDrop,
             PeerOp::TookOver { old: dir, parent: dir },
             PeerOp::Relink { old: dir, new: dir },
+            PeerOp::WayUp { outer: dir },
             PeerOp::BlocksOf { worker, limit: 100 },
             PeerOp::BlocksMoved { moved: vec![(block, block)] },
         ]

@@ -7,6 +7,7 @@ mod place;
 mod table;
 mod ties;
 mod underway;
+mod way_up;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use labels::Labels;
 
 pub(crate) use table::{Table, TableState};
 pub(crate) use underway::{Arriving, Coming};
+pub use way_up::WayUp;
 
 /// One worker's part of the temporary namespace: some containers with their nodes. A container is whole in one place; its own
 /// name may be with another worker.

@@ -30,6 +30,11 @@ impl Namespace {
         containers
     }
 
+    /// The container that a name leads to.
+    pub fn container_of(&self, dir: DirId, name: &str) -> Option<DirId> {
+        self.tables.get(&dir)?.find(name)?.container()
+    }
+
     /// The container that a name leads to when its nodes are with another worker.
     pub fn container_elsewhere(&self, dir: DirId, name: &str) -> Option<DirId> {
         self.tables.get(&dir)?.find(name)?.container().filter(|id| !self.has(*id))

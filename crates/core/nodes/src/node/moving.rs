@@ -63,4 +63,12 @@ impl Moving {
             Body::Container(kind, _) => *kind,
         }
     }
+
+    /// The container that it is the name of.
+    pub fn container(&self) -> Option<DirId> {
+        match &self.body {
+            Body::Container(_, id) => Some(*id),
+            _ => None,
+        }
+    }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use forebay_nodes::{
-    Appended, At, BlockRef, Condition, CreateOptions, DirId, Got, Location, Namespace, NodeErrorKind, NodeType, ROOT,
-    StorageClass, Target, Value, tag,
+    Affinity, Appended, At, BlockRef, Condition, CreateOptions, DirId, Got, Location, Namespace, NodeErrorKind, NodeType, ROOT,
+    StorageClass, Target, Value, WayUp, tag,
 };
 
 use crate::store::{LEASE, NOW, Store};
@@ -344,4 +344,28 @@ fn a_worker_that_was_lost_has_nothing_and_gives_back_what_nobody_else_can_have()
     assert_eq!(doubtful, [block(2)]);
     assert_eq!((names.nodes(), names.bytes(), names.has(ROOT)), (0, 0, false));
     assert!(names.number() > number, "numbers go on");
+}
+
+#[test]
+fn a_way_up_ends_where_a_name_is_elsewhere_and_goes_through_nothing_that_moves() {
+    let mut names = root(1);
+    let directory = || CreateOptions::new(NodeType::Directory);
+    names.create(ROOT, "a", directory()).unwrap();
+    let a = names.container_of(ROOT, "a").unwrap();
+    names.create(a, "b", directory()).unwrap();
+    let b = names.container_of(a, "b").unwrap();
+    let foreign = names.adopt(NodeType::Directory, Affinity::default(), DirId { worker: 2, number: 9 }).unwrap();
+    let other = DirId { worker: 3, number: 7 };
+    assert_eq!(names.way_up(b, other), Ok(WayUp::At(ROOT)));
+    assert_eq!(names.way_up(ROOT, other), Ok(WayUp::At(ROOT)));
+    assert_eq!(names.way_up(foreign, other), Ok(WayUp::Perhaps(DirId { worker: 2, number: 9 })));
+    names.link(b, "c", directory(), other).unwrap();
+    assert_eq!(names.way_up(other, foreign), Ok(WayUp::At(ROOT)), "its name is here, its nodes are not");
+    for outer in [a, b, other] {
+        assert_eq!(names.way_up(other, outer).unwrap_err().kind, NodeErrorKind::Invalid);
+    }
+    names.begin_move(ROOT, "a").unwrap();
+    assert_eq!(names.way_up(other, foreign).unwrap_err().kind, NodeErrorKind::Retry);
+    names.abort_move(ROOT, "a");
+    assert_eq!(names.way_up(DirId { worker: 1, number: 1 << 40 }, a).unwrap_err().kind, NodeErrorKind::Retry);
 }

@@ -143,6 +143,12 @@ pub enum PeerOp<'a> {
         /// Which; at most 10,000.
         containers: Vec<DirId>,
     },
+    /// Goes up from the container `from` by the names that are here: [`super::NodeReply::Dir`] with where the way goes on, which is the root
+    /// at its end. Without a name of it here, [`super::NodeReply::Elsewhere`] with the container that it is in.
+    WayUp {
+        /// What the way must not go through: `Invalid` where it does.
+        outer: DirId,
+    },
 }
 
 impl PeerCall<'_> {

@@ -70,6 +70,7 @@ fn peer_ops() -> Vec<PeerOp<'static>> {
         PeerOp::BlocksMoved { moved: vec![(BLOCK, BLOCK)] },
         PeerOp::Nameless { containers: vec![DIR] },
         PeerOp::Missing { containers: vec![DIR] },
+        PeerOp::WayUp { outer: DIR },
     ]
 }
 

@@ -57,6 +57,7 @@ pub fn node_peer(op: &PeerOp<'_>) -> Need {
         | PeerOp::BlocksOf { .. }
         | PeerOp::BlocksMoved { .. }
         | PeerOp::Nameless { .. }
-        | PeerOp::Missing { .. } => Need::serve(),
+        | PeerOp::Missing { .. }
+        | PeerOp::WayUp { .. } => Need::serve(),
     }
 }

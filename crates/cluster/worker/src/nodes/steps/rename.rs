@@ -231,6 +231,64 @@ async fn a_container_on_its_way_is_not_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_containers_that_are_moved_into_each_other_one_stays_where_it_is() {
+    let pair = Pair::start().await;
+    let (nodes, target) = (pair.source(), pair.target());
+    let (a, a_id, mut other) = (pair.name.as_str(), pair.dir, None);
+    for number in 100.. {
+        let name = format!("d{number}");
+        nodes.create(ROOT, &name, CreateOptions::new(NodeType::Directory)).await.unwrap();
+        other = nodes.names.lock().elsewhere(ROOT, &name).unwrap().map(|id| (name, id));
+        if other.is_some() {
+            break;
+        }
+    }
+    let (b, b_id) = other.as_ref().map(|(name, id)| (name.as_str(), *id)).unwrap();
+    for _ in 0..20 {
+        let (into_b, into_a) =
+            (nodes.rename((ROOT.into(), a), (b_id, "in"), false), nodes.rename((ROOT.into(), b), (a_id, "in"), false));
+        let (first, second) = futures::join!(into_b, into_a);
+        for refused in [&first, &second].into_iter().filter_map(|moved| moved.as_ref().err()) {
+            assert!(matches!(refused.kind, NodeErrorKind::Invalid | NodeErrorKind::Retry), "{refused}");
+        }
+        match (first.is_ok(), second.is_ok()) {
+            (true, true) => panic!("nothing leads to either of them any more"),
+            (true, false) => target.rename((b_id.into(), "in"), (ROOT, a), false).await.unwrap(),
+            (false, true) => target.rename((a_id.into(), "in"), (ROOT, b), false).await.unwrap(),
+            (false, false) => {}
+        }
+    }
+    nodes.rename((ROOT.into(), a), (b_id, "in"), false).await.unwrap();
+    let refused = nodes.rename((ROOT.into(), b), (a_id, "in"), false).await.unwrap_err();
+    assert_eq!(refused.kind, NodeErrorKind::Invalid, "{refused}");
+    assert!(nodes.names.lock().stat(ROOT, b).unwrap().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_container_keeps_its_lease_when_the_way_to_its_new_place_is_with_another_worker() {
+    let pair = Pair::start().await;
+    let (nodes, target) = (pair.source(), pair.target());
+    // A container of the source whose name is with the target.
+    let mut inner = None;
+    for number in 0.. {
+        let name = format!("i{number}");
+        target.create(pair.dir, &name, CreateOptions::new(NodeType::Directory)).await.unwrap();
+        inner = target.names.lock().elsewhere(pair.dir, &name).unwrap();
+        if inner.is_some() {
+            break;
+        }
+    }
+    let inner = inner.unwrap();
+    nodes.create(ROOT, "leased", CreateOptions::new(NodeType::Directory)).await.unwrap();
+    let until = nodes.now() + Duration::from_secs(600);
+    nodes.names.lock().set_lease(ROOT, "leased", Some(until)).unwrap();
+    nodes.rename((ROOT.into(), "leased"), (inner, "moved"), false).await.unwrap();
+    let names = nodes.names.lock();
+    assert_eq!((names.lease(inner, "moved"), names.lease(ROOT, "leased")), (Some(until), None));
+    assert!(names.stat(ROOT, "leased").unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_block_is_given_back_when_no_node_has_it_at_two_looks() {
     let pair = Pair::start().await;
     let nodes = pair.source();

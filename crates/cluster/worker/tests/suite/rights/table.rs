@@ -355,6 +355,7 @@ pub fn peer_ops() -> Vec<PeerOp<'static>> {
         PeerOp::BlocksMoved { moved: vec![] },
         PeerOp::Nameless { containers: vec![] },
         PeerOp::Missing { containers: vec![] },
+        PeerOp::WayUp { outer: none },
     ])
 }
 

@@ -1,8 +1,11 @@
 //! Renames, also to another worker.
 
-use std::collections::{HashSet, VecDeque};
+mod renames;
+mod way_up;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use forebay_nodes::{BlockRef, DirId, Moving, NodeError, NodeErrorKind, NodeResult, Target};
 use forebay_protocol::{NodeReply, PeerCall, PeerOp, Raw};
@@ -10,67 +13,21 @@ use forebay_transport::Response;
 use tokio::sync::oneshot;
 
 use super::Nodes;
+use super::ask::PeerAnswer;
 use super::fence::Reached;
 use super::tree::misfit;
 use super::values::reply;
 
+pub(super) use renames::Renames;
+
 /// Workers that a rename is prepared at, one after the other: containers move, and take in.
 const PREPARE_STEPS: usize = 8;
-/// Renames that are remembered for targets that did not hear that they were committed.
-const COMMITTED_MAX: usize = 10_000;
 
 /// What is left of a rename after this worker's own names; whether it is a container's.
 enum Step<'n> {
     Renamed(bool),
     /// To a container of another worker, under this name; under its own when that is empty.
     Elsewhere((DirId, &'n str), bool),
-}
-
-/// Renames from this worker to others, by their numbers, for targets that ask how they ended.
-pub(super) struct Renames {
-    /// What numbers of this process begin with.
-    process: u64,
-    under_way: HashSet<u128>,
-    /// The target may not have heard of it; the oldest first.
-    committed: VecDeque<u128>,
-}
-
-impl Renames {
-    pub(super) fn new(process: u64) -> Self {
-        Self { process, under_way: HashSet::new(), committed: VecDeque::new() }
-    }
-
-    /// The number of one that begins.
-    pub(super) fn begin(&mut self) -> u128 {
-        let rename = (u128::from(self.process) << 64) | u128::from(forebay_runtime::random::<u64>());
-        self.under_way.insert(rename);
-        rename
-    }
-
-    /// It is committed, or was given up.
-    pub(super) fn end(&mut self, rename: u128, committed: bool) {
-        self.under_way.remove(&rename);
-        if committed {
-            self.committed.push_back(rename);
-            if self.committed.len() > COMMITTED_MAX {
-                self.committed.pop_front();
-            }
-        }
-    }
-
-    /// The target has heard how it ended, and does not ask.
-    fn forget(&mut self, rename: u128) {
-        self.committed.retain(|other| *other != rename);
-    }
-
-    /// Whether it is committed yet; none when it was given up. What an earlier process of this worker had is gone, so that the
-    /// target has the only one.
-    pub(super) fn outcome(&self, rename: u128) -> Option<bool> {
-        if (rename >> 64) as u64 != self.process || self.committed.contains(&rename) {
-            return Some(true);
-        }
-        self.under_way.contains(&rename).then_some(false)
-    }
 }
 
 impl Nodes {
@@ -103,7 +60,10 @@ impl Nodes {
     /// Gives a node up to a container of another worker.
     async fn move_out(&self, (at, name): (Reached, &str), to: (DirId, &str)) -> NodeResult<()> {
         let dir = at.dir;
-        let moving = self.reached(at)?.begin_move(dir, name)?;
+        let (moving, lease) = {
+            let mut names = self.reached(at)?;
+            (names.begin_move(dir, name)?, names.lease(dir, name))
+        };
         let rename = self.renames.lock().begin();
         let (ended, worker) = match self.prepare(rename, name, to, &moving).await {
             // From here on the target has it, whatever becomes of this worker or its word.
@@ -119,8 +79,21 @@ impl Nodes {
             && self.tell_end(worker, rename, committed).await
         {
             self.renames.lock().forget(rename);
+            if worker == self.worker {
+                self.lease_again(moving.container(), lease);
+            }
         }
         ended
+    }
+
+    /// A container came from this worker to this worker, the long way: its lease does so too.
+    fn lease_again(&self, id: Option<DirId>, lease: Option<Duration>) {
+        let mut names = self.names.lock();
+        let place = id.and_then(|id| names.place_of(id)).map(|(dir, name)| (dir, name.to_string()));
+        if let (Some((dir, name)), Some(until)) = (place, lease) {
+            // It may be gone again.
+            let _ = names.set_lease(dir, &name, Some(until));
+        }
     }
 
     /// Renames within this worker, or says where to. With it come the blocks of what was replaced.
@@ -143,7 +116,7 @@ impl Nodes {
             false => Target::Here(to.0, to.1),
         };
         match target {
-            Target::Here(dir, _) if names.has(dir) => {
+            Target::Here(dir, _) if names.has(dir) && (!container || Self::way_is_here(&names, from, dir)?) => {
                 names.rename(from, to)?;
                 Ok((Step::Renamed(container), names.take_freed()))
             }
@@ -166,7 +139,12 @@ impl Nodes {
         for _ in 0..PREPARE_STEPS {
             let op = PeerOp::Arrive { rename, source: self.worker, name: own, node: Raw(&node) };
             let call = PeerCall { from: dir, path, op };
-            let answer = self.ask_nodes(dir.worker, &call, None).await.map_err(|error| (error, Some(dir.worker)))?;
+            let answer = if dir.worker == self.worker {
+                let arrived = self.arrive(rename, self.worker, (dir, path), own, &node).await;
+                PeerAnswer::from(arrived.map_err(|error| (error, None))?)
+            } else {
+                self.ask_nodes(dir.worker, &call, None).await.map_err(|error| (error, Some(dir.worker)))?
+            };
             match answer.reply().map_err(|error| (error, None))? {
                 NodeReply::Done => return Ok(dir.worker),
                 // The container has moved to another worker, or one of the target's name takes it in.
@@ -180,21 +158,36 @@ impl Nodes {
     }
 
     /// Takes a node in, unseen, in a container here.
-    pub(super) fn arrive(&self, rename: u128, source: u64, to: (DirId, &str), own: &str, node: &[u8]) -> NodeResult<Response> {
+    pub(super) async fn arrive(
+        &self,
+        rename: u128,
+        source: u64,
+        to: (DirId, &str),
+        own: &str,
+        node: &[u8],
+    ) -> NodeResult<Response> {
         let moving: Moving = postcard::from_bytes(node)
             .map_err(|error| NodeError::new(NodeErrorKind::Invalid, format!("a node can't be read: {error}")))?;
-        let mut names = self.names.lock();
-        if let Some(dir) = names.moved_to(to.0) {
-            return Ok(reply(&NodeReply::Elsewhere { dir, rest: to.1.len() as u32 }));
-        }
-        let target = match to.1 {
-            "" => Target::Here(to.0, own),
-            name => names.target(own, to.0, name)?,
+        let target = {
+            let names = self.names.lock();
+            if let Some(dir) = names.moved_to(to.0) {
+                return Ok(reply(&NodeReply::Elsewhere { dir, rest: to.1.len() as u32 }));
+            }
+            match to.1 {
+                "" => Target::Here(to.0, own),
+                name => names.target(own, to.0, name)?,
+            }
         };
-        match target {
+        let (dir, name) = match target {
             Target::Into(dir) => return Ok(reply(&NodeReply::Elsewhere { dir, rest: 0 })),
-            Target::Here(dir, name) => names.arrive(rename, source, dir, name, moving)?,
+            Target::Here(dir, name) => (dir, name),
+        };
+        // Its name does not change until this ends, and says so to who comes by on a way of his own: of two containers that are moved into
+        // each other one finds the other.
+        if let Some(id) = moving.container() {
+            self.keep_out(id, dir).await?;
         }
+        self.names.lock().arrive(rename, source, dir, name, moving)?;
         Ok(reply(&NodeReply::Done))
     }
 
@@ -218,6 +211,10 @@ impl Nodes {
 
     /// Tells a target how a rename ended; whether it heard. One that doesn't asks by itself: see `sweep`.
     pub(super) async fn tell_end(&self, worker: u64, rename: u128, committed: bool) -> bool {
+        if worker == self.worker {
+            self.settle(rename, committed);
+            return true;
+        }
         let op = PeerOp::Settle { rename, committed };
         let call = PeerCall { from: forebay_nodes::ROOT, path: "", op };
         let told = self.ask_nodes(worker, &call, None).await.and_then(|answer| answer.reply().map(drop));

@@ -1,0 +1,83 @@
+//! What the clients of a world share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+
+use forebay_client::NodeType;
+use forebay_oracle::load::Shared;
+use forebay_oracle::load::nodes::Group;
+use forebay_oracle::{Rule, Violation};
+use parking_lot::Mutex;
+
+/// What the clients share with each other and with the world.
+#[derive(Default)]
+pub(super) struct Course {
+    pub(super) calls: Shared,
+    pub(super) workers: usize,
+    /// Where what a program builds is, before it is stored.
+    pub(super) folder: PathBuf,
+    wrong: Mutex<Vec<Violation>>,
+    /// Datasets that were begun.
+    sets: AtomicU64,
+    /// Blocks of a page that no node may have, since who wrote them was not told more.
+    pub(super) unclaimed: AtomicUsize,
+    /// Times that a worker may have been lost.
+    losses: AtomicUsize,
+    pub(super) groups: Vec<Arc<Group>>,
+    pub(super) clients: usize,
+    pub(super) seed: u64,
+    /// Clients that have written the first versions of their objects.
+    pub(super) began: AtomicUsize,
+    /// Clients that have ended what they were at.
+    pub(super) ended: AtomicUsize,
+    /// Clients that have read everything once more.
+    pub(super) done: AtomicUsize,
+}
+
+impl Course {
+    pub(super) fn new(seed: u64, clients: usize, workers: usize, folder: PathBuf) -> Self {
+        let groups = vec![Arc::new(Group::new("values", NodeType::KeyValue)), Arc::new(Group::new("files", NodeType::File))];
+        Self { groups, clients, workers, folder, seed, ..Self::default() }
+    }
+
+    /// Something must not have happened.
+    pub(super) fn wrong(&self, rule: Rule, what: String) {
+        self.wrong.lock().push(Violation::new(rule, what));
+    }
+
+    /// What must not have happened, beside what the history says.
+    pub(super) fn take_wrong(&self) -> Vec<Violation> {
+        std::mem::take(&mut self.wrong.lock())
+    }
+
+    /// A worker may be lost from now on.
+    pub(super) fn may_lose(&self) {
+        self.losses.fetch_add(1, SeqCst);
+    }
+
+    pub(super) fn losses(&self) -> usize {
+        self.losses.load(SeqCst)
+    }
+
+    /// The number of a dataset that begins.
+    pub(super) fn begin_set(&self) -> u64 {
+        self.sets.fetch_add(1, SeqCst)
+    }
+
+    pub(super) fn sets(&self) -> u64 {
+        self.sets.load(SeqCst)
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.began.load(SeqCst) == self.clients
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(SeqCst) == self.clients
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done.load(SeqCst) == self.clients
+    }
+}
