@@ -29,7 +29,8 @@ pub use mixapart::{
 };
 pub use scenario::{Scenario, Way, Workload};
 pub use shards::{
-    SHARD_SCENARIOS, ShardCurve, ShardMove, ShardReplica, ShardRouting, ShardSample, ShardsRun, SkewRow, SkewWay, shards,
-    shards_chart, shards_csv, shards_skew, shards_table, skew_chart, skew_csv, skew_table,
+    SHARD_SCENARIOS, ShardCurve, ShardMove, ShardPlanned, ShardReplica, ShardRouting, ShardSample, ShardsRun, SkewRow, SkewWay,
+    shards, shards_chart, shards_csv, shards_planned, shards_planned_table, shards_skew, shards_table, skew_chart, skew_csv,
+    skew_table,
 };
 pub use workload::{Micros, Query, Recorded, Synthetic};

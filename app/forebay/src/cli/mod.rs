@@ -29,8 +29,8 @@ use flags::{GlobalFlags, RoleFlags};
 #[cfg(feature = "cluster")]
 pub(crate) use jobs::{JobsArgs, JobsCommand, TransfersArgs};
 pub(crate) use model::{
-    DataScheduler, GetafixArgs, JobOrder, MixApartArgs, PlanCommand, PlanReplicasArgs, PlanTasksArgs, SimulateCommand,
-    SimulateShardsArgs,
+    DataScheduler, GetafixArgs, JobOrder, MixApartArgs, PlanCommand, PlanReplicasArgs, PlanShardsArgs, PlanTasksArgs,
+    SimulateCommand, SimulateShardsArgs,
 };
 pub(crate) use mounts::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
 pub(crate) use node::{NodeBatchArgs, NodeBytesArgs, NodeCommand, NodeLsArgs, NodeMkdirArgs, NodeRmArgs, NodeStatArgs};

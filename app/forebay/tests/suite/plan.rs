@@ -1,4 +1,4 @@
-//! `forebay plan replicas`: what would be placed where, without a cluster.
+//! `forebay plan`: what would be placed where, and which layers shards would get, without a cluster.
 
 use std::path::Path;
 
@@ -206,4 +206,24 @@ fn bad_input_is_explained() {
     replicas(home.path(), &[]).fails(2, &["--workers"]);
     forebay_in(home.path(), &["plan", "replicas", "--workers", "2"]).fails(2, &["--counts", "--from-log"]);
     forebay_in(home.path(), &["plan", "replicas", "--workers", "2", "--counts", "none.json"]).fails(1, &["none.json"]);
+}
+
+#[test]
+fn a_worker_s_shards_get_the_layers_that_their_queues_ask_for() {
+    let home = tempfile::tempdir().unwrap();
+    let levels = json!([{"bytes": "100MiB", "us": 100_000}, {"bytes": "110MiB", "us": 1_000}]);
+    let busy = json!({"shard": "orders/0", "levels": levels, "queue": vec![200; 20], "arrived": vec![200; 20]});
+    let idle = json!({"shard": "orders/1", "levels": levels, "level": 1, "queue": vec![0; 20]});
+    let worker = json!({"room": "210MiB", "replicas": [busy, idle]});
+    std::fs::write(home.path().join("worker.json"), worker.to_string()).unwrap();
+    let plan = ["plan", "shards", "worker.json"];
+    let decisions = forebay_in(home.path(), &[&plan[..], &["--json"]].concat()).ok().json();
+    assert_eq!(decisions.len(), 40);
+    let moved: Vec<_> = decisions.iter().filter(|one| one["from"] != one["to"]).map(|one| (&one["shard"], &one["to"])).collect();
+    assert_eq!(moved, [(&json!("orders/0"), &json!(1)), (&json!("orders/1"), &json!(0))]);
+    let text = forebay_in(home.path(), &plan).ok().text();
+    assert!(text.contains("orders/1 gave room") && text.contains("went to orders/0"), "{text}");
+    forebay_in(home.path(), &[&plan[..], &["--target", "0s"]].concat()).fails(2, &["target_us"]);
+    std::fs::write(home.path().join("worker.json"), "[]").unwrap();
+    forebay_in(home.path(), &plan).fails(1, &["worker.json", "\"replicas\""]);
 }

@@ -47,7 +47,7 @@ async fn equality(rig: &mut Rig, data: &Data) -> Result<()> {
     rig.replace_workers().await?;
     shards.status().await?;
     let (mut requests, mut bytes) = (0, 0);
-    for condition in data.searches(200, 23).into_iter().filter(|search| search["attr"] == "l_partkey").take(3) {
+    for condition in data.searches(Skew::Uniform, 200, 23).into_iter().filter(|search| search["attr"] == "l_partkey").take(3) {
         rig.s3.take_counters()?;
         let found = shards.search(&condition, None, Some(100)).await?;
         let counts = rig.s3.take_counters()?;

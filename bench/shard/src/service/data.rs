@@ -85,9 +85,9 @@ impl Data {
     }
 
     /// Conditions for a value of a selective column.
-    pub(crate) fn searches(&self, count: usize, seed: u64) -> Vec<Json> {
+    pub(crate) fn searches(&self, skew: Skew, count: usize, seed: u64) -> Vec<Json> {
         let condition = |Search { attribute, value }: Search| json!({"attr": ATTRIBUTES[attribute], "eq": String::from_utf8(value).expect("lineitem is text")});
-        searches(&self.records, Skew::Uniform, count, seed).into_iter().map(condition).collect()
+        searches(&self.records, skew, count, seed).into_iter().map(condition).collect()
     }
 }
 

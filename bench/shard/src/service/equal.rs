@@ -49,6 +49,7 @@ async fn at(data: &Data, rounds: usize, seconds: u64, (over, memory): (f64, f64)
         .print();
     let most = format!("{}", memory as u64);
     let redis = Redis::start(&["--maxmemory", &most, "--maxmemory-policy", "allkeys-lfu"]).await?;
+    rig.until_heard().await;
     rig.s3.set_link(0, LATENCY)?;
     let rows: Vec<usize> = data.gets(Skew::Zipf, 400_000, 5).into_iter().filter_map(|key| data.row(key)).collect();
     let length = Duration::from_secs(seconds);

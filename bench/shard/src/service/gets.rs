@@ -31,6 +31,10 @@ pub(crate) async fn figures(data: &Data, rounds: usize, seconds: u64) -> Result<
     redis.fill((0..data.records.len()).map(|row| data.json(row).to_string())).await?;
     let keys = data.gets(Skew::Uniform, 100_000, 11);
     check(&shards, data, &keys).await?;
+    let (begun, _) = rate(&shards, &keys, Duration::from_secs(seconds)).await?;
+    let what = format!("gets over TCP, {IN_FLIGHT} in flight, of a worker that has begun within two minutes");
+    Figure::new(what, begun, "ops/s", Bar::None).print();
+    rig.until_heard().await;
     let bed = Bed { data, rig: &rig, redis: &redis, keys: &keys, rounds, length: Duration::from_secs(seconds) };
     bed.compare("TCP", &of_client(&rig.client, &shards), false).await?;
     bed.compare("Unix socket", &of_client(&rig.client_of_host().await?, &shards), true).await

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use forebay_oracle::{RecordCall, RecordOp, Rule, is_certain, records};
 use forebay_shard::Key;
 use forebay_shard_store::ChangeIf;
 use forebay_shards::Shards;
@@ -11,7 +12,6 @@ use forebay_types::{Error, ErrorKind, Result};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value as Json, json};
-use todc_utils::{Action, History, Specification, WGLChecker};
 
 use super::data::{Data, literal};
 use super::rig::{Rig, Settings};
@@ -26,42 +26,6 @@ const KILLED_EVERY: Duration = Duration::from_secs(3);
 const AWAY_FOR: Duration = Duration::from_millis(500);
 /// The column that is changed.
 const COLUMN: &str = "l_comment";
-
-/// What was done with one key: the value of its column; none where it has no record.
-#[derive(Clone, Debug)]
-enum Op {
-    Read(Option<String>),
-    Write(Option<String>),
-    /// A search for a value has found it, or not.
-    Found(String, bool),
-}
-
-struct Register;
-
-impl Specification for Register {
-    type State = Option<String>;
-    type Operation = Op;
-
-    fn init() -> Self::State {
-        None
-    }
-
-    fn apply(op: &Op, state: &Self::State) -> (bool, Self::State) {
-        match op {
-            Op::Read(value) => (value == state, state.clone()),
-            Op::Write(value) => (true, value.clone()),
-            Op::Found(value, found) => ((state.as_ref() == Some(value)) == *found, state.clone()),
-        }
-    }
-}
-
-struct Done {
-    key: usize,
-    began: Instant,
-    /// None where nobody knows whether it was done.
-    ended: Option<Instant>,
-    op: Op,
-}
 
 /// So many operations.
 pub(crate) async fn figures(data: &Data, operations: usize) -> Result<()> {
@@ -90,16 +54,21 @@ pub(crate) async fn figures(data: &Data, operations: usize) -> Result<()> {
         Ok::<_, Error>(kills)
     };
     let (done, kills) = futures::join!(futures::future::join_all((0..CLIENTS).map(|client| clients.run(client))), killing);
-    let done: Vec<Done> = done.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
-    let unordered = (0..KEYS).filter(|key| !is_linearizable(&done, *key)).count();
-    let searches = done.iter().filter(|done| matches!(done.op, Op::Found(..))).count();
+    let done: Vec<RecordCall> = done.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+    let violations = records(&done);
+    violations.iter().for_each(|violation| eprintln!("{violation}"));
+    let count = |rule| violations.iter().filter(|violation| violation.rule == rule).count() as f64;
+    let searches = done.iter().filter(|done| matches!(done.op, RecordOp::Found(..))).count();
     let uncertain = done.iter().filter(|done| done.ended.is_none()).count();
     let what = format!(
         "{} puts, deletes, gets and {searches} searches at once, {} kills of workers, {uncertain} uncertain",
         done.len() - searches,
         kills?
     );
-    Figure::new(format!("{what}: keys in no order that explains them"), unordered as f64, "keys", Bar::AtMost(0.0)).print();
+    Figure::new(format!("{what}: keys in no order that explains them"), count(Rule::Linearizable), "keys", Bar::AtMost(0.0))
+        .print();
+    Figure::new(format!("{what}: keys whose order was not found out in time"), count(Rule::Decided), "keys", Bar::AtMost(0.0))
+        .print();
     let failed = clients.failed.load(Relaxed) as f64;
     Figure::new(format!("{what}: gets and searches that failed"), failed, "answers", Bar::AtMost(0.0)).print();
     Ok(())
@@ -116,7 +85,7 @@ struct Clients<'a> {
 }
 
 impl Clients<'_> {
-    async fn run(&self, client: usize) -> Result<Vec<Done>> {
+    async fn run(&self, client: usize) -> Result<Vec<RecordCall>> {
         let (mut chance, mut done) = (StdRng::seed_from_u64(61 + client as u64), Vec::new());
         let mut last: BTreeMap<usize, String> = BTreeMap::new();
         for step in 0.. {
@@ -125,9 +94,9 @@ impl Clients<'_> {
             }
             let key = chance.random_range(0..KEYS);
             let began = Instant::now();
-            let (op, is_certain) = match chance.random_range(0..10) {
+            let (op, certain) = match chance.random_range(0..10) {
                 0..4 => match self.shards.record(&Key::U64(self.first + key as u64), None).await {
-                    Ok(record) => (Op::Read(record.map(|record| self.value_of(&record)).transpose()?), true),
+                    Ok(record) => (RecordOp::Read(record.map(|record| self.value_of(&record)).transpose()?), true),
                     Err(error) => {
                         self.fails(&error)?;
                         continue;
@@ -137,13 +106,16 @@ impl Clients<'_> {
                     let value = format!("of client {client}, step {step}");
                     let put = self.shards.put(self.record(key, &value).as_object().expect("a record"), ChangeIf::Always).await;
                     last.insert(key, value.clone());
-                    (Op::Write(Some(value)), certain(put)?)
+                    (RecordOp::Write(Some(value)), is_certain(put)?)
                 }
-                7 => (Op::Write(None), certain(self.shards.delete(&literal(self.first + key as u64)?, ChangeIf::Always).await)?),
+                7 => (
+                    RecordOp::Write(None),
+                    is_certain(self.shards.delete(&literal(self.first + key as u64)?, ChangeIf::Always).await)?,
+                ),
                 _ => {
                     let Some(value) = last.get(&key).cloned() else { continue };
                     match self.shards.search(&json!({"attr": COLUMN, "eq": value}), None, Some(10)).await {
-                        Ok(keys) => (Op::Found(value, keys.contains(&Key::U64(self.first + key as u64))), true),
+                        Ok(keys) => (RecordOp::Found(value, keys.contains(&Key::U64(self.first + key as u64))), true),
                         Err(error) => {
                             self.fails(&error)?;
                             continue;
@@ -151,7 +123,7 @@ impl Clients<'_> {
                     }
                 }
             };
-            done.push(Done { key, began, ended: is_certain.then(Instant::now), op });
+            done.push(RecordCall { key: self.first + key as u64, began, ended: certain.then(Instant::now), op });
             self.count.fetch_add(1, Relaxed);
         }
         Ok(done)
@@ -177,29 +149,4 @@ impl Clients<'_> {
             _ => Err(error.clone()),
         }
     }
-}
-
-/// Whether a change was made, as far as its asker knows.
-fn certain(result: Result<u64>) -> Result<bool> {
-    match result {
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::Retry => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-fn is_linearizable(done: &[Done], key: usize) -> bool {
-    let done: Vec<&Done> = done.iter().filter(|done| done.key == key).collect();
-    let end = Instant::now() + Duration::from_secs(3600);
-    // What may have been done can come at any time, also after all that was seen.
-    let mut events: Vec<(Instant, bool, usize)> = (0..)
-        .zip(&done)
-        .flat_map(|(process, done)| [(done.began, false, process), (done.ended.unwrap_or(end), true, process)])
-        .collect();
-    events.sort();
-    let action = |(_, is_end, process): (Instant, bool, usize)| {
-        let op = done[process].op.clone();
-        (process, if is_end { Action::Response(op) } else { Action::Call(op) })
-    };
-    WGLChecker::<Register>::is_linearizable(History::from_actions(events.into_iter().map(action).collect()))
 }

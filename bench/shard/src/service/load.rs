@@ -3,15 +3,16 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use forebay_shards::{ReplicaStatus, Shards};
+use forebay_shards::Shards;
 use forebay_types::{Error, Result};
 use serde_json::Value as Json;
 
 use super::data::Data;
 use super::gets::IN_FLIGHT;
-use super::rig::{Rig, Settings};
+use super::rig::{PERIOD, Rig, Settings};
 use super::wait::until_at_rest;
 use crate::measure::{Bar, Figure};
+use crate::workload::Skew;
 
 /// The size that the shard begins at, as a part of its input.
 const START: f64 = 0.4;
@@ -26,16 +27,37 @@ const WAITING_MAX: u64 = 200;
 const ADAPT_PERIODS: u32 = 90;
 const CALM_PERIODS: u32 = 240;
 
+/// What is asked for, and the seconds within which the shard is to adapt to it and to have drained its queue.
+struct Asked {
+    skew: Skew,
+    adapted: f64,
+    drained: f64,
+}
+
+/// Values of all records alike, and those of few records most of the time: what is skewed comes from caches, and is sooner over.
+const ASKED: [Asked; 2] =
+    [Asked { skew: Skew::Uniform, adapted: 300.0, drained: 900.0 }, Asked { skew: Skew::Zipf, adapted: 120.0, drained: 300.0 }];
+
 pub(crate) async fn figures(data: &Data, period_ms: u64) -> Result<()> {
-    let period = Duration::from_millis(period_ms);
+    for asked in &ASKED {
+        at(data, Duration::from_millis(period_ms), asked).await?;
+    }
+    Ok(())
+}
+
+async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
     let rig = Rig::start(Settings { workers: 1, navigate_every: period, ..Settings::default() }).await?;
     let shards = rig.create(data, "load.shards", 1, vec![START]).await?;
     until_at_rest(&shards, data).await?;
-    let conditions = data.searches(20_000, 29);
-    let start = replica(&shards).await?;
+    let conditions = data.searches(asked.skew, 20_000, 29);
+    let start = size(&shards).await?;
     let unit = sustained(&shards, &conditions, Duration::from_secs(5)).await? / UNITS;
-    let what =
-        format!("load x3 on a shard of {} MB, looked at each {period_ms} ms", shards.dataset().shards[0].input_bytes / 1_000_000);
+    let what = format!(
+        "load x3 on a shard of {} MB, {}, looked at each {} ms",
+        shards.dataset().shards[0].input_bytes / 1_000_000,
+        asked.skew.name(),
+        period.as_millis()
+    );
     Figure::new(format!("{what}: sustained at {START}x"), unit * UNITS, "searches/s", Bar::None).print();
     let load = Load {
         shards: &shards,
@@ -46,32 +68,44 @@ pub(crate) async fn figures(data: &Data, period_ms: u64) -> Result<()> {
     };
     let calm = load.run(LOW * unit, period * 20, |_, _| false).await?;
     Figure::new(format!("{what}: queue before"), calm.queue_mean, "searches", Bar::None).print();
-    // Adapted: as many are answered as come; drained: none waits longer than one that is alone.
+    // Drained: none waits longer than one that is alone.
     let high = load.run(HIGH * unit, period * ADAPT_PERIODS, |queue, waited| waited > period * 10 && queue <= 2).await?;
-    let scale = 10.0 / period.as_secs_f64();
-    let grown = replica(&shards).await?;
-    let drained = high.ended.map_or(f64::INFINITY, |after| after.as_secs_f64() * scale);
-    let peak = high.peak_at.as_secs_f64() * scale;
-    Figure::new(format!("{what}: adapted (the queue falls), in time of a cluster"), peak, "s", Bar::AtMost(300.0)).print();
-    Figure::new(format!("{what}: drained, in time of a cluster"), drained, "s", Bar::AtMost(900.0)).print();
-    let size = |replica: &ReplicaStatus| replica.now.unwrap_or_default();
-    Figure::against(format!("{what}: size"), size(&grown), "x", "at the start", size(&start), Bar::None).print();
-    Figure::new(format!("{what}: refused for want of room in the queue"), high.over as f64, "searches", Bar::None).print();
+    tell_rise(&what, &high, period, asked);
+    Figure::against(format!("{what}: size"), size(&shards).await?, "x", "at the start", start, Bar::None).print();
     let began = Instant::now();
-    let mut back = replica(&shards).await?;
-    while size(&back) > size(&start) && began.elapsed() < period * CALM_PERIODS {
+    let mut back = size(&shards).await?;
+    while back > start && began.elapsed() < period * CALM_PERIODS {
         load.run(LOW * unit, period * 5, |_, _| false).await?;
-        back = replica(&shards).await?;
+        back = size(&shards).await?;
     }
-    let name = format!("{what}: size {:.0} s (of a cluster) after the load has dropped", began.elapsed().as_secs_f64() * scale);
-    Figure::against(name, size(&back), "x", "at the start", size(&start), Bar::RatioAtMost(1.0)).print();
+    let after = of_cluster(began.elapsed(), period);
+    let name = format!("{what}: size {after:.0} s (of a cluster) after the load has dropped");
+    Figure::against(name, back, "x", "at the start", start, Bar::RatioAtMost(1.0)).print();
     Ok(())
 }
 
-async fn replica(shards: &Shards) -> Result<ReplicaStatus> {
+/// How the shard came along with the load once it had risen.
+fn tell_rise(what: &str, high: &Ran, period: Duration, asked: &Asked) {
+    // Adapted: as many are answered as come.
+    let peak = of_cluster(high.peak_at, period);
+    Figure::new(format!("{what}: adapted (the queue falls), in time of a cluster"), peak, "s", Bar::AtMost(asked.adapted))
+        .print();
+    let drained = high.ended.map_or(f64::INFINITY, |after| of_cluster(after, period));
+    Figure::new(format!("{what}: drained, in time of a cluster"), drained, "s", Bar::AtMost(asked.drained)).print();
+    Figure::new(format!("{what}: refused for want of room in the queue"), high.over as f64, "searches", Bar::None).print();
+}
+
+/// Seconds of a cluster, which looks at its queues every [`PERIOD`].
+fn of_cluster(time: Duration, period: Duration) -> f64 {
+    time.as_secs_f64() * PERIOD.as_secs_f64() / period.as_secs_f64()
+}
+
+/// The size of the one replica, as a part of the input.
+async fn size(shards: &Shards) -> Result<f64> {
     let status = shards.status().await?;
     let replica = status.into_iter().flat_map(|shard| shard.replicas).next();
-    replica.ok_or_else(|| Error::internal("the shard is nowhere"))
+    let replica = replica.ok_or_else(|| Error::internal("the shard is nowhere"))?;
+    Ok(replica.now.unwrap_or_default())
 }
 
 /// Searches a second, with as many askers as keep it busy.

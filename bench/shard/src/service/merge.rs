@@ -33,6 +33,7 @@ pub(crate) async fn figures(data: &Data, seconds: u64) -> Result<()> {
     until_at_rest(&shards, data).await?;
     let keys = data.gets(Skew::Zipf, 100_000, 41);
     let gets = Gets { shards: &shards, keys: &keys };
+    rig.until_heard().await;
     let before = p99_ms(gets.until(&AtomicBool::new(false), Duration::from_secs(seconds.max(5) * 2)).await?);
     let (stored, manifest) = (stored_bytes(&rig, shards.path()).await?, manifest(&rig, &shards).await?);
     let anonymous: Vec<u64> = rig.workers.iter().map(|worker| anonymous_bytes(worker.id())).collect::<Result<_>>()?;

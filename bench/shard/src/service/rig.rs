@@ -1,6 +1,6 @@
 //! A cluster that serves shards, each role a process of its own.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forebay_bench_reads::rig::{S3, Served, client, mount, path};
 use forebay_client::Client;
@@ -13,6 +13,10 @@ use super::data::Data;
 
 /// Time between two looks at queues in a cluster.
 pub(crate) const PERIOD: Duration = Duration::from_secs(10);
+
+/// Changes that were announced before a worker began may be on their way for two minutes: until then each of its answers waits for a
+/// look into shared storage.
+const HEARD_AFTER: Duration = Duration::from_secs(125);
 
 /// How the cluster is set up.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +43,7 @@ pub(crate) struct Rig {
     pub(crate) client: Client,
     address: String,
     settings: Settings,
+    began: Instant,
     // Below what has its socket there.
     _coordinator: Served,
     folder: TempDir,
@@ -85,7 +90,12 @@ impl Rig {
         let workers = (0..settings.workers).map(|_| WorkerProcess::start(&address, settings)).collect::<Result<_>>()?;
         let client = client(&address, false).await?;
         mount(&client, s3.endpoint(), None).await?;
-        Ok(Self { s3, workers, client, address, settings, _coordinator: coordinator, folder })
+        Ok(Self { s3, workers, client, address, settings, began: Instant::now(), _coordinator: coordinator, folder })
+    }
+
+    /// Waits until the workers of the start know of all changes that are on their way.
+    pub(crate) async fn until_heard(&self) {
+        tokio::time::sleep(HEARD_AFTER.saturating_sub(self.began.elapsed())).await;
     }
 
     /// A client of the same host, over Unix sockets.

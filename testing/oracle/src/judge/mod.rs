@@ -1,12 +1,13 @@
 //! What must hold of a history, whatever was done to the processes meanwhile.
 //!
 //! `objects`: every answer is bytes of one version, none older than the mount's rule lets it be, and no acknowledged write is
-//! lost. `nodes`: temporary nodes are linearizable, or say that they are lost where a worker was. `recovery`: how long after the
-//! fault's end reads are as fast as before. The search for an order of calls (`linear`) is that of a crate.
+//! lost. `nodes`: temporary nodes are linearizable, or say that they are lost where a worker was. `records`: records of shards are
+//! linearizable by key, and searches see them so. `recovery`: how long after the fault's end reads are as fast as before. The search for an order of calls (`linear`) is that of a crate.
 
 mod linear;
 mod nodes;
 mod objects;
+mod records;
 mod recovery;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use serde::Serialize;
 use crate::history::Call;
 
 pub use nodes::Losses;
+pub use records::{RecordCall, RecordOp, is_certain, records};
 pub use recovery::Recovery;
 
 /// Something that must not have happened.

@@ -3,5 +3,6 @@
 mod contents;
 mod nodes;
 mod objects;
+mod records;
 mod recovery;
 mod written;

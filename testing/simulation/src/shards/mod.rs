@@ -9,6 +9,7 @@ mod curves;
 mod divide;
 mod engine;
 mod outcome;
+mod planned;
 mod replica;
 mod report;
 mod scenarios;
@@ -20,6 +21,7 @@ mod waits;
 
 pub use curves::ShardCurve;
 pub use outcome::{ShardMove, ShardReplica, ShardSample, ShardsRun};
+pub use planned::{ShardPlanned, shards_planned, shards_planned_table};
 pub use report::{shards_chart, shards_csv, shards_table, skew_chart, skew_csv, skew_table};
 pub use scenarios::{SHARD_SCENARIOS, shards};
 pub use setup::ShardRouting;

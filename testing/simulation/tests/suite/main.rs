@@ -1,6 +1,7 @@
 //! The model of a cluster: its queues against theory, its seeds, and an oracle that watches the decisions.
 
 mod oracle;
+mod planned;
 mod runs;
 mod safety;
 mod shards;

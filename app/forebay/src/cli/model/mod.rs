@@ -3,5 +3,5 @@
 mod plan;
 mod simulate;
 
-pub(crate) use plan::{PlanCommand, PlanReplicasArgs, PlanTasksArgs};
+pub(crate) use plan::{PlanCommand, PlanReplicasArgs, PlanShardsArgs, PlanTasksArgs};
 pub(crate) use simulate::{DataScheduler, GetafixArgs, JobOrder, MixApartArgs, SimulateCommand, SimulateShardsArgs};

@@ -12,6 +12,27 @@ pub(crate) enum PlanCommand {
     Replicas(PlanReplicasArgs),
     /// Say how many parallel tasks shared storage can feed
     Tasks(PlanTasksArgs),
+    /// Say which layers a worker would give to its shards, period by period and why, by queues that are given; nothing is changed
+    Shards(PlanShardsArgs),
+}
+
+/// `plan shards`.
+#[derive(Args)]
+pub(crate) struct PlanShardsArgs {
+    /// A worker: {"room": "8GiB", "replicas": [{"shard": "orders/0", "levels": [{"bytes": "300MiB", "us": 2000}, ..], "start": 0,
+    /// "level": 0, "queue": [0, 40, ..], "arrived": [100, 300, ..]}, ..]}; levels rise from the base with what a request takes at
+    /// each, queue and arrived have a number a period; - for the standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) worker: PathBuf,
+    /// Time between two plans
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
+    pub(crate) period: Duration,
+    /// What a request should wait at most
+    #[arg(long, value_name = "DURATION", default_value = "50ms", value_parser = parse_duration)]
+    pub(crate) target: Duration,
+    /// One JSON object a replica and period
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `plan tasks`.

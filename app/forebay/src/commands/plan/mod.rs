@@ -1,10 +1,11 @@
-//! `forebay plan`: what the coordinator would decide, without a cluster.
+//! `forebay plan`: what the coordinator and workers would decide, without a cluster.
 
 mod answer;
 mod demand;
 mod holdings;
 mod log;
 mod natural;
+mod shards;
 mod tasks;
 mod workers;
 
@@ -22,6 +23,7 @@ pub(crate) fn run(command: PlanCommand) -> Outcome {
     match command {
         PlanCommand::Replicas(args) => replicas(&args),
         PlanCommand::Tasks(args) => tasks::run(&args),
+        PlanCommand::Shards(args) => shards::run(&args),
     }
 }
 

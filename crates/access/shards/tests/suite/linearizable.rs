@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use forebay_oracle::{RecordCall, RecordOp, Violation};
 use forebay_shard_store::ChangeIf;
 use forebay_shards::Shards;
 use forebay_types::{ErrorKind, WorkerId};
 use parking_lot::Mutex;
 use serde_json::json;
-use todc_utils::{Action, History, Specification, WGLChecker};
 
 use crate::bed::Bed;
 use crate::changes::{literal, record, record_at};
@@ -18,82 +18,10 @@ use crate::changes::{literal, record, record_at};
 const KEYS: i64 = 6;
 const CLIENTS: usize = 6;
 
-/// What was done with one key.
-#[derive(Clone, Debug)]
-enum Op {
-    /// The name that a record has, as a worker said; none where it was deleted.
-    Read(Option<String>),
-    Write(Option<String>),
-    /// Written under the condition that this was there.
-    Swap(Option<String>, String),
-}
-
-struct Register;
-
-impl Specification for Register {
-    type State = Option<String>;
-    type Operation = Op;
-
-    fn init() -> Self::State {
-        None
-    }
-
-    fn apply(op: &Op, state: &Self::State) -> (bool, Self::State) {
-        match op {
-            Op::Read(name) => (name == state, state.clone()),
-            Op::Write(name) => (true, name.clone()),
-            Op::Swap(before, name) => (before == state, Some(name.clone())),
-        }
-    }
-}
-
-/// One operation: when it began, and when it ended; none where nobody knows whether it was done.
-struct Done {
-    key: i64,
-    began: Instant,
-    ended: Option<Instant>,
-    op: Op,
-}
-
-/// Whether what was done with a key can be put into one order.
-fn is_linearizable(done: &[&Done]) -> bool {
-    let end = Instant::now() + Duration::from_secs(3600);
-    let mut events = Vec::new();
-    for (process, done) in done.iter().enumerate() {
-        events.push((done.began, false, process));
-        // What may have been done can come at any time, also after all that was seen.
-        events.push((done.ended.unwrap_or(end), true, process));
-    }
-    events.sort();
-    let action = |(_, is_end, process): (Instant, bool, usize)| {
-        let op = done[process].op.clone();
-        (process, if is_end { Action::Response(op) } else { Action::Call(op) })
-    };
-    WGLChecker::<Register>::is_linearizable(History::from_actions(events.into_iter().map(action).collect()))
-}
-
-#[test]
-fn the_check_finds_what_is_out_of_order() {
-    let at = |from: u64, to: u64, op| {
-        let zero = Instant::now();
-        let ended = Some(zero + Duration::from_secs(to));
-        Done { key: 0, began: zero + Duration::from_secs(from), ended, op }
-    };
-    let name = |name: &str| Some(name.to_string());
-    let write = at(0, 10, Op::Write(name("a")));
-    let (seen, gone) = (at(2, 3, Op::Read(name("a"))), at(5, 6, Op::Read(None)));
-    assert!(is_linearizable(&[&write, &seen]) && is_linearizable(&[&write, &gone]));
-    assert!(!is_linearizable(&[&write, &seen, &gone]), "who has seen it makes it so for all");
-    let late = at(11, 12, Op::Read(None));
-    assert!(!is_linearizable(&[&write, &late]), "it was acknowledged");
-    let unknown = Done { ended: None, ..at(0, 0, Op::Write(name("a"))) };
-    assert!(is_linearizable(&[&unknown, &late]), "it may come later");
-}
-
 struct Client {
     bed: Arc<tokio::sync::RwLock<Bed>>,
     shards: Shards,
-    done: Arc<Mutex<Vec<Done>>>,
+    done: Arc<Mutex<Vec<RecordCall>>>,
     number: usize,
 }
 
@@ -105,21 +33,21 @@ impl Client {
         let (op, ended) = match forebay_runtime::random_range(0..10) {
             0..5 => {
                 let Some(name) = self.read(key).await else { return };
-                (Op::Read(name), true)
+                (RecordOp::Read(name), true)
             }
             5..8 => {
                 let put = self.shards.put(&record(key, &name), ChangeIf::Always).await;
-                (Op::Write(Some(name)), is_certain(put))
+                (RecordOp::Write(Some(name)), is_certain(put))
             }
             8 if step.is_multiple_of(3) => {
                 // Says the same in other files, or can't now.
                 let _ = self.shards.clone().with_patience(Duration::from_secs(5)).merge_shard(step % 2).await;
                 return;
             }
-            8 => (Op::Write(None), is_certain(self.shards.delete(&literal(key), ChangeIf::Always).await)),
+            8 => (RecordOp::Write(None), is_certain(self.shards.delete(&literal(key), ChangeIf::Always).await)),
             _ => return self.swap(key, name).await,
         };
-        self.done.lock().push(Done { key, began, ended: ended.then(Instant::now), op });
+        self.done.lock().push(RecordCall { key: key as u64, began, ended: ended.then(Instant::now), op });
     }
 
     /// What a random worker says; nothing where it doesn't.
@@ -140,16 +68,12 @@ impl Client {
             return;
         }
         let ended = is_certain(put).then(Instant::now);
-        self.done.lock().push(Done { key, began, ended, op: Op::Swap(before, name) });
+        self.done.lock().push(RecordCall { key: key as u64, began, ended, op: RecordOp::Swap(before, name) });
     }
 }
 
 fn is_certain(result: forebay_types::Result<u64>) -> bool {
-    match result {
-        Ok(_) => true,
-        Err(error) if error.kind() == ErrorKind::Retry => false,
-        Err(error) => panic!("{error}"),
-    }
+    forebay_oracle::is_certain(result).unwrap()
 }
 
 /// 500 operations in the suite; `FOREBAY_TEST_OPERATIONS` for more.
@@ -194,10 +118,8 @@ async fn changes_and_answers_at_all_workers_are_linearizable_by_key() {
     let done = done.lock();
     let unknown = done.iter().filter(|done| done.ended.is_none()).count();
     println!("{} operations, {unknown} of them uncertain, {searches} searches, {kills} kills", done.len());
-    for key in 0..KEYS {
-        let of_key: Vec<&Done> = done.iter().filter(|done| done.key == key).collect();
-        assert!(is_linearizable(&of_key), "key {key}: {} operations in no order that explains them", of_key.len());
-    }
+    let violations = forebay_oracle::records(&done);
+    assert!(violations.is_empty(), "{}", violations.iter().map(Violation::to_string).collect::<Vec<_>>().join("\n"));
 }
 
 /// Searches for what it has just written, at a key that is nobody else's.

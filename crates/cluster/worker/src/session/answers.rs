@@ -115,7 +115,7 @@ impl WorkerSession {
             }
             DataRequest::Refresh { mount, prefix } => {
                 rooms.writes.refresh(mount, &prefix);
-                rooms.shards.refresh_all();
+                rooms.shards.refresh();
                 reply(DataReply::Done)
             }
             // What the peer says of the version is not believed: words of two writers may overtake each other.

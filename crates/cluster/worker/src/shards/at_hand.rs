@@ -13,10 +13,7 @@ impl Shards {
     /// Answers gets of a shard that is here and has heard of all changes, and says how many other calls it has; none where
     /// something has to be waited for, or may take long.
     pub(super) fn at_hand(&self, asked: &Asked, questions: &Questions, deadline: Instant) -> Result<Option<(Vec<u8>, u32)>> {
-        if !questions.are_gets {
-            return Ok(None);
-        }
-        let Some(served) = self.find(asked.id()).filter(|served| served.is_quick(questions.len())) else { return Ok(None) };
+        let Some(served) = self.find(asked.id()).filter(|served| served.is_quick(questions)) else { return Ok(None) };
         self.place(&served, asked);
         if let Some(log) = &served.log {
             let Some(door) = self.origin.mounts.find(log.mount()) else { return Ok(None) };

@@ -9,6 +9,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Calls that are answered at a time: of gets, which take microseconds to milliseconds.
 const GETS_AT_ONCE: usize = 2;
+/// Of gets that are answered where they came in, beside those.
+const HERE_AT_ONCE: usize = 2;
 /// Of searches and counts, which take up to seconds.
 const SEARCHES_AT_ONCE: usize = 1;
 /// Calls of a shard that may wait; who comes then is better off at another replica, or later.
@@ -17,6 +19,7 @@ const WAITING_MAX: u32 = 256;
 /// Turns at a shard.
 pub(super) struct Lanes {
     gets: Arc<Semaphore>,
+    here: Arc<Semaphore>,
     searches: Arc<Semaphore>,
     queue: Arc<AtomicU32>,
 }
@@ -50,7 +53,7 @@ impl Lanes {
 
     fn new(gets: usize, searches: usize) -> Self {
         let lane = |at_once| Arc::new(Semaphore::new(at_once));
-        Self { gets: lane(gets), searches: lane(searches), queue: Arc::default() }
+        Self { gets: lane(gets), here: lane(HERE_AT_ONCE), searches: lane(searches), queue: Arc::default() }
     }
 
     /// Calls under way or waiting.
@@ -58,9 +61,10 @@ impl Lanes {
         self.queue.load(Relaxed)
     }
 
-    /// A turn for gets, if nobody has to be waited for.
+    /// A turn for gets that end at once, if there is one. Not behind those that wait for a thread: where calls never cease, these
+    /// would have all that come wait for threads from then on.
     pub(super) fn enter_now(&self) -> Option<Turn> {
-        let permit = Arc::clone(&self.gets).try_acquire_owned().ok()?;
+        let permit = Arc::clone(&self.here).try_acquire_owned().ok()?;
         self.queue.fetch_add(1, Relaxed);
         Some(Turn { queue: Arc::clone(&self.queue), permit: Some(permit) })
     }
@@ -102,12 +106,26 @@ mod tests {
         assert_eq!(lanes.queue(), 2);
         assert_eq!(lanes.enter(false, soon()).await.err().unwrap().kind(), ErrorKind::Retry);
         assert_eq!(lanes.queue(), 2, "who gave up does not count");
-        let other = lanes.enter_now().unwrap();
-        assert!(lanes.enter_now().is_none() && lanes.queue() == 3, "two gets at a time");
-        drop(other);
+        let others = [lanes.enter_now().unwrap(), lanes.enter_now().unwrap()];
+        assert!(lanes.enter_now().is_none() && lanes.queue() == 4, "two gets at a time");
+        drop(others);
         drop((search, get));
         lanes.enter(false, soon()).await.unwrap();
         assert_eq!(lanes.queue(), 0);
+    }
+
+    #[tokio::test]
+    async fn gets_that_wait_for_a_thread_have_no_others_wait_that_end_at_once() {
+        let lanes = Lanes::default();
+        let later = forebay_runtime::time::instant() + Duration::from_secs(60);
+        let _held = [lanes.enter(true, later).await.unwrap(), lanes.enter(true, later).await.unwrap()];
+        let mut waiting = Box::pin(lanes.enter(true, later));
+        assert!(futures::FutureExt::now_or_never(&mut waiting).is_none());
+        let here = lanes.enter_now().unwrap();
+        assert_eq!(lanes.queue(), 4);
+        drop(here);
+        assert!(lanes.enter_now().is_some());
+        assert!(futures::FutureExt::now_or_never(&mut waiting).is_none(), "a thread is not free by that");
     }
 
     #[tokio::test]

@@ -192,7 +192,11 @@ impl Shards {
         let late = || Error::retry("shared storage did not say in time what was changed in the shard");
         let catch_up = self.catch_up(&served, came, records);
         forebay_runtime::time::timeout_at(deadline, catch_up).await.map_err(|_| late())??;
-        let result = served.answer(questions, deadline).await?;
+        // What had to wait for a look needs no thread for that.
+        let result = match served.answer_at_hand(&questions, deadline) {
+            Some(result) => result?,
+            None => served.answer(questions, deadline).await?,
+        };
         Ok((result, served.lanes.queue()))
     }
 
@@ -244,7 +248,12 @@ impl Shards {
         done.map_err(|_| Error::closed("the worker is stopping"))?
     }
 
-    /// Nothing that is known of logs is answered by any more without a look: it may not have been told of changes.
+    /// Nothing that is known of logs now is answered by without a look: somebody has changed shared storage past the workers.
+    pub(crate) fn refresh(&self) {
+        self.told.untold();
+    }
+
+    /// The same where this worker was not told of changes, nor of those that are on their way.
     pub(crate) fn refresh_all(&self) {
         self.told.anything();
     }

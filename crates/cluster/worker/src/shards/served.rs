@@ -106,10 +106,10 @@ impl Served {
         Ok(answers)
     }
 
-    /// Answers gets here and now; none where others wait for their turn.
+    /// Answers gets here and now; none where they may take long, or as many are being answered so as may.
     pub(super) fn answer_at_hand(&self, questions: &Questions, deadline: Instant) -> Option<Result<Vec<u8>>> {
+        let _turn = self.is_quick(questions).then(|| self.lanes.enter_now())??;
         debug_assert!(questions.are_gets, "searches take their time");
-        let _turn = self.lanes.enter_now()?;
         self.dial.arrived();
         let began = forebay_runtime::now();
         let answers = answer_all(&self.store.load(), self.log_from(), questions, deadline);
@@ -130,9 +130,9 @@ impl Served {
         }
     }
 
-    /// Whether so many gets are presumed to be answered at once.
-    pub(super) fn is_quick(&self, gets: usize) -> bool {
-        self.pace.lock().of(gets) <= AT_HAND_US
+    /// Whether questions are gets that are presumed to be answered at once.
+    pub(super) fn is_quick(&self, questions: &Questions) -> bool {
+        questions.are_gets && self.pace.lock().of(questions.len()) <= AT_HAND_US
     }
 
     /// Whether a place among the holders was found before by the same view and manifest; from now on it was.

@@ -84,6 +84,11 @@ impl Told {
     /// Anything may have come anywhere, or be on its way: what was announced before was not heard.
     pub(in crate::shards) fn anything(&self) {
         *self.unheard_until.lock() = Some(forebay_runtime::now() + COMING_FOR);
+        self.untold();
+    }
+
+    /// Anything may have come anywhere that nobody told of; what is on its way by other workers was heard as before.
+    pub(in crate::shards) fn untold(&self) {
         self.of_all.store(self.next(), Ordering::Release);
     }
 
@@ -181,6 +186,21 @@ mod tests {
         assert!(!may(began, &[]), "a search is not about a record");
         let later = forebay_runtime::now() + COMING_FOR;
         assert!(!may(later, &[7]), "whoever wrote has given up or told that it came");
+    }
+
+    #[test]
+    fn a_refresh_has_all_logs_looked_into_once_and_takes_no_record_for_changed_after_that() {
+        let told = Told::default();
+        let log = (MOUNT, place(0));
+        let before = told.words(&log);
+        told.untold();
+        let after = told.words(&log);
+        assert_ne!(before, after, "what was read before the refresh is not answered from");
+        assert_eq!(told.words(&log), after, "what is read now is");
+        assert!(!told.may_change(&log, 1, || vec![7]));
+        told.coming(MOUNT, &place(0).key(5).unwrap(), vec![7]);
+        told.untold();
+        assert!(told.may_change(&log, 1, || vec![7]), "what was announced is still coming");
     }
 
     #[test]
