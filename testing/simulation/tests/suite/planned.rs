@@ -12,7 +12,7 @@ fn replica(shard: &str, level: u32, queue: &[u32], arrived: u32) -> Value {
 }
 
 fn planned(room: &str, replicas: &[Value]) -> Vec<ShardPlanned> {
-    shards_planned(&json!({"room": room, "replicas": replicas}).to_string(), &Settings::default()).unwrap()
+    shards_planned(&json!({"room": room, "replicas": replicas}).to_string(), &Settings::default()).expect("it can be read")
 }
 
 fn moves(planned: &[ShardPlanned]) -> Vec<(&str, u32, u32)> {
