@@ -9,18 +9,17 @@ use std::io;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use parking_lot::Mutex;
 use rand::Rng;
 use rand::rngs::StdRng;
-use tokio::io::ReadBuf;
 use tokio::sync::oneshot;
 
 use super::packet::{HostId, Packet, Pipe, PipeId, What};
 use crate::trace::Trace;
 
 /// Bytes that may be on their way in one direction of a connection, or wait for its reader.
-const WINDOW_BYTES: usize = 256 << 10;
+pub(super) const WINDOW_BYTES: usize = 256 << 10;
 /// A packet takes so long, in microseconds.
 const DELAY_US: std::ops::Range<u64> = 150..2_500;
 /// One in so many takes longer, up to so long.
@@ -33,14 +32,14 @@ const GIVEN_UP_US: u64 = 15_000_000;
 pub(crate) struct Network(Arc<Mutex<State>>);
 
 pub(super) struct State {
-    now_us: u64,
+    pub(super) now_us: u64,
     /// Whose code runs.
     turn: HostId,
     /// It is being ended without a word.
-    crashing: bool,
+    pub(super) crashing: bool,
     names: Vec<String>,
     listeners: BTreeMap<String, Listening>,
-    pipes: BTreeMap<PipeId, Pipe>,
+    pub(super) pipes: BTreeMap<PipeId, Pipe>,
     under_way: BTreeMap<(u64, u64), Packet>,
     held: Vec<Packet>,
     /// Links that let nothing through, since when, and whether their connections were given up.
@@ -52,9 +51,9 @@ pub(super) struct State {
     chance: StdRng,
     trace: Arc<Trace>,
     /// Hosts that have something to do since the last delivery.
-    heard: BTreeSet<HostId>,
+    pub(super) heard: BTreeSet<HostId>,
     /// Bytes that were read from a host: time, host, bytes.
-    reads: Vec<(u64, HostId, u64)>,
+    pub(super) reads: Vec<(u64, HostId, u64)>,
 }
 
 #[derive(Default)]
@@ -172,7 +171,7 @@ impl State {
         self.chance.random_range(DELAY_US) + late_us + self.slow_us.get(&(from, to)).copied().unwrap_or(0)
     }
 
-    fn send(&mut self, packet: Packet) {
+    pub(super) fn send(&mut self, packet: Packet) {
         let mut at_us = self.now_us + self.delay_us(packet.from, packet.to);
         if let What::Data(pipe, _) | What::End(pipe) = &packet.what
             && let Some(pipe) = self.pipes.get_mut(pipe)
@@ -278,92 +277,6 @@ impl State {
         for (from, to) in over {
             self.reset_between(from, to);
             self.held.retain(|packet| (packet.from, packet.to) != (from, to));
-        }
-    }
-
-    pub(super) fn read(&mut self, id: PipeId, waker: &Waker, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let now_us = self.now_us;
-        let Some(pipe) = self.pipes.get_mut(&id) else { return Poll::Ready(Ok(())) };
-        if pipe.is_reset {
-            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
-        }
-        let mut read = 0;
-        while let Some(first) = pipe.arrived.front_mut() {
-            let part = first.len().min(into.remaining());
-            into.put_slice(&first[..part]);
-            first.advance(part);
-            read += part;
-            if !first.is_empty() {
-                break;
-            }
-            pipe.arrived.pop_front();
-        }
-        if read > 0 {
-            pipe.bytes -= read;
-            let from = pipe.from;
-            if let Some(writer) = pipe.writer.take() {
-                writer.wake();
-                self.heard.insert(from);
-            }
-            self.reads.push((now_us, from, read as u64));
-            return Poll::Ready(Ok(()));
-        }
-        if pipe.is_ended || into.remaining() == 0 {
-            return Poll::Ready(Ok(()));
-        }
-        pipe.reader = Some(waker.clone());
-        Poll::Pending
-    }
-
-    pub(super) fn write(&mut self, id: PipeId, waker: &Waker, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let crashing = self.crashing;
-        let Some(pipe) = self.pipes.get_mut(&id).filter(|pipe| !pipe.is_reset && !pipe.is_finished && !crashing) else {
-            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
-        };
-        let room = WINDOW_BYTES.saturating_sub(pipe.bytes);
-        if room == 0 {
-            pipe.writer = Some(waker.clone());
-            return Poll::Pending;
-        }
-        let part = room.min(bytes.len());
-        pipe.bytes += part;
-        let (from, to) = (pipe.from, pipe.to);
-        self.send(Packet { from, to, what: What::Data(id, Bytes::copy_from_slice(&bytes[..part])) });
-        Poll::Ready(Ok(part))
-    }
-
-    /// The writer says nothing more.
-    pub(super) fn finish(&mut self, id: PipeId) {
-        let crashing = self.crashing;
-        let Some(pipe) = self.pipes.get_mut(&id).filter(|pipe| !pipe.is_finished && !pipe.is_reset) else { return };
-        pipe.is_finished = true;
-        let (from, to) = (pipe.from, pipe.to);
-        let what = if crashing { What::Reset(id) } else { What::End(id) };
-        self.send(Packet { from, to, what });
-    }
-
-    /// The reader finds the end from now on.
-    pub(super) fn stop_reading(&mut self, id: PipeId) {
-        if let Some(pipe) = self.pipes.get_mut(&id) {
-            pipe.is_ended = true;
-            pipe.arrived.clear();
-            pipe.wake();
-        }
-    }
-
-    /// The reader is gone.
-    pub(super) fn close(&mut self, id: PipeId) {
-        let Some(pipe) = self.pipes.get_mut(&id) else { return };
-        pipe.is_closed = true;
-        pipe.arrived.clear();
-        let (back, has_unread) = (pipe.back, pipe.bytes > 0 && !pipe.is_ended);
-        let (from, to) = (pipe.to, pipe.from);
-        if has_unread {
-            self.send(Packet { from, to, what: What::Reset(id) });
-        }
-        if self.pipes.get(&back).is_none_or(|back| back.is_closed) {
-            self.pipes.remove(&id);
-            self.pipes.remove(&back);
         }
     }
 

@@ -1,7 +1,5 @@
 //! What happens to disks.
 
-use std::path::PathBuf;
-
 use forebay_types::PAGE_BYTES;
 use rand::Rng;
 
@@ -11,12 +9,6 @@ use crate::outside::packet::HostId;
 /// Of files of this length on, one in so many pages rots: what is shorter is the books.
 const ROTS_FROM_BYTES: u64 = 1 << 20;
 const ROTS_ONE_IN: u32 = 3;
-
-/// A folder in memory where there is one: files of a world are to outlive its processes alone.
-pub(super) fn memory() -> PathBuf {
-    let shared = PathBuf::from("/dev/shm");
-    if shared.is_dir() { shared } else { std::env::temp_dir() }
-}
 
 impl World<'_> {
     /// One in so many pages of a worker's disk has another byte than was written.

@@ -1,5 +1,6 @@
 //! A host: a runtime of its own, whose time is the world's as long as it is run.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,4 +101,10 @@ impl Host {
         self.network.turn(self.id);
         set_clock(at_us, self.ahead_ms);
     }
+}
+
+/// A folder in memory where there is one: files of a world are to outlive its processes alone.
+pub(super) fn memory() -> PathBuf {
+    let shared = PathBuf::from("/dev/shm");
+    if shared.is_dir() { shared } else { std::env::temp_dir() }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use forebay_oracle::history::Call;
 use forebay_oracle::{Rule, Violation};
 use forebay_types::PAGE_BYTES;
 
@@ -16,14 +15,6 @@ const MOUNTS: u64 = 2;
 const BOUND_OVER_US: u64 = 5_000_000;
 /// A worker that is cut off takes a twentieth of a bound that others may have been given.
 const CUT_OFF_PERCENT: u64 = 5;
-
-/// What clients have in temporary nodes is a small part of what there is room for.
-pub(super) fn without_room(calls: &[Call]) -> Option<Violation> {
-    let refused = |call: &&Call| call.error.as_ref().is_some_and(|failure| failure.kind == "nospace");
-    let first = calls.iter().find(refused)?;
-    let message = first.error.as_ref().map_or("", |failure| failure.message.as_str());
-    Some(Violation::new(Rule::HasRoom, format!("{} at {} us: {message}", first.name(), first.begin_us)))
-}
 
 impl World<'_> {
     /// Reads of the store stay within the bounds of its mounts.

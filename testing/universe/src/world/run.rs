@@ -14,13 +14,11 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::course::Course;
-use super::disks::memory;
-use super::host::{Host, set_clock};
+use super::host::{Host, memory, set_clock};
 use super::hosts::{self, BUCKET, Seen};
 use super::load;
 use super::plan::{COORDINATOR, Plan, STORE};
-use super::rest::without_room;
-use super::wrong::Wrong;
+use super::wrong::{Wrong, without_room};
 use crate::outside::door::door;
 use crate::outside::network::Network;
 use crate::outside::packet::HostId;

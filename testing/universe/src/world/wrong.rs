@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use forebay_oracle::history::Call;
+use forebay_oracle::{Rule, Violation};
 use forebay_testing::S3Server;
 
 use crate::outside::network::Network;
@@ -40,4 +42,12 @@ impl Wrong {
         self.store_late_ms = self.store_late_ms.saturating_add_signed(by_ms);
         server.set_latency(Duration::from_millis(self.store_late_ms));
     }
+}
+
+/// What clients have in temporary nodes is a small part of what there is room for.
+pub(super) fn without_room(calls: &[Call]) -> Option<Violation> {
+    let refused = |call: &&Call| call.error.as_ref().is_some_and(|failure| failure.kind == "nospace");
+    let first = calls.iter().find(refused)?;
+    let message = first.error.as_ref().map_or("", |failure| failure.message.as_str());
+    Some(Violation::new(Rule::HasRoom, format!("{} at {} us: {message}", first.name(), first.begin_us)))
 }

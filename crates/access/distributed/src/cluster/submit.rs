@@ -1,3 +1,5 @@
+//! A plan on its way to the scheduler, until its job is done.
+
 use ballista_core::BALLISTA_VERSION;
 use ballista_core::error::BallistaError;
 use ballista_core::serde::protobuf::execute_query_params::Query;

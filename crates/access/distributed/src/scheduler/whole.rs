@@ -1,3 +1,5 @@
+//! Whether a stage is about to read all that was passed on, and once.
+
 use std::collections::HashMap;
 
 use ballista_core::serde::protobuf::task_status;

@@ -1,3 +1,5 @@
+//! Outputs in files of executors, read with every check.
+
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -5,7 +5,6 @@
 mod albis;
 mod cluster;
 mod formats;
-mod fuzz;
 mod hot;
 mod output;
 mod parameters;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use forebay_protocol::{DataRequest, DatasetId, FRAME_HEADER_BYTES, FrameHeader, FrameKind};
+use forebay_nodes::{Affinity, BlockRef, DirId, NodeType, StorageClass};
+use forebay_protocol::{DataRequest, DatasetId, FRAME_HEADER_BYTES, FrameHeader, FrameKind, PeerOp, Raw};
 use forebay_types::{Key, MountId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -50,4 +51,30 @@ pub fn of_shards(mount: MountId, folder: &Key) -> [DataRequest; 4] {
     let merge = DataRequest::MergeShard { dataset: dataset.clone(), shard: 0, within_ms: 100 };
     let change = DataRequest::ChangeShard { dataset: dataset.clone(), shard: 0, call: 1, within_ms: 100 };
     [DataRequest::AskShard { dataset: dataset.clone(), shard: 0, within_ms: 100 }, DataRequest::Shards { dataset }, change, merge]
+}
+
+/// What workers ask each other about temporary nodes.
+pub fn of_peers(worker: u64, dir: DirId, block: BlockRef) -> Vec<PeerOp<'static>> {
+    let affinity = Affinity { class: StorageClass::Dram, location: Default::default() };
+    let value = Raw(b"some bytes");
+    vec![
+        PeerOp::BlockFree { blocks: vec![block] },
+        PeerOp::BlockUnknown { blocks: vec![block] },
+        PeerOp::Adopt { kind: NodeType::Table, affinity, parent: dir },
+        PeerOp::RemoveNodes { recursive: false },
+        PeerOp::Reparent { parent: dir },
+        PeerOp::Arrive { rename: 5, source: worker, name: "come", node: value },
+        PeerOp::Settle { rename: 5, committed: true },
+        PeerOp::Outcome { rename: 5 },
+        PeerOp::Room,
+        PeerOp::TakeOver { source: worker, carton: value },
+        PeerOp::TakeOverNodes,
+        PeerOp::TakeOverEnd,
+        PeerOp::TakeOverDrop,
+        PeerOp::TookOver { old: dir, parent: dir },
+        PeerOp::Relink { old: dir, new: dir },
+        PeerOp::WayUp { outer: dir },
+        PeerOp::BlocksOf { worker, limit: 100 },
+        PeerOp::BlocksMoved { moved: vec![(block, block)] },
+    ]
 }

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_fuzz::{Mutator, lasts, resident_bytes, shape};
-use forebay_nodes::{Affinity, BlockRef, CreateOptions, DirId, NodeType, ROOT, StorageClass};
+use forebay_nodes::{BlockRef, CreateOptions, DirId, NodeType, ROOT, StorageClass};
 use forebay_protocol::{
     AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, FrameKind, Heartbeat,
-    InPlaceCount, MemberRequest, NODE_MESSAGE, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, PeerRequest,
+    InPlaceCount, MemberRequest, NODE_MESSAGE, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerRequest,
     PutCondition, RangeSpec, Raw, SegmentUse, WindowReport, WorkerInfo, WorkerReport, decode, encode,
 };
 use forebay_transport::{Address, Connection, Security};
@@ -112,7 +112,6 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
         DataRequest::Departed { since: 0, within_ms: 1 },
         cell(None),
     ];
-    let affinity = || Affinity { class: StorageClass::Dram, location: Default::default() };
     let condition = forebay_nodes::Condition::Any;
     let (class, value) = (StorageClass::Dram, Raw(b"some bytes"));
     let ops = |blocks: Vec<BlockRef>| {
@@ -145,32 +144,10 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
             NodeOp::DeleteIf { condition },
         ]
     };
-    let between = |blocks: Vec<BlockRef>| {
-        vec![
-            PeerOp::BlockFree { blocks: blocks.clone() },
-            PeerOp::BlockUnknown { blocks },
-            PeerOp::Adopt { kind: NodeType::Table, affinity: affinity(), parent: dir },
-            PeerOp::RemoveNodes { recursive: false },
-            PeerOp::Reparent { parent: dir },
-            PeerOp::Arrive { rename: 5, source: worker, name: "come", node: value },
-            PeerOp::Settle { rename: 5, committed: true },
-            PeerOp::Outcome { rename: 5 },
-            PeerOp::Room,
-            PeerOp::TakeOver { source: worker, carton: value },
-            PeerOp::TakeOverNodes,
-            PeerOp::TakeOverEnd,
-            PeerOp::TakeOverDrop,
-            PeerOp::TookOver { old: dir, parent: dir },
-            PeerOp::Relink { old: dir, new: dir },
-            PeerOp::WayUp { outer: dir },
-            PeerOp::BlocksOf { worker, limit: 100 },
-            PeerOp::BlocksMoved { moved: vec![(block, block)] },
-        ]
-    };
     let mut seeds: Vec<_> = requests.iter().map(|request| encode(request).to_vec()).chain(of_shards).collect();
     seeds.push(PeerRequest::Copy { segment, start: 0, pages: 300 }.encode().to_vec());
     seeds.push(PeerRequest::Missed { asker: WorkerId(1), segment, start: 0, pages: 300 }.encode().to_vec());
-    for op in between(vec![block]) {
+    for op in by_hand::of_peers(worker, dir, block) {
         seeds.push(PeerCall { from: dir, path: "", op: op.clone() }.encode().to_vec());
         seeds.push(PeerCall { from: ROOT, path: "dir", op }.encode().to_vec());
     }
