@@ -6,8 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use arrow_flight::Action;
+use arrow_flight::decode::FlightRecordBatchStream;
+use arrow_flight::error::FlightError;
 use arrow_flight::flight_service_client::FlightServiceClient;
+use arrow_flight::{Action, Ticket};
 use ballista_core::error::BallistaError;
 use ballista_core::execution_plans::sort_shuffle::{ShuffleIndex, get_index_path, is_sort_shuffle_output};
 use ballista_core::serde::protobuf;
@@ -21,6 +23,7 @@ use datafusion::error::{DataFusionError, Result};
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use prost::Message;
+use tonic::transport::Channel;
 
 use super::losses;
 use super::place::{MapNumber, rows_of};
@@ -40,12 +43,14 @@ const PAUSE: Duration = Duration::from_millis(300);
 #[derive(Clone)]
 pub(crate) struct Files {
     ways: Ways,
-    /// This executor, and its folder of files; none in other processes.
+    /// This executor, and its folder of files; none in other processes, which may have results only.
     own: Option<(String, PathBuf)>,
 }
 
 /// Bytes of an output, in their order.
 type Pieces = BoxStream<'static, std::result::Result<Bytes, String>>;
+
+type Batches = BoxStream<'static, std::result::Result<RecordBatch, String>>;
 
 impl Files {
     /// Those of executors elsewhere.
@@ -62,57 +67,48 @@ impl Files {
     pub(crate) fn rows(&self, location: PartitionLocation) -> BoxStream<'static, Result<RecordBatch>> {
         let files = self.clone();
         let rows = async move {
-            let pieces = match files.path(&location) {
-                Some(path) => here(&path, location.partition_id.partition_id),
-                None => files.elsewhere(&location).await,
+            let found = match &files.own {
+                Some(own) => files.pieces(own, &location).await,
+                None => files.result(&location).await,
             };
-            let pieces = pieces.map_err(|why| gone(&location, &why))?;
-            // Of a file with the outputs for all reducers Ballista 55 sends the beginning of the next one too: its two cursors share one
-            // place in the file. Nothing of it makes a row.
-            let has_more = location.is_sort_shuffle;
-            Ok::<_, DataFusionError>(decoded(pieces, has_more).map_err(move |why| gone(&location, &why)))
+            let rows = found.map_err(|why| gone(&location, &why))?;
+            Ok::<_, DataFusionError>(rows.map_err(move |why| gone(&location, &why)))
         };
         stream::once(rows).try_flatten().boxed()
     }
 
-    /// Where an output of this executor lies; none for another one's.
-    fn path(&self, location: &PartitionLocation) -> Option<PathBuf> {
-        let (executor, folder) = self.own.as_ref()?;
-        let is_own = *executor == location.executor_meta.id;
-        is_own.then(|| location.path(&folder.display().to_string()).ok()).flatten()
+    /// An output as its file has it.
+    async fn pieces(&self, own: &(String, PathBuf), location: &PartitionLocation) -> std::result::Result<Batches, String> {
+        let pieces = match path(own, location) {
+            Some(path) => here(&path, location.partition_id.partition_id)?,
+            None => {
+                let action = Action { r#type: WHOLE_FILE.to_string(), body: ask(location)?.into() };
+                let pieces = self.holder(location).await?.do_action(action).await.map_err(|status| status.to_string())?;
+                pieces.into_inner().map_ok(|piece| piece.body).map_err(|status| status.to_string()).boxed()
+            }
+        };
+        // Of a file with the outputs for all reducers Ballista 55 sends the beginning of the next one too: its two cursors share one
+        // place in the file. Nothing of it makes a row.
+        Ok(decoded(pieces, location.is_sort_shuffle))
     }
 
-    /// What the executor that has it sends.
-    async fn elsewhere(&self, location: &PartitionLocation) -> std::result::Result<Pieces, String> {
-        let (part, executor) = (&location.partition_id, &location.executor_meta);
-        let ask = Ask::FetchPartition {
-            job_id: part.job_id.clone(),
-            stage_id: part.stage_id,
-            partition_id: part.partition_id,
-            host: executor.host.clone(),
-            port: executor.port,
-            file_id: location.file_id,
-            layout: location.layout(),
-            file_kind: ShuffleFileKind::Data,
-            byte_ranges: Vec::new(),
-        };
-        let ask: protobuf::Action = ask.try_into().map_err(|error: BallistaError| error.to_string())?;
-        let action = Action { r#type: WHOLE_FILE.to_string(), body: ask.encode_to_vec().into() };
+    /// An output that is a part of a job's result, which its executor reads for who may have it.
+    async fn result(&self, location: &PartitionLocation) -> std::result::Result<Batches, String> {
+        let ticket = Ticket { ticket: ask(location)?.into() };
+        let data = self.holder(location).await?.do_get(ticket).await.map_err(|status| status.to_string())?;
+        let data = data.into_inner().map_err(|status| FlightError::Tonic(Box::new(status)));
+        Ok(FlightRecordBatchStream::new_from_flight_data(data).map_err(|error| error.to_string()).boxed())
+    }
+
+    /// The executor that has an output. A connection each: what nobody reads yet of one output must not keep another one back.
+    async fn holder(&self, location: &PartitionLocation) -> std::result::Result<FlightServiceClient<Channel>, String> {
+        let executor = &location.executor_meta;
         let endpoint = self.ways.endpoint(&format!("{}:{}", executor.host, executor.port)).map_err(|error| error.to_string())?;
         let mut tries = 1;
         loop {
-            let asked = async {
-                // A connection each: what nobody reads yet of one output must not keep another one back.
-                let channel = endpoint.connect().await.map_err(|error| error.to_string())?;
-                let mut client = FlightServiceClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX);
-                client.do_action(action.clone()).await.map_err(|status| status.to_string())
-            };
-            match asked.await {
-                Ok(pieces) => {
-                    let pieces = pieces.into_inner().map_ok(|piece| piece.body);
-                    return Ok(pieces.map_err(|status| status.to_string()).boxed());
-                }
-                Err(why) if tries == TRIES => return Err(why),
+            match endpoint.connect().await {
+                Ok(channel) => return Ok(FlightServiceClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX)),
+                Err(error) if tries == TRIES => return Err(error.to_string()),
                 Err(_) => {
                     tries += 1;
                     forebay_runtime::time::sleep(PAUSE).await;
@@ -120,6 +116,30 @@ impl Files {
             }
         }
     }
+}
+
+/// Where an output of this executor lies; none for another one's.
+fn path((executor, folder): &(String, PathBuf), location: &PartitionLocation) -> Option<PathBuf> {
+    let is_own = *executor == location.executor_meta.id;
+    is_own.then(|| location.path(&folder.display().to_string()).ok()).flatten()
+}
+
+/// What an executor is asked with for an output.
+fn ask(location: &PartitionLocation) -> std::result::Result<Vec<u8>, String> {
+    let (part, executor) = (&location.partition_id, &location.executor_meta);
+    let ask = Ask::FetchPartition {
+        job_id: part.job_id.clone(),
+        stage_id: part.stage_id,
+        partition_id: part.partition_id,
+        host: executor.host.clone(),
+        port: executor.port,
+        file_id: location.file_id,
+        layout: location.layout(),
+        file_kind: ShuffleFileKind::Data,
+        byte_ranges: Vec::new(),
+    };
+    let ask: protobuf::Action = ask.try_into().map_err(|error: BallistaError| error.to_string())?;
+    Ok(ask.encode_to_vec())
 }
 
 /// What of a file is an output: all of it, or behind what all outputs of the file begin with, the part of this reducer.
@@ -166,7 +186,7 @@ fn here(path: &Path, reducer: usize) -> std::result::Result<Pieces, String> {
 
 /// The batches of pieces of one or more streams of Arrow messages, one behind the other, and with `has_more` a part of one that does
 /// not count.
-fn decoded(pieces: Pieces, has_more: bool) -> BoxStream<'static, std::result::Result<RecordBatch, String>> {
+fn decoded(pieces: Pieces, has_more: bool) -> Batches {
     let state = (pieces, StreamDecoder::new(), Buffer::default());
     let next = move |(mut pieces, mut decoder, mut left): (Pieces, StreamDecoder, Buffer)| async move {
         loop {
