@@ -22,7 +22,7 @@ fn moves(planned: &[ShardPlanned]) -> Vec<(&str, u32, u32)> {
 #[test]
 fn a_shard_whose_requests_wait_gets_a_layer_and_one_with_a_spike_does_not() {
     let mut spike = [0; 40];
-    spike[20] = 200;
+    spike[20] = 4;
     let planned = planned("1GiB", &[replica("busy", 0, &[200; 40], 200), replica("spike", 0, &spike, 1)]);
     assert_eq!(planned.len(), 80);
     assert_eq!(moves(&planned), [("busy", 0, 1)]);

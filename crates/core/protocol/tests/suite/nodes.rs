@@ -137,7 +137,7 @@ fn variants_keep_their_numbers() {
     let numbers: Vec<u8> = ops().into_iter().map(|op| call(op).encode()[before]).collect();
     assert_eq!(numbers, (0..25).collect::<Vec<u8>>());
     let numbers: Vec<u8> = peer_ops().into_iter().map(|op| peer_call(op).encode()[before - 1]).collect();
-    assert_eq!(numbers, (0..20).collect::<Vec<u8>>());
+    assert_eq!(numbers, (0..21).collect::<Vec<u8>>());
     let numbers: Vec<u8> = replies().iter().map(|reply| reply.encode()[0]).collect();
     assert_eq!(numbers, (0..20).collect::<Vec<u8>>());
     assert!(NodeReply::decode(&[20]).is_err());
