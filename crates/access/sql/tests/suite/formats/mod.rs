@@ -1,3 +1,5 @@
+mod fuzz;
+
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Int64Array, RecordBatch, StringArray};
