@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(("mode", "queries"), [("plain", 249), ("hot", 249), ("cluster", 40), ("killed", 40)])
+@pytest.mark.parametrize(("mode", "queries"), [("plain", 249), ("hot", 249), ("cluster", 40), ("killed", 249)])
 def test_random_sql_is_answered_as_duckdb_answers_it(mode, queries):
     command = [sys.executable, "-W", "ignore", str(ROOT / "testing/sql"), "--mode", mode, "--seed", "1", "--queries", str(queries)]
     binary = os.environ.get("FOREBAY_TEST_BINARY") or str(ROOT / "target/fast/forebay")

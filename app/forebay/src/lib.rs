@@ -34,7 +34,7 @@ pub fn command(program: Program, arguments: impl IntoIterator<Item = OsString>) 
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    program.is_this(arguments);
+    program.started_with(arguments);
     match run(cli) {
         Ok(()) => 0,
         Err(failure) => failure.report(),

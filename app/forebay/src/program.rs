@@ -29,7 +29,7 @@ impl Program {
     }
 
     /// A process has one command: what the first one was started with stays.
-    pub(crate) fn is_this(self, arguments: Vec<OsString>) {
+    pub(crate) fn started_with(self, arguments: Vec<OsString>) {
         let _ = THIS.set((self, arguments));
     }
 
