@@ -21,20 +21,23 @@ pub(crate) fn kind_of_store_error(error: &object_store::Error) -> ErrorKind {
 
 /// The first error with a kind on the way down to the cause.
 fn kind_below(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
-    let mut next = Some(error);
+    let (mut next, mut of_a_store) = (Some(error), false);
     while let Some(error) = next {
         if let Some(known) = error.downcast_ref::<Error>() {
             return Some(known.kind());
         }
-        if let Some(io) = error.downcast_ref::<std::io::Error>()
+        if let Some(store) = error.downcast_ref::<object_store::Error>() {
+            if let Some(kind) = kind_of_store(store) {
+                return Some(kind);
+            }
+            // A connection that breaks says the same as a file that does, TLS among it.
+            of_a_store |= !matches!(store, object_store::Error::Generic { store: "read to delimited chunks", .. });
+        }
+        if let Some(io) = error.downcast_ref::<io::Error>()
+            && !of_a_store
             && matches!(io.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof)
         {
             return Some(ErrorKind::Corrupt);
-        }
-        if let Some(store) = error.downcast_ref::<object_store::Error>()
-            && let Some(kind) = kind_of_store(store)
-        {
-            return Some(kind);
         }
         // The Parquet reader boxes its causes without naming them as sources.
         if let Some(datafusion::parquet::errors::ParquetError::External(inner)) =
@@ -102,4 +105,20 @@ fn readable(error: &DataFusionError) -> String {
         .iter()
         .fold(text.as_str(), |text, prefix| text.strip_prefix(prefix).unwrap_or(text))
         .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_breaks_is_no_damaged_file() {
+        let broken = || Box::new(io::Error::from(io::ErrorKind::UnexpectedEof));
+        let of = |store: &'static str| object_store::Error::Generic { store, source: broken() };
+        assert_eq!(kind_of_store_error(&of("S3")), ErrorKind::Retry);
+        let engine = |error| from_engine(DataFusionError::ObjectStore(Box::new(error))).kind();
+        assert_ne!(engine(of("S3")), ErrorKind::Corrupt);
+        assert_eq!(engine(of("read to delimited chunks")), ErrorKind::Corrupt);
+        assert_eq!(from_engine(DataFusionError::IoError(*broken())).kind(), ErrorKind::Corrupt);
+    }
 }
