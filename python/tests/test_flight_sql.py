@@ -26,7 +26,7 @@ class Up:
         assert BINARY.exists(), f"{BINARY}: build it with cargo build --profile fast -p forebay, or name it in FOREBAY_TEST_BINARY"
         ports = [f"--{name}=127.0.0.1:0" for name in ("coordinator-listen", "worker-listen", "http", "flight")]
         environment = dict(os.environ, HOME=str(folder)) | ({"FOREBAY_TOKEN": token} if token else {})
-        self.log = folder / "log"
+        self.folder, self.log = folder, folder / "log"
         self.process = subprocess.Popen(
             [str(BINARY), "up", *ports, "--dram=64MiB", "--disk=0", *flags],
             cwd=folder,

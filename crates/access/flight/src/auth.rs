@@ -1,36 +1,90 @@
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
-use tonic::metadata::MetadataMap;
-use tonic::service::Interceptor;
+use forebay_sql::Engine;
+use forebay_transport::caught_future;
+use futures::future::BoxFuture;
+use tonic::body::Body;
+use tonic::codegen::{Service, http};
+use tonic::server::NamedService;
 use tonic::{Request, Status};
 
-/// Calls come with what their caller shows: a token as a bearer token, or as the password of any user.
-#[derive(Clone)]
-pub(crate) struct Auth;
+use crate::callers::Callers;
 
-/// What a caller shows, which nobody has looked at yet.
-#[derive(Clone)]
+type Call = http::Request<Body>;
+type Answer = http::Response<Body>;
+
+/// What a caller shows: a token as a bearer token, or as the password of any user.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Shown(pub(crate) Arc<str>);
 
-impl Shown {
-    /// What comes with a call; `Unauthenticated` without.
+/// Who calls, and with what: comes with each call that got past the door.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    pub(crate) shown: Shown,
+    pub(crate) engine: Engine,
+}
+
+impl Caller {
+    /// Who made a call.
     pub(crate) fn of<T>(request: &Request<T>) -> Result<Self, Status> {
         request.extensions().get::<Self>().cloned().ok_or_else(nothing)
     }
 }
 
-impl Interceptor for Auth {
-    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        let shown = shown(request.metadata())?;
-        request.extensions_mut().insert(shown);
-        Ok(request)
+/// The door before all calls: none gets further whose caller is not let in, whatever it asks. A call that panics is answered, and
+/// the others of its connection go on.
+#[derive(Clone)]
+pub(crate) struct Door<S> {
+    inner: S,
+    callers: Arc<Callers>,
+}
+
+impl<S> Door<S> {
+    pub(crate) fn new(inner: S, callers: Callers) -> Self {
+        Self { inner, callers: Arc::new(callers) }
     }
 }
 
-fn shown(metadata: &MetadataMap) -> Result<Shown, Status> {
-    let header = metadata.get("authorization").ok_or_else(nothing)?;
+impl<S> Service<Call> for Door<S>
+where
+    S: Service<Call, Response = Answer, Error = Infallible, Future: Send> + Clone + Send + 'static,
+{
+    type Response = Answer;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Answer, Infallible>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut call: Call) -> Self::Future {
+        // The one that is ready, not its copy.
+        let next = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, next);
+        let callers = Arc::clone(&self.callers);
+        Box::pin(async move {
+            let answered = caught_future(async {
+                let shown = shown(call.headers())?;
+                let engine = callers.engine(&shown).await?;
+                call.extensions_mut().insert(Caller { shown, engine });
+                Ok(inner.call(call).await.unwrap_or_else(|never| match never {}))
+            });
+            let answered = answered.await.unwrap_or_else(|| Err(Status::internal("this call failed within; the server goes on")));
+            Ok(answered.unwrap_or_else(Status::into_http))
+        })
+    }
+}
+
+impl<S: NamedService> NamedService for Door<S> {
+    const NAME: &'static str = S::NAME;
+}
+
+fn shown(headers: &http::HeaderMap) -> Result<Shown, Status> {
+    let header = headers.get("authorization").ok_or_else(nothing)?;
     let secret = header.to_str().ok().and_then(secret).filter(|secret| !secret.is_empty());
     secret.map(|secret| Shown(secret.into())).ok_or_else(|| Status::unauthenticated("this is no token"))
 }
@@ -60,10 +114,8 @@ fn secret(header: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn with(header: &str) -> MetadataMap {
-        let mut metadata = MetadataMap::new();
-        metadata.insert("authorization", header.parse().unwrap());
-        metadata
+    fn with(header: &str) -> http::HeaderMap {
+        [(http::header::AUTHORIZATION, header.parse().unwrap())].into_iter().collect()
     }
 
     #[test]
@@ -74,6 +126,6 @@ mod tests {
         for wrong in ["Bearer", "Bearer ", "Basic !", "Digest a secret: yes", "a secret: yes"] {
             assert_eq!(shown(&with(wrong)).err().unwrap().code(), tonic::Code::Unauthenticated, "{wrong}");
         }
-        assert!(shown(&MetadataMap::new()).is_err());
+        assert!(shown(&http::HeaderMap::new()).is_err());
     }
 }

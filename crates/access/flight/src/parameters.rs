@@ -10,16 +10,20 @@ use tonic::Status;
 
 use crate::status::internal;
 
-/// Reads the values that a client binds to a prepared statement: one row. None when it binds nothing.
+/// Reads the values that a client binds to a prepared statement: one row. None when it binds nothing. Kept is that row alone,
+/// however much a client goes on to send.
 pub(crate) async fn read(stream: PeekableFlightDataStream) -> Result<Option<ParamValues>, Status> {
     let data = stream.map_err(|status| FlightError::Tonic(Box::new(status)));
-    let batches: Vec<RecordBatch> = FlightRecordBatchStream::new_from_flight_data(data).try_collect().await.map_err(internal)?;
-    let mut rows = batches.iter().filter(|batch| batch.num_rows() > 0);
-    let Some(row) = rows.next() else { return Ok(None) };
-    if row.num_rows() > 1 || rows.next().is_some() {
-        return Err(Status::invalid_argument("bind one row of parameters at a time"));
+    let mut batches = FlightRecordBatchStream::new_from_flight_data(data);
+    let mut bound = None;
+    while let Some(batch) = batches.try_next().await.map_err(internal)? {
+        match batch.num_rows() {
+            0 => {}
+            1 if bound.is_none() => bound = Some(values(&batch)?),
+            _ => return Err(Status::invalid_argument("bind one row of parameters at a time")),
+        }
     }
-    values(row).map(Some)
+    Ok(bound)
 }
 
 /// Columns named as `$name` parameters go by name; any others, `$1` and a client's own names among them, by their order.

@@ -7,11 +7,10 @@ use forebay_types::{Result, ResultExt};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 
-use crate::auth::Auth;
-use crate::callers::Connect;
+use crate::auth::Door;
+use crate::callers::{Callers, Connect};
 use crate::incoming::Incoming;
 use crate::service::FlightService;
 
@@ -42,8 +41,7 @@ impl FlightServer {
         let listener = TcpListener::bind(&settings.listen).await.context(place)?;
         let address = listener.local_addr().context(place)?;
         let incoming = Incoming::new(listener, settings.tls.as_ref())?;
-        let service = FlightServiceServer::new(FlightService::new(connect));
-        let service = InterceptedService::new(service, Auth);
+        let service = Door::new(FlightServiceServer::new(FlightService::new()), Callers::new(connect));
         let (stop, stopped) = oneshot::channel::<()>();
         let task = forebay_runtime::spawn(async move {
             let stopped = async {

@@ -20,15 +20,14 @@ use forebay_runtime::time::interval;
 use forebay_sql::arrow::array::{AsArray, RecordBatch};
 use forebay_sql::arrow::datatypes::{Field, Schema, SchemaRef, UInt64Type};
 use forebay_sql::arrow::ipc::writer::IpcWriteOptions;
-use forebay_sql::{Engine, ParamValues, Query};
+use forebay_sql::{ParamValues, Query};
 use forebay_types::Error;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use prost::Message;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::auth::Shown;
-use crate::callers::{Callers, Connect};
+use crate::auth::Caller;
 use crate::metadata::{self, CATALOG, SCHEMA, TABLE_TYPES, built};
 use crate::parameters;
 use crate::plain::{plain_rows, plain_schema};
@@ -48,7 +47,6 @@ const PREPARED_IDLE: Duration = Duration::from_secs(3_600);
 /// What the calls of Flight SQL mean here. A statement is planned once: the call that asks for its columns starts it and
 /// pins its versions, the call with the ticket takes its rows.
 pub(crate) struct FlightService {
-    callers: Callers,
     queries: Arc<Shelf<Query>>,
     prepared: Arc<Shelf<Prepared>>,
     _sweeping: AbortOnDropHandle<()>,
@@ -62,7 +60,7 @@ struct Prepared {
 }
 
 impl FlightService {
-    pub(crate) fn new(connect: Connect) -> Self {
+    pub(crate) fn new() -> Self {
         let queries = Arc::new(Shelf::new(QUERIES_MAX, QUERY_IDLE));
         let prepared = Arc::new(Shelf::new(PREPARED_MAX, PREPARED_IDLE));
         let sweep = {
@@ -76,49 +74,41 @@ impl FlightService {
                 }
             }
         };
-        Self {
-            callers: Callers::new(connect),
-            queries,
-            prepared,
-            _sweeping: AbortOnDropHandle::new(forebay_runtime::spawn(sweep)),
-        }
-    }
-
-    /// The engine of who calls. `Unauthenticated` when that is nobody who is let in.
-    async fn engine<T: Sync>(&self, request: &Request<T>) -> Result<Engine, Status> {
-        self.callers.engine(&Shown::of(request)?).await
-    }
-
-    async fn start(&self, shown: &Shown, sql: &str, values: Option<ParamValues>) -> Result<Query, Status> {
-        let engine = self.callers.engine(shown).await?;
-        let started = match values {
-            Some(values) => engine.execute_with(sql, values).await,
-            None => engine.execute(sql).await,
-        };
-        started.map_err(|error| status(&error))
+        Self { queries, prepared, _sweeping: AbortOnDropHandle::new(forebay_runtime::spawn(sweep)) }
     }
 
     /// Starts a statement; its rows wait behind the ticket.
     async fn begin(&self, sql: &str, values: Option<ParamValues>, asked: Request<FlightDescriptor>) -> Answer<FlightInfo> {
-        let query = self.start(&Shown::of(&asked)?, sql, values).await?;
+        let caller = Caller::of(&asked)?;
+        let query = start(&caller, sql, values).await?;
         let schema = on_the_wire(&query.schema());
-        let ticket = TicketStatementQuery { statement_handle: self.queries.put(query)? };
+        let ticket = TicketStatementQuery { statement_handle: self.queries.put(&caller.shown, query) };
         info(&schema, ticket.as_any().encode_to_vec(), asked.into_inner())
     }
 
     /// Runs a statement to its end; gives the number of rows it wrote. 0 for definitions: -1 would have JDBC's driver run
     /// them once more, as queries.
-    async fn run(&self, shown: &Shown, sql: &str, values: Option<ParamValues>) -> Result<i64, Status> {
-        let mut query = self.start(shown, sql, values).await?;
+    async fn run(&self, caller: &Caller, sql: &str, values: Option<ParamValues>) -> Result<i64, Status> {
+        let mut query = start(caller, sql, values).await?;
         let batches = query.collect().await.map_err(|error| status(&error))?;
         Ok(batches.iter().filter_map(written).reduce(|sum, rows| sum + rows).unwrap_or(0))
     }
 
-    fn prepared(&self, handle: &[u8]) -> Result<Prepared, Status> {
-        self.prepared
-            .with(handle, |prepared| prepared.clone())
-            .ok_or_else(|| Status::not_found("there is no such prepared statement: it was closed, or unused for an hour"))
+    fn prepared(&self, caller: &Caller, handle: &[u8]) -> Result<Prepared, Status> {
+        self.prepared.with(&caller.shown, handle, |prepared| prepared.clone()).ok_or_else(|| {
+            Status::not_found(
+                "there is no such prepared statement of this token: it was closed, unused for an hour, or gave way to newer ones",
+            )
+        })
     }
+}
+
+async fn start(caller: &Caller, sql: &str, values: Option<ParamValues>) -> Result<Query, Status> {
+    let started = match values {
+        Some(values) => caller.engine.execute_with(sql, values).await,
+        None => caller.engine.execute(sql).await,
+    };
+    started.map_err(|error| status(&error))
 }
 
 /// The count that a writing statement gives.
@@ -181,12 +171,11 @@ impl FlightSqlService for FlightService {
         request: Request<Streaming<HandshakeRequest>>,
     ) -> Answer<Pin<Box<dyn futures::Stream<Item = Result<HandshakeResponse, Status>> + Send>>> {
         // The same from now on as it stands, for who has shown it as a password.
-        let shown = Shown::of(&request)?;
-        self.callers.engine(&shown).await?;
+        let caller = Caller::of(&request)?;
         let answer = HandshakeResponse { protocol_version: 0, payload: Bytes::new() };
         let mut response: Response<Pin<Box<dyn futures::Stream<Item = _> + Send>>> =
             Response::new(Box::pin(stream::once(std::future::ready(Ok(answer)))));
-        let bearer = format!("Bearer {}", shown.0);
+        let bearer = format!("Bearer {}", caller.shown.0);
         response.metadata_mut().insert("authorization", bearer.parse().map_err(internal)?);
         Ok(response)
     }
@@ -204,9 +193,11 @@ impl FlightSqlService for FlightService {
         ticket: TicketStatementQuery,
         request: Request<Ticket>,
     ) -> Answer<<Self as Wire>::DoGetStream> {
-        self.engine(&request).await?;
-        let query = self.queries.take(&ticket.statement_handle).ok_or_else(|| {
-            Status::not_found("these rows were fetched already, or nobody fetched them for 5 minutes: run the statement again")
+        let query = self.queries.take(&Caller::of(&request)?.shown, &ticket.statement_handle).ok_or_else(|| {
+            Status::not_found(
+                "there are no such rows of this token: they were fetched already, nobody fetched them for 5 minutes, or they gave \
+                 way to newer ones; run the statement again",
+            )
         })?;
         Ok(rows_of(query))
     }
@@ -216,7 +207,7 @@ impl FlightSqlService for FlightService {
         update: CommandStatementUpdate,
         request: Request<PeekableFlightDataStream>,
     ) -> Result<i64, Status> {
-        self.run(&Shown::of(&request)?, &update.query, None).await
+        self.run(&Caller::of(&request)?, &update.query, None).await
     }
 
     async fn do_action_create_prepared_statement(
@@ -225,8 +216,8 @@ impl FlightSqlService for FlightService {
         action: Request<Action>,
     ) -> Result<ActionCreatePreparedStatementResult, Status> {
         let sql = parameters::numbered(&request.query);
-        let engine = self.engine(&action).await?;
-        let described = engine.describe(&sql).await.map_err(|error| status(&error))?;
+        let caller = Caller::of(&action)?;
+        let described = caller.engine.describe(&sql).await.map_err(|error| status(&error))?;
         let parameters = described
             .parameters
             .iter()
@@ -234,7 +225,7 @@ impl FlightSqlService for FlightService {
         let parameter_schema = schema_bytes(&Arc::new(Schema::new(parameters.collect::<Vec<_>>())))?;
         // Clients take a statement without columns for one that is to be run as an update.
         let columns = if described.writes { Arc::new(Schema::empty()) } else { on_the_wire(&described.schema) };
-        let handle = self.prepared.put(Prepared { sql, values: None })?;
+        let handle = self.prepared.put(&caller.shown, Prepared { sql, values: None });
         Ok(ActionCreatePreparedStatementResult {
             prepared_statement_handle: handle,
             dataset_schema: schema_bytes(&columns)?,
@@ -247,8 +238,7 @@ impl FlightSqlService for FlightService {
         request: ActionClosePreparedStatementRequest,
         action: Request<Action>,
     ) -> Result<(), Status> {
-        self.engine(&action).await?;
-        self.prepared.take(&request.prepared_statement_handle);
+        self.prepared.take(&Caller::of(&action)?.shown, &request.prepared_statement_handle);
         Ok(())
     }
 
@@ -257,11 +247,10 @@ impl FlightSqlService for FlightService {
         statement: CommandPreparedStatementQuery,
         request: Request<PeekableFlightDataStream>,
     ) -> Result<DoPutPreparedStatementResult, Status> {
-        self.engine(&request).await?;
-        let handle = statement.prepared_statement_handle;
-        self.prepared(&handle)?;
+        let (caller, handle) = (Caller::of(&request)?, statement.prepared_statement_handle);
+        self.prepared(&caller, &handle)?;
         let values = parameters::read(request.into_inner()).await?;
-        self.prepared.with(&handle, |prepared| prepared.values = values);
+        self.prepared.with(&caller.shown, &handle, |prepared| prepared.values = values);
         Ok(DoPutPreparedStatementResult { prepared_statement_handle: Some(handle) })
     }
 
@@ -270,10 +259,10 @@ impl FlightSqlService for FlightService {
         statement: CommandPreparedStatementUpdate,
         request: Request<PeekableFlightDataStream>,
     ) -> Result<i64, Status> {
-        let prepared = self.prepared(&statement.prepared_statement_handle)?;
-        let shown = Shown::of(&request)?;
+        let caller = Caller::of(&request)?;
+        let prepared = self.prepared(&caller, &statement.prepared_statement_handle)?;
         let values = parameters::read(request.into_inner()).await?;
-        self.run(&shown, &prepared.sql, values.or(prepared.values)).await
+        self.run(&caller, &prepared.sql, values.or(prepared.values)).await
     }
 
     async fn get_flight_info_prepared_statement(
@@ -281,7 +270,7 @@ impl FlightSqlService for FlightService {
         statement: CommandPreparedStatementQuery,
         request: Request<FlightDescriptor>,
     ) -> Answer<FlightInfo> {
-        let prepared = self.prepared(&statement.prepared_statement_handle)?;
+        let prepared = self.prepared(&Caller::of(&request)?, &statement.prepared_statement_handle)?;
         self.begin(&prepared.sql, prepared.values, request).await
     }
 
@@ -290,12 +279,10 @@ impl FlightSqlService for FlightService {
         query: CommandGetCatalogs,
         request: Request<FlightDescriptor>,
     ) -> Answer<FlightInfo> {
-        self.engine(&request).await?;
         info(&query.into_builder().schema(), query.as_any().encode_to_vec(), request.into_inner())
     }
 
-    async fn do_get_catalogs(&self, query: CommandGetCatalogs, request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
-        self.engine(&request).await?;
+    async fn do_get_catalogs(&self, query: CommandGetCatalogs, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
         let mut catalogs = query.into_builder();
         catalogs.append(CATALOG);
         built(catalogs.build()).map(one)
@@ -306,20 +293,17 @@ impl FlightSqlService for FlightService {
         query: CommandGetDbSchemas,
         request: Request<FlightDescriptor>,
     ) -> Answer<FlightInfo> {
-        self.engine(&request).await?;
         let ticket = query.as_any().encode_to_vec();
         info(&query.into_builder().schema(), ticket, request.into_inner())
     }
 
-    async fn do_get_schemas(&self, query: CommandGetDbSchemas, request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
-        self.engine(&request).await?;
+    async fn do_get_schemas(&self, query: CommandGetDbSchemas, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
         let mut schemas = query.into_builder();
         schemas.append(CATALOG, SCHEMA);
         built(schemas.build()).map(one)
     }
 
     async fn get_flight_info_tables(&self, query: CommandGetTables, request: Request<FlightDescriptor>) -> Answer<FlightInfo> {
-        self.engine(&request).await?;
         let ticket = query.as_any().encode_to_vec();
         info(&query.into_builder().schema(), ticket, request.into_inner())
     }
@@ -327,7 +311,7 @@ impl FlightSqlService for FlightService {
     async fn do_get_tables(&self, query: CommandGetTables, request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
         let with_schema = query.include_schema;
         let mut tables = query.into_builder();
-        for (table, schema) in metadata::tables(&self.engine(&request).await?, with_schema).await? {
+        for (table, schema) in metadata::tables(&Caller::of(&request)?.engine, with_schema).await? {
             tables.append(CATALOG, SCHEMA, &table.name, table.kind, &schema).map_err(internal)?;
         }
         built(tables.build()).map(one)
@@ -338,7 +322,6 @@ impl FlightSqlService for FlightService {
         query: CommandGetTableTypes,
         request: Request<FlightDescriptor>,
     ) -> Answer<FlightInfo> {
-        self.engine(&request).await?;
         let ticket = query.as_any().encode_to_vec();
         info(&query.into_builder().schema(), ticket, request.into_inner())
     }
@@ -346,22 +329,19 @@ impl FlightSqlService for FlightService {
     async fn do_get_table_types(
         &self,
         query: CommandGetTableTypes,
-        request: Request<Ticket>,
+        _request: Request<Ticket>,
     ) -> Answer<<Self as Wire>::DoGetStream> {
-        self.engine(&request).await?;
         let mut types = query.into_builder();
         TABLE_TYPES.iter().for_each(|name| types.append(name));
         built(types.build()).map(one)
     }
 
     async fn get_flight_info_sql_info(&self, query: CommandGetSqlInfo, request: Request<FlightDescriptor>) -> Answer<FlightInfo> {
-        self.engine(&request).await?;
         let ticket = query.as_any().encode_to_vec();
         info(&metadata::sql_info()?.schema(), ticket, request.into_inner())
     }
 
-    async fn do_get_sql_info(&self, query: CommandGetSqlInfo, request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
-        self.engine(&request).await?;
+    async fn do_get_sql_info(&self, query: CommandGetSqlInfo, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
         built(query.into_builder(metadata::sql_info()?).build()).map(one)
     }
 

@@ -1,16 +1,24 @@
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tonic::Status;
 
-/// Things that a client comes back for with another call. Bounded: what nobody came for goes after a while, and a full
-/// shelf takes nothing more.
+use crate::auth::Shown;
+
+/// Things that a client comes back for with another call, each for who left it and nobody else. Bounded: what nobody came for
+/// goes after a while, and on a full shelf the oldest thing of who has most there, so that nobody keeps others out.
 pub(crate) struct Shelf<T> {
-    things: Mutex<HashMap<[u8; 16], (Instant, T)>>,
+    things: Mutex<HashMap<[u8; 16], Thing<T>>>,
     max: usize,
     idle: Duration,
+}
+
+struct Thing<T> {
+    owner: Arc<str>,
+    used: Instant,
+    thing: T,
 }
 
 impl<T> Shelf<T> {
@@ -18,54 +26,84 @@ impl<T> Shelf<T> {
         Self { things: Mutex::default(), max, idle }
     }
 
-    /// Keeps a thing; gives the handle that it is asked for with.
-    pub(crate) fn put(&self, thing: T) -> Result<Bytes, Status> {
-        if self.things.lock().len() >= self.max {
-            self.sweep();
-        }
-        let mut things = self.things.lock();
-        if things.len() >= self.max {
-            return Err(Status::resource_exhausted(format!("{} statements are open: close some, then try again", self.max)));
-        }
+    /// Keeps a thing; gives the handle that its owner asks for it with.
+    pub(crate) fn put(&self, owner: &Shown, thing: T) -> Bytes {
         let id: [u8; 16] = forebay_runtime::random();
-        things.insert(id, (forebay_runtime::now(), thing));
-        Ok(Bytes::copy_from_slice(&id))
+        let thing = Thing { owner: Arc::clone(&owner.0), used: forebay_runtime::now(), thing };
+        // Dropped after the lock: a query that ends has work of its own to do.
+        let _gone = {
+            let mut things = self.things.lock();
+            let gone = (things.len() >= self.max).then(|| oldest_of_most(&things).and_then(|id| things.remove(&id)));
+            things.insert(id, thing);
+            gone
+        };
+        Bytes::copy_from_slice(&id)
     }
 
     /// Takes a thing off.
-    pub(crate) fn take(&self, handle: &[u8]) -> Option<T> {
-        self.things.lock().remove(handle).map(|(_, thing)| thing)
+    pub(crate) fn take(&self, owner: &Shown, handle: &[u8]) -> Option<T> {
+        let mut things = self.things.lock();
+        things.get(handle).filter(|thing| thing.owner == owner.0)?;
+        things.remove(handle).map(|thing| thing.thing)
     }
 
     /// Looks at a thing, or changes it.
-    pub(crate) fn with<R>(&self, handle: &[u8], look: impl FnOnce(&mut T) -> R) -> Option<R> {
+    pub(crate) fn with<R>(&self, owner: &Shown, handle: &[u8], look: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut things = self.things.lock();
-        let (at, thing) = things.get_mut(handle)?;
-        *at = forebay_runtime::now();
-        Some(look(thing))
+        let thing = things.get_mut(handle).filter(|thing| thing.owner == owner.0)?;
+        thing.used = forebay_runtime::now();
+        Some(look(&mut thing.thing))
     }
 
     /// Lets go of what nobody came for.
     pub(crate) fn sweep(&self) {
-        // Dropped after the lock: a query that ends has work of its own to do.
-        let stale: Vec<_> = self.things.lock().extract_if(|_, (at, _)| at.elapsed() > self.idle).collect();
+        let stale: Vec<_> = self.things.lock().extract_if(|_, thing| thing.used.elapsed() > self.idle).collect();
         drop(stale);
     }
+}
+
+/// What goes first: of the owner with the most things, what was not used for longest.
+fn oldest_of_most<T>(things: &HashMap<[u8; 16], Thing<T>>) -> Option<[u8; 16]> {
+    let mut counts = HashMap::<&Arc<str>, usize>::new();
+    for thing in things.values() {
+        *counts.entry(&thing.owner).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count)?.0;
+    let theirs = things.iter().filter(|(_, thing)| thing.owner == *most);
+    theirs.min_by_key(|(_, thing)| thing.used).map(|(id, _)| *id)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn shown(who: &str) -> Shown {
+        Shown(who.into())
+    }
+
     #[test]
-    fn a_full_shelf_takes_nothing_until_something_is_stale() {
+    fn who_leaves_many_things_keeps_nobody_out() {
+        let shelf = Shelf::new(3, Duration::from_secs(60));
+        let (many, few) = (shown("many"), shown("few"));
+        let first = shelf.put(&few, 0);
+        let left: Vec<_> = (1..=10).map(|thing| shelf.put(&many, thing)).collect();
+        let second = shelf.put(&few, 11);
+        assert_eq!((shelf.take(&few, &first), shelf.take(&few, &second)), (Some(0), Some(11)));
+        let kept: Vec<_> = left.iter().filter_map(|handle| shelf.take(&many, handle)).collect();
+        assert_eq!(kept, [10], "the newest of who left most");
+    }
+
+    #[test]
+    fn a_thing_is_given_to_who_left_it_alone_and_once() {
         let shelf = Shelf::new(2, Duration::from_millis(20));
-        let first = shelf.put(1).unwrap();
-        shelf.put(2).unwrap();
-        assert_eq!(shelf.put(3).unwrap_err().code(), tonic::Code::ResourceExhausted);
+        let (owner, other) = (shown("owner"), shown("other"));
+        let handle = shelf.put(&owner, 1);
+        assert_eq!((shelf.with(&other, &handle, |thing| *thing), shelf.take(&other, &handle)), (None, None));
+        assert_eq!((shelf.with(&owner, &handle, |thing| *thing), shelf.take(&owner, &handle)), (Some(1), Some(1)));
+        assert_eq!(shelf.take(&owner, &handle), None);
+        let stale = shelf.put(&owner, 2);
         std::thread::sleep(Duration::from_millis(30));
-        let fourth = shelf.put(4).unwrap();
-        assert_eq!((shelf.take(&first), shelf.with(&fourth, |thing| *thing)), (None, Some(4)));
-        assert_eq!((shelf.take(&fourth), shelf.take(&fourth)), (Some(4), None));
+        shelf.sweep();
+        assert_eq!(shelf.take(&owner, &stale), None);
     }
 }
