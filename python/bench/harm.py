@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What one client can do to the others: a JSON line a figure.
 
-    FOREBAY_TEST_BINARY=target/fast/forebay python bench/harm.py [join|connections|uploads|all]
+    FOREBAY_TEST_BINARY=target/fast/forebay python bench/harm.py [join|connections|uploads|together|all]
 
 join         `select count(*)` over a cross join of 4 x 10^10 rows by Flight SQL, for 30 s.
 connections  1,024 connections, each with messages of 16 MiB (the largest put of one message) at once.
 uploads      20,000 multipart uploads to a mount of local files that are begun and left.
+together     all three at once.
 
 Each runs beside a client that reads 64 KiB of a warm object again and again: its p99 may be ten times what it is without, and
 `forebay up` may not grow beyond what it was told to keep (dram + sql-memory + the budget of requests, and 512 MiB for itself).
@@ -199,9 +200,14 @@ def uploads(up: Up) -> str:
     return f"{begun} begun, {UPLOADS - begun} refused"
 
 
+def together(up: Up) -> str:
+    with ThreadPoolExecutor(3) as pool:
+        return "; ".join(pool.map(lambda harm: harm(up), [join, connections, uploads]))
+
+
 def main() -> None:
     os.sched_setaffinity(0, HARM)
-    harms = {"join": join, "connections": connections, "uploads": uploads}
+    harms = {"join": join, "connections": connections, "uploads": uploads, "together": together}
     wanted = sys.argv[1:] or ["all"]
     for name, harm in harms.items():
         if name in wanted or "all" in wanted:

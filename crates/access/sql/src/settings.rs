@@ -87,6 +87,8 @@ impl EngineSettings {
         }
         let options = config.options_mut();
         options.execution.parquet.metadata_size_hint = Some(FOOTER_HINT_BYTES);
+        // Times of 12 bytes, as Spark and Hive write them, reach further than nanoseconds in 8: those wrap around, unseen.
+        options.execution.parquet.coerce_int96 = Some("us".to_string());
         // `TIMESTAMP WITH TIME ZONE` is an instant. Without a zone of the session the engine takes it for a time of no zone, and
         // drops the one that values have.
         options.execution.time_zone = Some(TIME_ZONE.to_string());

@@ -101,19 +101,19 @@ impl Files {
         bytes: u64,
         work: impl FnOnce(&Inner) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let copy = match bytes >= LARGE_BYTES {
-            true => Some(self.turn_to_copy().await?),
-            false => None,
-        };
-        self.aside_to_its_end(move |files| {
-            let done = work(files);
-            if copy.is_some() {
-                files.copied.fetch_add(1, Relaxed);
-            }
-            drop(copy);
+        if bytes < LARGE_BYTES {
+            return self.aside_to_its_end(work).await;
+        }
+        let (copy, place) = (self.turn_to_copy().await?, self.place_among(&self.0.places).await?);
+        let files = Arc::clone(&self.0);
+        // Behind those who want little: what is small is answered in less time than this takes the core for.
+        let written = forebay_runtime::run_behind(move || {
+            let _turn = (copy, place);
+            let done = work(&files);
+            files.copied.fetch_add(1, Relaxed);
             done
-        })
-        .await
+        });
+        written.await.ok_or_else(|| Error::internal("a file operation was broken off"))?
     }
 
     /// The turn of a large write, `Retry` when none ends for too long.

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,19 +14,13 @@ use crate::batch::{PayloadSum, checksum};
 use crate::buffers::Buffers;
 use crate::link::Source;
 use crate::outbox::Outbox;
+use crate::turns::{TURN_BYTES, in_turn};
 
 /// Bytes of the buffer that small frames are read through. What of a payload comes with its header is copied once
 /// more, so the buffer is not larger than pays.
 const BUFFER_BYTES: usize = 16 << 10;
 /// A connection that has been silent for so long holds no memory for the next payload.
 const SILENCE: Duration = Duration::from_secs(5);
-
-/// Bytes that are taken of all payloads which arrive at a time, each in its turn, before what is small has its turn again: some 200 us.
-const ROUND_BYTES: usize = 1 << 20;
-/// What a turn has at most, and at least: it costs a microsecond.
-const TURN_BYTES: std::ops::RangeInclusive<usize> = 32 << 10..=256 << 10;
-/// Payloads that arrive now, in all of the process.
-static ARRIVING: AtomicUsize = AtomicUsize::new(0);
 
 /// A frame without its payload, which is to be taken from the reader next.
 pub(crate) struct Incoming {
@@ -136,11 +129,10 @@ impl FrameReader {
         payload.extend_from_slice(&self.buffer[self.start..self.start + buffered]);
         self.start += buffered;
         add(sum, &payload);
-        let _arriving = Arriving::begin();
         while payload.len() < len {
             let (outbox, before) = (&self.outbox, payload.len());
-            let end = len.min(before + turn_bytes());
-            let received = self.source.receive_to(&mut payload, end, || flush(outbox)).await.map_err(lost)?;
+            let end = len.min(before + TURN_BYTES);
+            let received = in_turn(self.source.receive_to(&mut payload, end, || flush(outbox))).await.map_err(lost)?;
             if received == 0 {
                 return Err(cut_off());
             }
@@ -160,11 +152,10 @@ impl FrameReader {
         into[..buffered].copy_from_slice(&self.buffer[self.start..self.start + buffered]);
         self.start += buffered;
         add(&mut sum, &into[..buffered]);
-        let _arriving = Arriving::begin();
         let mut done = buffered;
         while done < into.len() {
-            let (outbox, end) = (&self.outbox, into.len().min(done + turn_bytes()));
-            let received = self.source.receive_into(&mut into[done..end], || flush(outbox)).await.map_err(lost)?;
+            let (outbox, end) = (&self.outbox, into.len().min(done + TURN_BYTES));
+            let received = in_turn(self.source.receive_into(&mut into[done..end], || flush(outbox))).await.map_err(lost)?;
             if received == 0 {
                 return Err(cut_off());
             }
@@ -205,7 +196,7 @@ impl FrameReader {
     /// Lets others have their turn where one payload comes as fast as it is taken.
     async fn give_way(&mut self, received: usize) {
         self.turn += received;
-        if self.turn >= turn_bytes() {
+        if self.turn >= TURN_BYTES {
             self.turn = 0;
             tokio::task::yield_now().await;
         }
@@ -242,28 +233,6 @@ impl FrameReader {
             self.end += received;
         }
         Ok(true)
-    }
-}
-
-/// What each of the payloads that arrive now takes in its turn.
-fn turn_bytes() -> usize {
-    let all = ARRIVING.load(Ordering::Relaxed).max(1);
-    (ROUND_BYTES / all).clamp(*TURN_BYTES.start(), *TURN_BYTES.end())
-}
-
-/// A payload that arrives.
-struct Arriving;
-
-impl Arriving {
-    fn begin() -> Self {
-        ARRIVING.fetch_add(1, Ordering::Relaxed);
-        Self
-    }
-}
-
-impl Drop for Arriving {
-    fn drop(&mut self) {
-        ARRIVING.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -37,6 +37,7 @@ mod service;
 mod socket;
 mod tls;
 mod token;
+mod turns;
 mod unix_file;
 
 pub use address::Address;
