@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import subprocess
 import time
 from pathlib import Path
@@ -204,6 +205,21 @@ def test_token_and_tls(tmp_path, sales, lake):
             assert fb.sql("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
         with pytest.raises(forebay.Denied):
             forebay.connect(up.told["coordinator"], token="another token of nobody", tls_ca=tmp_path / "ca.pem")
+    finally:
+        up.stop()
+
+
+def test_a_certificate_that_was_replaced_is_shown_without_a_restart(tmp_path):
+    up = Up(tmp_path, *certificates(tmp_path), token=TOKEN)
+    try:
+        host, port = up.told["flight-sql"].rsplit(":", 1)
+        first = ssl.get_server_certificate((host, int(port)))
+        assert first == (tmp_path / "server.pem").read_text()
+        certificates(tmp_path)
+        second, began = (tmp_path / "server.pem").read_text(), time.monotonic()
+        while ssl.get_server_certificate((host, int(port))) != second:
+            assert time.monotonic() - began < 10, "the old one is shown still"
+            time.sleep(0.1)
     finally:
         up.stop()
 

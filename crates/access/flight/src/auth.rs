@@ -114,6 +114,40 @@ fn secret(header: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// What nobody gets to.
+    #[derive(Clone)]
+    struct Behind;
+
+    impl Service<Call> for Behind {
+        type Response = Answer;
+        type Error = Infallible;
+        type Future = std::future::Ready<Result<Answer, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Call) -> Self::Future {
+            std::future::ready(Ok(Answer::new(Body::empty())))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_panics_is_answered_and_others_go_on() {
+        let callers = Callers::new(Arc::new(|credential: forebay_transport::Credential| {
+            Box::pin(async move { panic!("a defect with {credential:?}") })
+        }));
+        let mut door = Door::new(Behind, callers);
+        for _ in 0..3 {
+            let mut call = Call::new(Body::empty());
+            call.headers_mut().extend(with("Bearer a secret: of the tests"));
+            let answer = door.call(call).await.unwrap();
+            assert_eq!(Status::from_header_map(answer.headers()).unwrap().code(), tonic::Code::Internal);
+        }
+        let nobody = door.call(Call::new(Body::empty())).await.unwrap();
+        assert_eq!(Status::from_header_map(nobody.headers()).unwrap().code(), tonic::Code::Unauthenticated);
+    }
+
     fn with(header: &str) -> http::HeaderMap {
         [(http::header::AUTHORIZATION, header.parse().unwrap())].into_iter().collect()
     }
