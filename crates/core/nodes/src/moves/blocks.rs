@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::namespace::Namespace;
-use crate::node::Node;
 use crate::terms::{BlockRef, Location};
 
 impl Namespace {
@@ -19,25 +18,12 @@ impl Namespace {
     /// nodes on their way stay as they are. The old ones are the caller's. O(nodes).
     pub fn replace_blocks(&mut self, moved: &HashMap<BlockRef, BlockRef>) -> HashSet<BlockRef> {
         let mut replaced = HashSet::new();
-        let coming = &self.coming;
-        let tables = self.tables.iter_mut().filter(|(id, table)| table.check_open().is_ok() && !coming.contains_key(*id));
-        for node in tables.flat_map(|(_, table)| table.nodes.values_mut()).filter(|node| !node.flags().is_moving()) {
-            if replaced.len() == moved.len() {
-                break;
-            }
-            let mut other = |block: BlockRef| match moved.get(&block).filter(|new| new.len == block.len) {
-                Some(new) => {
-                    replaced.insert(block);
-                    *new
-                }
-                None => block,
-            };
-            match node {
-                Node::Large(_, blocks) => blocks.iter_mut().for_each(|block| *block = other(*block)),
-                Node::File(_, file) => file.replace(other),
-                Node::Small(..) | Node::Container(..) => {}
-            }
-        }
+        let other = |block: BlockRef| {
+            let new = moved.get(&block).filter(|new| new.len == block.len)?;
+            replaced.insert(block);
+            Some(*new)
+        };
+        self.whole(|names| names.step_blocks(other, moved.len()));
         replaced
     }
 }

@@ -59,7 +59,7 @@ impl Namespace {
             return Err(NodeError::new(NodeErrorKind::Retry, "a node of the container is being renamed: try again"));
         }
         let carton = Carton { old: id, kind: table.kind, affinity: table.affinity.clone(), parent: table.parent };
-        self.set_state(id, TableState::Frozen);
+        self.whole(|names| names.step_state(id, TableState::Frozen));
         Ok(carton)
     }
 
@@ -87,25 +87,25 @@ impl Namespace {
 
     /// Nobody sees the container's nodes any more either. For the root, which others give to the target.
     pub fn seal(&mut self, id: DirId) {
-        self.set_state(id, TableState::Sealed);
+        self.whole(|names| names.step_state(id, TableState::Sealed));
     }
 
     /// Last step: the container is the target's, under another identity. Its blocks stay what they are. Gives the container
     /// that its name is in now.
     pub fn commit_handover(&mut self, id: DirId, to: DirId) -> Option<DirId> {
-        let table = self.tables.remove(&id)?;
-        for (name, node) in &table.nodes {
-            self.forget(id, name, node);
-        }
-        if id != ROOT {
-            self.moved.insert(id, to);
-        }
-        Some(table.parent)
+        let parent = self.tables.get(&id)?.parent;
+        self.whole(|names| {
+            names.drop_table(id);
+            if id != ROOT {
+                names.step_moved_to(id, to);
+            }
+        });
+        Some(parent)
     }
 
     /// The container stays.
     pub fn abort_handover(&mut self, id: DirId) {
-        self.set_state(id, TableState::Open);
+        self.whole(|names| names.step_state(id, TableState::Open));
     }
 
     /// What a container is now that was here.

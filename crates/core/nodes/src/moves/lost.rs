@@ -21,7 +21,7 @@ impl Namespace {
             }
         }
         doubtful.extend(self.arriving.values().flat_map(|arriving| arriving.node.blocks()));
-        self.clear();
+        self.whole(Self::step_clear);
         (removed, doubtful)
     }
 }

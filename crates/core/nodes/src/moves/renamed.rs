@@ -9,20 +9,26 @@ impl Namespace {
     pub fn begin_move(&mut self, dir: DirId, name: &str) -> NodeResult<Moving> {
         let node = self.movable(dir, name)?;
         let moving = Moving::of(node, self.location(node));
-        self.node_mut(dir, name)?.flags_mut().set_moving(true);
+        self.set_moving(dir, name, true)?;
         Ok(moving)
     }
 
     /// Source, last step: the node is gone from here; its blocks and nodes are the target's.
     pub fn commit_move(&mut self, dir: DirId, name: &str) -> NodeResult<()> {
-        self.take(dir, name).map(drop)
+        self.whole(|names| names.take(dir, name)).map(drop)
     }
 
     /// Source: the node stays.
     pub fn abort_move(&mut self, dir: DirId, name: &str) {
-        if let Ok(node) = self.node_mut(dir, name) {
-            node.flags_mut().set_moving(false);
-        }
+        // Nothing is there to stay when this fails.
+        let _ = self.set_moving(dir, name, false);
+    }
+
+    fn set_moving(&mut self, dir: DirId, name: &str, is_moving: bool) -> NodeResult<()> {
+        let mut flags = self.node(dir, name)?.flags();
+        flags.set_moving(is_moving);
+        self.whole(|names| names.step_flags(dir, name, flags));
+        Ok(())
     }
 
     /// Target, first step: the place is taken, unseen, until [`Self::settle`].
@@ -32,7 +38,7 @@ impl Namespace {
         let label = self.label(moving.location())?;
         let node = moving.into_node(label);
         self.check_room(Self::size(name, &node))?;
-        self.arriving.insert((dir, name.into()), Arriving { rename, source, node });
+        self.whole(|names| names.step_arriving(dir, name, Some(Arriving { rename, source, node })));
         Ok(())
     }
 
@@ -40,19 +46,21 @@ impl Namespace {
     /// is to be told ([`Self::set_parent`]). Nothing happens when there is no such rename (any more).
     pub fn settle(&mut self, rename: u128, committed: bool) -> Option<(DirId, DirId)> {
         let place = self.arriving.iter().find(|(_, arriving)| arriving.rename == rename).map(|(place, _)| place.clone())?;
-        let node = self.arriving.remove(&place)?.node;
-        if !committed {
-            // Its blocks are those of the node that stays at the source.
-            return None;
-        }
-        if !self.has(place.0) {
-            // Its container was deleted recursively meanwhile, and it with it: nobody has its blocks any more.
-            self.free(node.into_blocks());
-            return None;
-        }
-        let id = node.container();
-        self.place(place.0, &place.1, node);
-        id.map(|id| (id, place.0))
+        let node = &self.arriving.get(&place)?.node;
+        let (id, blocks) = (node.container(), node.blocks());
+        self.whole(|names| {
+            if committed && names.has(place.0) {
+                names.let_in(&place);
+                return id.map(|id| (id, place.0));
+            }
+            names.step_arriving(place.0, &place.1, None);
+            // Without a commit its blocks are those of the node that stays at the source. With one its container was deleted
+            // recursively meanwhile, and it with it: nobody has its blocks any more.
+            if committed {
+                names.step_freed(blocks);
+            }
+            None
+        })
     }
 
     /// The renames whose end this target does not know yet, with the workers that know it.

@@ -8,15 +8,19 @@ impl Namespace {
     /// This worker has the root from now on; nothing happens when it has it already. One that has come from another worker as
     /// a whole is taken over.
     pub fn make_root(&mut self) {
-        match self.coming.get(&ROOT).map(|coming| coming.is_whole) {
-            Some(true) => {
-                self.coming.remove(&ROOT);
-                self.set_state(ROOT, TableState::Open);
+        self.whole(|names| {
+            match names.coming.get(&ROOT).map(|coming| coming.is_whole) {
+                Some(true) => {
+                    names.step_coming(ROOT, None);
+                    names.step_state(ROOT, TableState::Open);
+                }
+                Some(false) => names.drop_takeover(ROOT),
+                None => {}
             }
-            Some(false) => self.drop_takeover(ROOT),
-            None => {}
-        }
-        self.tables.entry(ROOT).or_insert_with(|| Table::new(NodeType::Directory, Affinity::default(), ROOT));
+            if !names.has(ROOT) {
+                names.step_table(ROOT, Some(Table::new(NodeType::Directory, Affinity::default(), ROOT)));
+            }
+        });
     }
 
     /// Another worker has the root: what is left of it here means nothing any more. Not while it is handed over.
@@ -25,6 +29,6 @@ impl Namespace {
         if !is_open || self.coming.contains_key(&ROOT) {
             return Removed::default();
         }
-        self.remove_tables(vec![ROOT])
+        self.whole(|names| names.remove_tables(vec![ROOT]))
     }
 }

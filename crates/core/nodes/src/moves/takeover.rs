@@ -19,8 +19,10 @@ impl Namespace {
             return Err(NodeError::new(NodeErrorKind::Invalid, "this worker has /tmp already"));
         }
         let id = if old == ROOT { ROOT } else { self.allocate() };
-        self.tables.insert(id, Table { state: TableState::Sealed, ..Table::new(kind, affinity, parent) });
-        self.coming.insert(id, Coming { old, source, parent, is_whole: false });
+        self.whole(|names| {
+            names.step_table(id, Some(Table { state: TableState::Sealed, ..Table::new(kind, affinity, parent) }));
+            names.step_coming(id, Some(Coming { old, source, parent, is_whole: false }));
+        });
         Ok(id)
     }
 
@@ -34,11 +36,13 @@ impl Namespace {
             if let Node::File(_, file) = &mut node {
                 file.set_writer(writer.map(|(writer, left)| (writer, now + left)));
             }
-            if let Some(left) = lease {
-                node.flags_mut().set_leased(true);
-                self.leases.insert((id, name.clone()), now + left);
-            }
-            self.place(id, &name, node);
+            node.flags_mut().set_leased(lease.is_some());
+            self.whole(|names| {
+                names.place(id, &name, node);
+                if let Some(left) = lease {
+                    names.step_lease(id, &name, Some(now + left));
+                }
+            });
         }
         Ok(())
     }
@@ -46,24 +50,24 @@ impl Namespace {
     /// It is whole: the source may give it up.
     pub fn end_takeover(&mut self, id: DirId) -> NodeResult<()> {
         self.check_coming(id)?;
-        if let Some(coming) = self.coming.get_mut(&id) {
-            coming.is_whole = true;
-        }
-        // The root is this worker's when all say so.
-        if id != ROOT {
-            self.set_state(id, TableState::Open);
-        }
+        let whole = self.coming.get(&id).map(|coming| Coming { is_whole: true, ..*coming });
+        self.whole(|names| {
+            names.step_coming(id, whole);
+            // The root is this worker's when all say so.
+            if id != ROOT {
+                names.step_state(id, TableState::Open);
+            }
+        });
         Ok(())
     }
 
     /// The source keeps it: nothing is left of it here. Its blocks are the source's.
     pub fn drop_takeover(&mut self, id: DirId) {
-        if self.coming.remove(&id).is_none() {
-            return;
-        }
-        let Some(table) = self.tables.remove(&id) else { return };
-        for (name, node) in &table.nodes {
-            self.forget(id, name, node);
+        if self.coming.contains_key(&id) {
+            self.whole(|names| {
+                names.step_coming(id, None);
+                names.drop_table(id);
+            });
         }
     }
 
@@ -77,15 +81,18 @@ impl Namespace {
     /// it, which are to be told that their names are in another one now ([`Self::set_parent`]), and the one that its own name
     /// is in.
     pub fn settle_takeover(&mut self, id: DirId, parent: Option<DirId>) -> (Vec<DirId>, Option<DirId>) {
-        let coming = self.coming.remove(&id);
-        let Some(table) = self.tables.get_mut(&id) else { return (Vec::new(), None) };
-        // Later word of it may have come by another way.
-        if let (Some(coming), Some(parent)) = (coming, parent)
-            && table.parent == coming.parent
-            && parent != id
-        {
-            table.parent = parent;
-        }
+        let (coming, known) = (self.coming.get(&id).copied(), self.tables.get(&id).map(|table| table.parent));
+        self.whole(|names| {
+            names.step_coming(id, None);
+            // Later word of it may have come by another way.
+            if let (Some(coming), Some(parent)) = (coming, parent)
+                && known == Some(coming.parent)
+                && parent != id
+            {
+                names.step_parent(id, parent);
+            }
+        });
+        let Some(table) = self.tables.get(&id) else { return (Vec::new(), None) };
         (table.nodes.values().filter_map(Node::container).collect(), Some(table.parent))
     }
 
@@ -104,13 +111,16 @@ impl Namespace {
         if self.coming.contains_key(&dir) {
             return Err(NodeError::moving());
         }
-        match self.node_mut(dir, &name)? {
+        match self.node(dir, &name)? {
             node if node.flags().is_moving() => return Err(NodeError::moving()),
-            Node::Container(_, link) => link.1 = new,
+            Node::Container(..) => {}
             _ => return Ok(false),
         }
-        self.links.remove(&old);
-        self.links.insert(new, (dir, name));
+        self.whole(|names| {
+            names.step_leads(dir, &name, new);
+            names.step_link(old, None);
+            names.step_link(new, Some((dir, name)));
+        });
         Ok(true)
     }
 

@@ -19,12 +19,6 @@ impl Namespace {
         Ok(table)
     }
 
-    /// A container, to be changed.
-    pub(crate) fn table_mut(&mut self, dir: DirId) -> NodeResult<&mut Table> {
-        self.open_table(dir)?;
-        Ok(self.tables.get_mut(&dir).expect("it is there"))
-    }
-
     /// Why a container is not here.
     fn gone(&self, dir: DirId) -> NodeError {
         if dir == ROOT || self.moved.contains_key(&dir) {
@@ -33,19 +27,14 @@ impl Namespace {
         NodeError::new(NodeErrorKind::NotFound, "the container was deleted")
     }
 
-    pub(crate) fn set_state(&mut self, dir: DirId, state: TableState) {
-        if let Some(table) = self.tables.get_mut(&dir) {
-            table.state = state;
-        }
-    }
-
-    pub(crate) fn node_mut(&mut self, dir: DirId, name: &str) -> NodeResult<&mut Node> {
-        self.table_mut(dir)?.nodes.get_mut(name).ok_or_else(|| NodeError::not_found(name))
+    /// A node that can be changed now, unless it is on its way to another place.
+    pub(crate) fn node(&self, dir: DirId, name: &str) -> NodeResult<&Node> {
+        self.open_table(dir)?.find(name).ok_or_else(|| NodeError::not_found(name))
     }
 
     /// A node that may be taken from its place now: `Retry` while it is on its way to another one.
     pub(crate) fn movable(&self, dir: DirId, name: &str) -> NodeResult<&Node> {
-        let node = self.open_table(dir)?.find(name).ok_or_else(|| NodeError::not_found(name))?;
+        let node = self.node(dir, name)?;
         node.check_still(name)?;
         Ok(node)
     }

@@ -4,9 +4,11 @@
 mod find;
 mod labels;
 mod place;
+mod step;
 mod table;
 mod ties;
 mod underway;
+mod undo;
 mod way_up;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -15,6 +17,7 @@ use std::time::Duration;
 use crate::node::Node;
 use crate::terms::{BlockRef, DirId};
 use labels::Labels;
+use undo::Undo;
 
 pub(crate) use table::{Table, TableState};
 pub(crate) use underway::{Arriving, Coming};
@@ -23,7 +26,7 @@ pub use way_up::WayUp;
 /// One worker's part of the temporary namespace: some containers with their nodes. A container is whole in one place; its own
 /// name may be with another worker.
 ///
-/// Every operation is atomic. Those that fail change nothing.
+/// Every operation is atomic. Those that fail change nothing, and those that panic are taken back.
 #[derive(Debug)]
 pub struct Namespace {
     worker: u64,
@@ -49,6 +52,7 @@ pub struct Namespace {
     nodes: u64,
     /// Blocks that no node has any more.
     freed: Vec<BlockRef>,
+    undo: Undo,
 }
 
 impl Namespace {
@@ -73,13 +77,8 @@ impl Namespace {
             bytes_max,
             nodes: 0,
             freed: Vec::new(),
+            undo: Undo::default(),
         }
-    }
-
-    /// Nothing is here any more. Numbers go on, so that none is given twice.
-    pub(crate) fn clear(&mut self) {
-        let freed = std::mem::take(&mut self.freed);
-        *self = Self { freed, ..Self::with_numbers(self.worker, self.bytes_max, self.next) };
     }
 
     pub(crate) fn worker(&self) -> u64 {

@@ -60,15 +60,13 @@ impl Namespace {
     /// A container's name is in `parent` now. To be told to where it moved when it is not here any more ([`Self::moved_to`]).
     /// `Invalid` when it would come to lie in itself.
     pub fn set_parent(&mut self, id: DirId, parent: DirId) -> NodeResult<()> {
-        if !self.tables.contains_key(&id) {
+        if !self.has(id) {
             return Ok(());
         }
         if id == ROOT || self.is_below(parent, id) {
             return Err(NodeError::new(NodeErrorKind::Invalid, "a container can't be moved into itself"));
         }
-        if let Some(table) = self.tables.get_mut(&id) {
-            table.parent = parent;
-        }
+        self.whole(|names| names.step_parent(id, parent));
         Ok(())
     }
 }

@@ -69,6 +69,21 @@ pub enum Appended {
     },
 }
 
+/// What takes a change of a file back.
+#[derive(Debug)]
+pub(crate) enum FileBack {
+    /// Another one was its writer.
+    Writer(Option<(u64, Duration)>),
+    /// The tail had so many bytes.
+    Tail(usize),
+    /// It had so many blocks, and behind them this tail.
+    Blocks(usize, Vec<u8>),
+    /// Bytes of the tail, from this one on, were these.
+    Bytes(usize, Vec<u8>),
+    /// The block of an index was this one.
+    Block(usize, BlockRef),
+}
+
 /// Where bytes of a file are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileView {
@@ -101,10 +116,6 @@ impl File {
         (size_of::<Self>() + self.tail.len() + self.blocks.len() * size_of::<(u64, BlockRef)>()) as u64
     }
 
-    pub(crate) fn into_blocks(self) -> Vec<BlockRef> {
-        self.blocks.into_iter().map(|(_, block)| block).collect()
-    }
-
     pub(crate) fn blocks(&self) -> impl Iterator<Item = BlockRef> {
         self.blocks.iter().map(|(_, block)| *block)
     }
@@ -132,7 +143,7 @@ impl File {
     }
 
     /// Makes `writer` the only one until `lease` after `now`; 0 is one that writes this once. `Retry` while another one is.
-    pub(crate) fn take_writer(&mut self, writer: u64, now: Duration, lease: Duration) -> NodeResult<()> {
+    pub(crate) fn take_writer(&mut self, writer: u64, now: Duration, lease: Duration) -> NodeResult<FileBack> {
         match self.writer {
             Some((other, until)) if other != writer && until > now => {
                 let left = (until - now).as_millis();
@@ -142,17 +153,19 @@ impl File {
                 ))
             }
             _ => {
-                self.writer = (writer != 0).then_some((writer, now + lease));
-                Ok(())
+                let writer = (writer != 0).then_some((writer, now + lease));
+                Ok(FileBack::Writer(std::mem::replace(&mut self.writer, writer)))
             }
         }
     }
 
     /// The writer is done, if it is still the one.
-    pub(crate) fn release_writer(&mut self, writer: u64) {
-        if self.writer.is_some_and(|(current, _)| current == writer) {
+    pub(crate) fn release_writer(&mut self, writer: u64) -> FileBack {
+        let before = self.writer;
+        if before.is_some_and(|(current, _)| current == writer) {
             self.writer = None;
         }
+        FileBack::Writer(before)
     }
 
     /// What is to be put into blocks when so many more bytes don't fit into the tail.
@@ -161,24 +174,24 @@ impl File {
         (!fits).then(|| Appended::NeedsBlocks { serial: self.serial, len: self.len(), tail: self.tail.clone() })
     }
 
-    /// Adds to the tail bytes that fit into it ([`Self::needs_blocks`]). Returns the file's length.
-    pub(crate) fn append(&mut self, bytes: &[u8]) -> u64 {
+    /// Adds to the tail bytes that fit into it ([`Self::needs_blocks`]).
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> FileBack {
         debug_assert!(self.tail.len() + bytes.len() <= TAIL_BYTES_MAX);
+        let before = self.tail.len();
         self.tail.extend_from_slice(bytes);
-        self.len()
+        FileBack::Tail(before)
     }
 
     /// Puts blocks in the place of the tail and behind it. `Retry` when it is not the file of that serial and length any more.
-    /// Returns the file's length.
-    pub(crate) fn append_blocks(&mut self, name: &str, serial: u64, len: u64, blocks: &[BlockRef]) -> NodeResult<u64> {
+    pub(crate) fn append_blocks(&mut self, name: &str, serial: u64, len: u64, blocks: &[BlockRef]) -> NodeResult<FileBack> {
         if self.serial != serial || self.len() != len {
             return Err(changed(name));
         }
-        self.tail = Vec::new();
+        let before = FileBack::Blocks(self.blocks.len(), std::mem::take(&mut self.tail));
         for block in blocks {
             self.blocks.push((self.tail_at() + u64::from(block.len), *block));
         }
-        Ok(self.len())
+        Ok(before)
     }
 
     /// Where a range is; ends at the file's end. `Invalid` when it begins behind that.
@@ -201,18 +214,27 @@ impl File {
     }
 
     /// Writes over what of a range lies in the tail. `Retry` when it is not the file of that serial, whose tail begins there and
-    /// which the range is within. Returns the file's length.
-    pub(crate) fn write_tail(&mut self, name: &str, (serial, tail_at): (u64, u64), offset: u64, bytes: &[u8]) -> NodeResult<u64> {
+    /// which the range is within.
+    pub(crate) fn write_tail(
+        &mut self,
+        name: &str,
+        (serial, tail_at): (u64, u64),
+        offset: u64,
+        bytes: &[u8],
+    ) -> NodeResult<FileBack> {
         let (at, len) = (self.tail_at(), self.len());
         let end = offset + bytes.len() as u64;
         if self.serial != serial || at != tail_at || end > len {
             return Err(changed(name));
         }
-        if end > at {
-            let from = offset.max(at);
-            self.tail[(from - at) as usize..(end - at) as usize].copy_from_slice(&bytes[(from - offset) as usize..]);
+        if end <= at {
+            return Ok(FileBack::Bytes(0, Vec::new()));
         }
-        Ok(len)
+        let from = offset.max(at);
+        let place = &mut self.tail[(from - at) as usize..(end - at) as usize];
+        let before = FileBack::Bytes((from - at) as usize, place.to_vec());
+        place.copy_from_slice(&bytes[(from - offset) as usize..]);
+        Ok(before)
     }
 
     /// Puts a block in another one's place, of the same length. `Retry` when that is not where it was.
@@ -222,12 +244,30 @@ impl File {
         serial: u64,
         index: usize,
         (old, new): (BlockRef, BlockRef),
-    ) -> NodeResult<()> {
+    ) -> NodeResult<FileBack> {
         match self.blocks.get_mut(index) {
             Some((_, block)) if self.serial == serial && *block == old && old.len == new.len => *block = new,
             _ => return Err(changed(name)),
         }
-        Ok(())
+        Ok(FileBack::Block(index, old))
+    }
+
+    /// Takes the last change back.
+    pub(crate) fn take_back(&mut self, back: FileBack) {
+        match back {
+            FileBack::Writer(writer) => self.writer = writer,
+            FileBack::Tail(len) => self.tail.truncate(len),
+            FileBack::Blocks(count, tail) => {
+                self.blocks.truncate(count);
+                self.tail = tail;
+            }
+            FileBack::Bytes(at, bytes) => {
+                if let Some(place) = self.tail.get_mut(at..at + bytes.len()) {
+                    place.copy_from_slice(&bytes);
+                }
+            }
+            FileBack::Block(index, block) => self.blocks.get_mut(index).map_or((), |place| place.1 = block),
+        }
     }
 }
 

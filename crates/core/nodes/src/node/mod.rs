@@ -10,8 +10,8 @@ mod value;
 use crate::terms::{BlockRef, DirId, Location, NodeError, NodeErrorKind, NodeResult, NodeType};
 
 pub use content::tag;
-pub(crate) use file::File;
 pub use file::{Appended, FileView, TAIL_BYTES_MAX};
+pub(crate) use file::{File, FileBack};
 pub(crate) use flags::Flags;
 pub use moving::Moving;
 pub use stat::Stat;
@@ -101,12 +101,19 @@ impl Node {
         }
     }
 
-    /// The blocks that nobody has any more when it goes.
-    pub(crate) fn into_blocks(self) -> Vec<BlockRef> {
+    /// Puts other blocks in the places of its own, in order.
+    pub(crate) fn replace_blocks(&mut self, mut other: impl FnMut(BlockRef) -> BlockRef) {
         match self {
-            Self::Small(..) | Self::Container(..) => Vec::new(),
-            Self::Large(_, blocks) => blocks.into_vec(),
-            Self::File(_, file) => file.into_blocks(),
+            Self::Large(_, blocks) => blocks.iter_mut().for_each(|block| *block = other(*block)),
+            Self::File(_, file) => file.replace(other),
+            Self::Small(..) | Self::Container(..) => {}
+        }
+    }
+
+    /// The container that it is the name of, if it is one, is another one.
+    pub(crate) fn lead_to(&mut self, id: DirId) {
+        if let Self::Container(_, link) = self {
+            link.1 = id;
         }
     }
 

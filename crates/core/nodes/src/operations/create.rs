@@ -52,30 +52,32 @@ impl Namespace {
     pub fn create(&mut self, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<()> {
         let affinity = self.check_create(dir, name, &options)?;
         let flags = Flags::new(options.enumerable, affinity.class, self.label(&affinity.location)?);
-        let node = match options.kind {
-            NodeType::KeyValue => Node::Small(flags, Box::default()),
-            NodeType::File => Node::File(flags, Box::new(File::new(self.number()))),
-            kind => {
-                let id = self.allocate();
-                self.tables.insert(id, Table::new(kind, affinity, dir));
-                Node::Container(flags, Box::new((kind, id)))
-            }
-        };
-        self.insert(dir, name, node)
+        self.whole(|names| {
+            let node = match options.kind {
+                NodeType::KeyValue => Node::Small(flags, Box::default()),
+                NodeType::File => Node::File(flags, Box::new(File::new(names.number()))),
+                kind => {
+                    let id = names.allocate();
+                    names.step_table(id, Some(Table::new(kind, affinity, dir)));
+                    Node::Container(flags, Box::new((kind, id)))
+                }
+            };
+            names.insert(dir, name, node)
+        })
     }
 
     /// Makes the name of a container whose nodes are elsewhere (or were made with [`Self::adopt`]).
     pub fn link(&mut self, dir: DirId, name: &str, options: CreateOptions, id: DirId) -> NodeResult<()> {
         let affinity = self.check_create(dir, name, &options)?;
         let flags = Flags::new(options.enumerable, affinity.class, self.label(&affinity.location)?);
-        self.insert(dir, name, Node::Container(flags, Box::new((options.kind, id))))
+        self.whole(|names| names.insert(dir, name, Node::Container(flags, Box::new((options.kind, id)))))
     }
 
     /// Makes a container's nodes be here, while its name is to be made elsewhere.
     pub fn adopt(&mut self, kind: NodeType, affinity: Affinity, parent: DirId) -> NodeResult<DirId> {
         self.check_room(256)?;
         let id = self.allocate();
-        self.tables.insert(id, Table::new(kind, affinity, parent));
+        self.whole(|names| names.step_table(id, Some(Table::new(kind, affinity, parent))));
         Ok(id)
     }
 }

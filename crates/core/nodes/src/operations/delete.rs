@@ -23,19 +23,18 @@ impl Namespace {
     /// Deletes a node. A container with nodes only when `recursive`, else `NotEmpty`. Of containers in it whose nodes are
     /// elsewhere the identities are returned.
     pub fn delete(&mut self, dir: DirId, name: &str, recursive: bool) -> NodeResult<Removed> {
-        let node = self.movable(dir, name)?;
-        let mut removed = Removed::default();
-        if let Node::Container(_, link) = node {
-            let id = link.1;
-            if self.has(id) {
-                removed = self.remove_nodes(id, recursive).map_err(|error| error.context(format!("{name:?}")))?;
-            } else {
-                removed.elsewhere.push(id);
+        let container = self.movable(dir, name)?.container();
+        self.whole(|names| {
+            let mut removed = Removed::default();
+            match container {
+                Some(id) if names.has(id) => {
+                    removed = names.remove_nodes(id, recursive).map_err(|error| error.context(format!("{name:?}")))?;
+                }
+                elsewhere => removed.elsewhere.extend(elsewhere),
             }
-        }
-        let node = self.take(dir, name)?;
-        removed.blocks.extend(node.into_blocks());
-        Ok(removed)
+            removed.blocks.extend(names.take(dir, name)?);
+            Ok(removed)
+        })
     }
 
     /// Deletes a container's nodes, and the container; its name is another one's business. `NotEmpty` unless `recursive`
@@ -65,22 +64,22 @@ impl Namespace {
             }
             next += 1;
         }
-        Ok(self.remove_tables(inside))
+        Ok(self.whole(|names| names.remove_tables(inside)))
     }
 
     /// Takes containers away with all that is in them.
     pub(crate) fn remove_tables(&mut self, containers: Vec<DirId>) -> Removed {
         let mut removed = Removed::default();
         for dir in containers {
-            let Some(table) = self.tables.remove(&dir) else { continue };
-            self.coming.remove(&dir);
-            for (name, node) in table.nodes {
-                self.forget(dir, &name, &node);
+            let Some(table) = self.tables.get(&dir) else { continue };
+            for node in table.nodes.values() {
                 match node {
                     Node::Container(_, link) if link.1.worker != self.worker() => removed.elsewhere.push(link.1),
-                    other => removed.blocks.extend(other.into_blocks()),
+                    other => removed.blocks.extend(other.blocks()),
                 }
             }
+            self.step_coming(dir, None);
+            self.drop_table(dir);
         }
         removed
     }

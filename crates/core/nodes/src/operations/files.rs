@@ -3,22 +3,19 @@
 use std::time::Duration;
 
 use crate::namespace::Namespace;
-use crate::node::{Appended, File, FileView, Node};
+use crate::node::{Appended, FileView, Node};
 use crate::terms::{BlockRef, DirId, NodeError, NodeResult, NodeType};
 
 impl Namespace {
     /// Makes `writer` (not 0) the file's only writer until `lease` after its last write. `Retry` while another one is.
     /// Returns the file's length.
     pub fn open_writer(&mut self, dir: DirId, name: &str, writer: u64, now: Duration, lease: Duration) -> NodeResult<u64> {
-        let file = self.file_mut(dir, name)?;
-        file.take_writer(writer, now, lease)?;
-        Ok(file.len())
+        self.whole(|names| Ok(names.step_file(dir, name, |file| file.take_writer(writer, now, lease))?.len()))
     }
 
     /// The writer is done; nothing when it is not the file's writer any more.
     pub fn close_writer(&mut self, dir: DirId, name: &str, writer: u64) -> NodeResult<()> {
-        self.file_mut(dir, name)?.release_writer(writer);
-        Ok(())
+        self.whole(|names| names.step_file(dir, name, |file| Ok(file.release_writer(writer))).map(drop))
     }
 
     /// Adds bytes to the end of a file. A `writer` of 0 writes this once.
@@ -32,26 +29,31 @@ impl Namespace {
         lease: Duration,
     ) -> NodeResult<Appended> {
         let room = self.check_room(bytes.len() as u64);
-        let file = self.file_mut(dir, name)?;
-        file.take_writer(writer, now, lease)?;
-        if let Some(needs_blocks) = file.needs_blocks(bytes.len()) {
-            return Ok(needs_blocks);
-        }
-        room?;
-        let len = file.append(bytes);
-        self.resized(0, bytes.len() as u64);
-        Ok(Appended::Done(len))
+        self.whole(|names| {
+            let file = names.step_file(dir, name, |file| file.take_writer(writer, now, lease))?;
+            if let Some(needs_blocks) = file.needs_blocks(bytes.len()) {
+                return Ok(needs_blocks);
+            }
+            room?;
+            let len = names.step_file(dir, name, |file| Ok(file.append(bytes)))?.len();
+            names.resized(0, bytes.len() as u64);
+            Ok(Appended::Done(len))
+        })
     }
 
     /// Puts blocks to the end of a file that has been that long since they were asked for; the first of them have the
     /// tail's bytes. `Retry` when the file has changed: free the blocks and begin again.
     pub fn append_blocks(&mut self, dir: DirId, name: &str, serial: u64, len: u64, blocks: &[BlockRef]) -> NodeResult<u64> {
-        let file = self.file_mut(dir, name)?;
-        let before = file.heap_bytes();
-        let len = file.append_blocks(name, serial, len, blocks)?;
-        let after = file.heap_bytes();
-        self.resized(before, after);
-        Ok(len)
+        self.whole(|names| {
+            let mut before = 0;
+            let file = names.step_file(dir, name, |file| {
+                before = file.heap_bytes();
+                file.append_blocks(name, serial, len, blocks)
+            })?;
+            let (len, after) = (file.len(), file.heap_bytes());
+            names.resized(before, after);
+            Ok(len)
+        })
     }
 
     /// Where a range of a file is; ends at the file's end. `Invalid` when it begins behind that.
@@ -74,7 +76,7 @@ impl Namespace {
         offset: u64,
         bytes: &[u8],
     ) -> NodeResult<u64> {
-        self.file_mut(dir, name)?.write_tail(name, (serial, tail_at), offset, bytes)
+        self.whole(|names| Ok(names.step_file(dir, name, |file| file.write_tail(name, (serial, tail_at), offset, bytes))?.len()))
     }
 
     /// Checks that `writer` may write at `offset` now, as [`Self::append`] does. Returns the file's length.
@@ -87,10 +89,13 @@ impl Namespace {
         now: Duration,
         lease: Duration,
     ) -> NodeResult<u64> {
-        let file = self.file_mut(dir, name)?;
-        let len = file.check_offset(name, offset)?;
-        file.take_writer(writer, now, lease)?;
-        Ok(len)
+        self.whole(|names| {
+            let taken = names.step_file(dir, name, |file| {
+                file.check_offset(name, offset)?;
+                file.take_writer(writer, now, lease)
+            });
+            Ok(taken?.len())
+        })
     }
 
     /// Puts a block in another one's place, of the same length. `Retry` when the file has changed.
@@ -102,17 +107,10 @@ impl Namespace {
         index: usize,
         blocks: (BlockRef, BlockRef),
     ) -> NodeResult<()> {
-        self.file_mut(dir, name)?.replace_block(name, serial, index, blocks)?;
-        self.free([blocks.0]);
-        Ok(())
-    }
-
-    fn file_mut(&mut self, dir: DirId, name: &str) -> NodeResult<&mut File> {
-        let node = self.node_mut(dir, name)?;
-        node.check_still(name)?;
-        match node {
-            Node::File(_, file) => Ok(file),
-            other => Err(other.wrong_type(name, NodeType::File)),
-        }
+        self.whole(|names| {
+            names.step_file(dir, name, |file| file.replace_block(name, serial, index, blocks))?;
+            names.step_freed(vec![blocks.0]);
+            Ok(())
+        })
     }
 }

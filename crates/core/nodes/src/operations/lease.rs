@@ -8,11 +8,12 @@ use crate::terms::{DirId, NodeResult};
 impl Namespace {
     /// The node goes away, with all that is in it, unless this is called again before `until`. None: it stays.
     pub fn set_lease(&mut self, dir: DirId, name: &str, until: Option<Duration>) -> NodeResult<()> {
-        self.node_mut(dir, name)?.flags_mut().set_leased(until.is_some());
-        match until {
-            Some(until) => self.leases.insert((dir, name.into()), until),
-            None => self.leases.remove(&(dir, name.into())),
-        };
+        let mut flags = self.node(dir, name)?.flags();
+        flags.set_leased(until.is_some());
+        self.whole(|names| {
+            names.step_flags(dir, name, flags);
+            names.step_lease(dir, name, until);
+        });
         Ok(())
     }
 

@@ -30,16 +30,17 @@ impl Namespace {
                 if self.inside(from, dir) {
                     return Err(NodeError::new(NodeErrorKind::Invalid, format!("{:?} can't be moved into itself", from.1)));
                 }
-                let lease = self.leases.get(&(from.0, from.1.into())).copied();
-                let node = self.take(from.0, from.1)?;
-                if let Node::Container(_, link) = &node {
-                    self.set_parent(link.1, dir)?;
-                }
-                self.insert(dir, name, node)?;
-                if let Some(until) = lease {
-                    self.leases.insert((dir, name.into()), until);
-                }
-                Ok(())
+                let (lease, container) = (self.lease(from.0, from.1), self.container_of(from.0, from.1));
+                self.whole(|names| {
+                    if let Some(id) = container {
+                        names.set_parent(id, dir)?;
+                    }
+                    names.relocate(from, (dir, name));
+                    if let Some(until) = lease {
+                        names.step_lease(dir, name, Some(until));
+                    }
+                    Ok(())
+                })
             }
         }
     }

@@ -33,10 +33,14 @@ impl Namespace {
         }
         self.check_free(dir, to)?;
         self.check_condition(dir, to, condition)?;
-        let mut node = self.take(dir, name)?;
-        node.flags_mut().set_leased(false);
-        node.flags_mut().set_enumerable(true);
-        self.insert(dir, to, node)
+        let mut flags = self.node(dir, name)?.flags();
+        flags.set_leased(false);
+        flags.set_enumerable(true);
+        self.whole(|names| {
+            names.relocate((dir, name), (dir, to));
+            names.step_flags(dir, to, flags);
+        });
+        Ok(())
     }
 
     /// Deletes a file or value that a condition is true of, as [`Self::replace`] looks at it.

@@ -40,16 +40,13 @@ impl Namespace {
         let node = Node::of_value(flags, value);
         let after = node.heap_bytes();
         self.check_room(if exists { after.saturating_sub(before) } else { Self::size(name, &node) })?;
-        if !exists {
-            self.insert(dir, name, node)?;
-            return Ok(len);
-        }
-        let old = std::mem::replace(self.node_mut(dir, name)?, node);
-        self.resized(before, after);
-        if let Node::Large(_, blocks) = old {
-            self.free(blocks);
-        }
-        Ok(len)
+        self.whole(|names| {
+            match exists {
+                true => names.put_over(dir, name, node, (before, after)),
+                false => names.insert(dir, name, node)?,
+            }
+            Ok(len)
+        })
     }
 
     /// A key-value's value.
