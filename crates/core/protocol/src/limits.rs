@@ -15,6 +15,8 @@ pub const RANGES_MAX: usize = 10_000;
 pub const PINS_MAX: usize = 2_048;
 /// Blocks of one value, one file's addition, or one answer: a value of 1 TiB.
 pub const BLOCKS_MAX: usize = 1 << 20;
+/// Blocks that one message claims.
+pub const CLAIMS_MAX: usize = 10_000;
 /// Values of one call.
 pub const VALUES_MAX: usize = 10_000;
 /// Mounts that a heartbeat tells of.

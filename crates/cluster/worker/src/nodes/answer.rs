@@ -10,9 +10,9 @@ use forebay_protocol::{NodeCall, NodeOp, NodeReply, Raw};
 use forebay_transport::Response;
 use forebay_types::Result;
 
-use super::Nodes;
 use super::fence::{Reached, is_about_names};
 use super::values::reply;
+use super::{Brought, Nodes};
 use crate::in_place::SessionPins;
 
 /// What a call comes to: an answer, or where it has to go on.
@@ -81,7 +81,7 @@ impl Nodes {
         Ok(match op {
             NodeOp::Get => return self.get(pins, at, name).await,
             NodeOp::Put { value } => return self.put(at, name, value.0, payload).await,
-            NodeOp::PutBlocks { blocks } => return self.put_blocks(at, name, &blocks),
+            NodeOp::PutBlocks { blocks } => return self.put_blocks(at, name, &blocks).await,
             NodeOp::Create { kind, enumerable, class, location } => {
                 self.check_class(class)?;
                 self.create(at, name, CreateOptions { kind, enumerable, class, location }).await?;
@@ -130,7 +130,7 @@ impl Nodes {
             }
             NodeOp::BlockWrite { class } => {
                 self.check_class(Some(class))?;
-                reply(&NodeReply::Block(self.keep_block(&payload, class).await?))
+                reply(&NodeReply::Block(self.keep_block(&payload, class, Brought::ByClient).await?))
             }
             NodeOp::BlockRead { block, start, bytes } => match self.find_block(block, start, bytes).await? {
                 Some(found) => found.answer(pins),

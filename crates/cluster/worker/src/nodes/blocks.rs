@@ -13,7 +13,7 @@ use forebay_types::{BLOCK_BYTES, Error, ErrorKind, Owner, PageRun, SegmentId};
 
 use super::tree::route;
 use super::values::{reply, with_payload};
-use super::{Kept, Nodes};
+use super::{Brought, Kept, Nodes};
 use crate::in_place::SessionPins;
 
 /// How often, and with what pause, room is asked for before there is none.
@@ -101,31 +101,6 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Blocks of this worker that a node is to have.
-pub(super) struct Taken<'a> {
-    nodes: &'a Nodes,
-    kept: Vec<(u64, Kept)>,
-}
-
-impl Taken<'_> {
-    /// A node has them now.
-    pub(super) fn claim(mut self) {
-        self.kept.clear();
-    }
-
-    /// Nobody is to have them any more.
-    pub(super) fn give_back(mut self) {
-        let blocks: Vec<_> = self.kept.drain(..).map(|(number, kept)| self.nodes.block(number, kept.len)).collect();
-        self.nodes.free_here(&blocks);
-    }
-}
-
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
-        self.nodes.blocks.kept.lock().extend(self.kept.drain(..));
-    }
-}
-
 /// Blocks of something that is not complete yet: they go when it does not come about.
 struct Written<'a> {
     nodes: &'a Nodes,
@@ -186,7 +161,7 @@ impl Nodes {
         }
     }
 
-    fn block(&self, number: u64, len: u32) -> BlockRef {
+    pub(super) fn block(&self, number: u64, len: u32) -> BlockRef {
         BlockRef { worker: self.worker, number, len }
     }
 
@@ -253,10 +228,10 @@ impl Nodes {
     }
 
     /// A block that was received is there: keeps it for a node that will be told of it.
-    pub(super) fn keep_placed(&self, number: u64, len: u32, fill: BlockFill) -> BlockRef {
+    pub(super) fn keep_placed(&self, number: u64, len: u32, fill: BlockFill, who: Brought) -> BlockRef {
         assert!(number & ON_DISK == 0, "what is received in place is in memory");
         fill.finish();
-        self.blocks.kept.lock().insert(number, Kept::new(len));
+        self.blocks.kept.lock().insert(number, Kept::new(len, who));
         BlockRef { worker: self.worker, number, len }
     }
 
@@ -267,13 +242,13 @@ impl Nodes {
     }
 
     /// Keeps a block for a node that will be told of it.
-    pub(super) async fn keep_block(&self, bytes: &[u8], class: StorageClass) -> NodeResult<BlockRef> {
+    pub(super) async fn keep_block(&self, bytes: &[u8], class: StorageClass, who: Brought) -> NodeResult<BlockRef> {
         if bytes.is_empty() || bytes.len() as u64 > BLOCK_BYTES {
             return Err(NodeError::new(NodeErrorKind::Invalid, format!("a block has 1 byte to 1 MiB, not {}", bytes.len())));
         }
         self.check_takes_new()?;
         let block = self.write_block(bytes, class).await?;
-        self.blocks.kept.lock().insert(block.number, Kept::new(block.len));
+        self.blocks.kept.lock().insert(block.number, Kept::new(block.len, who));
         Ok(block)
     }
 
@@ -314,33 +289,6 @@ impl Nodes {
         for block in blocks.iter().filter(|block| block.worker == self.worker) {
             kept.remove(&block.number);
         }
-    }
-
-    /// Takes blocks that a client names for a node: those of this worker have been brought here, and no node has them. `Invalid`
-    /// for others, so that nobody has what is another one's go with a node of his. Dropped before they are claimed, they are there
-    /// for a node as before.
-    pub(super) fn take_kept(&self, blocks: &[BlockRef]) -> NodeResult<Taken<'_>> {
-        let mut kept = self.blocks.kept.lock();
-        let mut taken = Taken { nodes: self, kept: Vec::new() };
-        for block in blocks.iter().filter(|block| block.worker == self.worker) {
-            match kept.remove(&block.number) {
-                Some(it) if it.len == block.len => taken.kept.push((block.number, it)),
-                other => {
-                    kept.extend(other.map(|it| (block.number, it)));
-                    // Its end takes the lock.
-                    drop(kept);
-                    return Err(NodeError::new(
-                        NodeErrorKind::Invalid,
-                        format!(
-                            "block {} of {} bytes is none that waits for a node here: another node has it, or it is not there; \
-                             write the bytes again",
-                            block.number, block.len
-                        ),
-                    ));
-                }
-            }
-        }
-        Ok(taken)
     }
 
     /// Gives back those of the blocks that are of this worker. Readers that have them pinned keep their bytes.

@@ -38,7 +38,18 @@ impl Nodes {
 
     /// Adds blocks that are where they are to lie to the end of a file; its new length.
     pub(super) async fn append_blocks(&self, at: Reached, name: &str, blocks: &[BlockRef], writer: u64) -> NodeResult<u64> {
-        let taken = self.take_kept(blocks)?;
+        let taken = self.take_brought(blocks).await?;
+        let added = self.append_taken(at, name, blocks, writer).await;
+        match &added {
+            Ok(_) => taken.claim(),
+            Err(error) if error.kind == NodeErrorKind::Moving => taken.release().await,
+            // They are there for who brought them.
+            Err(_) => {}
+        }
+        added
+    }
+
+    async fn append_taken(&self, at: Reached, name: &str, blocks: &[BlockRef], writer: u64) -> NodeResult<u64> {
         for _ in 0..LOOKS {
             let (view, tail) = {
                 let mut names = self.reached(at)?;
@@ -58,10 +69,7 @@ impl Nodes {
                     self.free_later(tails);
                     return Err(error);
                 }
-                Ok(len) => {
-                    taken.claim();
-                    return Ok(len);
-                }
+                Ok(len) => return Ok(len),
             }
         }
         Err(busy(name))

@@ -2,11 +2,12 @@
 //! about both.
 //!
 //! The way of a call: `answer` (what clients ask; `peer` for workers) -> `values`, `files` or `tree` (names, and blocks where they are needed) ->
-//! `blocks` (the tiers). `sweep` does what nobody asks for: leases that are over, blocks and renames left behind.
+//! `blocks` (the tiers), `claims` (whose blocks may be a node's). `sweep` does what nobody asks for: leases that are over, blocks and renames left behind.
 
 mod answer;
 mod ask;
 mod blocks;
+mod claims;
 mod fence;
 mod files;
 mod handover;
@@ -37,6 +38,7 @@ use parking_lot::Mutex;
 use crate::background::Background;
 use crate::cluster::Cluster;
 
+use claims::Claims;
 use fence::Heeded;
 use named::Named;
 use rename::Renames;
@@ -84,6 +86,8 @@ struct Blocks {
     full: Mutex<Full>,
     /// Blocks that are kept for nodes of other workers, and since when.
     kept: Mutex<HashMap<u64, Kept>>,
+    /// Blocks of other workers that nodes here are to have.
+    claims: Claims,
     /// Blocks that have copies elsewhere, and since when; readers that are under way still find them.
     retired: Mutex<VecDeque<(Instant, BlockRef)>>,
     reclaim_after: Duration,
@@ -108,11 +112,37 @@ struct Kept {
     since: Instant,
     /// No node had it then.
     is_missed: bool,
+    /// The claim of the worker whose node is to have it, or has it; none as long as nobody has claimed it.
+    claim: Option<u128>,
+}
+
+/// Who has brought a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Brought {
+    /// A client, which will name it for a node.
+    ByClient,
+    /// A worker, for a node of its own.
+    ByWorker,
 }
 
 impl Kept {
-    fn new(len: u32) -> Self {
-        Self { len, since: forebay_runtime::now(), is_missed: false }
+    fn new(len: u32, who: Brought) -> Self {
+        // A number that nobody is told can't be claimed by.
+        let claim = (who == Brought::ByWorker).then(forebay_runtime::random);
+        Self { len, since: forebay_runtime::now(), is_missed: false, claim }
+    }
+}
+
+/// Panics that tests had happen.
+#[cfg(test)]
+pub(crate) static PLANTED: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+
+/// A call for the node of this name panics while it has the names.
+#[cfg(test)]
+fn planted(name: &str) {
+    if name == "planted" {
+        PLANTED.fetch_add(1, Relaxed);
+        panic!("planted");
     }
 }
 
@@ -134,6 +164,7 @@ impl Nodes {
             bytes_max: part(dram_bytes + disk_bytes),
             full: Mutex::default(),
             kept: Mutex::default(),
+            claims: Claims::default(),
             retired: Mutex::default(),
             reclaim_after,
         };

@@ -1,9 +1,9 @@
 //! Which worker a block goes to.
 
 use bytes::Bytes;
-use forebay_nodes::{Affinity, BlockRef, Candidate, NodeError, NodeErrorKind, NodeResult, StorageClass, offer};
+use forebay_nodes::{Affinity, BlockRef, Candidate, NodeError, NodeErrorKind, NodeResult, ROOT, StorageClass, offer};
 use forebay_placement::rank;
-use forebay_protocol::{NodeOp, NodeReply};
+use forebay_protocol::{NodeReply, PeerCall, PeerOp};
 use forebay_types::{RouteKey, WorkerId};
 
 use super::Nodes;
@@ -63,8 +63,13 @@ impl Nodes {
     }
 
     async fn send_block(&self, worker: u64, bytes: &[u8], class: StorageClass) -> NodeResult<BlockRef> {
-        let op = NodeOp::BlockWrite { class };
-        match self.ask_block(worker, op, Some(Bytes::copy_from_slice(bytes))).await?.reply()? {
+        self.bring_block(worker, Bytes::copy_from_slice(bytes), class).await
+    }
+
+    /// Has another worker keep a block for a node of this one or, as a copy, of any.
+    pub(super) async fn bring_block(&self, worker: u64, bytes: Bytes, class: StorageClass) -> NodeResult<BlockRef> {
+        let call = PeerCall { from: ROOT, path: "", op: PeerOp::BlockKeep { class } };
+        match self.ask_nodes(worker, &call, Some(bytes)).await?.reply()? {
             NodeReply::Block(block) => Ok(block),
             _ => Err(misfit()),
         }

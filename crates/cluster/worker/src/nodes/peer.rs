@@ -9,8 +9,8 @@ use forebay_protocol::{NodeReply, PeerCall, PeerOp};
 use forebay_transport::Response;
 use forebay_types::Result;
 
-use super::Nodes;
 use super::values::reply;
+use super::{Brought, Nodes};
 
 impl Nodes {
     /// Answers another worker.
@@ -31,6 +31,18 @@ impl Nodes {
                 done()
             }
             PeerOp::BlockUnknown { blocks } => reply(&NodeReply::Blocks(self.unknown(blocks))),
+            PeerOp::BlockKeep { class } => {
+                self.check_class(Some(class))?;
+                reply(&NodeReply::Block(self.keep_block(&payload, class, Brought::ByWorker).await?))
+            }
+            PeerOp::BlockClaim { claims } => {
+                self.claimed(&claims)?;
+                done()
+            }
+            PeerOp::BlockUnclaim { claims } => {
+                self.unclaimed(&claims);
+                done()
+            }
             PeerOp::Adopt { kind, affinity, parent } => {
                 self.check_takes_new()?;
                 let id = self.names.lock().adopt(kind, affinity, parent)?;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use forebay_block_store::BlockFill;
 use forebay_nodes::{BlockRef, NodeError, NodeErrorKind, NodeResult, StorageClass};
-use forebay_protocol::{NodeCall, NodeOp, NodeReply, Span};
+use forebay_protocol::{NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, Span};
 use forebay_transport::{Place, Response};
 
-use super::Nodes;
 use super::values::reply;
+use super::{Brought, Nodes};
 use crate::in_place::SessionPins;
 
 /// Where a block comes to lie: in the tier, with no buffer between. Dropped before it is kept, there is no such block.
@@ -18,18 +18,19 @@ pub(crate) struct Placed {
     len: u32,
     /// None when it has come.
     fill: Option<BlockFill>,
+    who: Brought,
 }
 
 impl Placed {
-    fn new(nodes: &Arc<Nodes>, len: u32) -> Option<Self> {
+    fn new(nodes: &Arc<Nodes>, len: u32, who: Brought) -> Option<Self> {
         let (number, fill) = nodes.place_block(len)?;
-        Some(Self { nodes: Arc::clone(nodes), number, len, fill: Some(fill) })
+        Some(Self { nodes: Arc::clone(nodes), number, len, fill: Some(fill), who })
     }
 
     /// All of it is there.
     fn keep(mut self) -> BlockRef {
         let fill = self.fill.take().expect("kept once");
-        self.nodes.keep_placed(self.number, self.len, fill)
+        self.nodes.keep_placed(self.number, self.len, fill, self.who)
     }
 }
 
@@ -37,7 +38,13 @@ impl Nodes {
     /// A place for the payload of a call, when it is a block's bytes and there is room for them now.
     pub(crate) fn place(self: &Arc<Self>, call: &NodeCall<'_>, payload_bytes: u32) -> Option<Box<dyn Place>> {
         let NodeOp::BlockWrite { class: StorageClass::Dram } = call.op else { return None };
-        Some(Box::new(Placed::new(self, payload_bytes)?))
+        Some(Box::new(Placed::new(self, payload_bytes, Brought::ByClient)?))
+    }
+
+    /// The same for a call of another worker.
+    pub(crate) fn place_of_peer(self: &Arc<Self>, call: &PeerCall<'_>, payload_bytes: u32) -> Option<Box<dyn Place>> {
+        let PeerOp::BlockKeep { class: StorageClass::Dram } = call.op else { return None };
+        Some(Box::new(Placed::new(self, payload_bytes, Brought::ByWorker)?))
     }
 
     /// A place for a block that a client writes by a descriptor of the tier.
@@ -53,7 +60,7 @@ impl Nodes {
             true => Some(self.store.writable_arena().map_err(|_| none())?),
             false => None,
         };
-        let placed = Placed::new(self, bytes).ok_or_else(none)?;
+        let placed = Placed::new(self, bytes, Brought::ByClient).ok_or_else(none)?;
         let offset = placed.fill.as_ref().map_or(0, BlockFill::arena_offset);
         let pin = pins.add_place(Box::new(placed)).map_err(|_| none())?;
         Ok(Response { descriptor, ..reply(&NodeReply::Place { pin, span: Span { offset, len: bytes.into() } }) })

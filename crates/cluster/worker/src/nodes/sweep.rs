@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use forebay_nodes::{BlockRef, NodeErrorKind, ROOT, UNCLAIMED_FOR};
 use forebay_protocol::{NodeReply, PeerCall, PeerOp};
+use forebay_transport::caught_future;
 
 use super::rename::Renames;
-use super::{Kept, Nodes};
+use super::{Brought, Kept, Nodes};
 
 /// Time between two rounds.
 const EVERY: Duration = Duration::from_millis(200);
@@ -26,23 +27,31 @@ pub(crate) async fn sweep(nodes: Arc<Nodes>) {
     loop {
         forebay_runtime::time::sleep(EVERY).await;
         round = round.wrapping_add(1);
-        nodes.end_leases().await;
-        nodes.end_renames().await;
-        nodes.end_takeovers().await;
-        nodes.reclaim();
         let now = nodes.cluster.view().version;
         let at_all = std::mem::replace(&mut view, now) != now || round.is_multiple_of(LOOK_EVERY);
-        if at_all || nodes.has_doubts() {
-            nodes.look_for_names(at_all).await;
-        }
-        if round.is_multiple_of(LOOK_EVERY) {
-            nodes.store.trim_spares(SPARES_IDLE);
-            nodes.look_at_kept(UNCLAIMED_FOR / 2).await;
+        // One that fails by a defect is not the last one.
+        if caught_future(nodes.sweep_once(round, at_all)).await.is_none() {
+            tracing::error!("what nobody asks for of temporary nodes failed by a defect");
         }
     }
 }
 
 impl Nodes {
+    async fn sweep_once(self: &Arc<Self>, round: u32, at_all: bool) {
+        self.end_leases().await;
+        self.end_renames().await;
+        self.end_takeovers().await;
+        self.reclaim();
+        if at_all || self.has_doubts() {
+            self.look_for_names(at_all).await;
+        }
+        if round.is_multiple_of(LOOK_EVERY) {
+            self.store.trim_spares(SPARES_IDLE);
+            self.look_at_kept(UNCLAIMED_FOR / 2).await;
+            self.blocks.claims.forget();
+        }
+    }
+
     /// This worker was lost to all others and is a new one: what it had is gone. Only its blocks stay, of which nodes of others may
     /// have some.
     pub(crate) fn begin_anew(&self) {
@@ -58,7 +67,7 @@ impl Nodes {
         self.unlinked.lock().clear();
         *self.named.lock() = Default::default();
         let doubtful = doubtful.into_iter().filter(|block| block.worker == self.worker);
-        self.blocks.kept.lock().extend(doubtful.map(|block| (block.number, Kept::new(block.len))));
+        self.blocks.kept.lock().extend(doubtful.map(|block| (block.number, Kept::new(block.len, Brought::ByWorker))));
         self.gone(removed, None);
     }
 

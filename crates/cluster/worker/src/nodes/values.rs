@@ -36,9 +36,9 @@ impl Nodes {
         self.put_value(at, name, value)
     }
 
-    /// Puts a value of blocks that a client has brought. Those of other workers are looked after there when it can't be put.
-    pub(super) fn put_blocks(&self, at: Reached, name: &str, blocks: &[BlockRef]) -> NodeResult<Response> {
-        let taken = match self.take_kept(blocks) {
+    /// Puts a value of blocks that a client has brought.
+    pub(super) async fn put_blocks(&self, at: Reached, name: &str, blocks: &[BlockRef]) -> NodeResult<Response> {
+        let taken = match self.take_brought(blocks).await {
             Ok(taken) => taken,
             Err(error) => {
                 // Asked once more, since the answer was lost.
@@ -55,7 +55,7 @@ impl Nodes {
         self.free_later(freed);
         match put {
             Ok(_) => taken.claim(),
-            Err(ref error) if error.kind == NodeErrorKind::Moving => drop(taken),
+            Err(ref error) if error.kind == NodeErrorKind::Moving => taken.release().await,
             Err(_) => taken.give_back(),
         }
         put.map(|len| reply(&NodeReply::Length(len)))
@@ -68,7 +68,11 @@ impl Nodes {
             Value::Blocks(blocks) => blocks.to_vec(),
         };
         let (put, freed) = match self.reached(at) {
-            Ok(mut names) => (names.put(at.dir, name, value), names.take_freed()),
+            Ok(mut names) => {
+                #[cfg(test)]
+                super::planted(name);
+                (names.put(at.dir, name, value), names.take_freed())
+            }
             Err(error) => (Err(error), Vec::new()),
         };
         self.free_later(freed);

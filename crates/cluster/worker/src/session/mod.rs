@@ -8,6 +8,7 @@
 
 mod answers;
 mod reads;
+mod refused;
 mod rights;
 
 use std::sync::Arc;
@@ -24,12 +25,24 @@ use crate::nodes;
 use crate::rooms::Rooms;
 use crate::write::SessionUploads;
 
+use refused::Refused;
+
 /// Makes a session of each connection.
-pub(crate) struct WorkerService(pub(crate) Arc<Rooms>);
+pub(crate) struct WorkerService {
+    rooms: Arc<Rooms>,
+    refused: Arc<Refused>,
+}
+
+impl WorkerService {
+    pub(crate) fn new(rooms: Arc<Rooms>) -> Self {
+        Self { rooms, refused: Arc::default() }
+    }
+}
 
 /// One connection: its pins and uploads end with it.
 pub(crate) struct WorkerSession {
     rooms: Arc<Rooms>,
+    refused: Arc<Refused>,
     peer: Peer,
     attached: AtomicBool,
     pins: SessionPins,
@@ -40,9 +53,10 @@ impl Service for WorkerService {
     type Session = WorkerSession;
 
     fn open(&self, peer: Peer) -> Result<WorkerSession> {
-        let (rooms, uploads) = (Arc::clone(&self.0), SessionUploads::default());
+        let (rooms, uploads) = (Arc::clone(&self.rooms), SessionUploads::default());
+        let refused = Arc::clone(&self.refused);
         let pins = rooms.in_place.session();
-        Ok(WorkerSession { rooms, peer, attached: AtomicBool::new(false), pins, uploads })
+        Ok(WorkerSession { rooms, refused, peer, attached: AtomicBool::new(false), pins, uploads })
     }
 }
 
@@ -51,6 +65,10 @@ impl Session for WorkerSession {
         if let Some(call) = NodeCall::decode(&meta) {
             let pins = self.attached.load(Relaxed).then_some(&self.pins);
             let call = call.and_then(|call| self.may(|| needs::node(&call.op), || of_node(&call)).map(|()| call));
+            if self.refused.has(&meta, payload.len()) {
+                return nodes::failed();
+            }
+            let _watched = call.as_ref().ok().map(|call| self.refused.watch(call, &meta, payload.len(), &self.peer));
             return self.rooms.nodes.answer(pins, call, payload).await;
         }
         if let Some(call) = PeerCall::decode(&meta) {
@@ -66,6 +84,13 @@ impl Session for WorkerSession {
     }
 
     fn place(self: &Arc<Self>, meta: &Bytes, payload_bytes: u32) -> Option<Box<dyn forebay_transport::Place>> {
+        if let Some(call) = PeerCall::decode(meta) {
+            let call = call.ok()?;
+            self.may_quietly(|| needs::node_peer(&call.op)).ok()?;
+            let place = self.rooms.nodes.place_of_peer(&call, payload_bytes)?;
+            self.may(|| needs::node_peer(&call.op), || of_peer((&call.op).into())).ok()?;
+            return Some(place);
+        }
         let call = NodeCall::decode(meta)?.ok()?;
         self.may_quietly(|| needs::node(&call.op)).ok()?;
         let place = self.rooms.nodes.place(&call, payload_bytes)?;

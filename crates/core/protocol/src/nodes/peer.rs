@@ -1,13 +1,13 @@
 //! What workers ask each other about temporary nodes.
 
 use bytes::Bytes;
-use forebay_nodes::{Affinity, BlockRef, DirId, NodeType};
+use forebay_nodes::{Affinity, BlockRef, DirId, NodeType, StorageClass};
 use forebay_types::Result;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantNames};
 
 use super::{Raw, read, write};
-use crate::limits::{BLOCKS_MAX, at_most};
+use crate::limits::{BLOCKS_MAX, CLAIMS_MAX, at_most};
 
 /// First byte of a message about temporary nodes from one worker to another; no other message begins with it.
 pub const NODE_PEER_MESSAGE: u8 = b'm';
@@ -148,6 +148,24 @@ pub enum PeerOp<'a> {
     WayUp {
         /// What the way must not go through: `Invalid` where it does.
         outer: DirId,
+    },
+    /// Keeps the payload as a block of this worker for a node of the asker, which nobody else can claim: [`super::NodeReply::Block`].
+    BlockKeep {
+        /// Where it may lie.
+        class: StorageClass,
+    },
+    /// Blocks of this worker, which clients brought, are to be a node's of the asker: [`super::NodeReply::Done`]. `Invalid`, of all
+    /// of them, when one is not there, or was claimed by another number.
+    BlockClaim {
+        /// Which, each with a random number, the same when it is asked once more.
+        #[serde(deserialize_with = "at_most::<CLAIMS_MAX, _, _>")]
+        claims: Vec<(BlockRef, u128)>,
+    },
+    /// The node did not come about here: others may claim the blocks that were claimed by these numbers: [`super::NodeReply::Done`].
+    BlockUnclaim {
+        /// Which.
+        #[serde(deserialize_with = "at_most::<CLAIMS_MAX, _, _>")]
+        claims: Vec<(BlockRef, u128)>,
     },
 }
 

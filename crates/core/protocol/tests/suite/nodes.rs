@@ -71,6 +71,9 @@ fn peer_ops() -> Vec<PeerOp<'static>> {
         PeerOp::Nameless { containers: vec![DIR] },
         PeerOp::Missing { containers: vec![DIR] },
         PeerOp::WayUp { outer: DIR },
+        PeerOp::BlockKeep { class: StorageClass::Disk },
+        PeerOp::BlockClaim { claims: vec![(BLOCK, 1 << 100)] },
+        PeerOp::BlockUnclaim { claims: vec![(BLOCK, 1 << 100)] },
     ]
 }
 
@@ -137,7 +140,7 @@ fn variants_keep_their_numbers() {
     let numbers: Vec<u8> = ops().into_iter().map(|op| call(op).encode()[before]).collect();
     assert_eq!(numbers, (0..25).collect::<Vec<u8>>());
     let numbers: Vec<u8> = peer_ops().into_iter().map(|op| peer_call(op).encode()[before - 1]).collect();
-    assert_eq!(numbers, (0..21).collect::<Vec<u8>>());
+    assert_eq!(numbers, (0..24).collect::<Vec<u8>>());
     let numbers: Vec<u8> = replies().iter().map(|reply| reply.encode()[0]).collect();
     assert_eq!(numbers, (0..20).collect::<Vec<u8>>());
     assert!(NodeReply::decode(&[20]).is_err());

@@ -56,6 +56,9 @@ pub fn node_peer(op: &PeerOp<'_>) -> Need {
         | PeerOp::Relink { .. }
         | PeerOp::BlocksOf { .. }
         | PeerOp::BlocksMoved { .. }
+        | PeerOp::BlockKeep { .. }
+        | PeerOp::BlockClaim { .. }
+        | PeerOp::BlockUnclaim { .. }
         | PeerOp::Nameless { .. }
         | PeerOp::Missing { .. }
         | PeerOp::WayUp { .. } => Need::serve(),

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 use forebay_nodes::{BlockRef, Haven, Location, NodeErrorKind, NodeResult, ROOT, StorageClass, plan_blocks};
-use forebay_protocol::{NodeOp, NodeReply, PeerCall, PeerOp};
+use forebay_protocol::{NodeReply, PeerCall, PeerOp};
 use forebay_transport::Response;
 use futures::stream::{self, StreamExt};
 
@@ -91,11 +91,7 @@ impl Nodes {
     async fn copy_block(&self, block: BlockRef, to: u64) -> NodeResult<Option<BlockRef>> {
         let Some(bytes) = self.read_block(block, 0, block.len).await? else { return Ok(None) };
         let class = if Self::is_on_disk(block) { StorageClass::Disk } else { StorageClass::Dram };
-        let op = NodeOp::BlockWrite { class };
-        match self.ask_block(to, op, Some(bytes)).await?.reply()? {
-            NodeReply::Block(new) => Ok(Some(new)),
-            _ => Err(misfit()),
-        }
+        self.bring_block(to, bytes, class).await.map(Some)
     }
 
     /// Has a worker's nodes name the copies. Old blocks are retired, copies that no node took given back. Whether all were

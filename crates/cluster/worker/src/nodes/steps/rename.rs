@@ -9,8 +9,8 @@ use forebay_nodes::{CreateOptions, DirId, Got, NodeErrorKind, NodeType, ROOT, St
 use forebay_transport::Address;
 use tempfile::TempDir;
 
-use crate::nodes::Nodes;
 use crate::nodes::rename::Renames;
+use crate::nodes::{Brought, Nodes};
 use crate::{Tuning, Worker, WorkerSettings};
 
 /// Two workers: the source has `/tmp` and in it `k`, the target has the nodes of a directory in it.
@@ -292,7 +292,7 @@ async fn a_container_keeps_its_lease_when_the_way_to_its_new_place_is_with_anoth
 async fn a_block_is_given_back_when_no_node_has_it_at_two_looks() {
     let pair = Pair::start().await;
     let nodes = pair.source();
-    let block = nodes.keep_block(b"block", StorageClass::Dram).await.unwrap();
+    let block = nodes.keep_block(b"block", StorageClass::Dram, Brought::ByClient).await.unwrap();
     let look = async || nodes.look_at_kept(Duration::ZERO).await;
     let is_there = async || nodes.read_block(block, 0, block.len).await.unwrap().is_some();
     look().await;

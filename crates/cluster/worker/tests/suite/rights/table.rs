@@ -356,6 +356,9 @@ pub fn peer_ops() -> Vec<PeerOp<'static>> {
         PeerOp::Nameless { containers: vec![] },
         PeerOp::Missing { containers: vec![] },
         PeerOp::WayUp { outer: none },
+        PeerOp::BlockKeep { class: StorageClass::Dram },
+        PeerOp::BlockClaim { claims: vec![] },
+        PeerOp::BlockUnclaim { claims: vec![] },
     ])
 }
 
