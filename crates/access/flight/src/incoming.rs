@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use forebay_runtime::time::timeout;
-use forebay_transport::{Acceptor, Spoken, TlsSettings};
+use forebay_transport::{Acceptor, Entrance, Introduced, Spoken, TlsSettings};
 use forebay_types::Result;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
@@ -19,8 +18,6 @@ use tonic::transport::server::Connected;
 const CONNECTIONS_MAX: usize = 1_024;
 /// Handshakes that are done and wait to be served.
 const WAITING_MAX: usize = 16;
-/// How long a client may take for its TLS handshake.
-const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Pause after an accept that failed, as it does without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -37,10 +34,8 @@ impl Incoming {
         let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let accept = async move {
             // Handshakes end with the port.
-            let mut handshakes = JoinSet::new();
+            let (mut handshakes, entrance) = (JoinSet::new(), Entrance::default());
             loop {
-                // A closed semaphore is the only failure, and nobody closes this one.
-                let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
                 let (stream, peer) = match listener.accept().await {
                     Ok(accepted) => accepted,
                     Err(error) => {
@@ -49,13 +44,25 @@ impl Incoming {
                         continue;
                     }
                 };
-                let (acceptor, sender) = (acceptor.clone(), sender.clone());
+                let _ = stream.set_nodelay(true);
+                let (acceptor, sender, room) = (acceptor.clone(), sender.clone(), Arc::clone(&room));
+                let place = entrance.enter(&peer.to_string()).await;
                 handshakes.spawn(async move {
-                    match timeout(HANDSHAKE, Socket::of(stream, acceptor, permit)).await {
+                    // A connection takes one of the places of those that are served when it has begun to speak.
+                    let introduced = async {
+                        let bytes = Introduced::hear(stream, acceptor.as_ref(), &place).await?;
+                        let room = tokio::select! {
+                            room = room.acquire_owned() => room.map_err(io::Error::other)?,
+                            () = place.gives_way() => return Err(io::Error::other("others wait for its place")),
+                        };
+                        io::Result::Ok(Socket { bytes, peer: Some(peer), _room: room })
+                    };
+                    let introduced = introduced.await;
+                    drop(place);
+                    match introduced {
                         // Nobody serves any more when this fails.
-                        Ok(Ok(socket)) => drop(sender.send(socket).await),
-                        Ok(Err(error)) => tracing::debug!(%peer, %error, "flight handshake failed"),
-                        Err(_) => tracing::debug!(%peer, "flight handshake takes too long"),
+                        Ok(socket) => drop(sender.send(socket).await),
+                        Err(error) => tracing::debug!(%peer, %error, "flight connection ended before its first request"),
                     }
                 });
                 while handshakes.try_join_next().is_some() {}
@@ -73,26 +80,11 @@ impl futures::Stream for Incoming {
     }
 }
 
-trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
-
 /// One connection.
 pub(crate) struct Socket {
-    bytes: Box<dyn Bytes>,
+    bytes: Introduced,
     peer: Option<SocketAddr>,
     _room: OwnedSemaphorePermit,
-}
-
-impl Socket {
-    async fn of(stream: TcpStream, acceptor: Option<Acceptor>, room: OwnedSemaphorePermit) -> io::Result<Self> {
-        stream.set_nodelay(true)?;
-        let peer = stream.peer_addr().ok();
-        let bytes: Box<dyn Bytes> = match acceptor {
-            Some(acceptor) => Box::new(acceptor.accept(stream).await?),
-            None => Box::new(stream),
-        };
-        Ok(Self { bytes, peer, _room: room })
-    }
 }
 
 impl Connected for Socket {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forebay_client::Client;
 use forebay_metrics::Gauge;
-use forebay_transport::{Acceptor, Spoken};
+use forebay_transport::{Acceptor, Entrance, Introduced, Spoken};
 use forebay_types::{Result, ResultExt};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -16,8 +16,6 @@ use crate::connection::serve;
 use crate::context::Context;
 use crate::settings::GatewaySettings;
 
-/// How long a TLS handshake may take.
-const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 /// What is under way may take so long when the gateway stops.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 
@@ -76,13 +74,8 @@ impl std::fmt::Debug for Gateway {
 /// Serves connections until told to stop; those that are open then end with this function.
 async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Context>, mut stopped: watch::Receiver<bool>) {
     let room = Arc::new(Semaphore::new(context.settings.connections_max));
-    let mut connections = JoinSet::new();
+    let (mut connections, entrance) = (JoinSet::new(), Entrance::default());
     loop {
-        let permit = tokio::select! {
-            _ = stopped.changed() => break,
-            permit = Arc::clone(&room).acquire_owned() => permit,
-        };
-        let Ok(permit) = permit else { break };
         let accepted = loop {
             tokio::select! {
                 _ = stopped.changed() => break None,
@@ -101,17 +94,37 @@ async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Conte
             }
         };
         let _ = socket.set_nodelay(true);
-        let (context, stopped, tls) = (Arc::clone(&context), stopped.clone(), tls.clone());
-        let open = Open::new(&context.meters.connections);
+        let address = from.to_string();
+        let place = tokio::select! {
+            _ = stopped.changed() => break,
+            place = entrance.enter(&address) => place,
+        };
+        let (context, tls, room) = (Arc::clone(&context), tls.clone(), Arc::clone(&room));
+        let (mut stopping, stopped) = (stopped.clone(), stopped.clone());
         connections.spawn(async move {
-            let _counted = (permit, open);
-            match tls {
-                None => serve(socket, from, context, stopped).await,
-                Some(tls) => match forebay_runtime::time::timeout(HANDSHAKE_WITHIN, tls.accept(socket)).await {
-                    Ok(Ok(socket)) => serve(socket, from, context, stopped).await,
-                    Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
-                    Err(_) => tracing::debug!("TLS handshake took too long"),
-                },
+            // A connection takes one of the places of those that are served when it has said what it wants.
+            let introduced = async {
+                let socket = Introduced::hear(socket, tls.as_ref(), &place).await?;
+                let permit = tokio::select! {
+                    permit = room.acquire_owned() => permit.map_err(std::io::Error::other)?,
+                    () = place.gives_way() => return Err(std::io::Error::other("others wait for its place")),
+                };
+                std::io::Result::Ok((socket, permit))
+            };
+            let introduced = tokio::select! {
+                introduced = introduced => introduced,
+                _ = stopping.wait_for(|stopped| *stopped) => return,
+            };
+            drop(place);
+            match introduced {
+                Ok((socket, permit)) => {
+                    let _counted = (permit, Open::new(&context.meters.connections));
+                    match socket {
+                        Introduced::Plain(socket) => serve(socket, from, context, stopped).await,
+                        Introduced::Tls(socket) => serve(socket, from, context, stopped).await,
+                    }
+                }
+                Err(error) => tracing::debug!(%from, %error, "connection ended before its first request"),
             }
         });
     }

@@ -48,7 +48,7 @@ pub use budget::{Budget, Spent};
 pub use caught::{caught, caught_future};
 pub use connection::Connection;
 pub use credential::{Credential, SECRET_BYTES_MIN, random_secret};
-pub use entrance::Entrance;
+pub use entrance::{Entrance, Heard, Introduced};
 pub use guarded::{Guard, Guarded};
 pub use listener::Listener;
 pub use security::{Security, TlsSettings};

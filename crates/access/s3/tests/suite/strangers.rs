@@ -160,3 +160,24 @@ async fn slow_readers_hold_nobody_up() {
     assert!(tokio::time::timeout(Duration::from_millis(200), read(&mut half, false)).await.is_err());
     assert_eq!(request("GET", "/lake/small").send(at).await.status, 200);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_connections_keep_nobody_out() {
+    let mut settings = gateway_settings();
+    settings.connections_max = 2;
+    let (cluster, s3) = Cluster::over_s3(|_| {}, settings).await;
+    s3.put("data", "a", b"bytes").unwrap();
+    let mut silent = Vec::new();
+    for at in 0..300 {
+        let mut socket = tokio::net::TcpStream::connect(cluster.address()).await.unwrap();
+        // Some say something, and never all of it.
+        if at % 2 == 0 {
+            socket.write_all(b"GET /lake/a HTTP/1.1\r\nHost: a\r\n").await.unwrap();
+        }
+        silent.push(socket);
+    }
+    let answer = tokio::time::timeout(Duration::from_secs(20), request("GET", "/lake/a").send(cluster.address())).await;
+    let answer = answer.expect("an answer in time");
+    assert_eq!((answer.status, answer.text().as_str()), (200, "bytes"));
+    drop(silent);
+}

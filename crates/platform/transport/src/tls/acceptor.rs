@@ -33,13 +33,16 @@ pub enum Spoken {
     Http2,
     /// HTTP/1.1, by clients that may know TLS 1.2 only.
     Http1,
+    /// The same, where some of it is for clients that have no certificate: who shows none is let in, and is known by that
+    /// ([`crate::Introduced::has_shown_certificate`]).
+    Http1Probed,
 }
 
 impl Spoken {
     fn versions(self) -> Vec<&'static SupportedProtocolVersion> {
         match self {
             Self::Ours | Self::Http2 => vec![&TLS13],
-            Self::Http1 => vec![&TLS12, &TLS13],
+            Self::Http1 | Self::Http1Probed => vec![&TLS12, &TLS13],
         }
     }
 
@@ -48,7 +51,7 @@ impl Spoken {
         match self {
             Self::Ours => Vec::new(),
             Self::Http2 => vec![b"h2".to_vec()],
-            Self::Http1 => vec![b"http/1.1".to_vec()],
+            Self::Http1 | Self::Http1Probed => vec![b"http/1.1".to_vec()],
         }
     }
 }
@@ -140,7 +143,7 @@ fn configured(tls: &TlsSettings, spoken: Spoken) -> Result<Arc<ServerConfig>> {
         .with_protocol_versions(&spoken.versions())
         .map_err(|error| Error::internal(format!("TLS can't be set up: {error}")))?;
     let builder = match &tls.client_ca {
-        Some(ca) => builder.with_client_cert_verifier(known_clients(ca)?),
+        Some(ca) => builder.with_client_cert_verifier(known_clients(ca, spoken)?),
         None => builder.with_no_client_auth(),
     };
     let mut config = builder.with_single_cert(chain, private).map_err(|error| {
@@ -159,7 +162,8 @@ fn configured(tls: &TlsSettings, spoken: Spoken) -> Result<Arc<ServerConfig>> {
     Ok(Arc::new(config))
 }
 
-fn known_clients(ca: &Path) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>> {
+fn known_clients(ca: &Path, spoken: Spoken) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>> {
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(ca, "CA certificate of clients")?), provider());
+    let verifier = if spoken == Spoken::Http1Probed { verifier.allow_unauthenticated() } else { verifier };
     verifier.build().map_err(|error| unreadable(ca, "CA certificate of clients", error))
 }

@@ -1,11 +1,15 @@
 //! Where connections wait that have not said who they are.
 
+mod introduced;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
+
+pub use introduced::{Heard, Introduced};
 
 /// Connections that have not shown yet who they are.
 const WAITING_MAX: usize = 256;
