@@ -130,5 +130,6 @@ class Pod:
                 process = stack.enter_context(running(command, env=environment))
                 for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
                     asked = container[probe]["httpGet"]
-                    answer(f"http://{self.address}:{ports[asked['port']]}{asked['path']}", process)
+                    scheme = asked.get("scheme", "HTTP").lower()
+                    answer(f"{scheme}://{self.address}:{ports[asked['port']]}{asked['path']}", process)
             yield

@@ -98,7 +98,8 @@ class Chart(unittest.TestCase):
             self.assertEqual(wanted, own | outside)
 
     def test_a_container_is_restarted_when_it_is_dead_and_gets_requests_when_it_is_ready(self):
-        for objects in self.both.values():
+        # With certificates the port speaks HTTPS.
+        for objects, scheme in zip(self.both.values(), ("HTTP", "HTTPS"), strict=True):
             for name, (_, spec) in pods(objects).items():
                 for container in spec["containers"]:
                     with self.subTest(f"{name}, {container['name']}"):
@@ -107,6 +108,7 @@ class Chart(unittest.TestCase):
                             "startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"})
                         offered = {port["name"]: port["containerPort"] for port in container["ports"]}
                         for probe in asked.values():
+                            self.assertEqual(probe["scheme"], scheme)
                             self.assertTrue(probe["port"] in offered or probe["port"] in offered.values(), probe)
 
     def test_the_one_coordinator_is_found_while_its_database_is_away(self):
@@ -138,6 +140,7 @@ class Chart(unittest.TestCase):
         self.assertEqual({endpoint["port"] for endpoint in monitor["spec"]["endpoints"]}, set(offered))
         for endpoint in monitor["spec"]["endpoints"]:
             self.assertEqual(endpoint["authorization"]["credentials"], {"name": "metrics", "key": "token"})
+            self.assertEqual((endpoint["scheme"], endpoint["tlsConfig"]["ca"]["secret"]["key"]), ("https", "ca.crt"))
 
     def test_settings_are_written_as_the_file_has_them(self):
         (config,) = of_kind(self.both["all"], "ConfigMap")

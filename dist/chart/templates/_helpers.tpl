@@ -136,19 +136,22 @@ envFrom:
 {{- end }}
 {{- end }}
 
-{{/* How Kubernetes asks: whether a process runs, which it is restarted for, and whether it can serve, which it gets requests for. */}}
+{{/* How Kubernetes asks: whether a process runs, which it is restarted for, and whether it can serve, which it gets requests for: (list . "http"). It
+shows no certificate, and needs none for these paths. */}}
 {{- define "forebay.probes" -}}
+{{- $port := index . 1 -}}
+{{- $scheme := ternary "HTTPS" "HTTP" (not (empty (index . 0).Values.tls.existingSecret)) -}}
 startupProbe:
-  httpGet: { path: /healthz, port: {{ . }} }
+  httpGet: { path: /healthz, port: {{ $port }}, scheme: {{ $scheme }} }
   periodSeconds: 2
   failureThreshold: 60
 livenessProbe:
-  httpGet: { path: /healthz, port: {{ . }} }
+  httpGet: { path: /healthz, port: {{ $port }}, scheme: {{ $scheme }} }
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 6
 readinessProbe:
-  httpGet: { path: /readyz, port: {{ . }} }
+  httpGet: { path: /readyz, port: {{ $port }}, scheme: {{ $scheme }} }
   periodSeconds: 5
   timeoutSeconds: 5
 {{- end }}

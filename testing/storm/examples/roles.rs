@@ -152,7 +152,9 @@ async fn show(role: &'static str, address: Option<String>) -> Result<Option<Http
     forebay_metrics::begin(role);
     let Some(address) = address else { return Ok(None) };
     let readiness = Readiness::of([role]);
-    Http::start(HttpSettings { address, readers: Readers::new(Vec::new()), metrics_are_open: true, readiness }).await.map(Some)
+    Http::start(HttpSettings { address, tls: None, readers: Readers::new(Vec::new()), metrics_are_open: true, readiness })
+        .await
+        .map(Some)
 }
 
 async fn end(http: Option<Http>) {

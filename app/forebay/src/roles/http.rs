@@ -1,6 +1,5 @@
 //! The HTTP port of a process: what its roles show there, from when each has started.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,8 +43,8 @@ impl HttpPort {
     ) -> Result<Self> {
         let readiness = Readiness::of(roles);
         let Some(address) = address else { return Ok(Self { http: None, readiness }) };
-        let (address, readers) = (address.to_string(), Readers::new(readers(security)));
-        let settings = HttpSettings { address, readers, metrics_are_open, readiness: readiness.clone() };
+        let (address, readers, tls) = (address.to_string(), Readers::new(readers(security)), security.tls.clone());
+        let settings = HttpSettings { address, tls, readers, metrics_are_open, readiness: readiness.clone() };
         Ok(Self { http: Some(Http::start(settings).await?), readiness })
     }
 
@@ -88,9 +87,9 @@ impl HttpPort {
         }
     }
 
-    /// Where it listens.
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
-        self.http.as_ref().map(Http::address)
+    /// Where it listens, as a URL with `/` at its end.
+    pub(crate) fn url(&self) -> Option<String> {
+        self.http.as_ref().map(Http::url)
     }
 
     /// Answers what was asked already, for at most a second, then ends.

@@ -274,11 +274,11 @@ impl Running {
         if let Some(flight) = &self.flight {
             output.line(&format!("  flight-sql   {}", flight.address()))?;
         }
-        if let Some(address) = self.http.address() {
+        if let Some(url) = self.http.url() {
             if self.coordinator.is_some() {
-                output.line(&format!("  console      http://{address}/"))?;
+                output.line(&format!("  console      {url}"))?;
             }
-            output.line(&format!("  metrics      http://{address}/metrics"))?;
+            output.line(&format!("  metrics      {url}metrics"))?;
         }
         Ok(())
     }

@@ -269,7 +269,8 @@ impl Bed {
 pub async fn serve(security: &Security, metrics_are_open: bool) -> Served {
     let (readers, readiness) = (Readers::new(vec![Arc::clone(&security.admits)]), Readiness::of(["coordinator"]));
     readiness.started("coordinator", || Ok(()));
-    Served::start(HttpSettings { address: "127.0.0.1:0".into(), readers, metrics_are_open, readiness }).await.unwrap()
+    let address = "127.0.0.1:0".into();
+    Served::start(HttpSettings { address, tls: None, readers, metrics_are_open, readiness }).await.unwrap()
 }
 
 fn columns() -> Columns {

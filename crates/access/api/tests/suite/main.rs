@@ -8,6 +8,7 @@ mod bed;
 mod description;
 mod doors;
 mod doubles;
+mod https;
 mod refusals;
 mod rights;
 mod schema;

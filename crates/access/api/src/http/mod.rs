@@ -1,5 +1,7 @@
 //! The HTTP port that every role has.
 
+mod entering;
+
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -13,9 +15,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use forebay_client::ClientSettings;
 use forebay_protocol::StorageCounters;
-use forebay_transport::caught_future;
-use forebay_types::{Error, MountName, Result, ResultExt, WorkerId};
-use tokio::net::TcpListener;
+use forebay_transport::{TlsSettings, caught_future};
+use forebay_types::{Error, MountName, Result, WorkerId};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tower_service::Service;
@@ -24,10 +25,14 @@ use crate::metrics::Numbers;
 use crate::refusal::Refusal;
 use crate::{Cluster, Doors, Readers, Readiness, Scheduler, Statements, router};
 
+use entering::{Entering, Visitor};
+
 /// Where it listens, and what it shows to whom.
 pub struct HttpSettings {
     /// HOST:PORT.
     pub address: String,
+    /// With a certificate it speaks HTTPS; with a CA of clients as well, all but `/healthz` and `/readyz` is for those that show one.
+    pub tls: Option<TlsSettings>,
     /// Who may read metrics and `/api/v1`.
     pub readers: Readers,
     /// Metrics are for everybody.
@@ -52,6 +57,7 @@ struct Shown {
 /// coordinator the console and `/api/v1`. It is there before the roles are; what each shows comes when it has started.
 pub struct Http {
     address: SocketAddr,
+    https: bool,
     shown: Arc<Shown>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
@@ -60,16 +66,20 @@ pub struct Http {
 impl Http {
     /// Listens and answers from now on. An error names the address.
     pub async fn start(settings: HttpSettings) -> Result<Self> {
-        let HttpSettings { address, readers, metrics_are_open, readiness } = settings;
+        let HttpSettings { address, tls, readers, metrics_are_open, readiness } = settings;
         let place = || format!("can't listen at {address}; choose another address with --http");
-        let listener = TcpListener::bind(&address).await.context(place)?;
-        let address = listener.local_addr().context(place)?;
+        let tls = tls.filter(|tls| tls.cert.is_some());
+        let (https, wants_certificates) = (tls.is_some(), tls.as_ref().is_some_and(|tls| tls.client_ca.is_some()));
+        let (listener, address) = Entering::bind(&address, tls.as_ref(), place).await?;
         let (numbers, api, doors) = (Numbers::default(), OnceLock::new(), Doors::default());
         let shown = Arc::new(Shown { readers, metrics_are_open, readiness, numbers, api, doors });
-        let routes = routes(Arc::clone(&shown));
+        let routes = match wants_certificates {
+            true => routes(Arc::clone(&shown)).layer(middleware::from_fn(with_certificate)),
+            false => routes(Arc::clone(&shown)),
+        };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = forebay_runtime::spawn(async move {
-            let routes = routes.into_make_service_with_connect_info::<SocketAddr>();
+            let routes = routes.into_make_service_with_connect_info::<Visitor>();
             let served = axum::serve(listener, routes).with_graceful_shutdown(async {
                 // Dropping the sender stops it as well.
                 let _ = stopped.await;
@@ -78,12 +88,17 @@ impl Http {
                 tracing::warn!(%error, "http stopped");
             }
         });
-        Ok(Self { address, shown, stop: Some(stop), task })
+        Ok(Self { address, https, shown, stop: Some(stop), task })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The address as a URL has it, with `/` at its end.
+    pub fn url(&self) -> String {
+        format!("{}://{}/", if self.https { "https" } else { "http" }, self.address)
     }
 
     /// The coordinator of this process has started: its numbers, `/api/v1` and the console are there from now on.
@@ -134,10 +149,18 @@ fn routes(shown: Arc<Shown>) -> Router {
         .layer(middleware::from_fn(whatever_happens))
 }
 
+/// Lets in who has shown a certificate, and everybody to what is open: whoever restarts processes has none.
+async fn with_certificate(from: ConnectInfo<Visitor>, request: Request, next: Next) -> Response {
+    if from.0.has_shown_certificate || matches!(request.uri().path(), "/healthz" | "/readyz") {
+        return next.run(request).await;
+    }
+    Refusal::from(Error::denied("show a certificate of a client: this port wants one (tls-client-ca)")).into_response()
+}
+
 /// Answers a request that fails by a defect, and nothing else of its connection knows of it.
 async fn whatever_happens(request: Request, next: Next) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_string());
-    let from = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|from| from.0.to_string()).unwrap_or_default();
+    let from = request.extensions().get::<ConnectInfo<Visitor>>().map(|from| from.0.address.to_string()).unwrap_or_default();
     match caught_future(next.run(request)).await {
         Some(answer) => answer,
         None => {
