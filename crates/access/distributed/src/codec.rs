@@ -7,14 +7,18 @@ use datafusion::common::internal_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
+use datafusion_proto::physical_plan::{AsExecutionPlan, PhysicalExtensionCodec, PhysicalProtoConverterExtension};
+use datafusion_proto::protobuf::PhysicalPlanNode;
 use forebay_client::Client;
-use forebay_sql::{shard_scan_of, shard_scan_to_bytes};
+use forebay_sql::{bare_scan, guarded_scan, shard_scan_of, shard_scan_to_bytes};
 
 use crate::compressed;
 
 /// First bytes of a scan of shards as it is written, as [`compressed`] has its own.
 const SHARDS: &[u8] = b"forebay.shards.";
+
+/// First bytes of a scan of files that are read under guard; the engine's own scan follows.
+const GUARDED: &[u8] = b"forebay.guarded.";
 
 /// Ballista's own with Forebay's nodes beside.
 #[derive(Default)]
@@ -49,6 +53,10 @@ impl PhysicalExtensionCodec for Codec {
             let Some(client) = &self.client else { return internal_err!("a scan of shards came to who reads none") };
             return shard_scan_of(scan, client).map_err(external);
         }
+        if let Some(scan) = bytes.strip_prefix(GUARDED) {
+            let scan = PhysicalPlanNode::try_decode(scan)?.try_into_physical_plan(context, self)?;
+            return Ok(guarded_scan(scan, context));
+        }
         let ballistas = || self.ballista.try_decode(bytes, inputs, context, converter);
         compressed::of_bytes(bytes, inputs).unwrap_or_else(ballistas)
     }
@@ -63,6 +71,10 @@ impl PhysicalExtensionCodec for Codec {
             bytes.extend_from_slice(SHARDS);
             bytes.extend_from_slice(&scan);
             return Ok(());
+        }
+        if let Some(scan) = bare_scan(&node) {
+            bytes.extend_from_slice(GUARDED);
+            return PhysicalPlanNode::try_from_physical_plan(scan, self)?.try_encode(bytes);
         }
         match compressed::to_bytes(&node) {
             Some(written) => {

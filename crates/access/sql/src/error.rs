@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::io;
 
 use datafusion::error::DataFusionError;
@@ -12,6 +13,12 @@ pub(crate) fn from_engine(error: DataFusionError) -> Error {
         None => kind_below(&error).unwrap_or_else(|| kind_of(error.find_root())),
     };
     Error::new(kind, message).with_source(error)
+}
+
+/// What a panic says.
+pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a panic without words".to_string())
 }
 
 /// The kind of what an object store says.

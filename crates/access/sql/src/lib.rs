@@ -48,6 +48,7 @@ pub use distribute::{Distribute, DistributedQuery, DistributedRun};
 pub use engine::Engine;
 pub use inspect::TableFile;
 pub use memory::{QueryMemory, QueryMemorySettings};
+pub use paths::{bare_scan, guarded_scan};
 pub use prefetch::{Ranges, inputs, scanned_folder};
 pub use query::{Progress, Query};
 pub use reach::{LocalFiles, Reach};

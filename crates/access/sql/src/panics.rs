@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use forebay_types::{Error, Result};
 use futures::FutureExt;
 
+use crate::error::said;
 use crate::stores::Seen;
 
 /// Files that a message names.
@@ -17,14 +18,13 @@ pub(crate) async fn caught<T>(seen: &Seen, part: impl Future<Output = T>) -> Res
 }
 
 fn told(seen: &Seen, panic: &(dyn Any + Send)) -> Error {
-    let said = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
     let (files, more) = seen.named(NAMED_MAX);
     let files = match (files.is_empty(), more) {
         (true, _) => "it had read no file".to_string(),
         (false, 0) => format!("it had read {}, which may be damaged", files.join(", ")),
         (false, more) => format!("it had read {} and {more} more, one of which may be damaged", files.join(", ")),
     };
-    Error::internal(format!("the engine gave up ({}): {files}", said.as_deref().unwrap_or("a panic without words")))
+    Error::internal(format!("the engine gave up ({}): {files}", said(panic)))
 }
 
 #[cfg(test)]

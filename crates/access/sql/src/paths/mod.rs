@@ -1,7 +1,7 @@
 //! Tables that are paths: from what stands in `FROM '...'` to files with a format, a schema and partition columns.
 
-mod arrow;
 mod format;
+mod guard;
 mod json_array;
 mod listing;
 mod location;
@@ -11,6 +11,7 @@ mod resolve;
 mod table;
 
 pub(crate) use format::Format;
+pub use guard::{bare_scan, guarded_scan};
 pub(crate) use listing::{external, list};
 pub(crate) use location::{Location, Namespace, SCHEME, shown, store_name};
 pub(crate) use place::{Place, scheme_of};

@@ -12,8 +12,8 @@ use forebay_types::{Error, ForebayPath};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::error::from_engine;
-use crate::paths::arrow;
 use crate::paths::format::{Compression, Format, Kind};
+use crate::paths::guard::{guarded, schema};
 use crate::paths::json_array::in_one_piece;
 use crate::paths::listing::{Listing, external, list};
 use crate::paths::location::{Location, Namespace, shown};
@@ -56,8 +56,9 @@ impl Resolver {
         let format = Format::of_files(text, files.iter().map(|meta| meta.location.as_ref())).map_err(external)?;
         let array = is_array(&store, format, &files).await?;
         let partitions = listing.partition_columns().map_err(external)?;
-        let options =
-            ListingOptions::new(format.reader(state, array)).with_file_extension("").with_table_partition_cols(partitions);
+        let options = ListingOptions::new(guarded(format.reader(state, array)))
+            .with_file_extension("")
+            .with_table_partition_cols(partitions);
         let schema = infer(state, &store, &options, text, &files).await?;
         build(state, listing, location.pattern.is_some(), FileRule::All, options, schema, None)
     }
@@ -79,7 +80,7 @@ impl Resolver {
                 declared.file_type
             )))
         })?;
-        let reader = factory.create(state, &declared.options)?;
+        let reader = guarded(factory.create(state, &declared.options)?);
         let location = self.location(text)?;
         let store = state.runtime_env().object_store(url_of(&location)?)?;
         let has_schema = !declared.schema.fields().is_empty();
@@ -96,9 +97,7 @@ impl Resolver {
             .with_table_partition_cols(partitions.clone())
             .with_file_sort_order(declared.order_exprs.clone());
         let schema = if has_schema {
-            if is_arrow(&options) {
-                arrow::schema(&store, &listing.files).await?;
-            }
+            schema(state, options.format.as_ref(), &store, &listing.files).await?;
             without(declared.schema.inner(), &partitions)?
         } else {
             let files = listing.with_content().map_err(external)?;
@@ -159,10 +158,6 @@ async fn is_array(store: &Arc<dyn ObjectStore>, format: Format, files: &[ObjectM
     Ok(start.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'['))
 }
 
-fn is_arrow(options: &ListingOptions) -> bool {
-    options.format.get_ext().trim_start_matches('.') == "arrow"
-}
-
 /// The files' common schema without the partition columns. A file that can't be read is named.
 async fn infer(
     state: &SessionState,
@@ -171,9 +166,7 @@ async fn infer(
     text: &str,
     files: &[ObjectMeta],
 ) -> Result<SchemaRef> {
-    if is_arrow(options)
-        && let Some(schema) = arrow::schema(store, files).await?
-    {
+    if let Some(schema) = schema(state, options.format.as_ref(), store, files).await? {
         return without(&schema, &options.table_partition_cols);
     }
     match options.format.infer_schema(state, store, files).await {

@@ -1,0 +1,15 @@
+//! Reading of Arrow and Avro files that holds what the libraries don't. Their decoders allocate as a file says and go on where a file
+//! is at odds with itself, so that what a file says is checked against its bytes before they see it.
+//!
+//! What is checked of an Arrow message stands in `arrow/layout.rs`, of an Avro block in `avro/shape.rs` and `avro/blocks.rs`.
+
+mod arrow;
+mod avro;
+mod bounds;
+mod fault;
+mod format;
+mod input;
+mod source;
+
+pub(super) use format::{guarded, schema};
+pub use source::{bare_scan, guarded_scan};
