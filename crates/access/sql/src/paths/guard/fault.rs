@@ -1,3 +1,5 @@
+//! What is wrong with a file, and how it is told.
+
 use std::panic::AssertUnwindSafe;
 
 use datafusion::arrow::error::ArrowError;

@@ -1,3 +1,5 @@
+//! A file's bytes in order, a window at a time.
+
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};

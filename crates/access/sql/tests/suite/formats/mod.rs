@@ -1,4 +1,6 @@
+mod damaged;
 mod fuzz;
+mod written;
 
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! LZ4 and Zstandard as Arrow's buffers have them, decoded to no more than is expected.
+
 use std::io::{BufRead, Cursor};
 
 use datafusion::arrow::ipc::CompressionType;

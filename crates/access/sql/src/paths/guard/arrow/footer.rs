@@ -1,3 +1,5 @@
+//! The end of an Arrow IPC file, where it says where its messages are.
+
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::SchemaRef;

@@ -1,3 +1,5 @@
+//! From a message's bytes to rows, past the checks.
+
 use std::collections::HashMap;
 
 use bytes::Bytes;

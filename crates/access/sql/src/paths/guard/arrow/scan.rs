@@ -1,3 +1,5 @@
+//! Arrow IPC files and streams as a scan reads them: fetched a little ahead, decoded message by message.
+
 use std::ops::Range;
 use std::sync::Arc;
 

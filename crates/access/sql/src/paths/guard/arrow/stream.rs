@@ -1,3 +1,5 @@
+//! Cuts an Arrow IPC stream into messages.
+
 use std::sync::Arc;
 
 use bytes::Bytes;

@@ -1,3 +1,5 @@
+//! Cuts an Avro file into blocks.
+
 use bytes::Bytes;
 
 use super::header::{Header, SYNC_BYTES};

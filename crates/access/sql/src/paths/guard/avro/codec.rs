@@ -1,3 +1,5 @@
+//! The compressions of Avro's blocks, decoded to no more than is allowed.
+
 use std::io::Read;
 
 use bytes::Bytes;

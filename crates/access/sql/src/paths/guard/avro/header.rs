@@ -1,3 +1,5 @@
+//! What an Avro file begins with, read and written.
+
 use super::codec::Codec;
 use super::varint::{put_count, take, take_count};
 use crate::paths::guard::fault::{Fault, Result, damage};

@@ -1,3 +1,5 @@
+//! An Avro file's rows, walked block by block and cut into parts that a decoder can't run past.
+
 use bytes::Bytes;
 
 use super::blocks::{self, Block};

@@ -1,3 +1,5 @@
+//! Avro files as a scan reads them.
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
