@@ -82,13 +82,11 @@ impl Names {
         }
     }
 
-    /// Named types are looked up as the decoder does, and defined once, so that both know the same.
+    /// Named types are known as the decoder knows them: of two with one name the last counts.
     fn define(&mut self, schema: &Value, space: &str, sized: Sized) -> Result<Sized> {
         let Some(name) = text(schema, "name") else { return damage("its schema has a type without a name") };
-        match self.0.insert((space.to_string(), name.to_string()), sized.clone()) {
-            Some(_) => damage(format!("its schema defines '{name}' twice")),
-            None => Ok(sized),
-        }
+        self.0.insert((space.to_string(), name.to_string()), sized.clone());
+        Ok(sized)
     }
 
     fn named(&self, name: &str, space: &str) -> Result<Sized> {
