@@ -151,7 +151,7 @@ impl Distribute for Cluster {
                     let locations = submission.run(&ways, &at.address()).await?;
                     let told = Told::of(&locations);
                     let files = Files::new(&ways);
-                    let mut rows = all(futures::stream::iter(locations).flat_map(move |location| files.rows(location)), told);
+                    let mut rows = all(files.rows_of_each(locations), told);
                     Ok((held(&mut rows).await?, rows))
                 };
                 match first.await {

@@ -14,7 +14,6 @@ use ballista_core::serde::scheduler::{ExecutorOperatingSystemSpecification, Exec
 use ballista_core::utils::{GrpcServerConfig, create_grpc_server};
 use ballista_core::{BALLISTA_PROTOCOL_VERSION, RuntimeProducer};
 use ballista_executor::execution_loop::poll_loop;
-use ballista_executor::flight_service::BallistaFlightService;
 use ballista_executor::health::ExecutorHealth;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionStateBuilder;
@@ -37,9 +36,11 @@ use crate::settings::{MESSAGE_BYTES_MAX, producer};
 use crate::shuffle::{Engine as ShuffleEngine, Files, Shared, ShuffleTimes, Times};
 use crate::travel;
 use control::Control;
+use handing::Handing;
 use reading::Reading;
 
 mod control;
+mod handing;
 mod reading;
 
 /// An executor: it runs tasks and reads their input through the worker beside it.
@@ -118,7 +119,7 @@ impl Executor {
             settings.slots,
             Arc::new(ShuffleEngine::new(shared)),
         ));
-        let flight = FlightServiceServer::new(BallistaFlightService::new(folder))
+        let flight = FlightServiceServer::new(Handing::new(folder))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
         let control = ExecutorGrpcServer::new(Control(Arc::clone(&executor)));

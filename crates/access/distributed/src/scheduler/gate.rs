@@ -2,6 +2,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ballista_core::serde::protobuf::execute_query_params::Query;
 use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpc;
 use ballista_core::serde::protobuf::{
     CancelJobParams, CancelJobResult, CleanJobDataParams, CleanJobDataResult, CreateUpdateSessionParams,
@@ -59,6 +60,15 @@ impl Gate {
         books.told(&executor.id, asked.task_status.iter().map(told_of).collect());
         let is_idle = asked.num_free_vcores >= slots;
         books.has_lost_tasks(&executor.id, is_idle).then(|| executor.id.clone())
+    }
+}
+
+/// Only plans that our engine has planned, which are physical ones: the stages of others would not answer as the whole does
+/// (`stages`), and pass on by ways that are read unchecked.
+fn check_plan(asked: &ExecuteQueryParams) -> Result<(), Status> {
+    match asked.query {
+        Some(Query::PhysicalPlan(_)) => Ok(()),
+        _ => Err(Status::invalid_argument("this scheduler takes physical plans only, as Forebay's SQL makes them")),
     }
 }
 
@@ -133,12 +143,14 @@ impl SchedulerGrpc for Gate {
         &self,
         request: Request<ExecuteQueryParams>,
     ) -> Result<Response<Self::ExecuteQueryPushStream>, Status> {
+        check_plan(request.get_ref())?;
         let told = SchedulerGrpc::execute_query_push(&self.inner, request).await?;
         let books = Arc::clone(&self.books);
         Ok(told.map(|told| told.map_ok(move |told| truthful(&books, told)).boxed()))
     }
 
     async fn execute_query(&self, request: Request<ExecuteQueryParams>) -> Result<Response<ExecuteQueryResult>, Status> {
+        check_plan(request.get_ref())?;
         SchedulerGrpc::execute_query(&self.inner, request).await
     }
 

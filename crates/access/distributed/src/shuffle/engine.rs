@@ -2,11 +2,12 @@ use std::sync::Arc;
 
 use ballista_core::JobId;
 use ballista_core::execution_plans::{
-    OrderedRangeRepartitionExec, PartitionedBoundedWindowAggExec, RangeShuffleReaderExec, ShuffleReaderExec, ShuffleWriterExec,
-    SortShuffleWriterExec, UnorderedRangeRepartitionExec,
+    OrderedRangeRepartitionExec, PartitionedBoundedWindowAggExec, RangeShuffleReaderExec, RangeShuffleWriterExec,
+    ShuffleReaderExec, ShuffleWriterExec, SortShuffleWriterExec, UnorderedRangeRepartitionExec,
 };
 use ballista_executor::execution_engine::{DefaultExecutionEngine, ExecutionEngine, QueryStageExecutor};
 use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::not_impl_err;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
@@ -36,14 +37,9 @@ impl Engine {
     /// The plan with its readers ready to read.
     fn with_readers(&self, plan: Arc<dyn ExecutionPlan>, folder: &str) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform(|node| {
-            let own: Arc<dyn ExecutionPlan> = if let Some(reader) = node.downcast_ref::<ShuffleReaderExec>() {
-                Arc::new(Reader::new(reader.with_work_dir(folder.to_string()), Arc::clone(&self.shared)))
-            } else if let Some(reader) = node.downcast_ref::<RangeShuffleReaderExec>() {
-                Arc::new(reader.with_work_dir(folder.to_string()))
-            } else {
-                return Ok(Transformed::no(node));
-            };
-            Ok(Transformed::yes(own))
+            let Some(reader) = node.downcast_ref::<ShuffleReaderExec>() else { return Ok(Transformed::no(node)) };
+            let reader = Reader::new(reader.with_work_dir(folder.to_string()), Arc::clone(&self.shared));
+            Ok(Transformed::yes(Arc::new(reader) as Arc<dyn ExecutionPlan>))
         })
         .data()
     }
@@ -60,6 +56,7 @@ impl ExecutionEngine for Engine {
         folder: &str,
         config: &SessionConfig,
     ) -> Result<Arc<dyn QueryStageExecutor>> {
+        check(&plan)?;
         let plan = self.with_readers(plan, folder)?;
         let class = travel::shuffle(config).map_err(failed)?;
         let route = class.and_then(|class| Some((class, route(&plan, &outputs)?)));
@@ -75,6 +72,16 @@ impl ExecutionEngine for Engine {
             metrics: ExecutionPlanMetricsSet::new(),
             nulls: Mutex::default(),
         }))
+    }
+}
+
+/// Refuses stages that pass on by ranges of values: Ballista reads those itself, and unchecked. It makes them of logical plans only,
+/// which the scheduler does not take.
+fn check(plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
+    let by_ranges = |node: &Arc<dyn ExecutionPlan>| node.is::<RangeShuffleReaderExec>() || node.is::<RangeShuffleWriterExec>();
+    match plan.exists(|node| Ok(by_ranges(node)))? {
+        true => not_impl_err!("stages that pass on by ranges of values"),
+        false => Ok(()),
     }
 }
 
@@ -109,5 +116,31 @@ fn has_dictionary(field: &Field) -> bool {
         | DataType::Map(inner, _) => has_dictionary(inner),
         DataType::Struct(inner) => inner.iter().any(|field| has_dictionary(field)),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::datatypes::Schema;
+    use datafusion::physical_expr::expressions::col;
+    use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
+    use datafusion::physical_plan::sorts::sort::SortExec;
+
+    use super::*;
+
+    #[test]
+    fn what_ballista_would_read_unchecked_does_not_run() {
+        let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, true)]));
+        let order = LexOrdering::new([PhysicalSortExpr::new_default(col("n", &schema).unwrap())]).unwrap();
+        let by_range = RangeShuffleReaderExec::try_new(1, vec![Vec::new()], Arc::clone(&schema), order.clone()).unwrap();
+        let as_it_comes = ShuffleReaderExec::try_new(1, vec![Vec::new()], schema, Partitioning::UnknownPartitioning(1)).unwrap();
+        let written = |read: Arc<dyn ExecutionPlan>| {
+            let sorted = Arc::new(SortExec::new(order.clone(), read)) as Arc<dyn ExecutionPlan>;
+            let plain = ShuffleWriterExec::try_new(JobId::from("j".to_string()), 2, Arc::clone(&sorted), String::new()).unwrap();
+            let by_range = RangeShuffleWriterExec::try_new(JobId::from("j".to_string()), 2, sorted, String::new()).unwrap();
+            [check(&(Arc::new(plain) as _)).is_ok(), check(&(Arc::new(by_range) as _)).is_ok()]
+        };
+        assert_eq!(written(Arc::new(as_it_comes)), [true, false]);
+        assert_eq!(written(Arc::new(by_range)), [false, false]);
     }
 }

@@ -1,19 +1,13 @@
-//! Outputs in files of executors, read with every check.
+//! Outputs in files of executors, read with every check: here, or as `handed` out elsewhere.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use arrow_flight::decode::FlightRecordBatchStream;
-use arrow_flight::error::FlightError;
-use arrow_flight::flight_service_client::FlightServiceClient;
-use arrow_flight::{Action, Ticket};
 use ballista_core::error::BallistaError;
 use ballista_core::execution_plans::sort_shuffle::{ShuffleIndex, get_index_path, is_sort_shuffle_output};
-use ballista_core::serde::protobuf;
-use ballista_core::serde::scheduler::{Action as Ask, PartitionLocation, ShuffleFileKind};
+use ballista_core::serde::scheduler::PartitionLocation;
 use bytes::Bytes;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::buffer::{Buffer, MutableBuffer};
@@ -22,124 +16,87 @@ use datafusion::arrow::ipc::reader::StreamDecoder;
 use datafusion::error::{DataFusionError, Result};
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
-use prost::Message;
-use tonic::transport::Channel;
+use tokio_util::task::AbortOnDropHandle;
 
+use super::handed::Holders;
 use super::losses;
-use super::place::{MapNumber, rows_of};
+use super::place::{MapNumber, is_job_name, rows_of};
 use crate::ports::Ways;
-use crate::settings::MESSAGE_BYTES_MAX;
 
-/// What an executor gives out a file in pieces for, as Ballista's clients ask.
-const WHOLE_FILE: &str = "IO_BLOCK_TRANSPORT";
 /// Bytes of a file here that are read at a time.
 const PIECE_BYTES: usize = 1 << 20;
-/// How often an executor is asked that does not answer, and what is between.
-const TRIES: usize = 3;
-const PAUSE: Duration = Duration::from_millis(300);
+/// Outputs that are read in their order, and asked for at a time.
+const AHEAD: usize = 8;
 
 /// Outputs in files of executors. Ballista's own readers believe what is in them, where a damaged one leads anywhere in memory; here
 /// every message is checked as it is decoded, and that all rows came.
 #[derive(Clone)]
 pub(crate) struct Files {
-    ways: Ways,
+    holders: Holders,
     /// This executor, and its folder of files; none in other processes, which may have results only.
     own: Option<(String, PathBuf)>,
 }
 
 /// Bytes of an output, in their order.
-type Pieces = BoxStream<'static, std::result::Result<Bytes, String>>;
+pub(super) type Pieces = BoxStream<'static, std::result::Result<Bytes, String>>;
 
 type Batches = BoxStream<'static, std::result::Result<RecordBatch, String>>;
 
 impl Files {
-    /// Those of executors elsewhere.
+    /// Those of executors elsewhere. Their connections are kept as long as this is.
     pub(crate) fn new(ways: &Ways) -> Self {
-        Self { ways: ways.clone(), own: None }
+        Self { holders: Holders::kept(ways), own: None }
     }
 
     /// The same in an executor, whose own files lie in this folder.
     pub(crate) fn of_executor(ways: &Ways, executor: &str, folder: PathBuf) -> Self {
-        Self { ways: ways.clone(), own: Some((executor.to_string(), folder)) }
+        Self { holders: Holders::new(ways), own: Some((executor.to_string(), folder)) }
     }
 
     /// The rows of an output.
     pub(crate) fn rows(&self, location: PartitionLocation) -> BoxStream<'static, Result<RecordBatch>> {
         let files = self.clone();
-        let rows = async move {
-            let found = match &files.own {
-                Some(own) => files.pieces(own, &location).await,
-                None => files.result(&location).await,
-            };
-            let rows = found.map_err(|why| gone(&location, &why))?;
-            Ok::<_, DataFusionError>(rows.map_err(move |why| gone(&location, &why)))
-        };
-        stream::once(rows).try_flatten().boxed()
+        stream::once(async move { files.open(location).await }).try_flatten().boxed()
+    }
+
+    /// The rows of outputs, one behind the other. Those that come next are asked for while the one before them is read.
+    pub(crate) fn rows_of_each(&self, locations: Vec<PartitionLocation>) -> BoxStream<'static, Result<RecordBatch>> {
+        let files = self.clone();
+        let opened = stream::iter(locations).map(move |location| {
+            let files = files.clone();
+            // Whether or not it is its turn.
+            let opening = AbortOnDropHandle::new(forebay_runtime::spawn(async move { files.open(location).await }));
+            async move { opening.await.map_err(|error| DataFusionError::External(Box::new(error)))? }
+        });
+        opened.buffered(AHEAD).try_flatten().boxed()
+    }
+
+    async fn open(&self, location: PartitionLocation) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let pieces = self.pieces(&location).await.map_err(|why| gone(&location, &why))?;
+        // Of a file with the outputs for all reducers Ballista 55 sends the beginning of the next one too: its two cursors share one
+        // place in the file. Nothing of it makes a row.
+        let rows = decoded(pieces, location.is_sort_shuffle);
+        Ok(rows.map_err(move |why| gone(&location, &why)).boxed())
     }
 
     /// An output as its file has it.
-    async fn pieces(&self, own: &(String, PathBuf), location: &PartitionLocation) -> std::result::Result<Batches, String> {
-        let pieces = match path(own, location) {
-            Some(path) => here(&path, location.partition_id.partition_id)?,
-            None => {
-                let action = Action { r#type: WHOLE_FILE.to_string(), body: ask(location)?.into() };
-                let pieces = self.holder(location).await?.do_action(action).await.map_err(|status| status.to_string())?;
-                pieces.into_inner().map_ok(|piece| piece.body).map_err(|status| status.to_string()).boxed()
+    async fn pieces(&self, location: &PartitionLocation) -> std::result::Result<Pieces, String> {
+        match &self.own {
+            Some((executor, folder)) if *executor == location.executor_meta.id => {
+                here(&path(folder, location)?, location.partition_id.partition_id)
             }
-        };
-        // Of a file with the outputs for all reducers Ballista 55 sends the beginning of the next one too: its two cursors share one
-        // place in the file. Nothing of it makes a row.
-        Ok(decoded(pieces, location.is_sort_shuffle))
-    }
-
-    /// An output that is a part of a job's result, which its executor reads for who may have it.
-    async fn result(&self, location: &PartitionLocation) -> std::result::Result<Batches, String> {
-        let ticket = Ticket { ticket: ask(location)?.into() };
-        let data = self.holder(location).await?.do_get(ticket).await.map_err(|status| status.to_string())?;
-        let data = data.into_inner().map_err(|status| FlightError::Tonic(Box::new(status)));
-        Ok(FlightRecordBatchStream::new_from_flight_data(data).map_err(|error| error.to_string()).boxed())
-    }
-
-    /// The executor that has an output. A connection each: what nobody reads yet of one output must not keep another one back.
-    async fn holder(&self, location: &PartitionLocation) -> std::result::Result<FlightServiceClient<Channel>, String> {
-        let executor = &location.executor_meta;
-        let endpoint = self.ways.endpoint(&format!("{}:{}", executor.host, executor.port)).map_err(|error| error.to_string())?;
-        let mut tries = 1;
-        loop {
-            match endpoint.connect().await {
-                Ok(channel) => return Ok(FlightServiceClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX)),
-                Err(error) if tries == TRIES => return Err(error.to_string()),
-                Err(_) => {
-                    tries += 1;
-                    forebay_runtime::time::sleep(PAUSE).await;
-                }
-            }
+            _ => self.holders.ask(location).await,
         }
     }
 }
 
-/// Where an output of this executor lies; none for another one's.
-fn path((executor, folder): &(String, PathBuf), location: &PartitionLocation) -> Option<PathBuf> {
-    let is_own = *executor == location.executor_meta.id;
-    is_own.then(|| location.path(&folder.display().to_string()).ok()).flatten()
-}
-
-/// What an executor is asked with for an output.
-fn ask(location: &PartitionLocation) -> std::result::Result<Vec<u8>, String> {
-    let (part, executor) = (&location.partition_id, &location.executor_meta);
-    let ask = Ask::FetchPartition {
-        job_id: part.job_id.clone(),
-        stage_id: part.stage_id,
-        partition_id: part.partition_id,
-        host: executor.host.clone(),
-        port: executor.port,
-        file_id: location.file_id,
-        layout: location.layout(),
-        file_kind: ShuffleFileKind::Data,
-        byte_ranges: Vec::new(),
-    };
-    let ask: protobuf::Action = ask.try_into().map_err(|error: BallistaError| error.to_string())?;
-    Ok(ask.encode_to_vec())
+/// Where an output of this executor lies. Plans say what jobs are called, and may say anything.
+fn path(folder: &Path, location: &PartitionLocation) -> std::result::Result<PathBuf, String> {
+    let job = location.partition_id.job_id.as_str();
+    if !is_job_name(job) {
+        return Err(format!("{job:?} is no name of a job"));
+    }
+    location.path(&folder.display().to_string()).map_err(|error| error.to_string())
 }
 
 /// What of a file is an output: all of it, or behind what all outputs of the file begin with, the part of this reducer.
@@ -365,6 +322,20 @@ mod tests {
             partition_stats: PartitionStats::new(rows, None, None),
             file_id: Some(1),
             is_sort_shuffle: false,
+        }
+    }
+
+    #[test]
+    fn no_name_of_a_job_leads_out_of_the_folder() {
+        let folder = Path::new("/folder");
+        let of = |job: &str| {
+            let mut location = location(None);
+            location.partition_id.job_id = JobId::from(job.to_string());
+            path(folder, &location)
+        };
+        assert_eq!(of("aB3-_").unwrap(), folder.join("aB3-_/3/7/data-1.arrow"));
+        for job in ["", ".", "..", "../other", "a/../../other", "/etc", "a\0", "a\\b", "é"] {
+            assert!(of(job).is_err(), "{job:?}");
         }
     }
 

@@ -2,13 +2,14 @@
 //!
 //! `engine` is what Ballista asks for a stage; `stage` runs it: `split` sorts rows by their reducers, `outputs` makes them
 //! blocks in nodes, and `spare` files of this executor where there is no room. `read` is the leaf of the stages that read
-//! them, over `fetch` where they are in nodes and `files` where they are not; `losses` says what must be made again, and `broadcast` keeps what all tasks of an executor read.
+//! them, over `fetch` where they are in nodes and `files` where they are not, `handed` out by other executors; `losses` says what must be made again, and `broadcast` keeps what all tasks of an executor read.
 //! `place` says where in the namespace.
 
 mod broadcast;
 mod engine;
 mod fetch;
 mod files;
+mod handed;
 mod losses;
 mod outputs;
 mod place;
@@ -32,8 +33,9 @@ use parking_lot::Mutex;
 use broadcast::Broadcasts;
 pub(crate) use engine::Engine;
 pub(crate) use files::{Files, Told, all};
+pub(crate) use handed::WHOLE_FILE;
 pub(crate) use losses::each as each_loss;
-pub(crate) use place::{ROOT, job_path, rows_of};
+pub(crate) use place::{ROOT, is_job_name, job_path, rows_of};
 pub use times::ShuffleTimes;
 pub(crate) use times::Times;
 

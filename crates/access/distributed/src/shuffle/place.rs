@@ -13,6 +13,11 @@ const SMALL: u64 = 1 << 62;
 /// Bits of a number that differ from task to task by chance: a stage that runs again numbers its tasks anew.
 const CHANCE_BITS: u32 = 40;
 
+/// Whether a name can be a job's: one that leads nowhere but below where jobs keep what they pass on.
+pub(crate) fn is_job_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+}
+
 /// A job's directory.
 pub(crate) fn job_path(job: &str) -> String {
     format!("{ROOT}/{job}")

@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +11,9 @@ use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_distributed::{
     Cluster, ClusterSettings, Executor, ExecutorSettings, Policy, Scheduler, SchedulerControl, SchedulerSettings, Shuffle,
 };
-use forebay_sql::{Engine, EngineSettings};
+use forebay_sql::{Engine, EngineMemory, EngineSettings};
 use forebay_testing::{S3Server, S3Settings};
+use forebay_transport::Credential;
 use forebay_types::{MountOptions, Validate};
 use forebay_worker::{Worker, WorkerSettings};
 use tempfile::TempDir;
@@ -46,15 +48,28 @@ impl Bed {
     }
 
     pub async fn secured(count: usize, options: MountOptions, ahead: bool, security: Security) -> Self {
-        Self::of(count, options, ahead, security, Shuffle::default()).await
+        Self::of(count, options, ahead, security, Shuffle::default(), EngineSettings::default()).await
+    }
+
+    /// The same with so much memory for the tasks of each executor.
+    pub async fn with_memory(count: usize, bytes: u64) -> Self {
+        let engine = EngineSettings { memory: EngineMemory::of_bytes(Some(bytes)), ..EngineSettings::default() };
+        Self::of(count, MountOptions::default(), true, Security::default(), Shuffle::default(), engine).await
     }
 
     /// The same with what passes between stages in temporary nodes.
     pub async fn shuffling(count: usize, options: MountOptions) -> Self {
-        Self::of(count, options, true, Security::default(), Shuffle::Nodes(StorageClass::Dram)).await
+        Self::of(count, options, true, Security::default(), Shuffle::Nodes(StorageClass::Dram), EngineSettings::default()).await
     }
 
-    async fn of(count: usize, options: MountOptions, ahead: bool, security: Security, shuffle: Shuffle) -> Self {
+    async fn of(
+        count: usize,
+        options: MountOptions,
+        ahead: bool,
+        security: Security,
+        shuffle: Shuffle,
+        engine: EngineSettings,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let s3 =
             S3Server::start(S3Settings { buckets: vec![BUCKET.to_string()], anonymous: true, ..Default::default() }).unwrap();
@@ -93,9 +108,9 @@ impl Bed {
                 listen: "127.0.0.1:0".to_string(),
                 advertise: None,
                 slots: 2,
-                folder: bed.folder.path().join(format!("executor-{ix}")),
+                folder: bed.executor_folder(ix),
                 worker,
-                engine: EngineSettings::default(),
+                engine: engine.clone(),
             };
             let client = connect(&bed._coordinator, &bed.security).await;
             bed.executors.push(Some(Executor::start(client, settings).await.unwrap()));
@@ -134,6 +149,16 @@ impl Bed {
 
     pub fn control(&self) -> SchedulerControl {
         Cluster::control(&self.scheduler_address.to_string(), &self.security).unwrap()
+    }
+
+    /// Where an executor keeps what it has for others.
+    pub fn executor_folder(&self, ix: usize) -> PathBuf {
+        self.folder.path().join(format!("executor-{ix}"))
+    }
+
+    /// What its processes show.
+    pub fn shows(&self) -> Credential {
+        self.security.shows.clone().unwrap()
     }
 
     /// Where the scheduler listens.

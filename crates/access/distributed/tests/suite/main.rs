@@ -4,6 +4,7 @@
 
 mod bed;
 mod calls;
+mod handing;
 mod jobs;
 mod losses;
 mod ports;

@@ -38,10 +38,8 @@ pub fn executor(path: &str) -> Option<Need> {
         };
     }
     match path.strip_prefix("/arrow.flight.protocol.FlightService/")? {
-        // How clients fetch results.
-        "DoGet" => Some(READS),
-        // How executors fetch from each other what passes between stages.
-        "DoAction" => Some(Need::serve()),
+        // How clients fetch results, and executors from each other what passes between stages: as bytes, which nobody here decodes.
+        "DoAction" => Some(READS),
         _ => None,
     }
 }
@@ -68,6 +66,17 @@ mod tests {
         }
         assert_eq!(executor("/ballista.protobuf.SchedulerGrpc/PollWork"), None, "each port has its own calls");
         assert_eq!(scheduler("/ballista.protobuf.ExecutorGrpc/CancelTasks"), None);
+    }
+
+    #[test]
+    fn an_executor_hands_out_bytes_to_who_reads_and_decodes_for_nobody() {
+        let of = |method: &str| executor(&format!("/arrow.flight.protocol.FlightService/{method}"));
+        assert_eq!(of("DoAction"), Some(READS));
+        for method in
+            ["DoGet", "DoExchange", "GetFlightInfo", "GetSchema", "Handshake", "ListActions", "ListFlights", "PollFlightInfo"]
+        {
+            assert_eq!(of(method), None, "{method}");
+        }
     }
 
     #[test]
