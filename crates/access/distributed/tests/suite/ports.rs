@@ -1,11 +1,13 @@
 //! The ports of scheduler and executors ask for the cluster's token, and speak TLS where the cluster does.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use forebay_client::Security;
 use forebay_distributed::Cluster;
-use forebay_transport::TlsSettings;
+use forebay_transport::{Guarded, TlsSettings};
 use forebay_types::{ErrorKind, MountOptions};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -13,33 +15,55 @@ use tokio::net::TcpStream;
 
 use crate::bed::{Bed, rows};
 
-/// A certificate for loopback, and the authority that signed it.
-fn tls(folder: &Path) -> TlsSettings {
-    let ca_key = KeyPair::generate().unwrap();
-    let mut ca = CertificateParams::new(Vec::<String>::new()).unwrap();
-    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let ca_pem = ca.self_signed(&ca_key).unwrap().pem();
-    let issuer = Issuer::new(ca, ca_key);
-    let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(vec!["localhost".to_string(), "127.0.0.1".to_string()]).unwrap();
-    let cert = params.signed_by(&key, &issuer).unwrap();
-    for (name, pem) in [("ca.pem", ca_pem), ("cert.pem", cert.pem()), ("key.pem", key.serialize_pem())] {
-        fs::write(folder.join(name), pem).unwrap();
-    }
-    let file = |name: &str| Some(folder.join(name));
-    TlsSettings { ca: file("ca.pem"), cert: file("cert.pem"), key: file("key.pem"), client_ca: None }
+/// Who issues certificates.
+struct Authority {
+    pem: String,
+    issuer: Issuer<'static, KeyPair>,
 }
+
+impl Authority {
+    fn new() -> Self {
+        let key = KeyPair::generate().unwrap();
+        let mut own = CertificateParams::new(Vec::<String>::new()).unwrap();
+        own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self { pem: own.self_signed(&key).unwrap().pem(), issuer: Issuer::new(own, key) }
+    }
+
+    /// A certificate for loopback, and the authority, in files that are always the same ones of a folder.
+    fn issue(&self, folder: &Path) -> TlsSettings {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["localhost".to_string(), "127.0.0.1".to_string()]).unwrap();
+        let cert = params.signed_by(&key, &self.issuer).unwrap();
+        for (name, pem) in [("ca.pem", self.pem.clone()), ("cert.pem", cert.pem()), ("key.pem", key.serialize_pem())] {
+            fs::write(folder.join(name), pem).unwrap();
+        }
+        let file = |name: &str| Some(folder.join(name));
+        TlsSettings { ca: file("ca.pem"), cert: file("cert.pem"), key: file("key.pem"), client_ca: None }
+    }
+}
+
+fn tls(folder: &Path) -> TlsSettings {
+    Authority::new().issue(folder)
+}
+
+/// Whether a port lets in who knows the secret, and has this for TLS.
+async fn lets_in(port: SocketAddr, tls: &TlsSettings) -> bool {
+    let security = Security::owner(SECRET).unwrap().with_tls(Some(tls.clone()));
+    Guarded::connect(&port.to_string(), &security).await.is_ok()
+}
+
+const SECRET: &str = "a secret of this cluster";
+/// A join: results go from executor to executor too.
+const SQL: &str = "select l_shipmode, count(*) from lineitem, orders where l_orderkey = o_orderkey group by l_shipmode";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_cluster_behind_token_and_tls_answers_its_own_and_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
-    let security = Security::owner("a secret of this cluster").unwrap().with_tls(Some(tls(folder.path())));
+    let security = Security::owner(SECRET).unwrap().with_tls(Some(tls(folder.path())));
     let bed = Bed::secured(2, MountOptions::default(), true, security.clone()).await;
     let (here, cluster) = (bed.here(), bed.cluster().await);
     bed.tpch(0.01, &[&here, &cluster]).await;
-    // A join: results go from executor to executor too.
-    let sql = "select l_shipmode, count(*) from lineitem, orders where l_orderkey = o_orderkey group by l_shipmode";
-    assert_eq!(rows(&cluster, sql).await, rows(&here, sql).await);
+    assert_eq!(rows(&cluster, SQL).await, rows(&here, SQL).await);
     assert_eq!(bed.control().jobs().await.unwrap().len(), 1);
 
     let scheduler = bed.scheduler_at().to_string();
@@ -57,5 +81,72 @@ async fn a_cluster_behind_token_and_tls_answers_its_own_and_nobody_else() {
         // Reset or closed; what TLS says first is an alert.
         let _ = stranger.read_to_end(&mut answer).await;
         assert!(!answer.starts_with(&[0, 0]) && answer.len() < 64, "{address} answers a stranger: {answer:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn with_an_authority_of_clients_only_its_certificates_come_in() {
+    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let known = Authority::new().issue(folder.path());
+    let ours = TlsSettings { client_ca: known.ca.clone(), ..known.clone() };
+    let security = Security::owner(SECRET).unwrap().with_tls(Some(ours));
+    let bed = Bed::secured(2, MountOptions::default(), true, security).await;
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    bed.tpch(0.01, &[&here, &cluster]).await;
+    assert_eq!(rows(&cluster, SQL).await, rows(&here, SQL).await, "processes show each other theirs");
+    assert_eq!(bed.control().jobs().await.unwrap().len(), 1);
+    let none = TlsSettings { cert: None, key: None, ..known.clone() };
+    let foreign = TlsSettings { ca: known.ca.clone(), ..Authority::new().issue(elsewhere.path()) };
+    for port in [bed.scheduler_at(), bed.executors[0].as_ref().unwrap().address()] {
+        assert!(lets_in(port, &known).await, "{port}");
+        // The secret is right each time: it is not enough.
+        assert!(!lets_in(port, &none).await && !lets_in(port, &foreign).await, "{port}");
+        // Nor is the certificate.
+        let stranger = Security::owner("a secret of another one").unwrap().with_tls(Some(known.clone()));
+        assert!(Guarded::connect(&port.to_string(), &stranger).await.is_err(), "{port}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_certificate_that_was_replaced_is_shown_without_a_restart() {
+    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (old, new) = (Authority::new(), Authority::new());
+    let settings = old.issue(folder.path());
+    let security = Security::owner(SECRET).unwrap().with_tls(Some(settings.clone()));
+    let bed = Bed::secured(2, MountOptions::default(), true, security).await;
+    let (here, cluster, standing) = (bed.here(), bed.cluster().await, bed.control());
+    bed.tpch(0.01, &[&here, &cluster]).await;
+    let answer = rows(&cluster, SQL).await;
+    assert_eq!(standing.jobs().await.unwrap().len(), 1);
+    let trusts_old = TlsSettings { ca: old.issue(elsewhere.path()).ca, ..TlsSettings::default() };
+    let ports = [bed.scheduler_at(), bed.executors[0].as_ref().unwrap().address(), bed.executors[1].as_ref().unwrap().address()];
+    for port in ports {
+        assert!(lets_in(port, &trusts_old).await, "{port}");
+    }
+    new.issue(folder.path());
+    let trusts_new = TlsSettings { cert: None, key: None, ..settings };
+    for port in ports {
+        let comes_in = async {
+            while !lets_in(port, &trusts_new).await {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), comes_in).await.expect("the new one is shown");
+        assert!(!lets_in(port, &trusts_old).await, "{port}: it trusts the old authority");
+    }
+    assert_eq!(standing.jobs().await.unwrap().len(), 1, "who was there goes on");
+    assert_eq!(
+        rows(
+            &bed.cluster().await,
+            SQL.replace("lineitem", "'/lake/tpch/lineitem/'").replace("orders", "'/lake/tpch/orders/'").as_str()
+        )
+        .await,
+        answer
+    );
+    // One that can't be used changes nothing.
+    fs::write(folder.path().join("cert.pem"), "half a certif").unwrap();
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    for port in ports {
+        assert!(lets_in(port, &trusts_new).await, "{port}");
     }
 }
