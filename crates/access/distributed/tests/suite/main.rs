@@ -7,6 +7,7 @@ mod bed;
 mod calls;
 mod handing;
 mod jobs;
+mod joins;
 mod losses;
 mod ports;
 mod queries;

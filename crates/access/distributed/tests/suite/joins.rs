@@ -1,0 +1,42 @@
+//! How a cluster joins: by hashes, within the memory of its executors.
+
+use crate::bed::{Bed, lines, rows};
+
+/// Of both sides many rows, of which none can be passed to everyone.
+const SQL: &str = "select count(*), sum(a.x), min(b.name) from '/lake/a.parquet' a full join '/lake/b.parquet' b on a.x = b.x";
+
+async fn with_tables(memory: u64) -> Bed {
+    let bed = Bed::with_memory(2, memory).await;
+    for (table, step) in [("a", 1), ("b", 3)] {
+        let values =
+            format!("select value * {step} as x, repeat('v' || value, 20) as name from generate_series(1, 200000) as t(value)");
+        rows(&bed.here(), &format!("copy ({values}) to '/lake/{table}.parquet'")).await;
+    }
+    bed
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_cluster_joins_by_hashes_and_sorts_where_it_is_told_to() {
+    let bed = with_tables(1 << 30).await;
+    let cluster = bed.cluster().await;
+    let planned = async || lines(&cluster.execute(&format!("explain {SQL}")).await.unwrap().collect().await.unwrap()).join("\n");
+    let plan = planned().await;
+    assert!(plan.contains("HashJoinExec") && !plan.contains("SortMergeJoinExec"), "{plan}");
+    let answer = rows(&bed.here(), SQL).await;
+    assert_eq!(rows(&cluster, SQL).await, answer);
+    rows(&cluster, "set datafusion.optimizer.prefer_hash_join = false").await;
+    let plan = planned().await;
+    assert!(plan.contains("SortMergeJoinExec") && !plan.contains("HashJoinExec"), "{plan}");
+    assert_eq!(rows(&cluster, SQL).await, answer);
+    assert_eq!(bed.control().jobs().await.unwrap().len(), 2, "both ran on the cluster");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_side_that_does_not_fit_into_memory_is_told_and_takes_no_more_of_it() {
+    let bed = with_tables(4 << 20).await;
+    let cluster = bed.cluster().await;
+    let failed = async { cluster.execute(SQL).await?.collect().await };
+    let error = failed.await.unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("out of memory") && said.contains("HashJoin"), "{} {said}", error.kind());
+}
