@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,28 +32,36 @@ pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc
     };
     // Apart, since they may wait for workers: executors must be missed before Ballista does it.
     let jobs = async {
+        let mut asked = HashSet::new();
         loop {
             forebay_runtime::time::sleep(LOOK).await;
             close_over(&server, &books).await;
             policy.look_ahead(&server.state.task_manager.get_running_job_cache()).await;
-            end_spoilt(&server, &books).await;
+            end_spoilt(&server, &books, &mut asked).await;
             carrier.go();
         }
     };
     tokio::join!(executors, jobs);
 }
 
-/// Ends the jobs that have to run again as a whole.
-async fn end_spoilt(server: &Server, books: &Mutex<Books>) {
-    let spoilt: Vec<String> = {
+/// Ends the jobs that have to run again as a whole, each of them once: Ballista takes its time.
+async fn end_spoilt(server: &Server, books: &Mutex<Books>, asked: &mut HashSet<String>) {
+    let spoilt: HashSet<String> = {
         let books = books.lock();
         books.jobs.keys().filter(|id| books.attempts.runs_again(id)).cloned().collect()
     };
-    for id in spoilt {
-        if let Err(error) = server.cancel_job(id.clone().into()).await {
-            tracing::warn!(job = %id, %error, "a job that has to run again was not ended");
+    for id in not_asked(spoilt, asked) {
+        match server.cancel_job(id.clone().into()).await {
+            Ok(()) => drop(asked.insert(id)),
+            Err(error) => tracing::warn!(job = %id, %error, "a job that has to run again was not ended"),
         }
     }
+}
+
+/// Those of which nothing was asked yet. Those that are over are forgotten.
+fn not_asked(spoilt: HashSet<String>, asked: &mut HashSet<String>) -> Vec<String> {
+    asked.retain(|id| spoilt.contains(id));
+    spoilt.into_iter().filter(|id| !asked.contains(id)).collect()
 }
 
 /// Closes the jobs that Ballista says are over.
@@ -67,5 +76,20 @@ pub(super) async fn close_over(server: &Server, books: &Mutex<Books>) {
             None => ("failed", "the scheduler has forgotten it".to_string()),
         };
         books.lock().job_over(&id, state, error);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_asked_to_end_once() {
+        let set = |ids: &[&str]| ids.iter().map(ToString::to_string).collect::<HashSet<_>>();
+        let mut asked = HashSet::new();
+        assert_eq!(not_asked(set(&["a"]), &mut asked), ["a"], "and again where it could not be asked");
+        asked.insert("a".to_string());
+        assert_eq!(not_asked(set(&["a", "b"]), &mut asked), ["b"]);
+        assert!(not_asked(set(&[]), &mut asked).is_empty() && asked.is_empty(), "what is over is forgotten");
     }
 }
