@@ -5,11 +5,15 @@ use std::time::Duration;
 use forebay_scheduling::{BlockRange, IoRates, JobId, Schedule, ScheduleSettings, TaskInput, TaskSpec, Transfer};
 use forebay_types::{ObjectVersion, SEGMENT_BYTES, SegmentId, WorkerId};
 
+use deciding::{Refused, failpoint};
+
 use super::attempts::{Attempts, RUN_AGAIN};
 use super::executors::ExecutorEntry;
 use super::job::{Inputs, Job, Running, Stage, WHOLE, split, task_id};
 use crate::control::JobState;
 use crate::travel::Ticket;
+
+pub(super) mod deciding;
 
 /// Jobs that are over and still shown.
 const OVER_MAX: usize = 200;
@@ -19,6 +23,7 @@ const IO_RATE: u64 = 64 << 20;
 /// Who needs what, who runs what: the schedule with Ballista's names.
 pub(crate) struct Books {
     pub(super) schedule: Schedule,
+    settings: ScheduleSettings,
     pub(super) jobs: HashMap<String, Job>,
     numbers: HashMap<JobId, String>,
     next_number: u64,
@@ -27,6 +32,7 @@ pub(crate) struct Books {
     over: VecDeque<JobState>,
     pub(super) brought_bytes: u64,
     pub(super) attempts: Attempts,
+    refused: Refused,
 }
 
 /// Which task of a stage to run where.
@@ -67,6 +73,8 @@ impl Books {
             over: VecDeque::new(),
             brought_bytes: 0,
             attempts: Attempts::default(),
+            refused: Refused::default(),
+            settings,
         }
     }
 
@@ -164,6 +172,7 @@ impl Books {
             }
             specs.push(TaskSpec { id: task_id(stage_id, task), inputs });
         }
+        failpoint(format_args!("waiting of {job_id}"));
         if !specs.is_empty() {
             self.schedule.add_tasks(job.number, specs);
         }
@@ -172,7 +181,7 @@ impl Books {
     /// The task that a free slot of an executor gets.
     pub(super) fn choose(&mut self, executor: &str) -> Option<Chosen> {
         let worker = self.executors.get(executor)?.worker;
-        let assignment = self.schedule.next_task(worker)?;
+        let assignment = self.ask("a task for a slot", |schedule| schedule.next_task(worker)).flatten()?;
         let job_id = self.numbers.get(&assignment.job)?.clone();
         let job = &self.jobs[&job_id];
         let (stage, task) = split(assignment.task);
@@ -282,10 +291,14 @@ impl Books {
                 self.schedule.failed(*range, running.worker);
             }
         }
+        self.note_over(job.shown(id, state, error));
+    }
+
+    fn note_over(&mut self, over: JobState) {
         if self.over.len() == OVER_MAX {
             self.over.pop_front();
         }
-        self.over.push_back(job.shown(id, state, error));
+        self.over.push_back(over);
     }
 
     /// A job is done with so many rows.

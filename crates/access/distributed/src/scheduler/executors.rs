@@ -7,6 +7,7 @@ use forebay_scheduling::JobId;
 use forebay_types::WorkerId;
 
 use super::Books;
+use super::books::deciding::failpoint;
 use crate::executor::worker_of;
 
 /// An executor that asked for tasks.
@@ -49,6 +50,7 @@ impl Books {
         }
         let entry = ExecutorEntry { worker, slots, seen, room, unheard: HashSet::new(), told: Vec::new() };
         self.executors.insert(id.to_string(), entry);
+        failpoint(format_args!("question of {id}"));
         self.beside_changed(worker);
     }
 
@@ -63,7 +65,7 @@ impl Books {
     }
 
     /// Other executors than before are beside a worker: those that were replaced by a new one stay until they are silent.
-    fn beside_changed(&mut self, worker: WorkerId) {
+    pub(super) fn beside_changed(&mut self, worker: WorkerId) {
         let beside = || self.executors.values().filter(|entry| entry.worker == worker);
         let slots: u32 = beside().map(|entry| entry.slots).sum();
         let room = beside().filter_map(|entry| entry.room).max();

@@ -21,6 +21,7 @@ use tonic::{Request, Response, Status};
 
 use super::Books;
 use super::books::Ended;
+use super::books::deciding::Sender;
 use super::executors::Told;
 use super::lost::{executor_lost, truthful};
 use crate::executor::worker_of;
@@ -49,17 +50,20 @@ impl Gate {
         let worker = worker_of(&executor.id).and_then(|id| view.workers.iter().find(|worker| worker.id == id));
         let room = worker.map(|worker| worker.dram_bytes / ROOM.1 * ROOM.0);
         let mut books = self.books.lock();
-        books.executor_asks(&executor.id, slots, room);
+        let sender = Sender::Executor(&executor.id);
+        books.decide("a question", sender, |books| books.executor_asks(&executor.id, slots, room));
         let told = std::mem::take(&mut asked.task_status).into_iter().filter_map(|status| {
-            // One that waits again has no say: Ballista lets it be.
-            let counts = books.runs(&status.job_id, status.stage_id, status.stage_attempt_num, status.task_id);
-            note_end(&mut books, &status);
-            if counts { books.attempts.sift(&executor.id, status) } else { Some(status) }
+            let job = status.job_id.clone();
+            books.decide("the end of a task", Sender::Job(&job), |books| sift(books, &executor.id, status)).flatten()
         });
         asked.task_status = told.flat_map(each_loss).collect();
-        books.told(&executor.id, asked.task_status.iter().map(told_of).collect());
+        let told: Vec<Told> = asked.task_status.iter().map(told_of).collect();
         let is_idle = asked.num_free_vcores >= slots;
-        books.has_lost_tasks(&executor.id, is_idle).then(|| executor.id.clone())
+        let has_lost_tasks = books.decide("what is told", sender, |books| {
+            books.told(&executor.id, told);
+            books.has_lost_tasks(&executor.id, is_idle)
+        });
+        has_lost_tasks.unwrap_or(false).then(|| executor.id.clone())
     }
 }
 
@@ -70,6 +74,13 @@ fn check_plan(asked: &ExecuteQueryParams) -> Result<(), Status> {
         Some(Query::PhysicalPlan(_)) => Ok(()),
         _ => Err(Status::invalid_argument("this scheduler takes physical plans only, as Forebay's SQL makes them")),
     }
+}
+
+/// Notes how a task ended, and gives what Ballista is to hear of it. One that waits again has no say: Ballista lets it be.
+fn sift(books: &mut Books, executor: &str, status: TaskStatus) -> Option<TaskStatus> {
+    let counts = books.runs(&status.job_id, status.stage_id, status.stage_attempt_num, status.task_id);
+    note_end(books, &status);
+    if counts { books.attempts.sift(executor, status) } else { Some(status) }
 }
 
 fn told_of(status: &TaskStatus) -> Told {

@@ -3,6 +3,7 @@ use parking_lot::Mutex;
 
 use super::Books;
 use super::attempts::RUN_AGAIN;
+use super::books::deciding::{DEFECT, Sender};
 use super::gate::Server;
 
 /// Gives the tasks of an executor that is lost to others. Where a stage that is done has outputs of it, or the last one results,
@@ -14,7 +15,8 @@ pub(super) async fn executor_lost(server: &Server, books: &Mutex<Books>, executo
         let mut passing_on = graph.running_stages();
         // Ballista never forgets where it was told that results are.
         passing_on.retain(|id| graph.stages().get(id).is_some_and(|stage| !stage.output_links().is_empty()));
-        let runs_again = books.lock().attempts.miss(id.as_ref(), executor, &passing_on);
+        let miss = |books: &mut Books| books.attempts.miss(id.as_ref(), executor, &passing_on);
+        let runs_again = books.lock().decide("an executor that is lost", Sender::Job(id.as_ref()), miss).unwrap_or(true);
         let done = match runs_again {
             true => server.cancel_job(id.clone()).await,
             false => graph.reset_stages_on_lost_executor(executor).map(|_| ()),
@@ -25,12 +27,15 @@ pub(super) async fn executor_lost(server: &Server, books: &Mutex<Books>, executo
     }
 }
 
-/// A job that was ended for it says that it is to be run again.
+/// A job that was ended for it says that it is to be run again, and one that failed by a defect here that it did.
 pub(super) fn truthful(books: &Mutex<Books>, mut told: GetJobStatusResult) -> GetJobStatusResult {
     let Some(status) = &mut told.status else { return told };
     match &mut status.status {
         Some(job_status::Status::Failed(failed)) if books.lock().runs_again(&status.job_id) => {
             failed.error = RUN_AGAIN.to_string();
+        }
+        Some(job_status::Status::Failed(failed)) if books.lock().is_refused(&status.job_id) => {
+            failed.error = DEFECT.to_string();
         }
         Some(job_status::Status::Successful(done)) => {
             let told = done.partition_location.iter().filter_map(|location| location.partition_stats.as_ref());

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +15,15 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_plan::ExecutionPlan;
 use forebay_client::Client;
 use forebay_sql::Engine;
-use forebay_types::{OperationId, WorkerId};
+use forebay_types::{Error, OperationId, WorkerId};
+use futures::FutureExt;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use super::Books;
 use super::bind::{bind, collapses, pending, take};
 use super::books::Chosen;
+use super::books::deciding::{Sender, caught};
 use super::executors::Told;
 use super::input::{self, Carrier};
 use super::shuffles::{Shuffles, is_passed_on};
@@ -77,7 +80,9 @@ impl Policy {
             let info = &jobs[id];
             if matches!(info.status, Some(job_status::Status::Running(_))) {
                 let mut graph = info.execution_graph.write().await;
-                self.look(id, &mut graph);
+                if caught(|| self.look(id, &mut graph)).is_none() {
+                    self.books.lock().failed("a look at a job", Sender::Job(id.as_ref()));
+                }
             }
         }
     }
@@ -86,8 +91,11 @@ impl Policy {
     fn look(&self, job: &JobId, graph: &mut ExecutionGraphBox) {
         let id: &str = job.as_ref();
         let config = graph.session_config();
-        self.books.lock().job_seen(id, || ticket_of(&config));
-        if self.books.lock().runs_again(id) {
+        let seen = self.books.lock().decide("a job that is there", Sender::Job(id), |books| {
+            books.job_seen(id, || ticket_of(&config));
+            books.runs_again(id)
+        });
+        if seen != Some(false) {
             return;
         }
         let mut seen = Vec::new();
@@ -97,7 +105,7 @@ impl Policy {
             let is_new = self.books.lock().is_new_stage(id, stage.stage_id, stage.stage_attempt_num);
             if is_new && let Some(what) = differs(graph.stages(), stage) {
                 tracing::warn!(job = id, what, "a job runs again: its stages lost what they pass on");
-                self.books.lock().attempts.spoil(id);
+                self.books.lock().decide("what stages lost", Sender::Job(id), |books| books.attempts.spoil(id));
                 return;
             }
             self.look_at(id, stage);
@@ -106,18 +114,19 @@ impl Policy {
 
     fn look_at(&self, job: &str, stage: &RunningStage) {
         let (id, attempt) = (stage.stage_id, stage.stage_attempt_num);
-        let mut books = self.books.lock();
-        if books.is_new_stage(job, id, attempt) {
-            let plan = &stage.plan;
-            let reads_files = has_scan(plan);
-            let nothing = (!reads_files).then(Arc::default);
-            books.stage_begins(job, id, attempt, collapses(plan), kind(plan), nothing);
-            if reads_files {
-                self.find_inputs(&books, job, stage, Arc::clone(plan));
-                return;
+        self.books.lock().decide("a look at a stage", Sender::Job(job), |books| {
+            if books.is_new_stage(job, id, attempt) {
+                let plan = &stage.plan;
+                let reads_files = has_scan(plan);
+                let nothing = (!reads_files).then(Arc::default);
+                books.stage_begins(job, id, attempt, collapses(plan), kind(plan), nothing);
+                if reads_files {
+                    self.find_inputs(books, job, stage, Arc::clone(plan));
+                    return;
+                }
             }
-        }
-        books.waiting(job, id, &pending(stage));
+            books.waiting(job, id, &pending(stage));
+        });
     }
 
     /// Finds out beside the way what a stage reads; its tasks wait for that.
@@ -132,17 +141,17 @@ impl Policy {
         let mut finding = self.finding.lock();
         while finding.try_join_next().is_some() {}
         finding.spawn(async move {
-            let found = input::of_stage(&engine, &client, &ticket, &plan, &workers).await;
+            let found = AssertUnwindSafe(input::of_stage(&engine, &client, &ticket, &plan, &workers)).catch_unwind().await;
+            let found = found.unwrap_or_else(|_| Err(Error::internal("looking at it failed by a defect")));
             let (mut inputs, versions) = found.unwrap_or_else(|error| {
                 tracing::warn!(job, stage = id, %error, "what a stage reads can't be told: its tasks run anywhere");
                 Default::default()
             });
             inputs.resize_with(total.max(inputs.len()), Vec::new);
-            {
-                let mut books = all.lock();
+            all.lock().decide("what a stage reads", Sender::Job(&job), |books| {
                 books.inputs_known(&job, id, attempt, Arc::new(inputs), versions);
                 books.waiting(&job, id, &waits);
-            }
+            });
             carrier.go();
         });
     }
@@ -186,7 +195,8 @@ impl Policy {
         }
         travel::send_shuffle(&mut config, class);
         let bound = bind(stage, &session, &job, budget, partitions, Arc::new(config));
-        self.books.lock().began(chosen, bound.1.stage_attempt_num, bound.1.key.task_id);
+        let (attempt, task) = (bound.1.stage_attempt_num, bound.1.key.task_id);
+        self.books.lock().decide("a task that begins", Sender::Job(&chosen.job), |books| books.began(chosen, attempt, task));
         tracing::debug!(%job, stage = chosen.stage, task = bound.1.key.task_id, executor = budget.executor_id, "task begins");
         Some(bound)
     }
@@ -230,12 +240,16 @@ impl DistributionPolicy for Policy {
         for budget in budgets {
             while budget.vcores > 0 {
                 let Some(chosen) = self.books.lock().choose(&budget.executor_id) else { break };
-                match self.bind_chosen(&chosen, budget, &running_jobs).await {
-                    Some(task) => {
+                let of = Sender::Job(&chosen.job);
+                match AssertUnwindSafe(self.bind_chosen(&chosen, budget, &running_jobs)).catch_unwind().await {
+                    Ok(Some(task)) => {
                         bound.push(task);
                         self.carrier.bring(&chosen.bring);
                     }
-                    None => self.books.lock().not_there(&chosen),
+                    Ok(None) => {
+                        self.books.lock().decide("a task that is gone", of, |books| books.not_there(&chosen));
+                    }
+                    Err(_) => self.books.lock().failed("giving a task", of),
                 }
             }
         }

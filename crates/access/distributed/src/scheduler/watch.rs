@@ -1,12 +1,15 @@
 use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ballista_core::JobId;
 use ballista_core::serde::protobuf::job_status;
+use futures::FutureExt;
 use parking_lot::Mutex;
 
 use super::Books;
+use super::books::deciding::Sender;
 use super::gate::Server;
 use super::input::Carrier;
 use super::lost::executor_lost;
@@ -24,7 +27,7 @@ pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc
     let executors = async {
         loop {
             forebay_runtime::time::sleep(LOOK).await;
-            let lost = books.lock().forget_silent(SILENT);
+            let lost = books.lock().decide("silence", Sender::Nobody, |books| books.forget_silent(SILENT)).unwrap_or_default();
             for executor in lost {
                 executor_lost(&server, &books, &executor).await;
             }
@@ -35,26 +38,33 @@ pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc
         let mut asked = HashSet::new();
         loop {
             forebay_runtime::time::sleep(LOOK).await;
-            close_over(&server, &books).await;
-            policy.look_ahead(&server.state.task_manager.get_running_job_cache()).await;
-            end_spoilt(&server, &books, &mut asked).await;
-            carrier.go();
+            let look = async {
+                close_over(&server, &books).await;
+                policy.look_ahead(&server.state.task_manager.get_running_job_cache()).await;
+                end_spoilt(&server, &books, &mut asked).await;
+                carrier.go();
+            };
+            if AssertUnwindSafe(look).catch_unwind().await.is_err() {
+                tracing::error!("a look at the jobs failed by a defect: they are looked at again");
+            }
         }
     };
     tokio::join!(executors, jobs);
 }
 
-/// Ends the jobs that have to run again as a whole, each of them once: Ballista takes its time.
+/// Ends the jobs that have to run again as a whole, and those that failed by a defect here, each of them once: Ballista takes its time.
 async fn end_spoilt(server: &Server, books: &Mutex<Books>, asked: &mut HashSet<String>) {
     let spoilt: HashSet<String> = {
         let books = books.lock();
-        books.jobs.keys().filter(|id| books.attempts.runs_again(id)).cloned().collect()
+        let mut spoilt = books.refused_jobs();
+        spoilt.extend(books.jobs.keys().filter(|id| books.attempts.runs_again(id)).cloned());
+        spoilt
     };
     for id in not_asked(spoilt, asked) {
-        match server.cancel_job(id.clone().into()).await {
-            Ok(()) => drop(asked.insert(id)),
-            Err(error) => tracing::warn!(job = %id, %error, "a job that has to run again was not ended"),
+        if let Err(error) = server.cancel_job(id.clone().into()).await {
+            tracing::warn!(job = %id, %error, "a job that can't go on was not ended");
         }
+        asked.insert(id);
     }
 }
 
@@ -75,7 +85,7 @@ pub(super) async fn close_over(server: &Server, books: &Mutex<Books>) {
             Some(_) => continue,
             None => ("failed", "the scheduler has forgotten it".to_string()),
         };
-        books.lock().job_over(&id, state, error);
+        books.lock().decide("the end of a job", Sender::Job(&id), |books| books.job_over(&id, state, error));
     }
 }
 
@@ -87,7 +97,7 @@ mod tests {
     fn a_job_is_asked_to_end_once() {
         let set = |ids: &[&str]| ids.iter().map(ToString::to_string).collect::<HashSet<_>>();
         let mut asked = HashSet::new();
-        assert_eq!(not_asked(set(&["a"]), &mut asked), ["a"], "and again where it could not be asked");
+        assert_eq!(not_asked(set(&["a"]), &mut asked), ["a"]);
         asked.insert("a".to_string());
         assert_eq!(not_asked(set(&["a", "b"]), &mut asked), ["b"]);
         assert!(not_asked(set(&[]), &mut asked).is_empty() && asked.is_empty(), "what is over is forgotten");

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::control::TransferState;
 use crate::scheduler::Books;
+use crate::scheduler::books::deciding::Sender;
 
 /// Bytes of one message to a worker: how fine what arrives is told.
 const MESSAGE_BYTES: u64 = 8 << 20;
@@ -60,8 +61,11 @@ impl Carrier {
         let transfers = {
             let mut books = self.books.lock();
             let bandwidth = self.bandwidth(&books);
-            books.schedule.set_bandwidth(bandwidth);
-            books.schedule.transfers()
+            let transfers = books.ask("what to bring", |schedule| {
+                schedule.set_bandwidth(bandwidth);
+                schedule.transfers()
+            });
+            transfers.unwrap_or_default()
         };
         self.bring(&transfers);
     }
@@ -102,15 +106,15 @@ impl Carrier {
                 }
                 let Some(carrier) = carrier.upgrade() else { return };
                 carrier.under_way.lock().remove(&number);
-                let mut books = carrier.books.lock();
-                books.brought_bytes += brought.as_ref().map_or(0, |bytes| *bytes);
-                for block in message.blocks {
-                    match &brought {
-                        Ok(_) => books.schedule.arrived(block, message.worker),
-                        Err(_) => books.schedule.failed(block, message.worker),
+                carrier.books.lock().decide("what was brought", Sender::Nobody, |books| {
+                    books.brought_bytes += brought.as_ref().map_or(0, |bytes| *bytes);
+                    for block in message.blocks {
+                        match &brought {
+                            Ok(_) => books.schedule.arrived(block, message.worker),
+                            Err(_) => books.schedule.failed(block, message.worker),
+                        }
                     }
-                }
-                drop(books);
+                });
                 carrier.go();
             });
         }
@@ -121,7 +125,7 @@ impl Carrier {
         let mut messages: Vec<Message> = Vec::new();
         for transfer in transfers {
             let Some((version, operation, range)) = books.locate(&transfer.range) else {
-                books.schedule.failed(transfer.range, transfer.to);
+                books.decide("what nobody reads", Sender::Nobody, |books| books.schedule.failed(transfer.range, transfer.to));
                 continue;
             };
             let bytes = u64::from(range.1);

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::scheduler::Books;
+use crate::scheduler::books::deciding::Sender;
 
 /// How often it is looked whose departures count.
 const LOOK: Duration = Duration::from_millis(50);
@@ -67,7 +68,7 @@ async fn next(client: &Client, books: &Mutex<Books>, worker: WorkerId, since: u6
         false => departed.runs,
     };
     if !runs.is_empty() {
-        books.lock().schedule.departed(worker, &runs);
+        books.lock().decide("what left a tier", Sender::Nobody, |books| books.schedule.departed(worker, &runs));
     }
     Ok(departed.next)
 }
