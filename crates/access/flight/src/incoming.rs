@@ -34,7 +34,7 @@ impl Incoming {
         let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let accept = async move {
             // Handshakes end with the port.
-            let (mut handshakes, entrance) = (JoinSet::new(), Entrance::default());
+            let (mut handshakes, entrance) = (JoinSet::new(), Entrance::with_places(CONNECTIONS_MAX));
             loop {
                 let (stream, peer) = match listener.accept().await {
                     Ok(accepted) => accepted,

@@ -74,7 +74,7 @@ impl std::fmt::Debug for Gateway {
 /// Serves connections until told to stop; those that are open then end with this function.
 async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Context>, mut stopped: watch::Receiver<bool>) {
     let room = Arc::new(Semaphore::new(context.settings.connections_max));
-    let (mut connections, entrance) = (JoinSet::new(), Entrance::default());
+    let (mut connections, entrance) = (JoinSet::new(), Entrance::with_places(context.settings.connections_max));
     loop {
         let accepted = loop {
             tokio::select! {

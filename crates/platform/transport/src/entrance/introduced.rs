@@ -17,7 +17,7 @@ use crate::Acceptor;
 /// How long TLS may take to begin, and then the head of the first request.
 const TLS_WITHIN: Duration = Duration::from_secs(10);
 const HEAD_WITHIN: Duration = Duration::from_secs(120);
-/// A head that is longer is for whoever reads it.
+/// A head that is longer, or begins with what is no method, is for whoever reads it.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
 /// A connection of which the head of the first request has come: that is read from it again.
@@ -74,7 +74,7 @@ impl<S: AsyncRead + Unpin> Heard<S> {
                 if socket.read_buf(&mut heard).await? == 0 {
                     return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
                 }
-                if has_end(&heard[looked..]) || heard.len() >= HEAD_BYTES_MAX {
+                if has_end(&heard[looked..]) || heard.len() >= HEAD_BYTES_MAX || !heard[0].is_ascii_uppercase() {
                     return Ok(heard.freeze());
                 }
             }

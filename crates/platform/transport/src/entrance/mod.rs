@@ -11,18 +11,24 @@ use tokio_util::sync::CancellationToken;
 
 pub use introduced::{Heard, Introduced};
 
-/// Connections that have not shown yet who they are.
-const WAITING_MAX: usize = 256;
+/// Connections that have not shown yet who they are, unless a port has more places.
+const PLACES: usize = 256;
 /// A connection has so long to itself; after that it gives way to others that come.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Where connections are until they have passed the handshake, so that who says nothing takes no place of those who have. When it is
 /// full, who has waited longest gives way, of the host that has most of them here.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Entrance(Arc<Mutex<Waiting>>);
 
-#[derive(Default)]
+impl Default for Entrance {
+    fn default() -> Self {
+        Self::with_places(PLACES)
+    }
+}
+
 struct Waiting {
+    places: usize,
     next: u64,
     /// By the order of coming.
     connections: Vec<Waiter>,
@@ -43,6 +49,11 @@ pub struct Place {
 }
 
 impl Entrance {
+    /// With so many places, and at least one.
+    pub fn with_places(places: usize) -> Self {
+        Self(Arc::new(Mutex::new(Waiting { places: places.max(1), next: 0, connections: Vec::new() })))
+    }
+
     /// A place for a connection from this address, which is a `host:port` or another name; waits for one a moment when all are taken by
     /// others that have just come.
     pub async fn enter(&self, address: &str) -> Place {
@@ -59,7 +70,7 @@ impl Entrance {
     /// A place, or when one may be free.
     fn try_enter(&self, host: &str) -> Result<Place, Duration> {
         let mut waiting = self.0.lock();
-        if waiting.connections.len() >= WAITING_MAX {
+        if waiting.connections.len() >= waiting.places {
             let at = waiting.oldest_of_the_most();
             let waited = waiting.connections[at].since.elapsed();
             if waited < GRACE {
@@ -113,7 +124,7 @@ mod tests {
     async fn the_host_with_most_gives_way_and_only_after_a_moment() {
         let entrance = Entrance::default();
         let mut places = vec![entrance.enter("10.0.0.1:1").await];
-        for port in 1..WAITING_MAX {
+        for port in 1..PLACES {
             places.push(entrance.enter(&format!("10.0.0.2:{port}")).await);
         }
         let began = forebay_runtime::now();
