@@ -1,22 +1,25 @@
 use std::collections::HashMap;
+use std::future::ready;
 
+use arrow_flight::FlightData;
 use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::error::FlightError;
 use arrow_flight::sql::server::PeekableFlightDataStream;
 use forebay_sql::arrow::array::RecordBatch;
+use forebay_sql::arrow::ipc::root_as_message;
 use forebay_sql::{ParamValues, ScalarValue};
 use futures::TryStreamExt;
 use tonic::Status;
 
-use crate::status::internal;
+use crate::status::{internal, refused};
 
 /// Reads the values that a client binds to a prepared statement: one row. None when it binds nothing. Kept is that row alone,
 /// however much a client goes on to send.
 pub(crate) async fn read(stream: PeekableFlightDataStream) -> Result<Option<ParamValues>, Status> {
-    let data = stream.map_err(|status| FlightError::Tonic(Box::new(status)));
+    let data = stream.map_err(|status| FlightError::Tonic(Box::new(status))).and_then(|data| ready(as_they_are(data)));
     let mut batches = FlightRecordBatchStream::new_from_flight_data(data);
     let mut bound = None;
-    while let Some(batch) = batches.try_next().await.map_err(internal)? {
+    while let Some(batch) = batches.try_next().await.map_err(refused)? {
         match batch.num_rows() {
             0 => {}
             1 if bound.is_none() => bound = Some(values(&batch)?),
@@ -24,6 +27,18 @@ pub(crate) async fn read(stream: PeekableFlightDataStream) -> Result<Option<Para
         }
     }
     Ok(bound)
+}
+
+/// Refuses what is compressed: the library makes room for as many bytes as it says that it has, whatever that is.
+fn as_they_are(data: FlightData) -> Result<FlightData, FlightError> {
+    // What is no message the decoder refuses.
+    let Ok(message) = root_as_message(&data.data_header) else { return Ok(data) };
+    let rows = message.header_as_record_batch();
+    let rows = rows.or_else(|| message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()));
+    match rows.is_some_and(|rows| rows.compression().is_some()) {
+        true => Err(Status::invalid_argument("bind parameters without compression").into()),
+        false => Ok(data),
+    }
 }
 
 /// Columns named as `$name` parameters go by name; any others, `$1` and a client's own names among them, by their order.
@@ -68,7 +83,26 @@ fn parameter_name(column: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::numbered;
+    use arrow_flight::utils::batches_to_flight_data;
+    use forebay_sql::arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    use forebay_sql::arrow::ipc::CompressionType;
+    use forebay_sql::arrow::ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};
+
+    use super::*;
+
+    #[test]
+    fn what_says_how_long_it_is_decoded_is_not_decoded() {
+        let values: ArrayRef = std::sync::Arc::new(Int64Array::from(vec![7; 1_000]));
+        let batch = RecordBatch::try_from_iter([("n", values)]).unwrap();
+        for data in batches_to_flight_data(&batch.schema(), vec![batch.clone()]).unwrap() {
+            assert!(as_they_are(data).is_ok());
+        }
+        let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD)).unwrap();
+        let (mut tracker, mut context) = (DictionaryTracker::new(false), IpcWriteContext::default());
+        let (_, made) = IpcDataGenerator::default().encode(&batch, &mut tracker, &options, &mut context).unwrap();
+        let refused = as_they_are(FlightData { data_header: made.ipc_message.into(), ..FlightData::default() });
+        assert!(refused.unwrap_err().to_string().contains("without compression"));
+    }
 
     #[test]
     fn question_marks_are_parameters_but_in_quotes_and_comments() {

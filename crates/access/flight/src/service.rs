@@ -32,7 +32,7 @@ use crate::metadata::{self, CATALOG, SCHEMA, TABLE_TYPES, built};
 use crate::parameters;
 use crate::plain::{plain_rows, plain_schema};
 use crate::shelf::Shelf;
-use crate::status::{internal, status};
+use crate::status::{internal, refused, status};
 
 type Rows = BoxStream<'static, Result<RecordBatch, FlightError>>;
 type Answer<T> = Result<Response<T>, Status>;
@@ -133,10 +133,7 @@ fn info(schema: &Schema, ticket: Vec<u8>, asked: FlightDescriptor) -> Answer<Fli
 
 fn rows(schema: SchemaRef, rows: Rows) -> Response<<FlightService as Wire>::DoGetStream> {
     let encoded = FlightDataEncoderBuilder::new().with_schema(schema).build(rows);
-    Response::new(Box::pin(encoded.map_err(|error| match error {
-        FlightError::Tonic(status) => *status,
-        other => internal(other),
-    })))
+    Response::new(Box::pin(encoded.map_err(refused)))
 }
 
 fn one(batch: RecordBatch) -> Response<<FlightService as Wire>::DoGetStream> {

@@ -1,3 +1,4 @@
+use arrow_flight::error::FlightError;
 use forebay_types::{Error, ErrorKind};
 use tonic::{Code, Status};
 
@@ -30,6 +31,14 @@ fn shortened(message: &str) -> String {
 /// What can't be encoded is a defect of ours.
 pub(crate) fn internal(error: impl std::fmt::Display) -> Status {
     Status::internal(shortened(&error.to_string()))
+}
+
+/// What the library says, or what stood in the way of its stream.
+pub(crate) fn refused(error: FlightError) -> Status {
+    match error {
+        FlightError::Tonic(status) => *status,
+        other => internal(other),
+    }
 }
 
 #[cfg(test)]

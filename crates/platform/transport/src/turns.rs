@@ -2,7 +2,7 @@
 
 use std::pin::{Pin, pin};
 use std::sync::LazyLock;
-use std::task::{Poll, ready};
+use std::task::ready;
 
 use forebay_runtime::is_simulated;
 use tokio::sync::{Semaphore, SemaphorePermit};

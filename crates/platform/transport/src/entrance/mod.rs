@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use introduced::{Heard, Introduced};
 
-/// Connections that have not shown yet who they are, unless a port has more places.
+/// Connections that have not shown yet who they are, and more where a port serves more.
 const PLACES: usize = 256;
 /// A connection has so long to itself; after that it gives way to others that come.
 const GRACE: Duration = Duration::from_secs(1);
@@ -49,9 +49,9 @@ pub struct Place {
 }
 
 impl Entrance {
-    /// With so many places, and at least one.
+    /// With so many places, or more.
     pub fn with_places(places: usize) -> Self {
-        Self(Arc::new(Mutex::new(Waiting { places: places.max(1), next: 0, connections: Vec::new() })))
+        Self(Arc::new(Mutex::new(Waiting { places: places.max(PLACES), next: 0, connections: Vec::new() })))
     }
 
     /// A place for a connection from this address, which is a `host:port` or another name; waits for one a moment when all are taken by

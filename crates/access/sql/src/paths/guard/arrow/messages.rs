@@ -13,6 +13,9 @@ use super::body;
 use super::layout::{Against, pieces};
 use crate::paths::guard::fault::{Fault, Result, caught, damage};
 
+/// What messages of Arrow 0.17 name their compression by: readers of now take their buffers for plain ones.
+const COMPRESSED_BEFORE_1_0: &str = "ARROW:experimental_compression";
+
 /// Marks a message whose length stands after it, as all have but the oldest.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 /// How often the memory of SQL may be copied for dictionaries that grow, each time anew.
@@ -129,5 +132,10 @@ fn message(bytes: &[u8], head_bytes: usize) -> Result<Message<'_>> {
 }
 
 pub(super) fn metadata_of(metadata: &[u8]) -> Result<ipc::Message<'_>> {
-    root_as_message(metadata).map_err(|error| Fault::Damage(format!("a message can't be read ({error})")))
+    let message = root_as_message(metadata).map_err(|error| Fault::Damage(format!("a message can't be read ({error})")))?;
+    let mut said = message.custom_metadata().into_iter().flatten().filter_map(|pair| pair.key());
+    match said.any(|key| key == COMPRESSED_BEFORE_1_0) {
+        true => Err(Fault::Unsupported("it is compressed as Arrow did before 1.0, which was an experiment".to_string())),
+        false => Ok(message),
+    }
 }
