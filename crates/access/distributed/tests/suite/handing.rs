@@ -22,7 +22,8 @@ fn ask(job: &str, layout: ShuffleLayout, file_kind: ShuffleFileKind, byte_ranges
     let job_id = job.to_string().into();
     let ask =
         Ask::FetchPartition { job_id, stage_id, partition_id, host, port, file_id: Some(2), layout, file_kind, byte_ranges };
-    protobuf::Action::try_from(ask).unwrap().encode_to_vec()
+    let ask: protobuf::Action = ask.try_into().unwrap();
+    ask.encode_to_vec()
 }
 
 fn whole(job: &str, layout: ShuffleLayout) -> Vec<u8> {
@@ -37,8 +38,11 @@ async fn handed(client: &mut FlightServiceClient<Channel>, kind: &str, body: Vec
 /// Files as outputs of a job are, with these bytes.
 fn put(job: &Path, bytes: &[u8]) {
     fs::create_dir_all(job.join("1/2")).unwrap();
-    for name in ["data-2.arrow", "data.arrow", "data.arrow.index", "data-2.arrow.index"] {
+    // Where in a file the outputs of each partition begin, and where they all end.
+    let index = [0i64, 0, 0, bytes.len() as i64].map(i64::to_le_bytes).concat();
+    for name in ["data-2.arrow", "data.arrow"] {
         fs::write(job.join("1/2").join(name), bytes).unwrap();
+        fs::write(job.join("1/2").join(format!("{name}.index")), &index).unwrap();
     }
 }
 

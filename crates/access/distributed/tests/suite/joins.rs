@@ -33,7 +33,7 @@ async fn a_cluster_joins_by_hashes_and_sorts_where_it_is_told_to() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_side_that_does_not_fit_into_memory_is_told_and_takes_no_more_of_it() {
-    let bed = with_tables(4 << 20).await;
+    let bed = with_tables(512 << 10).await;
     let cluster = bed.cluster().await;
     let failed = async { cluster.execute(SQL).await?.collect().await };
     let error = failed.await.unwrap_err();

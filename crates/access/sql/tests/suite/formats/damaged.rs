@@ -46,7 +46,8 @@ fn first_rows(bytes: &[u8], is_file: bool) -> (usize, usize) {
 async fn arrow_files_and_streams_of_all_kinds_are_read() {
     let lake = Lake::new();
     let batches = [varied(0, 1_000), varied(1_000, 3), varied(1_003, 500)];
-    let columns = "id, name, flag, list, pair, kind, view, raw, large, price, two, none, number";
+    let schema = batches[0].schema();
+    let columns = schema.fields().iter().map(|field| format!("\"{}\"", field.name())).collect::<Vec<_>>().join(", ");
     let wanted = pretty_format_batches(&batches).unwrap().to_string();
     for (at, codec) in ARROW_CODECS.into_iter().enumerate() {
         for (form, bytes) in [("file", arrow_file(&batches, codec)), ("stream", arrow_stream(&batches, codec))] {

@@ -39,7 +39,7 @@ pub fn plain(from: i64, rows: i64) -> RecordBatch {
         ("list", Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists))),
         ("pair", Arc::new(StructArray::try_from(pair).unwrap())),
     ];
-    RecordBatch::try_from_iter(columns).unwrap()
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| (name, column, true))).unwrap()
 }
 
 /// Rows with the columns that Arrow has beside.
