@@ -7,6 +7,7 @@
 
 mod auth;
 mod callers;
+mod door;
 mod incoming;
 mod metadata;
 mod parameters;

@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::Server;
 
-use crate::auth::Door;
 use crate::callers::{Callers, Connect};
+use crate::door::Door;
 use crate::incoming::Incoming;
 use crate::service::FlightService;
 

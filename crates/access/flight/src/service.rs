@@ -27,7 +27,7 @@ use prost::Message;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::auth::Caller;
+use crate::door::Caller;
 use crate::metadata::{self, CATALOG, SCHEMA, TABLE_TYPES, built};
 use crate::parameters;
 use crate::plain::{plain_rows, plain_schema};

@@ -57,13 +57,19 @@ impl Submission {
     }
 }
 
+/// What a task lacked memory for: it comes as a text, within others.
+fn exhausted(error: &str) -> Option<&str> {
+    Some(error.split_once("ResourcesExhausted(\"")?.1.split("\")").next().unwrap_or_default())
+}
+
 /// Where a job's results are, once it is done.
 fn ended(told: GetJobStatusResult) -> Result<Option<Vec<PartitionLocation>>> {
     let Some(status) = told.status else { return Ok(None) };
     match status.status {
-        Some(job_status::Status::Failed(why)) => {
-            Err(DataFusionError::Execution(format!("Job {} failed: {}", status.job_id, why.error)))
-        }
+        Some(job_status::Status::Failed(why)) => Err(match exhausted(&why.error) {
+            Some(text) => DataFusionError::ResourcesExhausted(text.to_string()),
+            None => DataFusionError::Execution(format!("Job {} failed: {}", status.job_id, why.error)),
+        }),
         Some(job_status::Status::Successful(done)) => {
             let locations = done.partition_location.into_iter().map(TryInto::try_into);
             locations.collect::<std::result::Result<_, BallistaError>>().map(Some).map_err(BallistaError::into_datafusion)

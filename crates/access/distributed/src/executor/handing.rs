@@ -1,3 +1,5 @@
+//! What an executor hands out.
+
 use std::pin::Pin;
 
 use arrow_flight::flight_service_server::FlightService;

@@ -18,7 +18,7 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::handed::Holders;
+use super::handed::{Holders, Pieces};
 use super::losses;
 use super::place::{MapNumber, is_job_name, rows_of};
 use crate::ports::Ways;
@@ -36,9 +36,6 @@ pub(crate) struct Files {
     /// This executor, and its folder of files; none in other processes, which may have results only.
     own: Option<(String, PathBuf)>,
 }
-
-/// Bytes of an output, in their order.
-pub(super) type Pieces = BoxStream<'static, std::result::Result<Bytes, String>>;
 
 type Batches = BoxStream<'static, std::result::Result<RecordBatch, String>>;
 

@@ -9,15 +9,19 @@ use arrow_flight::{Action, Result as Answer};
 use ballista_core::error::BallistaError;
 use ballista_core::serde::protobuf;
 use ballista_core::serde::scheduler::{Action as Ask, PartitionLocation, ShuffleFileKind};
+use bytes::Bytes;
+use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 use parking_lot::Mutex;
 use prost::Message;
 use tonic::Streaming;
 use tonic::transport::Channel;
 
-use super::files::Pieces;
 use crate::ports::Ways;
 use crate::settings::MESSAGE_BYTES_MAX;
+
+/// Bytes of an output, in their order.
+pub(super) type Pieces = BoxStream<'static, Result<Bytes, String>>;
 
 /// What an executor gives out a file in pieces for, as Ballista's clients ask.
 pub(crate) const WHOLE_FILE: &str = "IO_BLOCK_TRANSPORT";

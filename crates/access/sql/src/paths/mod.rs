@@ -9,6 +9,7 @@ mod pattern;
 mod place;
 mod resolve;
 mod table;
+mod widths;
 
 pub(crate) use format::Format;
 pub use guard::{bare_scan, guarded_scan};

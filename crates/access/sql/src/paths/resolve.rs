@@ -18,6 +18,7 @@ use crate::paths::json_array::in_one_piece;
 use crate::paths::listing::{Listing, external, list};
 use crate::paths::location::{Location, Namespace, shown};
 use crate::paths::table::{FileRule, PathTable};
+use crate::paths::widths;
 use crate::shards::{ShardTable, is_dataset};
 
 /// Whether a table's name is meant as a path.
@@ -166,11 +167,15 @@ async fn infer(
     text: &str,
     files: &[ObjectMeta],
 ) -> Result<SchemaRef> {
+    let known = |schema: &SchemaRef| match widths::fault(schema) {
+        Some(why) => Err(external(Error::invalid(format!("'{text}' can't be read: {why}; write it in another form")))),
+        None => without(schema, &options.table_partition_cols),
+    };
     if let Some(schema) = schema(state, options.format.as_ref(), store, files).await? {
-        return without(&schema, &options.table_partition_cols);
+        return known(&schema);
     }
     match options.format.infer_schema(state, store, files).await {
-        Ok(schema) => without(&schema, &options.table_partition_cols),
+        Ok(schema) => known(&schema),
         Err(error) => {
             let all = from_engine(error);
             if all.kind() == forebay_types::ErrorKind::Conflict {
