@@ -132,12 +132,14 @@ impl FrameReader {
         while payload.len() < len {
             let (outbox, before) = (&self.outbox, payload.len());
             let end = len.min(before + TURN_BYTES);
-            let received = in_turn(self.source.receive_to(&mut payload, end, || flush(outbox))).await.map_err(lost)?;
+            let (received, turn) = in_turn(self.source.receive_to(&mut payload, end, || flush(outbox))).await;
+            let received = received.map_err(lost)?;
             if received == 0 {
                 return Err(cut_off());
             }
             add(sum, &payload[before..]);
             self.give_way(received).await;
+            drop(turn);
         }
         Ok(match buffers {
             Some(buffers) => buffers.lend(payload),
@@ -155,13 +157,15 @@ impl FrameReader {
         let mut done = buffered;
         while done < into.len() {
             let (outbox, end) = (&self.outbox, into.len().min(done + TURN_BYTES));
-            let received = in_turn(self.source.receive_into(&mut into[done..end], || flush(outbox))).await.map_err(lost)?;
+            let (received, turn) = in_turn(self.source.receive_into(&mut into[done..end], || flush(outbox))).await;
+            let received = received.map_err(lost)?;
             if received == 0 {
                 return Err(cut_off());
             }
             add(&mut sum, &into[done..done + received]);
             done += received;
             self.give_way(received).await;
+            drop(turn);
         }
         checked(header, &sum)
     }
@@ -193,7 +197,8 @@ impl FrameReader {
         }
     }
 
-    /// Lets others have their turn where one payload comes as fast as it is taken.
+    /// Lets others have their turn where payloads come as fast as they are taken: sockets are looked at before this goes on, and the
+    /// next payload's turn comes after that.
     async fn give_way(&mut self, received: usize) {
         self.turn += received;
         if self.turn >= TURN_BYTES {

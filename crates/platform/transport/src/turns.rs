@@ -15,10 +15,13 @@ pub(crate) const TURN_BYTES: usize = 128 << 10;
 static PLACES: LazyLock<Semaphore> =
     LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
 
+/// The place of who takes, until this is dropped: after small requests that came meanwhile have been looked for, where much was taken.
+pub(crate) struct Turn(#[expect(dead_code, reason = "kept to be dropped")] Option<SemaphorePermit<'static>>);
+
 /// Takes something in turn. Who finds that nothing has come keeps nobody waiting.
-pub(crate) async fn in_turn<T>(take: impl Future<Output = T>) -> T {
+pub(crate) async fn in_turn<T>(take: impl Future<Output = T>) -> (T, Turn) {
     if is_simulated() {
-        return take.await;
+        return (take.await, Turn(None));
     }
     let mut take = pin!(take);
     let mut queued: Option<Pin<Box<dyn Future<Output = SemaphorePermit<'static>> + Send>>> = None;
@@ -33,9 +36,7 @@ pub(crate) async fn in_turn<T>(take: impl Future<Output = T>) -> T {
                 place
             }
         };
-        let taken = take.as_mut().poll(context);
-        drop(place);
-        taken
+        take.as_mut().poll(context).map(|taken| (taken, Turn(Some(place))))
     })
     .await
 }
@@ -57,7 +58,7 @@ mod tests {
         let all = PLACES.available_permits();
         let silent: Vec<_> = (0..10 * all).map(|_| tokio::spawn(in_turn(std::future::pending::<()>()))).collect();
         for n in 0..100 {
-            assert_eq!(timeout(Duration::from_secs(5), in_turn(async { n })).await.unwrap(), n);
+            assert_eq!(timeout(Duration::from_secs(5), in_turn(async { n })).await.unwrap().0, n);
         }
         silent.iter().for_each(tokio::task::JoinHandle::abort);
     }
@@ -70,7 +71,7 @@ mod tests {
         assert!(waiting.iter().all(|task| !task.is_finished()), "no place is free");
         drop(all);
         for (n, task) in waiting.into_iter().enumerate() {
-            assert_eq!(timeout(Duration::from_secs(5), task).await.unwrap().unwrap(), n);
+            assert_eq!(timeout(Duration::from_secs(5), task).await.unwrap().unwrap().0, n);
         }
     }
 }
