@@ -7,8 +7,8 @@ use std::task::ready;
 use forebay_runtime::is_simulated;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// What of a payload is taken in one turn: some 50 us, which is what small requests wait for those who take.
-pub(crate) const TURN_BYTES: usize = 128 << 10;
+/// What of a payload is taken in one turn: some 100 us, which is what small requests wait for those who take.
+pub(crate) const TURN_BYTES: usize = 256 << 10;
 
 /// Those who take at a time, of all connections of the process: one a core. The others wait here, in the order of their coming,
 /// and not before small requests in a runtime's queue.
