@@ -28,8 +28,9 @@ pub enum Pick {
 ///
 /// Two choices draw a second, other replica by weight and take the one with the shorter queue, so that a slow worker
 /// loses traffic as soon as its answers say so (M. Mitzenmacher, "The power of two choices in randomized load balancing",
-/// 2001). When a queue isn't known, or both are equally long, the first one drawn is asked, so that the table's
-/// proportions hold.
+/// 2001). When both are equally long, or nothing is known of the first one drawn, it is asked, so that the table's
+/// proportions hold. Of a second one of which nothing is known an empty queue is expected: else who has never heard of
+/// either would go on asking one that hangs as long as chance has it.
 ///
 /// ```
 /// use forebay_placement::{Candidate, Pick, pick};
@@ -48,8 +49,8 @@ pub fn pick(how: Pick, candidates: &[Candidate], random: u64) -> Option<usize> {
         Pick::Table => drawn(candidates, None, high),
         Pick::TwoChoices => {
             let (first, second) = two_choices(candidates, random)?;
-            match (candidates[first].queue, candidates[second].queue) {
-                (Some(mine), Some(other)) if other < mine => second,
+            match candidates[first].queue {
+                Some(mine) if candidates[second].queue.unwrap_or(0) < mine => second,
                 _ => first,
             }
         }

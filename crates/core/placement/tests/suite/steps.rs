@@ -128,6 +128,14 @@ fn a_slow_worker_loses_its_traffic_at_once() {
 }
 
 #[test]
+fn one_that_was_never_heard_of_goes_before_one_that_has_not_answered() {
+    let times = picked(Pick::TwoChoices, &candidates(&[(50, Some(100)), (50, None)]));
+    assert_eq!(times[0], 0.0, "it may never answer: {times:?}");
+    let times = picked(Pick::TwoChoices, &candidates(&[(50, Some(0)), (50, None)]));
+    assert!((times[0] - 0.5).abs() < 0.02, "both are idle as far as is known: {times:?}");
+}
+
+#[test]
 fn random_and_shortest_queue() {
     let some = candidates(&[(98, Some(5)), (1, Some(2)), (1, Some(2))]);
     assert!(picked(Pick::Random, &some).iter().all(|time| (time - 1.0 / 3.0).abs() < 0.02));
