@@ -7,7 +7,7 @@ use forebay_types::{Error, Result, ResultExt};
 /// A tick of the system's clock of processes.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Of another process, threads that have ended among it; to a hundredth of a second.
+/// Of another process, threads that have ended among it; to two hundredths of a second.
 pub fn of_process(id: u32) -> Result<Duration> {
     let path = format!("/proc/{id}/stat");
     let text = std::fs::read_to_string(&path).context(|| path.clone())?;
@@ -20,11 +20,20 @@ pub fn of_process(id: u32) -> Result<Duration> {
     }
 }
 
-/// Of this process' threads, which live as long as a benchmark does.
+/// Of this process' threads, which live as long as a benchmark does; exactly.
 pub fn own() -> Result<Duration> {
-    let folder = "/proc/self/task";
+    of_threads("self")
+}
+
+/// Of another process' threads that live; exactly.
+pub fn of_live_threads(id: u32) -> Result<Duration> {
+    of_threads(&id.to_string())
+}
+
+fn of_threads(process: &str) -> Result<Duration> {
+    let folder = format!("/proc/{process}/task");
     let mut nanos = 0;
-    for task in std::fs::read_dir(folder).context(|| folder)? {
+    for task in std::fs::read_dir(&folder).context(|| folder.clone())? {
         // A thread may have ended since it was listed.
         let Ok(text) = std::fs::read_to_string(task?.path().join("schedstat")) else { continue };
         let first = text.split(' ').next().and_then(|first| first.parse::<u64>().ok());
