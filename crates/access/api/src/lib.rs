@@ -27,7 +27,7 @@ mod status;
 
 pub use doors::Doors;
 pub use http::{Http, HttpSettings};
-pub use jobs::{Job, Scheduler, Transfer};
+pub use jobs::{Job, Scheduler, Task, Transfer};
 pub use placement::Placement;
 pub use readers::Readers;
 pub use readiness::Readiness;

@@ -162,7 +162,7 @@ async fn each_described_path_is_one_that_there_is_and_stands_in_the_page() {
     let in_page = page.matches("`GET /api/v1/").count() + page.matches("`POST /api/v1/").count();
     assert_eq!(in_page, paths.len());
     let schemas = document["components"]["schemas"].as_object().unwrap();
-    for name in ["Status", "Placement", "Savings", "DatasetStatus", "Question", "Wrong", "Jobs", "Transfers", "Answer"] {
+    for name in ["Status", "Placement", "Savings", "DatasetStatus", "Question", "Wrong", "Jobs", "Tasks", "Transfers", "Answer"] {
         assert!(schemas.contains_key(name), "{name}: {:?}", schemas.keys());
     }
     leads_somewhere(&document, &document);

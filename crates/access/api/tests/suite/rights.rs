@@ -82,6 +82,7 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
         ("GET", "/api/v1/savings".into(), "", Needs::All),
         ("HEAD", "/api/v1/events".into(), "", Needs::All),
         ("GET", "/api/v1/jobs".into(), "", Needs::All),
+        ("GET", "/api/v1/tasks".into(), "", Needs::All),
         ("GET", "/api/v1/transfers".into(), "", Needs::All),
         ("POST", "/api/v1/sql".into(), "select many", Needs::Known),
         ("GET", of("get", &[("key", "1")]), "", Needs::Lake),

@@ -61,6 +61,7 @@ pub(super) struct Running {
     pub(super) reads: Vec<BlockRange>,
     pub(super) worker: WorkerId,
     pub(super) executor: String,
+    pub(super) began: Instant,
 }
 
 impl Job {

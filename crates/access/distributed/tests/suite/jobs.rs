@@ -30,6 +30,9 @@ async fn a_job_is_seen_and_cancelled() {
     assert!(job.sql.contains("l_quantity"));
     let transfers = control.transfers().await.unwrap();
     assert!(transfers.iter().any(|transfer| transfer.path.starts_with("/lake/tpch/lineitem/")), "{transfers:?}");
+    let tasks = control.tasks().await.unwrap();
+    let of_job: Vec<_> = tasks.iter().filter(|task| task.job == job.id).collect();
+    assert!(of_job.iter().any(|task| task.state == "running" && task.bytes > 0 && task.ended_seconds_ago == 0.0), "{tasks:?}");
     control.cancel(&job.id).await.unwrap();
     let error = running.await.unwrap().unwrap_err();
     assert!(error.to_string().to_lowercase().contains("cancel"), "{} {error}", error.kind());
