@@ -14,6 +14,7 @@ use tonic::{Request, Status};
 
 use crate::auth::{Shown, nothing, shown};
 use crate::callers::Callers;
+use crate::incoming::ConnectionId;
 
 type Call = http::Request<Body>;
 type Answer = http::Response<Body>;
@@ -66,7 +67,8 @@ where
         Box::pin(async move {
             let answered = caught_future(async {
                 let shown = shown(call.headers())?;
-                let engine = callers.engine(&shown).await?;
+                let connection = call.extensions().get::<ConnectionId>().copied();
+                let engine = callers.engine(&shown, connection).await?;
                 call.extensions_mut().insert(Caller { shown, engine });
                 Ok(inner.call(call).await.unwrap_or_else(|never| match never {}))
             });

@@ -315,7 +315,7 @@ async fn plan(engine: &Engine, session: &QuerySession, sql: &str, parameters: Op
     let writes = changes || matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
     let frame = session.context.execute_logical_plan(logical).await.map_err(from_engine)?;
     if sets {
-        *engine.inner.config.lock() = session.context.copied_config();
+        *engine.config.lock() = session.context.copied_config();
     }
     if changes {
         return Ok(Planned { plan: None, writes });

@@ -51,7 +51,7 @@ impl QuerySession {
             .with_object_store_registry(Arc::new(QueryStores::new(Arc::clone(&namespace), Arc::clone(&seen))))
             .build_arc()
             .map_err(from_engine)?;
-        let config = inner.config.lock().clone();
+        let config = engine.config.lock().clone();
 
         let dialect = config.options().sql_parser.dialect;
         let statement = inner.template.sql_to_statement(sql, &dialect).map_err(from_engine)?;
