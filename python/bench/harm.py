@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """What one client can do to the others: a JSON line a figure.
 
-    FOREBAY_TEST_BINARY=target/fast/forebay python bench/harm.py [join|connections|uploads|together|all]
+    FOREBAY_TEST_BINARY=target/fast/forebay python bench/harm.py [join|connections|uploads|together|limit|all]
 
 join         `select count(*)` over a cross join of 4 x 10^10 rows by Flight SQL, for 30 s.
 connections  1,024 connections, each with messages of 16 MiB (the largest put of one message) at once.
 uploads      20,000 multipart uploads to a mount of local files that are begun and left.
 together     all three at once.
+limit        no server of ours: the same bytes by a plain socket from a process that does nothing else, beside one in the same
+             session that is busy. What the system's scheduler makes of a read's two wake-ups; a read of ours has four.
 
 Each runs beside a client that reads 64 KiB of a warm object again and again: its p99 may be ten times what it is without, and
 `forebay up` may not grow beyond what it was told to keep (dram + sql-memory + the budget of requests, and 512 MiB for itself).
@@ -132,10 +134,10 @@ class Reader(threading.Thread):
         return statistics.quantiles(times, n=100)[98] * 1e3, self.resident
 
 
-def figure(what: str, value: float, unit: str, peer: str, peer_value: float, most: float) -> None:
+def figure(what: str, value: float, unit: str, peer: str, peer_value: float, most: float | None) -> None:
     ratio = value / peer_value
-    met = ratio <= most
-    line = {"what": what, "value": value, "unit": unit, "peer": peer, "peer_value": peer_value, "ratio": ratio, "bar": f"<= {most}x", "met": met}
+    bar, met = ("none", True) if most is None else (f"<= {most}x", ratio <= most)
+    line = {"what": what, "value": value, "unit": unit, "peer": peer, "peer_value": peer_value, "ratio": ratio, "bar": bar, "met": met}
     print(json.dumps(line), flush=True)
 
 
@@ -205,10 +207,60 @@ def together(up: Up) -> str:
         return "; ".join(pool.map(lambda harm: harm(up), [join, connections, uploads]))
 
 
+#: Answers each byte with 64 KiB; told to, it is busy in a second process too.
+PLAIN = """
+import os, socket, sys
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+server = os.getpid()
+if sys.argv[1] == "busy" and os.fork() == 0:
+    while os.getppid() == server:
+        pass
+    os._exit(0)
+answer, (peer, _) = bytes(65_536), listener.accept()
+peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+while peer.recv(1):
+    peer.sendall(answer)
+"""
+
+#: Reads again and again until its input ends, and says its times.
+PLAIN_READER = """
+import socket, sys, threading, time
+ends, times = threading.Event(), []
+threading.Thread(target=lambda: (sys.stdin.read(), ends.set()), daemon=True).start()
+peer, buffer = socket.create_connection(("127.0.0.1", int(sys.argv[1]))), bytearray(65_536)
+peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+while not ends.is_set():
+    began = time.perf_counter()
+    peer.sendall(b"?")
+    assert peer.recv_into(buffer, 65_536, socket.MSG_WAITALL) == 65_536
+    times.append(time.perf_counter() - began)
+    time.sleep(0.005)
+print(*times)
+"""
+
+
+def limit() -> None:
+    def p99(how: str) -> float:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "preexec_fn": apart}
+        server = subprocess.Popen([sys.executable, "-c", PLAIN, how], **pipes)
+        assert server.stdout
+        reader = subprocess.Popen([sys.executable, "-c", PLAIN_READER, server.stdout.readline().strip()], **pipes)
+        time.sleep(SECONDS)
+        times = [float(time) for time in reader.communicate(timeout=120)[0].split()]
+        server.communicate(timeout=30)
+        return statistics.quantiles(times, n=100)[98] * 1e3
+
+    quiet, busy = p99("quiet"), p99("busy")
+    figure("limit: p99 of 64 KiB by a plain socket beside one process that is busy", busy, "ms", "quiet", quiet, None)
+
+
 def main() -> None:
     os.sched_setaffinity(0, HARM)
     harms = {"join": join, "connections": connections, "uploads": uploads, "together": together}
     wanted = sys.argv[1:] or ["all"]
+    if "limit" in wanted or "all" in wanted:
+        limit()
     for name, harm in harms.items():
         if name in wanted or "all" in wanted:
             with tempfile.TemporaryDirectory() as folder:

@@ -1,3 +1,5 @@
+//! A whole cluster in the Python process, for work without `forebay up`: started, and stopped in order.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

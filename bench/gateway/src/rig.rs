@@ -1,3 +1,5 @@
+//! What the bars run against: a store behind a link of 1 Gbit/s, and a cluster with a gateway in this process.
+
 use std::net::SocketAddr;
 
 use forebay_block_store::StoreSettings;

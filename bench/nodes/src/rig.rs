@@ -1,3 +1,5 @@
+//! What most bars run against: a worker in a process of its own, and clients that reach it in a given way.
+
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 

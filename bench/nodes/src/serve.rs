@@ -1,3 +1,5 @@
+//! The process that bars ask: coordinator and worker on one thread, as Redis has one.
+
 use std::path::Path;
 
 use forebay_bench_harness::security;

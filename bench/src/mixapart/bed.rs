@@ -1,3 +1,5 @@
+//! A cluster with a bound on its link, caches that can be emptied, and measuring of one run on it.
+
 use std::ops::Deref;
 use std::time::{Duration, Instant};
 

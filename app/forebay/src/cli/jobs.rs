@@ -1,3 +1,5 @@
+//! Flags of `forebay jobs` and `forebay transfers`, which exist where distributed SQL is built in.
+
 use clap::{Args, Subcommand};
 
 /// `jobs`.

@@ -1,3 +1,5 @@
+//! `forebay jobs` and `forebay transfers`: what the scheduler of distributed SQL runs and brings.
+
 use forebay_distributed::{Cluster, JobState, SchedulerControl, TaskState};
 use forebay_types::{Error, format_bytes};
 

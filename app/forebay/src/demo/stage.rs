@@ -1,3 +1,5 @@
+//! Sets up what the demo runs on, from empty folders and tiers, and clears it away again.
+
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;

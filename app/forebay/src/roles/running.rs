@@ -1,3 +1,5 @@
+//! Starts the roles of a process in the order in which they need each other, and stops them in the reverse one.
+
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;

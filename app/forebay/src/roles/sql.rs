@@ -1,3 +1,5 @@
+//! From the configuration to settings of engines: the memory and spilling that all of them share, and what statements may name.
+
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};

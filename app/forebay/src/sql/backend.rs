@@ -1,3 +1,5 @@
+//! What `forebay sql` runs on: the cluster's scheduler, this process over a running cluster, or a cluster of its own.
+
 use std::time::Duration;
 
 use forebay_client::{Client, ClientSettings, Wait};

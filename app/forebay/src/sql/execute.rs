@@ -1,3 +1,5 @@
+//! Runs statements and prints their rows as they come, with progress before the first one.
+
 use std::cell::Cell;
 use std::io::{self, BufWriter, Write};
 use std::rc::Rc;

@@ -1,3 +1,5 @@
+//! The live cluster that the bars run against, with all objects loaded and a known order of their popularity.
+
 use forebay_block_store::StoreSettings;
 use forebay_client::{AdminRequest, Client, ClientSettings};
 use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};

@@ -1,3 +1,5 @@
+//! The client's side: sends a planned query to the scheduler, reads its rows, and runs it again where a process was lost.
+
 use std::sync::Arc;
 use std::time::Duration;
 

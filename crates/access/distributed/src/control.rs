@@ -1,3 +1,5 @@
+//! What people ask a scheduler, jobs, transfers and slots, with the shapes of its answers; and how a job is cancelled.
+
 use std::time::Duration;
 
 use arrow_flight::Action;

@@ -1,3 +1,5 @@
+//! The executor process: polls the scheduler for tasks and runs them with input read through the worker beside it.
+
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;

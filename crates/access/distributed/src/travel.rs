@@ -1,3 +1,5 @@
+//! What travels with a plan inside of its session's settings: the query's pinned versions, a task's places, its shuffle.
+
 use std::any::Any;
 
 use base64::Engine as _;

@@ -1,3 +1,5 @@
+//! The engine of each caller, made with the rights of its credential, kept a while, and let go when that stands no more.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,3 +1,5 @@
+//! Accepts connections, with TLS where there is some, and bounds how many are served and how many still shake hands.
+
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! The calls of Flight SQL, from statement over ticket to rows, with prepared statements and lists of tables.
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;

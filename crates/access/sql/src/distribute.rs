@@ -1,3 +1,5 @@
+//! The trait by which a cluster runs an engine's plans, and the decision which plans can travel and how much they read.
+
 use std::any::Any;
 use std::sync::Arc;
 

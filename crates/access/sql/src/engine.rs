@@ -1,3 +1,5 @@
+//! The engine: the public way in to SQL, over Forebay, over a cluster of executors or over plain object stores.
+
 use std::sync::Arc;
 
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider};

@@ -1,3 +1,5 @@
+//! What can be said of a path without running a query: a table file's metadata, its columns, those that statements read.
+
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,3 +1,5 @@
+//! The life of a statement: planned, begun here or on a cluster, planned anew after an overwrite, and read batch by batch.
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

@@ -1,3 +1,5 @@
+//! The runtime for a part of a query that another process planned: its pins and its operation, with this engine's caches.
+
 use std::sync::Arc;
 
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};

@@ -1,3 +1,5 @@
+//! Sets up what one attempt at a statement runs in, so that all of it sees one version of each object and one listing.
+
 use std::any::Any;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! An engine's settings with their defaults, and the configuration of DataFusion that follows from them.
+
 use std::sync::Arc;
 
 use datafusion::execution::runtime_env::RuntimeEnv;

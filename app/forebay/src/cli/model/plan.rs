@@ -1,3 +1,5 @@
+//! Flags of `forebay plan`: demand and workers that are given, and what the decision is asked about them.
+
 use std::path::PathBuf;
 use std::time::Duration;
 

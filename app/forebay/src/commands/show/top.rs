@@ -1,3 +1,5 @@
+//! `forebay top`: the status over and over, with rates worked out from what changed between two looks.
+
 use std::time::{Duration, Instant};
 
 use forebay_client::Client;

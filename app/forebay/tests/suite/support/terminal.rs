@@ -1,3 +1,5 @@
+//! Types into the prompt of `forebay sql` on a real terminal, and waits for what it shows.
+
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};

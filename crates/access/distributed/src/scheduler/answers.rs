@@ -1,3 +1,5 @@
+//! The scheduler's side of `control`: jobs, transfers and slots out of the books, and the cancelling of a job.
+
 use std::pin::Pin;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! The schedule of `core/scheduling` kept in step with Ballista's jobs, stages and tasks, and what people are shown of them.
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! The gRPC service in front of Ballista's scheduler: notes each report in the books first, and takes physical plans only.
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;

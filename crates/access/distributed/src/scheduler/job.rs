@@ -1,3 +1,5 @@
+//! What the books keep of one job: its stages, its running tasks, what they read, and its counts.
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;

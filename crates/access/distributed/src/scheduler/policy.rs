@@ -1,3 +1,5 @@
+//! Ballista's hook for choosing tasks: shows the schedule what waits, has inputs found out, and binds what the schedule gives.
+
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

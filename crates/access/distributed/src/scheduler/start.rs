@@ -1,3 +1,5 @@
+//! Starts the scheduler process: puts gate, policy, carrier and answers together behind one checked port.
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! The loops that look around beside Ballista: silent executors are missed, spoilt jobs ended, finished ones closed.
+
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Ballista's hook for running a stage: decides whether its rows go to temporary nodes, and puts our readers into its plan.
+
 use std::sync::Arc;
 
 use ballista_core::JobId;

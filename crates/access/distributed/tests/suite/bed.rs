@@ -1,3 +1,5 @@
+//! A cluster of coordinator, workers, executors and scheduler in the test's process, with engines on it and beside it.
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;

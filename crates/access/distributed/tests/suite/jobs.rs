@@ -1,3 +1,5 @@
+//! Jobs as people see them: shown and cancelled while they run, and hurried by a bound that is raised.
+
 use std::time::{Duration, Instant};
 
 use forebay_client::AdminRequest;

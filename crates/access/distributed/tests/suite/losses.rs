@@ -1,3 +1,5 @@
+//! Executors and workers that die in the middle of a query cost time, and no answer.
+
 use std::time::Duration;
 
 use forebay_types::{BitRate, MountOptions};

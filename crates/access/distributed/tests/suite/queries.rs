@@ -1,3 +1,5 @@
+//! Queries on the cluster answer as in one process, fetch no byte twice, and stay here where they can't or need not travel.
+
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};

@@ -1,3 +1,5 @@
+//! What stages pass on in temporary nodes: where it lies, that it goes away, and that its loss changes no answer.
+
 use std::time::{Duration, Instant};
 
 use forebay_client::{CreateOptions, NodeErrorKind, NodeType};

@@ -1,3 +1,5 @@
+//! Gives the columns of one table file the order and types of the table's schema; what does not fit is an error, not a null.
+
 use std::sync::Arc;
 
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions, new_null_array};

@@ -1,3 +1,5 @@
+//! Table files under DataFusion's trait for formats: how schema and statistics are found, and who reads and writes.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

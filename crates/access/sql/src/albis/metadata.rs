@@ -1,3 +1,5 @@
+//! Opens the metadata of table files with one request where it is small, and keeps it by version for all queries.
+
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Opens one table file of a scan: which of its row groups are left to read, and how many of them are under way at once.
+
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::SchemaRef;

@@ -1,3 +1,5 @@
+//! Leaves out the row groups of a table file in which no row can meet the query's predicate, by their cells' statistics.
+
 use std::collections::HashSet;
 use std::sync::Arc;
 

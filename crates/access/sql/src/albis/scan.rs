@@ -1,3 +1,5 @@
+//! Reads row groups of one table file: the filter's columns first, and of the others only what its rows leave to be read.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Table files as DataFusion's scan sees them: which projections and filters are taken over from the plan above.
+
 use std::fmt;
 use std::sync::Arc;
 

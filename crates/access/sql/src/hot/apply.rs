@@ -1,3 +1,5 @@
+//! Puts scans of decoded columns into a plan that is ready to run, where files below mounts may have them.
+
 use std::collections::HashSet;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Reads a Parquet file row group by row group, from decoded columns or with DataFusion's reader, whichever has it.
+
 use std::collections::HashSet;
 use std::sync::Arc;
 

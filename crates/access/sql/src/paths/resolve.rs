@@ -1,3 +1,5 @@
+//! From a path in `FROM` or a declared table to something that can be scanned: place, files, format and schema.
+
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};

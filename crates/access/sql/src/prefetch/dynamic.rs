@@ -1,3 +1,5 @@
+//! Decides whether a scan's ranges are fetched at once, after a join's filter has its values, or not ahead at all.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! What each partition of a plan reads of files, footers read for it where need be: for a scheduler that brings it.
+
 use std::sync::Arc;
 
 use datafusion::datasource::physical_plan::FileScanConfig;

@@ -1,3 +1,5 @@
+//! Foretells the byte ranges that DataFusion's Parquet reader will ask for, by taking the same steps as it does.
+
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;

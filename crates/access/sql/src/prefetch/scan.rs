@@ -1,3 +1,5 @@
+//! The byte ranges of one scan in the order of reading, by playing the streams that will share its files.
+
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;

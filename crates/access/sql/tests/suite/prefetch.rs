@@ -1,3 +1,5 @@
+//! What a plan tells of its reads is what its readers then ask for, no less and little more.
+
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Int64Array, RecordBatch, StringArray};
