@@ -1,3 +1,5 @@
+//! How every layer is cut into slices: fixed by the base alone, so that slices made at any time fit together.
+
 use std::ops::Range;
 
 use super::id::{LayerId, LayerKind};
