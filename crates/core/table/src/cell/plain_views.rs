@@ -1,3 +1,5 @@
+//! A shortcut for views of text: what is right and all ASCII is known to be so at the speed of memory.
+
 #![allow(unsafe_code, reason = "arrays of views that were checked here need no second, slower check")]
 
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! A few rows by number from anywhere in a table, in the order of the caller.
+
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
