@@ -1,3 +1,5 @@
+//! Reads of a file that may change meanwhile: what might be of another version is a conflict, not an answer.
+
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
