@@ -1,3 +1,5 @@
+//! The figures of MixApart, drawn from our own runs.
+
 use forebay_chart::{Bars, Chart, Line, Row};
 use forebay_scheduling::sustained_tasks;
 
