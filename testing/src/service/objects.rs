@@ -1,3 +1,5 @@
+//! Requests for whole objects: from S3's words to the store and back.
+
 use std::sync::Arc;
 
 use futures::StreamExt;
