@@ -1,4 +1,4 @@
-//! Requests for whole objects: from S3's words to the store and back.
+//! Requests for objects, whole, in ranges or several at once: from S3's words to the store and back.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How every layer is cut into slices: fixed by the base alone, so that slices made at any time fit together.
+//! How every layer is cut into slices, by nothing but the base, so that no two makers of slices need to agree.
 
 use std::ops::Range;
 

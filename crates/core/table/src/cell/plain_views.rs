@@ -1,4 +1,4 @@
-//! A shortcut for views of text: what is right and all ASCII is known to be so at the speed of memory.
+//! A shortcut for views of text, checked many at a time: what it can't vouch for is left to a look at each value.
 
 #![allow(unsafe_code, reason = "arrays of views that were checked here need no second, slower check")]
 

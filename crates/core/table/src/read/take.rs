@@ -1,4 +1,4 @@
-//! A few rows by number from anywhere in a table, in the order of the caller.
+//! Reads by row number, for who knows which few rows it wants and needs no scan.
 
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_select::concat::concat_batches;

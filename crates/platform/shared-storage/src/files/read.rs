@@ -1,4 +1,4 @@
-//! Reads of a file that may change meanwhile: what might be of another version is a conflict, not an answer.
+//! Reads of files, which anybody may change meanwhile: that is seen after each piece, and ends the read with a conflict.
 
 use std::ops::Range;
 use std::os::fd::OwnedFd;
