@@ -1,3 +1,5 @@
+//! The server as a test holds it: started on its own thread, told what to do, stopped and started again.
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;

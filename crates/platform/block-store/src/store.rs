@@ -1,3 +1,5 @@
+//! The one door to the tiers: what a worker may ask of them, handed on to those who decide and those who move bytes.
+
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! What the store tells of itself: where pages of a run are, what is held of a segment, how full the tiers are.
+
 use forebay_types::{Owner, PageRun};
 
 /// Which pages of a run are where, each list in order.

@@ -1,3 +1,5 @@
+//! Where things lie in the data folder, its format, and which process has which role on it.
+
 use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};

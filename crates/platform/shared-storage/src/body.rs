@@ -1,3 +1,5 @@
+//! An object's bytes as a reader gets them: complete, or an error, and a reader that goes away frees its connection.
+
 use std::fmt;
 use std::ops::Range;
 

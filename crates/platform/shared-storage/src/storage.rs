@@ -1,3 +1,5 @@
+//! One mount's storage as all others see it: every call comes in here, is checked, and goes to its kind of store.
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

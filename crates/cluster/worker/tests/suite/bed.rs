@@ -1,3 +1,5 @@
+//! Where a worker is tested: shared storage and a coordinator around it, and a client that speaks the protocol by hand.
+
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

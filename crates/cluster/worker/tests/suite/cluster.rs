@@ -1,3 +1,5 @@
+//! A worker among others: writes are told, views bring mounts and pins, and reads go on without the coordinator.
+
 use forebay_block_store::StoreSettings;
 use forebay_protocol::{
     AdminRequest, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest, PutCondition, WorkerState,

@@ -1,3 +1,5 @@
+//! The way of a read: exactly the pages asked, once for all who wait, within the bound, and right after failures.
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,3 +1,5 @@
+//! The table of rights for a worker's port: reads, writes, notices, and what workers ask each other.
+
 use forebay_protocol::{DataNotice, DataRequest, PeerRequest, WantedRecords};
 
 use crate::{Need, Place};

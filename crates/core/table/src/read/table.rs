@@ -1,3 +1,5 @@
+//! A table as its metadata tells it: schema, groups, cells, and the way to a plan.
+
 use std::sync::Arc;
 
 use forebay_types::{Error, Result};

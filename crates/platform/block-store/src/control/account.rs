@@ -1,3 +1,5 @@
+//! Whose the pages of a tier are, how many of them are kept and pinned: counted as they come and go, never by a walk.
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use forebay_types::{Owner, PAGE_BYTES};

@@ -1,3 +1,5 @@
+//! What a policy of eviction is asked and told, so that another one can take its place.
+
 use crate::table::BlockRef;
 
 /// What is found about a block that a policy considers for eviction.

@@ -1,3 +1,5 @@
+//! What eviction remembers of blocks that are gone, so that one which comes back soon is known to be wanted.
+
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 

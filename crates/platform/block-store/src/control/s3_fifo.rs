@@ -1,3 +1,5 @@
+//! The policy of eviction in use: a long scan takes a tenth of a tier, and what is read again stays.
+
 use std::collections::VecDeque;
 
 use super::eviction::{Eviction, Verdict};

@@ -1,3 +1,5 @@
+//! What the store's own threads do next, and in which order: loads, then other work, then writing.
+
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
