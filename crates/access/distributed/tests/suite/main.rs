@@ -15,3 +15,4 @@ mod shards;
 mod shuffles;
 mod snapshots;
 mod stages;
+mod tables;

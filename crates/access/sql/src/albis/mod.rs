@@ -11,6 +11,8 @@ mod scan;
 mod sink;
 mod source;
 mod statistics;
+mod travel;
 
 pub(crate) use format::{TableFormat, TableFormatFactory};
 pub(crate) use metadata::Tables;
+pub use travel::{TableScan, table_scan, table_source};

@@ -54,12 +54,23 @@ impl TableSource {
         self
     }
 
+    /// What rows have to meet, as far as the source sees to it.
+    pub(super) fn row_filter(&self) -> Option<&Arc<dyn PhysicalExpr>> {
+        self.filter.as_ref()
+    }
+
+    /// The same, whose rows have to meet this.
+    pub(super) fn with_row_filter(mut self, filter: Option<Arc<dyn PhysicalExpr>>) -> Self {
+        self.filter = filter;
+        self
+    }
+
     fn all_filters(&self) -> Option<Arc<dyn PhysicalExpr>> {
         conjunction_opt(self.filter.iter().chain(&self.moving).cloned())
     }
 
     /// Whether the files' columns decide the filter.
-    fn decides(&self, filter: &Arc<dyn PhysicalExpr>) -> bool {
+    pub(super) fn decides(&self, filter: &Arc<dyn PhysicalExpr>) -> bool {
         let columns = self.schema.file_schema();
         !is_volatile(filter) && collect_columns(filter).iter().all(|column| columns.index_of(column.name()).is_ok())
     }
