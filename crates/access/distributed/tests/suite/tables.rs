@@ -102,6 +102,10 @@ impl Distribute for Kept {
         *self.plan.lock() = Some(query.plan);
         Ok(None)
     }
+
+    fn stays(&self, _: &Arc<dyn ExecutionPlan>) -> Option<String> {
+        Some("it is kept".to_string())
+    }
 }
 
 fn scan_in(plan: &Arc<dyn ExecutionPlan>) -> Option<FileScanConfig> {
