@@ -67,6 +67,37 @@ async fn tables_are_scanned_on_executors_as_in_one_process() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_task_is_brought_the_columns_that_it_reads_and_no_others() {
+    const ROWS: u64 = 4 * 65_536;
+    let bed = Bed::start(2).await;
+    let columns = (0..20).map(|at| format!("value * {} as c{at}", at + 1)).collect::<Vec<_>>().join(", ");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wide.albis").display().to_string();
+    let own = Engine::over_object_store(Vec::new(), EngineSettings::default());
+    rows(&own, &format!("create view wide as select {columns} from range(0, {ROWS}) as t(value)")).await;
+    rows(&own, &format!("copy (select * from wide) to '{file}'")).await;
+    bed.put("wide.albis", &std::fs::read(&file).unwrap());
+    let cluster = bed.cluster().await;
+    bed.s3.reset_counters();
+    for (sql, columns, row_groups) in [
+        ("select sum(c6) from '/lake/wide.albis'", 1, 4),
+        ("select sum(c6), min(c9) from '/lake/wide.albis'", 2, 4),
+        ("select sum(c6) from '/lake/wide.albis' where c0 < 1000", 2, 1),
+    ] {
+        let answer = rows(&cluster, sql).await;
+        assert_eq!(answer, rows(&own, &sql.replace("/lake/wide.albis", &file)).await, "{sql}");
+        let job = bed.control().jobs().await.unwrap().pop().unwrap();
+        let asked = columns * row_groups * 65_536 * 8;
+        assert!(job.bytes >= asked && job.bytes <= asked * 105 / 100, "{sql}: {} for {asked}", job.bytes);
+        assert_eq!(job.bytes_done, job.bytes, "{sql}");
+    }
+    // Three columns of it were wanted, one of one row group alone; beside them its metadata is read.
+    let fetched = bed.s3.counters().bytes_out;
+    let most = (2 * 4 + 1) * 65_536 * 8 * 105 / 100 + (1 << 20);
+    assert!(fetched <= most, "fetched {fetched}, at most {most}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn tpch_over_tables_answers_as_over_parquet() {
     let bed = Bed::start(3).await;
     let (here, cluster) = (bed.here(), bed.cluster().await);

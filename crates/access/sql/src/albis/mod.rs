@@ -2,6 +2,7 @@
 //! before they are materialised, and written by `COPY` and `INSERT`.
 
 mod adapt;
+mod ahead;
 mod format;
 mod metadata;
 mod open;
@@ -13,6 +14,7 @@ mod source;
 mod statistics;
 mod travel;
 
+pub(crate) use ahead::TableInput;
 pub(crate) use format::{TableFormat, TableFormatFactory};
 pub(crate) use metadata::Tables;
 pub use travel::{TableScan, table_scan, table_source};

@@ -38,6 +38,11 @@ impl Filter {
         Ok(Self { columns, predicate })
     }
 
+    /// What is read to tell.
+    pub(super) fn projection(&self) -> &Projection {
+        &self.columns.projection
+    }
+
     /// Which rows of the columns' batch pass.
     fn passes(&self, batch: &RecordBatch, file: &Path) -> Result<BooleanArray> {
         let batch = self.columns.adapt(batch, file)?;
@@ -65,7 +70,7 @@ impl FileScan {
         let mut fetched = HashMap::new();
         let mask = match &self.filter {
             Some(filter) => {
-                let tested = self.chunk(row_group, &filter.columns.projection, &mut fetched).await?;
+                let tested = self.chunk(row_group, filter.projection(), &mut fetched).await?;
                 Some(filter.passes(&tested.batch().map_err(|error| self.bad(error))?, &self.location)?)
             }
             None => None,

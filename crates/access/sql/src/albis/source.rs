@@ -17,7 +17,7 @@ use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder}
 use object_store::ObjectStore;
 
 use super::metadata::Tables;
-use super::open::Opener;
+use super::open::{Opener, Wanted};
 use crate::paths::SCHEME;
 
 /// Table files in a physical plan.
@@ -65,6 +65,16 @@ impl TableSource {
         self
     }
 
+    /// What is read of files.
+    pub(super) fn wanted(&self) -> Wanted {
+        Wanted {
+            schema: Arc::clone(self.schema.file_schema()),
+            columns: self.projection.file_indices.clone(),
+            filter: self.filter.clone(),
+            pruning: self.all_filters(),
+        }
+    }
+
     fn all_filters(&self) -> Option<Arc<dyn PhysicalExpr>> {
         conjunction_opt(self.filter.iter().chain(&self.moving).cloned())
     }
@@ -89,10 +99,7 @@ impl FileSource for TableSource {
             tables: self.tables.clone(),
             // Tiers verify what they keep; what comes from a disk or a wire of its own has only the file's checksums.
             of_tiers: config.object_store_url.as_str().starts_with(SCHEME),
-            schema: Arc::clone(self.schema.file_schema()),
-            columns: self.projection.file_indices.clone(),
-            filter: self.filter.clone(),
-            pruning: self.all_filters(),
+            wanted: self.wanted(),
             batch_rows: self.batch_rows,
             row_groups_read: count("row_groups_read"),
             row_groups_pruned: count("row_groups_pruned"),
