@@ -61,6 +61,13 @@ async fn tables_are_scanned_on_executors_as_in_one_process() {
     assert_eq!(rows(&cluster, by_year).await, rows(&here, by_year).await);
     let one_year = "select year, k, count(*) from '/lake/p/' where year = 2 and k > 2 group by year, k";
     assert_eq!(rows(&cluster, one_year).await, rows(&here, one_year).await);
+    for table in ["columns", "rows"] {
+        let taken =
+            format!("select row, k, word from '/lake/{table}.albis#row' where row in (3, 2500, 59999) or row % 20000 = 1");
+        assert_eq!(rows(&cluster, &taken).await, rows(&here, &taken).await, "{taken}");
+        let numbers = format!("select count(*), sum(row), min(row), max(row) from '/lake/{table}.albis#row' where k < 7");
+        assert_eq!(rows(&cluster, &numbers).await, [" 60000 1799970000 0 59999 "], "{numbers}");
+    }
     let jobs = bed.control().jobs().await.unwrap();
     assert!(jobs.iter().all(|job| job.state == "done" && job.tasks == job.tasks_done), "{jobs:?}");
     assert!(jobs[0].tasks_with_input > 1 && jobs[0].bytes > 0, "a table is cut into tasks: {:?}", jobs[0]);
