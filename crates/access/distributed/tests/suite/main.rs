@@ -6,6 +6,7 @@ mod audit;
 mod bed;
 mod calls;
 mod handing;
+mod hot;
 mod jobs;
 mod joins;
 mod losses;
