@@ -87,6 +87,25 @@ async fn of_tables_the_plan_tells_exactly_what_the_reader_asks_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn where_a_key_is_looked_for_only_what_tells_is_fetched_ahead() {
+    let lake = Lake::new();
+    let keys = "select (value * 7919) % 1000003 as key, value as id, md5(cast(value as varchar)) as hash";
+    let copy = format!("copy ({keys} from range(0, 40000) as t(value)) to '/lake/keys.albis' options (row_group_rows '10000')");
+    lake.rows(&copy).await;
+    // Anywhere in four row groups of 10,000 rows, each of which has keys from among a million.
+    let found = "select id, hash from '/lake/keys.albis' where key in (7919, 15838)";
+    assert_eq!(lake.rows(&format!("{found} order by id")).await.lines().count(), 2);
+    let (planned, read) = planned_and_read(&lake, found).await;
+    assert_eq!(planned, 40_000 * 8, "the keys");
+    assert!(read > planned + 10_000 * 32 && read < planned + 2 * 10_000 * 64, "and the row groups of the two rows: {read}");
+    let (planned, read) = planned_and_read(&lake, "select max(hash) from '/lake/keys.albis' where key = 7920").await;
+    assert_eq!((planned, read), (40_000 * 8, 40_000 * 8), "there is no such row");
+    let many = "select max(hash) from '/lake/keys.albis' where key < 500000";
+    let (planned, read) = planned_and_read(&lake, many).await;
+    assert_eq!(planned, read, "every row group has some");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn scans_wait_for_a_join_that_may_spare_them() {
     let lake = lake().await;
     // The small side's keys are of one row group of twelve; without waiting all of them would be fetched.
