@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::Schema;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::listing::PartitionedFile;
@@ -36,6 +37,14 @@ impl<'a> TableInput<'a> {
     pub(crate) fn of(scan: &'a FileScanConfig, runtime: &RuntimeEnv) -> Option<Self> {
         let source = scan.file_source().downcast_ref::<TableSource>()?;
         Some(Self { source, tables: Tables::cached(runtime.cache_manager.get_file_metadata_cache()) })
+    }
+
+    /// The least and the largest value that a column may have in each row group of a file; none where they are not known.
+    pub(crate) fn bounds(&self, file: &PartitionedFile, column: &str) -> Option<Vec<(ScalarValue, ScalarValue)>> {
+        let table = self.tables.known(&file.object_meta)?.table;
+        let known = table.statistics(leaf(&table, &self.source.wanted().schema, column)?).ok()?;
+        let of = |bounds: &ArrayRef, row_group| ScalarValue::try_from_array(bounds, row_group).ok();
+        (0..table.row_groups()).map(|row_group| of(&known.min, row_group).zip(of(&known.max, row_group))).collect()
     }
 
     /// What will be read of a file; nothing of one whose metadata is not known yet.

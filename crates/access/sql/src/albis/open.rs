@@ -4,7 +4,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::datasource::listing::{FileRange, PartitionedFile};
 use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
 use datafusion::error::Result;
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::{DynamicFilterTracking, PhysicalExpr};
 use datafusion::physical_plan::metrics::Count;
 use forebay_table::{Projection, Table, Verified};
 use futures::StreamExt;
@@ -66,6 +66,27 @@ impl Reading {
     }
 }
 
+/// Row groups that are yet to be read, of which what moves while the query runs leaves ever fewer.
+struct Left {
+    table: Table,
+    wanted: Wanted,
+    moves: DynamicFilterTracking,
+    row_groups: Vec<usize>,
+}
+
+impl Left {
+    /// Whether a row group is still among them.
+    fn has(&mut self, row_group: usize) -> Result<bool> {
+        if self.moves.watcher().is_some_and(|moves| moves.changed())
+            && let Some(pruning) = &self.wanted.pruning
+        {
+            let before = std::mem::take(&mut self.row_groups);
+            self.row_groups = may_meet(pruning, &self.wanted.schema, &self.table, before)?;
+        }
+        Ok(self.row_groups.binary_search(&row_group).is_ok())
+    }
+}
+
 /// Opens files for one partition of a scan.
 pub(super) struct Opener {
     pub(super) store: Arc<dyn ObjectStore>,
@@ -87,15 +108,23 @@ impl FileOpener for Opener {
             let meta = &file.object_meta;
             let Opened { table, verified } = tables.open(&store, meta).await?;
             let verified = if of_tiers { verified } else { Arc::new(Verified::none_of(&table)) };
+            // Watched before it is looked at: what moves meanwhile is seen.
+            let moves = wanted.pruning.as_ref().map_or(DynamicFilterTracking::Static, DynamicFilterTracking::classify);
             let reading = wanted.of(&table, file.range.as_ref())?;
             pruned.add(reading.pruned);
             let Reading { columns, filter, row_groups, .. } = reading;
             let location = meta.location.clone();
+            let mut left = Left { table: table.clone(), wanted, moves, row_groups: row_groups.clone() };
             let scan = Arc::new(FileScan { store, location, table, verified, columns, filter, batch_rows });
             let batches = stream::iter(row_groups)
                 .map(move |row_group| {
-                    read.add(1);
-                    Arc::clone(&scan).read(row_group)
+                    let is_left = left.has(row_group);
+                    match is_left {
+                        Ok(false) => pruned.add(1),
+                        _ => read.add(1),
+                    }
+                    let scan = Arc::clone(&scan);
+                    async move { if is_left? { scan.read(row_group).await } else { Ok(scan.nothing()) } }
                 })
                 .buffered(ROW_GROUPS_AT_ONCE)
                 .map_ok(stream::iter)

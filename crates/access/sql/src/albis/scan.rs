@@ -98,6 +98,11 @@ impl FileScan {
         Ok(Rows { scan: self, first, left })
     }
 
+    /// No rows, of a row group that need not be read.
+    pub(super) fn nothing(self: Arc<Self>) -> Rows {
+        Rows { scan: self, first: 0, left: Left::Nothing }
+    }
+
     async fn chunk(&self, row_group: usize, projection: &Projection, fetched: &mut HashMap<u64, Bytes>) -> Result<Chunk> {
         let plan: Plan = self.table.plan(row_group, projection).map_err(|error| self.bad(error))?;
         let ranges = plan.ranges();

@@ -28,7 +28,7 @@ pub(super) struct TableSource {
     /// Evaluated on each row: what the files' columns and constants decide.
     filter: Option<Arc<dyn PhysicalExpr>>,
     /// What only grows while the query runs (the bounds of a join or of the best rows so far): row groups are left out
-    /// by it, rows are not.
+    /// by it, as it stands when their turn comes; rows are not.
     moving: Option<Arc<dyn PhysicalExpr>>,
     batch_rows: usize,
     tables: Tables,

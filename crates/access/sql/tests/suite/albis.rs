@@ -145,6 +145,31 @@ async fn rows_are_taken_by_their_number_and_no_more_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn row_groups_without_one_of_the_best_rows_are_not_read() {
+    let lake = Lake::with(forebay_sql::EngineSettings { target_partitions: Some(1), ..settings() });
+    let copy = "copy (select value as id, value % 1000 as mix from range(0, 20000) as t(value)) to '/lake/top.albis'";
+    lake.rows(&format!("{copy} options (row_group_rows '1000')")).await;
+    for (sql, answer, least, most) in [
+        // The first of twenty row groups has them; another one is on its way by then.
+        ("select id from '/lake/top.albis' order by id limit 3", "0\n1\n2", 1, 3),
+        // Each has better ones.
+        ("select id from '/lake/top.albis' order by id desc limit 2", "19999\n19998", 20, 20),
+    ] {
+        lake.rows("select count(*) from '/lake/top.albis'").await;
+        lake.store.clear();
+        let mut query = lake.engine.execute(sql).await.unwrap();
+        assert_eq!(crate::support::text(&query.collect().await.unwrap()), answer);
+        let read = lake.store.bytes() / 8_000;
+        assert!((least..=most).contains(&read), "{sql}: {read} row groups of 20");
+        assert_eq!(query.progress().bytes_planned, 0, "what the first rows leave over can't be told");
+    }
+    // Where row groups have the same values among them, all is told.
+    let mut query = lake.engine.execute("select mix from '/lake/top.albis' order by mix limit 1").await.unwrap();
+    assert_eq!(crate::support::text(&query.collect().await.unwrap()), "0");
+    assert_eq!(query.progress().bytes_planned, 160_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn scans_are_split_by_row_groups() {
     let lake = Lake::new();
     let sql = "copy (select value as id, value * 2 as y from range(0, 2000000)) to '/lake/big.albis'";
