@@ -5,8 +5,8 @@
 mod audit;
 mod bed;
 mod calls;
+mod forms;
 mod handing;
-mod hot;
 mod jobs;
 mod joins;
 mod losses;
@@ -16,4 +16,3 @@ mod shards;
 mod shuffles;
 mod snapshots;
 mod stages;
-mod tables;

@@ -8,8 +8,8 @@ use datafusion::physical_plan::{ExecutionPlan, collect};
 use forebay_sql::{Engine, EngineSettings};
 use forebay_types::{HotForm, MountOptions};
 
+use super::tables::Kept;
 use crate::bed::{Bed, lines, rows};
-use crate::tables::Kept;
 
 /// How long columns may take to be decoded.
 const SOON: Duration = Duration::from_secs(120);
