@@ -13,7 +13,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
 use forebay_distributed::Cluster;
 use forebay_sql::{Conversion, Distribute, DistributedQuery, DistributedRun, Engine, EngineSettings, table_scan};
-use forebay_types::{Error, OperationId, Result};
+use forebay_types::{OperationId, Result};
 use futures::TryStreamExt;
 use parking_lot::Mutex;
 
