@@ -41,7 +41,9 @@ class Data:
         for file in sorted((self.folder / "tables").glob("*/*.parquet")):
             table = unfinished / file.parent.name / f"{file.stem}.albis"
             table.parent.mkdir(parents=True, exist_ok=True)
-            ran = subprocess.run([str(binary), "table", "convert", str(file), str(table)], capture_output=True, text=True)
+            # As URLs, for which no cluster is looked for.
+            paths = [f"file://{path.resolve()}" for path in (file, table)]
+            ran = subprocess.run([str(binary), "table", "convert", *paths], capture_output=True, text=True)
             assert ran.returncode == 0, ran.stderr
         unfinished.rename(folder)
         return folder
