@@ -38,6 +38,7 @@ mod stores;
 pub mod output;
 pub mod tpch;
 
+pub use albis::{TableScan, table_scan, table_source};
 pub use catalog::TableName;
 pub use convert::{Conversion, ConversionProgress};
 pub use datafusion::arrow;

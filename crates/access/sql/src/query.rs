@@ -17,7 +17,7 @@ use futures::StreamExt;
 
 use crate::copy;
 use crate::ddl;
-use crate::distribute::{DistributedQuery, DistributedRun, can_travel, scan_bytes};
+use crate::distribute::DistributedRun;
 use crate::engine::Engine;
 use crate::error::from_engine;
 use crate::hot;
@@ -25,6 +25,8 @@ use crate::panics::caught;
 use crate::prefetch::Prefetching;
 use crate::session::QuerySession;
 use crate::stores::Seen;
+
+mod away;
 
 /// One statement, running. Dropping it ends it and everything that it has begun.
 pub struct Query {
@@ -72,6 +74,8 @@ struct Running {
     prefetching: Prefetching,
     /// How far it is, where it runs elsewhere.
     elsewhere: Option<Arc<dyn Fn() -> Progress + Send + Sync>>,
+    /// What whoever asked is to know of where it runs.
+    notice: Option<String>,
     writes: bool,
     _session: QuerySession,
 }
@@ -182,6 +186,11 @@ impl Query {
         })
     }
 
+    /// What whoever asked is to know beside its rows: why it runs in this process alone, though it was to be distributed.
+    pub fn notice(&self) -> Option<&str> {
+        self.running.notice.as_deref()
+    }
+
     /// The physical plan, one operator a line; empty for a statement without rows.
     pub fn plan_text(&self) -> String {
         let plan = self.running.plan.as_ref();
@@ -211,12 +220,13 @@ impl Running {
                 seen,
                 prefetching: Prefetching::default(),
                 elsewhere: None,
+                notice: None,
                 writes,
                 _session: session,
             });
         };
         let begun = caught(&seen, begin(engine, &session, sql, plan, writes)).await;
-        let Begun { plan, stream, prefetching, elsewhere } = begun??;
+        let Begun { plan, stream, prefetching, elsewhere, notice } = begun??;
         Ok(Self {
             operation: session.operation,
             schema: plan.schema(),
@@ -225,6 +235,7 @@ impl Running {
             seen,
             prefetching,
             elsewhere,
+            notice,
             writes,
             _session: session,
         })
@@ -241,48 +252,29 @@ struct Begun {
     stream: SendableRecordBatchStream,
     prefetching: Prefetching,
     elsewhere: Option<Arc<dyn Fn() -> Progress + Send + Sync>>,
+    notice: Option<String>,
 }
 
 /// Looks what a plan will read, and has it read ahead here, or run elsewhere.
 async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn ExecutionPlan>, writes: bool) -> Result<Begun> {
     let context = session.context.task_ctx();
-    let away = if writes { None } else { elsewhere(engine, session, sql, &plan).await? };
-    if let Some(run) = away {
-        return Ok(Begun { plan, stream: run.stream, prefetching: Prefetching::default(), elsewhere: Some(run.progress) });
-    }
+    let notice = match writes {
+        true => None,
+        false => match away::begin(engine, session, sql, &plan).await? {
+            away::Begun::There(DistributedRun { stream, progress }) => {
+                let (prefetching, elsewhere) = (Prefetching::default(), Some(progress));
+                return Ok(Begun { plan, stream, prefetching, elsewhere, notice: None });
+            }
+            away::Begun::Here(notice) => notice,
+        },
+    };
     let prefetching = Prefetching::start(&plan, &context, session.fetcher.clone(), session.cells.as_ref());
     let plan = match &session.cells {
         Some(cells) => hot::apply(plan, cells, &context.runtime_env()).map_err(from_engine)?,
         None => plan,
     };
     let stream = execute_stream(Arc::clone(&plan), context).map_err(from_engine)?;
-    Ok(Begun { plan, stream, prefetching, elsewhere: None })
-}
-
-/// Runs a query on the cluster; none where it runs here.
-async fn elsewhere(
-    engine: &Engine,
-    session: &QuerySession,
-    sql: &str,
-    plan: &Arc<dyn ExecutionPlan>,
-) -> Result<Option<DistributedRun>> {
-    let (Some(elsewhere), Some(snapshot)) = (&engine.inner.elsewhere, &session.snapshot) else { return Ok(None) };
-    if !can_travel(plan) {
-        return Ok(None);
-    }
-    let (bytes, from_bytes) = (scan_bytes(plan), engine.inner.settings.distribute_from_bytes);
-    if bytes < from_bytes {
-        tracing::debug!(bytes, from_bytes, "a query reads too little to be distributed: it runs here");
-        return Ok(None);
-    }
-    let query = DistributedQuery {
-        operation: session.operation,
-        sql: sql.to_string(),
-        plan: Arc::clone(plan),
-        config: session.context.copied_config(),
-        pins: snapshot.pinned(),
-    };
-    elsewhere.run(query).await
+    Ok(Begun { plan, stream, prefetching, elsewhere: None, notice })
 }
 
 struct Planned {
@@ -315,6 +307,10 @@ async fn plan(engine: &Engine, session: &QuerySession, sql: &str, parameters: Op
     check_set(&logical)?;
     let changes = sets || matches!(logical, LogicalPlan::Ddl(_));
     let writes = changes || matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
+    let explain = match &logical {
+        LogicalPlan::Explain(explain) => Some(explain.clone()),
+        _ => None,
+    };
     let frame = session.context.execute_logical_plan(logical).await.map_err(from_engine)?;
     if sets {
         *engine.config.lock() = session.context.copied_config();
@@ -323,6 +319,10 @@ async fn plan(engine: &Engine, session: &QuerySession, sql: &str, parameters: Op
         return Ok(Planned { plan: None, writes });
     }
     let plan = frame.create_physical_plan().await.map_err(from_engine)?;
+    let plan = match explain {
+        Some(explain) => away::explained(engine, session, &explain, plan).await?,
+        None => plan,
+    };
     Ok(Planned { plan: Some(plan), writes })
 }
 

@@ -57,6 +57,9 @@ pub trait Statement: Send {
 
     /// What it does, an operator a line.
     fn plan(&self) -> String;
+
+    /// What whoever asked is to know beside its rows, if there is something.
+    fn notice(&self) -> Option<String>;
 }
 
 /// A column of a result.

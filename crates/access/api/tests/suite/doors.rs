@@ -44,6 +44,7 @@ async fn a_statement_reads_what_its_caller_may_and_no_more() {
         assert_eq!(answer["columns"], json!([{"name": "key", "kind": "Utf8"}]));
         assert!(!answer["rows"].as_array().unwrap().is_empty() && answer["is_whole"] == true, "{credential}: {answer}");
         assert_eq!((&answer["plan"], &answer["read"]), (&json!("ListExec"), &json!({"bytes_read": 11, "tasks": 0})));
+        assert_eq!(answer["notice"], "it runs in a test");
     }
     let other = bed.sql("read other", "", sql).await;
     assert!(matches!(other.status, 403 | 404), "{other:?}");

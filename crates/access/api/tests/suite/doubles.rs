@@ -106,4 +106,8 @@ impl Statement for Keys {
     fn plan(&self) -> String {
         "ListExec".into()
     }
+
+    fn notice(&self) -> Option<String> {
+        Some("it runs in a test".into())
+    }
 }

@@ -177,6 +177,28 @@ async fn an_overwrite_between_plan_and_read_plans_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_a_cold_table_one_column_of_twenty_is_fetched_and_no_more() {
+    const ROWS: u64 = 4 * 65_536;
+    let (cluster, lake) = (Cluster::start().await, Lake::new());
+    let columns = (0..20).map(|at| format!("value * {} as c{at}", at + 1)).collect::<Vec<_>>().join(", ");
+    lake.rows(&format!("copy (select {columns} from range(0, {ROWS}) as t(value)) to '/lake/wide.albis'")).await;
+    let bytes = lake.store_bytes("wide.albis").await;
+    cluster.put("wide.albis", &bytes);
+    let engine = cluster.engine();
+    cluster.s3.reset_counters();
+    let mut query = engine.execute("select sum(c6) from '/lake/wide.albis'").await.unwrap();
+    let sum = crate::support::text(&query.collect().await.unwrap());
+    assert_eq!(sum, (ROWS * (ROWS - 1) / 2 * 7).to_string());
+    assert_eq!(query.progress().bytes_planned, ROWS * 8, "one column of 8 bytes");
+    // What was begun and is of no use any more would come late.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let fetched = cluster.s3.counters().bytes_out;
+    // The last 64 KiB have the metadata; what tells what is there has some as well.
+    let most = ROWS * 8 * 105 / 100 + (80 << 10);
+    assert!(fetched >= ROWS * 8 && fetched <= most, "fetched {fetched} of {}, at most {most}", bytes.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_dropped_query_fetches_no_more() {
     let cluster = Cluster::start().await;
     let lake = Lake::new();

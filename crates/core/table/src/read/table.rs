@@ -63,6 +63,11 @@ impl Table {
         self.block.row_groups.get(row_group).map_or(0, |info| info.rows)
     }
 
+    /// The number in the table of a row group's first row; of what is no row group the rows of all.
+    pub fn first_row(&self, row_group: usize) -> u64 {
+        self.block.row_groups.iter().take(row_group).map(|info| info.rows as u64).sum()
+    }
+
     /// Rows of the table.
     pub fn rows(&self) -> u64 {
         self.block.row_groups.iter().map(|info| info.rows as u64).sum()
