@@ -33,7 +33,12 @@ impl DataFolder {
 
     /// The tiers' folder.
     pub fn tiers(&self) -> PathBuf {
-        self.path.join("tiers")
+        Self::tiers_in(&self.path)
+    }
+
+    /// That of a worker that has its folder here.
+    pub fn tiers_in(path: &Path) -> PathBuf {
+        path.join("tiers")
     }
 
     /// The SQLite database of a coordinator that was given no other, as a URL.
@@ -43,7 +48,12 @@ impl DataFolder {
 
     /// The Unix socket for clients of this host.
     pub fn socket(&self) -> PathBuf {
-        let absolute = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()).join("worker.sock");
+        Self::socket_in(&self.path)
+    }
+
+    /// That of a worker that has its folder here.
+    pub fn socket_in(path: &Path) -> PathBuf {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).join("worker.sock");
         // Addresses of Unix sockets hold 107 bytes; a deeper folder gets a short name elsewhere.
         if absolute.as_os_str().len() <= 100 {
             return absolute;
