@@ -1,9 +1,11 @@
 //! What all benchmarks share: how a figure is printed, CPU time and memory of processes, and the secret by which the processes of
-//! one benchmark know each other.
+//! one benchmark know each other, and by which they end together.
 
 pub mod cpu;
 mod figure;
 mod rounds;
+
+use std::io::BufRead;
 
 pub use figure::{Bar, Figure, at_least, at_most, median};
 use forebay_transport::Security;
@@ -12,4 +14,15 @@ pub use rounds::Rounds;
 /// Of every process of a benchmark, so that they let each other in.
 pub fn security() -> Security {
     Security::owner("the secret of the benchmark").expect("it is long enough")
+}
+
+/// Returns when the input ends, which it does with whoever started this process.
+pub async fn until_input_ends() {
+    let (ended, end) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        std::io::stdin().lock().lines().for_each(drop);
+        // The process may be on its way out already.
+        let _ = ended.send(());
+    });
+    let _ = end.await;
 }
