@@ -148,7 +148,9 @@ impl Running {
             }
             None => Node::join(Address::Tcp(settings.coordinator_at), settings.security.clone()),
         };
-        folder.into_iter().for_each(|folder| node.hold(folder));
+        if let Some(folder) = folder {
+            node.hold(folder);
+        }
         if let Some(coordinator) = &node.coordinator {
             http.show_coordinator(coordinator, &settings.security);
         }
