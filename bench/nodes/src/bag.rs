@@ -136,7 +136,8 @@ pub async fn work(join: &str, listen: &str, folder: &Path) {
     let mut settings = node.worker_in(folder, 1 << 30);
     (settings.listen, settings.unix_socket) = (Address::Tcp(listen.into()), None);
     settings.temporary_share = 0.9;
-    println!("{}", node.start_worker(settings).await.unwrap().address());
+    let address = node.start_worker(settings).await.unwrap().address();
+    println!("{address}");
     until_input_ends().await;
     node.shutdown().await;
 }
