@@ -5,15 +5,23 @@ pub mod cpu;
 mod figure;
 mod rounds;
 
-use std::io::BufRead;
+use std::io::{BufRead, Write};
 
 pub use figure::{Bar, Figure, at_least, at_most, median};
 use forebay_transport::Security;
+use forebay_types::Result;
 pub use rounds::Rounds;
 
 /// Of every process of a benchmark, so that they let each other in.
 pub fn security() -> Security {
     Security::owner("the secret of the benchmark").expect("it is long enough")
+}
+
+/// Tells whoever started this process a line.
+pub fn say(line: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{line}")?;
+    Ok(stdout.flush()?)
 }
 
 /// Returns when the input ends, which it does with whoever started this process.

@@ -1,22 +1,16 @@
 //! The processes that benchmarks run against; each answers a line with a line until its input ends.
 
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::path::Path;
 use std::time::Duration;
 
-use forebay_bench_harness::security;
+use forebay_bench_harness::{say, security};
 use forebay_node::Node;
 use forebay_testing::{S3Server, S3Settings};
 use forebay_types::{Error, Result};
 
 use crate::heap;
 use crate::rig::{BUCKET, ServerCounts};
-
-fn say(line: &str) -> Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{line}")?;
-    Ok(stdout.flush()?)
-}
 
 /// An S3 server: `take` gives its counters and resets them, `link BYTES_PER_SEC LATENCY_MS` sets the link.
 pub fn s3(folder: String, bytes_per_sec: u64, latency_ms: u64) -> Result<()> {

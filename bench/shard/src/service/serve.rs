@@ -1,11 +1,10 @@
 //! The processes of a cluster that serves shards; each runs until its input ends.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
-use forebay_bench_harness::{security, until_input_ends};
+use forebay_bench_harness::{say, security, until_input_ends};
 use forebay_node::Node;
 use forebay_types::Result;
 use forebay_worker::Tuning;
@@ -78,10 +77,4 @@ async fn worker(folder: PathBuf, coordinator: String, shard_bytes: u64, navigate
     until_input_ends().await;
     node.shutdown().await;
     Ok(())
-}
-
-fn say(line: &str) -> Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{line}")?;
-    Ok(stdout.flush()?)
 }
