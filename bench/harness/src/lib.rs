@@ -1,5 +1,5 @@
-//! What all benchmarks share: how a figure is printed, CPU time and memory of processes, and the secret by which the processes of
-//! one benchmark know each other, and by which they end together.
+//! What all benchmarks share: how a figure is printed, CPU time and memory of processes, the secret by which the processes of one
+//! benchmark know each other, and how they tell their addresses and end together.
 
 pub mod cpu;
 mod figure;
