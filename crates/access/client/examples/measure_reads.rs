@@ -8,8 +8,9 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use forebay_client::{AdminRequest, Client, ClientSettings, Security};
+use forebay_client::{Client, ClientSettings, Security};
 use forebay_node::Node;
+use forebay_testbed::add_mount;
 use forebay_types::{MountOptions, ObjectVersion};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -43,9 +44,7 @@ async fn serve(folder: &Path, data: &Path) -> Node {
     let worker = node.worker_in(folder, 3 << 30);
     node.start_worker(worker).await.unwrap();
     let client = node.client().await.unwrap();
-    let url = format!("file://{}", data.display());
-    let add = AdminRequest::MountAdd { name: "data".parse().unwrap(), url, options: MountOptions::default() };
-    client.control(add).await.unwrap();
+    add_mount(&client, "data", &format!("file://{}", data.display()), MountOptions::default()).await;
     node
 }
 
