@@ -77,7 +77,7 @@ impl Bed {
 
     /// Bytes that the workers have read from the sockets of shared storage.
     pub fn socket_bytes_in(&self) -> u64 {
-        let reports = self.workers.iter().map(|worker| worker.report());
+        let reports = self.node.workers.iter().map(|worker| worker.report());
         reports.flat_map(|report| report.storage).map(|(_, counters)| counters.socket_bytes_in).sum()
     }
 

@@ -1,14 +1,8 @@
 //! The table of rights over HTTP: every credential at every path.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
-use forebay_transport::AUDIT;
-use parking_lot::Mutex;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use forebay_testbed::AuditLog;
 
 use crate::bed::{Bed, DATASET, query};
 
@@ -148,59 +142,25 @@ async fn each_path_answers_who_may_ask() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What the audit log of this process is told: the fields of each event.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<BTreeMap<&'static str, String>>>>);
-
-impl Subscriber for Log {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == AUDIT
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        let mut fields = Fields::default();
-        event.record(&mut fields);
-        self.0.lock().push(fields.0);
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
-
-#[derive(Default)]
-struct Fields(BTreeMap<&'static str, String>);
-
-impl Visit for Fields {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.0.insert(field.name(), format!("{value:?}").trim_matches('"').to_string());
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_was_refused_stands_in_the_audit_log() {
-    let (log, bed) = (Log::default(), Bed::start(1).await);
-    tracing::subscriber::set_global_default(log.clone()).unwrap();
+    let bed = Bed::start(1).await;
+    let log = AuditLog::listen();
     // A name that no other test of this process asks for.
     let path = query("/api/v1/shards/batch", &[("dataset", "/lake/audited.shards")]);
     for token in [None, Some(bed.token("read other")), Some(bed.token("read lake"))] {
         bed.ask_as(token, "POST", &path, "").await;
     }
     for (what, path) in [("metrics", "/metrics"), ("api", "/api/v1/savings")] {
-        let before = log.0.lock().len();
+        let before = log.told().len();
         let answer = bed.ask_as(Some(bed.token("read tmp")), "GET", path, "").await;
         assert_eq!(answer.status, 403, "{path}: {answer:?}");
-        let told = log.0.lock()[before..].to_vec();
+        let told = log.told()[before..].to_vec();
         let line = ["port", "who", "what", "on", "verdict"];
         let expected = ["http", "token read-tmp.1", what, path, "refused"];
         assert!(told.iter().any(|event| line.map(|field| event[field].as_str()) == expected), "{told:?}");
     }
-    let told = log.0.lock().clone();
+    let told = log.told();
     let told: Vec<_> = told.iter().filter(|event| event["on"] == "/lake/audited.shards").collect();
     let who: Vec<&str> = told.iter().map(|event| event["who"].as_str()).collect();
     assert_eq!(who, ["unknown", "token read-other.1"], "and not who only reads");

@@ -50,7 +50,7 @@ async fn a_bound_that_is_raised_holds_from_then_on() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert!(!running.is_finished(), "at 2 Mbit/s it takes longer");
     let options = MountOptions {
-        endpoint: Some(bed.s3.endpoint()),
+        endpoint: Some(bed.test.s3.endpoint()),
         anonymous: true,
         validate: forebay_types::Validate::Always,
         ..bound("1Gbit")

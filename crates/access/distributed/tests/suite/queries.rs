@@ -57,13 +57,13 @@ async fn no_byte_is_fetched_twice() {
     let cluster = bed.cluster().await;
     bed.tpch(0.05, &[&cluster]).await;
     let sql = "select l_returnflag, sum(l_quantity), avg(l_extendedprice) from lineitem group by l_returnflag";
-    bed.s3.reset_counters();
+    bed.test.s3.reset_counters();
     let cold = rows(&cluster, sql).await;
-    let fetched = bed.s3.counters().bytes_out;
+    let fetched = bed.test.s3.counters().bytes_out;
     let job = bed.control().jobs().await.unwrap().pop().unwrap();
     assert!(fetched < job.bytes + job.bytes / 10 + (1 << 20), "fetched {fetched} for {} bytes of input", job.bytes);
     assert_eq!(rows(&cluster, sql).await, cold);
-    let again = bed.s3.counters().bytes_out - fetched;
+    let again = bed.test.s3.counters().bytes_out - fetched;
     assert!(again * 20 < fetched, "a warm run fetched {again} bytes");
     let warm = bed.control().jobs().await.unwrap().pop().unwrap();
     assert!(warm.tasks_local > 0, "tasks run where their input is: {warm:?}");

@@ -37,7 +37,7 @@ async fn workers_that_are_killed_cost_no_answer() {
         .collect();
     for place in [0, 1, 2] {
         let before = asked.load(Relaxed);
-        drop(bed.workers[place].take());
+        drop(bed.take_worker(place));
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert!(asked.load(Relaxed) > before, "answers go on");
         bed.start_worker(place).await;
@@ -66,7 +66,7 @@ async fn what_a_lost_worker_held_is_brought_by_who_holds_it_now_before_anybody_a
         assert!(began.elapsed() < Duration::from_secs(60), "the replicas do not come");
         futures::future::join_all((0..200).map(|key| shards.count_shard(key % 6, None))).await;
     }
-    drop(bed.workers[1].take());
+    drop(bed.take_worker(1));
     let began = Instant::now();
     // Until it is in no view any more, its replicas are told of by nobody.
     tokio::time::sleep(Duration::from_millis(500)).await;
