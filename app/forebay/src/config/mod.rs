@@ -244,6 +244,11 @@ impl Config {
         self.settings.distribute_from.0
     }
 
+    /// How long a statement is waited for, at least, to be told to the log; none for none.
+    pub(crate) fn slow_query(&self) -> Option<Duration> {
+        Some(self.settings.slow_query).filter(|from| !from.is_zero())
+    }
+
     /// Folders whose files statements in servers may name, and whether they may name buckets that no mount covers.
     pub(crate) fn sql_reach(&self) -> (Vec<PathBuf>, bool) {
         let folders = self.settings.file_roots.as_ref().map(|folders| folders.0.clone());

@@ -220,6 +220,7 @@ fn cluster_part(config: &Config, workers: usize) -> Outcome<ClusterPart> {
             order,
             ahead: config.data_scheduler(),
             shuffle: config.shuffle(),
+            slow_query: config.slow_query(),
         }),
         executors: Some(ExecutorPart {
             scheduler: config.scheduler().map(str::to_string),

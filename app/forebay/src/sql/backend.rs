@@ -39,6 +39,7 @@ impl Backend {
         }
         // Nobody else is to come in.
         let security = Security::default();
+        let shows = security.shows.clone();
         let running = Running::start(settings(config, security.clone())).await?;
         let client = Client::connect(ClientSettings {
             security,
@@ -46,7 +47,7 @@ impl Backend {
             ..ClientSettings::new(Address::Tcp(running.coordinator_address().to_string()))
         })
         .await?;
-        let queries = SqlPart::of(config).own_engine(Some(config.data_dir()))?;
+        let queries = SqlPart::of(config).own_engine(Some(config.data_dir()), shows.as_ref())?;
         Ok(Self { engine: Engine::over_client(client, queries), embedded: Some(running) })
     }
 
@@ -74,7 +75,7 @@ async fn engine(config: &Config, client: Client, priority: i32, wait: Wait, is_n
         Some(scheduler) => (Some(scheduler.to_string()), None),
         None => (known_scheduler(&client, is_new).await?, Some(client.clone())),
     };
-    let queries = SqlPart::of(config).own_engine(None)?;
+    let queries = SqlPart::of(config).own_engine(None, config.security().shows.as_ref())?;
     match scheduler {
         Some(scheduler) => {
             let security = config.security().clone();
@@ -105,7 +106,7 @@ async fn engine(config: &Config, client: Client, _priority: i32, _wait: Wait, _i
         Some(scheduler) if scheduler != "off" => {
             Err(Error::invalid("this forebay was built without distributed SQL: unset the scheduler").into())
         }
-        _ => Ok(Engine::over_client(client, SqlPart::of(config).own_engine(None)?)),
+        _ => Ok(Engine::over_client(client, SqlPart::of(config).own_engine(None, config.security().shows.as_ref())?)),
     }
 }
 

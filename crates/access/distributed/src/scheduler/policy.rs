@@ -268,7 +268,13 @@ fn ticket_of(config: &datafusion::prelude::SessionConfig) -> Ticket {
         tracing::warn!(%error, "a job without a ticket that can be read");
         None
     });
-    ticket.unwrap_or_else(|| Ticket { operation: OperationId(0), priority: 0, sql: String::new(), pins: Vec::new() })
+    ticket.unwrap_or_else(|| Ticket {
+        operation: OperationId(0),
+        priority: 0,
+        sql: String::new(),
+        pins: Vec::new(),
+        who: String::new(),
+    })
 }
 
 fn has_scan(plan: &Arc<dyn ExecutionPlan>) -> bool {

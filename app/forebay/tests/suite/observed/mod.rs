@@ -1,0 +1,3 @@
+//! What processes tell of the work that they do.
+
+mod slow;
