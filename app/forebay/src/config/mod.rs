@@ -270,6 +270,12 @@ impl Config {
         self.settings.log_format
     }
 
+    /// The collector that traces of a process of these roles go to, if any.
+    pub(crate) fn collector(&self, roles: &str) -> Option<forebay_trace::Collector> {
+        let endpoint = self.settings.otlp_endpoint.as_ref()?.0.clone();
+        Some(forebay_trace::Collector { endpoint, share: self.settings.otlp_share.0, roles: roles.to_string() })
+    }
+
     /// Where it is written down who changed what, and who was refused.
     pub(crate) fn audit_log(&self) -> Option<&Path> {
         self.settings.audit_log.as_deref()

@@ -135,7 +135,14 @@ impl Distribute for Cluster {
         let sql: String = sql_told(&query.sql).chars().take(SQL_CHARS_MAX).collect();
         let operation = query.operation;
         let who = query.who.to_string();
-        let ticket = Ticket { operation, priority: self.priority, sql: sql.clone(), pins: query.pins, who };
+        let ticket = Ticket {
+            operation,
+            priority: self.priority,
+            sql: sql.clone(),
+            pins: query.pins,
+            who,
+            trace: forebay_trace::of(operation),
+        };
         let mut config = query.config.with_ballista_job_name(&sql);
         travel::send(&mut config, Some(&ticket), None)?;
 

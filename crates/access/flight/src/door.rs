@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use forebay_sql::Engine;
+use forebay_trace::Span;
 use forebay_transport::caught_future;
 use futures::future::BoxFuture;
 use tonic::body::Body;
@@ -67,8 +68,11 @@ where
             let answered = caught_future(async {
                 let shown = shown(call.headers())?;
                 let engine = callers.engine(&shown).await?;
+                // Of who is let in only.
+                let mut span = Span::of_request(call.headers(), "flight");
+                span.set("rpc.method", || call.uri().path().to_string());
                 call.extensions_mut().insert(Caller { shown, engine });
-                Ok(inner.call(call).await.unwrap_or_else(|never| match never {}))
+                Ok(span.around(inner.call(call)).await.unwrap_or_else(|never| match never {}))
             });
             let answered = answered.await.unwrap_or_else(|| Err(Status::internal("this call failed within; the server goes on")));
             Ok(answered.unwrap_or_else(Status::into_http))

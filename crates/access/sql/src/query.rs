@@ -81,7 +81,8 @@ impl Query {
         let settings = &engine.inner.settings;
         let mut watch = Watch::begin(settings.slow_query, &settings.who, &sql);
         let mut retries_left = settings.retries_on_conflict;
-        let running = Self::running(&engine, &sql, parameters.as_ref(), may, &mut retries_left).await;
+        let running = Self::running(&engine, &sql, parameters.as_ref(), may, &mut retries_left);
+        let running = watch.span().around(running).await;
         let running = running.inspect_err(|error| watch.ended(Some(error)))?;
         watch.runs(running.operation, || running.spending());
         if running.stream.is_none() {
@@ -177,7 +178,8 @@ impl Query {
 
     async fn again(&mut self) -> Result<()> {
         let schema = self.schema();
-        self.running = Running::start(&self.engine, &self.sql, self.parameters.as_ref(), self.may).await?;
+        let again = Running::start(&self.engine, &self.sql, self.parameters.as_ref(), self.may);
+        self.running = self.watch.span().around(again).await?;
         self.watch.reads(self.running.operation, || self.running.spending());
         match self.running.schema == schema {
             true => Ok(()),

@@ -126,6 +126,7 @@ mod tests {
             sql: String::new(),
             pins: Vec::new(),
             who: String::new(),
+            trace: None,
         });
         books.stage_begins("j", 1, 0, false, String::new(), Some(Arc::new(vec![Vec::new(); 4])));
         books.waiting("j", 1, &[0, 1, 2, 3]);

@@ -1,4 +1,4 @@
-//! Statements that take long: a line in the log for each.
+//! Statements as they are told of: each a span where it is traced, and a line in the log where it takes long.
 //!
 //! Owns: how long a statement has kept its caller waiting, and what is told of it.
 //! Never does: tell secrets; see [`text`].
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forebay_runtime::now;
+use forebay_trace::Span;
 use forebay_types::{Error, OperationId};
 
 use text::cut;
@@ -31,7 +32,11 @@ pub(crate) struct Spent {
 pub(crate) type Spending = Arc<dyn Fn() -> Spent + Send + Sync>;
 
 /// Looks at the clock while somebody waits for a statement. Dropped, it tells what took long and was left before its end.
-pub(crate) struct Watch(Option<Box<Line>>);
+pub(crate) struct Watch {
+    line: Option<Box<Line>>,
+    span: Span,
+    rows: u64,
+}
 
 /// What is told, should it take long.
 struct Line {
@@ -40,7 +45,6 @@ struct Line {
     sql: String,
     operation: OperationId,
     spending: Option<Spending>,
-    rows: u64,
     began: Instant,
     /// What its caller has waited, but for the wait that goes on.
     waited: Duration,
@@ -51,19 +55,27 @@ impl Watch {
     /// A statement of `who` begins, and is waited for; it is told of when that takes `from` or longer, never with none.
     pub(crate) fn begin(from: Option<Duration>, who: &Arc<str>, sql: &str) -> Self {
         let began = now();
-        Self(from.map(|from| {
+        let line = from.map(|from| {
             Box::new(Line {
                 from,
                 who: Arc::clone(who),
                 sql: sql.to_string(),
                 operation: OperationId(0),
                 spending: None,
-                rows: 0,
                 began,
                 waited: Duration::ZERO,
                 waits_since: Some(began),
             })
-        }))
+        });
+        let mut span = Span::here("query");
+        span.set("enduser.id", || who.to_string());
+        span.set("db.query.text", || sql_told(sql));
+        Self { line, span, rows: 0 }
+    }
+
+    /// The statement as it is traced.
+    pub(crate) fn span(&self) -> &Span {
+        &self.span
     }
 
     /// It runs from now on. Nobody waits.
@@ -74,14 +86,15 @@ impl Watch {
 
     /// It reads as this operation, and `spending` says how much.
     pub(crate) fn reads(&mut self, operation: OperationId, spending: impl FnOnce() -> Spending) {
-        if let Some(line) = &mut self.0 {
+        self.span.set("forebay.operation", || shown(operation));
+        if let Some(line) = &mut self.line {
             (line.operation, line.spending) = (operation, Some(spending()));
         }
     }
 
     /// Somebody waits for it.
     pub(crate) fn resume(&mut self) {
-        if let Some(line) = &mut self.0 {
+        if let Some(line) = &mut self.line {
             // A wait that was given up and begun again at once is one.
             line.waits_since.get_or_insert_with(now);
         }
@@ -89,25 +102,33 @@ impl Watch {
 
     /// Rows were given out; nobody waits.
     pub(crate) fn gave(&mut self, rows: usize) {
-        if let Some(line) = &mut self.0 {
-            line.rows += rows as u64;
+        self.rows += rows as u64;
+        if let Some(line) = &mut self.line {
             line.pause();
         }
     }
 
     /// It has ended, by itself or by an error.
     pub(crate) fn ended(&mut self, error: Option<&Error>) {
-        if let Some(line) = self.0.take() {
-            line.tell(if error.is_some() { "failed" } else { "done" }, error);
+        self.end(if error.is_some() { "failed" } else { "done" }, error);
+    }
+
+    fn end(&mut self, outcome: &'static str, error: Option<&Error>) {
+        let (rows, mut span) = (self.rows, std::mem::take(&mut self.span));
+        span.set("forebay.outcome", || outcome);
+        span.set("forebay.rows", || rows);
+        if let Some(error) = error {
+            span.fail(error);
+        }
+        if let Some(line) = self.line.take() {
+            line.tell(outcome, rows, error);
         }
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if let Some(line) = self.0.take() {
-            line.tell("left", None);
-        }
+        self.end("left", None);
     }
 }
 
@@ -116,7 +137,7 @@ impl Line {
         self.waited += self.waits_since.take().map_or(Duration::ZERO, |since| now().duration_since(since));
     }
 
-    fn tell(mut self, outcome: &str, error: Option<&Error>) {
+    fn tell(mut self, outcome: &str, rows: u64, error: Option<&Error>) {
         self.pause();
         if self.waited < self.from {
             return;
@@ -129,7 +150,7 @@ impl Line {
             error: error.map(|error| error as &dyn Display),
             seconds: self.waited.as_secs_f64(),
             open_seconds: self.began.elapsed().as_secs_f64(),
-            rows: self.rows,
+            rows,
             bytes_read,
             tasks,
             sql: &sql_told(&self.sql),
@@ -164,7 +185,7 @@ pub struct Slow<'a> {
 /// Writes the line.
 pub fn tell_slow(slow: &Slow<'_>) {
     let Slow { who, outcome, seconds, open_seconds, rows, bytes_read, tasks, .. } = *slow;
-    let (operation, error) = (format!("{:016x}", slow.operation.0), slow.error.map(tracing::field::display));
+    let (operation, error) = (shown(slow.operation), slow.error.map(tracing::field::display));
     let sql = cut(slow.sql.to_string());
     tracing::info!(
         target: SLOW_QUERY,
@@ -180,4 +201,9 @@ pub fn tell_slow(slow: &Slow<'_>) {
         sql,
         "slow query"
     );
+}
+
+/// As commands name it.
+fn shown(operation: OperationId) -> String {
+    format!("{:016x}", operation.0)
 }

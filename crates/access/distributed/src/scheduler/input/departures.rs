@@ -137,6 +137,7 @@ mod tests {
             priority: 0,
             sql: String::new(),
             who: String::new(),
+            trace: None,
         });
         let range = BlockRange { segment: SegmentId::of(&x, 0), pages: PageRun::new(0, 256) };
         let number = books.jobs["job"].number;

@@ -32,6 +32,7 @@ fn looks(books: &mut Books, job: &str, attempt: usize, pending: &[usize]) -> boo
             sql: String::new(),
             pins: Vec::new(),
             who: String::new(),
+            trace: None,
         });
         if books.is_new_stage(job, 1, attempt) {
             books.stage_begins(job, 1, attempt, false, String::new(), Some(Arc::new(vec![Vec::new(); 4])));
