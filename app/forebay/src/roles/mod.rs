@@ -21,6 +21,8 @@ use crate::output::Output;
 pub(crate) use cluster::engine as distributed_engine;
 #[cfg(feature = "cluster")]
 use cluster::{ClusterPart, ExecutorPart, SchedulerPart};
+#[cfg(feature = "cluster")]
+pub(crate) use known_scheduler::KnownScheduler;
 pub(crate) use running::{CoordinatorPart, RunSettings, Running, WorkerPart};
 pub(crate) use signals::Signals;
 pub(crate) use sql::SqlPart;
