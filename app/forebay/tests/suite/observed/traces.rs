@@ -21,10 +21,13 @@ fn whole(collector: &Collector, trace: &str, names: &[&str]) -> Vec<Value> {
     let began = Instant::now();
     loop {
         let spans: Vec<Value> = collector.spans().into_iter().filter(|span| span["traceId"] == trace).collect();
-        let ids: BTreeSet<&str> = spans.iter().map(|span| span["spanId"].as_str().unwrap()).collect();
-        let is_below = |span: &Value| span["parentSpanId"].as_str().is_some_and(|id| id == PARENT || ids.contains(id));
-        let has = |name: &&str| spans.iter().any(|span| span["name"] == **name);
-        if names.iter().all(has) && spans.iter().all(is_below) {
+        let is_whole = {
+            let ids: BTreeSet<&str> = spans.iter().map(|span| span["spanId"].as_str().unwrap()).collect();
+            let is_below = |span: &Value| span["parentSpanId"].as_str().is_some_and(|id| id == PARENT || ids.contains(id));
+            let has = |name: &&str| spans.iter().any(|span| span["name"] == **name);
+            names.iter().all(has) && spans.iter().all(is_below)
+        };
+        if is_whole {
             return spans;
         }
         assert!(began.elapsed() < Duration::from_secs(30), "{names:?} are not all in {spans:#?}");
