@@ -7,9 +7,13 @@ use forebay_types::OperationId;
 use serde::{Deserialize, Serialize};
 
 use crate::data::DataRequest;
+use crate::nodes::{NODE_MESSAGE, NODE_PEER_MESSAGE};
+use crate::peer::PEER_MESSAGE;
 
-/// First byte of a message of which it is said what it is done for; no other message begins with it.
+/// First byte of a [`DataRequest`] of which it is said what it is done for; no other message begins with it.
 pub const TRACED_MESSAGE: u8 = b't';
+/// What begins with these is said of no other message.
+const OTHERS: [u8; 4] = [TRACED_MESSAGE, NODE_MESSAGE, NODE_PEER_MESSAGE, PEER_MESSAGE];
 /// Bytes before the message itself.
 const HEAD_BYTES: usize = 1 + 16 + 8;
 /// Bytes of a `traceparent` of the version that is known; later ones may be longer.
@@ -27,7 +31,7 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// A message with this before it.
+    /// A request to a worker with this before it.
     pub fn before(self, message: &[u8]) -> Bytes {
         let mut bytes = BytesMut::with_capacity(HEAD_BYTES + message.len());
         bytes.put_u8(TRACED_MESSAGE);
@@ -37,9 +41,11 @@ impl TraceContext {
         bytes.freeze()
     }
 
-    /// A message without what stands before it, and that, where there is something.
+    /// A message without what stands before it, and that, where there is something. Messages of other kinds than requests to workers
+    /// are left as they are, which is no message then.
     pub fn split(message: Bytes) -> (Option<Self>, Bytes) {
-        if message.first() != Some(&TRACED_MESSAGE) || message.len() < HEAD_BYTES {
+        let is_traced = message.first() == Some(&TRACED_MESSAGE);
+        if !is_traced || message.get(HEAD_BYTES).is_none_or(|first| OTHERS.contains(first)) {
             return (None, message);
         }
         let mut rest = message.slice(1..);
@@ -154,7 +160,10 @@ mod tests {
         assert_eq!(TraceContext::split(CONTEXT.before(&message)), (Some(CONTEXT), message.clone()));
         assert_eq!(TraceContext::split(message.clone()), (None, message));
         let short = Bytes::from_static(b"t only a little");
-        assert_eq!(TraceContext::split(short.clone()), (None, short), "which is no message then");
+        let within = [b't', b'n', b'm', b'p'].map(|first| CONTEXT.before(&[first, 1, 2]));
+        for none in within.into_iter().chain([short, CONTEXT.before(b"")]) {
+            assert_eq!(TraceContext::split(none.clone()), (None, none), "which is no message then");
+        }
         let nobody = TraceContext { trace: 0, span: 1 }.before(b"x");
         assert_eq!(TraceContext::split(nobody), (None, Bytes::from_static(b"x")));
     }
