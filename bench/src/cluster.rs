@@ -84,6 +84,7 @@ impl LocalCluster {
             order: shape.order,
             ahead: shape.ahead,
             shuffle: shape.shuffle,
+            slow_query: None,
         };
         let scheduler = Scheduler::start(connect().await?, settings).await?;
         let results = shape.results.clone().unwrap_or_else(|| folder.path().to_path_buf());

@@ -24,6 +24,8 @@ use crate::output::Output;
 pub(crate) use cluster::engine as distributed_engine;
 #[cfg(feature = "cluster")]
 use cluster::{ClusterPart, ExecutorPart, SchedulerPart};
+#[cfg(feature = "cluster")]
+pub(crate) use known_scheduler::KnownScheduler;
 use running::{RunSettings, Running, WorkerPart};
 pub(crate) use signals::Signals;
 pub(crate) use sql::SqlPart;
@@ -170,6 +172,7 @@ fn cluster_part(config: &Config, workers: usize) -> Outcome<ClusterPart> {
             order,
             ahead: config.data_scheduler(),
             shuffle: config.shuffle(),
+            slow_query: config.slow_query(),
         }),
         executors: Some(ExecutorPart {
             scheduler: config.scheduler().map(str::to_string),

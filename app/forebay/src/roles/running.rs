@@ -18,7 +18,7 @@ use forebay_worker::WorkerSettings;
 #[cfg(feature = "cluster")]
 use super::cluster::{ClusterPart, ClusterRunning};
 use super::http::HttpPort;
-use super::sql::SqlPart;
+use super::sql::{SqlPart, of_holder};
 use crate::config::Config;
 use crate::exit::Outcome;
 use crate::output::Output;
@@ -287,9 +287,9 @@ type Way = std::convert::Infallible;
 /// Engines for callers: each with a client that shows what its caller has shown.
 fn engines(coordinator: String, tls: Option<TlsSettings>, way: Option<Way>, queries: EngineSettings) -> Connect {
     Arc::new(move |credential| {
+        let (way, queries) = (way.clone(), of_holder(queries.clone(), Some(&credential)));
         let security = Security::holder(credential).with_tls(tls.clone());
         let settings = ClientSettings { security, ..ClientSettings::new(Address::Tcp(coordinator.clone())) };
-        let (way, queries) = (way.clone(), queries.clone());
         Box::pin(async move {
             let client = Client::connect(settings).await?;
             match way {

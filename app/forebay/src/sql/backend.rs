@@ -43,8 +43,9 @@ impl Backend {
             return Ok(Self { engine: engine(config, client, priority, wait, is_new).await?, embedded: None });
         }
         let node = alone(config).await?;
-        let client = Client::connect(ClientSettings { in_place: config.in_place(), ..node.client_settings() }).await?;
-        let queries = SqlPart::of(config).own_engine(Some(config.data_dir()))?;
+        let settings = node.client_settings();
+        let queries = SqlPart::of(config).own_engine(Some(config.data_dir()), settings.security.shows.as_ref())?;
+        let client = Client::connect(ClientSettings { in_place: config.in_place(), ..settings }).await?;
         Ok(Self { engine: Engine::over_client(client, queries), embedded: Some(node) })
     }
 
@@ -72,7 +73,7 @@ async fn engine(config: &Config, client: Client, priority: i32, wait: Wait, is_n
         Some(scheduler) => (Some(scheduler.to_string()), None),
         None => (known_scheduler(&client, is_new).await?, Some(client.clone())),
     };
-    let queries = SqlPart::of(config).own_engine(None)?;
+    let queries = SqlPart::of(config).own_engine(None, config.security().shows.as_ref())?;
     match scheduler {
         Some(scheduler) => {
             let security = config.security().clone();
@@ -103,7 +104,7 @@ async fn engine(config: &Config, client: Client, _priority: i32, _wait: Wait, _i
         Some(scheduler) if scheduler != "off" => {
             Err(Error::invalid("this forebay was built without distributed SQL: unset the scheduler").into())
         }
-        _ => Ok(Engine::over_client(client, SqlPart::of(config).own_engine(None)?)),
+        _ => Ok(Engine::over_client(client, SqlPart::of(config).own_engine(None, config.security().shows.as_ref())?)),
     }
 }
 

@@ -15,7 +15,7 @@ use datafusion_proto::physical_plan::AsExecutionPlan;
 use datafusion_proto::protobuf::physical_plan_node::PhysicalPlanType;
 use datafusion_proto::protobuf::{CoalescePartitionsExecNode, PhysicalPlanNode};
 use forebay_client::{Client, Wait};
-use forebay_sql::{Distribute, DistributedQuery, DistributedRun, Progress};
+use forebay_sql::{Distribute, DistributedQuery, DistributedRun, Progress, sql_told};
 use forebay_transport::Security;
 use forebay_types::{Error, ErrorKind, OperationId, Result};
 use futures::stream::BoxStream;
@@ -127,9 +127,17 @@ impl Distribute for Cluster {
                 return Ok(None);
             }
         };
-        let sql: String = query.sql.chars().take(SQL_CHARS_MAX).collect();
+        let sql: String = sql_told(&query.sql).chars().take(SQL_CHARS_MAX).collect();
         let operation = query.operation;
-        let ticket = Ticket { operation, priority: self.priority, sql: sql.clone(), pins: query.pins };
+        let who = query.who.to_string();
+        let ticket = Ticket {
+            operation,
+            priority: self.priority,
+            sql: sql.clone(),
+            pins: query.pins,
+            who,
+            trace: forebay_trace::of(operation),
+        };
         let mut config = query.config.with_ballista_job_name(&sql);
         travel::send(&mut config, Some(&ticket), None)?;
 

@@ -40,10 +40,12 @@ use crate::travel;
 use control::Control;
 use handing::Handing;
 use reading::Reading;
+use traced::Traced;
 
 mod control;
 mod handing;
 mod reading;
+mod traced;
 
 /// An executor: it runs tasks and reads their input through the worker beside it.
 #[derive(Clone)]
@@ -122,7 +124,7 @@ impl Executor {
             Arc::new(BallistaFunctionRegistry::from(&functions)),
             Arc::clone(&times) as _,
             settings.slots,
-            Arc::new(ShuffleEngine::new(shared, engine)),
+            Arc::new(Traced(ShuffleEngine::new(shared, engine))),
         ));
         let flight = FlightServiceServer::new(Handing::new(folder))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
@@ -180,7 +182,10 @@ fn runtimes(client: Client, engine: Engine) -> RuntimeProducer {
         let failed = |error: Error| DataFusionError::External(Box::new(error));
         let ticket = travel::ticket(config).map_err(failed)?;
         let (operation, pins) = match ticket {
-            Some(ticket) => (ticket.operation, ticket.pins),
+            Some(ticket) => {
+                forebay_trace::known(ticket.operation, ticket.trace);
+                (ticket.operation, ticket.pins)
+            }
             None => (forebay_types::OperationId(forebay_runtime::random()), Vec::new()),
         };
         if let Some(places) = travel::places(config).map_err(failed)? {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use forebay_sql::Engine;
+use forebay_trace::Span;
 use forebay_transport::caught_future;
 use futures::future::BoxFuture;
 use tonic::body::Body;
@@ -69,8 +70,11 @@ where
                 let shown = shown(call.headers())?;
                 let connection = call.extensions().get::<ConnectionId>().copied();
                 let engine = callers.engine(&shown, connection).await?;
+                // Of who is let in only.
+                let mut span = Span::of_request(call.headers(), "flight");
+                span.set("rpc.method", || call.uri().path().to_string());
                 call.extensions_mut().insert(Caller { shown, engine });
-                Ok(inner.call(call).await.unwrap_or_else(|never| match never {}))
+                Ok(span.around(inner.call(call)).await.unwrap_or_else(|never| match never {}))
             });
             let answered = answered.await.unwrap_or_else(|| Err(Status::internal("this call failed within; the server goes on")));
             Ok(answered.unwrap_or_else(Status::into_http))

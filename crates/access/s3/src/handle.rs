@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use forebay_trace::Span;
 use forebay_transport::caught_future;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, SERVER};
 use http::{HeaderValue, Method};
@@ -76,7 +77,9 @@ async fn answer(context: &Arc<Context>, request: http::Request<Incoming>, asked:
     assert_ne!(parts.uri.path(), crate::context::FAILS_ON, "as a test wants it");
     let request = Request { parts, target, caller, hash };
     asked.changes = Reading::of(&request).is_none();
-    route(context, request, body).await
+    let mut span = Span::of_request(&request.parts.headers, "s3");
+    span.set("rpc.method", || asked.operation);
+    span.around(route(context, request, body)).await
 }
 
 #[cfg(test)]

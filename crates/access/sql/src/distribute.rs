@@ -45,6 +45,8 @@ pub struct DistributedQuery {
     pub config: SessionConfig,
     /// The version of each object that it reads.
     pub pins: Vec<ObjectInfo>,
+    /// Whose statement it is, as the audit log names them.
+    pub who: Arc<str>,
 }
 
 /// A query that runs on a cluster; dropping it ends it there.

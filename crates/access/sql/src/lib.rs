@@ -32,6 +32,7 @@ mod rules;
 mod session;
 mod settings;
 mod shards;
+mod slow;
 mod statement;
 mod stores;
 
@@ -55,3 +56,4 @@ pub use query::{Progress, Query};
 pub use reach::{LocalFiles, Reach};
 pub use settings::{EngineMemory, EngineSettings};
 pub use shards::{shard_scan_of, shard_scan_to_bytes};
+pub use slow::{SLOW_QUERY, Slow, sql_told, tell_slow};

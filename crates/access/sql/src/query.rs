@@ -24,6 +24,7 @@ use crate::hot;
 use crate::panics::caught;
 use crate::prefetch::Prefetching;
 use crate::session::QuerySession;
+use crate::slow::{Spending, Spent, Watch};
 use crate::stores::Seen;
 
 mod away;
@@ -39,6 +40,7 @@ pub struct Query {
     /// A row was given out, or the statement writes: it must not be planned again.
     committed: bool,
     ended: bool,
+    watch: Watch,
 }
 
 /// What a statement may do.
@@ -82,22 +84,41 @@ struct Running {
 
 impl Query {
     pub(crate) async fn start(engine: Engine, sql: String, parameters: Option<ParamValues>, may: May) -> Result<Self> {
-        let mut retries_left = engine.inner.settings.retries_on_conflict;
+        let settings = &engine.inner.settings;
+        let mut watch = Watch::begin(settings.slow_query, &settings.who, &sql);
+        let mut retries_left = settings.retries_on_conflict;
+        let running = Self::running(&engine, &sql, parameters.as_ref(), may, &mut retries_left);
+        let running = watch.span().around(running).await;
+        let running = running.inspect_err(|error| watch.ended(Some(error)))?;
+        watch.runs(running.operation, || running.spending());
+        if running.stream.is_none() {
+            watch.ended(None);
+        }
+        let committed = running.writes;
+        Ok(Self { engine, sql, parameters, may, running, retries_left, committed, ended: false, watch })
+    }
+
+    /// A statement that runs, after as many attempts as it takes and may.
+    async fn running(
+        engine: &Engine,
+        sql: &str,
+        parameters: Option<&ParamValues>,
+        may: May,
+        retries_left: &mut u32,
+    ) -> Result<Running> {
         let mut mounts_asked = false;
-        let running = loop {
-            match Running::start(&engine, &sql, parameters.as_ref(), may).await {
-                Err(error) if error.kind() == ErrorKind::Conflict && retries_left > 0 => retries_left -= 1,
+        loop {
+            match Running::start(engine, sql, parameters, may).await {
+                Err(error) if error.kind() == ErrorKind::Conflict && *retries_left > 0 => *retries_left -= 1,
                 Err(error) if error.kind() == ErrorKind::NotFound && !mounts_asked => {
                     mounts_asked = true;
                     if !engine.mounts_changed().await {
                         return Err(error);
                     }
                 }
-                other => break other?,
+                other => return other,
             }
-        };
-        let committed = running.writes;
-        Ok(Self { engine, sql, parameters, may, running, retries_left, committed, ended: false })
+        }
     }
 
     /// The columns; none for a statement without rows.
@@ -113,6 +134,17 @@ impl Query {
     /// The next rows; none at the end. A version that is gone before the first row makes a new snapshot and a new plan;
     /// after it, it is a `Conflict`.
     pub async fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
+        self.watch.resume();
+        let next = self.next().await;
+        match &next {
+            Some(Ok(batch)) => self.watch.gave(batch.num_rows()),
+            Some(Err(error)) => self.watch.ended(Some(error)),
+            None => self.watch.ended(None),
+        }
+        next
+    }
+
+    async fn next(&mut self) -> Option<Result<RecordBatch>> {
         while !self.ended {
             let seen = Arc::clone(&self.running.seen);
             let next = match caught(&seen, self.running.stream.as_mut()?.next()).await {
@@ -152,7 +184,9 @@ impl Query {
 
     async fn again(&mut self) -> Result<()> {
         let schema = self.schema();
-        self.running = Running::start(&self.engine, &self.sql, self.parameters.as_ref(), self.may).await?;
+        let again = Running::start(&self.engine, &self.sql, self.parameters.as_ref(), self.may);
+        self.running = self.watch.span().around(again).await?;
+        self.watch.reads(self.running.operation, || self.running.spending());
         match self.running.schema == schema {
             true => Ok(()),
             false => Err(Error::conflict("the files were overwritten with other columns while the query began: run it again")),
@@ -175,15 +209,7 @@ impl Query {
 
     /// What tells how far it is, while its next batch is waited for.
     pub fn watch(&self) -> Arc<dyn Fn() -> Progress + Send + Sync> {
-        if let Some(elsewhere) = &self.running.elsewhere {
-            return Arc::clone(elsewhere);
-        }
-        let (planned, seen) = (self.running.prefetching.planned(), Arc::clone(&self.running.seen));
-        Arc::new(move || Progress {
-            bytes_planned: planned.load(Ordering::Relaxed),
-            bytes_read: seen.bytes_read(),
-            ..Progress::default()
-        })
+        self.running.watch()
     }
 
     /// What whoever asked is to know beside its rows: why it runs in this process alone, though it was to be distributed.
@@ -243,6 +269,23 @@ impl Running {
 
     fn told(&self, error: DataFusionError) -> Error {
         seen_instead(&self.seen, from_engine(error))
+    }
+
+    fn watch(&self) -> Arc<dyn Fn() -> Progress + Send + Sync> {
+        if let Some(elsewhere) = &self.elsewhere {
+            return Arc::clone(elsewhere);
+        }
+        let (planned, seen) = (self.prefetching.planned(), Arc::clone(&self.seen));
+        Arc::new(move || Progress {
+            bytes_planned: planned.load(Ordering::Relaxed),
+            bytes_read: seen.bytes_read(),
+            ..Progress::default()
+        })
+    }
+
+    fn spending(&self) -> Spending {
+        let progress = self.watch();
+        Arc::new(move || Spent { bytes_read: progress().bytes_read, tasks: progress().tasks })
     }
 }
 

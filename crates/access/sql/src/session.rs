@@ -43,6 +43,7 @@ impl QuerySession {
     pub(crate) async fn open(engine: &Engine, sql: &str) -> Result<Self> {
         let inner = &engine.inner;
         let operation = OperationId(RandomState::new().build_hasher().finish());
+        forebay_trace::bind(operation);
         let seen = Arc::new(Seen::default());
         let Surroundings { namespace, fetcher, snapshot, cells } = surroundings(engine, operation, &seen)?;
         let namespace: Arc<dyn Namespace> = Arc::new(namespace);

@@ -17,6 +17,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::{Json, Router};
 use forebay_rights::needs;
 use forebay_runtime::time::{instant, timeout_at};
+use forebay_trace::Span;
 use forebay_transport::Credential;
 use forebay_types::{Error, Result, format_duration};
 use futures::future::BoxFuture;
@@ -152,7 +153,8 @@ async fn sql(
         Refusal::new(status, Error::retry(message))
     };
     let sql = timeout_at(deadline, read(body)).await.map_err(|_| late(StatusCode::REQUEST_TIMEOUT))??;
-    let answered = answer::answer(statements.as_ref(), credential, sql, asked.rows);
+    let span = Span::of_request(&headers, "http sql");
+    let answered = span.around(answer::answer(statements.as_ref(), credential, sql, asked.rows));
     let answered = timeout_at(deadline, answered).await.map_err(|_| late(StatusCode::GATEWAY_TIMEOUT))?;
     Ok(Json(answered?))
 }

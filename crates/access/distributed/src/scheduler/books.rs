@@ -37,6 +37,8 @@ pub(crate) struct Books {
     pub(super) brought_bytes: u64,
     pub(super) attempts: Attempts,
     refused: Refused,
+    /// A job that takes so long, or longer, is told to the log; none for no job.
+    pub(super) slow_query: Option<Duration>,
 }
 
 /// Which task of a stage to run where.
@@ -79,6 +81,7 @@ impl Books {
             brought_bytes: 0,
             attempts: Attempts::default(),
             refused: Refused::default(),
+            slow_query: None,
             settings,
         }
     }
@@ -306,6 +309,11 @@ impl Books {
             self.over.pop_front();
         }
         self.over.push_back(over);
+    }
+
+    /// A job that is over.
+    pub(super) fn over_job(&self, id: &str) -> Option<&JobState> {
+        self.over.iter().rfind(|over| over.id == id)
     }
 
     /// A job is done with so many rows.

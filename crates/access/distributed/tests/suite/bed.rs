@@ -73,7 +73,9 @@ impl Bed {
         add_mount(&client, "lake", &format!("s3://{BUCKET}/pool"), options).await;
         let listen = "127.0.0.1:0".to_string();
         let order = Policy::Fifo;
-        let settings = SchedulerSettings { listen, advertise: None, security: security.clone(), order, ahead, shuffle };
+        let security_of = security.clone();
+        let settings =
+            SchedulerSettings { listen, advertise: None, security: security_of, order, ahead, shuffle, slow_query: None };
         let scheduler = Scheduler::start(connect(&test).await, settings).await.unwrap();
         let executors = Vec::new();
         let scheduler_address = scheduler.address();

@@ -180,7 +180,14 @@ async fn an_executor_reads_mounts_only_whatever_a_plan_says() {
     let context = SessionContext::new();
     let frame = context.read_csv(file.to_str().unwrap(), CsvReadOptions::new()).await.unwrap();
     let plan = frame.create_physical_plan().await.unwrap();
-    let query = DistributedQuery { operation: OperationId(77), sql: "select 1".to_string(), plan, config, pins: Vec::new() };
+    let query = DistributedQuery {
+        operation: OperationId(77),
+        sql: "select 1".to_string(),
+        plan,
+        config,
+        pins: Vec::new(),
+        who: "owner".into(),
+    };
     let run = cluster.run(query).await.unwrap().unwrap();
     let answer: Result<Vec<RecordBatch>, _> = run.stream.try_collect().await;
     let error = answer.unwrap_err().to_string();

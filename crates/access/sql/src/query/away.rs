@@ -39,6 +39,7 @@ pub(super) async fn begin(engine: &Engine, session: &QuerySession, sql: &str, pl
         plan: sent,
         config: session.context.copied_config(),
         pins: snapshot.pinned(),
+        who: Arc::clone(&engine.inner.settings.who),
     };
     if let Some(run) = elsewhere.run(query).await? {
         return Ok(Begun::There(run));

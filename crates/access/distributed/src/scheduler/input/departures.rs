@@ -118,7 +118,14 @@ mod tests {
 
         let mut books = Books::new(ScheduleSettings::default());
         books.executor_asks(&format!("{:x}-1", worker.0), 1, Some(12 << 20));
-        books.job_seen("job", || Ticket { operation: OperationId(1), pins: Vec::new(), priority: 0, sql: String::new() });
+        books.job_seen("job", || Ticket {
+            operation: OperationId(1),
+            pins: Vec::new(),
+            priority: 0,
+            sql: String::new(),
+            who: String::new(),
+            trace: None,
+        });
         let range = BlockRange { segment: SegmentId::of(&x, 0), pages: PageRun::new(0, 256) };
         let number = books.jobs["job"].number;
         let input = TaskInput { range, holders: vec![worker] };
