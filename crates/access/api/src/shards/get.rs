@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::asked::{Asked, ColumnNames, Timeout};
 use super::visit::Visit;
 use super::{Datasets, RECORDS, REFUSALS, asked, lines};
-use crate::describe::Described;
+use crate::describe::{Described, Verb};
 use crate::refusal::Refusal;
 
 /// Keys of one request; `batch` takes more.
@@ -38,6 +38,7 @@ pub(super) struct Get {
 }
 
 pub(super) const PATH: Described = Described {
+    verb: Verb::Get,
     path: "/api/v1/shards/get",
     about: "The records of keys, in their order; not found where one has none.",
     parameters: Some(Get::json_schema),

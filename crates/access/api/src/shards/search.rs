@@ -18,7 +18,7 @@ use super::asked::{Asked, ColumnNames, Timeout};
 use super::lines::Lines;
 use super::visit::Visit;
 use super::{Datasets, RECORDS, REFUSALS, asked, lines};
-use crate::describe::{Content, Described};
+use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
 
 /// Hits of one request where it does not say how many, and at most: who wants more goes on after the last one.
@@ -57,6 +57,7 @@ fn hits() -> usize {
 }
 
 pub(super) const SEARCH: Described = Described {
+    verb: Verb::Get,
     path: "/api/v1/shards/search",
     about: "The records that meet a condition, by their keys ascending.",
     parameters: Some(Search::json_schema),
@@ -134,6 +135,7 @@ pub struct Count {
 }
 
 pub(super) const COUNT: Described = Described {
+    verb: Verb::Get,
     path: "/api/v1/shards/count",
     about: "How many records meet a condition.",
     parameters: Some(CountAsked::json_schema),

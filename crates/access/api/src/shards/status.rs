@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::asked::{Asked, Timeout};
 use super::visit::Visit;
 use super::{Datasets, REFUSALS, asked};
-use crate::describe::{Content, Described};
+use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
 
 #[derive(Deserialize, JsonSchema)]
@@ -40,6 +40,7 @@ pub(super) struct DatasetStatus {
 }
 
 pub(super) const PATH: Described = Described {
+    verb: Verb::Get,
     path: "/api/v1/shards/status",
     about: "The shards of a dataset, and where their replicas are.",
     parameters: Some(StatusAsked::json_schema),

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Readers;
 use crate::asking::{Asked, Places, PlacesMax, Timeout};
-use crate::describe::{Content, Described, Routes};
+use crate::describe::{Content, Described, Routes, Verb};
 use crate::refusal::Refusal;
 use answer::Answer;
 
@@ -104,6 +104,7 @@ struct Door {
 /// The path, for `readers`, each with its own rights, from when what runs statements is there.
 pub(crate) fn routes(readers: Readers, statements: Arc<OnceLock<Arc<dyn Statements>>>) -> (Router, Vec<Described>) {
     let path = Described {
+        verb: Verb::Post,
         path: "/api/v1/sql",
         about: "A statement that reads: SELECT, WITH, VALUES, SHOW, or EXPLAIN of one.",
         parameters: Some(SqlAsked::json_schema),

@@ -139,7 +139,7 @@ async fn begin_batch(bed: &Bed, parameters: &[(&str, &str)], header: &str) -> Tc
     socket
 }
 
-async fn read_answer(socket: &mut TcpStream) -> io::Result<String> {
+pub async fn read_answer(socket: &mut TcpStream) -> io::Result<String> {
     let mut answer = vec![0; 4096];
     let read = tokio::time::timeout(Duration::from_secs(60), socket.read(&mut answer)).await.expect("an answer")?;
     Ok(String::from_utf8_lossy(&answer[..read]).into_owned())
