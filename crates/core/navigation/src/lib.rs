@@ -1,7 +1,7 @@
 //! How much a shard's replica keeps beside its base, which replica a request goes to, and what a lost worker's shards need.
 //!
 //! Owns: the decision which layers each replica has in the next period ([`plan()`]), the choice among the replicas of a shard
-//! ([`choose`], [`join_shortest`]), the copies after a loss ([`repair()`]), and whether a shard is brought to a worker at all
+//! ([`choose`], [`join_shortest`]), the copies after a loss ([`repair()`], [`sources`]), and whether a shard is brought to a worker at all
 //! ([`residence()`]). Never does: I/O, clocks and randomness (time is
 //! counted in periods, chance is an argument), and building or dropping a layer, which is its worker's.
 //!
@@ -23,7 +23,7 @@ mod snapshot;
 pub use choose::{Candidate, choose, join_shortest};
 pub use curve::{Curve, Level};
 pub use plan::{Decision, Memory, Plan, Reason, plan};
-pub use repair::{Copy, CopySource, Damage, Damaged, Postponed, Repair, RepairRoom, Survivor, repair};
+pub use repair::{Copy, CopySource, Damage, Damaged, Postponed, Repair, RepairRoom, Survivor, repair, sources, urgency};
 pub use residence::{FarCost, Residence, residence};
 pub use settings::Settings;
 pub use shard::ShardId;

@@ -36,7 +36,7 @@ pub use peer::{PEER_MESSAGE, PeerRequest, Shared};
 pub use placement::{Order, OrderEnd, PlacementStatus, SegmentStatus, SegmentUse, WindowReport};
 pub use report::{DrainReport, StorageCounters, WorkerReport};
 pub use routes::{Route, RouteTable, RoutesDelta};
-pub use shards::{DatasetId, ShardState, WantedRecords};
+pub use shards::{DatasetId, ShardHeld, ShardState, WantedRecords};
 pub use tiers::{Departed, Held, Hint, Span};
 
 /// All kinds of a request by name, as `REQUEST::VARIANTS`: for who has to have tried each.

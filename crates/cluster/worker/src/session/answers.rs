@@ -52,6 +52,12 @@ impl WorkerSession {
                 rooms.shards.coming(mount, &key, records);
                 self.heard()
             }
+            PeerRequest::ShardHeld { shard } => reply(DataReply::ShardHeld(rooms.shards.held(shard))),
+            PeerRequest::ShardPart { shard, file, start, bytes } => {
+                let payload = vec![rooms.shards.part(shard, file, start, bytes).await?];
+                rooms.signals.send(&payload).await;
+                Response { meta: encode(&DataReply::Done), payload, ..Response::default() }
+            }
         })
     }
 

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use forebay_protocol::ShardState;
+use forebay_protocol::{ShardHeld, ShardState};
 use forebay_runtime::time::Instant;
 use forebay_shard::Key as RecordKey;
-use forebay_shard_store::{Store, shard_of};
+use forebay_shard_store::{DatasetFile, Store, shard_of};
 use forebay_types::{Error, Key, Result};
 use parking_lot::Mutex;
 
@@ -28,6 +28,8 @@ pub(super) struct Served {
     pub(super) store: ArcSwap<Store>,
     pub(super) bytes: AtomicU64,
     pub(super) input_bytes: u64,
+    /// What it came in.
+    pub(super) files: Vec<DatasetFile>,
     pub(super) dial: Dial,
     /// The log that it follows; none where nobody changes it.
     pub(super) log: Option<Follower>,
@@ -77,6 +79,7 @@ impl Served {
             store: ArcSwap::from_pointee(store),
             bytes: AtomicU64::new(0),
             input_bytes,
+            files: shard.files.clone(),
             dial: Dial::new(base_bytes, input_bytes),
             log,
             queue: Queue::default(),
@@ -152,6 +155,12 @@ impl Served {
             queue: self.lanes.queue(),
             why,
         }
+    }
+
+    /// The same for a worker that is to copy it.
+    pub(super) fn held(&self) -> ShardHeld {
+        let bytes = (self.dial.now() * self.input_bytes as f64) as u64;
+        ShardHeld { bytes, queue: self.lanes.queue() }
     }
 
     /// What is asked from now on is answered from another state of its files, with the same changes on top.
