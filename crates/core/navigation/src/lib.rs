@@ -1,8 +1,8 @@
 //! How much a shard's replica keeps beside its base, which replica a request goes to, and what a lost worker's shards need.
 //!
 //! Owns: the decision which layers each replica has in the next period ([`plan()`]), the choice among the replicas of a shard
-//! ([`choose`], [`join_shortest`]), the copies after a loss ([`repair()`], [`sources`]), and whether a shard is brought to a worker at all
-//! ([`residence()`]). Never does: I/O, clocks and randomness (time is
+//! ([`choose`], [`join_shortest`]), the copies after a loss ([`repair()`], [`sources`]), whether a shard is brought to a worker at all
+//! ([`residence()`]), and how room is divided among all that saves time with it ([`divide`]). Never does: I/O, clocks and randomness (time is
 //! counted in periods, chance is an argument), and building or dropping a layer, which is its worker's.
 //!
 //! Follows "BlowFish: Dynamic Storage-Performance Tradeoff in Data Stores" (A. Khandelwal, R. Agarwal and I. Stoica, NSDI
@@ -11,6 +11,7 @@
 
 #![warn(unreachable_pub)]
 
+mod budget;
 mod choose;
 mod curve;
 mod plan;
@@ -20,6 +21,7 @@ mod settings;
 mod shard;
 mod snapshot;
 
+pub use budget::{Division, Ladder, Step, divide};
 pub use choose::{Candidate, choose, join_shortest};
 pub use curve::{Curve, Level};
 pub use plan::{Decision, Memory, Plan, Reason, plan};

@@ -1,5 +1,6 @@
-//! Navigation: curves, levels, choices, repairs.
+//! Navigation: budgets, curves, levels, choices, repairs.
 
+mod budgets;
 mod choices;
 mod plans;
 mod properties;

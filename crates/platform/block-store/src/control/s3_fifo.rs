@@ -20,6 +20,7 @@ pub(crate) struct S3Fifo {
     small: VecDeque<BlockRef>,
     main: VecDeque<BlockRef>,
     ghost: Ghost,
+    returned: u64,
 }
 
 impl S3Fifo {
@@ -54,6 +55,7 @@ impl S3Fifo {
 impl Eviction for S3Fifo {
     fn admit(&mut self, block: BlockRef, fingerprint: u32) {
         if self.ghost.take(fingerprint) {
+            self.returned += 1;
             self.main.push_back(block);
         } else {
             self.small.push_back(block);
@@ -90,6 +92,14 @@ impl Eviction for S3Fifo {
 
     fn len(&self) -> usize {
         self.small.len() + self.main.len()
+    }
+
+    fn returned(&self) -> u64 {
+        self.returned
+    }
+
+    fn remembered(&self) -> usize {
+        self.ghost.len()
     }
 
     fn heap_bytes(&self) -> usize {
@@ -131,6 +141,17 @@ mod tests {
         assert!(!policy.evict(&mut judge), "what is held stays");
         assert_eq!(asked[..4], [0, 1, 2, 3]);
         assert_eq!(asked.iter().filter(|number| **number == 1).count(), 3);
+    }
+
+    #[test]
+    fn a_block_that_comes_back_soon_after_it_went_is_counted() {
+        let mut policy = S3Fifo::default();
+        (0..3).for_each(|number| policy.admit(block(number), number));
+        assert!(policy.evict(&mut |block| Verdict::Taken(block.block())));
+        assert_eq!((policy.returned(), policy.remembered()), (0, 1));
+        policy.admit(block(7), 7);
+        policy.admit(block(0), 0);
+        assert_eq!((policy.returned(), policy.remembered()), (1, 0), "the first that came was the first that went");
     }
 
     #[test]
