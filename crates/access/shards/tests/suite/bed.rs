@@ -25,6 +25,7 @@ pub struct Bed {
     coordinator: Coordinator,
     folder: tempfile::TempDir,
     shard_bytes: u64,
+    disk_bytes: u64,
     tuning: Tuning,
 }
 
@@ -40,15 +41,20 @@ impl Bed {
 
     /// One that looks at its queues so often.
     pub async fn start_as(workers: usize, shard_bytes: u64, navigate_every: Duration) -> Self {
-        Self::start_tuned(workers, shard_bytes, Tuning { navigate_every, ..Tuning::default() }).await
+        Self::start_tuned(workers, (shard_bytes, 0), Tuning { navigate_every, ..Tuning::default() }).await
+    }
+
+    /// The same with a disk tier.
+    pub async fn start_with_disk(shard_bytes: u64, disk_bytes: u64, navigate_every: Duration) -> Self {
+        Self::start_tuned(1, (shard_bytes, disk_bytes), Tuning { navigate_every, ..Tuning::default() }).await
     }
 
     /// One that deletes what no manifest names any more so soon.
     pub async fn start_collecting(workers: usize, garbage_after: Duration) -> Self {
-        Self::start_tuned(workers, 1 << 30, Tuning { garbage_after, ..Tuning::default() }).await
+        Self::start_tuned(workers, (1 << 30, 0), Tuning { garbage_after, ..Tuning::default() }).await
     }
 
-    async fn start_tuned(workers: usize, shard_bytes: u64, tuning: Tuning) -> Self {
+    async fn start_tuned(workers: usize, (shard_bytes, disk_bytes): (u64, u64), tuning: Tuning) -> Self {
         let tuning = Tuning { beat: Duration::from_millis(100), ..tuning };
         let settings = S3Settings { buckets: vec![BUCKET.into()], anonymous: true, ..S3Settings::default() };
         let s3 = S3Server::start(settings).unwrap();
@@ -61,7 +67,7 @@ impl Bed {
         let options = MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, ..MountOptions::default() };
         let add = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}"), options };
         client.control(add).await.unwrap();
-        let mut bed = Self { s3, client, workers: Vec::new(), coordinator, folder, shard_bytes, tuning };
+        let mut bed = Self { s3, client, workers: Vec::new(), coordinator, folder, shard_bytes, disk_bytes, tuning };
         for place in 0..workers {
             bed.workers.push(None);
             bed.start_worker(place).await;
@@ -72,7 +78,7 @@ impl Bed {
     /// Starts a worker, again in the folder of the one before.
     pub async fn start_worker(&mut self, place: usize) {
         let folder = self.folder.path().join(format!("worker{place}"));
-        let store = StoreSettings::new(folder.join("tiers"), 64 << 20);
+        let store = StoreSettings::new(folder.join("tiers"), 64 << 20).with_disk(self.disk_bytes);
         let mut settings = WorkerSettings::new(self.coordinator.address(), local(), store);
         settings.shard_bytes = self.shard_bytes;
         let began = Instant::now();

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use forebay_shard_store::ChangeIf;
 use forebay_shards::{ReplicaStatus, Shards};
 use serde_json::json;
+use tokio::task::JoinHandle;
 
 use crate::bed::{Bed, path};
 use crate::changes::{literal, record};
@@ -35,17 +36,7 @@ async fn a_shard_with_a_queue_gets_layers_and_gives_them_back() {
     let at_rest = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| (0.65..0.71).contains(&now));
     let start = until(&shards, "it is where it starts", at_rest).await;
     let stop = Arc::new(AtomicBool::new(false));
-    let askers: Vec<_> = (0..64)
-        .map(|_| {
-            let (shards, stop) = (shards.clone(), Arc::clone(&stop));
-            tokio::spawn(async move {
-                let condition = json!({"attr": "note", "regex": "line [0-9]*7 (spring|winter)"});
-                while !stop.load(Relaxed) {
-                    assert!(!shards.search(&condition, None, None).await.unwrap().is_empty());
-                }
-            })
-        })
-        .collect();
+    let askers = many_ask(&shards, &stop);
     let grown = until(&shards, "it has grown", |replica| replica.now > start.now && !replica.is_changing).await;
     assert!(grown.bytes > start.bytes, "{grown:?}");
     stop.store(true, Relaxed);
@@ -54,6 +45,46 @@ async fn a_shard_with_a_queue_gets_layers_and_gives_them_back() {
     }
     let back = until(&shards, "it is back", |replica| replica.now == start.now && !replica.is_changing).await;
     assert!(back.bytes < grown.bytes && back.why.is_some_and(|why| !why.is_empty()));
+}
+
+/// Searches that take long, from 64 who ask again and again.
+fn many_ask(shards: &Shards, stop: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
+    let asker = |_| {
+        let (shards, stop) = (shards.clone(), Arc::clone(stop));
+        tokio::spawn(async move {
+            let condition = json!({"attr": "note", "regex": "line [0-9]*7 (spring|winter)"});
+            while !stop.load(Relaxed) {
+                assert!(!shards.search(&condition, None, None).await.unwrap().is_empty());
+            }
+        })
+    };
+    (0..64).map(asker).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shard_with_a_queue_has_room_of_the_disk_tier_that_nobody_reads_from_and_gives_it_back() {
+    let input = {
+        let bed = Bed::start(1).await;
+        bed.create("orders.shards", 1, vec![0.7]).await.status().await.unwrap()[0].input_bytes
+    };
+    // Room for the start, and for no step more.
+    let own = input * 74 / 100;
+    let bed = Bed::start_with_disk(own, 64 << 20, Duration::from_millis(50)).await;
+    let shards = bed.create("orders.shards", 1, vec![0.7]).await;
+    assert!(shards.count(None).await.unwrap() > 0);
+    let at_rest = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| (0.65..0.71).contains(&now));
+    let start = until(&shards, "it is where it starts", at_rest).await;
+    let lent = || bed.workers[0].as_ref().unwrap().report().own.1;
+    assert_eq!(lent(), 0);
+    let stop = Arc::new(AtomicBool::new(false));
+    let askers = many_ask(&shards, &stop);
+    let grown = until(&shards, "it has grown", |replica| replica.now > start.now && !replica.is_changing).await;
+    assert!(lent() > 0, "{grown:?}");
+    stop.store(true, Relaxed);
+    for asker in askers {
+        asker.await.unwrap();
+    }
+    until(&shards, "it is back", |replica| replica.now == start.now && !replica.is_changing && lent() == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

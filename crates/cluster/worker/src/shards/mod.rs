@@ -11,6 +11,7 @@
 mod answer;
 mod at_hand;
 mod bring;
+mod budget;
 mod changes;
 mod dial;
 mod far;
