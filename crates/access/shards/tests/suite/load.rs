@@ -47,6 +47,27 @@ async fn a_shard_with_a_queue_gets_layers_and_gives_them_back() {
     assert!(back.bytes < grown.bytes && back.why.is_some_and(|why| !why.is_empty()));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_comes_back_has_the_layers_that_its_load_had_brought() {
+    let mut bed = Bed::start_as(1, 1 << 30, Duration::from_millis(200)).await;
+    let shards = bed.create("orders.shards", 1, vec![0.5]).await;
+    assert!(shards.count(None).await.unwrap() > 0);
+    let at_rest = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| (0.45..0.51).contains(&now));
+    let start = until(&shards, "it is where it starts", at_rest).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let askers = many_ask(&shards, &stop);
+    let grown = until(&shards, "it has grown", |replica| replica.now > start.now && !replica.is_changing).await;
+    stop.store(true, Relaxed);
+    for asker in askers {
+        asker.await.unwrap();
+    }
+    bed.workers[0].take().unwrap().shutdown().await;
+    bed.start_worker(0).await;
+    assert!(shards.count(None).await.unwrap() > 0);
+    let after = replica(&shards).await;
+    assert!(after.now >= grown.now, "{after:?} after {grown:?}");
+}
+
 /// Searches that take long, from 64 who ask again and again.
 fn many_ask(shards: &Shards, stop: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
     let asker = |_| {

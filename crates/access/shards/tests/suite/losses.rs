@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use forebay_client::WantedRecords;
 use forebay_placement::rank;
 use forebay_shard::Key;
-use forebay_shard_store::Literal;
+use forebay_shard_store::{Literal, write_keys};
 use forebay_shards::{ReplicaStatus, ShardStatus, Shards};
 use forebay_types::{RouteKey, WorkerId};
 use serde_json::json;
@@ -139,6 +140,25 @@ async fn a_lost_replica_is_copied_from_a_worker_that_has_one_and_not_from_shared
     answers_right(&bed, &shards, order[2]).await;
     comes_to(&bed, &shards, order[2], |replica| replica.now.is_some_and(|now| now > 0.4)).await;
     compare(&shards, &bed.reference()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_knows_what_the_shard_was_asked_elsewhere() {
+    let mut bed = Bed::start(3).await;
+    let (shards, order) = held_by_two(&bed).await;
+    let (keys, mut bytes) = ((0..2000u64).map(Key::U64).collect::<Vec<_>>(), Vec::new());
+    write_keys(keys.iter(), &mut bytes);
+    let of = WantedRecords { dataset: shards.id(), shard: 0, attributes: &[1], versioned: false };
+    bed.client.get_records(order[1], &of, bytes.into(), Duration::from_secs(20)).await.unwrap();
+    let place = place_of(&bed, order[0]);
+    drop(bed.workers[place].take());
+    comes_to(&bed, &shards, order[2], |_| true).await;
+    let kept = bed.folder().join(format!("worker{}/tiers/shards", place_of(&bed, order[2])));
+    let shard = std::fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
+    let counters = std::fs::read_to_string(shard.join("counters")).unwrap();
+    let counters: serde_json::Value = serde_json::from_str(counters.split_once('\n').unwrap().1).unwrap();
+    let asked = counters["columns"][1].as_f64().unwrap();
+    assert!((900.0..=1000.0).contains(&asked), "of a thousand questions nearly all were for that column: {counters}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use forebay_block_store::pages_verify;
 use forebay_metrics::table;
 use forebay_protocol::{DataReply, DataRequest, DatasetId, PeerRequest, ShardHeld, WorkerInfo, decode, encode};
+use forebay_shard_store::AskedShares;
 use forebay_transport::{Address, Answer, Connection, Security};
 use forebay_types::{Error, ErrorKind, FormId, PAGE_BYTES, PageRun, Result, SegmentId, TextForm, WorkerId};
 use parking_lot::Mutex;
@@ -124,8 +125,8 @@ impl Peers {
         }
     }
 
-    /// Asks a peer how it serves a shard.
-    pub(crate) async fn shard_held(&self, peer: &WorkerInfo, shard: u128) -> Result<Option<ShardHeld>> {
+    /// Asks a peer how it serves a shard, and what that was asked.
+    pub(crate) async fn shard_held(&self, peer: &WorkerInfo, shard: u128) -> Result<Option<(ShardHeld, Option<AskedShares>)>> {
         if self.is_away(peer.id) {
             return Ok(None);
         }
@@ -133,7 +134,8 @@ impl Peers {
         let answer =
             forebay_runtime::time::timeout(HELD_WITHIN, call).await.map_err(|_| Error::retry("no answer about a shard"))??;
         match decode(&answer.meta)? {
-            DataReply::ShardHeld(held) => Ok(held),
+            // A copy is worth having also where this can't be read.
+            DataReply::ShardHeld(held) => Ok(held.map(|held| (held, AskedShares::decode(&answer.payload).ok()))),
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
             _ => Err(Error::internal("a peer answered a question about a shard with something else")),
         }

@@ -11,7 +11,7 @@ use forebay_metrics::table;
 use forebay_navigation::{CopySource, Survivor, sources};
 use forebay_placement::rank;
 use forebay_protocol::{ShardHeld, WorkerInfo};
-use forebay_shard_store::DatasetFile;
+use forebay_shard_store::{AskedShares, DatasetFile, Store};
 use forebay_types::{Error, ErrorKind, Result, ResultExt, RouteKey, WorkerId};
 use tokio::sync::Semaphore;
 
@@ -45,9 +45,12 @@ impl Copies {
 }
 
 impl Shards {
-    /// How a shard is served here, for another worker; none where it is not.
-    pub(crate) fn held(&self, shard: u128) -> Option<ShardHeld> {
-        self.served.lock().get(&shard).map(|served| served.held())
+    /// How a shard is served here, for another worker, and what it was asked as far as that is known; none where it is not served.
+    pub(crate) async fn held(&self, shard: u128) -> Option<(ShardHeld, Option<AskedShares>)> {
+        let served = self.served.lock().get(&shard).cloned()?;
+        let store = served.store.load_full();
+        let asked = forebay_runtime::spawn_blocking(move || store.what_was_asked()).await;
+        Some((served.held(), asked.ok().flatten()))
     }
 
     /// A part of a file that a shard came with. `NotFound` where it is not served, or the file is another one by now; `Invalid` where the
@@ -66,10 +69,10 @@ impl Shards {
         read.map_err(|error| Error::internal(format!("reading a shard's file ended early: {error}")))?
     }
 
-    /// Brings the files of a shard into a folder: from a worker that serves it where there is one, else from shared storage; gives the
-    /// bytes that came from there.
+    /// Brings the files of a shard into a folder, and what it was asked: from a worker that serves it where there is one, else from shared
+    /// storage; gives the bytes that came from there.
     pub(in crate::shards) async fn gather(&self, door: &MountDoor, asked: &Asked, into: &Path) -> Result<u64> {
-        let mut from = self.sources(asked).await;
+        let (mut from, shares) = self.sources(asked).await;
         let mut stored_bytes = 0;
         for (place, file) in (0u32..).zip(&asked.shard().files) {
             let path = into.join(&file.name);
@@ -79,26 +82,36 @@ impl Shards {
                 stored_bytes += file.bytes;
             }
         }
+        // The layers that it begins with are those that this pays for.
+        if let Some(shares) = shares.as_ref().or(asked.shard().asked.as_ref()) {
+            Store::begin_asked(into, shares)?;
+        }
         Ok(stored_bytes)
     }
 
-    /// Where a shard is to come from, the best first: shared storage at the end.
-    async fn sources(&self, asked: &Asked) -> Vec<CopySource> {
+    /// Where a shard is to come from, the best first: shared storage at the end; and what it was asked, as the first says who knows.
+    async fn sources(&self, asked: &Asked) -> (Vec<CopySource>, Option<AskedShares>) {
         let (id, peers) = (asked.id(), self.likely(asked));
         let held = futures::future::join_all(peers.iter().map(|peer| self.cluster.peers.shard_held(peer, id))).await;
-        let (mut survivors, mut loads) = (Vec::new(), BTreeMap::new());
+        let (mut survivors, mut loads, mut shares) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         for (peer, held) in peers.iter().zip(held) {
             match held {
-                Ok(Some(ShardHeld { bytes, queue })) => {
+                Ok(Some((ShardHeld { bytes, queue }, known))) => {
                     survivors.push(Survivor { worker: peer.id, bytes, is_whole: true });
                     // Of those with as much to do any: many shards that are copied at once are not all asked of one.
                     loads.insert(peer.id, u64::from(queue) << 32 | u64::from(forebay_runtime::random::<u32>()));
+                    shares.extend(known.map(|known| (peer.id, known)));
                 }
                 Ok(None) => {}
                 Err(error) => tracing::debug!(worker = %peer.id, %error, "a worker does not say whether it has a shard"),
             }
         }
-        sources(&survivors, |worker| loads.get(&worker).copied().unwrap_or(0))
+        let from = sources(&survivors, |worker| loads.get(&worker).copied().unwrap_or(0));
+        let known = from.iter().find_map(|source| match source {
+            CopySource::Worker(worker) => shares.remove(worker),
+            CopySource::SharedStorage => None,
+        });
+        (from, known)
     }
 
     /// The workers that may have a shard.
