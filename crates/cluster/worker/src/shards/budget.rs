@@ -198,11 +198,11 @@ mod tests {
     }
 
     /// What is lent period after period, with 2 MiB of shards' own.
-    fn lent(of_cache_a_mib: f64, ladder: &Ladder, from: u64) -> Vec<u64> {
+    fn lent(of_cache_a_mib: f64, ladder: &[Step], from: u64) -> Vec<u64> {
         let mut lent = from;
         let next = |_| {
             let rooms = Rooms { own_bytes: 2 * MIB, most: 16 * MIB, lent };
-            let mut ladder = ladder.clone();
+            let mut ladder = ladder.to_vec();
             ladder.iter_mut().take((2 + lent / MIB) as usize).for_each(|step| step.is_held = true);
             lent = offer(rooms, of_cache_a_mib / MIB as f64, vec![ladder]).unwrap();
             lent / MIB
