@@ -20,10 +20,16 @@ pub(crate) struct S3Fifo {
     small: VecDeque<BlockRef>,
     main: VecDeque<BlockRef>,
     ghost: Ghost,
+    /// Those that left the main queue: they are only counted when they come back.
+    parted: Ghost,
     returned: u64,
 }
 
 impl S3Fifo {
+    fn remembered_max(&self) -> usize {
+        (self.small.len() + self.main.len()).max(GHOSTS_MIN)
+    }
+
     /// Judges the oldest of the small queue; true when it was taken.
     fn try_small(&mut self, judge: &mut dyn FnMut(BlockRef) -> Verdict) -> bool {
         let Some(block) = self.small.pop_front() else { return false };
@@ -32,7 +38,7 @@ impl S3Fifo {
             Verdict::Held => self.small.push_back(block),
             Verdict::Used => self.main.push_back(block),
             Verdict::Taken(fingerprint) => {
-                let limit = (self.small.len() + self.main.len()).max(GHOSTS_MIN);
+                let limit = self.remembered_max();
                 self.ghost.push(fingerprint, limit);
                 return true;
             }
@@ -46,7 +52,11 @@ impl S3Fifo {
         match judge(block) {
             Verdict::Gone => {}
             Verdict::Held | Verdict::Used => self.main.push_back(block),
-            Verdict::Taken(_) => return true,
+            Verdict::Taken(fingerprint) => {
+                let limit = self.remembered_max();
+                self.parted.push(fingerprint, limit);
+                return true;
+            }
         }
         false
     }
@@ -58,6 +68,7 @@ impl Eviction for S3Fifo {
             self.returned += 1;
             self.main.push_back(block);
         } else {
+            self.returned += u64::from(self.parted.take(fingerprint));
             self.small.push_back(block);
         }
     }
@@ -99,11 +110,13 @@ impl Eviction for S3Fifo {
     }
 
     fn remembered(&self) -> usize {
-        self.ghost.len()
+        self.ghost.len() + self.parted.len()
     }
 
     fn heap_bytes(&self) -> usize {
-        (self.small.capacity() + self.main.capacity()) * size_of::<BlockRef>() + self.ghost.heap_bytes()
+        (self.small.capacity() + self.main.capacity()) * size_of::<BlockRef>()
+            + self.ghost.heap_bytes()
+            + self.parted.heap_bytes()
     }
 }
 
@@ -152,6 +165,16 @@ mod tests {
         policy.admit(block(7), 7);
         policy.admit(block(0), 0);
         assert_eq!((policy.returned(), policy.remembered()), (1, 0), "the first that came was the first that went");
+        let mut policy = S3Fifo::default();
+        policy.admit(block(1), 1);
+        let mut asked = 0;
+        assert!(policy.evict(&mut |_| {
+            asked += 1;
+            if asked == 1 { Verdict::Used } else { Verdict::Taken(1) }
+        }));
+        assert_eq!((policy.returned(), policy.remembered()), (0, 1));
+        policy.admit(block(1), 1);
+        assert_eq!((policy.returned(), policy.remembered()), (1, 0), "one that was used before counts too");
     }
 
     #[test]

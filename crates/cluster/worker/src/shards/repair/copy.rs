@@ -83,8 +83,10 @@ impl Shards {
             }
         }
         // The layers that it begins with are those that this pays for.
-        if let Some(shares) = shares.as_ref().or(asked.shard().asked.as_ref()) {
-            Store::begin_asked(into, shares)?;
+        if let Some(shares) = shares.as_ref().or(asked.shard().asked.as_ref())
+            && let Err(error) = Store::begin_asked(into, shares)
+        {
+            tracing::debug!(folder = %asked.folder(), shard = asked.number, %error, "layers are for questions of all kinds");
         }
         Ok(stored_bytes)
     }
