@@ -8,6 +8,8 @@ use crate::table::BlockRef;
 const SMALL_SHARE: usize = 10;
 /// Entries remembered after they went, however few there are.
 const GHOSTS_MIN: usize = 64;
+/// Of those that left the main queue so many fewer are remembered: enough to tell how many come back.
+const PARTED_SHARE: usize = 4;
 
 /// S3-FIFO (Yang et al., SOSP'23) over blocks. New blocks enter a small queue; those used again while they pass through it
 /// move to the main queue, the others go and are remembered for a while: coming back, they enter the main queue at once.
@@ -53,7 +55,7 @@ impl S3Fifo {
             Verdict::Gone => {}
             Verdict::Held | Verdict::Used => self.main.push_back(block),
             Verdict::Taken(fingerprint) => {
-                let limit = self.remembered_max();
+                let limit = self.remembered_max() / PARTED_SHARE;
                 self.parted.push(fingerprint, limit);
                 return true;
             }
