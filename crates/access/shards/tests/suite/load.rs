@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use forebay_shard_store::ChangeIf;
+use forebay_shard_store::{ChangeIf, Store};
 use forebay_shards::{ReplicaStatus, Shards};
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -66,6 +66,30 @@ async fn a_worker_that_comes_back_has_the_layers_that_its_load_had_brought() {
     assert!(shards.count(None).await.unwrap() > 0);
     let after = replica(&shards).await;
     assert!(after.now >= grown.now, "{after:?} after {grown:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn layers_come_to_be_for_what_is_asked_without_a_queue() {
+    let bed = Bed::start_as(1, 1 << 30, Duration::from_millis(50)).await;
+    let shards = bed.create("orders.shards", 1, vec![1.1]).await;
+    assert!(shards.count(None).await.unwrap() > 0);
+    until(&shards, "it is where it starts", |replica| !replica.is_changing && replica.now.is_some_and(|now| now > 1.0)).await;
+    let kept = bed.folder().join("worker0/tiers/shards");
+    let folder = std::fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
+    let condition = json!({"attr": "name", "eq": "clerk031"});
+    for _ in 0..3000 {
+        shards.search(&condition, None, Some(100)).await.unwrap();
+    }
+    let began = Instant::now();
+    loop {
+        let store = Store::open(&folder).unwrap();
+        if store.what_was_asked().is_some() && !store.wants_other_layers().unwrap() {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(40), "{:?}", store.layers());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(!shards.search(&condition, None, Some(100)).await.unwrap().is_empty());
 }
 
 /// Searches that take long, from 64 who ask again and again.

@@ -71,6 +71,9 @@ impl Shards {
         let is_built = decided.decisions.iter().zip(&replicas).all(|(decision, replica)| decision.to <= replica.level);
         let wanted = if is_built { decided.bytes.saturating_sub(own_bytes) } else { budget.lent() };
         budget.settle(self.kept.settle(wanted, budget.lent()));
+        let settled = decided.decisions.iter().zip(&replicas).zip(&served);
+        let settled = settled.filter(|((decision, replica), _)| !decision.moves() && !replica.is_building() && decision.to > 0);
+        self.steer(settled.map(|(_, (_, served))| Arc::clone(served)).collect()).await;
         Ok(decided)
     }
 

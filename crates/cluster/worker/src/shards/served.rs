@@ -35,6 +35,8 @@ pub(super) struct Served {
     pub(super) log: Option<Follower>,
     /// Changes that wait.
     pub(super) queue: Queue,
+    /// Its layers were looked at since it is known what it is asked.
+    pub(super) is_steered: AtomicBool,
     /// It is being merged, or about to be.
     pub(super) is_merging: AtomicBool,
     /// Of how many shards it is one.
@@ -83,6 +85,7 @@ impl Served {
             dial: Dial::new(base_bytes, input_bytes),
             log,
             queue: Queue::default(),
+            is_steered: AtomicBool::new(false),
             is_merging: AtomicBool::new(false),
             of: asked.manifest.ids.len(),
             answered: AtomicU64::new(0),
@@ -136,6 +139,11 @@ impl Served {
     /// Whether questions are gets that are presumed to be answered at once.
     pub(super) fn is_quick(&self, questions: &Questions) -> bool {
         questions.are_gets && self.pace.lock().of(questions.len()) <= AT_HAND_US
+    }
+
+    /// Whether its layers may be for nothing in particular still, and it was asked something since.
+    pub(super) fn may_be_steered(&self) -> bool {
+        !self.is_steered.load(Relaxed) && self.answered.load(Relaxed) > 0
     }
 
     /// Whether a place among the holders was found before by the same view and manifest; from now on it was.
