@@ -51,6 +51,9 @@ pub(super) struct Question {
     /// With `get`: only these columns.
     #[expect(dead_code, reason = "read again by `Shards::answer`")]
     columns: Option<Vec<String>>,
+    /// With `get`, of all columns: `{"record": .., "version": ..}` is answered, to change the record only if nobody else has.
+    #[expect(dead_code, reason = "read again by `Shards::answer`")]
+    versioned: Option<bool>,
     /// A condition: the keys of the records that meet it are answered, ascending.
     #[schemars(with = "Option<ConditionShape>")]
     search: Option<Json>,
@@ -160,6 +163,7 @@ mod tests {
     fn only_what_reads_and_has_an_end_is_asked() {
         for right in [
             r#"{"get": 5, "columns": ["a"]}"#,
+            r#"{"get": 5, "versioned": true}"#,
             r#"{"search": {"attr": "a", "eq": 1}, "after": 3, "limit": 10000}"#,
             r#"{"count": null}"#,
             // What else is wrong with it is said by those who are asked.

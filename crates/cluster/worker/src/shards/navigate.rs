@@ -10,6 +10,9 @@ use super::Shards;
 use super::budget::Budget;
 use super::served::Served;
 
+/// Files of a shard are no more than so much larger than its level says.
+const HEADS_BYTES: u64 = 64 << 10;
+
 /// Goes on for ever: a plan each period.
 pub(crate) async fn navigate(shards: Arc<Shards>, period: Duration) {
     let settings = settings(period);
@@ -55,8 +58,8 @@ impl Shards {
         };
         let mut decided = decide(offered)?;
         let wanted = decided.bytes.saturating_sub(own_bytes);
-        // Files are a little larger than their levels say: what is offered is borrowed whole, until they are there.
-        if wanted > budget.lent() && !budget.borrow(wanted.max(offered)).await {
+        let borrowed = wanted.saturating_add(HEADS_BYTES * replicas.len() as u64).min(offered.max(wanted));
+        if wanted > budget.lent() && !budget.borrow(borrowed).await {
             decided = decide(budget.lent())?;
         }
         self.kept.lend(budget.lent());
