@@ -2,7 +2,7 @@
 //!
 //! Owns: the decision which layers each replica has in the next period ([`plan()`]), the choice among the replicas of a shard
 //! ([`choose`], [`join_shortest`]), the copies after a loss ([`repair()`], [`sources`]), whether a shard is brought to a worker at all
-//! ([`residence()`]), and how room is divided among all that saves time with it ([`divide`]). Never does: I/O, clocks and randomness (time is
+//! ([`residence()`]), and how room is divided among all that saves time with it ([`divide`], [`lend`]). Never does: I/O, clocks and randomness (time is
 //! counted in periods, chance is an argument), and building or dropping a layer, which is its worker's.
 //!
 //! Follows "BlowFish: Dynamic Storage-Performance Tradeoff in Data Stores" (A. Khandelwal, R. Agarwal and I. Stoica, NSDI
@@ -14,6 +14,7 @@
 mod budget;
 mod choose;
 mod curve;
+mod lending;
 mod plan;
 mod repair;
 mod residence;
@@ -24,6 +25,7 @@ mod snapshot;
 pub use budget::{Division, Ladder, Step, divide};
 pub use choose::{Candidate, choose, join_shortest};
 pub use curve::{Curve, Level};
+pub use lending::{Lending, layers, lend, margin};
 pub use plan::{Decision, Memory, Plan, Reason, plan};
 pub use repair::{Copy, CopySource, Damage, Damaged, Postponed, Repair, RepairRoom, Survivor, repair, sources, urgency};
 pub use residence::{FarCost, Residence, residence};

@@ -3,17 +3,13 @@
 use std::time::Instant;
 
 use forebay_block_store::{BlockStore, Lent, Regret};
-use forebay_navigation::{Ladder, Plan, Reason, Replica, Step, divide};
+use forebay_navigation::{Lending, Plan, Reason, Replica, layers, lend, margin};
 use forebay_types::{Result, format_bytes};
 
 use crate::signals::{Meters, ServedFrom};
 
 /// Share of the disk tier that it may lend: blocks serve everyone, layers only those who ask shards.
 const SHARE: f64 = 0.5;
-/// Parts of that. No more than one goes or comes back in a period, so that what the cache misses without it is seen first.
-const PARTS: u64 = 16;
-/// How much more a byte has to save, as a share, to be taken from where it is.
-const INERTIA: f64 = 0.25;
 /// How much of what was known of the cache stays with a new measurement.
 const KEEP: f64 = 0.8;
 
@@ -63,10 +59,14 @@ impl Budget {
             return Ok(0);
         }
         self.look(meters);
-        let most = (self.store.usage().disk.capacity_bytes as f64 * SHARE) as u64;
-        let ladders = replicas.iter().map(|replica| layers(replica, before, period_secs)).collect();
-        let least = replicas.iter().map(|replica| replica.curve.bytes(0)).sum();
-        offer(Rooms { own_bytes: own_bytes.saturating_sub(least), most, lent: self.lent() }, self.of_cache, ladders)
+        let least: u64 = replicas.iter().map(|replica| replica.curve.bytes(0)).sum();
+        let lending = Lending {
+            own_bytes: own_bytes.saturating_sub(least),
+            most_bytes: (self.store.usage().disk.capacity_bytes as f64 * SHARE) as u64,
+            lent_bytes: self.lent(),
+            cache_saves: self.of_cache,
+        };
+        lend(&lending, replicas.iter().map(|replica| layers(replica, before, period_secs)).collect())
     }
 
     /// Has the disk tier lend so much in all, which takes evicting; false where it can't.
@@ -138,50 +138,10 @@ fn saved_by_cache(before: &Seen, now: &Seen) -> f64 {
     let secs = (now.at - before.at).as_secs_f64();
     let returned = now.regret.returned.saturating_sub(before.regret.returned);
     let waited = mean_secs(before.storage, now.storage) - mean_secs(before.disk, now.disk);
-    match secs > 0.0 && returned > 0 {
-        true => returned as f64 / secs * waited.max(0.0) / now.regret.remembered_bytes.max(1 << 20) as f64,
+    match secs > 0.0 {
+        true => margin(returned as f64 / secs, waited, now.regret.remembered_bytes.max(1 << 20)),
         false => 0.0,
     }
-}
-
-/// The layers of a replica above its base, and what each saves: the calls that come on average, times what each takes less with it.
-fn layers(replica: &Replica<'_>, before: &Plan, period_secs: f64) -> Ladder {
-    let arrivals = before.of(replica.shard).map_or(0.0, |decision| decision.memory.arrivals) / period_secs;
-    let step = |level: u32| Step {
-        bytes: replica.curve.bytes(level) - replica.curve.bytes(level - 1),
-        saved: arrivals * (replica.curve.service_us(level - 1) - replica.curve.service_us(level)) / 1e6,
-        is_held: level <= replica.ordered,
-    };
-    (1..=replica.highest).map(step).collect()
-}
-
-/// Room for layers.
-#[derive(Clone, Copy)]
-struct Rooms {
-    /// Of shards alone, beside the bases.
-    own_bytes: u64,
-    /// Of the disk tier, at most.
-    most: u64,
-    /// Of the disk tier, now.
-    lent: u64,
-}
-
-/// How much the disk tier is to lend, at most a part more or less than now.
-fn offer(rooms: Rooms, of_cache: f64, mut ladders: Vec<Ladder>) -> Result<u64> {
-    let Rooms { own_bytes, most, lent } = rooms;
-    let part = most / PARTS;
-    if part == 0 {
-        return Ok(0);
-    }
-    let with_cache = PARTS.saturating_sub(lent.div_ceil(part));
-    let block = |place: u64| Step { bytes: part, saved: of_cache * part as f64, is_held: place < with_cache };
-    // The first of equals: where nobody asks, blocks stay.
-    ladders.insert(0, (0..PARTS).map(block).collect());
-    let division = divide(own_bytes.saturating_add(part * PARTS), &ladders, INERTIA)?;
-    let left = part * (PARTS - division.steps[0] as u64);
-    let offered = left.clamp(lent.saturating_sub(part), lent.saturating_add(part)).min(part * PARTS);
-    debug_assert!(offered <= most, "no more is lent than may be");
-    Ok(offered)
 }
 
 #[cfg(test)]
@@ -191,42 +151,6 @@ mod tests {
     use super::*;
 
     const MIB: u64 = 1 << 20;
-
-    fn busy(saved_a_mib: f64) -> Ladder {
-        let step = |_| Step { bytes: MIB, saved: saved_a_mib, is_held: false };
-        (0..64).map(step).collect()
-    }
-
-    /// What is lent period after period, with 2 MiB of shards' own.
-    fn lent(of_cache_a_mib: f64, ladder: &[Step], from: u64) -> Vec<u64> {
-        let mut lent = from;
-        let next = |_| {
-            let rooms = Rooms { own_bytes: 2 * MIB, most: 16 * MIB, lent };
-            let mut ladder = ladder.to_vec();
-            ladder.iter_mut().take((2 + lent / MIB) as usize).for_each(|step| step.is_held = true);
-            lent = offer(rooms, of_cache_a_mib / MIB as f64, vec![ladder]).unwrap();
-            lent / MIB
-        };
-        (0..20).map(next).collect()
-    }
-
-    #[test]
-    fn room_goes_to_whom_it_saves_more_part_by_part_and_comes_back() {
-        let grown = lent(1.0, &busy(2.0), 0);
-        assert_eq!((&grown[..3], grown[19]), (&[1, 2, 3][..], 16));
-        assert_eq!(lent(1.0, &busy(1.1), 0), [0; 20], "hardly better takes nothing");
-        let back = lent(3.0, &busy(2.0), 16 * MIB);
-        assert_eq!((&back[..3], back[19]), (&[15, 14, 13][..], 0));
-        assert_eq!(lent(1.1, &busy(1.0), 5 * MIB), [5; 20], "nor does it the other way");
-        assert_eq!(lent(0.0, &busy(0.0), 0), [0; 20], "nobody asks");
-    }
-
-    #[test]
-    fn no_more_is_offered_than_helps() {
-        let few: Ladder = busy(2.0).into_iter().take(4).collect();
-        assert_eq!(lent(0.5, &few, 0)[19], 2, "the other two have room of their own");
-        assert_eq!(offer(Rooms { own_bytes: 9, most: 0, lent: 0 }, 0.0, vec![]).unwrap(), 0);
-    }
 
     #[test]
     fn the_cache_is_worth_what_its_misses_cost() {

@@ -2,6 +2,7 @@
 
 mod budgets;
 mod choices;
+mod lendings;
 mod plans;
 mod properties;
 mod repairs;
