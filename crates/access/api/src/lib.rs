@@ -24,6 +24,7 @@ mod savings;
 mod shards;
 mod sql;
 mod status;
+mod visitor;
 
 pub use doors::Doors;
 pub use http::{Http, HttpSettings};

@@ -22,6 +22,7 @@ use serde_json::json;
 use crate::describe::{Content, Described, Routes, Shape, Verb, document};
 use crate::events::Events;
 use crate::refusal::Refusal;
+use crate::visitor::Sender;
 use crate::{Doors, Placement, Price, Readers, Savings, Status, console, jobs, shards, sql};
 
 /// Segments that one answer has at most.
@@ -139,7 +140,8 @@ fn description(mut paths: Vec<Described>) -> Router {
 }
 
 async fn let_in(State(readers): State<Readers>, request: Request, next: Next) -> Result<Response, Refusal> {
-    readers.check(request.headers(), &needs::shown(), "api", request.uri().path())?;
+    let sender = Sender::of(request.headers(), request.extensions());
+    readers.check(&sender, &needs::shown(), "api", request.uri().path())?;
     Ok(next.run(request).await)
 }
 

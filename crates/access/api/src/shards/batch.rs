@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use forebay_shards::Shards;
@@ -21,6 +21,7 @@ use super::visit::Visit;
 use super::{Datasets, REFUSALS_OF_BODIES, asked, body, lines};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::{Refusal, Wrong};
+use crate::visitor::Sender;
 
 /// Bytes of the questions of one request.
 const BODY_BYTES_MAX: u64 = 8 << 20;
@@ -115,11 +116,11 @@ pub(super) const PATH: Described = Described {
 
 pub(super) async fn batch(
     State(datasets): State<Arc<Datasets>>,
-    headers: HeaderMap,
+    sender: Sender,
     Asked(asked): Asked<Batch>,
     sent: Body,
 ) -> Result<Response, Refusal> {
-    let visit = Visit::enter(&datasets, &headers, "shard_batch", asked.dataset, asked.timeout)?;
+    let visit = Visit::enter(&datasets, &sender, "shard_batch", asked.dataset, asked.timeout)?;
     let (sent, spent) = body::read(&visit, sent, BODY_BYTES_MAX, too_large).await?;
     let questions = split(&sent)?;
     let shards = visit.open().await?;

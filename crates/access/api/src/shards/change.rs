@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use forebay_protocol::CHANGES_MAX;
@@ -19,6 +19,7 @@ use super::visit::Changing;
 use super::{Datasets, REFUSALS_OF_BODIES, asked, body, lines};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::{Refusal, Wrong};
+use crate::visitor::Sender;
 
 /// Bytes of the changes of one request: no more than a worker takes with one call, also where all are of one shard.
 const BODY_BYTES_MAX: u64 = 3 << 20;
@@ -92,11 +93,11 @@ pub(super) const PATH: Described = Described {
 
 pub(super) async fn change(
     State(datasets): State<Arc<Datasets>>,
-    headers: HeaderMap,
+    sender: Sender,
     Asked(asked): Asked<Changes>,
     sent: Body,
 ) -> Result<Response, Refusal> {
-    let changing = Changing::enter(&datasets, &headers, "shard_change", asked.dataset, asked.timeout)?;
+    let changing = Changing::enter(&datasets, &sender, "shard_change", asked.dataset, asked.timeout)?;
     let (sent, spent) = body::read(changing.visit(), sent, BODY_BYTES_MAX, too_large).await?;
     let changes = read(&sent)?;
     let shards = changing.visit().open().await?;

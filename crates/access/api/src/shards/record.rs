@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use forebay_shard_store::Literal;
 use forebay_shards::Versioned;
 use forebay_types::{Error, ForebayPath, format_bytes};
@@ -18,6 +18,7 @@ use super::visit::{Changing, Visit};
 use super::{Datasets, REFUSALS, REFUSALS_OF_BODIES, asked, body};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
+use crate::visitor::Sender;
 
 const PATH: &str = "/api/v1/shards/record";
 /// Bytes of a record as it is sent: with what stands around it, it is no more than a worker takes with one call.
@@ -56,10 +57,10 @@ pub(super) const READ: Described = Described {
 
 pub(super) async fn read(
     State(datasets): State<Arc<Datasets>>,
-    headers: HeaderMap,
+    sender: Sender,
     Asked(asked): Asked<Read>,
 ) -> Result<Json<Versioned>, Refusal> {
-    let visit = Visit::enter(&datasets, &headers, "shard_get", asked.dataset, asked.timeout)?;
+    let visit = Visit::enter(&datasets, &sender, "shard_get", asked.dataset, asked.timeout)?;
     let key = Literal::parse(&asked.key)?;
     let shards = visit.open().await?;
     Ok(Json(visit.within(shards.get_versioned(&key)).await?))
@@ -113,11 +114,11 @@ const CHANGED: Content = Content {
 
 pub(super) async fn put(
     State(datasets): State<Arc<Datasets>>,
-    headers: HeaderMap,
+    sender: Sender,
     Asked(asked): Asked<Put>,
     sent: Body,
 ) -> Result<Json<Changed>, Refusal> {
-    let changing = Changing::enter(&datasets, &headers, "shard_put", asked.dataset, asked.timeout)?;
+    let changing = Changing::enter(&datasets, &sender, "shard_put", asked.dataset, asked.timeout)?;
     let (sent, _spent) = body::read(changing.visit(), sent, RECORD_BYTES_MAX, too_large).await?;
     let wrong = |error| Refusal::invalid(format!("the body is no record, which is a JSON object with columns: {error}"));
     let record: Map<String, Value> = serde_json::from_slice(&sent).map_err(wrong)?;
@@ -163,10 +164,10 @@ pub(super) const DELETE: Described = Described {
 
 pub(super) async fn delete(
     State(datasets): State<Arc<Datasets>>,
-    headers: HeaderMap,
+    sender: Sender,
     Asked(asked): Asked<Delete>,
 ) -> Result<Json<Changed>, Refusal> {
-    let changing = Changing::enter(&datasets, &headers, "shard_delete", asked.dataset, asked.timeout)?;
+    let changing = Changing::enter(&datasets, &sender, "shard_delete", asked.dataset, asked.timeout)?;
     let key = Literal::parse(&asked.key)?;
     let shards = changing.visit().open().await?;
     let version = changing.make(shards.delete(&key, If::of(asked.condition))).await?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use forebay_rights::{Who, needs};
 use forebay_runtime::time::Instant;
 use forebay_shards::Shards;
@@ -14,6 +14,7 @@ use super::Datasets;
 use super::asked::Timeout;
 use crate::asking::Place;
 use crate::refusal::Refusal;
+use crate::visitor::Sender;
 
 /// The caller may read the mount that a dataset lies in. Only [`Visit::enter`] makes one.
 pub(super) struct MayRead {
@@ -39,12 +40,12 @@ impl Visit {
     /// Lets a request in: 401 or 403 for who may not read the mount, 429 or 503 where too many are under way.
     pub(super) fn enter(
         datasets: &Arc<Datasets>,
-        headers: &HeaderMap,
+        sender: &Sender,
         what: &'static str,
         dataset: ForebayPath,
         timeout: Option<Timeout>,
     ) -> Result<Self, Refusal> {
-        let who = datasets.readers.check(headers, &needs::dataset(dataset.mount()), what, &dataset.to_string())?;
+        let who = datasets.readers.check(sender, &needs::dataset(dataset.mount()), what, &dataset.to_string())?;
         Self::begin(datasets, &who, dataset, timeout)
     }
 
@@ -96,16 +97,16 @@ impl Changing {
     /// As [`Visit::enter`], for who may write in the mount. The audit log is told of it.
     pub(super) fn enter(
         datasets: &Arc<Datasets>,
-        headers: &HeaderMap,
+        sender: &Sender,
         what: &'static str,
         dataset: ForebayPath,
         timeout: Option<Timeout>,
     ) -> Result<Self, Refusal> {
         let on = dataset.to_string();
-        let who = datasets.readers.check(headers, &needs::dataset_change(dataset.mount()), what, &on)?;
+        let who = datasets.readers.check(sender, &needs::dataset_change(dataset.mount()), what, &on)?;
         let visit = Visit::begin(datasets, &who, dataset, timeout)?;
         if is_audited() {
-            tell(&who, "", &Deed { port: "http", what, on }, None);
+            tell(&who, sender.address(), &Deed { port: "http", what, on }, None);
         }
         Ok(Self { visit })
     }

@@ -225,6 +225,9 @@ async fn who_was_refused_stands_in_the_audit_log() {
     let told = log.0.lock().clone();
     let changes = told.iter().filter(|event| event["on"] == "/lake/changed.shards");
     let changes: Vec<_> = changes.map(|event| ["who", "what", "verdict"].map(|field| event[field].as_str())).collect();
+    assert!(
+        told.iter().filter(|event| event["on"] == "/lake/changed.shards").all(|event| event["from"].starts_with("127.0.0.1:"))
+    );
     let put = |who, verdict| [who, "shard_put", verdict];
     assert_eq!(changes, [put("token read-lake.1", "refused"), put("token write-lake.1", "allowed")]);
     let told: Vec<_> = told.iter().filter(|event| event["on"] == "/lake/audited.shards").collect();
@@ -233,6 +236,7 @@ async fn who_was_refused_stands_in_the_audit_log() {
     for event in told {
         let [port, what, verdict] = ["port", "what", "verdict"].map(|field| event[field].as_str());
         assert_eq!((port, what, verdict), ("http", "shard_batch", "refused"));
+        assert!(event["from"].starts_with("127.0.0.1:"), "{event:?}");
         assert!(!event["why"].is_empty() && !format!("{event:?}").contains(bed.token("read other")));
     }
 }
