@@ -116,6 +116,11 @@ impl TestCluster {
         self.folder.path().join(format!("worker{place}"))
     }
 
+    /// The place of a worker that runs or ran.
+    pub fn place_of(&self, worker: WorkerId) -> usize {
+        *self.places.iter().find(|(_, id)| **id == worker).expect("it was started here").0
+    }
+
     /// Takes the worker of a place out: it ends at once when it is dropped.
     pub fn take_worker(&mut self, place: usize) -> Arc<Worker> {
         let id = self.places[&place];

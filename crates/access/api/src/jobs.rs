@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::describe::{Content, Described, Routes, Shape};
+use crate::describe::{Content, Described, Routes, Shape, Verb};
 use crate::refusal::Refusal;
 
 /// The scheduler of a cluster, as who knows where it is asks it.
@@ -134,6 +134,7 @@ type Door = Arc<OnceLock<Arc<dyn Scheduler>>>;
 /// The paths, for who may see what a cluster says of itself.
 pub(crate) fn routes(scheduler: Door) -> (Router, Vec<Described>) {
     let path = |path, about, shape: Shape| Described {
+        verb: Verb::Get,
         path,
         about,
         parameters: None,

@@ -41,6 +41,15 @@ pub struct Usage {
     pub metadata_bytes: u64,
 }
 
+/// How a tier would do with more room: blocks that it let go, and had to take in again soon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Regret {
+    /// Blocks that came back while they were remembered, since the start.
+    pub returned: u64,
+    /// Bytes of blocks that are remembered after they went: with so much more room those would have been there still.
+    pub remembered_bytes: u64,
+}
+
 /// How full one tier is, in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TierUsage {

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::{Json, Router};
 use forebay_rights::needs;
 use forebay_runtime::time::{instant, timeout_at};
@@ -26,8 +26,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Readers;
 use crate::asking::{Asked, Places, PlacesMax, Timeout};
-use crate::describe::{Content, Described, Routes};
+use crate::describe::{Content, Described, Routes, Verb};
 use crate::refusal::Refusal;
+use crate::visitor::Sender;
 use answer::Answer;
 
 /// Bytes of a statement.
@@ -108,6 +109,7 @@ struct Door {
 /// The path, for `readers`, each with its own rights, from when what runs statements is there.
 pub(crate) fn routes(readers: Readers, statements: Arc<OnceLock<Arc<dyn Statements>>>) -> (Router, Vec<Described>) {
     let path = Described {
+        verb: Verb::Post,
         path: "/api/v1/sql",
         about: "A statement that reads: SELECT, WITH, VALUES, SHOW, or EXPLAIN of one.",
         parameters: Some(SqlAsked::json_schema),
@@ -132,12 +134,12 @@ pub(crate) fn routes(readers: Readers, statements: Arc<OnceLock<Arc<dyn Statemen
 
 async fn sql(
     State(door): State<Arc<Door>>,
-    headers: HeaderMap,
+    sender: Sender,
     asked: Result<Asked<SqlAsked>, Refusal>,
     body: Body,
 ) -> Result<Json<Answer>, Refusal> {
     // Who is nobody's hears of nothing else first.
-    let (who, credential) = door.readers.caller(&headers, &needs::statement(), "sql", "/api/v1/sql")?;
+    let (who, credential) = door.readers.caller(&sender, &needs::statement(), "sql", "/api/v1/sql")?;
     let Asked(asked) = asked?;
     if !(1..=ROWS_MAX).contains(&asked.rows) {
         return Err(Refusal::invalid(format!("rows is a number from 1 to {ROWS_MAX}")));

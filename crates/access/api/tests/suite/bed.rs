@@ -252,6 +252,12 @@ impl Bed {
         self.ask_as(Some(self.token(credential)), "POST", &path, sql.to_string()).await
     }
 
+    /// Changes the dataset, as one who may write in its mount and in no other.
+    pub async fn change(&self, method: &str, what: &str, parameters: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
+        let path = query(&format!("/api/v1/shards/{what}"), &[&[("dataset", DATASET)], parameters].concat());
+        self.ask_as(Some(self.token("write lake")), method, &path, body).await
+    }
+
     /// A batch of questions to the dataset.
     pub async fn batch(&self, parameters: &[(&str, &str)], questions: impl Into<Bytes>) -> Answer {
         let path = query("/api/v1/shards/batch", &[&[("dataset", DATASET)], parameters].concat());

@@ -33,18 +33,23 @@ impl Bed {
 
     /// One that looks at its queues so often.
     pub async fn start_as(workers: usize, shard_bytes: u64, navigate_every: Duration) -> Self {
-        Self::start_tuned(workers, shard_bytes, Tuning { navigate_every, ..Tuning::default() }).await
+        Self::start_tuned(workers, (shard_bytes, 0), Tuning { navigate_every, ..Tuning::default() }).await
+    }
+
+    /// The same with a disk tier.
+    pub async fn start_with_disk(shard_bytes: u64, disk_bytes: u64, navigate_every: Duration) -> Self {
+        Self::start_tuned(1, (shard_bytes, disk_bytes), Tuning { navigate_every, ..Tuning::default() }).await
     }
 
     /// One that deletes what no manifest names any more so soon.
     pub async fn start_collecting(workers: usize, garbage_after: Duration) -> Self {
-        Self::start_tuned(workers, 1 << 30, Tuning { garbage_after, ..Tuning::default() }).await
+        Self::start_tuned(workers, (1 << 30, 0), Tuning { garbage_after, ..Tuning::default() }).await
     }
 
-    async fn start_tuned(workers: usize, shard_bytes: u64, tuning: Tuning) -> Self {
+    async fn start_tuned(workers: usize, (shard_bytes, disk_bytes): (u64, u64), tuning: Tuning) -> Self {
         let mut cluster = TestCluster::empty(|settings| settings.lease = Duration::from_secs(2)).await;
         cluster.tuning = Tuning { beat: Duration::from_millis(100), ..tuning };
-        cluster.worker.store.dram_bytes = 64 << 20;
+        (cluster.worker.store.dram_bytes, cluster.worker.store.disk_bytes) = (64 << 20, disk_bytes);
         cluster.worker.unix_socket = None;
         cluster.worker.shard_bytes = shard_bytes;
         let client = cluster.node.client().await.unwrap();

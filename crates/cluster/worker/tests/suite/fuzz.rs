@@ -148,6 +148,8 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
     seeds.push(TraceContext { trace: 7, span: 8 }.before(&encode(&read(0, 5000))).to_vec());
     seeds.push(PeerRequest::Copy { segment, start: 0, pages: 300 }.encode().to_vec());
     seeds.push(PeerRequest::Missed { asker: WorkerId(1), segment, start: 0, pages: 300 }.encode().to_vec());
+    seeds.push(PeerRequest::ShardHeld { shard: 7 }.encode().to_vec());
+    seeds.push(PeerRequest::ShardPart { shard: 7, file: 0, start: 0, bytes: 1 << 20 }.encode().to_vec());
     for op in by_hand::of_peers(worker, dir, block) {
         seeds.push(PeerCall { from: dir, path: "", op: op.clone() }.encode().to_vec());
         seeds.push(PeerCall { from: ROOT, path: "dir", op }.encode().to_vec());

@@ -55,6 +55,17 @@ impl Account {
         }
     }
 
+    /// Counts room that files beside the tier take, in pages.
+    pub fn lend(&self, owner: Owner, pages: u64) {
+        self.by_owner[index(owner)].fetch_add(pages, Relaxed);
+    }
+
+    /// The same the other way.
+    pub fn take_back(&self, owner: Owner, pages: u64) {
+        let before = self.by_owner[index(owner)].fetch_sub(pages, Relaxed);
+        assert!(before >= pages, "{pages} pages taken back of {before}");
+    }
+
     pub fn add_block(&self) {
         self.blocks.fetch_add(1, Relaxed);
     }

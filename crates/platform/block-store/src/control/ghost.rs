@@ -48,6 +48,11 @@ impl Ghost {
         self.set.remove(&fingerprint)
     }
 
+    /// How many are remembered.
+    pub fn len(&self) -> usize {
+        self.set.len()
+    }
+
     /// Bytes on the heap, about.
     pub fn heap_bytes(&self) -> usize {
         self.order.capacity() * size_of::<u32>() + self.set.capacity() * (size_of::<u32>() + 1) * 8 / 7
