@@ -4,6 +4,7 @@ use forebay_types::PAGE_BYTES;
 use rand::Rng;
 
 use super::run::World;
+use crate::outside::disks;
 use crate::outside::packet::HostId;
 
 /// Of files of this length on, one in so many pages rots: what is shorter is the books.
@@ -13,6 +14,7 @@ const ROTS_ONE_IN: u32 = 3;
 impl World<'_> {
     /// One in so many pages of a worker's disk has another byte than was written.
     pub(super) fn rot_disk(&mut self, host: HostId) {
+        disks::turn_of_nobody();
         let Ok(files) = std::fs::read_dir(self.folder.path().join(format!("{host}"))) else { return };
         let mut files: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
         // As the folder lists them differs.
@@ -28,6 +30,11 @@ impl World<'_> {
             }
             std::fs::write(&file, bytes).expect("a file of the world's");
         }
+    }
+
+    /// A worker's host has lost its power: what it wrote lately and has not synchronised may be there, or in part, or not.
+    pub(super) fn lose_power(&mut self, host: HostId) {
+        disks::lose_unsynced(host, &self.folder.path().join(format!("{host}")));
     }
 
     /// The disk of a worker's host is another one.

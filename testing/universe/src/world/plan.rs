@@ -9,8 +9,10 @@ use crate::outside::packet::HostId;
 
 /// There is a fault within each such time, in milliseconds.
 const FAULT_EVERY_MS: u64 = 10_000;
-/// Faults in that time at most.
+/// Faults in that time at most, beside one of a disk.
 const FAULTS_MAX: u32 = 3;
+/// What of a seed faults of disks follow from: the others are the same without them.
+const OF_DISKS: u64 = 0x6469_736b;
 
 /// The store's host, the coordinator's, then workers, then clients.
 pub(crate) const STORE: HostId = 0;
@@ -39,8 +41,8 @@ pub(crate) struct Fault {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum What {
-    /// A process ends at once, and starts again later. A host that goes with it says nothing to its peers. What it finds on its disk may be
-    /// nothing, or other bytes than were written.
+    /// A process ends at once, and starts again later. A host that goes with it says nothing to its peers, and its disk may lack what was
+    /// written and not synchronised. What it finds there may also be nothing, or other bytes than were written.
     Crash { host: HostId, with_host: bool, disk: Disk },
     /// A process is not run for a while.
     Stop { host: HostId },
@@ -65,6 +67,12 @@ pub(crate) enum What {
     StoreBreaksOff { requests: usize, after_bytes: u64 },
     /// Bytes on a worker's disk are others than were written.
     DiskRots { host: HostId },
+    /// One in so many reads of a worker's disk fails, or of writes.
+    DiskFails { host: HostId, reads: bool, one_in: u32 },
+    /// A worker's disk has no room for what is written.
+    DiskFull { host: HostId },
+    /// Work on a worker's disk takes longer.
+    DiskSlow { host: HostId, by_ms: u64 },
     /// The time of the day of a host jumps.
     ClockJumps { host: HostId, by_ms: i64 },
 }
@@ -94,8 +102,25 @@ impl Plan {
                 plan.faults.push(Fault { at_ms, for_ms, what });
             }
         }
+        let mut chance = StdRng::seed_from_u64(seed ^ OF_DISKS);
+        for period in 0..for_ms / FAULT_EVERY_MS {
+            let (at_ms, for_ms) = (chance.random_range(0..FAULT_EVERY_MS), chance.random_range(100..8_000));
+            let what = plan.draw_of_disk(&mut chance);
+            if chance.random() {
+                plan.faults.push(Fault { at_ms: period * FAULT_EVERY_MS + at_ms, for_ms, what });
+            }
+        }
         plan.faults.sort_by_key(|fault| fault.at_ms);
         plan
+    }
+
+    /// Hosts that lose their power and find their own disk again.
+    pub(crate) fn lose_power(&self) -> Vec<HostId> {
+        let loses = |fault: &Fault| match fault.what {
+            What::Crash { host, with_host: true, disk: Disk::Kept } => Some(host),
+            _ => None,
+        };
+        self.faults.iter().filter_map(loses).collect()
     }
 
     /// The same without some of its faults, by their places.
@@ -157,6 +182,17 @@ impl Plan {
         }
     }
 
+    fn draw_of_disk(&self, chance: &mut StdRng) -> What {
+        let host = self.worker(chance.random_range(0..self.workers));
+        let (one_in, by_ms) = ([1, 4, 20][chance.random_range(0..3)], chance.random_range(50..3_000));
+        match chance.random_range(0..4) {
+            0 => What::DiskFails { host, reads: true, one_in },
+            1 => What::DiskFails { host, reads: false, one_in },
+            2 => What::DiskFull { host },
+            _ => What::DiskSlow { host, by_ms },
+        }
+    }
+
     /// The links that a split blocks, in both directions.
     pub(crate) fn across(&self, side: &[HostId], all_reach: &[HostId]) -> Vec<(HostId, HostId)> {
         let hosts = || STORE..self.client(self.clients);
@@ -192,6 +228,10 @@ impl What {
             Self::StoreLosesAnswers { .. } => "store_loses_answers",
             Self::StoreBreaksOff { .. } => "store_breaks_off",
             Self::DiskRots { .. } => "disk_rots",
+            Self::DiskFails { reads: true, .. } => "disk_fails_reads",
+            Self::DiskFails { reads: false, .. } => "disk_fails_writes",
+            Self::DiskFull { .. } => "disk_full",
+            Self::DiskSlow { .. } => "disk_slow",
             Self::ClockJumps { .. } => "clock_jumps",
         }
     }
@@ -207,6 +247,7 @@ impl What {
                 | Self::OneWay { .. }
                 | Self::SlowLink { .. }
                 | Self::DiskRots { .. }
+                | Self::DiskFails { reads: true, .. }
         )
     }
 }
@@ -225,5 +266,20 @@ mod tests {
         }
         let fewer = one.clone().without(&[0]);
         assert_eq!(fewer.faults, one.faults[1..]);
+    }
+
+    #[test]
+    fn each_fault_of_a_disk_comes_and_hits_a_worker() {
+        let plans: Vec<Plan> = (0..20).map(|seed| Plan::of(seed, 60_000)).collect();
+        let all = || plans.iter().flat_map(|plan| plan.faults.iter().map(move |fault| (plan, &fault.what)));
+        for kind in ["disk_fails_reads", "disk_fails_writes", "disk_full", "disk_slow"] {
+            assert!(all().any(|(_, what)| what.kind() == kind), "{kind}");
+        }
+        for (plan, what) in all() {
+            if let What::DiskFails { host, .. } | What::DiskFull { host } | What::DiskSlow { host, .. } = what {
+                assert!((plan.worker(0)..plan.client(0)).contains(host), "{what:?}");
+            }
+        }
+        assert!(plans.iter().any(|plan| !plan.lose_power().is_empty()));
     }
 }

@@ -19,6 +19,7 @@ use super::hosts::{self, BUCKET, Seen};
 use super::load;
 use super::plan::{COORDINATOR, Plan, STORE};
 use super::wrong::{Wrong, without_room};
+use crate::outside::disks::{self, Disks};
 use crate::outside::door::door;
 use crate::outside::network::Network;
 use crate::outside::packet::HostId;
@@ -47,6 +48,8 @@ pub(crate) struct Outcome {
     pub(crate) simulated_seconds: u64,
     pub(crate) operations: u64,
     pub(crate) faults: BTreeMap<&'static str, u64>,
+    /// What went wrong with disks, call by call, and page by page.
+    pub(crate) disks: BTreeMap<&'static str, u64>,
     pub(crate) errors: BTreeMap<String, u64>,
     pub(crate) violations: u64,
     pub(crate) first_violations: Vec<Violation>,
@@ -90,6 +93,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
     let network = Arc::new(Network::new(plan.names(), StdRng::seed_from_u64(chance.random()), Arc::clone(&trace)));
     let _simulation = simulated::simulate(door(&network));
     let mut world = World::new(plan, network, trace, chance);
+    disks::install(Disks::new(world.folder.path(), world.hosts.len(), plan.seed, &plan.lose_power()));
     let violations = world.pass();
     let calls = world.course.calls.recorder.take();
     for call in &calls {
@@ -112,6 +116,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         simulated_seconds: world.now_us / 1_000_000,
         operations: calls.len() as u64,
         faults,
+        disks: disks::happened(),
         errors: errors(&calls),
         violations: count,
         first_violations: violations,
