@@ -36,7 +36,7 @@ fn one(seed: u64, options: &Options) -> io::Result<ExitCode> {
             forebay_runtime::plant(defect);
         }
     }
-    let plan = Plan::of(seed, options.seconds * 1000).without(&options.without);
+    let plan = Plan::of(seed, options.seconds * 1000).with_ops(options.ops).without(&options.without);
     let tells = options.trace;
     // A thread that has done nothing yet.
     let outcome = std::thread::spawn(move || world::run(&plan, tells)).join();

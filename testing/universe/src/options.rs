@@ -15,6 +15,9 @@ pub(crate) struct Options {
     /// How long faults and load go on in each, in simulated seconds.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(10..=3600))]
     pub(crate) seconds: u64,
+    /// Calls of clients in each ten simulated seconds, about.
+    #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u64).range(10..=1000))]
+    pub(crate) ops: u64,
     /// Worlds at the same time.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
     pub(crate) jobs: u64,

@@ -65,7 +65,7 @@ fn fewest(seed: u64, options: &Options) -> io::Result<Value> {
 
 fn start(seed: u64, options: &Options, without: &[usize]) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["--world", &seed.to_string(), "--seconds", &options.seconds.to_string()]);
+    command.args(["--world", &seed.to_string(), "--seconds", &options.seconds.to_string(), "--ops", &options.ops.to_string()]);
     if options.trace {
         command.arg("--trace");
     }

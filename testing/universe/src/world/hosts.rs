@@ -30,6 +30,8 @@ const REQUEST_BYTES: u64 = 64 << 20;
 /// A process that has ended is started again by whoever looks after it.
 const STARTED_AGAIN_AFTER: Duration = Duration::from_secs(1);
 const TOLD_EVERY: Duration = Duration::from_millis(250);
+/// What a worker's administrator looks at when all is at rest.
+const PINS_TOLD_EVERY: Duration = Duration::from_secs(1);
 
 /// What the world sees of its processes, as their administrator would.
 #[derive(Default)]
@@ -97,7 +99,7 @@ pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>) {
         match Worker::start_with(settings.clone(), tuning.clone()).await {
             Ok(worker) => loop {
                 seen.pinned.lock()[number] = worker.report().dram.2;
-                sleep(TOLD_EVERY).await;
+                sleep(PINS_TOLD_EVERY).await;
             },
             Err(error) => tracing::warn!(number, %error, "worker not started"),
         }

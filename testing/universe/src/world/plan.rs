@@ -14,6 +14,9 @@ const FAULTS_MAX: u32 = 3;
 /// What of a seed faults of disks follow from: the others are the same without them.
 const OF_DISKS: u64 = 0x6469_736b;
 
+/// Calls of clients in ten seconds where their pauses are as long as they are said to be, about.
+const OPS: f64 = 280.0;
+
 /// The store's host, the coordinator's, then workers, then clients.
 pub(crate) const STORE: HostId = 0;
 pub(crate) const COORDINATOR: HostId = 1;
@@ -26,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) for_ms: u64,
     pub(crate) workers: usize,
     pub(crate) clients: usize,
+    /// Clients' pauses are so many times as long as they are where they make [`OPS`] calls.
+    pub(crate) pace: f64,
     pub(crate) faults: Vec<Fault>,
 }
 
@@ -91,7 +96,7 @@ impl Plan {
     pub(crate) fn of(seed: u64, for_ms: u64) -> Self {
         let mut chance = StdRng::seed_from_u64(seed);
         let (workers, clients) = (chance.random_range(3..=5), chance.random_range(2..=3));
-        let mut plan = Self { seed, for_ms, workers, clients, faults: Vec::new() };
+        let mut plan = Self { seed, for_ms, workers, clients, pace: 1.0, faults: Vec::new() };
         for period in 0..for_ms / FAULT_EVERY_MS {
             for _ in 0..chance.random_range(1..=FAULTS_MAX) {
                 let at_ms = period * FAULT_EVERY_MS + chance.random_range(0..FAULT_EVERY_MS);
@@ -121,6 +126,11 @@ impl Plan {
             _ => None,
         };
         self.faults.iter().filter_map(loses).collect()
+    }
+
+    /// The same with about so many calls of clients in each ten seconds.
+    pub(crate) fn with_ops(self, ops: u64) -> Self {
+        Self { pace: OPS / ops as f64, ..self }
     }
 
     /// The same without some of its faults, by their places.

@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng};
 use serde::Serialize;
 use tempfile::TempDir;
 
-use super::course::Course;
+use super::course::{Course, Crowd};
 use super::host::{Host, memory, set_clock};
 use super::hosts::{self, BUCKET, Seen};
 use super::load;
@@ -28,8 +28,9 @@ use crate::trace::Trace;
 
 /// How long hosts are run in a turn. Nothing that a host says is heard before the turn's end.
 const TURN_US: u64 = 5_000;
-/// A host that hears nothing is run once in so long.
-const BEHIND_US: u64 = 40_000;
+/// A client that hears nothing is run once in so long, and any other host: those say little by themselves.
+const CLIENT_BEHIND_US: u64 = 40_000;
+const BEHIND_US: u64 = 100_000;
 /// Load begins within this time, and all calls end within it.
 const BEGINS_WITHIN_US: u64 = 60_000_000;
 const ENDS_WITHIN_US: u64 = 120_000_000;
@@ -134,7 +135,8 @@ impl<'a> World<'a> {
         let hosts: Vec<Host> = (0..plan.names().len()).map(|id| Host::new(id, &network)).collect();
         let seen = Seen { pinned: Mutex::new(vec![0; plan.workers]), ..Seen::default() };
         let folder = TempDir::new_in(memory()).expect("a folder for the tiers");
-        let course = Course::new(chance.random(), plan.clients, plan.workers, folder.path().to_owned());
+        let crowd = Crowd { workers: plan.workers, clients: plan.clients, seed: chance.random(), pace: plan.pace };
+        let course = Course::new(crowd, folder.path().to_owned());
         Self {
             plan,
             now_us: 0,
@@ -206,13 +208,17 @@ impl<'a> World<'a> {
     /// not been run for long: what they do meanwhile is as if their packets took longer.
     fn turn(&mut self, until_us: u64) {
         let quiet = self.heard.iter().all(|heard| !heard);
-        let ends_us = |host: &Host| host.behind(self.now_us).map(|behind_us| self.now_us + BEHIND_US.saturating_sub(behind_us));
+        let ends_us = |host: HostId| {
+            let behind_us = self.hosts[host].behind(self.now_us)?;
+            Some(self.now_us + self.behind_at_most_us(host).saturating_sub(behind_us))
+        };
         let next_us = match quiet {
-            true => self.hosts.iter().filter_map(ends_us).chain(self.network.next_us()).min().unwrap_or(until_us),
+            true => (0..self.hosts.len()).filter_map(ends_us).chain(self.network.next_us()).min().unwrap_or(until_us),
             false => self.now_us,
         };
         let next_us = next_us.max(self.now_us + TURN_US).min(until_us);
-        self.run_hosts(next_us, |world, host| world.heard[host] || world.hosts[host].behind(next_us) >= Some(BEHIND_US));
+        let is_late = |world: &Self, host: HostId| world.hosts[host].behind(next_us) >= Some(world.behind_at_most_us(host));
+        self.run_hosts(next_us, |world, host| world.heard[host] || is_late(world, host));
         self.heard.fill(false);
         self.now_us = next_us;
         // Who hears something has come to now before.
@@ -221,6 +227,11 @@ impl<'a> World<'a> {
         for host in self.network.deliver(self.now_us) {
             self.heard[host] = true;
         }
+    }
+
+    /// How far a host may be behind that hears nothing.
+    fn behind_at_most_us(&self, host: HostId) -> u64 {
+        if host >= self.plan.client(0) { CLIENT_BEHIND_US } else { BEHIND_US }
     }
 
     /// Runs some of those hosts that have not come to a time; whether there were any.

@@ -9,13 +9,16 @@ use serde_json::Value;
 
 /// Faults and load of a world, in simulated seconds.
 const SECONDS: &str = "20";
+/// Calls in ten simulated seconds: so many that few worlds are enough.
+const OPS: &str = "280";
 /// Faults at most that are left of a world that found something.
 const FEWEST_MAX: usize = 5;
 
 /// The first world from `seed` on that has a violation, with the defect or without one.
 fn found(planted: Option<&str>, seed: u64, seeds: u64) -> Option<Value> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_forebay-universe"));
-    command.args(["--seed", &seed.to_string(), "--seeds", &seeds.to_string(), "--seconds", SECONDS, "--until-one-fails"]);
+    command.args(["--seed", &seed.to_string(), "--seeds", &seeds.to_string(), "--seconds", SECONDS]);
+    command.args(["--ops", OPS, "--until-one-fails"]);
     if let Some(planted) = planted {
         command.args(["--planted", planted]);
     }
