@@ -20,6 +20,8 @@ pub enum Door {
     InPlace,
     /// The client's API, over TCP alone.
     Remote,
+    /// HTTP, of the coordinator.
+    Http,
     /// Shared storage itself, past Forebay.
     Store,
 }

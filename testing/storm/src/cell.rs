@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use crate::cluster::{self, Cluster, TTL_SECS};
 use crate::faults::{Fault, Struck};
-use crate::load::{Family, Load, family};
+use crate::load::{Family, Kind, Load, family};
 use crate::report::{Outcome, Report};
 use crate::rest::{self, Before};
 use forebay_oracle::history::{self, Call};
@@ -97,7 +97,7 @@ async fn storm(plan: &Plan, folder: &Path) -> io::Result<Passed> {
     let store = Arc::new(cluster::store()?);
     let mut cluster = Cluster::start(&plan.binary, folder, &store, plan.fault.wants()).await?;
     let before = Before::look(&mut cluster)?;
-    let load = Load::start(&cluster, &store, plan.seed).await?;
+    let load = Load::start(plan.fault.load(), &cluster, &store, folder, plan.seed).await?;
     sleep(plan.load.mul_f64(BEFORE)).await;
     let struck_us = load.recorder().now_us();
     let struck = Struck::strike(plan.fault, &mut cluster, &store, plan.seed).await?;
@@ -106,14 +106,19 @@ async fn storm(plan: &Plan, folder: &Path) -> io::Result<Passed> {
     let healed_us = load.recorder().now_us();
     sleep(plan.load.mul_f64(1.0 - BEFORE - DURING)).await;
     let mut violations = rest::not_up(&mut cluster, plan.fault.may_end());
-    let recorder = load.end().await?;
+    let (recorder, told) = load.end().await?;
+    violations.extend(told);
     violations.extend(before.left_over(&mut cluster));
     // Who does not end in order is told of as well.
     violations.extend(cluster.end().err().map(|error| Violation::new(Rule::StaysUp, error.to_string())));
     Ok(Passed { calls: recorder.take(), struck_us, healed_us, violations })
 }
 
+/// What does not hold of a history of objects and temporary nodes: other loads have looked at their answers.
 fn judge(fault: Fault, calls: &[Call], struck_us: u64) -> Vec<Violation> {
+    if fault.load() != Kind::Mixed {
+        return Vec::new();
+    }
     let losses = Losses(if fault.may_lose() { vec![struck_us] } else { Vec::new() });
     let promise = |key| match family(key) {
         Family::Fresh => Promise::InOrder,

@@ -9,6 +9,7 @@ use rustix::process::{Resource, Signal};
 use tokio::task::JoinHandle;
 
 use crate::cluster::{Cluster, LINKED, Postgres, Process, SmallDisk, WORKERS, Wanted, Way};
+use crate::load::Kind;
 
 /// What a store takes that is slow.
 const SLOW_STORE: Duration = Duration::from_millis(800);
@@ -68,10 +69,18 @@ pub enum Fault {
     ScaleOut,
     /// PostgreSQL crashes, and is started again.
     PostgresRestarted,
+    /// Under clients of a dataset of shards, as the others below: a worker is killed, and started again.
+    ShardsWorkerKilled,
+    /// A worker is stopped, and goes on.
+    ShardsWorkerStopped,
+    /// The coordinator is killed, and started again.
+    ShardsCoordinatorKilled,
+    /// The store answers 503 to everything.
+    ShardsStoreRefuses,
 }
 
 /// All that can be called, in the order of the table.
-pub const FAULTS: [Fault; 20] = [
+pub const FAULTS: [Fault; 24] = [
     Fault::Calm,
     Fault::WorkerStopped,
     Fault::WorkerKilled,
@@ -92,17 +101,20 @@ pub const FAULTS: [Fault; 20] = [
     Fault::ScaleIn,
     Fault::ScaleOut,
     Fault::PostgresRestarted,
+    Fault::ShardsWorkerKilled,
+    Fault::ShardsWorkerStopped,
+    Fault::ShardsCoordinatorKilled,
+    Fault::ShardsStoreRefuses,
 ];
 
 /// What is not tried yet, and why.
-pub const NOT_TRIED: [(&str, &str); 7] = [
+pub const NOT_TRIED: [(&str, &str); 6] = [
     ("failing disk", "wants a device that fails on demand (device mapper)"),
     ("clock ±10 min", "wants a clock of the process's own (time namespace or a preloaded library)"),
     ("hung NFS", "wants an NFS client of the kernel's"),
     ("PostgreSQL failed over", "wants a second server that follows the first"),
     ("rolling upgrade", "wants the binary of another version"),
     ("SQL, local and distributed; scheduler failover", "not written yet; `make test-sql` kills workers and executors under SQL"),
-    ("shards", "not written yet"),
 ];
 
 impl Fault {
@@ -129,6 +141,31 @@ impl Fault {
             Self::ScaleIn => "scale-in",
             Self::ScaleOut => "scale-out",
             Self::PostgresRestarted => "postgres-restarted",
+            Self::ShardsWorkerKilled => "shards-worker-killed",
+            Self::ShardsWorkerStopped => "shards-worker-stopped",
+            Self::ShardsCoordinatorKilled => "shards-coordinator-killed",
+            Self::ShardsStoreRefuses => "shards-store-503",
+        }
+    }
+
+    /// What clients do meanwhile.
+    pub fn load(self) -> Kind {
+        match self {
+            Self::ShardsWorkerKilled | Self::ShardsWorkerStopped | Self::ShardsCoordinatorKilled | Self::ShardsStoreRefuses => {
+                Kind::Records
+            }
+            _ => Kind::Mixed,
+        }
+    }
+
+    /// What is done, whatever clients do meanwhile.
+    fn harm(self) -> Self {
+        match self {
+            Self::ShardsWorkerKilled => Self::WorkerKilled,
+            Self::ShardsWorkerStopped => Self::WorkerStopped,
+            Self::ShardsCoordinatorKilled => Self::CoordinatorKilled,
+            Self::ShardsStoreRefuses => Self::StoreRefuses,
+            _ => self,
         }
     }
 
@@ -169,6 +206,7 @@ pub struct Struck {
 impl Struck {
     /// Begins a fault; `seed` says which of the workers has it.
     pub async fn strike(fault: Fault, cluster: &mut Cluster, store: &Arc<S3Server>, seed: u64) -> io::Result<Self> {
+        let fault = fault.harm();
         let victim = match fault {
             Fault::DiskFull => 0,
             _ => (seed % WORKERS as u64) as usize,
@@ -218,6 +256,12 @@ impl Struck {
                 cluster.to_coordinator.set(Way::Slow(SLOW_LINK), Way::Slow(SLOW_LINK));
             }
             Fault::PostgresRestarted => postgres(cluster)?.crash()?,
+            Fault::ShardsWorkerKilled
+            | Fault::ShardsWorkerStopped
+            | Fault::ShardsCoordinatorKilled
+            | Fault::ShardsStoreRefuses => {
+                unreachable!("the harm of a fault under another load")
+            }
         }
         Ok(())
     }
