@@ -22,6 +22,10 @@ pub enum Door {
     Remote,
     /// HTTP, of the coordinator.
     Http,
+    /// SQL, in the process that asks.
+    Local,
+    /// SQL, on executors.
+    Executors,
     /// Shared storage itself, past Forebay.
     Store,
 }

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use crate::cluster::{self, Cluster, TTL_SECS};
 use crate::faults::{Fault, Struck};
-use crate::load::{Family, Kind, Load, family};
+use crate::load::{self, Family, Kind, Load, family};
 use crate::report::{Outcome, Report};
 use crate::rest::{self, Before};
 use forebay_oracle::history::{self, Call};
@@ -63,8 +63,15 @@ async fn report(plan: &Plan, folder: &TempDir) -> io::Result<Report> {
     let passed = storm(plan, folder.path()).await?;
     let Passed { calls, struck_us, healed_us, mut violations } = passed;
     violations.extend(judge(plan.fault, &calls, struck_us));
-    let recovery = forebay_oracle::recovery(&calls, struck_us, healed_us);
-    violations.extend(recovery.violation());
+    let mut recovery = forebay_oracle::recovery(&calls, struck_us, healed_us);
+    if plan.fault.load() == Kind::Statements {
+        // Of which there are few a second.
+        let (back_us, late) = load::back(&calls, struck_us, healed_us, plan.fault.has_standby());
+        recovery.reads_back_us = back_us;
+        violations.extend(late);
+    } else {
+        violations.extend(recovery.violation());
+    }
     let evidence = match violations.is_empty() {
         true => None,
         false => Some(keep(plan, folder, &calls)?),

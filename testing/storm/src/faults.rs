@@ -8,7 +8,7 @@ use forebay_testing::{Fault as StoreFault, S3Server};
 use rustix::process::{Resource, Signal};
 use tokio::task::JoinHandle;
 
-use crate::cluster::{Cluster, LINKED, Postgres, Process, SmallDisk, WORKERS, Wanted, Way};
+use crate::cluster::{Cluster, LINKED, Postgres, Process, SmallDisk, SqlRoles, WORKERS, Wanted, Way};
 use crate::load::Kind;
 
 /// What a store takes that is slow.
@@ -77,10 +77,18 @@ pub enum Fault {
     ShardsCoordinatorKilled,
     /// The store answers 503 to everything.
     ShardsStoreRefuses,
+    /// Under statements in the process that asks and on executors, as the others below: a worker is killed, and started again.
+    SqlWorkerKilled,
+    /// An executor is killed, and started again.
+    SqlExecutorKilled,
+    /// The scheduler is killed while another one stands by, and started again.
+    SqlSchedulerKilled,
+    /// The coordinator is killed, and started again.
+    SqlCoordinatorKilled,
 }
 
 /// All that can be called, in the order of the table.
-pub const FAULTS: [Fault; 24] = [
+pub const FAULTS: [Fault; 28] = [
     Fault::Calm,
     Fault::WorkerStopped,
     Fault::WorkerKilled,
@@ -105,16 +113,19 @@ pub const FAULTS: [Fault; 24] = [
     Fault::ShardsWorkerStopped,
     Fault::ShardsCoordinatorKilled,
     Fault::ShardsStoreRefuses,
+    Fault::SqlWorkerKilled,
+    Fault::SqlExecutorKilled,
+    Fault::SqlSchedulerKilled,
+    Fault::SqlCoordinatorKilled,
 ];
 
 /// What is not tried yet, and why.
-pub const NOT_TRIED: [(&str, &str); 6] = [
+pub const NOT_TRIED: [(&str, &str); 5] = [
     ("failing disk", "wants a device that fails on demand (device mapper)"),
     ("clock ±10 min", "wants a clock of the process's own (time namespace or a preloaded library)"),
     ("hung NFS", "wants an NFS client of the kernel's"),
     ("PostgreSQL failed over", "wants a second server that follows the first"),
     ("rolling upgrade", "wants the binary of another version"),
-    ("SQL, local and distributed; scheduler failover", "not written yet; `make test-sql` kills workers and executors under SQL"),
 ];
 
 impl Fault {
@@ -145,6 +156,10 @@ impl Fault {
             Self::ShardsWorkerStopped => "shards-worker-stopped",
             Self::ShardsCoordinatorKilled => "shards-coordinator-killed",
             Self::ShardsStoreRefuses => "shards-store-503",
+            Self::SqlWorkerKilled => "sql-worker-killed",
+            Self::SqlExecutorKilled => "sql-executor-killed",
+            Self::SqlSchedulerKilled => "sql-scheduler-killed",
+            Self::SqlCoordinatorKilled => "sql-coordinator-killed",
         }
     }
 
@@ -154,6 +169,9 @@ impl Fault {
             Self::ShardsWorkerKilled | Self::ShardsWorkerStopped | Self::ShardsCoordinatorKilled | Self::ShardsStoreRefuses => {
                 Kind::Records
             }
+            Self::SqlWorkerKilled | Self::SqlExecutorKilled | Self::SqlSchedulerKilled | Self::SqlCoordinatorKilled => {
+                Kind::Statements
+            }
             _ => Kind::Mixed,
         }
     }
@@ -161,9 +179,9 @@ impl Fault {
     /// What is done, whatever clients do meanwhile.
     fn harm(self) -> Self {
         match self {
-            Self::ShardsWorkerKilled => Self::WorkerKilled,
+            Self::ShardsWorkerKilled | Self::SqlWorkerKilled => Self::WorkerKilled,
             Self::ShardsWorkerStopped => Self::WorkerStopped,
-            Self::ShardsCoordinatorKilled => Self::CoordinatorKilled,
+            Self::ShardsCoordinatorKilled | Self::SqlCoordinatorKilled => Self::CoordinatorKilled,
             Self::ShardsStoreRefuses => Self::StoreRefuses,
             _ => self,
         }
@@ -171,7 +189,16 @@ impl Fault {
 
     /// What the cluster must have for it.
     pub fn wants(self) -> Wanted {
-        Wanted { postgres: self == Self::PostgresRestarted, small_disk: self == Self::DiskFull }
+        Wanted {
+            postgres: self == Self::PostgresRestarted,
+            small_disk: self == Self::DiskFull,
+            sql: self.load() == Kind::Statements,
+        }
+    }
+
+    /// Whether somebody stands by for what is killed.
+    pub fn has_standby(self) -> bool {
+        self == Self::SqlSchedulerKilled
     }
 
     /// Why it can't be tried here; none where it can.
@@ -256,10 +283,14 @@ impl Struck {
                 cluster.to_coordinator.set(Way::Slow(SLOW_LINK), Way::Slow(SLOW_LINK));
             }
             Fault::PostgresRestarted => postgres(cluster)?.crash()?,
+            Fault::SqlExecutorKilled => sql(cluster)?.executors[0].kill()?,
+            Fault::SqlSchedulerKilled => sql(cluster)?.schedulers[0].kill()?,
             Fault::ShardsWorkerKilled
             | Fault::ShardsWorkerStopped
             | Fault::ShardsCoordinatorKilled
-            | Fault::ShardsStoreRefuses => {
+            | Fault::ShardsStoreRefuses
+            | Fault::SqlWorkerKilled
+            | Fault::SqlCoordinatorKilled => {
                 unreachable!("the harm of a fault under another load")
             }
         }
@@ -295,6 +326,8 @@ impl Struck {
             Fault::DiskFull => disk(cluster)?.free(),
             Fault::Descriptors => worker.limit(Resource::Nofile, None),
             Fault::Memory => unlimited(worker),
+            Fault::SqlExecutorKilled => sql(cluster)?.executors[0].start(),
+            Fault::SqlSchedulerKilled => sql(cluster)?.schedulers[0].start(),
             Fault::PostgresRestarted => {
                 postgres(cluster)?.resume()?;
                 // It ends where it has lost its leadership, and whoever runs it starts it again.
@@ -332,6 +365,10 @@ fn repeat(store: Arc<S3Server>, fault: StoreFault) -> JoinHandle<()> {
 
 fn disk(cluster: &Cluster) -> io::Result<&SmallDisk> {
     cluster.disk.as_ref().ok_or_else(|| Error::other("the cluster has no small disk"))
+}
+
+fn sql(cluster: &mut Cluster) -> io::Result<&mut SqlRoles> {
+    cluster.sql.as_mut().ok_or_else(|| Error::other("the cluster has no scheduler"))
 }
 
 fn postgres(cluster: &Cluster) -> io::Result<&Postgres> {

@@ -3,6 +3,7 @@
 //!
 //! The third worker is reached, and reaches the coordinator, by links that can be cut; nobody reads it in place.
 
+mod commands;
 mod disk;
 mod draining;
 mod link;
@@ -10,6 +11,7 @@ mod metrics;
 mod ports;
 mod postgres;
 mod process;
+mod sql;
 
 use std::io::{self, Error};
 use std::net::SocketAddr;
@@ -18,11 +20,13 @@ use std::process::Command;
 
 use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 
+pub use commands::{Commands, Ran};
 pub use disk::SmallDisk;
 pub use link::{Link, Way};
 pub use metrics::metric;
 pub use postgres::Postgres;
 pub use process::Process;
+pub use sql::SqlRoles;
 
 /// Workers of a cluster, of which the last is behind links.
 pub const WORKERS: usize = 3;
@@ -50,6 +54,8 @@ pub struct Wanted {
     pub postgres: bool,
     /// A small disk for the tiers of the first worker.
     pub small_disk: bool,
+    /// Schedulers and executors.
+    pub sql: bool,
 }
 
 /// A running cluster. All of it ends when it is dropped.
@@ -69,6 +75,8 @@ pub struct Cluster {
     pub to_worker: Link,
     /// From the last worker to the coordinator.
     pub to_coordinator: Link,
+    /// What runs SQL on several machines, where something does.
+    pub sql: Option<SqlRoles>,
     /// Metadata, where it is not in SQLite.
     pub postgres: Option<Postgres>,
     /// The first worker's, where it is a small one.
@@ -120,6 +128,7 @@ impl Cluster {
         let mut workers = (0..=WORKERS).map(worker).collect::<io::Result<Vec<_>>>()?;
         let spare = workers.pop().ok_or_else(|| Error::other("a cluster has workers"))?;
         let gateway = role("gateway", &["gateway".to_owned(), flag("coordinator", address), flag("s3", s3)])?;
+        let sql = wanted.sql.then(|| SqlRoles::new(address, &role)).transpose()?;
         let (folder, binary) = (folder.to_owned(), binary.to_owned());
         let mut cluster = Self {
             coordinator,
@@ -129,6 +138,7 @@ impl Cluster {
             gateway,
             to_worker,
             to_coordinator,
+            sql,
             postgres,
             disk,
             s3,
@@ -137,12 +147,19 @@ impl Cluster {
             binary,
         };
         cluster.begin(store)?;
+        cluster.begin_sql().await?;
         Ok(cluster)
     }
 
     /// All processes.
     pub fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
-        [&mut self.coordinator, &mut self.gateway].into_iter().chain(&mut self.workers)
+        let sql = self.sql.iter_mut().flat_map(SqlRoles::processes);
+        [&mut self.coordinator, &mut self.gateway].into_iter().chain(&mut self.workers).chain(sql)
+    }
+
+    /// Commands to it.
+    pub fn commands(&self) -> Commands {
+        Commands::new(&self.binary, &self.folder, self.address)
     }
 
     /// What the owner of the cluster shows.
@@ -153,6 +170,7 @@ impl Cluster {
     /// Ends all processes in order.
     pub fn end(&mut self) -> io::Result<()> {
         self.gateway.end()?;
+        self.sql.iter_mut().try_for_each(SqlRoles::end)?;
         self.workers.iter_mut().try_for_each(Process::end)?;
         self.coordinator.end()
     }

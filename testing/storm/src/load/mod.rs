@@ -5,6 +5,7 @@ mod http;
 mod mixed;
 mod objects;
 mod records;
+mod statements;
 
 use std::io;
 use std::path::Path;
@@ -18,6 +19,7 @@ use crate::cluster::Cluster;
 pub use mixed::Mixed;
 pub use objects::{Family, family};
 pub use records::Records;
+pub use statements::{Statements, back};
 
 /// Which of the loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub enum Kind {
     Mixed,
     /// Records of a dataset of shards.
     Records,
+    /// SQL, in the process that asks and on executors.
+    Statements,
 }
 
 /// A load that runs.
@@ -34,6 +38,8 @@ pub enum Load {
     Mixed(Mixed),
     /// See [`Kind::Records`].
     Records(Records),
+    /// See [`Kind::Statements`].
+    Statements(Statements),
 }
 
 impl Load {
@@ -42,6 +48,7 @@ impl Load {
         match kind {
             Kind::Mixed => Mixed::start(cluster, store, seed).await.map(Self::Mixed),
             Kind::Records => Records::start(cluster, folder, seed).await.map(Self::Records),
+            Kind::Statements => Statements::start(cluster, store, seed).await.map(Self::Statements),
         }
     }
 
@@ -50,6 +57,7 @@ impl Load {
         match self {
             Self::Mixed(load) => load.recorder(),
             Self::Records(load) => load.recorder(),
+            Self::Statements(load) => load.recorder(),
         }
     }
 
@@ -58,6 +66,7 @@ impl Load {
         match self {
             Self::Mixed(load) => load.end().await.map(|recorder| (recorder, Vec::new())),
             Self::Records(load) => load.end().await,
+            Self::Statements(load) => load.end().await,
         }
     }
 }

@@ -39,6 +39,8 @@ const CHANGED: usize = 24;
 const CALLS: u32 = 60;
 const CLIENTS: usize = 6;
 const CALL_PAUSE: Duration = Duration::from_millis(40);
+/// How long a call asks again by itself.
+const PATIENCE: Duration = Duration::from_secs(20);
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
 /// What fails for a moment says one of these. A connection may break with the process that it leads to.
 const ASKS_AGAIN: [&str; 5] = ["retry", "closed", "conflict", "connection", "given up"];
@@ -282,7 +284,7 @@ async fn make(client: &Client, folder: &Path) -> Result<Shards> {
         creating.push(&part, |_| {}).await?;
     }
     creating.finish().await?;
-    Shards::open(client, &path).await
+    Ok(Shards::open(client, &path).await?.with_patience(PATIENCE))
 }
 
 fn path() -> String {
