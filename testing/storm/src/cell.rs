@@ -9,10 +9,11 @@ use tempfile::TempDir;
 use tokio::time::sleep;
 
 use crate::cluster::{self, Cluster, TTL_SECS};
-use crate::faults::{Fault, Struck};
+use crate::faults::Fault;
 use crate::load::{self, Family, Kind, Load, family};
 use crate::report::{Outcome, Report};
 use crate::rest::{self, Before};
+use crate::struck::Struck;
 use forebay_oracle::history::{self, Call};
 use forebay_oracle::{Losses, Promise, Rule, Violation};
 
@@ -35,6 +36,8 @@ pub struct Plan {
     pub load: Duration,
     /// The binary.
     pub binary: PathBuf,
+    /// One of another version.
+    pub other: Option<PathBuf>,
     /// Where histories and logs of cells that fail are kept.
     pub evidence: PathBuf,
 }
@@ -42,7 +45,7 @@ pub struct Plan {
 /// Runs a cell. One that can't be started, or not be brought to its end, has a report of that: others are run all the same.
 pub async fn run(plan: &Plan) -> Report {
     let (name, seed) = (plan.fault.name(), plan.seed);
-    if let Some(reason) = plan.fault.hindrance() {
+    if let Some(reason) = plan.fault.hindrance(plan.other.is_some()) {
         return Report::not_tried(name, seed, reason);
     }
     let folder = match tempfile::Builder::new().prefix(&format!("storm-{name}-")).tempdir() {
@@ -102,12 +105,13 @@ struct Passed {
 
 async fn storm(plan: &Plan, folder: &Path) -> io::Result<Passed> {
     let store = Arc::new(cluster::store()?);
-    let mut cluster = Cluster::start(&plan.binary, folder, &store, plan.fault.wants()).await?;
+    let at_first = plan.other.as_ref().filter(|_| plan.fault.begins_with_other()).unwrap_or(&plan.binary);
+    let mut cluster = Cluster::start(at_first, folder, &store, plan.fault.wants()).await?;
     let before = Before::look(&mut cluster)?;
     let load = Load::start(plan.fault.load(), &cluster, &store, folder, plan.seed).await?;
     sleep(plan.load.mul_f64(BEFORE)).await;
     let struck_us = load.recorder().now_us();
-    let struck = Struck::strike(plan.fault, &mut cluster, &store, plan.seed).await?;
+    let struck = Struck::strike(plan.fault, &mut cluster, &store, plan.seed, &plan.binary).await?;
     sleep(plan.load.mul_f64(DURING)).await;
     struck.heal(&mut cluster).await?;
     let healed_us = load.recorder().now_us();

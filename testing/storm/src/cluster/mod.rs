@@ -8,10 +8,12 @@ mod disk;
 mod draining;
 mod link;
 mod metrics;
+mod pair;
 mod ports;
 mod postgres;
 mod process;
 mod sql;
+mod upgrade;
 
 use std::io::{self, Error};
 use std::net::SocketAddr;
@@ -24,6 +26,7 @@ pub use commands::{Commands, Ran};
 pub use disk::SmallDisk;
 pub use link::{Link, Way};
 pub use metrics::metric;
+pub use pair::Pair;
 pub use postgres::Postgres;
 pub use process::Process;
 pub use sql::SqlRoles;
@@ -52,6 +55,8 @@ const DISK: &str = "256MiB";
 pub struct Wanted {
     /// Its metadata in PostgreSQL, else in SQLite.
     pub postgres: bool,
+    /// Its metadata in two PostgreSQL servers.
+    pub pair: bool,
     /// A small disk for the tiers of the first worker.
     pub small_disk: bool,
     /// Schedulers and executors.
@@ -79,6 +84,8 @@ pub struct Cluster {
     pub sql: Option<SqlRoles>,
     /// Metadata, where it is not in SQLite.
     pub postgres: Option<Postgres>,
+    /// The same, where it is in two servers.
+    pub pair: Option<Pair>,
     /// The first worker's, where it is a small one.
     pub disk: Option<SmallDisk>,
     /// Where S3 clients find the gateway.
@@ -98,6 +105,7 @@ impl Cluster {
     /// Starts one in a folder and mounts the store.
     pub async fn start(binary: &Path, folder: &Path, store: &S3Server, wanted: Wanted) -> io::Result<Self> {
         let postgres = wanted.postgres.then(|| Postgres::start(ports::free()?)).transpose()?;
+        let pair = if wanted.pair { Some(Pair::start().await?) } else { None };
         let disk = wanted.small_disk.then(|| SmallDisk::mount(folder)).transpose()?;
         let [address, s3] = [ports::free()?, ports::free()?];
         let to_coordinator = Link::open(ports::free()?, address).await?;
@@ -110,7 +118,8 @@ impl Cluster {
             Ok(with_environment(Process::new(name, binary, folder, http, &own), folder))
         };
         let mut arguments = vec!["coordinator".to_owned(), flag("coordinator-listen", address)];
-        arguments.extend(postgres.as_ref().map(|postgres| flag("metadata", postgres.url())));
+        let url = postgres.as_ref().map(Postgres::url).or_else(|| pair.as_ref().map(Pair::url));
+        arguments.extend(url.map(|url| flag("metadata", url)));
         let coordinator = role("coordinator", &arguments)?;
         let mut reached = Vec::new();
         let worker = |number: usize| -> io::Result<Process> {
@@ -140,6 +149,7 @@ impl Cluster {
             to_coordinator,
             sql,
             postgres,
+            pair,
             disk,
             s3,
             address,
