@@ -18,13 +18,15 @@ thread_local! {
     static NETWORK: RefCell<Option<Arc<dyn Network>>> = const { RefCell::new(None) };
 }
 
-/// A network that is not the system's, and how late its hosts' disks are.
+/// A network that is not the system's, with its hosts' names, and how late their disks are.
 pub trait Network: Send + Sync {
     /// Connects to `host:port`, as the host whose turn it is.
     fn connect(&self, to: &str) -> Connecting;
     /// Listens at `host:port`, which must be of the host whose turn it is; port 0 takes any free one.
     fn bind(&self, at: &str) -> io::Result<Box<dyn Accepts>>;
-    /// How much longer work on the disk of the host takes whose turn it is.
+    /// The name of the host whose turn it is.
+    fn host(&self) -> String;
+    /// How much longer work on the disk of that host takes.
     fn disk_late(&self) -> Duration;
 }
 
@@ -73,6 +75,11 @@ impl Drop for Simulation {
 /// Whether this thread simulates.
 pub fn is_simulated() -> bool {
     NETWORK.with_borrow(Option::is_some)
+}
+
+/// This host's name in a simulation, where all hosts are one machine's.
+pub fn host() -> Option<String> {
+    NETWORK.with_borrow(|network| network.as_ref().map(|network| network.host()))
 }
 
 /// How much longer work on this host's disk takes: none but in a simulation.

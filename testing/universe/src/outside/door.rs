@@ -38,6 +38,10 @@ impl simulated::Network for Door {
         Ok(Box::new(Accepting { state: Arc::clone(&self.0), address }))
     }
 
+    fn host(&self) -> String {
+        self.0.lock().host()
+    }
+
     fn disk_late(&self) -> Duration {
         disks::late()
     }

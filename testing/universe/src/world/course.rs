@@ -42,6 +42,8 @@ pub(super) struct Course {
     pub(super) ended: AtomicUsize,
     /// Clients that have read everything once more.
     pub(super) done: AtomicUsize,
+    /// Programs of workers' hosts that are at something.
+    beside: Arc<AtomicUsize>,
 }
 
 impl Course {
@@ -88,10 +90,25 @@ impl Course {
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.ended.load(SeqCst) == self.crowd.clients
+        self.ended.load(SeqCst) == self.crowd.clients && self.beside.load(SeqCst) == 0
+    }
+
+    /// A program of a worker's host is at something until this is dropped, as it is when its process ends.
+    pub(super) fn works_beside(&self) -> WorksBeside {
+        self.beside.fetch_add(1, SeqCst);
+        WorksBeside(Arc::clone(&self.beside))
     }
 
     pub(super) fn is_done(&self) -> bool {
         self.done.load(SeqCst) == self.crowd.clients
+    }
+}
+
+/// See [`Course::works_beside`].
+pub(super) struct WorksBeside(Arc<AtomicUsize>);
+
+impl Drop for WorksBeside {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
     }
 }

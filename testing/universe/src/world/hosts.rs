@@ -93,6 +93,8 @@ pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>) {
     let mut settings = WorkerSettings::new(address(COORDINATOR_ADDRESS), worker_address(number), store);
     settings.security = security();
     settings.location = Some(format!("host{number}"));
+    // Without a socket: who is in the same process is beside it.
+    settings.unix_socket = Some(PathBuf::from(format!("/worker{number}/socket")));
     let limits = ServerLimits { request_bytes: Some(REQUEST_BYTES), ..ServerLimits::default() };
     let tuning = Tuning { limits, scrub_bytes_per_sec: SCRUB_BYTES, ..Tuning::default() };
     loop {
@@ -109,9 +111,18 @@ pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>) {
 
 /// A client, as soon as there is a coordinator.
 pub(super) async fn client() -> Client {
+    connected(false).await
+}
+
+/// The same of a program that reads the worker of its host in place.
+pub(super) async fn client_beside() -> Client {
+    connected(true).await
+}
+
+async fn connected(in_place: bool) -> Client {
     let mut settings = ClientSettings::new(address(COORDINATOR_ADDRESS));
     settings.security = security();
-    settings.in_place = false;
+    settings.in_place = in_place;
     settings.ring = false;
     settings.storage = StorageSettings::default();
     loop {

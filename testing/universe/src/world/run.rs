@@ -257,7 +257,16 @@ impl<'a> World<'a> {
         match (worker, client) {
             (_, Some(number)) => process.start(now_us, load::client(Arc::clone(&self.course), number)),
             (Some(number), None) => {
-                process.start(now_us, hosts::worker(number, self.folder.path().join(format!("{host}")), seen))
+                let worker = hosts::worker(number, self.folder.path().join(format!("{host}")), seen);
+                let course = (number == 0).then(|| Arc::clone(&self.course));
+                process.start(now_us, async move {
+                    let beside = async move {
+                        if let Some(course) = course {
+                            load::resident(course).await;
+                        }
+                    };
+                    futures::future::join(worker, beside).await;
+                });
             }
             _ if host == COORDINATOR => process.start(now_us, hosts::coordinator(self.metadata.url().to_owned(), seen)),
             _ => process.start(now_us, hosts::store(Arc::clone(&self.server))),

@@ -78,6 +78,11 @@ fn a_file_that_a_write_behind_its_end_makes_large_is_found() {
 }
 
 #[test]
+fn pins_that_are_freed_under_a_reader_are_found() {
+    is_found("pins-freed", 1, 20);
+}
+
+#[test]
 fn a_manifest_before_its_data_is_found() {
     is_found("manifest-first", 1, 10);
 }

@@ -1,5 +1,10 @@
 //! What the clients of a world do.
 
+mod outlaws;
+mod resident;
+mod sets;
+mod tree;
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -19,7 +24,8 @@ use rand::{Rng, SeedableRng};
 
 use super::course::Course;
 use super::hosts::{self, BUCKET, STORE_ADDRESS};
-use super::{outlaws, sets, tree};
+
+pub(super) use resident::resident;
 
 /// Objects that one client each writes; every second one is of the mount whose versions are taken for current for a while. All are small
 /// ones: a world is to be soon over.

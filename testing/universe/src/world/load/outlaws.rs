@@ -16,8 +16,8 @@ use forebay_types::{BLOCK_BYTES, Result};
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use super::course::Course;
-use super::hosts;
+use crate::world::course::Course;
+use crate::world::hosts;
 
 const PAUSE: Duration = Duration::from_secs(4);
 /// A file of less is written behind this byte.

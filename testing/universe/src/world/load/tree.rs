@@ -11,7 +11,7 @@ use futures::future::join;
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use super::course::Course;
+use crate::world::course::Course;
 
 const PAUSE: Duration = Duration::from_secs(3);
 /// Between two moves at a time, at most.

@@ -15,7 +15,7 @@ use forebay_types::{Error, ForebayPath, Result};
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use super::course::Course;
+use crate::world::course::Course;
 
 const PAUSE: Duration = Duration::from_secs(6);
 /// The program goes on for so long, in milliseconds.
