@@ -19,6 +19,7 @@ pub(super) struct Crowd {
     pub(super) seed: u64,
     /// Pauses are so many times as long as they are said to be.
     pub(super) pace: f64,
+    pub(super) has_standby: bool,
 }
 
 /// What the clients share with each other and with the world.

@@ -20,7 +20,8 @@ use parking_lot::Mutex;
 const SECRET: &str = "what the processes of a world know";
 pub(super) const BUCKET: &str = "data";
 pub(super) const STORE_ADDRESS: &str = "store:9000";
-const COORDINATOR_ADDRESS: &str = "coordinator:7400";
+pub(super) const COORDINATOR_ADDRESS: &str = "coordinator:7400";
+pub(super) const STANDBY_ADDRESS: &str = "standby:7400";
 /// Less than what is read: the disk is read too.
 const DRAM_BYTES: u64 = 2 << 20;
 const DISK_BYTES: u64 = 16 << 20;
@@ -50,6 +51,14 @@ fn address(text: &str) -> Address {
     text.parse().expect("an address")
 }
 
+/// Where whichever coordinator leads is.
+fn coordinators(has_standby: bool) -> Address {
+    match has_standby {
+        true => address(&format!("{COORDINATOR_ADDRESS},{STANDBY_ADDRESS}")),
+        false => address(COORDINATOR_ADDRESS),
+    }
+}
+
 /// Where a worker listens.
 pub(super) fn worker_address(number: usize) -> Address {
     address(&format!("worker{number}:7411"))
@@ -61,10 +70,10 @@ pub(super) async fn store(server: Arc<S3Server>) {
     server.serve(listener).await;
 }
 
-/// A coordinator, started again whenever it ends.
-pub(super) async fn coordinator(metadata_url: String, seen: Arc<Seen>) {
+/// A coordinator, started again whenever it ends. One that stands by is started when it leads.
+pub(super) async fn coordinator(listen: &'static str, metadata_url: String, seen: Arc<Seen>) {
     loop {
-        let mut settings = CoordinatorSettings::new(address(COORDINATOR_ADDRESS), metadata_url.clone());
+        let mut settings = CoordinatorSettings::new(address(listen), metadata_url.clone());
         settings.security = security();
         match Coordinator::start(settings).await {
             Ok(coordinator) => {
@@ -88,9 +97,9 @@ pub(super) async fn coordinator(metadata_url: String, seen: Arc<Seen>) {
 }
 
 /// A worker, started until it is there.
-pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>) {
+pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>, has_standby: bool) {
     let store = StoreSettings::new(folder, DRAM_BYTES).with_disk(DISK_BYTES);
-    let mut settings = WorkerSettings::new(address(COORDINATOR_ADDRESS), worker_address(number), store);
+    let mut settings = WorkerSettings::new(coordinators(has_standby), worker_address(number), store);
     settings.security = security();
     settings.location = Some(format!("host{number}"));
     // Without a socket: who is in the same process is beside it.
@@ -110,17 +119,17 @@ pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>) {
 }
 
 /// A client, as soon as there is a coordinator.
-pub(super) async fn client() -> Client {
-    connected(false).await
+pub(super) async fn client(has_standby: bool) -> Client {
+    connected(has_standby, false).await
 }
 
 /// The same of a program that reads the worker of its host in place.
-pub(super) async fn client_beside() -> Client {
-    connected(true).await
+pub(super) async fn client_beside(has_standby: bool) -> Client {
+    connected(has_standby, true).await
 }
 
-async fn connected(in_place: bool) -> Client {
-    let mut settings = ClientSettings::new(address(COORDINATOR_ADDRESS));
+async fn connected(has_standby: bool, in_place: bool) -> Client {
+    let mut settings = ClientSettings::new(coordinators(has_standby));
     settings.security = security();
     settings.in_place = in_place;
     settings.ring = false;

@@ -13,6 +13,9 @@ const FAULT_EVERY_MS: u64 = 10_000;
 const FAULTS_MAX: u32 = 3;
 /// What of a seed faults of disks follow from: the others are the same without them.
 const OF_DISKS: u64 = 0x6469_736b;
+/// The same of crashes of the two coordinators, of which there is one in so many ten seconds.
+const OF_COORDINATORS: u64 = 0x636f_6f72;
+const CRASHES_ONE_IN: u32 = 3;
 
 /// Calls of clients in ten seconds where their pauses are as long as they are said to be, about.
 const OPS: f64 = 280.0;
@@ -31,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) clients: usize,
     /// Clients' pauses are so many times as long as they are where they make [`OPS`] calls.
     pub(crate) pace: f64,
+    /// A second coordinator stands by.
+    pub(crate) has_standby: bool,
     pub(crate) faults: Vec<Fault>,
 }
 
@@ -96,7 +101,7 @@ impl Plan {
     pub(crate) fn of(seed: u64, for_ms: u64) -> Self {
         let mut chance = StdRng::seed_from_u64(seed);
         let (workers, clients) = (chance.random_range(3..=5), chance.random_range(2..=3));
-        let mut plan = Self { seed, for_ms, workers, clients, pace: 1.0, faults: Vec::new() };
+        let mut plan = Self { seed, for_ms, workers, clients, pace: 1.0, has_standby: false, faults: Vec::new() };
         for period in 0..for_ms / FAULT_EVERY_MS {
             for _ in 0..chance.random_range(1..=FAULTS_MAX) {
                 let at_ms = period * FAULT_EVERY_MS + chance.random_range(0..FAULT_EVERY_MS);
@@ -133,6 +138,27 @@ impl Plan {
         Self { pace: OPS / ops as f64, ..self }
     }
 
+    /// The same with a second coordinator, and crashes of the two of them.
+    pub(crate) fn with_standby(mut self) -> Self {
+        self.has_standby = true;
+        let mut chance = StdRng::seed_from_u64(self.seed ^ OF_COORDINATORS);
+        for period in 0..self.for_ms / FAULT_EVERY_MS {
+            let (at_ms, for_ms) = (chance.random_range(0..FAULT_EVERY_MS), chance.random_range(100..8_000));
+            let host = if chance.random() { COORDINATOR } else { self.client(self.clients) };
+            let what = What::Crash { host, with_host: chance.random(), disk: Disk::Kept };
+            if chance.random_ratio(1, CRASHES_ONE_IN) {
+                self.faults.push(Fault { at_ms: period * FAULT_EVERY_MS + at_ms, for_ms, what });
+            }
+        }
+        self.faults.sort_by_key(|fault| fault.at_ms);
+        self
+    }
+
+    /// The host of the second coordinator, behind all others; where there is one.
+    pub(crate) fn standby(&self) -> Option<HostId> {
+        self.has_standby.then(|| self.client(self.clients))
+    }
+
     /// The same without some of its faults, by their places.
     pub(crate) fn without(mut self, places: &[usize]) -> Self {
         let mut place = 0;
@@ -146,7 +172,8 @@ impl Plan {
     pub(crate) fn names(&self) -> Vec<String> {
         let workers = (0..self.workers).map(|number| format!("worker{number}"));
         let clients = (0..self.clients).map(|number| format!("client{number}"));
-        ["store".to_owned(), "coordinator".to_owned()].into_iter().chain(workers).chain(clients).collect()
+        let standby = self.has_standby.then(|| "standby".to_owned());
+        ["store".to_owned(), "coordinator".to_owned()].into_iter().chain(workers).chain(clients).chain(standby).collect()
     }
 
     pub(crate) fn worker(&self, number: usize) -> HostId {
@@ -291,5 +318,17 @@ mod tests {
             }
         }
         assert!(plans.iter().any(|plan| !plan.lose_power().is_empty()));
+    }
+
+    #[test]
+    fn a_second_coordinator_comes_behind_all_others_and_takes_no_fault_away() {
+        let (one, two) = (Plan::of(9, 600_000), Plan::of(9, 600_000).with_standby());
+        let standby = two.standby().unwrap();
+        assert_eq!((one.standby(), standby, two.names()[standby].as_str()), (None, one.names().len(), "standby"));
+        assert!(one.faults.iter().all(|fault| two.faults.contains(fault)) && two.faults.len() > one.faults.len());
+        for coordinator in [COORDINATOR, standby] {
+            let crashes = |fault: &Fault| matches!(fault.what, What::Crash { host, .. } if host == coordinator);
+            assert!(two.faults.iter().any(crashes), "{coordinator}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::course::{Course, Crowd};
 use super::host::{Host, memory, set_clock};
-use super::hosts::{self, BUCKET, Seen};
+use super::hosts::{self, BUCKET, COORDINATOR_ADDRESS, STANDBY_ADDRESS, Seen};
 use super::load;
 use super::plan::{COORDINATOR, Plan, STORE};
 use super::wrong::{Wrong, without_room};
@@ -135,7 +135,8 @@ impl<'a> World<'a> {
         let hosts: Vec<Host> = (0..plan.names().len()).map(|id| Host::new(id, &network)).collect();
         let seen = Seen { pinned: Mutex::new(vec![0; plan.workers]), ..Seen::default() };
         let folder = TempDir::new_in(memory()).expect("a folder for the tiers");
-        let crowd = Crowd { workers: plan.workers, clients: plan.clients, seed: chance.random(), pace: plan.pace };
+        let (workers, clients, pace, has_standby) = (plan.workers, plan.clients, plan.pace, plan.has_standby);
+        let crowd = Crowd { workers, clients, seed: chance.random(), pace, has_standby };
         let course = Course::new(crowd, folder.path().to_owned());
         Self {
             plan,
@@ -231,7 +232,8 @@ impl<'a> World<'a> {
 
     /// How far a host may be behind that hears nothing.
     fn behind_at_most_us(&self, host: HostId) -> u64 {
-        if host >= self.plan.client(0) { CLIENT_BEHIND_US } else { BEHIND_US }
+        let is_client = (self.plan.client(0)..self.plan.client(self.plan.clients)).contains(&host);
+        if is_client { CLIENT_BEHIND_US } else { BEHIND_US }
     }
 
     /// Runs some of those hosts that have not come to a time; whether there were any.
@@ -255,9 +257,13 @@ impl<'a> World<'a> {
         let (now_us, seen) = (self.now_us, Arc::clone(&self.seen));
         let process = &mut self.hosts[host];
         match (worker, client) {
+            _ if Some(host) == self.plan.standby() => {
+                process.start(now_us, hosts::coordinator(STANDBY_ADDRESS, self.metadata.url().to_owned(), seen));
+            }
             (_, Some(number)) => process.start(now_us, load::client(Arc::clone(&self.course), number)),
             (Some(number), None) => {
-                let worker = hosts::worker(number, self.folder.path().join(format!("{host}")), seen);
+                let folder = self.folder.path().join(format!("{host}"));
+                let worker = hosts::worker(number, folder, seen, self.plan.has_standby);
                 let course = (number == 0).then(|| Arc::clone(&self.course));
                 process.start(now_us, async move {
                     let beside = async move {
@@ -268,7 +274,9 @@ impl<'a> World<'a> {
                     futures::future::join(worker, beside).await;
                 });
             }
-            _ if host == COORDINATOR => process.start(now_us, hosts::coordinator(self.metadata.url().to_owned(), seen)),
+            _ if host == COORDINATOR => {
+                process.start(now_us, hosts::coordinator(COORDINATOR_ADDRESS, self.metadata.url().to_owned(), seen));
+            }
             _ => process.start(now_us, hosts::store(Arc::clone(&self.server))),
         }
     }

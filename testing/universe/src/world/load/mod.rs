@@ -56,7 +56,7 @@ const TRIED_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
 /// One of the clients, from its first call to its last.
 pub(super) async fn client(course: Arc<Course>, number: usize) {
-    let client = hosts::client().await;
+    let client = hosts::client(course.crowd.has_standby).await;
     if number == 0 {
         mount(&client).await;
     }

@@ -26,7 +26,7 @@ const LOOKS_AFTER_MS: std::ops::Range<u64> = 20..600;
 
 /// Puts and reads values until the load ends.
 pub(in crate::world) async fn resident(course: Arc<Course>) {
-    let client = hosts::client_beside().await;
+    let client = hosts::client_beside(course.crowd.has_standby).await;
     let mut chance = StdRng::seed_from_u64(course.crowd.seed ^ 0x7265_7369);
     let mut version = 0;
     while course.calls.goes_on() {
