@@ -94,7 +94,7 @@ mod tests {
     fn a_disk_that_fails_fails_its_own_host_alone() {
         with_disks(false, |folder| {
             let path = folder.join("file");
-            std::fs::write(&path, [7; PAGE]).unwrap();
+            std::fs::write(&path, [7_u8; PAGE]).unwrap();
             let file = File::options().read(true).write(true).open(&path).unwrap();
             let mut bytes = [0; PAGE];
             begin(1, Trouble::FailsReads { one_in: 1 });
