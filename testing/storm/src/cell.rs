@@ -66,6 +66,9 @@ async fn report(plan: &Plan, folder: &TempDir) -> io::Result<Report> {
     let passed = storm(plan, folder.path()).await?;
     let Passed { calls, struck_us, healed_us, mut violations } = passed;
     violations.extend(judge(plan.fault, &calls, struck_us));
+    if plan.fault == Fault::FolderHangs {
+        violations.extend(load::held_up(&calls, struck_us, healed_us));
+    }
     let mut recovery = forebay_oracle::recovery(&calls, struck_us, healed_us);
     if plan.fault.load() == Kind::Statements {
         // Of which there are few a second.

@@ -1,6 +1,6 @@
 //! What can be done to a cluster, one fault at a time, and what goes with each.
 
-use crate::cluster::{Postgres, SmallDisk, Wanted};
+use crate::cluster::{Hanging, Postgres, SmallDisk, Wanted};
 use crate::load::Kind;
 
 /// A fault that can be called.
@@ -48,6 +48,8 @@ pub enum Fault {
     PostgresRestarted,
     /// PostgreSQL crashes for good, and a server that followed it takes its place.
     PostgresFailedOver,
+    /// A folder that is mounted answers no more.
+    FolderHangs,
     /// The processes are of another binary, and are replaced one after the other by those of the one that is tried.
     RollingUpgrade,
     /// Under clients of a dataset of shards, as the others below: a worker is killed, and started again.
@@ -69,7 +71,7 @@ pub enum Fault {
 }
 
 /// All that can be called, in the order of the table.
-pub const FAULTS: [Fault; 30] = [
+pub const FAULTS: [Fault; 31] = [
     Fault::Calm,
     Fault::WorkerStopped,
     Fault::WorkerKilled,
@@ -91,6 +93,7 @@ pub const FAULTS: [Fault; 30] = [
     Fault::ScaleOut,
     Fault::PostgresRestarted,
     Fault::PostgresFailedOver,
+    Fault::FolderHangs,
     Fault::RollingUpgrade,
     Fault::ShardsWorkerKilled,
     Fault::ShardsWorkerStopped,
@@ -103,10 +106,9 @@ pub const FAULTS: [Fault; 30] = [
 ];
 
 /// What is not tried yet, and why.
-pub const NOT_TRIED: [(&str, &str); 3] = [
+pub const NOT_TRIED: [(&str, &str); 2] = [
     ("failing disk", "wants a device that fails on demand (device mapper)"),
     ("clock ±10 min", "wants a clock of the process's own (time namespace or a preloaded library)"),
-    ("hung NFS", "wants an NFS client of the kernel's"),
 ];
 
 impl Fault {
@@ -134,6 +136,7 @@ impl Fault {
             Self::ScaleOut => "scale-out",
             Self::PostgresRestarted => "postgres-restarted",
             Self::PostgresFailedOver => "postgres-failed-over",
+            Self::FolderHangs => "folder-hangs",
             Self::RollingUpgrade => "rolling-upgrade",
             Self::ShardsWorkerKilled => "shards-worker-killed",
             Self::ShardsWorkerStopped => "shards-worker-stopped",
@@ -177,6 +180,7 @@ impl Fault {
             pair: self == Self::PostgresFailedOver,
             small_disk: self == Self::DiskFull,
             sql: self.load() == Kind::Statements,
+            hanging: self == Self::FolderHangs,
         }
     }
 
@@ -196,6 +200,7 @@ impl Fault {
             Self::DiskFull if !SmallDisk::may_mount() => Some("needs root, which may mount a small disk"),
             Self::PostgresRestarted if !Postgres::is_installed() => Some("needs PostgreSQL: make test-deps"),
             Self::PostgresFailedOver if !Postgres::may_be_followed() => Some("needs PostgreSQL with pg_basebackup"),
+            Self::FolderHangs if !Hanging::may_mount() => Some("needs root and /dev/fuse, by which a folder may hang"),
             Self::RollingUpgrade if !has_other => Some("needs the binary of another version: `--other-binary`"),
             _ => None,
         }

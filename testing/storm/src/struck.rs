@@ -9,7 +9,7 @@ use forebay_testing::{Fault as StoreFault, S3Server};
 use rustix::process::{Resource, Signal};
 use tokio::task::JoinHandle;
 
-use crate::cluster::{Cluster, LINKED, Pair, Postgres, Process, SmallDisk, SqlRoles, WORKERS, Way};
+use crate::cluster::{Cluster, Hanging, LINKED, Pair, Postgres, Process, SmallDisk, SqlRoles, WORKERS, Way};
 use crate::faults::Fault;
 
 /// What a store takes that is slow.
@@ -96,6 +96,7 @@ impl Struck {
             }
             Fault::PostgresRestarted => postgres(cluster)?.crash()?,
             Fault::PostgresFailedOver => pair(cluster)?.fail_over()?,
+            Fault::FolderHangs => hanging(cluster)?.hang(),
             Fault::SqlExecutorKilled => sql(cluster)?.executors[0].kill()?,
             Fault::SqlSchedulerKilled => sql(cluster)?.schedulers[0].kill()?,
             Fault::ShardsWorkerKilled
@@ -147,6 +148,7 @@ impl Struck {
                 cluster.coordinator.revive().map(drop)
             }
             Fault::PostgresFailedOver => cluster.coordinator.revive().map(drop),
+            Fault::FolderHangs => hanging(cluster).map(Hanging::go_on),
             _ => Ok(()),
         }
     }
@@ -183,6 +185,10 @@ fn disk(cluster: &Cluster) -> io::Result<&SmallDisk> {
 
 fn sql(cluster: &mut Cluster) -> io::Result<&mut SqlRoles> {
     cluster.sql.as_mut().ok_or_else(|| Error::other("the cluster has no scheduler"))
+}
+
+fn hanging(cluster: &Cluster) -> io::Result<&Hanging> {
+    cluster.hanging.as_ref().ok_or_else(|| Error::other("the cluster has no folder that may hang"))
 }
 
 fn pair(cluster: &Cluster) -> io::Result<&Pair> {

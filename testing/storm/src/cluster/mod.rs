@@ -6,6 +6,8 @@
 mod commands;
 mod disk;
 mod draining;
+mod fuse;
+mod hanging;
 mod link;
 mod metrics;
 mod pair;
@@ -24,6 +26,7 @@ use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 
 pub use commands::{Commands, Ran};
 pub use disk::SmallDisk;
+pub use hanging::{Hanging, KEYS as FOLDER_KEYS};
 pub use link::{Link, Way};
 pub use metrics::metric;
 pub use pair::Pair;
@@ -41,6 +44,8 @@ pub const BUCKET: &str = "storm";
 pub const FRESH: &str = "fresh";
 /// See [`FRESH`].
 pub const AGING: &str = "aging";
+/// The mount of the folder that may hang.
+pub const FOLDER: &str = "folder";
 /// How long a version may be taken for the current one in [`AGING`], in seconds.
 pub const TTL_SECS: u64 = 2;
 /// What S3 clients of the gateway show.
@@ -61,6 +66,8 @@ pub struct Wanted {
     pub small_disk: bool,
     /// Schedulers and executors.
     pub sql: bool,
+    /// A mount of a folder that may hang.
+    pub hanging: bool,
 }
 
 /// A running cluster. All of it ends when it is dropped.
@@ -88,6 +95,8 @@ pub struct Cluster {
     pub pair: Option<Pair>,
     /// The first worker's, where it is a small one.
     pub disk: Option<SmallDisk>,
+    /// A folder that may hang, where there is one.
+    pub hanging: Option<Hanging>,
     /// Where S3 clients find the gateway.
     pub s3: SocketAddr,
     /// Where clients find the coordinator.
@@ -106,6 +115,7 @@ impl Cluster {
     pub async fn start(binary: &Path, folder: &Path, store: &S3Server, wanted: Wanted) -> io::Result<Self> {
         let postgres = wanted.postgres.then(|| Postgres::start(ports::free()?)).transpose()?;
         let pair = if wanted.pair { Some(Pair::start().await?) } else { None };
+        let hanging = wanted.hanging.then(|| Hanging::mount(folder)).transpose()?;
         let disk = wanted.small_disk.then(|| SmallDisk::mount(folder)).transpose()?;
         let [address, s3] = [ports::free()?, ports::free()?];
         let to_coordinator = Link::open(ports::free()?, address).await?;
@@ -151,6 +161,7 @@ impl Cluster {
             postgres,
             pair,
             disk,
+            hanging,
             s3,
             address,
             folder,
@@ -195,6 +206,10 @@ impl Cluster {
         for (mount, rule) in [(FRESH, "always".to_owned()), (AGING, format!("ttl:{TTL_SECS}s"))] {
             let url = format!("s3://{BUCKET}/{mount}");
             self.command(&["mount", "add", mount, &url, "--endpoint", &store.endpoint(), "--validate", &rule])?;
+        }
+        if let Some(hanging) = &self.hanging {
+            let place = hanging.place().to_string_lossy().into_owned();
+            self.command(&["mount", "add", FOLDER, &place, "--validate", "always"])?;
         }
         self.gateway.start()?;
         self.gateway.wait_until_up()

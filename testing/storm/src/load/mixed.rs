@@ -15,12 +15,14 @@ use forebay_oracle::history::{Door, Recorder};
 use forebay_oracle::load::Shared;
 use forebay_oracle::load::nodes::{self, Group, Member};
 
-use super::doors;
 use super::objects::{Family, KEYS, Reader, Writer, family};
+use super::{doors, folder};
 use crate::cluster::{AGING, Cluster, FRESH};
 
 /// Clients a door that read objects.
 const READERS: usize = 3;
+/// Clients that read files of a folder that may hang.
+const OF_FOLDER: usize = 2;
 /// Clients of each group of nodes.
 const MEMBERS: u32 = 3;
 /// Between two calls of a member.
@@ -69,6 +71,12 @@ impl Mixed {
                 let member = Member { group, nodes: client.nodes(), door, number, pause: CALL_PAUSE };
                 let (shared, chance) = (Arc::clone(&shared), own());
                 clients.spawn(async move { member.run(&shared, chance).await });
+            }
+        }
+        if cluster.hanging.is_some() {
+            folder::begin(&shared);
+            for _ in 0..OF_FOLDER {
+                clients.spawn(folder::reads(remote.clone(), Arc::clone(&shared), own()));
             }
         }
         let readers = readers.into_iter().chain([Reader::Store(outside)]).collect();

@@ -1,6 +1,7 @@
 //! What clients do while the storm is on, all of it taken down.
 
 mod doors;
+mod folder;
 mod http;
 mod mixed;
 mod objects;
@@ -16,6 +17,7 @@ use forebay_testing::S3Server;
 
 use crate::cluster::Cluster;
 
+pub use folder::held_up;
 pub use mixed::Mixed;
 pub use objects::{Family, family};
 pub use records::Records;
