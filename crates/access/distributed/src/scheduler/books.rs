@@ -17,6 +17,8 @@ use crate::control::{JobState, TaskState};
 use crate::travel::Ticket;
 
 pub(super) mod deciding;
+#[cfg(test)]
+mod weather;
 
 /// Jobs that are over and still shown.
 const OVER_MAX: usize = 200;

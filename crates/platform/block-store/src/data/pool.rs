@@ -237,6 +237,10 @@ impl Pool {
 
 /// A job's task: one for each that is put in. It holds the store no longer than the job takes.
 async fn do_next(core: Weak<Core>) {
+    let late = forebay_runtime::simulated::disk_late();
+    if !late.is_zero() {
+        forebay_runtime::time::sleep(late).await;
+    }
     let take = |pop: fn(&mut Queues, usize) -> Option<Job>| {
         let core = core.upgrade()?;
         let pool = &core.disk().pool;
