@@ -3,7 +3,7 @@
 # test-sql  random SQL against DuckDB, SQL_QUERIES from the seed SQL_SEED on in each of SQL_MODES
 # test-tpcds  TPC-DS on a cluster of processes, against DuckDB's answers
 # storm   processes of the binary, a load, one fault at a time, and what clients were told (STORM_ARGS: --seed, --only, --seconds, --write)
-# universe  coordinator, workers and clients in simulated time: UNIVERSE_SEEDS worlds from UNIVERSE_SEED on (UNIVERSE_ARGS: --seconds, --trace)
+# universe  coordinator, workers and clients in simulated time: UNIVERSE_SEEDS worlds from UNIVERSE_SEED on (UNIVERSE_ARGS: --seconds, --ops, --standby, --trace)
 # verify  what must hold before a change goes in; changes no file of the checkout
 # tidy    the rules of the checkout that the compiler does not know, by `cargo xtask tidy`; part of lint
 # loom    the models of what threads share, in every order that they can run in
@@ -35,7 +35,7 @@ VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
 	@echo "building Forebay and its query engine (10 to 30 minutes the first time), then the demo"
-	$(CARGO) run $(FAST) -p forebay -- demo $(DEMO_ARGS)
+	$(CARGO) run $(FAST) -p forebay --no-default-features --features cluster -- demo $(DEMO_ARGS)
 
 test: test-deps test-light test-engine test-python
 

@@ -19,7 +19,7 @@ _PAGES = {
     "now": ["Served", "From shared storage", "/lake/", "of 47.7 MiB/s"],
     "map": ["live", "of 64.0 MiB"],
     "popularity": ["windows of 1 s", "/lake/a.csv"],
-    "jobs": ["s ago", "to ", "select sum(id) from '/lake/a.csv'", "done"],
+    "jobs": ["s ago", "at w", "select sum(id) from '/lake/a.csv'", "done"],
     "health": ["All 2 workers are live"],
 }
 
@@ -189,6 +189,8 @@ def look(cluster: Cluster, browser: Browser, shots: Path | None) -> int:
             return all(word in text for word in words)
 
         until(f"{page} shows {words}", shows)
+        if page == "jobs":
+            until("tasks are drawn", lambda: browser.js("document.querySelectorAll('#times .task.done').length") > 0)
         done(page)
     look_at_shards(cluster, browser)
     done("shards")

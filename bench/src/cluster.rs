@@ -4,16 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_block_store::StoreSettings;
 use forebay_client::{Client, ClientSettings, Wait};
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_distributed::{
     Cluster, ClusterSettings, Executor, ExecutorSettings, Policy, Scheduler, SchedulerControl, SchedulerSettings, Shuffle,
 };
+use forebay_node::Node;
 use forebay_sql::{Engine, EngineSettings};
-use forebay_transport::{Address, Security};
+use forebay_transport::Security;
 use forebay_types::Result;
-use forebay_worker::{Worker, WorkerSettings};
 use tempfile::TempDir;
 
 /// How a cluster is set up.
@@ -60,9 +58,8 @@ pub struct LocalCluster {
     /// Of the executors: what they have read in place stays theirs until they let go of it.
     pub readers: Vec<Client>,
     pub executors: Vec<Executor>,
-    pub workers: Vec<Worker>,
+    pub node: Node,
     scheduler: Scheduler,
-    coordinator: Coordinator,
     _folder: TempDir,
 }
 
@@ -70,22 +67,14 @@ impl LocalCluster {
     /// Starts all of it; nothing is mounted.
     pub async fn start(shape: &Shape) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let local = || Address::Tcp("127.0.0.1:0".to_string());
-        let metadata_url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let coordinator = Coordinator::start(CoordinatorSettings::new(local(), metadata_url)).await?;
-        let mut workers = Vec::new();
+        let mut node = Node::lead_in(folder.path(), Security::default()).await?;
         for ix in 0..shape.workers {
-            let mut store = StoreSettings::new(folder.path().join(format!("worker-{ix}")), shape.dram_bytes);
-            if shape.disk_bytes > 0 {
-                store = store.with_disk(shape.disk_bytes);
-            }
-            let mut settings = WorkerSettings::new(coordinator.address(), local(), store);
-            settings.unix_socket = Some(folder.path().join(format!("{ix}.sock")));
-            settings.temporary_share = shape.temporary_share.unwrap_or(settings.temporary_share);
-            workers.push(Worker::start(settings).await?);
+            let mut worker = node.worker_in(&folder.path().join(format!("worker-{ix}")), shape.dram_bytes);
+            worker.store.disk_bytes = shape.disk_bytes;
+            worker.temporary_share = shape.temporary_share.unwrap_or(worker.temporary_share);
+            node.start_worker(worker).await?;
         }
-        let connect =
-            || Client::connect(ClientSettings { in_place: shape.in_place, ..ClientSettings::new(coordinator.address()) });
+        let connect = || Client::connect(ClientSettings { in_place: shape.in_place, ..node.client_settings() });
         let client = connect().await?;
         let listen = || "127.0.0.1:0".to_string();
         let settings = SchedulerSettings {
@@ -95,11 +84,12 @@ impl LocalCluster {
             order: shape.order,
             ahead: shape.ahead,
             shuffle: shape.shuffle,
+            slow_query: None,
         };
         let scheduler = Scheduler::start(connect().await?, settings).await?;
         let results = shape.results.clone().unwrap_or_else(|| folder.path().to_path_buf());
         let (mut executors, mut readers) = (Vec::new(), Vec::new());
-        for (ix, worker) in workers.iter().enumerate() {
+        for (ix, worker) in node.workers.iter().enumerate() {
             let settings = ExecutorSettings {
                 scheduler: scheduler.address().to_string(),
                 follows: false,
@@ -115,7 +105,7 @@ impl LocalCluster {
             executors.push(Executor::start(reader.clone(), settings).await?);
             readers.push(reader);
         }
-        Ok(Self { client, readers, executors, workers, scheduler, coordinator, _folder: folder })
+        Ok(Self { client, readers, executors, node, scheduler, _folder: folder })
     }
 
     /// An engine whose queries run on the cluster, in at most so many tasks a stage.
@@ -145,9 +135,6 @@ impl LocalCluster {
     /// Stops everything, the last started first.
     pub async fn stop(self) {
         drop((self.executors, self.scheduler));
-        for worker in &self.workers {
-            worker.shutdown().await;
-        }
-        self.coordinator.shutdown().await;
+        self.node.shutdown().await;
     }
 }

@@ -1,3 +1,5 @@
+//! Bytes handed to Python where they lie, by the buffer protocol: the only unsafe code of this crate.
+
 #![allow(unsafe_code, reason = "the buffer protocol hands addresses to Python; this module is the only place that does")]
 
 use std::ffi::{c_int, c_void};

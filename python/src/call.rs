@@ -1,3 +1,5 @@
+//! How every call of Python runs: the interpreter released while it waits, Ctrl-C heard, or as an awaitable of asyncio.
+
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};

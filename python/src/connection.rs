@@ -1,3 +1,5 @@
+//! What Python's `Client` is a thin skin over: each method a call of the client or the engine, on one path or on many.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

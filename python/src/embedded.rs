@@ -1,13 +1,14 @@
+//! A whole cluster in the Python process, for work without `forebay up`: started, and stopped in order.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use forebay_block_store::StoreSettings;
 use forebay_client::{Address, Admission, Credential, Security};
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
-use forebay_data_folder::{Announced, DataFolder, default_disk_bytes, default_dram_bytes, owner_secret};
+use forebay_coordinator::CoordinatorSettings;
+use forebay_data_folder::{DataFolder, default_disk_bytes, default_dram_bytes, owner_secret};
+use forebay_node::Node;
 use forebay_transport::random_secret;
-use forebay_types::{Error, Result};
-use forebay_worker::{Worker, WorkerSettings};
+use forebay_types::Result;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
@@ -19,15 +20,7 @@ use crate::process::InProcess;
 #[pyclass(frozen, weakref, module = "forebay._forebay")]
 pub(crate) struct Embedded {
     address: String,
-    running: InProcess<Arc<Mutex<Option<Running>>>>,
-}
-
-struct Running {
-    worker: Worker,
-    coordinator: Coordinator,
-    _announced: Option<Announced>,
-    // Last, so that the folder is free only when nothing uses it any more.
-    _folder: DataFolder,
+    running: InProcess<Arc<Mutex<Option<Node>>>>,
 }
 
 struct Settings {
@@ -58,7 +51,8 @@ impl Embedded {
         let token = token.map(Arc::from);
         let settings = Settings { data_dir, listen, dram_bytes: dram, disk_bytes: disk, token, in_place };
         run(py, aio, async move {
-            let (running, address) = Running::start(settings).await?;
+            let running = settings.start().await?;
+            let address = running.coordinator_at().to_string();
             Ok(Self { address, running: InProcess::new(Arc::new(Mutex::new(Some(running)))) })
         })
     }
@@ -75,7 +69,7 @@ impl Embedded {
         let running = self.running.get().ok().and_then(|running| running.lock().take());
         run(py, aio, async move {
             if let Some(running) = running {
-                running.stop().await;
+                running.shutdown().await;
             }
             Ok::<_, Failure>(())
         })
@@ -92,37 +86,29 @@ impl Drop for Embedded {
     fn drop(&mut self) {
         let running = self.running.get().ok().and_then(|running| running.lock().take());
         if let (Some(running), Ok(runtime)) = (running, crate::process::runtime()) {
-            runtime.spawn(running.stop());
+            runtime.spawn(running.shutdown());
         }
     }
 }
 
-impl Running {
-    async fn stop(self) {
-        self.worker.shutdown().await;
-        self.coordinator.shutdown().await;
-    }
-
-    async fn start(settings: Settings) -> Result<(Self, String)> {
-        let folder = DataFolder::take(&settings.data_dir, &["coordinator", "worker"])?;
+impl Settings {
+    async fn start(self) -> Result<Node> {
+        let taken = DataFolder::take(&self.data_dir, &["coordinator", "worker"])?;
         // Who starts it is its owner, here and in other processes of the same user.
-        let owner = Credential::owner(&owner_secret(&settings.data_dir, random_secret)?)?;
-        let token = settings.token.as_deref().map(Credential::token).transpose()?;
+        let owner = Credential::owner(&owner_secret(&self.data_dir, random_secret)?)?;
+        let token = self.token.as_deref().map(Credential::token).transpose()?;
         let admits = Arc::new(Admission::of([Some(&owner), token.as_ref()].into_iter().flatten()));
         let security = Security { shows: Some(owner), admits, tls: None };
-        let listen = Address::Tcp(settings.listen);
-        let of_coordinator = CoordinatorSettings::new(listen, DataFolder::metadata_url(&settings.data_dir));
-        let coordinator = Coordinator::start(CoordinatorSettings { security: security.clone(), ..of_coordinator }).await?;
-        let address = coordinator.address();
-        let Address::Tcp(text) = &address else { return Err(Error::internal("the coordinator listens at no port")) };
-        let text = text.clone();
-        let announced = Announced::new(&text, &settings.data_dir);
-        let dram_bytes = settings.dram_bytes.unwrap_or_else(default_dram_bytes);
-        let disk_bytes = settings.disk_bytes.unwrap_or_else(|| default_disk_bytes(&settings.data_dir));
-        let store = StoreSettings::new(folder.tiers(), dram_bytes).with_disk(disk_bytes);
-        let of_worker = WorkerSettings::new(address, Address::Tcp("127.0.0.1:0".to_string()), store);
-        let unix_socket = settings.in_place.then(|| folder.socket());
-        let worker = Worker::start(WorkerSettings { unix_socket, security, ..of_worker }).await?;
-        Ok((Self { worker, coordinator, _announced: announced, _folder: folder }, text))
+        let coordinator = Node::coordinator_in(&self.data_dir, security);
+        let mut node = Node::lead(CoordinatorSettings { listen: Address::Tcp(self.listen), ..coordinator }).await?;
+        node.hold(taken);
+        node.announce(&self.data_dir);
+        let mut worker = node.worker_in(&self.data_dir, self.dram_bytes.unwrap_or_else(default_dram_bytes));
+        worker.store.disk_bytes = self.disk_bytes.unwrap_or_else(|| default_disk_bytes(&self.data_dir));
+        if !self.in_place {
+            worker.unix_socket = None;
+        }
+        node.start_worker(worker).await?;
+        Ok(node)
     }
 }

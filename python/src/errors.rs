@@ -1,3 +1,5 @@
+//! From errors of Forebay to the exceptions of `forebay.errors`, with the path that they are about.
+
 use forebay_client::NodeError;
 use forebay_types::{Error, ErrorKind};
 use pyo3::prelude::*;

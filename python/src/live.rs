@@ -1,3 +1,5 @@
+//! The client and the engine behind a connection, made at first use and anew in each process that a fork or a pickle makes.
+
 use std::sync::Arc;
 use std::time::Duration;
 

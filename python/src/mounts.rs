@@ -1,3 +1,5 @@
+//! Mounts, pins and the cluster's status as JSON, in the units that the command line takes, for Python to take apart.
+
 use forebay_client::{AdminRequest, Client, ControlReply, ControlRequest};
 use forebay_types::{Error, ForebayPath, Mount, MountOptions, Result, format_duration, parse_duration};
 use serde_json::{Map, Value, json};

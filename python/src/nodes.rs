@@ -1,3 +1,5 @@
+//! Temporary nodes for Python: their operations, and files or values that are opened and read in parts.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! From Python's values to values of SQL for a statement's parameters; what has no type in SQL is refused.
+
 use std::collections::HashMap;
 
 use forebay_sql::{ParamValues, ScalarValue};

@@ -1,3 +1,5 @@
+//! The runtime of this process, and what keeps parent and child whole when Python forks with its threads running.
+
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,3 +1,5 @@
+//! A statement's result for Python: rows that come one batch after the other, are kept, or go to any consumer of Arrow.
+
 use std::sync::Arc;
 
 use forebay_sql::arrow::array::{RecordBatch, RecordBatchIterator};

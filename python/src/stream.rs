@@ -1,3 +1,5 @@
+//! Rows on their way to consumers of Arrow's C interface, batch by batch or as they come, with Ctrl-C heard.
+
 use forebay_sql::Query;
 use forebay_sql::arrow::array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use forebay_sql::arrow::datatypes::SchemaRef;

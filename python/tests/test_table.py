@@ -38,6 +38,29 @@ def test_columns_and_filters(table, sales):
         table.to_pyarrow("n")
 
 
+def test_rows_by_their_number(table, sales):
+    rows = [2999, 0, 700, 0, 1501]
+    assert table.take(rows).to_pydict() == sales.take(rows).to_pydict()
+    assert table.take(rows, ["word"]).to_pydict() == sales.select(["word"]).take(rows).to_pydict()
+    nothing = table.take([])
+    assert (nothing.num_rows, nothing.schema.names) == (0, ["n", "square", "word"])
+    for beyond in [3000, -1]:
+        with pytest.raises(IndexError, match=f"row {beyond} of a table that has 3000"):
+            table.take([5, beyond])
+    with pytest.raises(ValueError, match="at most"):
+        table.take(range(200_000))
+    with pytest.raises(TypeError):
+        table.take([1.5])
+    with pytest.raises(TypeError):
+        table.take([1], "n")
+
+
+def test_rows_of_several_files_have_no_number(fb):
+    for path in ["/lake/sales/", "/lake/*.albis"]:
+        with pytest.raises(ValueError, match="several"):
+            fb.table(path).take([1])
+
+
 def test_streams_and_scanners(table):
     reader = table.reader(["n"], "n < 100")
     assert isinstance(reader, pyarrow.RecordBatchReader)

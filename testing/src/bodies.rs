@@ -1,3 +1,5 @@
+//! Bodies on their way through the server: at the link's pace, counted, and cut or stalled where a fault says so.
+
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! What was asked of the server and what went over its link, so that a test can say how much was fetched.
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use http::{Method, Request};

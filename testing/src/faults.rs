@@ -1,3 +1,5 @@
+//! What can be made to go wrong, and which request is hit by it.
+
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;

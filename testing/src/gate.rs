@@ -1,3 +1,5 @@
+//! What stands before S3 itself: each request is counted, delayed and maybe spoilt before it is served.
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;

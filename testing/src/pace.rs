@@ -1,3 +1,5 @@
+//! One rate for all connections together, who take turns piece by piece as on a real link.
+
 use std::time::Duration;
 
 use parking_lot::Mutex;

@@ -1,10 +1,12 @@
+//! The server as a test holds it: started on its own thread, told what to do, stopped and started again.
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use forebay_runtime::net::{Listener, Stream};
-use forebay_types::{Result, ResultExt};
+use forebay_types::{MountOptions, Result, ResultExt};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
@@ -49,6 +51,16 @@ impl S3Server {
         let mut server = Self::without_thread(settings)?;
         server.restart()?;
         Ok(server)
+    }
+
+    /// One with a bucket that anybody may use.
+    pub fn of_bucket(name: &str) -> Result<Self> {
+        Self::start(S3Settings { buckets: vec![name.to_string()], anonymous: true, ..S3Settings::default() })
+    }
+
+    /// The options of a mount of it where anybody may use it.
+    pub fn mount_options(&self) -> MountOptions {
+        MountOptions { endpoint: Some(self.endpoint()), anonymous: true, ..MountOptions::default() }
     }
 
     /// A server that listens nowhere until [`Self::serve`].

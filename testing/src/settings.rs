@@ -1,3 +1,5 @@
+//! How a server is set up, with one fixed pair of keys that any client can be given.
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;

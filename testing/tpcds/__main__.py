@@ -24,6 +24,7 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=0.1)
     parser.add_argument("--size", type=int, default=3, help="workers, and executors beside them")
     parser.add_argument("--distribute-from", default="0B", help="what a query reads at least to run on the cluster")
+    parser.add_argument("--form", choices=("parquet", "albis"), default="parquet", help="check: what the tables' files are")
     parser.add_argument("--query", type=int, action="append", help="check: only these")
     parser.add_argument("--rounds", type=int, default=1, help="check: times that each is asked; the last one's time is told")
     parser.add_argument("--folder", type=Path, help="where logs stay; else they go")
@@ -36,10 +37,11 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="forebay-tpcds-") as temporary:
         folder = (options.folder or Path(temporary)).resolve()
-        cluster = Cluster(binary, folder, data.folder / "tables", options.size, options.distribute_from)
+        lake = data.folder / "tables" if options.form == "parquet" else data.as_tables(binary)
+        cluster = Cluster(binary, folder, lake, options.size, options.distribute_from)
         try:
             for name in data.tables:
-                made = cluster.command("sql", f"create external table {name} stored as parquet location '/lake/{name}/'")
+                made = cluster.command("sql", f"create external table {name} stored as {options.form} location '/lake/{name}/'")
                 assert made.returncode == 0, made.stderr
             return check(cluster, data, options)
         finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import shutil
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,22 @@ class Data:
         self.queries: dict[int, str] = {int(number): query for number, query in made["queries"].items()}
         self.secs: dict[int, float] = {int(number): secs for number, secs in made["secs"].items()}
         self.answers = {int(number): answers.read(rows) for number, rows in made["answers"].items()}
+
+    def as_tables(self, binary: Path) -> Path:
+        """The folder of the same files in the form of Forebay's tables, made once by its binary."""
+        folder, unfinished = self.folder / "albis", self.folder / "albis.tmp"
+        if folder.exists():
+            return folder
+        shutil.rmtree(unfinished, ignore_errors=True)
+        for file in sorted((self.folder / "tables").glob("*/*.parquet")):
+            table = unfinished / file.parent.name / f"{file.stem}.albis"
+            table.parent.mkdir(parents=True, exist_ok=True)
+            # As URLs, for which no cluster is looked for.
+            paths = [f"file://{path.resolve()}" for path in (file, table)]
+            ran = subprocess.run([str(binary), "table", "convert", *paths], capture_output=True, text=True)
+            assert ran.returncode == 0, ran.stderr
+        unfinished.rename(folder)
+        return folder
 
     def _make(self, threads: int) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,3 +1,5 @@
+//! How a command ends: its exit code, and what the standard error says of it.
+
 use std::io;
 
 use forebay_types::Error;

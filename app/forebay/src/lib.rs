@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
+use forebay_trace::Exporting;
 
 use crate::cli::{AloneCommand, Cli, Command, ConfiguredCommand, RoleCommand};
 use crate::config::{Config, LogFormat};
@@ -73,7 +74,7 @@ fn run(cli: Cli) -> Outcome {
         #[cfg(feature = "cluster")]
         ConfiguredCommand::Transfers(args) => block_on(interruptible(commands::jobs::transfers(&config, args))),
         ConfiguredCommand::Client(command) => block_on(interruptible(commands::run(&config, command))),
-        ConfiguredCommand::Sql(args) => block_on(sql::run(&config, args)),
+        ConfiguredCommand::Sql(args) => block_on(traced(&config, "sql", sql::run(&config, args))),
         ConfiguredCommand::Table(command) => block_on(interruptible(commands::table::run(&config, command))),
         ConfiguredCommand::Shard(command) => commands::shard(&config, command),
         ConfiguredCommand::Plan(command) => commands::plan::run(command),
@@ -89,17 +90,17 @@ fn run(cli: Cli) -> Outcome {
 
 fn run_role(config: &Config, command: RoleCommand) -> Outcome {
     match command {
-        RoleCommand::Up(args) => block_on(roles::up(config, &args)),
-        RoleCommand::Coordinator(_) => block_on(roles::coordinator(config)),
+        RoleCommand::Up(args) => block_on(traced(config, "up", roles::up(config, &args))),
+        RoleCommand::Coordinator(_) => block_on(traced(config, "coordinator", roles::coordinator(config))),
         RoleCommand::Worker(args) => match args.command {
-            None => block_on(roles::worker(config)),
+            None => block_on(traced(config, "worker", roles::worker(config))),
             Some(command) => block_on(interruptible(commands::worker(config, command))),
         },
-        RoleCommand::Gateway(_) => block_on(roles::gateway(config)),
+        RoleCommand::Gateway(_) => block_on(traced(config, "gateway", roles::gateway(config))),
         #[cfg(feature = "cluster")]
-        RoleCommand::Scheduler(_) => block_on(roles::scheduler(config)),
+        RoleCommand::Scheduler(_) => block_on(traced(config, "scheduler", roles::scheduler(config))),
         #[cfg(feature = "cluster")]
-        RoleCommand::Executor(_) => block_on(roles::executor(config)),
+        RoleCommand::Executor(_) => block_on(traced(config, "executor", roles::executor(config))),
     }
 }
 
@@ -129,6 +130,20 @@ pub(crate) fn block_on<F: Future<Output = Outcome>>(work: F) -> Outcome {
     let outcome = runtime.block_on(work);
     // What still runs is ours to drop: a read that hangs must not keep the command from ending.
     runtime.shutdown_timeout(Duration::from_millis(200));
+    outcome
+}
+
+/// Sends the spans of `work` where a collector is named, the last ones when it has ended.
+async fn traced(config: &Config, roles: &str, work: impl Future<Output = Outcome>) -> Outcome {
+    let exporting = match config.collector(roles) {
+        Some(collector) => Exporting::start(collector)
+            .map_err(|error| Failure::Usage(format!("configuration key otlp-endpoint: {}", error.message())))?,
+        None => None,
+    };
+    let outcome = work.await;
+    if let Some(exporting) = exporting {
+        exporting.finish().await;
+    }
     outcome
 }
 

@@ -1,3 +1,5 @@
+//! How commands print: aligned tables for people, JSON for programs, and a quiet end when nobody reads any more.
+
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use serde::Serialize;

@@ -1,3 +1,5 @@
+//! Bars and spinners for long work, which show on a terminal alone and never mix with what is printed.
+
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};

@@ -1,3 +1,5 @@
+//! Reads of what no cache has yet: ranges, small objects and large files through the gateway, against the store itself.
+
 use crate::load::{self, Ask, run, whole};
 use crate::rig::{LINK, Rig, environment};
 use forebay_bench_harness::{at_least, at_most};

@@ -1,3 +1,5 @@
+//! Plain GETs over kept connections, presigned before the time is taken, so that the client costs next to nothing.
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

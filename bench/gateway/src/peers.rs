@@ -1,3 +1,5 @@
+//! The peers: nginx and rclone in front of the same store, each a process with a cache of its own.
+
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -1,13 +1,14 @@
+//! What the bars run against: a store behind a link of 1 Gbit/s, and a cluster with a gateway in this process.
+
 use std::net::SocketAddr;
 
-use forebay_block_store::StoreSettings;
-use forebay_client::{Address, AdminRequest, Client, ClientSettings};
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
-use forebay_s3::{AccessRule, Gateway, GatewaySettings};
+use forebay_client::{AdminRequest, Client, ClientSettings};
+use forebay_node::Node;
+use forebay_s3::{AccessRule, GatewaySettings};
 use forebay_shared_storage::{AccessKey, StorageSettings};
 use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
+use forebay_transport::Security;
 use forebay_types::MountOptions;
-use forebay_worker::{Worker, WorkerSettings};
 
 use crate::sign::Key;
 
@@ -23,11 +24,7 @@ pub const BUCKET: &str = "lake";
 /// A store behind a link, and a cluster with a gateway in front of it.
 pub struct Rig {
     pub s3: S3Server,
-    pub gateway: Gateway,
-    pub coordinator: Address,
-    _client: Client,
-    _worker: Worker,
-    _coordinator: Coordinator,
+    pub node: Node,
     pub folder: tempfile::TempDir,
 }
 
@@ -36,18 +33,12 @@ impl Rig {
         let s3 = S3Settings { buckets: vec![BUCKET.into()], bandwidth: Some(LINK), ..S3Settings::default() };
         let s3 = S3Server::start(s3).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let local = || Address::Tcp("127.0.0.1:0".into());
-        let metadata_url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let settings = CoordinatorSettings::new(local(), metadata_url);
-        let coordinator = Coordinator::start(settings).await.unwrap();
-        let store = StoreSettings::new(folder.path().join("tiers"), 2 << 30);
-        let mut settings = WorkerSettings::new(coordinator.address(), local(), store);
-        settings.unix_socket = Some(folder.path().join("worker.sock"));
-        let worker = Worker::start(settings).await.unwrap();
-        let mut settings = ClientSettings::new(coordinator.address());
+        let mut node = Node::lead_in(folder.path(), Security::default()).await.unwrap();
+        let worker = node.worker_in(folder.path(), 2 << 30);
+        node.start_worker(worker).await.unwrap();
         let access_key = Some(AccessKey { id: ACCESS_KEY.into(), secret: SECRET_KEY.into() });
-        settings.storage = StorageSettings { access_key, ..StorageSettings::default() };
-        let client = Client::connect(settings).await.unwrap();
+        let storage = StorageSettings { access_key, ..StorageSettings::default() };
+        let client = Client::connect(ClientSettings { storage, ..node.client_settings() }).await.unwrap();
         let options = MountOptions { endpoint: Some(s3.endpoint()), ..MountOptions::default() };
         let (name, url) = (BUCKET.parse().unwrap(), format!("s3://{BUCKET}"));
         client.control(AdminRequest::MountAdd { name, url, options }).await.unwrap();
@@ -55,20 +46,12 @@ impl Rig {
         settings.keys.push(AccessRule::new(ACCESS_KEY, SECRET_KEY));
         let limited = AccessRule::new(LIMITED.id, LIMITED.secret).read_only();
         settings.keys.push(limited.only(vec![BUCKET.parse().unwrap()]));
-        let gateway = Gateway::start(client.clone(), settings).await.unwrap();
-        Self {
-            s3,
-            gateway,
-            coordinator: coordinator.address(),
-            _client: client,
-            _worker: worker,
-            _coordinator: coordinator,
-            folder,
-        }
+        node.serve_s3(client, settings).await.unwrap();
+        Self { s3, node, folder }
     }
 
     pub fn address(&self) -> SocketAddr {
-        self.gateway.address()
+        self.node.gateway.as_ref().unwrap().address()
     }
 
     /// `count` objects of `bytes` bytes, past the link; their paths.

@@ -2,7 +2,7 @@
 //! do all, in turns: in place, over TCP, and through S3.
 
 use forebay_bench_harness::{Bar, Figure, Rounds, cpu, median};
-use forebay_client::{AdminRequest, Client, ClientSettings, ControlReply};
+use forebay_client::{AdminRequest, Client, ControlReply};
 use forebay_transport::{Credential, Security, random_secret};
 use forebay_types::{ForebayPath, Grant, ObjectVersion, Role, Scope};
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
@@ -93,7 +93,7 @@ fn print(name: &str, peer: &str, rounds: &Rounds) {
 
 /// A client that shows this, or the owner's.
 async fn connect(rig: &Rig, shows: Option<&Credential>, in_place: bool) -> Client {
-    let mut settings = ClientSettings::new(rig.coordinator.clone());
+    let mut settings = rig.node.client_settings();
     settings.in_place = in_place;
     if let Some(shows) = shows {
         settings.security = Security::holder(shows.clone());

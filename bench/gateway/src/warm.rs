@@ -1,3 +1,5 @@
+//! Requests a second of what all caches hold, against nginx and rclone, with wrk as the client of all three.
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;

@@ -1,3 +1,5 @@
+//! CPU time and peak memory of the planner, read from /proc.
+
 use std::fs;
 use std::time::Instant;
 

@@ -1,3 +1,5 @@
+//! Workloads for the planner, drawn from a seed: how often each segment is read in a window.
+
 /// How a workload's accesses fall on segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {

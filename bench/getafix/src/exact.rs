@@ -1,3 +1,5 @@
+//! The optimum of small instances by dynamic programming, which the planner's replicas are compared with.
+
 /// The fewest replicas in which segments with these counts can be placed on `workers` workers that take `capacity` each;
 /// none when they don't fit.
 ///

@@ -1,3 +1,5 @@
+//! Bar of the planner's quality: replicas of random instances against Best Fit, the lower bound and the optimum.
+
 use forebay_placement::{Holdings, PlanSettings, Policy, SegmentDemand, Snapshot, WorkerRoom, plan};
 use serde::Serialize;
 

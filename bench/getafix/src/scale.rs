@@ -1,3 +1,5 @@
+//! Bar of the planner's cost: time and memory of plans for up to a million segments, first ones and later ones.
+
 use forebay_placement::{Holdings, PlanSettings, Policy, SegmentDemand, Snapshot, WorkerRoom, plan};
 use serde::Serialize;
 

@@ -1,15 +1,36 @@
-//! What all benchmarks share: how a figure is printed, CPU time and memory of processes, and the secret by which the processes of
-//! one benchmark know each other.
+//! What all benchmarks share: how a figure is printed, CPU time and memory of processes, the secret by which the processes of one
+//! benchmark know each other, and how they tell their addresses and end together.
 
 pub mod cpu;
 mod figure;
 mod rounds;
 
+use std::io::{BufRead, Write};
+
 pub use figure::{Bar, Figure, at_least, at_most, median};
 use forebay_transport::Security;
+use forebay_types::Result;
 pub use rounds::Rounds;
 
 /// Of every process of a benchmark, so that they let each other in.
 pub fn security() -> Security {
     Security::owner("the secret of the benchmark").expect("it is long enough")
+}
+
+/// Tells whoever started this process a line.
+pub fn say(line: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{line}")?;
+    Ok(stdout.flush()?)
+}
+
+/// Returns when the input ends, which it does with whoever started this process.
+pub async fn until_input_ends() {
+    let (ended, end) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        std::io::stdin().lock().lines().for_each(drop);
+        // The process may be on its way out already.
+        let _ = ended.send(());
+    });
+    let _ = end.await;
 }

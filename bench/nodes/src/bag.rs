@@ -1,3 +1,5 @@
+//! Bar of bags: one stream of a thousand files over four links of 1 Gbit/s, against plain senders on the same links.
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -5,13 +7,12 @@ use std::process::Child;
 use std::time::Instant;
 
 use bytes::Bytes;
-use forebay_block_store::StoreSettings;
 use forebay_client::{Address, Client, ClientSettings, CreateOptions, NodeType, Nodes};
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
-use forebay_worker::{Worker, WorkerSettings};
+use forebay_coordinator::CoordinatorSettings;
+use forebay_node::Node;
 
 use crate::links::Links;
-use forebay_bench_harness::{at_least, median, security};
+use forebay_bench_harness::{at_least, median, security, until_input_ends};
 
 const WORKERS: usize = 4;
 const FILES: usize = 1000;
@@ -24,12 +25,10 @@ const SENT_BYTES: usize = FILES * FILE_BYTES / WORKERS;
 pub async fn all(rounds: usize) {
     let links = Links::new(WORKERS);
     let folder = tempfile::tempdir().unwrap();
-    let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
     let listen = Address::Tcp("0.0.0.0:0".into());
-    let mut settings = CoordinatorSettings::new(listen, url);
-    settings.security = security();
-    let coordinator = Coordinator::start(settings).await.unwrap();
-    let port = coordinator.address().to_string().rsplit_once(':').unwrap().1.to_string();
+    let settings = CoordinatorSettings { listen, ..Node::coordinator_in(folder.path(), security()) };
+    let node = Node::lead(settings).await.unwrap();
+    let port = node.coordinator_at().to_string().rsplit_once(':').unwrap().1.to_string();
     let (mut workers, mut senders) = (Vec::new(), Vec::new());
     for at in 0..WORKERS {
         let (place, join) = (folder.path().join(at.to_string()), format!("{}:{port}", links.gateway(at)));
@@ -39,9 +38,7 @@ pub async fn all(rounds: usize) {
         workers.push(Machine::start(&links, at, &arguments).await);
         senders.push(Machine::start(&links, at, &["--send", &listen]).await);
     }
-    let mut settings = ClientSettings::new(format!("127.0.0.1:{port}").parse().unwrap());
-    settings.in_place = false;
-    settings.security = security();
+    let settings = ClientSettings { in_place: false, ..node.client_settings() };
     let nodes = Client::connect(settings).await.unwrap().nodes();
     links.shape(false);
     fill(&nodes).await;
@@ -137,14 +134,14 @@ impl Drop for Machine {
 
 /// A worker on its machine; ends with its parent.
 pub async fn work(join: &str, listen: &str, folder: &Path) {
-    let store = StoreSettings::new(folder.join("tiers"), 1 << 30);
-    let mut settings = WorkerSettings::new(Address::Tcp(join.into()), Address::Tcp(listen.into()), store);
+    let mut node = Node::join(Address::Tcp(join.into()), security());
+    let mut settings = node.worker_in(folder, 1 << 30);
+    (settings.listen, settings.unix_socket) = (Address::Tcp(listen.into()), None);
     settings.temporary_share = 0.9;
-    settings.security = security();
-    let worker = Worker::start(settings).await.unwrap();
-    println!("{}", worker.address());
-    tokio::task::spawn_blocking(|| std::io::read_to_string(std::io::stdin())).await.unwrap().unwrap();
-    worker.shutdown().await;
+    let address = node.start_worker(settings).await.unwrap().address();
+    println!("{address}");
+    until_input_ends().await;
+    node.shutdown().await;
 }
 
 /// Sends bytes to everyone who connects; ends with its parent.

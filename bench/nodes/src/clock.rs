@@ -1,3 +1,5 @@
+//! How calls are timed: the middle time of one after the other, and the rate of many in flight.
+
 use std::time::Instant;
 
 use futures::stream::{FuturesUnordered, StreamExt};

@@ -1,3 +1,5 @@
+//! Bar of nodes of the class `disk`, sequential and random, against the same disk without Forebay.
+
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -1,3 +1,5 @@
+//! Bar of small nodes: memory a node of a million, and entries listed a second.
+
 use std::time::Instant;
 
 use bytes::Bytes;

@@ -1,3 +1,5 @@
+//! Bar of files in memory: writing and reading in sequence, against a plain socket of the same kind.
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;

@@ -1,3 +1,5 @@
+//! Bar of small values: get and put by TCP, Unix socket and shared memory, against Redis; and what an idle worker costs.
+
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;

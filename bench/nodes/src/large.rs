@@ -1,3 +1,5 @@
+//! Bar of large values: get of 64 KB and of 1 MB over TCP, against Redis.
+
 use forebay_client::{CreateOptions, NodeType};
 
 use crate::clock::{p50, rate};

@@ -1,3 +1,5 @@
+//! One machine as several with a link of 1 Gbit/s each, by network namespaces, for what loopback can't show.
+
 use std::process::{Child, Command, Stdio};
 
 /// Machines with a link of 1 Gbit/s each: network namespaces behind shaped pairs of devices. Needs root, `ip` and `tc`.

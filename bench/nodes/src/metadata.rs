@@ -1,3 +1,5 @@
+//! Bar of names over TCP: times of lookup, create and delete, and lookups a second, against fixed limits.
+
 use forebay_client::{CreateOptions, NodeType};
 
 use crate::clock::{p50, rate};

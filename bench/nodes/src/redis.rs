@@ -1,3 +1,5 @@
+//! The peer: a Redis server, asked by redis-benchmark or by a client that does nothing but ask.
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;

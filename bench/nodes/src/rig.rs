@@ -1,6 +1,9 @@
+//! What most bars run against: a worker in a process of its own, and clients that reach it in a given way.
+
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use forebay_bench_harness::cpu;
 use forebay_client::{Client, ClientSettings, Nodes};
 
 /// How a client's small calls go.
@@ -56,10 +59,7 @@ impl Rig {
 
     /// Processor time that the worker's process has used, in seconds.
     pub fn processor_secs(&self) -> f64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
-        // Behind the name, which may hold blanks: user and system time in hundredths of a second.
-        let fields = stat.rsplit(") ").next().unwrap().split(' ').skip(11).take(2);
-        fields.map(|field| field.parse::<f64>().unwrap()).sum::<f64>() / 100.0
+        cpu::of_process(self.child.id()).unwrap().as_secs_f64()
     }
 
     /// A folder on the worker's disk.
@@ -69,9 +69,7 @@ impl Rig {
 
     /// Resident memory of the worker's process, in bytes.
     pub fn resident_bytes(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+        cpu::resident_bytes(self.child.id()).unwrap()
     }
 }
 

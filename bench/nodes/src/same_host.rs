@@ -1,3 +1,5 @@
+//! Bar of values read beside their worker: time to the first byte in place, and copying against memcpy.
+
 use std::hint::black_box;
 use std::time::Instant;
 

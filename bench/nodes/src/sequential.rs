@@ -1,3 +1,5 @@
+//! One large file of a node, written and read in requests of 1 MB, for the bars of memory and of disk.
+
 use std::time::Instant;
 
 use bytes::Bytes;

@@ -1,25 +1,16 @@
 //! The processes that benchmarks run against; each answers a line with a line until its input ends.
 
-use std::io::{BufRead, Write};
-use std::path::{Path, PathBuf};
+use std::io::BufRead;
+use std::path::Path;
 use std::time::Duration;
 
-use forebay_bench_harness::security;
-use forebay_block_store::StoreSettings;
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_bench_harness::{say, security};
+use forebay_node::Node;
 use forebay_testing::{S3Server, S3Settings};
-use forebay_transport::Address;
 use forebay_types::{Error, Result};
-use forebay_worker::{Worker, WorkerSettings};
 
 use crate::heap;
 use crate::rig::{BUCKET, ServerCounts};
-
-fn say(line: &str) -> Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{line}")?;
-    Ok(stdout.flush()?)
-}
 
 /// An S3 server: `take` gives its counters and resets them, `link BYTES_PER_SEC LATENCY_MS` sets the link.
 pub fn s3(folder: String, bytes_per_sec: u64, latency_ms: u64) -> Result<()> {
@@ -55,41 +46,34 @@ pub fn s3(folder: String, bytes_per_sec: u64, latency_ms: u64) -> Result<()> {
 
 /// A coordinator and a worker: `heap` gives the live heap's bytes, `sockets` the bytes read from shared storage's sockets.
 pub async fn node(folder: String, dram_bytes: u64, disk_bytes: u64) -> Result<()> {
-    let folder = PathBuf::from(folder);
-    let metadata_url = format!("sqlite:{}", folder.join("metadata.db").display());
-    let listen = Address::Tcp("127.0.0.1:0".to_string());
-    let settings = CoordinatorSettings { security: security(), ..CoordinatorSettings::new(listen, metadata_url) };
-    let coordinator = Coordinator::start(settings).await?;
-    let Address::Tcp(address) = coordinator.address() else { return Err(Error::internal("coordinator listens on TCP")) };
-    let worker = start_worker(&folder, &address, dram_bytes, disk_bytes).await?;
-    say(&address)?;
+    let mut node = Node::lead_in(Path::new(&folder), security()).await?;
+    start_worker(&mut node, &folder, dram_bytes, disk_bytes).await?;
+    say(&node.coordinator_at().to_string())?;
     answer(|line| match line {
         "heap" => Ok(heap::live_bytes()),
-        "sockets" => Ok(worker.report().storage.iter().map(|(_, counters)| counters.socket_bytes_in).sum()),
+        "sockets" => Ok(node.workers[0].report().storage.iter().map(|(_, counters)| counters.socket_bytes_in).sum()),
         _ => Err(Error::invalid(format!("unknown request {line:?}"))),
     })
     .await?;
-    worker.shutdown().await;
-    coordinator.shutdown().await;
+    node.shutdown().await;
     Ok(())
 }
 
 /// A worker of a coordinator that runs elsewhere.
 pub async fn worker(folder: String, coordinator: String, dram_bytes: u64) -> Result<()> {
-    let worker = start_worker(&PathBuf::from(folder), &coordinator, dram_bytes, 0).await?;
+    let mut node = Node::join(coordinator.parse()?, security());
+    start_worker(&mut node, &folder, dram_bytes, 0).await?;
     say("joined")?;
     answer(|line| Err(Error::invalid(format!("unknown request {line:?}")))).await?;
-    worker.shutdown().await;
+    node.shutdown().await;
     Ok(())
 }
 
-async fn start_worker(folder: &Path, coordinator: &str, dram_bytes: u64, disk_bytes: u64) -> Result<Worker> {
-    let store = StoreSettings::new(folder.join("worker"), dram_bytes).with_disk(disk_bytes);
-    let coordinator = Address::Tcp(coordinator.to_string());
-    let mut settings = WorkerSettings::new(coordinator, Address::Tcp("127.0.0.1:0".to_string()), store);
-    settings.security = security();
-    settings.unix_socket = Some(folder.join("worker.sock"));
-    Worker::start(settings).await
+async fn start_worker(node: &mut Node, folder: &str, dram_bytes: u64, disk_bytes: u64) -> Result<()> {
+    let mut settings = node.worker_in(Path::new(folder), dram_bytes);
+    settings.store.disk_bytes = disk_bytes;
+    node.start_worker(settings).await?;
+    Ok(())
 }
 
 /// Answers lines until the input ends, which it does with whoever started this process.

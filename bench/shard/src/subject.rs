@@ -1,3 +1,5 @@
+//! The shard under measurement at any size of the dial, and the operations that it is asked, so that all bars share one build.
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

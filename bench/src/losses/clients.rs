@@ -1,3 +1,5 @@
+//! The load on a cluster that is being killed: queries as processes of the command line, each answer judged.
+
 use std::collections::HashMap;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};

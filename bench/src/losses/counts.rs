@@ -1,3 +1,5 @@
+//! What became of queries while processes died: done, wrong, failed or hung, and when each counts as which.
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! The cluster that is killed: each role a process of the binary, ended and started again where it was.
+
 use std::fs::File;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

@@ -1,3 +1,5 @@
+//! A cluster with a bound on its link, caches that can be emptied, and measuring of one run on it.
+
 use std::ops::Deref;
 use std::time::{Duration, Instant};
 
@@ -75,7 +77,7 @@ impl Bed {
 
     /// Bytes that the workers have read from the sockets of shared storage.
     pub fn socket_bytes_in(&self) -> u64 {
-        let reports = self.workers.iter().map(|worker| worker.report());
+        let reports = self.node.workers.iter().map(|worker| worker.report());
         reports.flat_map(|report| report.storage).map(|(_, counters)| counters.socket_bytes_in).sum()
     }
 

@@ -1,3 +1,5 @@
+//! MixApart's figure 3 with real jobs: cold and by reuse, against ingesting first, all data local, or no data scheduler.
+
 use forebay_types::Result;
 
 use super::bed::Bed;

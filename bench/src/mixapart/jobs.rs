@@ -1,3 +1,5 @@
+//! Bars of several jobs at once and of the link: Fair's shares, FIFO's order, and how exactly the bound holds.
+
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 

@@ -1,3 +1,5 @@
+//! The data of MixApart's workload, made like Wikipedia's page views, and the one job over it.
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 

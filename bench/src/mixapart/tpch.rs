@@ -1,3 +1,5 @@
+//! Bar of a batch of queries on a cold cluster, against floors that know what reads what.
+
 use bytes::Bytes;
 use forebay_sql::Engine;
 use forebay_tpch::{QUERIES, TABLES, prepare};

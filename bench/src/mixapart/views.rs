@@ -1,3 +1,5 @@
+//! One data set in a cluster: made, run over, and with a part of it missing for a given reuse ratio.
+
 use forebay_sql::Engine;
 use forebay_types::{Error, Result};
 use futures::stream::{self, StreamExt};

@@ -1,3 +1,5 @@
+//! A cluster for one way of passing on rows between stages, and what a run takes on it.
+
 use std::path::Path;
 use std::time::Instant;
 

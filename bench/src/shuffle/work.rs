@@ -1,3 +1,5 @@
+//! The queries that shuffles are measured with: a sort, a group-by, a broadcast and TPC-H, and what they read.
+
 use std::path::{Path, PathBuf};
 
 use forebay_sql::arrow::array::RecordBatch;

@@ -1,3 +1,5 @@
+//! The consumer that every format's batches go through, as cheap as memory allows, so that formats are what is compared.
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};

@@ -1,3 +1,5 @@
+//! Writes the table in each format and layout when a case first asks for it, and keeps it for the others.
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,3 +1,5 @@
+//! Formats that only Python has, run as a script on the same data and reported as the others are.
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

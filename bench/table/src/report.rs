@@ -1,3 +1,5 @@
+//! A line of JSON a figure, with how many times as good as its peer ours is and should be.
+
 use std::io::Write;
 
 use serde_json::{Value, json};

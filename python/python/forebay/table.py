@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from forebay.client import Client
 
 __all__ = ["Table"]
+
+_TAKEN_MAX = 100_000
+"""Rows that are taken by their number at once."""
 
 
 class Table:
@@ -69,14 +73,34 @@ class Table:
 
         return pyarrow.dataset.Scanner.from_batches(self.reader(columns, filter, parameters))
 
+    def take(self, rows: Sequence[int], columns: Sequence[str] | None = None) -> pyarrow.Table:
+        """Rows of one file by their number in it, from 0, in the order asked for; a row may be asked for twice.
+
+        Row groups that have none of them are not touched, and of the others these rows are copied. At most 100,000 at once;
+        an ``IndexError`` for one that is not there. A file with a column ``row`` of its own can't be asked so.
+        """
+        import pyarrow
+        import pyarrow.compute
+
+        wanted = [operator.index(row) for row in rows]
+        if len(wanted) > _TAKEN_MAX:
+            raise ValueError(f"{len(wanted)} rows at once: ask for {_TAKEN_MAX} at most")
+        if not self.path.lower().endswith(".albis") or any(sign in self.path for sign in "*?["):
+            raise ValueError(f"rows have numbers in one file, and {self.path} may be several")
+        listed = ", ".join(str(row) for row in sorted(set(wanted)))
+        names = None if columns is None else [*_checked(columns), "row"]
+        found = Table(self._client, f"{self.path}#row").to_pyarrow(names, f"row in ({listed})" if listed else "false")
+        numbers = found.column("row").combine_chunks()
+        places = pyarrow.compute.index_in(pyarrow.array(wanted, pyarrow.int64()), value_set=numbers)
+        for row, place in zip(wanted, places.to_pylist(), strict=True):
+            if place is None:
+                raise IndexError(f"row {row} of a table that has {self.num_rows}")
+        return found.select([name for name in found.schema.names if name != "row"]).take(places)
+
     def _select(
         self, columns: Sequence[str] | None, filter: str | None, parameters: Sequence[Any] | Mapping[str, Any] | None
     ) -> Result:
-        if isinstance(columns, str):
-            raise TypeError("columns is a list of names")
-        if columns is not None and not columns:
-            raise ValueError("columns is empty: name at least one, or leave it out")
-        names = "*" if columns is None else ", ".join(_name(column) for column in columns)
+        names = "*" if columns is None else ", ".join(_name(column) for column in _checked(columns))
         condition = "" if filter is None else f" where {filter}"
         return self._client.sql(f"select {names} from {_text(self.path)}{condition}", parameters)
 
@@ -88,6 +112,14 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<forebay.Table {self.path}>"
+
+
+def _checked(columns: Sequence[str]) -> Sequence[str]:
+    if isinstance(columns, str):
+        raise TypeError("columns is a list of names")
+    if not columns:
+        raise ValueError("columns is empty: name at least one, or leave it out")
+    return columns
 
 
 def _name(column: str) -> str:

@@ -1,3 +1,5 @@
+//! A file that Python has opened: reads of any part, all of the version that it had then.
+
 use std::sync::Arc;
 
 use forebay_types::{ForebayPath, ObjectInfo, OperationId};

@@ -1,3 +1,5 @@
+//! What a path stands for, object or folder, and the entries that listings give to Python.
+
 use forebay_client::Client;
 use forebay_types::{Error, ErrorKind, ForebayPath, Key, ObjectInfo, ObjectVersion, Result};
 

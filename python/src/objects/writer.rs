@@ -1,3 +1,5 @@
+//! A file that Python writes piece by piece, which is there whole when it is finished and not at all before.
+
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};

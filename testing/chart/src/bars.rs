@@ -1,3 +1,5 @@
+//! Bars in rows, to compare sums and what each of them is made of.
+
 use crate::canvas::{Anchor, COLOURS, Canvas};
 use crate::scale::{Scale, short};
 

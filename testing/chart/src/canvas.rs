@@ -1,3 +1,5 @@
+//! The strokes that every picture is made of, as SVG, with words escaped.
+
 use std::fmt::Write;
 
 /// Colours of lines and bars, in the order in which they are given out.

@@ -1,3 +1,5 @@
+//! Lines over two axes with their labels and names, laid out on one sheet of a fixed size.
+
 use crate::canvas::{Anchor, COLOURS, Canvas};
 use crate::scale::{Scale, short};
 

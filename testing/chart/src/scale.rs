@@ -1,3 +1,5 @@
+//! Where values stand along an axis, and which of them are round enough to be written beside it.
+
 /// From values to places along an axis.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {

@@ -15,6 +15,10 @@ pub const RECORD_BYTES: u64 = 16;
 pub const RANGE_BYTES_MIN: u64 = 2 * RECORD_BYTES;
 /// Records of an object: at least, and how many more at most.
 const RECORDS: (u64, u64) = (1 << 11, 14 << 10);
+/// The same of small ones.
+const RECORDS_SMALL: (u64, u64) = (1 << 11, 3 << 10);
+/// Objects of this key and larger ones are small.
+pub const SMALL: u32 = 1 << 16;
 
 /// Versions whose bytes are kept: what is read was written not long ago.
 const MADE_MAX: usize = 32;
@@ -51,7 +55,8 @@ pub enum Seen {
 
 /// Bytes of a version of an object.
 pub fn size(key: u32, version: u32) -> u64 {
-    RECORD_BYTES * (RECORDS.0 + mix(key, version, u32::MAX) as u64 % RECORDS.1)
+    let (least, more) = if key < SMALL { RECORDS } else { RECORDS_SMALL };
+    RECORD_BYTES * (least + u64::from(mix(key, version, u32::MAX)) % more)
 }
 
 /// All bytes of a version of an object.

@@ -20,6 +20,12 @@ pub enum Door {
     InPlace,
     /// The client's API, over TCP alone.
     Remote,
+    /// HTTP, of the coordinator.
+    Http,
+    /// SQL, in the process that asks.
+    Local,
+    /// SQL, on executors.
+    Executors,
     /// Shared storage itself, past Forebay.
     Store,
 }

@@ -1,3 +1,5 @@
+//! The bridge from the model to the decision code: states of the model go in as snapshots, plans come out as its steps.
+
 use std::time::Duration;
 
 use forebay_placement::{

@@ -1,3 +1,5 @@
+//! What a run is judged by: times of answers, storage, loads and detours, from the end of its warm-up on.
+
 use serde::Serialize;
 
 use crate::cluster::ClusterSettings;

@@ -1,3 +1,5 @@
+//! All chance of a run, from one seed, in streams that do not disturb each other.
+
 /// Seeded numbers: xoshiro256++ (D. Blackman and S. Vigna, "Scrambled linear pseudorandom number generators", 2021),
 /// kept here so that a seed gives the same run with every version of every dependency.
 #[derive(Clone, Debug)]

@@ -1,3 +1,5 @@
+//! A run, put together: a cluster, what is asked of it, and the way it is led.
+
 use crate::cluster::{ClusterSettings, Observer, Routing, Run, Unobserved, run};
 use crate::decide::{Leading, Planner};
 use crate::metrics::Outcome;

@@ -1,3 +1,5 @@
+//! Conditional requests as RFC 9110 has them, for reads and for writes.
+
 use std::time::{Duration, UNIX_EPOCH};
 
 use http::HeaderMap;

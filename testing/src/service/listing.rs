@@ -1,3 +1,5 @@
+//! Listings in both of S3's versions, with keys encoded where the client asks for it.
+
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use s3s::dto::*;
 use s3s::{S3Result, s3_error};

@@ -1,3 +1,5 @@
+//! Requests for objects, whole, in ranges or several at once: from S3's words to the store and back.
+
 use std::sync::Arc;
 
 use futures::StreamExt;

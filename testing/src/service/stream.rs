@@ -1,3 +1,5 @@
+//! An object's bytes from one open file, so that an overwrite in the midst of an answer changes nothing of it.
+
 use std::fs::File;
 use std::io;
 use std::ops::Range;

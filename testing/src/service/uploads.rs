@@ -1,3 +1,5 @@
+//! Requests of multipart uploads: from S3's words to the store and back.
+
 use std::sync::Arc;
 
 use s3s::dto::*;

@@ -1,3 +1,5 @@
+//! Files on their way to being objects: hashed as they come, and gone if nobody keeps them.
+
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -1,3 +1,5 @@
+//! Why the store says no, once for S3's answers and once for callers in process.
+
 use std::io;
 
 use forebay_types::Error;

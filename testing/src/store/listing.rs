@@ -1,3 +1,5 @@
+//! Pages of a bucket in byte order, folders and all, from the keys in memory.
+
 use std::ops::Bound;
 use std::sync::Arc;
 

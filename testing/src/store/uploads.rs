@@ -1,3 +1,5 @@
+//! Uploads that are not objects yet: their parts, which of them count, and the one file that they become.
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;

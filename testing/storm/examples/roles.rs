@@ -13,14 +13,12 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use forebay_api::{Http, HttpSettings, Readers, Readiness};
-use forebay_block_store::StoreSettings;
-use forebay_client::{AdminRequest, Client, ClientSettings, Credential, Security};
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_client::{AdminRequest, Credential, Security};
 use forebay_data_folder::{DataFolder, owner_secret, owner_secret_in};
-use forebay_s3::{AccessRule, Gateway, GatewaySettings};
+use forebay_node::Node;
+use forebay_s3::{AccessRule, GatewaySettings};
 use forebay_transport::{Address, Admission, random_secret};
 use forebay_types::{ByteSize, Error, MountOptions, Result, ResultExt, Validate};
-use forebay_worker::{Worker, WorkerSettings};
 
 #[derive(Parser)]
 struct Arguments {
@@ -82,53 +80,42 @@ async fn main() -> Result<()> {
     let Arguments { role, http, data_dir, coordinator } = Arguments::parse();
     match role {
         Role::Coordinator { coordinator_listen, metadata } => {
-            let _folder = DataFolder::take(&data_dir, &["coordinator"])?;
+            let taken = DataFolder::take(&data_dir, &["coordinator"])?;
             let owner = Credential::owner(&owner_secret(&data_dir, random_secret)?)?;
             let admits = Arc::new(Admission::of([&owner, &member()?]));
-            let security = Security { shows: Some(owner), admits, tls: None };
-            let url = metadata.unwrap_or_else(|| DataFolder::metadata_url(&data_dir));
-            let settings = CoordinatorSettings { security, ..CoordinatorSettings::new(Address::Tcp(coordinator_listen), url) };
-            let coordinator = Coordinator::start(settings).await?;
-            let http = show("coordinator", http).await?;
-            tokio::select! {
-                ended = coordinator.stopped() => ended?,
-                () = told_to_end() => {}
-            }
-            end(http).await;
-            coordinator.shutdown().await;
+            let mut settings = Node::coordinator_in(&data_dir, Security { shows: Some(owner), admits, tls: None });
+            settings.listen = Address::Tcp(coordinator_listen);
+            settings.metadata_url = metadata.unwrap_or(settings.metadata_url);
+            let mut node = Node::lead(settings).await?;
+            node.hold(taken);
+            serve("coordinator", node, http).await?;
         }
         Role::Worker { dram, disk, worker_listen, advertise, no_in_place } => {
-            let folder = DataFolder::take(&data_dir, &["worker"])?;
-            let store = StoreSettings::new(folder.tiers(), dram.0).with_disk(disk.0);
-            let mut settings = WorkerSettings::new(Address::Tcp(coordinator), Address::Tcp(worker_listen), store);
-            settings.security = of_member()?;
-            settings.advertise = advertise;
-            settings.unix_socket = (!no_in_place).then(|| folder.socket());
-            let worker = Worker::start(settings).await?;
-            let http = show("worker", http).await?;
-            told_to_end().await;
-            end(http).await;
-            worker.shutdown().await;
+            let taken = DataFolder::take(&data_dir, &["worker"])?;
+            let mut node = Node::join(Address::Tcp(coordinator), of_member()?);
+            node.hold(taken);
+            let mut settings = node.worker_in(&data_dir, dram.0);
+            settings.store.disk_bytes = disk.0;
+            (settings.listen, settings.advertise) = (Address::Tcp(worker_listen), advertise);
+            settings.unix_socket = settings.unix_socket.filter(|_| !no_in_place);
+            node.start_worker(settings).await?;
+            serve("worker", node, http).await?;
         }
         Role::Gateway { s3 } => {
-            let mut settings = ClientSettings::new(Address::Tcp(coordinator));
-            settings.security = of_member()?;
-            let client = Client::connect(settings).await?;
+            let mut node = Node::join(Address::Tcp(coordinator), of_member()?);
             let key = AccessRule::new(variable("FOREBAY_S3_ACCESS_KEY")?, variable("FOREBAY_S3_SECRET_KEY")?);
-            let gateway = Gateway::start(client, GatewaySettings { keys: vec![key], ..GatewaySettings::new(s3) }).await?;
-            let http = show("gateway", http).await?;
-            told_to_end().await;
-            end(http).await;
-            gateway.shutdown().await;
+            let settings = GatewaySettings { keys: vec![key], ..GatewaySettings::new(s3) };
+            let client = node.client().await?;
+            node.serve_s3(client, settings).await?;
+            serve("gateway", node, http).await?;
         }
         Role::Mount(Mount::Add { name, url, endpoint, validate }) => {
             let secret =
                 owner_secret_in(Path::new("coordinator"))?.ok_or_else(|| Error::not_found("there is no coordinator here"))?;
-            let mut settings = ClientSettings::new(Address::Tcp(coordinator));
-            settings.security = Security::holder(Credential::owner(&secret)?);
+            let owner = Node::join(Address::Tcp(coordinator), Security::holder(Credential::owner(&secret)?));
             let options = MountOptions { endpoint, validate, ..MountOptions::default() };
             let add = AdminRequest::MountAdd { name: name.parse()?, url, options };
-            Client::connect(settings).await?.control(add).await?;
+            owner.client().await?.control(add).await?;
         }
     }
     Ok(())
@@ -157,11 +144,19 @@ async fn show(role: &'static str, address: Option<String>) -> Result<Option<Http
         .map(Some)
 }
 
-async fn end(http: Option<Http>) {
+/// Until it is told to end, or its coordinator has ended by itself.
+async fn serve(role: &'static str, node: Node, http: Option<String>) -> Result<()> {
+    let http = show(role, http).await?;
+    tokio::select! {
+        ended = node.ended() => ended?,
+        () = told_to_end() => {}
+    }
     if let Some(http) = http {
         // Clients that keep their connections must not keep the role.
         let _ = tokio::time::timeout(Duration::from_secs(2), http.shutdown()).await;
     }
+    node.shutdown().await;
+    Ok(())
 }
 
 async fn told_to_end() {

@@ -9,10 +9,11 @@ use tempfile::TempDir;
 use tokio::time::sleep;
 
 use crate::cluster::{self, Cluster, TTL_SECS};
-use crate::faults::{Fault, Struck};
-use crate::load::{Family, Load, family};
+use crate::faults::Fault;
+use crate::load::{self, Family, Kind, Load, family};
 use crate::report::{Outcome, Report};
 use crate::rest::{self, Before};
+use crate::struck::Struck;
 use forebay_oracle::history::{self, Call};
 use forebay_oracle::{Losses, Promise, Rule, Violation};
 
@@ -35,6 +36,8 @@ pub struct Plan {
     pub load: Duration,
     /// The binary.
     pub binary: PathBuf,
+    /// One of another version.
+    pub other: Option<PathBuf>,
     /// Where histories and logs of cells that fail are kept.
     pub evidence: PathBuf,
 }
@@ -42,7 +45,7 @@ pub struct Plan {
 /// Runs a cell. One that can't be started, or not be brought to its end, has a report of that: others are run all the same.
 pub async fn run(plan: &Plan) -> Report {
     let (name, seed) = (plan.fault.name(), plan.seed);
-    if let Some(reason) = plan.fault.hindrance() {
+    if let Some(reason) = plan.fault.hindrance(plan.other.is_some()) {
         return Report::not_tried(name, seed, reason);
     }
     let folder = match tempfile::Builder::new().prefix(&format!("storm-{name}-")).tempdir() {
@@ -63,8 +66,18 @@ async fn report(plan: &Plan, folder: &TempDir) -> io::Result<Report> {
     let passed = storm(plan, folder.path()).await?;
     let Passed { calls, struck_us, healed_us, mut violations } = passed;
     violations.extend(judge(plan.fault, &calls, struck_us));
-    let recovery = forebay_oracle::recovery(&calls, struck_us, healed_us);
-    violations.extend(recovery.violation());
+    if plan.fault == Fault::FolderHangs {
+        violations.extend(load::held_up(&calls, struck_us, healed_us));
+    }
+    let mut recovery = forebay_oracle::recovery(&calls, struck_us, healed_us);
+    if plan.fault.load() == Kind::Statements {
+        // Of which there are few a second.
+        let (back_us, late) = load::back(&calls, struck_us, healed_us, plan.fault.has_standby());
+        recovery.reads_back_us = back_us;
+        violations.extend(late);
+    } else {
+        violations.extend(recovery.violation());
+    }
     let evidence = match violations.is_empty() {
         true => None,
         false => Some(keep(plan, folder, &calls)?),
@@ -95,25 +108,31 @@ struct Passed {
 
 async fn storm(plan: &Plan, folder: &Path) -> io::Result<Passed> {
     let store = Arc::new(cluster::store()?);
-    let mut cluster = Cluster::start(&plan.binary, folder, &store, plan.fault.wants()).await?;
+    let at_first = plan.other.as_ref().filter(|_| plan.fault.begins_with_other()).unwrap_or(&plan.binary);
+    let mut cluster = Cluster::start(at_first, folder, &store, plan.fault.wants()).await?;
     let before = Before::look(&mut cluster)?;
-    let load = Load::start(&cluster, &store, plan.seed).await?;
+    let load = Load::start(plan.fault.load(), &cluster, &store, folder, plan.seed).await?;
     sleep(plan.load.mul_f64(BEFORE)).await;
     let struck_us = load.recorder().now_us();
-    let struck = Struck::strike(plan.fault, &mut cluster, &store, plan.seed).await?;
+    let struck = Struck::strike(plan.fault, &mut cluster, &store, plan.seed, &plan.binary).await?;
     sleep(plan.load.mul_f64(DURING)).await;
     struck.heal(&mut cluster).await?;
     let healed_us = load.recorder().now_us();
     sleep(plan.load.mul_f64(1.0 - BEFORE - DURING)).await;
     let mut violations = rest::not_up(&mut cluster, plan.fault.may_end());
-    let recorder = load.end().await?;
+    let (recorder, told) = load.end().await?;
+    violations.extend(told);
     violations.extend(before.left_over(&mut cluster));
     // Who does not end in order is told of as well.
     violations.extend(cluster.end().err().map(|error| Violation::new(Rule::StaysUp, error.to_string())));
     Ok(Passed { calls: recorder.take(), struck_us, healed_us, violations })
 }
 
+/// What does not hold of a history of objects and temporary nodes: other loads have looked at their answers.
 fn judge(fault: Fault, calls: &[Call], struck_us: u64) -> Vec<Violation> {
+    if fault.load() != Kind::Mixed {
+        return Vec::new();
+    }
     let losses = Losses(if fault.may_lose() { vec![struck_us] } else { Vec::new() });
     let promise = |key| match family(key) {
         Family::Fresh => Promise::InOrder,

@@ -1,29 +1,7 @@
-//! What is done to a cluster: one fault at a time, begun and ended.
+//! What can be done to a cluster, one fault at a time, and what goes with each.
 
-use std::io::{self, Error};
-use std::sync::Arc;
-use std::time::Duration;
-
-use forebay_testing::{Fault as StoreFault, S3Server};
-use rustix::process::{Resource, Signal};
-use tokio::task::JoinHandle;
-
-use crate::cluster::{Cluster, LINKED, Postgres, Process, SmallDisk, WORKERS, Wanted, Way};
-
-/// What a store takes that is slow.
-const SLOW_STORE: Duration = Duration::from_millis(800);
-/// Requests that a store refuses, or more than come in the time.
-const MANY: usize = 1 << 20;
-/// Pause between two answers that are lost, or broken off.
-const FAULT_EVERY: Duration = Duration::from_millis(100);
-/// Where an answer is broken off, in bytes.
-const CUT_AT: u64 = 5_000;
-/// What a slow link carries, in bytes a second a connection.
-const SLOW_LINK: u64 = 512 << 10;
-/// Memory that a process has left under a limit, in bytes of addresses.
-const MEMORY_LEFT: u64 = 8 << 20;
-/// Descriptors that a process has left under a limit.
-const DESCRIPTORS_LEFT: u64 = 2;
+use crate::cluster::{Hanging, Postgres, SmallDisk, Wanted};
+use crate::load::Kind;
 
 /// A fault that can be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,10 +46,32 @@ pub enum Fault {
     ScaleOut,
     /// PostgreSQL crashes, and is started again.
     PostgresRestarted,
+    /// PostgreSQL crashes for good, and a server that followed it takes its place.
+    PostgresFailedOver,
+    /// A folder that is mounted answers no more.
+    FolderHangs,
+    /// The processes are of another binary, and are replaced one after the other by those of the one that is tried.
+    RollingUpgrade,
+    /// Under clients of a dataset of shards, as the others below: a worker is killed, and started again.
+    ShardsWorkerKilled,
+    /// A worker is stopped, and goes on.
+    ShardsWorkerStopped,
+    /// The coordinator is killed, and started again.
+    ShardsCoordinatorKilled,
+    /// The store answers 503 to everything.
+    ShardsStoreRefuses,
+    /// Under statements in the process that asks and on executors, as the others below: a worker is killed, and started again.
+    SqlWorkerKilled,
+    /// An executor is killed, and started again.
+    SqlExecutorKilled,
+    /// The scheduler is killed while another one stands by, and started again.
+    SqlSchedulerKilled,
+    /// The coordinator is killed, and started again.
+    SqlCoordinatorKilled,
 }
 
 /// All that can be called, in the order of the table.
-pub const FAULTS: [Fault; 20] = [
+pub const FAULTS: [Fault; 31] = [
     Fault::Calm,
     Fault::WorkerStopped,
     Fault::WorkerKilled,
@@ -92,17 +92,23 @@ pub const FAULTS: [Fault; 20] = [
     Fault::ScaleIn,
     Fault::ScaleOut,
     Fault::PostgresRestarted,
+    Fault::PostgresFailedOver,
+    Fault::FolderHangs,
+    Fault::RollingUpgrade,
+    Fault::ShardsWorkerKilled,
+    Fault::ShardsWorkerStopped,
+    Fault::ShardsCoordinatorKilled,
+    Fault::ShardsStoreRefuses,
+    Fault::SqlWorkerKilled,
+    Fault::SqlExecutorKilled,
+    Fault::SqlSchedulerKilled,
+    Fault::SqlCoordinatorKilled,
 ];
 
 /// What is not tried yet, and why.
-pub const NOT_TRIED: [(&str, &str); 7] = [
+pub const NOT_TRIED: [(&str, &str); 2] = [
     ("failing disk", "wants a device that fails on demand (device mapper)"),
     ("clock ±10 min", "wants a clock of the process's own (time namespace or a preloaded library)"),
-    ("hung NFS", "wants an NFS client of the kernel's"),
-    ("PostgreSQL failed over", "wants a second server that follows the first"),
-    ("rolling upgrade", "wants the binary of another version"),
-    ("SQL, local and distributed; scheduler failover", "not written yet; `make test-sql` kills workers and executors under SQL"),
-    ("shards", "not written yet"),
 ];
 
 impl Fault {
@@ -129,19 +135,73 @@ impl Fault {
             Self::ScaleIn => "scale-in",
             Self::ScaleOut => "scale-out",
             Self::PostgresRestarted => "postgres-restarted",
+            Self::PostgresFailedOver => "postgres-failed-over",
+            Self::FolderHangs => "folder-hangs",
+            Self::RollingUpgrade => "rolling-upgrade",
+            Self::ShardsWorkerKilled => "shards-worker-killed",
+            Self::ShardsWorkerStopped => "shards-worker-stopped",
+            Self::ShardsCoordinatorKilled => "shards-coordinator-killed",
+            Self::ShardsStoreRefuses => "shards-store-503",
+            Self::SqlWorkerKilled => "sql-worker-killed",
+            Self::SqlExecutorKilled => "sql-executor-killed",
+            Self::SqlSchedulerKilled => "sql-scheduler-killed",
+            Self::SqlCoordinatorKilled => "sql-coordinator-killed",
+        }
+    }
+
+    /// What clients do meanwhile.
+    pub fn load(self) -> Kind {
+        match self {
+            Self::ShardsWorkerKilled | Self::ShardsWorkerStopped | Self::ShardsCoordinatorKilled | Self::ShardsStoreRefuses => {
+                Kind::Records
+            }
+            Self::SqlWorkerKilled | Self::SqlExecutorKilled | Self::SqlSchedulerKilled | Self::SqlCoordinatorKilled => {
+                Kind::Statements
+            }
+            _ => Kind::Mixed,
+        }
+    }
+
+    /// What is done, whatever clients do meanwhile.
+    pub fn harm(self) -> Self {
+        match self {
+            Self::ShardsWorkerKilled | Self::SqlWorkerKilled => Self::WorkerKilled,
+            Self::ShardsWorkerStopped => Self::WorkerStopped,
+            Self::ShardsCoordinatorKilled | Self::SqlCoordinatorKilled => Self::CoordinatorKilled,
+            Self::ShardsStoreRefuses => Self::StoreRefuses,
+            _ => self,
         }
     }
 
     /// What the cluster must have for it.
     pub fn wants(self) -> Wanted {
-        Wanted { postgres: self == Self::PostgresRestarted, small_disk: self == Self::DiskFull }
+        Wanted {
+            postgres: self == Self::PostgresRestarted,
+            pair: self == Self::PostgresFailedOver,
+            small_disk: self == Self::DiskFull,
+            sql: self.load() == Kind::Statements,
+            hanging: self == Self::FolderHangs,
+        }
     }
 
-    /// Why it can't be tried here; none where it can.
-    pub fn hindrance(self) -> Option<&'static str> {
+    /// Whether somebody stands by for what is killed.
+    pub fn has_standby(self) -> bool {
+        self == Self::SqlSchedulerKilled
+    }
+
+    /// Whether its processes are of the other binary at first.
+    pub fn begins_with_other(self) -> bool {
+        self == Self::RollingUpgrade
+    }
+
+    /// Why it can't be tried here, with another binary or without one; none where it can.
+    pub fn hindrance(self, has_other: bool) -> Option<&'static str> {
         match self {
             Self::DiskFull if !SmallDisk::may_mount() => Some("needs root, which may mount a small disk"),
             Self::PostgresRestarted if !Postgres::is_installed() => Some("needs PostgreSQL: make test-deps"),
+            Self::PostgresFailedOver if !Postgres::may_be_followed() => Some("needs PostgreSQL with pg_basebackup"),
+            Self::FolderHangs if !Hanging::may_mount() => Some("needs root and /dev/fuse, by which a folder may hang"),
+            Self::RollingUpgrade if !has_other => Some("needs the binary of another version: `--other-binary`"),
             _ => None,
         }
     }
@@ -156,140 +216,4 @@ impl Fault {
     pub fn may_end(self) -> bool {
         self == Self::Memory
     }
-}
-
-/// A fault that has begun.
-pub struct Struck {
-    fault: Fault,
-    victim: usize,
-    store: Arc<S3Server>,
-    again: Option<JoinHandle<()>>,
-}
-
-impl Struck {
-    /// Begins a fault; `seed` says which of the workers has it.
-    pub async fn strike(fault: Fault, cluster: &mut Cluster, store: &Arc<S3Server>, seed: u64) -> io::Result<Self> {
-        let victim = match fault {
-            Fault::DiskFull => 0,
-            _ => (seed % WORKERS as u64) as usize,
-        };
-        let mut struck = Self { fault, victim, store: Arc::clone(store), again: None };
-        match fault {
-            Fault::Drained => cluster.drain(cluster.reached[victim], true).await?,
-            Fault::ScaleIn => {
-                cluster.drain(cluster.reached[victim], true).await?;
-                cluster.drained(cluster.reached[victim]).await?;
-                cluster.workers[victim].end()?;
-            }
-            Fault::ScaleOut => cluster.spare.start()?,
-            _ => struck.begin(cluster)?,
-        }
-        Ok(struck)
-    }
-
-    fn begin(&mut self, cluster: &mut Cluster) -> io::Result<()> {
-        let worker = &mut cluster.workers[self.victim];
-        match self.fault {
-            // What is done to workers in good order has been done.
-            Fault::Calm | Fault::Drained | Fault::ScaleIn | Fault::ScaleOut => {}
-            Fault::WorkerStopped => worker.signal(Signal::STOP)?,
-            Fault::CoordinatorStopped => cluster.coordinator.signal(Signal::STOP)?,
-            Fault::WorkerKilled => worker.kill()?,
-            Fault::CoordinatorKilled => cluster.coordinator.kill()?,
-            Fault::GatewayKilled => cluster.gateway.kill()?,
-            Fault::StoreSlow => self.store.set_latency(SLOW_STORE),
-            Fault::StoreRefuses => self.store.inject(StoreFault::Status(503), MANY),
-            Fault::StoreAnswersLost => self.again = Some(repeat(Arc::clone(&self.store), StoreFault::LoseAnswer)),
-            Fault::StoreBodiesCut => self.again = Some(repeat(Arc::clone(&self.store), StoreFault::CutAfter(CUT_AT))),
-            Fault::DiskFull => disk(cluster)?.fill()?,
-            Fault::Descriptors => worker.limit(Resource::Nofile, Some(worker.descriptors()? + DESCRIPTORS_LEFT))?,
-            Fault::Memory => worker.limit(Resource::As, Some(worker.address_bytes()? + MEMORY_LEFT))?,
-            Fault::Partition => {
-                cluster.to_worker.set(Way::Cut, Way::Cut);
-                cluster.to_coordinator.set(Way::Cut, Way::Cut);
-            }
-            // What comes to the worker: questions of others, and answers of the coordinator.
-            Fault::PartitionOneWay => {
-                cluster.to_worker.set(Way::Cut, Way::Open);
-                cluster.to_coordinator.set(Way::Open, Way::Cut);
-            }
-            Fault::LinkSlow => {
-                cluster.to_worker.set(Way::Slow(SLOW_LINK), Way::Slow(SLOW_LINK));
-                cluster.to_coordinator.set(Way::Slow(SLOW_LINK), Way::Slow(SLOW_LINK));
-            }
-            Fault::PostgresRestarted => postgres(cluster)?.crash()?,
-        }
-        Ok(())
-    }
-
-    /// Ends it. What was killed is started, and not yet up.
-    pub async fn heal(mut self, cluster: &mut Cluster) -> io::Result<()> {
-        if let Some(again) = self.again.take() {
-            again.abort();
-        }
-        self.store.clear_faults();
-        self.store.set_latency(Duration::ZERO);
-        cluster.to_worker.set(Way::Open, Way::Open);
-        cluster.to_coordinator.set(Way::Open, Way::Open);
-        let spare = cluster.reached[WORKERS];
-        match self.fault {
-            Fault::Drained => return cluster.drain(cluster.reached[self.victim], false).await,
-            Fault::ScaleOut => {
-                cluster.drain(spare, true).await?;
-                cluster.drained(spare).await?;
-                return cluster.spare.end();
-            }
-            _ => {}
-        }
-        let worker = &mut cluster.workers[self.victim];
-        match self.fault {
-            Fault::WorkerStopped => worker.signal(Signal::CONT),
-            Fault::CoordinatorStopped => cluster.coordinator.signal(Signal::CONT),
-            Fault::WorkerKilled | Fault::ScaleIn => worker.start(),
-            Fault::CoordinatorKilled => cluster.coordinator.start(),
-            Fault::GatewayKilled => cluster.gateway.start(),
-            Fault::DiskFull => disk(cluster)?.free(),
-            Fault::Descriptors => worker.limit(Resource::Nofile, None),
-            Fault::Memory => unlimited(worker),
-            Fault::PostgresRestarted => {
-                postgres(cluster)?.resume()?;
-                // It ends where it has lost its leadership, and whoever runs it starts it again.
-                cluster.coordinator.revive().map(drop)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The worker that has it, where a worker has it.
-    pub fn victim(&self) -> usize {
-        match self.fault {
-            Fault::Partition | Fault::PartitionOneWay | Fault::LinkSlow => LINKED,
-            _ => self.victim,
-        }
-    }
-}
-
-/// A process that memory was refused may have ended.
-fn unlimited(worker: &mut Process) -> io::Result<()> {
-    if !worker.revive()? {
-        worker.limit(Resource::As, None)?;
-    }
-    Ok(())
-}
-
-fn repeat(store: Arc<S3Server>, fault: StoreFault) -> JoinHandle<()> {
-    tokio::spawn(async move {
-        loop {
-            store.inject(fault, 1);
-            tokio::time::sleep(FAULT_EVERY).await;
-        }
-    })
-}
-
-fn disk(cluster: &Cluster) -> io::Result<&SmallDisk> {
-    cluster.disk.as_ref().ok_or_else(|| Error::other("the cluster has no small disk"))
-}
-
-fn postgres(cluster: &Cluster) -> io::Result<&Postgres> {
-    cluster.postgres.as_ref().ok_or_else(|| Error::other("the cluster's metadata is not in PostgreSQL"))
 }

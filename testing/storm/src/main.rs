@@ -18,6 +18,9 @@ struct Options {
     /// The binary.
     #[arg(long, env = "FOREBAY_TEST_BINARY")]
     binary: PathBuf,
+    /// The binary of another version, whose processes are replaced in the cell `rolling-upgrade`.
+    #[arg(long, env = "FOREBAY_TEST_OTHER_BINARY")]
+    other_binary: Option<PathBuf>,
     /// What load and victim follow from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -44,15 +47,17 @@ fn fault(name: &str) -> Result<Fault, String> {
 async fn main() -> io::Result<ExitCode> {
     let options = Options::parse();
     let binary = std::path::absolute(&options.binary)?;
-    if !binary.is_file() {
+    let other = options.other_binary.as_ref().map(std::path::absolute).transpose()?;
+    if let Some(binary) = [Some(&binary), other.as_ref()].into_iter().flatten().find(|binary| !binary.is_file()) {
         writeln!(io::stderr(), "{}: build it with cargo build --profile fast -p forebay", binary.display())?;
         return Ok(ExitCode::from(2));
     }
     let faults = if options.only.is_empty() { FAULTS.to_vec() } else { options.only.clone() };
     let mut reports: Vec<Report> = Vec::new();
     for fault in faults {
-        let (seed, load, binary) = (options.seed, Duration::from_secs(options.seconds), binary.clone());
-        let report = cell::run(&Plan { fault, seed, load, binary, evidence: options.evidence.clone() }).await;
+        let (seed, load) = (options.seed, Duration::from_secs(options.seconds));
+        let (binary, other, evidence) = (binary.clone(), other.clone(), options.evidence.clone());
+        let report = cell::run(&Plan { fault, seed, load, binary, other, evidence }).await;
         writeln!(io::stdout(), "{}", serde_json::to_string(&report)?)?;
         reports.push(report);
         if options.write {

@@ -69,8 +69,8 @@ pub fn not_up(cluster: &mut Cluster, may_end: bool) -> Vec<Violation> {
 fn metrics_of(process: &Process) -> &'static [&'static str] {
     match process.name() {
         "gateway" => &OF_GATEWAY,
-        "coordinator" => &[],
-        _ => &OF_WORKERS,
+        name if name.starts_with("worker") => &OF_WORKERS,
+        _ => &[],
     }
 }
 

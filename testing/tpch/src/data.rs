@@ -1,3 +1,5 @@
+//! The tables as Parquet files, made by all cores once for each scale and found again by later runs.
+
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;

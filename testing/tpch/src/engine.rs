@@ -1,3 +1,5 @@
+//! TPC-H's tables as an engine sees them, wherever their files are, so that one query runs over any of these places.
+
 use datafusion::arrow::array::RecordBatch;
 use forebay_sql::Engine;
 use forebay_sql::tpch::TPCH_TABLES;

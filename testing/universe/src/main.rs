@@ -14,7 +14,6 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use options::Options;
-use world::Plan;
 
 fn main() -> io::Result<ExitCode> {
     let options = Options::parse();
@@ -36,7 +35,7 @@ fn one(seed: u64, options: &Options) -> io::Result<ExitCode> {
             forebay_runtime::plant(defect);
         }
     }
-    let plan = Plan::of(seed, options.seconds * 1000).without(&options.without);
+    let plan = options.plan(seed).without(&options.without);
     let tells = options.trace;
     // A thread that has done nothing yet.
     let outcome = std::thread::spawn(move || world::run(&plan, tells)).join();

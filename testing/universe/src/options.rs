@@ -2,6 +2,8 @@
 
 use clap::Parser;
 
+use crate::world::Plan;
+
 /// Runs worlds by their seeds; a line of JSON for each. Fails when one of them does.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "forebay-universe")]
@@ -15,6 +17,12 @@ pub(crate) struct Options {
     /// How long faults and load go on in each, in simulated seconds.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(10..=3600))]
     pub(crate) seconds: u64,
+    /// Calls of clients in each ten simulated seconds, about.
+    #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u64).range(10..=1000))]
+    pub(crate) ops: u64,
+    /// Worlds have a second coordinator, which stands by, and crashes of whichever leads.
+    #[arg(long)]
+    pub(crate) standby: bool,
     /// Worlds at the same time.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
     pub(crate) jobs: u64,
@@ -37,4 +45,12 @@ pub(crate) struct Options {
     /// Leaves out the faults of these places.
     #[arg(long, value_delimiter = ',')]
     pub(crate) without: Vec<usize>,
+}
+
+impl Options {
+    /// The plan of a seed, with all of its faults.
+    pub(crate) fn plan(&self, seed: u64) -> Plan {
+        let plan = Plan::of(seed, self.seconds * 1000).with_ops(self.ops);
+        if self.standby { plan.with_standby() } else { plan }
+    }
 }

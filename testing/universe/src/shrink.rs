@@ -7,7 +7,6 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use serde_json::{Value, json};
 
 use crate::options::Options;
-use crate::world::Plan;
 
 /// Runs the worlds that the options ask for.
 pub(crate) fn many(options: &Options) -> io::Result<ExitCode> {
@@ -40,7 +39,7 @@ pub(crate) fn many(options: &Options) -> io::Result<ExitCode> {
 /// The faults that are left when many at a time, then each, were tried without, once more after each one less; a world without them has no
 /// violation.
 fn fewest(seed: u64, options: &Options) -> io::Result<Value> {
-    let faults = Plan::of(seed, options.seconds * 1000).faults;
+    let faults = options.plan(seed).faults;
     let quiet = Options { trace: false, ..options.clone() };
     let mut without = options.without.clone();
     let mut at_a_time = faults.len().div_ceil(2).max(1);
@@ -65,9 +64,12 @@ fn fewest(seed: u64, options: &Options) -> io::Result<Value> {
 
 fn start(seed: u64, options: &Options, without: &[usize]) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["--world", &seed.to_string(), "--seconds", &options.seconds.to_string()]);
+    command.args(["--world", &seed.to_string(), "--seconds", &options.seconds.to_string(), "--ops", &options.ops.to_string()]);
     if options.trace {
         command.arg("--trace");
+    }
+    if options.standby {
+        command.arg("--standby");
     }
     #[cfg(feature = "planted")]
     if let Some(name) = &options.planted {

@@ -19,17 +19,35 @@ impl Trace {
 
     /// A packet arrived.
     pub(crate) fn packet(&self, at_us: u64, kind: &str, from: &str, to: &str, bytes: &[u8]) {
-        self.event(at_us, format_args!("{from} > {to} {kind} {} {:016x}", bytes.len(), xxh3_64(bytes)));
+        let of_bytes = xxh3_64(bytes);
+        {
+            // Of what a line would say, without making it: packets are most of what happens.
+            let mut hash = self.hash.lock();
+            [at_us, bytes.len() as u64, of_bytes].iter().for_each(|number| hash.update(&number.to_le_bytes()));
+            [from, to, kind].iter().for_each(|word| {
+                hash.update(word.as_bytes());
+                hash.update(b" ");
+            });
+        }
+        self.tell(at_us, format_args!("{from} > {to} {kind} {} {of_bytes:016x}", bytes.len()));
     }
 
     /// Anything else.
     pub(crate) fn event(&self, at_us: u64, what: impl Display) {
-        let line = format!("{at_us:>10} {what}\n");
-        self.hash.lock().update(line.as_bytes());
+        let what = what.to_string();
+        {
+            let mut hash = self.hash.lock();
+            hash.update(&at_us.to_le_bytes());
+            hash.update(what.as_bytes());
+        }
+        self.tell(at_us, what);
+    }
+
+    fn tell(&self, at_us: u64, what: impl Display) {
         if self.tells {
             use std::io::Write;
             // Who reads it may have gone.
-            let _ = std::io::stderr().write_all(line.as_bytes());
+            let _ = std::io::stderr().write_all(format!("{at_us:>10} {what}\n").as_bytes());
         }
     }
 

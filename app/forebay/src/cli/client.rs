@@ -1,6 +1,8 @@
 //! What can be asked of a running cluster.
 
-use clap::Subcommand;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
 
 use super::{
     CatArgs, CpArgs, DuArgs, ExplainArgs, LoadArgs, LsArgs, MountCommand, NodeCommand, PathsArgs, PinArgs, RmArgs, StatArgs,
@@ -65,10 +67,20 @@ pub(crate) enum ClientCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Watch the cluster
-    Top {
-        /// Time between two looks
-        #[arg(long, default_value = "1s", value_parser = forebay_types::parse_duration, value_name = "DURATION")]
-        interval: std::time::Duration,
-    },
+    /// Watch the cluster: workers, mounts, segments, transfers, jobs; keys sort, ? tells of them
+    Top(TopArgs),
+}
+
+/// `top`.
+#[derive(Args)]
+pub(crate) struct TopArgs {
+    /// Time between two looks
+    #[arg(long, default_value = "1s", value_parser = forebay_types::parse_duration, value_name = "DURATION")]
+    pub(crate) interval: Duration,
+    /// One JSON object a look, on a line of its own
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// So many looks, then the end
+    #[arg(long, requires = "json", value_name = "LOOKS")]
+    pub(crate) count: Option<u64>,
 }

@@ -1,3 +1,5 @@
+//! Flags of `forebay demo`, and of the S3 server that it starts as a process of its own.
+
 use std::path::PathBuf;
 use std::time::Duration;
 

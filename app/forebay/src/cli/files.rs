@@ -1,3 +1,5 @@
+//! Flags of the commands on paths below mounts, from `ls`, `cat` and `cp` to `load`, `pin` and `free`.
+
 use std::str::FromStr;
 
 use clap::Args;

@@ -1,3 +1,5 @@
+//! Flags of `forebay jobs` and `forebay transfers`, which exist where distributed SQL is built in.
+
 use clap::{Args, Subcommand};
 
 /// `jobs`.
@@ -13,6 +15,8 @@ pub(crate) struct JobsArgs {
 /// What to do with jobs.
 #[derive(Subcommand)]
 pub(crate) enum JobsCommand {
+    /// List the tasks that run and the last ones that are over: when, and beside which worker
+    Tasks,
     /// End a job
     Cancel {
         /// Its id, as `forebay jobs` shows it

@@ -22,7 +22,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::{Setting, Written};
 
-pub(crate) use client::ClientCommand;
+pub(crate) use client::{ClientCommand, TopArgs};
 pub(crate) use demo::{DemoArgs, DemoServerArgs};
 pub(crate) use files::{CatArgs, CpArgs, DuArgs, ExplainArgs, LoadArgs, LsArgs, PathsArgs, PinArgs, RmArgs, StatArgs};
 use flags::{GlobalFlags, RoleFlags};

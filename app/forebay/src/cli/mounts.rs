@@ -1,3 +1,5 @@
+//! Flags of `forebay mount`, among them one for each option of a mount, left as it is where not given.
+
 use std::str::FromStr;
 use std::time::Duration;
 

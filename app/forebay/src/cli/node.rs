@@ -1,3 +1,5 @@
+//! Flags of `forebay node`, and the page of operations that its `batch` reads.
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};

@@ -1,3 +1,5 @@
+//! Flags of `forebay shard`, and the pages of conditions and of the operations that its `batch` reads.
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};

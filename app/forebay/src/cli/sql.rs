@@ -1,3 +1,5 @@
+//! Flags of `forebay sql`: where statements come from, how rows look, and what they run on.
+
 use std::path::PathBuf;
 
 use clap::Args;

@@ -1,3 +1,5 @@
+//! Flags of `forebay table`, with what is to be known of column groups to set them.
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};

@@ -1,3 +1,5 @@
+//! Flags of `forebay token`: what a new token allows, where and for how long.
+
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand};

@@ -1,3 +1,5 @@
+//! Flags of `forebay worker`, which is a role, and of the commands that drain and resume one that runs.
+
 use clap::{Args, Subcommand};
 
 use super::RoleFlags;

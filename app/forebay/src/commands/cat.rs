@@ -1,3 +1,5 @@
+//! `forebay cat`, and the reading of an object as a stream that `cp` shares: in order, of one version, in bounded memory.
+
 use std::ops::Range;
 
 use forebay_client::Client;

@@ -1,3 +1,5 @@
+//! How commands reach the coordinator, and what they say when none answers.
+
 use forebay_client::{Client, ClientSettings};
 use forebay_types::{Error, ErrorKind, Result};
 

@@ -1,3 +1,5 @@
+//! `forebay du`: bytes below paths, and how many of them each tier holds.
+
 use forebay_client::Client;
 use forebay_types::{ForebayPath, Key, format_bytes};
 use serde::Serialize;

@@ -1,3 +1,5 @@
+//! `forebay free`: lets go of cached bytes below paths; shared storage keeps its own.
+
 use forebay_client::Client;
 use forebay_types::format_bytes;
 use serde::Serialize;

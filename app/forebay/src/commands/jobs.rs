@@ -1,4 +1,6 @@
-use forebay_distributed::{Cluster, JobState, SchedulerControl};
+//! `forebay jobs` and `forebay transfers`: what the scheduler of distributed SQL runs and brings.
+
+use forebay_distributed::{Cluster, JobState, SchedulerControl, TaskState};
 use forebay_types::{Error, format_bytes};
 
 use crate::cli::{JobsArgs, JobsCommand, TransfersArgs};
@@ -12,8 +14,10 @@ const SQL_CHARS: usize = 50;
 /// Lists jobs, or ends one.
 pub(crate) async fn run(config: &Config, args: JobsArgs) -> Outcome {
     let control = control(config).await?;
-    if let Some(JobsCommand::Cancel { id }) = args.command {
-        return Ok(control.cancel(&id).await?);
+    match args.command {
+        Some(JobsCommand::Cancel { id }) => return Ok(control.cancel(&id).await?),
+        Some(JobsCommand::Tasks) => return tasks(&control, args.json).await,
+        None => {}
     }
     let jobs = control.jobs().await?;
     let mut output = Output::new(args.json);
@@ -24,6 +28,34 @@ pub(crate) async fn run(config: &Config, args: JobsArgs) -> Outcome {
     } else {
         let titles = ["job", "state", "priority", "tasks", "running", "read", "of", "passed on", "seconds", "statement"];
         output.table(&titles, &[2, 3, 4, 5, 6, 7, 8], &jobs.iter().map(row).collect::<Vec<_>>())?;
+    }
+    output.finish()
+}
+
+/// Lists tasks.
+async fn tasks(control: &SchedulerControl, json: bool) -> Outcome {
+    let tasks = control.tasks().await?;
+    let mut output = Output::new(json);
+    if json {
+        for task in &tasks {
+            output.record(task)?;
+        }
+    } else {
+        let row = |task: &TaskState| {
+            vec![
+                task.job.clone(),
+                task.stage.to_string(),
+                task.partition.map_or_else(|| "all".to_string(), |partition| partition.to_string()),
+                task.state.clone(),
+                task.worker.clone(),
+                format_bytes(task.bytes),
+                format_bytes(task.bytes_local),
+                format!("{:.2}", task.seconds),
+                format!("{:.1}", task.ended_seconds_ago),
+            ]
+        };
+        let titles = ["job", "stage", "partition", "state", "worker", "reads", "had there", "seconds", "ended ago"];
+        output.table(&titles, &[1, 2, 5, 6, 7, 8], &tasks.iter().map(row).collect::<Vec<_>>())?;
     }
     output.finish()
 }

@@ -1,3 +1,5 @@
+//! `forebay load`: everything below paths into the tiers now, with its progress; `pin` does it as well.
+
 use forebay_client::Client;
 use forebay_types::{ForebayPath, format_bytes};
 use serde::Serialize;

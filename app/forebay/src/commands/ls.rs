@@ -1,3 +1,5 @@
+//! `forebay ls`: mounts, or objects and folders below a path, page by page as they are listed.
+
 use forebay_client::Client;
 use forebay_types::{ForebayPath, Key, ObjectInfo, format_bytes};
 use futures::StreamExt;

@@ -23,6 +23,7 @@ pub(crate) mod simulate;
 mod stat;
 pub(crate) mod table;
 mod token;
+mod top;
 mod tree;
 mod worker;
 
@@ -33,7 +34,7 @@ pub(crate) use connect::connect;
 use forebay_api::Price;
 pub(crate) use man::write as manual;
 pub(crate) use shard::run as shard;
-use show::{explain, savings, segments, status, top};
+use show::{explain, savings, segments, status};
 
 /// Runs a command that talks to a running cluster.
 pub(crate) async fn run(config: &Config, command: ClientCommand) -> Outcome {
@@ -58,7 +59,7 @@ pub(crate) async fn run(config: &Config, command: ClientCommand) -> Outcome {
         ClientCommand::Savings { per_gb, per_1000_requests, json } => {
             savings::run(&client, Price { per_gb, per_1000_requests }, json).await
         }
-        ClientCommand::Top { interval } => top::run(&client, interval).await,
+        ClientCommand::Top(args) => top::run(config, &client, args).await,
     }
 }
 

@@ -1,3 +1,5 @@
+//! `forebay mount`: sends changes of mounts to the coordinator, and shows mounts with the options that say something.
+
 use forebay_client::Client;
 use forebay_protocol::{AdminRequest, ControlReply};
 use forebay_types::{Error, HotForm, Mount, MountOptions, format_duration};

@@ -1,3 +1,5 @@
+//! `forebay pin`: data that must stay in the tiers, for paths that are there; lists and lifts pins as well.
+
 use forebay_client::Client;
 use forebay_protocol::{AdminRequest, ControlReply, ControlRequest};
 use forebay_types::ForebayPath;

@@ -1,3 +1,5 @@
+//! `forebay refresh`: has the next opens below paths ask shared storage again, whatever the mount's rule is.
+
 use forebay_client::Client;
 use serde::Serialize;
 

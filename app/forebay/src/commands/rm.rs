@@ -1,3 +1,5 @@
+//! `forebay rm`: deletes from shared storage, and a folder only where it is asked for with `-r`.
+
 use forebay_client::Client;
 use forebay_types::{ErrorKind, ForebayPath};
 use futures::{StreamExt, TryStreamExt, stream};

@@ -1,3 +1,5 @@
+//! `forebay stat`: an object's version and size, and what each tier holds of it.
+
 use forebay_client::Client;
 use forebay_protocol::Held;
 use forebay_types::{format_bytes, segment_count};

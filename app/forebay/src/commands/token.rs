@@ -1,3 +1,5 @@
+//! `forebay token`: makes secrets here, of which the coordinator gets only what proves them, and lists and ends tokens.
+
 use chrono::DateTime;
 use forebay_client::{Client, Credential};
 use forebay_protocol::{AdminRequest, ControlReply};

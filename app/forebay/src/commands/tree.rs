@@ -1,3 +1,5 @@
+//! Whether a path of a command is an object or a folder, with all objects that it stands for.
+
 use forebay_client::Client;
 use forebay_types::{Error, ErrorKind, ForebayPath, Key, ObjectInfo, ObjectVersion, Result};
 

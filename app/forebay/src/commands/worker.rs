@@ -1,3 +1,5 @@
+//! `forebay worker drain` and `resume`: tells the coordinator, and follows the draining to its end or until it is stuck.
+
 use std::time::{Duration, Instant};
 
 use forebay_client::Client;

@@ -244,6 +244,11 @@ impl Config {
         self.settings.distribute_from.0
     }
 
+    /// How long a statement is waited for, at least, to be told to the log; none for none.
+    pub(crate) fn slow_query(&self) -> Option<Duration> {
+        Some(self.settings.slow_query).filter(|from| !from.is_zero())
+    }
+
     /// Folders whose files statements in servers may name, and whether they may name buckets that no mount covers.
     pub(crate) fn sql_reach(&self) -> (Vec<PathBuf>, bool) {
         let folders = self.settings.file_roots.as_ref().map(|folders| folders.0.clone());
@@ -263,6 +268,12 @@ impl Config {
     /// How it is written.
     pub(crate) fn log_format(&self) -> LogFormat {
         self.settings.log_format
+    }
+
+    /// The collector that traces of a process of these roles go to, if any.
+    pub(crate) fn collector(&self, roles: &str) -> Option<forebay_trace::Collector> {
+        let endpoint = self.settings.otlp_endpoint.as_ref()?.0.clone();
+        Some(forebay_trace::Collector { endpoint, share: self.settings.otlp_share.0, roles: roles.to_string() })
     }
 
     /// Where it is written down who changed what, and who was refused.

@@ -238,6 +238,18 @@ settings! {
         /// How what is logged is written: text for people, or json, an object a line
         log_format: LogFormat = LogFormat::Text, of ALL, flag EverywhereSeldom;
 
+        /// Statements of SQL that are waited for so long, or longer, get a line in the log (target slow_query); 0s for none
+        /// What OPTIONS hold, comments, and passwords in URLs are not in it. Commands show these lines with --log slow_query=info.
+        slow_query: Duration = Duration::from_secs(10), of &[Commands, Up, Scheduler], flag RolesSeldom;
+
+        /// Address of a collector of OpenTelemetry that is sent traces, as in http://localhost:4318 (OTLP over HTTP, in JSON)
+        /// Queries and requests that come with a traceparent are recorded below it, others begin a trace.
+        otlp_endpoint: Option<Url> = "none" => None, of ALL, flag EverywhereSeldom;
+
+        /// Share of the traces that begin here that is recorded
+        /// What comes with a traceparent is recorded where that says so.
+        otlp_share: Share = Share(1.0), of ALL, flag None;
+
         /// File that gets a line of JSON for whatever changes something or is refused here
         audit_log: Option<PathBuf> = "none" => None, of ROLES, flag RolesSeldom;
     }

@@ -1,3 +1,5 @@
+//! The demo's report drawn as SVG: bars of whole runs above, of single queries below.
+
 use std::fmt::Write;
 
 use super::report::{Report, TITLES};

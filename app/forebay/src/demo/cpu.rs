@@ -1,3 +1,5 @@
+//! CPU time of this process and its cores, from which the demo works out what no system could beat.
+
 use std::fs;
 
 /// Clock ticks of a second in /proc, the same on every Linux.

@@ -1,3 +1,5 @@
+//! The engines that the demo compares: straight from S3, through Forebay, and over local files.
+
 use std::path::Path;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! The time that no system could beat for a query, from bytes, computing and CPU time, so that figures have a bound.
+
 use serde::Serialize;
 
 /// What no system could be faster than, query by query: the larger of the three.

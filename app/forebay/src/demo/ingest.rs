@@ -1,3 +1,5 @@
+//! The copy of ingest-then-compute, as fast as the link allows, so that Forebay is compared with a good one.
+
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! Runs the demo's queries in all of its ways, in an order that is fair to each, and checks every answer.
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;

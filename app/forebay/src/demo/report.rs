@@ -1,3 +1,5 @@
+//! What the demo found, as text and as JSON, with its verdict on the answers.
+
 use std::fmt::Write;
 use std::time::Duration;
 

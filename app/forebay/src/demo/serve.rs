@@ -1,3 +1,5 @@
+//! The process of the demo's S3 server: obeys its parent's lines, and counts bytes, requests and CPU time.
+
 use std::io::{BufRead, Write};
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! The demo's side of its S3 server: starts that process, asks it, and ends it.
+
 use std::path::Path;
 use std::process::Stdio;
 

@@ -1,19 +1,20 @@
+//! Sets up what the demo runs on, from empty folders and tiers, and clears it away again.
+
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use forebay_client::{Client, ClientSettings};
-use forebay_coordinator::PlacementSettings;
+use forebay_client::Client;
+use forebay_data_folder::DataFolder;
+use forebay_node::Node;
 use forebay_protocol::AdminRequest;
 use forebay_tpch::Tables;
-use forebay_transport::{Address, Security};
+use forebay_transport::Security;
 use forebay_types::{MountOptions, Result, ResultExt};
 
 use super::serve::BUCKET;
 use super::server::Server;
 use crate::cli::DemoArgs;
 use crate::progress;
-use crate::roles::{CoordinatorPart, RunSettings, Running, WorkerPart};
 
 /// The mount's name.
 pub(crate) const MOUNT: &str = "lake";
@@ -22,7 +23,7 @@ pub(crate) const MOUNT: &str = "lake";
 pub(crate) struct Stage {
     pub(crate) server: Server,
     pub(crate) client: Client,
-    running: Running,
+    node: Node,
     /// Emptied at the start and at the end.
     pub(crate) ingest_folder: PathBuf,
     folders: Vec<PathBuf>,
@@ -43,41 +44,14 @@ impl Stage {
 
         // Room for all of the data with what rounding to pages adds: what is shown is a cache that fits.
         let room = tables.bytes + tables.bytes / 4 + (256 << 20);
-        let running = Running::start(RunSettings {
-            folder: up.clone(),
-            security: Security::default(),
-            http: None,
-            metrics_anonymous: false,
-            flight: None,
-            coordinator: Some(CoordinatorPart {
-                listen: "127.0.0.1:0".to_string(),
-                metadata_url: format!("sqlite:{}", up.join("metadata.db").display()),
-                lease: Duration::from_secs(5),
-                placement: PlacementSettings::default(),
-            }),
-            worker: Some(WorkerPart {
-                coordinator: String::new(),
-                listen: "127.0.0.1:0".to_string(),
-                advertise: None,
-                location: None,
-                in_place: true,
-                dram_bytes: args.dram.map_or(room, |size| size.0),
-                disk_bytes: room,
-                serve_bytes_per_sec: None,
-                temporary_share: 0.0,
-                storage_share: PlacementSettings::default().storage_share,
-                shard_bytes: 0,
-            }),
-            gateway: None,
-            sql: None,
-            extra_workers: 0,
-            #[cfg(feature = "cluster")]
-            cluster: None,
-            coordinator_at: String::new(),
-        })
-        .await?;
-        let coordinator = Address::Tcp(running.coordinator_address().to_string());
-        let client = Client::connect(ClientSettings::new(coordinator)).await?;
+        let taken = DataFolder::take(&up, &["coordinator", "worker"])?;
+        let mut node = Node::lead_in(&up, Security::default()).await?;
+        node.hold(taken);
+        let mut worker = node.worker_in(&up, args.dram.map_or(room, |size| size.0));
+        worker.store.disk_bytes = room;
+        (worker.temporary_share, worker.shard_bytes) = (0.0, 0);
+        node.start_worker(worker).await?;
+        let client = node.client().await?;
         client
             .control(AdminRequest::MountAdd {
                 name: MOUNT.parse()?,
@@ -85,14 +59,14 @@ impl Stage {
                 options: MountOptions { endpoint: Some(server.endpoint().to_string()), ..MountOptions::default() },
             })
             .await?;
-        Ok(Self { server, client, running, ingest_folder, folders })
+        Ok(Self { server, client, node, ingest_folder, folders })
     }
 
     /// Stops both and removes what they kept.
     pub(crate) async fn clear(self) {
-        let Self { server, client, running, folders, .. } = self;
+        let Self { server, client, node, folders, .. } = self;
         drop(client);
-        running.shutdown().await;
+        node.shutdown().await;
         drop(server);
         if let Err(error) = clear(&folders) {
             tracing::warn!(%error, "the demo's folders are still there");

@@ -29,6 +29,8 @@ pub(crate) struct SchedulerPart {
     pub(crate) order: Policy,
     pub(crate) ahead: bool,
     pub(crate) shuffle: Shuffle,
+    /// Jobs that take so long are told to the log.
+    pub(crate) slow_query: Option<Duration>,
 }
 
 /// An executor beside each worker of this process; one alone when there is none.
@@ -103,6 +105,7 @@ impl ClusterRunning {
                     order: part.order,
                     ahead: part.ahead,
                     shuffle: part.shuffle,
+                    slow_query: part.slow_query,
                 };
                 Some(Scheduler::start(connect().await?, settings).await?)
             }

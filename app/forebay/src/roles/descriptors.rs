@@ -1,3 +1,5 @@
+//! Raises this process's limit of open files, which shells set too low for a server.
+
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Fewer open files than this, and a server soon refuses connections: each is a file, and so is each file that is mapped.

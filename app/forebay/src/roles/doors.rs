@@ -51,4 +51,8 @@ impl Statement for Running {
     fn plan(&self) -> String {
         self.0.plan_text()
     }
+
+    fn notice(&self) -> Option<String> {
+        self.0.notice().map(str::to_string)
+    }
 }

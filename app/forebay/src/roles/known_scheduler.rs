@@ -1,8 +1,8 @@
 //! The scheduler that a cluster's coordinator knows, as `/api/v1` shows its jobs.
 
-use forebay_api::{Job, Scheduler, Transfer};
+use forebay_api::{Job, Scheduler, Task, Transfer};
 use forebay_client::{Client, ClientSettings};
-use forebay_distributed::{Cluster, JobState, SchedulerControl, TransferState};
+use forebay_distributed::{Cluster, JobState, SchedulerControl, TaskState, TransferState};
 use forebay_types::Result;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -43,6 +43,14 @@ impl Scheduler for KnownScheduler {
         async move {
             let Some(control) = self.control().await? else { return Ok(None) };
             Ok(Some(control.jobs().await?.into_iter().map(job).collect()))
+        }
+        .boxed()
+    }
+
+    fn tasks(&self) -> BoxFuture<'_, Result<Option<Vec<Task>>>> {
+        async move {
+            let Some(control) = self.control().await? else { return Ok(None) };
+            Ok(Some(control.tasks().await?.into_iter().map(task).collect()))
         }
         .boxed()
     }
@@ -96,6 +104,11 @@ fn job(of: JobState) -> Job {
         rows,
         seconds,
     }
+}
+
+fn task(of: TaskState) -> Task {
+    let TaskState { job, stage, partition, state, worker, bytes, bytes_local, seconds, ended_seconds_ago } = of;
+    Task { job, stage, partition, state, worker, bytes, bytes_local, seconds, ended_seconds_ago }
 }
 
 fn transfer(of: TransferState) -> Transfer {

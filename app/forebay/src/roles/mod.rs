@@ -13,6 +13,9 @@ mod sql;
 
 use std::time::Duration;
 
+use forebay_coordinator::CoordinatorSettings;
+use forebay_transport::{Address, Security};
+
 use crate::cli::UpArgs;
 use crate::config::Config;
 use crate::exit::{Failure, Outcome};
@@ -21,7 +24,9 @@ use crate::output::Output;
 pub(crate) use cluster::engine as distributed_engine;
 #[cfg(feature = "cluster")]
 use cluster::{ClusterPart, ExecutorPart, SchedulerPart};
-pub(crate) use running::{CoordinatorPart, RunSettings, Running, WorkerPart};
+#[cfg(feature = "cluster")]
+pub(crate) use known_scheduler::KnownScheduler;
+use running::{RunSettings, Running, WorkerPart};
 pub(crate) use signals::Signals;
 pub(crate) use sql::SqlPart;
 
@@ -45,19 +50,15 @@ pub(crate) async fn up(config: &Config, args: &UpArgs) -> Outcome {
         1
     };
     let settings = RunSettings {
-        folder: config.data_dir().to_path_buf(),
-        security: config.coordinator_security()?,
-        http: config.http(HTTP_PORT)?,
-        metrics_anonymous: config.metrics_anonymous(),
         flight: config.flight()?.map(str::to_string),
-        coordinator: Some(coordinator_part(config)?),
+        coordinator: Some(coordinator_settings(config)?),
         worker: Some(share(worker_part(config)?, workers)),
         gateway: config.gateway()?,
         sql: Some(SqlPart::of(config)),
         extra_workers: workers - 1,
         #[cfg(feature = "cluster")]
         cluster: args.cluster.map(|workers| cluster_part(config, usize::from(workers))).transpose()?,
-        coordinator_at: config.coordinator_text().to_string(),
+        ..RunSettings::of(config, config.coordinator_security()?, HTTP_PORT)?
     };
     run(settings, |running, output| {
         let next = [
@@ -88,19 +89,8 @@ pub(crate) async fn up(config: &Config, args: &UpArgs) -> Outcome {
 /// Runs the coordinator of a cluster.
 pub(crate) async fn coordinator(config: &Config) -> Outcome {
     let settings = RunSettings {
-        folder: config.data_dir().to_path_buf(),
-        security: config.coordinator_security()?,
-        http: config.http(HTTP_PORT)?,
-        metrics_anonymous: config.metrics_anonymous(),
-        flight: None,
-        coordinator: Some(coordinator_part(config)?),
-        worker: None,
-        gateway: None,
-        sql: None,
-        extra_workers: 0,
-        #[cfg(feature = "cluster")]
-        cluster: None,
-        coordinator_at: String::new(),
+        coordinator: Some(coordinator_settings(config)?),
+        ..RunSettings::of(config, config.coordinator_security()?, HTTP_PORT)?
     };
     run(settings, |running, output| {
         output.line("")?;
@@ -111,21 +101,8 @@ pub(crate) async fn coordinator(config: &Config) -> Outcome {
 
 /// Runs a worker of a cluster.
 pub(crate) async fn worker(config: &Config) -> Outcome {
-    let settings = RunSettings {
-        folder: config.data_dir().to_path_buf(),
-        security: member_security(config).await?,
-        http: config.http(HTTP_PORT)?,
-        metrics_anonymous: config.metrics_anonymous(),
-        flight: None,
-        coordinator: None,
-        worker: Some(worker_part(config)?),
-        gateway: None,
-        sql: None,
-        extra_workers: 0,
-        #[cfg(feature = "cluster")]
-        cluster: None,
-        coordinator_at: config.coordinator_text().to_string(),
-    };
+    let worker = Some(worker_part(config)?);
+    let settings = RunSettings { worker, ..RunSettings::of(config, member_security(config).await?, HTTP_PORT)? };
     run(settings, |_, _| Ok(())).await
 }
 
@@ -137,21 +114,8 @@ pub(crate) async fn gateway(config: &Config) -> Outcome {
                 .to_string(),
         ));
     };
-    let settings = RunSettings {
-        folder: config.data_dir().to_path_buf(),
-        security: config.security().clone(),
-        http: config.http(GATEWAY_HTTP_PORT)?,
-        metrics_anonymous: config.metrics_anonymous(),
-        flight: None,
-        coordinator: None,
-        worker: None,
-        gateway: Some(gateway),
-        sql: None,
-        extra_workers: 0,
-        #[cfg(feature = "cluster")]
-        cluster: None,
-        coordinator_at: config.coordinator_text().to_string(),
-    };
+    let gateway = Some(gateway);
+    let settings = RunSettings { gateway, ..RunSettings::of(config, config.security().clone(), GATEWAY_HTTP_PORT)? };
     run(settings, |_, _| Ok(())).await
 }
 
@@ -178,25 +142,13 @@ pub(crate) async fn executor(config: &Config) -> Outcome {
 
 #[cfg(feature = "cluster")]
 async fn cluster_settings(config: &Config, part: ClusterPart, http_port: u16) -> Outcome<RunSettings> {
-    Ok(RunSettings {
-        folder: config.data_dir().to_path_buf(),
-        security: member_security(config).await?,
-        http: config.http(http_port)?,
-        metrics_anonymous: config.metrics_anonymous(),
-        flight: None,
-        coordinator: None,
-        worker: None,
-        gateway: None,
-        sql: Some(SqlPart::of(config)),
-        extra_workers: 0,
-        cluster: Some(part),
-        coordinator_at: config.coordinator_text().to_string(),
-    })
+    let (sql, cluster) = (Some(SqlPart::of(config)), Some(part));
+    Ok(RunSettings { sql, cluster, ..RunSettings::of(config, member_security(config).await?, http_port)? })
 }
 
 /// What a process of a cluster shows. One that is started before its coordinator, on the same machine, waits for that one's
 /// secret to be there.
-async fn member_security(config: &Config) -> Outcome<forebay_transport::Security> {
+async fn member_security(config: &Config) -> Outcome<Security> {
     let began = forebay_runtime::now();
     loop {
         match config.member_security() {
@@ -220,6 +172,7 @@ fn cluster_part(config: &Config, workers: usize) -> Outcome<ClusterPart> {
             order,
             ahead: config.data_scheduler(),
             shuffle: config.shuffle(),
+            slow_query: config.slow_query(),
         }),
         executors: Some(ExecutorPart {
             scheduler: config.scheduler().map(str::to_string),
@@ -277,18 +230,14 @@ async fn run(settings: RunSettings, next: impl FnOnce(&Running, &mut Output) -> 
     Ok(())
 }
 
-pub(crate) fn coordinator_part(config: &Config) -> Outcome<CoordinatorPart> {
-    Ok(CoordinatorPart {
-        listen: config.coordinator_listen()?.to_string(),
-        metadata_url: config.metadata_url(),
-        lease: config.lease(),
-        placement: config.placement(),
-    })
+fn coordinator_settings(config: &Config) -> Outcome<CoordinatorSettings> {
+    let listen = Address::Tcp(config.coordinator_listen()?.to_string());
+    let (lease, placement) = (config.lease(), config.placement());
+    Ok(CoordinatorSettings { lease, placement, ..CoordinatorSettings::new(listen, config.metadata_url()) })
 }
 
-pub(crate) fn worker_part(config: &Config) -> Outcome<WorkerPart> {
+fn worker_part(config: &Config) -> Outcome<WorkerPart> {
     Ok(WorkerPart {
-        coordinator: config.coordinator_text().to_string(),
         listen: config.worker_listen()?.to_string(),
         advertise: config.advertise().map(str::to_string),
         location: config.location().map(str::to_string),

@@ -1,23 +1,25 @@
-use std::net::TcpListener;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
+//! Starts the roles of a process in the order in which they need each other, and stops them in the reverse one.
 
-use forebay_block_store::StoreSettings;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 use forebay_client::{Client, ClientSettings};
-use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};
-use forebay_data_folder::{Announced, DataFolder};
+use forebay_coordinator::CoordinatorSettings;
+use forebay_data_folder::DataFolder;
 use forebay_flight::{Connect, FlightServer, FlightSettings};
-use forebay_s3::{Gateway, GatewaySettings};
+use forebay_node::Node;
+use forebay_s3::GatewaySettings;
 use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::{Address, Security, TlsSettings};
 use forebay_types::{Error, Result, format_bytes};
-use forebay_worker::{Worker, WorkerSettings};
+use forebay_worker::WorkerSettings;
 
 #[cfg(feature = "cluster")]
 use super::cluster::{ClusterPart, ClusterRunning};
 use super::http::HttpPort;
-use super::sql::SqlPart;
+use super::sql::{SqlPart, of_holder};
+use crate::config::Config;
 use crate::exit::Outcome;
 use crate::output::Output;
 
@@ -30,7 +32,8 @@ pub(crate) struct RunSettings {
     pub(crate) metrics_anonymous: bool,
     /// Where Flight SQL listens; only beside a coordinator of this process.
     pub(crate) flight: Option<String>,
-    pub(crate) coordinator: Option<CoordinatorPart>,
+    /// Its security is that of the process.
+    pub(crate) coordinator: Option<CoordinatorSettings>,
     pub(crate) worker: Option<WorkerPart>,
     pub(crate) gateway: Option<GatewaySettings>,
     /// How SQL runs in this process, that of Flight and of executors; none where there is neither.
@@ -45,6 +48,25 @@ pub(crate) struct RunSettings {
 }
 
 impl RunSettings {
+    /// Nothing yet, with the HTTP port `port` if nobody says another.
+    pub(crate) fn of(config: &Config, security: Security, port: u16) -> Outcome<Self> {
+        Ok(Self {
+            folder: config.data_dir().to_path_buf(),
+            security,
+            http: config.http(port)?,
+            metrics_anonymous: config.metrics_anonymous(),
+            flight: None,
+            coordinator: None,
+            worker: None,
+            gateway: None,
+            sql: None,
+            extra_workers: 0,
+            #[cfg(feature = "cluster")]
+            cluster: None,
+            coordinator_at: config.coordinator_text().to_string(),
+        })
+    }
+
     /// What runs, in the order in which it is started.
     pub(crate) fn roles(&self) -> Vec<&'static str> {
         #[cfg(feature = "cluster")]
@@ -60,21 +82,24 @@ impl RunSettings {
         ];
         roles.into_iter().filter_map(|(role, runs)| runs.then_some(role)).collect()
     }
-}
 
-/// A coordinator.
-pub(crate) struct CoordinatorPart {
-    pub(crate) listen: String,
-    pub(crate) metadata_url: String,
-    pub(crate) lease: Duration,
-    pub(crate) placement: PlacementSettings,
+    /// Tries the addresses first, so that the error can name the flag.
+    fn can_listen(&self) -> Result<()> {
+        let coordinator = self.coordinator.as_ref().map(|coordinator| coordinator.listen.to_string());
+        let addresses = [
+            (coordinator.as_deref(), "coordinator-listen"),
+            (self.worker.as_ref().map(|worker| worker.listen.as_str()), "worker-listen"),
+            (self.http.as_deref(), "http"),
+            (self.gateway.as_ref().map(|gateway| gateway.listen.as_str()), "s3"),
+            (self.flight.as_deref(), "flight"),
+        ];
+        addresses.into_iter().try_for_each(|(address, flag)| address.map_or(Ok(()), |address| can_listen(address, flag)))
+    }
 }
 
 /// A worker.
 #[derive(Clone)]
 pub(crate) struct WorkerPart {
-    /// Not asked for when the coordinator is of the same process.
-    pub(crate) coordinator: String,
     pub(crate) listen: String,
     pub(crate) advertise: Option<String>,
     /// Where it is; its host when not said.
@@ -94,19 +119,13 @@ pub(crate) struct WorkerPart {
 
 /// The roles that run in this process.
 pub(crate) struct Running {
-    coordinator: Option<Arc<Coordinator>>,
-    worker: Option<Arc<Worker>>,
-    extra_workers: Vec<(Arc<Worker>, DataFolder)>,
     #[cfg(feature = "cluster")]
     cluster: Option<ClusterRunning>,
-    gateway: Option<Gateway>,
     http: HttpPort,
     flight: Option<FlightServer>,
     coordinator_address: String,
     summary: String,
-    _announced: Option<Announced>,
-    // Last, so that the folder is free only when nothing uses it any more.
-    _folder: Option<DataFolder>,
+    node: Node,
 }
 
 impl Running {
@@ -115,69 +134,43 @@ impl Running {
         // A gateway or a scheduler alone keeps nothing.
         let roles: Vec<&str> = settings.roles().into_iter().filter(|role| !["gateway", "scheduler"].contains(role)).collect();
         let folder = if roles.is_empty() { None } else { Some(DataFolder::take(&settings.folder, &roles)?) };
-        if let Some(part) = &settings.coordinator {
-            can_listen(&part.listen, "coordinator-listen")?;
-        }
-        if let Some(part) = &settings.worker {
-            can_listen(&part.listen, "worker-listen")?;
-        }
-        if let Some(address) = &settings.http {
-            can_listen(address, "http")?;
-        }
-        if let Some(gateway) = &settings.gateway {
-            can_listen(&gateway.listen, "s3")?;
-        }
-        if let Some(address) = &settings.flight {
-            can_listen(address, "flight")?;
-        }
+        settings.can_listen()?;
         let (address, is_open) = (settings.http.as_deref(), settings.metrics_anonymous);
         let http = HttpPort::open(address, settings.roles(), &settings.security, is_open).await?;
-        let mut summary = match &folder {
-            Some(_) => format!("Data folder {}", settings.folder.display()),
-            None => format!("Cluster of {}", settings.coordinator_at),
+        let (mut summary, spill) = match &folder {
+            Some(_) => (format!("Data folder {}", settings.folder.display()), Some(settings.folder.as_path())),
+            None => (format!("Cluster of {}", settings.coordinator_at), None),
         };
-        let coordinator = match settings.coordinator {
-            Some(part) => {
-                let of_coordinator = CoordinatorSettings {
-                    listen: Address::Tcp(part.listen),
-                    metadata_url: part.metadata_url,
-                    security: settings.security.clone(),
-                    lease: part.lease,
-                    placement: part.placement,
-                };
-                let coordinator = Arc::new(Coordinator::start(of_coordinator).await?);
-                http.show_coordinator(&coordinator, &settings.security);
-                Some(coordinator)
+        let mut node = match settings.coordinator {
+            Some(coordinator) => {
+                let security = settings.security.clone();
+                let mut node = Node::lead(CoordinatorSettings { security, ..coordinator }).await?;
+                node.announce(&settings.folder);
+                node
             }
-            None => None,
+            None => Node::join(Address::Tcp(settings.coordinator_at), settings.security.clone()),
         };
-        let coordinator_address = match (&coordinator, &settings.worker) {
-            (Some(coordinator), _) => text_of(&coordinator.address()),
-            (None, Some(part)) => part.coordinator.clone(),
-            (None, None) => settings.coordinator_at.clone(),
-        };
-        let announced = coordinator.as_ref().and_then(|_| Announced::new(&coordinator_address, &settings.folder));
-        let extra = settings.worker.clone();
-        let worker = match (settings.worker, &folder) {
-            (Some(part), Some(folder)) => {
-                summary += &format!(", DRAM tier {}, disk tier {}", format_bytes(part.dram_bytes), format_bytes(part.disk_bytes));
-                let settings = worker_settings(part, folder, &coordinator_address, &settings.security);
-                Some(Arc::new(Worker::start(settings).await?))
-            }
-            _ => None,
-        };
-        let mut extra_workers = Vec::new();
-        if let Some(part) = extra {
+        if let Some(folder) = folder {
+            node.hold(folder);
+        }
+        if let Some(coordinator) = &node.coordinator {
+            http.show_coordinator(coordinator, &settings.security);
+        }
+        let coordinator_address = node.coordinator_at().to_string();
+        if let Some(part) = settings.worker {
+            summary += &format!(", DRAM tier {}, disk tier {}", format_bytes(part.dram_bytes), format_bytes(part.disk_bytes));
+            let host = part.listen.rsplit_once(':').map_or("127.0.0.1", |(host, _)| host);
+            let beside = WorkerPart { listen: format!("{host}:0"), advertise: None, ..part.clone() };
+            let first = worker_settings(&node, part, &settings.folder);
+            node.start_worker(first).await?;
             for ix in 0..settings.extra_workers {
-                let folder = DataFolder::take(&settings.folder.join(format!("worker-{}", ix + 2)), &["worker"])?;
-                let host = part.listen.rsplit_once(':').map_or("127.0.0.1", |(host, _)| host);
-                let part = WorkerPart { listen: format!("{host}:0"), advertise: None, ..part.clone() };
-                let settings = worker_settings(part, &folder, &coordinator_address, &settings.security);
-                extra_workers.push((Arc::new(Worker::start(settings).await?), folder));
+                let folder = settings.folder.join(format!("worker-{}", ix + 2));
+                node.hold(DataFolder::take(&folder, &["worker"])?);
+                let next = worker_settings(&node, beside.clone(), &folder);
+                node.start_worker(next).await?;
             }
         }
-        http.show_workers(worker.iter().chain(extra_workers.iter().map(|(worker, _)| worker)).cloned().collect());
-        let spill = folder.as_ref().map(|_| settings.folder.as_path());
+        http.show_workers(node.workers.clone());
         let queries = match &settings.sql {
             Some(sql) => sql.engine(spill)?,
             None => EngineSettings { reach: Reach::of_mounts(), ..EngineSettings::default() },
@@ -185,25 +178,18 @@ impl Running {
         #[cfg(feature = "cluster")]
         let cluster = match settings.cluster {
             Some(part) => {
-                let workers: Vec<_> =
-                    worker.iter().map(|worker| worker.id()).chain(extra_workers.iter().map(|(worker, _)| worker.id())).collect();
+                let workers: Vec<_> = node.workers.iter().map(|worker| worker.id()).collect();
                 let running = ClusterRunning::start(part, &coordinator_address, &settings.security, &workers, &queries).await?;
                 running.roles().for_each(|role| http.show_client_of(role, running.client()));
                 Some(running)
             }
             None => None,
         };
-        let gateway = match settings.gateway {
-            Some(gateway) => {
-                let mut client = ClientSettings::new(Address::Tcp(coordinator_address.clone()));
-                client.security = settings.security.clone();
-                let client = Client::connect(client).await?;
-                let running = Gateway::start(client.clone(), gateway).await?;
-                http.show_client_of("gateway", &client);
-                Some(running)
-            }
-            None => None,
-        };
+        if let Some(gateway) = settings.gateway {
+            let client = node.client().await?;
+            node.serve_s3(client.clone(), gateway).await?;
+            http.show_client_of("gateway", &client);
+        }
         let flight = match settings.flight {
             Some(listen) => {
                 let tls = settings.security.tls.clone();
@@ -217,18 +203,13 @@ impl Running {
             None => None,
         };
         Ok(Self {
-            coordinator,
-            worker,
-            extra_workers,
             #[cfg(feature = "cluster")]
             cluster,
-            gateway,
             http,
             flight,
             coordinator_address,
             summary,
-            _announced: announced,
-            _folder: folder,
+            node,
         })
     }
 
@@ -248,14 +229,11 @@ impl Running {
     /// Says what runs and where.
     pub(crate) fn describe(&self, output: &mut Output) -> Outcome {
         output.line(&format!("Forebay {} is up. {}.", env!("CARGO_PKG_VERSION"), self.summary))?;
-        if self.coordinator.is_some() {
+        if self.node.coordinator.is_some() {
             output.line(&format!("  coordinator  {}", self.coordinator_address))?;
         }
-        if let Some(worker) = &self.worker {
-            output.line(&format!("  worker       {}", text_of(&worker.address())))?;
-        }
-        for (worker, _) in &self.extra_workers {
-            output.line(&format!("  worker       {}", text_of(&worker.address())))?;
+        for worker in &self.node.workers {
+            output.line(&format!("  worker       {}", worker.address()))?;
         }
         if let Some(scheduler) = self.scheduler_address() {
             output.line(&format!("  scheduler    {scheduler}"))?;
@@ -264,7 +242,7 @@ impl Running {
         for executor in self.cluster.iter().flat_map(ClusterRunning::executors) {
             output.line(&format!("  executor     {executor}"))?;
         }
-        if let Some(gateway) = &self.gateway {
+        if let Some(gateway) = &self.node.gateway {
             output.line(&format!(
                 "  s3           {}://{}",
                 if gateway.is_https() { "https" } else { "http" },
@@ -275,7 +253,7 @@ impl Running {
             output.line(&format!("  flight-sql   {}", flight.address()))?;
         }
         if let Some(url) = self.http.url() {
-            if self.coordinator.is_some() {
+            if self.node.coordinator.is_some() {
                 output.line(&format!("  console      {url}"))?;
             }
             output.line(&format!("  metrics      {url}metrics"))?;
@@ -285,32 +263,18 @@ impl Running {
 
     /// Returns when the coordinator has ended by itself, with why; never without one.
     pub(crate) async fn ended(&self) -> Result<()> {
-        match &self.coordinator {
-            Some(coordinator) => coordinator.stopped().await,
-            None => std::future::pending().await,
-        }
+        self.node.ended().await
     }
 
     /// Stops the doors, then worker, then coordinator; what is cached is on disk afterwards.
-    pub(crate) async fn shutdown(mut self) {
+    pub(crate) async fn shutdown(self) {
         self.http.shutdown().await;
-        if let Some(gateway) = self.gateway.take() {
-            gateway.shutdown().await;
-        }
-        if let Some(flight) = self.flight.take() {
+        if let Some(flight) = self.flight {
             flight.shutdown().await;
         }
         #[cfg(feature = "cluster")]
-        drop(self.cluster.take());
-        for (worker, _folder) in std::mem::take(&mut self.extra_workers) {
-            worker.shutdown().await;
-        }
-        if let Some(worker) = self.worker.take() {
-            worker.shutdown().await;
-        }
-        if let Some(coordinator) = self.coordinator.take() {
-            coordinator.shutdown().await;
-        }
+        drop(self.cluster);
+        self.node.shutdown().await;
     }
 }
 
@@ -323,9 +287,9 @@ type Way = std::convert::Infallible;
 /// Engines for callers: each with a client that shows what its caller has shown.
 fn engines(coordinator: String, tls: Option<TlsSettings>, way: Option<Way>, queries: EngineSettings) -> Connect {
     Arc::new(move |credential| {
+        let (way, queries) = (way.clone(), of_holder(queries.clone(), Some(&credential)));
         let security = Security::holder(credential).with_tls(tls.clone());
         let settings = ClientSettings { security, ..ClientSettings::new(Address::Tcp(coordinator.clone())) };
-        let (way, queries) = (way.clone(), queries.clone());
         Box::pin(async move {
             let client = Client::connect(settings).await?;
             match way {
@@ -337,13 +301,14 @@ fn engines(coordinator: String, tls: Option<TlsSettings>, way: Option<Way>, quer
     })
 }
 
-fn worker_settings(part: WorkerPart, folder: &DataFolder, coordinator: &str, security: &Security) -> WorkerSettings {
+fn worker_settings(node: &Node, part: WorkerPart, folder: &Path) -> WorkerSettings {
+    let worker = node.worker_in(folder, part.dram_bytes);
     WorkerSettings {
-        coordinator: Address::Tcp(coordinator.to_string()),
+        coordinator: worker.coordinator,
         listen: Address::Tcp(part.listen),
-        unix_socket: part.in_place.then(|| folder.socket()),
-        store: StoreSettings::new(folder.tiers(), part.dram_bytes).with_disk(part.disk_bytes),
-        security: security.clone(),
+        unix_socket: worker.unix_socket.filter(|_| part.in_place),
+        store: worker.store.with_disk(part.disk_bytes),
+        security: worker.security,
         advertise: part.advertise,
         location: part.location,
         serve_bytes_per_sec: part.serve_bytes_per_sec,
@@ -353,15 +318,6 @@ fn worker_settings(part: WorkerPart, folder: &DataFolder, coordinator: &str, sec
     }
 }
 
-/// host:port, or the socket's path.
-fn text_of(address: &Address) -> String {
-    match address {
-        Address::Tcp(address) => address.clone(),
-        Address::Unix(path) => path.display().to_string(),
-    }
-}
-
-/// Tries the address first, so that the error can name the flag.
 fn can_listen(address: &str, flag: &str) -> Result<()> {
     match TcpListener::bind(address) {
         Ok(_) => Ok(()),

@@ -1,3 +1,5 @@
+//! Signals that ask a process to end, so that roles stop in order and statements can be given up.
+
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use forebay_types::{Error, ResultExt};

@@ -1,8 +1,12 @@
+//! From the configuration to settings of engines: the memory and spilling that all of them share, and what statements may name.
+
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use forebay_sql::{EngineMemory, EngineSettings, LocalFiles, QueryMemory, QueryMemorySettings, Reach};
+use forebay_transport::Credential;
 use forebay_types::{Error, Result, ResultExt};
 
 use crate::config::Config;
@@ -23,6 +27,8 @@ pub(crate) struct SqlPart {
     pub(crate) file_roots: Vec<PathBuf>,
     /// Whether they may name buckets that no mount covers.
     pub(crate) direct_stores: bool,
+    /// Statements that take so long are told to the log; none for no statement.
+    pub(crate) slow_query: Option<Duration>,
 }
 
 impl SqlPart {
@@ -30,12 +36,13 @@ impl SqlPart {
     pub(crate) fn of(config: &Config) -> Self {
         let ((memory_bytes, spill_bytes), (file_roots, direct_stores)) = (config.sql_bytes(), config.sql_reach());
         let distribute_from_bytes = config.distribute_from_bytes();
-        Self { memory_bytes, spill_bytes, distribute_from_bytes, file_roots, direct_stores }
+        let slow_query = config.slow_query();
+        Self { memory_bytes, spill_bytes, distribute_from_bytes, file_roots, direct_stores, slow_query }
     }
 
     /// The same for a process that is its user's own: statements may name whatever that user may.
-    pub(crate) fn own_engine(&self, data_folder: Option<&Path>) -> Result<EngineSettings> {
-        Ok(EngineSettings { reach: Reach::of_process(), ..self.engine(data_folder)? })
+    pub(crate) fn own_engine(&self, data_folder: Option<&Path>, shows: Option<&Credential>) -> Result<EngineSettings> {
+        Ok(of_holder(EngineSettings { reach: Reach::of_process(), ..self.engine(data_folder)? }, shows))
     }
 
     /// The settings of all engines of the process; they share its memory. What earlier ones have spilled below the data folder is
@@ -48,9 +55,15 @@ impl SqlPart {
         let (memory_bytes, spill_bytes) = (Some(self.memory_bytes), Some(self.spill_bytes));
         let memory = QueryMemory::new(&QueryMemorySettings { memory_bytes, spill_bytes, spill_folder })?;
         let reach = Reach { direct_stores: self.direct_stores, local_files: LocalFiles::Below(self.file_roots.clone()) };
-        let distribute_from_bytes = self.distribute_from_bytes;
-        Ok(EngineSettings { memory: EngineMemory::Shared(memory), reach, distribute_from_bytes, ..EngineSettings::default() })
+        let (distribute_from_bytes, slow_query) = (self.distribute_from_bytes, self.slow_query);
+        let memory = EngineMemory::Shared(memory);
+        Ok(EngineSettings { memory, reach, distribute_from_bytes, slow_query, ..EngineSettings::default() })
     }
+}
+
+/// The settings of an engine whose statements are those of who shows this.
+pub(crate) fn of_holder(settings: EngineSettings, shows: Option<&Credential>) -> EngineSettings {
+    EngineSettings { who: shows.map_or_else(String::new, Credential::who).into(), ..settings }
 }
 
 /// Makes an empty folder that nobody else may read: what is spilled is rows.
@@ -81,6 +94,7 @@ mod tests {
             distribute_from_bytes: 0,
             file_roots: Vec::new(),
             direct_stores: false,
+            slow_query: None,
         };
         let settings = part.engine(Some(folder.path())).expect("settings");
         assert!(!old.exists() && settings.reach == Reach::of_mounts());

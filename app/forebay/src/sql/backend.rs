@@ -1,14 +1,19 @@
+//! What `forebay sql` runs on: the cluster's scheduler, this process over a running cluster, or a cluster of its own.
+
 use std::time::Duration;
 
 use forebay_client::{Client, ClientSettings, Wait};
+use forebay_coordinator::CoordinatorSettings;
+use forebay_data_folder::DataFolder;
+use forebay_node::Node;
 use forebay_sql::Engine;
-use forebay_transport::{Address, Security};
-use forebay_types::{Error, ErrorKind};
+use forebay_transport::Security;
+use forebay_types::{Error, ErrorKind, Result};
 
 use crate::commands;
 use crate::config::Config;
 use crate::exit::Outcome;
-use crate::roles::{CoordinatorPart, RunSettings, Running, SqlPart, WorkerPart};
+use crate::roles::SqlPart;
 
 /// A coordinator that took so long to answer was away.
 const AWAY: Duration = Duration::from_millis(250);
@@ -19,7 +24,7 @@ const TOLD_WITHIN: Duration = Duration::from_secs(3);
 /// What statements run on: a running cluster, or one of this process' own.
 pub(crate) struct Backend {
     engine: Engine,
-    embedded: Option<Running>,
+    embedded: Option<Node>,
 }
 
 impl Backend {
@@ -37,17 +42,11 @@ impl Backend {
             let is_new = began.elapsed() >= AWAY;
             return Ok(Self { engine: engine(config, client, priority, wait, is_new).await?, embedded: None });
         }
-        // Nobody else is to come in.
-        let security = Security::default();
-        let running = Running::start(settings(config, security.clone())).await?;
-        let client = Client::connect(ClientSettings {
-            security,
-            in_place: config.in_place(),
-            ..ClientSettings::new(Address::Tcp(running.coordinator_address().to_string()))
-        })
-        .await?;
-        let queries = SqlPart::of(config).own_engine(Some(config.data_dir()))?;
-        Ok(Self { engine: Engine::over_client(client, queries), embedded: Some(running) })
+        let node = alone(config).await?;
+        let settings = node.client_settings();
+        let queries = SqlPart::of(config).own_engine(Some(config.data_dir()), settings.security.shows.as_ref())?;
+        let client = Client::connect(ClientSettings { in_place: config.in_place(), ..settings }).await?;
+        Ok(Self { engine: Engine::over_client(client, queries), embedded: Some(node) })
     }
 
     /// The engine.
@@ -59,8 +58,8 @@ impl Backend {
     pub(crate) async fn stop(self) {
         let Self { engine, embedded } = self;
         drop(engine);
-        if let Some(running) = embedded {
-            running.shutdown().await;
+        if let Some(node) = embedded {
+            node.shutdown().await;
         }
     }
 }
@@ -74,7 +73,7 @@ async fn engine(config: &Config, client: Client, priority: i32, wait: Wait, is_n
         Some(scheduler) => (Some(scheduler.to_string()), None),
         None => (known_scheduler(&client, is_new).await?, Some(client.clone())),
     };
-    let queries = SqlPart::of(config).own_engine(None)?;
+    let queries = SqlPart::of(config).own_engine(None, config.security().shows.as_ref())?;
     match scheduler {
         Some(scheduler) => {
             let security = config.security().clone();
@@ -105,42 +104,25 @@ async fn engine(config: &Config, client: Client, _priority: i32, _wait: Wait, _i
         Some(scheduler) if scheduler != "off" => {
             Err(Error::invalid("this forebay was built without distributed SQL: unset the scheduler").into())
         }
-        _ => Ok(Engine::over_client(client, SqlPart::of(config).own_engine(None)?)),
+        _ => Ok(Engine::over_client(client, SqlPart::of(config).own_engine(None, config.security().shows.as_ref())?)),
     }
 }
 
-/// Everything on loopback, at ports that nobody else needs to know.
-fn settings(config: &Config, security: Security) -> RunSettings {
-    RunSettings {
-        folder: config.data_dir().to_path_buf(),
-        security,
-        http: None,
-        metrics_anonymous: false,
-        flight: None,
-        coordinator: Some(CoordinatorPart {
-            listen: "127.0.0.1:0".to_string(),
-            metadata_url: config.metadata_url(),
-            lease: config.lease(),
-            placement: config.placement(),
-        }),
-        worker: Some(WorkerPart {
-            coordinator: String::new(),
-            listen: "127.0.0.1:0".to_string(),
-            advertise: None,
-            location: None,
-            in_place: config.in_place(),
-            dram_bytes: config.dram_bytes(),
-            disk_bytes: config.disk_bytes(),
-            serve_bytes_per_sec: None,
-            temporary_share: 0.0,
-            storage_share: config.storage_share(),
-            shard_bytes: 0,
-        }),
-        gateway: None,
-        sql: None,
-        extra_workers: 0,
-        #[cfg(feature = "cluster")]
-        cluster: None,
-        coordinator_at: String::new(),
+/// Everything on loopback, at ports that nobody else needs to know, and where nobody else is to come in.
+async fn alone(config: &Config) -> Result<Node> {
+    let folder = config.data_dir();
+    let taken = DataFolder::take(folder, &["coordinator", "worker"])?;
+    let (metadata_url, lease, placement) = (config.metadata_url(), config.lease(), config.placement());
+    let settings = Node::coordinator_in(folder, Security::default());
+    let mut node = Node::lead(CoordinatorSettings { metadata_url, lease, placement, ..settings }).await?;
+    node.hold(taken);
+    let mut worker = node.worker_in(folder, config.dram_bytes());
+    if !config.in_place() {
+        worker.unix_socket = None;
     }
+    worker.store.disk_bytes = config.disk_bytes();
+    worker.storage_share = config.storage_share();
+    (worker.temporary_share, worker.shard_bytes) = (0.0, 0);
+    node.start_worker(worker).await?;
+    Ok(node)
 }

@@ -1,3 +1,5 @@
+//! Runs statements and prints their rows as they come, with progress before the first one.
+
 use std::cell::Cell;
 use std::io::{self, BufWriter, Write};
 use std::rc::Rc;
@@ -77,6 +79,9 @@ impl<'a> Session<'a> {
 
     async fn rows(&self, statement: &str, bar: &indicatif::ProgressBar) -> Outcome<u64> {
         let mut query = self.backend.engine().execute(statement).await?;
+        if let Some(notice) = query.notice() {
+            bar.suspend(|| eprintln!("{notice}"));
+        }
         let mut printer = Printer::new(self.form, query.schema());
         let mut rows = 0;
         loop {

@@ -8,6 +8,7 @@ mod split;
 
 use std::io::{IsTerminal, Read};
 
+use forebay_trace::{Span, TraceParent};
 use forebay_types::ResultExt;
 
 use crate::cli::SqlArgs;
@@ -18,8 +19,17 @@ use backend::Backend;
 use execute::Session;
 use forebay_sql::output::Form;
 
-/// Runs statements and prints what they give.
+/// The trace that a script or a scheduler of jobs runs its commands in.
+const TRACEPARENT: &str = "TRACEPARENT";
+
+/// Runs statements and prints what they give; below the trace of whoever started this, where that one names it.
 pub(crate) async fn run(config: &Config, args: SqlArgs) -> Outcome {
+    let Ok(parent) = std::env::var(TRACEPARENT) else { return statements(config, args).await };
+    let span = Span::asked(TraceParent::read(&parent), "forebay sql");
+    span.around(statements(config, args)).await
+}
+
+async fn statements(config: &Config, args: SqlArgs) -> Outcome {
     let script = match (&args.statements, &args.file) {
         (Some(statements), _) => Some(statements.clone()),
         (None, Some(file)) => Some(std::fs::read_to_string(file).context(|| file.display())?),

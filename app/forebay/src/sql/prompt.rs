@@ -1,3 +1,5 @@
+//! The prompt of `forebay sql`: lines, its own commands, history, and Ctrl-C that ends a statement and not the prompt.
+
 use std::io::Write;
 use std::path::PathBuf;
 

@@ -1,3 +1,5 @@
+//! Tells the prompt when what was typed is a whole statement, before there is an engine to ask.
+
 /// Whether the text ends with a `;` that ends a statement.
 pub(crate) fn is_complete(text: &str) -> bool {
     let mut rest = text;

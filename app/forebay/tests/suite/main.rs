@@ -12,6 +12,7 @@ mod gateway;
 mod losses;
 mod mixapart;
 mod nodes;
+mod observed;
 mod placement;
 mod plan;
 #[path = "../../../../crates/platform/metadata/tests/suite/postgres_server.rs"]

@@ -83,6 +83,17 @@ fn without_a_running_cluster_it_runs_embedded() {
 }
 
 #[test]
+fn top_draws_and_takes_keys_on_a_terminal() {
+    let (home, up, _bucket) = up();
+    let mut terminal = Terminal::top(home.path(), &up.address());
+    terminal.line("2");
+    terminal.wait_for("s3://data", 1);
+    terminal.line("?");
+    terminal.wait_for("Ctrl-C", 1);
+    terminal.quit();
+}
+
+#[test]
 fn the_prompt_takes_several_lines_survives_errors_and_has_a_history() {
     let (home, up, _bucket) = up();
     let mut terminal = Terminal::open(home.path(), &up.address(), "");

@@ -1,3 +1,5 @@
+//! Clients that read by skew without a pause, check every byte, and count what they got.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 

@@ -1,10 +1,12 @@
-use forebay_block_store::StoreSettings;
+//! The live cluster that the bars run against, with all objects loaded and a known order of their popularity.
+
 use forebay_client::{AdminRequest, Client, ClientSettings};
-use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};
+use forebay_coordinator::{CoordinatorSettings, PlacementSettings};
+use forebay_node::Node;
 use forebay_testing::{S3Server, S3Settings};
-use forebay_transport::Address;
+use forebay_transport::Security;
 use forebay_types::{Error, ForebayPath, MountOptions, ObjectVersion, Result, Validate};
-use forebay_worker::{Tuning, Worker, WorkerSettings};
+use forebay_worker::Tuning;
 use tempfile::TempDir;
 
 use super::LiveSettings;
@@ -17,8 +19,7 @@ pub(super) struct Rig {
     pub(super) versions: Vec<ObjectVersion>,
     /// Objects by popularity, the most popular first.
     pub(super) ranks: Vec<usize>,
-    coordinator: Coordinator,
-    _workers: Vec<Worker>,
+    node: Node,
     _s3: S3Server,
     _folder: TempDir,
 }
@@ -29,22 +30,19 @@ impl Rig {
         let buckets = vec![BUCKET.to_string()];
         let s3 = S3Settings { buckets, anonymous: true, latency: settings.latency, ..S3Settings::default() };
         let s3 = S3Server::start(s3)?;
-        let metadata_url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let coordinator =
-            Coordinator::start(CoordinatorSettings { placement, ..CoordinatorSettings::new(local(), metadata_url) }).await?;
-        let mut running = Vec::new();
+        let led = Node::coordinator_in(folder.path(), Security::default());
+        let mut node = Node::lead(CoordinatorSettings { placement, ..led }).await?;
         for number in 0..workers {
             let room = 2 * (settings.objects * settings.object_bytes) as u64;
-            let store = StoreSettings::new(folder.path().join(format!("worker-{number}")), room);
-            let mut worker = WorkerSettings::new(coordinator.address(), local(), store);
+            let mut worker = node.worker_in(&folder.path().join(format!("worker-{number}")), room);
+            worker.unix_socket = None;
             worker.serve_bytes_per_sec = Some(settings.serve_bytes_per_sec);
             let users = Tuning::default();
             let tuning = Tuning { beat: users.beat.min(settings.window / 8), ..users };
-            running.push(Worker::start_with(worker, tuning).await?);
+            node.start_worker_with(worker, tuning).await?;
         }
-        let client = Client::connect(ClientSettings { in_place: false, ..ClientSettings::new(coordinator.address()) }).await?;
-        let (endpoint, validate) = (Some(s3.endpoint()), Validate::Immutable);
-        let options = MountOptions { endpoint, anonymous: true, validate, ..MountOptions::default() };
+        let client = Client::connect(ClientSettings { in_place: false, ..node.client_settings() }).await?;
+        let options = MountOptions { validate: Validate::Immutable, ..s3.mount_options() };
         let (name, url) = (BUCKET.parse()?, format!("s3://{BUCKET}"));
         client.control(AdminRequest::MountAdd { name, url, options }).await?;
         let mut versions = Vec::new();
@@ -56,7 +54,7 @@ impl Rig {
         }
         client.load(versions.clone(), false, |_| {}).await?;
         let ranks = shuffled(settings.objects, settings.seed);
-        Ok(Self { client, versions, ranks, coordinator, _workers: running, _s3: s3, _folder: folder })
+        Ok(Self { client, versions, ranks, node, _s3: s3, _folder: folder })
     }
 
     /// The most popular object, before or after the shift.
@@ -70,14 +68,11 @@ impl Rig {
 
     /// How many workers clients are told to read an object from.
     pub(super) fn workers_of(&self, key: &str) -> usize {
-        let status = self.coordinator.placement(self.versions.len());
+        let coordinator = self.node.coordinator.as_ref().expect("it leads");
+        let status = coordinator.placement(self.versions.len());
         let segment = status.segments.iter().find(|segment| segment.path.key().as_str() == key);
         segment.map_or(1, |segment| segment.routing.len())
     }
-}
-
-fn local() -> Address {
-    Address::Tcp("127.0.0.1:0".to_string())
 }
 
 /// The bytes of an object: no two places of any two are alike.

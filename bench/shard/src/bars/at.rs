@@ -1,3 +1,5 @@
+//! One size of the dial taken apart: bytes of each layer, and throughput of each mix; for a profiler more than for a bar.
+
 use forebay_types::Result;
 
 use super::Bench;

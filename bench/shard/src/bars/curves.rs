@@ -1,3 +1,5 @@
+//! Throughput over size, as pictures for the pages, and the bar of how fine and how far the dial goes.
+
 use std::path::Path;
 
 use forebay_chart::{Chart, Line};

@@ -1,3 +1,5 @@
+//! Bar of layers that queries fill on their way: nearly as fast as the same layers built at once.
+
 use forebay_shard::{LayerId, LayerKind, QueryCounters, Record, Shard};
 use forebay_types::Result;
 

@@ -1,3 +1,5 @@
+//! Substring search in the records as flat text, beside what C++ Succinct is known to do at the same sizes.
+
 use forebay_shard::{FlatText, build_flat};
 use forebay_types::Result;
 

@@ -1,3 +1,5 @@
+//! Bars of changing the dial under load: what layers cost to make and to drop, and what a reader feels of it.
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 

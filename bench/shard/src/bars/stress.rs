@@ -1,3 +1,5 @@
+//! Answers checked against brute force while everything about a shard changes at once, and again from disk.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

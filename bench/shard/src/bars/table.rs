@@ -1,3 +1,5 @@
+//! The bars of size and throughput: compressed, beside zstd blocks of equal size, and beside hash maps at the top.
+
 use forebay_shard::{LayerKind, Record};
 use forebay_types::Result;
 

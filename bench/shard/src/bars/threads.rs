@@ -1,3 +1,5 @@
+//! Bar of two readers on one shard, who must not wait for each other.
+
 use std::sync::Barrier;
 
 use forebay_bench_harness::median;

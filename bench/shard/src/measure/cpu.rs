@@ -1,3 +1,5 @@
+//! Operations a second of CPU time, which another process's load leaves alone, or of the clock on the wall.
+
 use std::time::{Duration, Instant};
 
 /// CPU time of the calling thread, to a few milliseconds: other load on the machine doesn't count.

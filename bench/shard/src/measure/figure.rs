@@ -1,3 +1,5 @@
+//! A line of JSON a figure, held against its bar: the value itself, or its ratio to a peer of the same run.
+
 use serde::Serialize;
 
 /// What a figure has to reach.

@@ -1,3 +1,5 @@
+//! What figures depend on of the machine: the latency of memory, and how much of it the process takes.
+
 use std::time::Instant;
 
 /// Nanoseconds of one dependent read at a random place of 256 MiB: what every step through a shard pays.

@@ -1,3 +1,5 @@
+//! The peer of equal size: zstd blocks with a dictionary, and postings for each attribute.
+
 use std::collections::BTreeMap;
 
 use zstd::bulk::{Compressor, Decompressor};

@@ -1,3 +1,5 @@
+//! Compressed lists of ascending numbers, so that the peer's postings are as small as good ones are.
+
 /// Ascending numbers in `2 + log2(universe / count)` bits each (Elias, 1974; Fano, 1971).
 pub(crate) struct EliasFano {
     count: usize,

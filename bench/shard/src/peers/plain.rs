@@ -1,3 +1,5 @@
+//! The peer at the ceiling: plain records in a hash map, with an inverted index, whatever memory that takes.
+
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 

@@ -1,3 +1,5 @@
+//! A record as all peers store and return it, so that none is charged for another form.
+
 use crate::workload::{ATTRIBUTES, Records};
 
 /// One record as every system hands it over: its values one behind the other, and where each ends. Used again and again.

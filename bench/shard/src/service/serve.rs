@@ -1,16 +1,13 @@
 //! The processes of a cluster that serves shards; each runs until its input ends.
 
-use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
-use forebay_bench_harness::security;
-use forebay_block_store::StoreSettings;
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
-use forebay_transport::Address;
+use forebay_bench_harness::{say, security, until_input_ends};
+use forebay_node::Node;
 use forebay_types::Result;
-use forebay_worker::{Tuning, Worker, WorkerSettings};
+use forebay_worker::Tuning;
 
 /// Bytes of a worker's DRAM tier: nothing but manifests and logs goes through it.
 const DRAM_BYTES: u64 = 64 << 20;
@@ -64,42 +61,20 @@ impl Process {
 }
 
 async fn coordinator(folder: PathBuf) -> Result<()> {
-    let metadata_url = format!("sqlite:{}", folder.join("metadata.db").display());
-    let listen = Address::Tcp("127.0.0.1:0".to_string());
-    let settings = CoordinatorSettings { security: security(), ..CoordinatorSettings::new(listen, metadata_url) };
-    let coordinator = Coordinator::start(settings).await?;
-    say(&coordinator.address().to_string())?;
+    let node = Node::lead_in(&folder, security()).await?;
+    say(&node.coordinator_at().to_string())?;
     until_input_ends().await;
-    coordinator.shutdown().await;
+    node.shutdown().await;
     Ok(())
 }
 
 async fn worker(folder: PathBuf, coordinator: String, shard_bytes: u64, navigate_every: Duration) -> Result<()> {
-    let store = StoreSettings::new(folder.join("tiers"), DRAM_BYTES);
-    let mut settings = WorkerSettings::new(coordinator.parse()?, Address::Tcp("127.0.0.1:0".to_string()), store);
-    settings.security = security();
-    settings.unix_socket = Some(folder.join("worker.sock"));
+    let mut node = Node::join(coordinator.parse()?, security());
+    let mut settings = node.worker_in(&folder, DRAM_BYTES);
     settings.shard_bytes = shard_bytes;
-    let worker = Worker::start_with(settings, Tuning { navigate_every, ..Tuning::default() }).await?;
+    node.start_worker_with(settings, Tuning { navigate_every, ..Tuning::default() }).await?;
     say("joined")?;
     until_input_ends().await;
-    worker.shutdown().await;
+    node.shutdown().await;
     Ok(())
-}
-
-fn say(line: &str) -> Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{line}")?;
-    Ok(stdout.flush()?)
-}
-
-/// It ends with whoever started this process.
-async fn until_input_ends() {
-    let (ended, end) = tokio::sync::oneshot::channel();
-    std::thread::spawn(move || {
-        std::io::stdin().lock().lines().for_each(drop);
-        // The process may be on its way out already.
-        let _ = ended.send(());
-    });
-    let _ = end.await;
 }

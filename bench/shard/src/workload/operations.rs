@@ -1,3 +1,5 @@
+//! Gets and searches drawn from the records by a skew and a seed: all systems get the same ones.
+
 use rand::{Rng, SeedableRng};
 
 use super::zipf::Zipf;

@@ -1,3 +1,5 @@
+//! TPC-H lineitem as records of text, and what counts as their size.
+
 use std::io::Write;
 
 use tpchgen::generators::{LineItem, LineItemGenerator};

@@ -1,3 +1,5 @@
+//! Draws ranks by Zipf's law without a table, for as many records as there are.
+
 use rand::Rng;
 
 /// Ranks by Zipf's law: rank `r` (from 0) comes with a weight of `1 / (r + 1)^s`.

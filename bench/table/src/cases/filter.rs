@@ -1,3 +1,5 @@
+//! Bars of filters: where statistics leave row groups out, and where rows that pass lie anywhere.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::{BooleanArray, Datum, Int32Array, Int64Array, RecordBatch};

@@ -1,3 +1,5 @@
+//! Bar of reading three of 23 columns: bytes asked for, and time beside formats of columns.
+
 use bytes::Bytes;
 use forebay_table::Table;
 use forebay_types::Result;

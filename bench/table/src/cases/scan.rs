@@ -1,3 +1,5 @@
+//! Bars of full scans, of the column store beside every other format and of the row store beside memcpy.
+
 use std::hint::black_box;
 
 use arrow_array::RecordBatch;

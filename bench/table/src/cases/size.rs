@@ -1,3 +1,5 @@
+//! Bar of size: what each format adds to the values' own bytes.
+
 use forebay_types::Result;
 
 use crate::files::Files;

@@ -1,3 +1,5 @@
+//! Bar of random access: ten thousand rows by their number, from the row store and from the column store.
+
 use std::fs;
 
 use forebay_table::Table;

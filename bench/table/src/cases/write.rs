@@ -1,3 +1,5 @@
+//! Bar of writing, row and column store beside Parquet.
+
 use std::cell::RefCell;
 use std::fs::File;
 

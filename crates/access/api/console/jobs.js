@@ -1,10 +1,11 @@
-// The page Jobs: what was seen of jobs and transfers, once a second, on one axis of time.
+// The page Jobs: jobs, their tasks and what was seen of transfers, once a second, on one axis of time.
 "use strict";
 
-// Seconds that the picture goes back, and transfers that are kept at most.
+// Seconds that the picture goes back, transfers that are kept at most, and bars a worker has at a time.
 const JOBS_BACK = 120;
 const TRANSFERS_MAX = 400;
-const seen = { jobs: new Map(), transfers: new Map(), listed: [], busy: false };
+const LANES_MAX = 8;
+const seen = { jobs: new Map(), tasks: [], transfers: new Map(), listed: [], busy: false };
 
 pages.jobs = { look: lookAtJobs, every: 1 };
 
@@ -12,10 +13,11 @@ async function lookAtJobs() {
   if (seen.busy) return;
   seen.busy = true;
   try {
-    const answers = await Promise.all(["/api/v1/jobs", "/api/v1/transfers"].map((path) => ask(path)));
-    const [jobs, transfers] = await Promise.all(answers.map((answer) => answer.json()));
+    const answers = await Promise.all(["/api/v1/jobs", "/api/v1/tasks", "/api/v1/transfers"].map((path) => ask(path)));
+    const [jobs, tasks, transfers] = await Promise.all(answers.map((answer) => answer.json()));
     const now = Date.now() / 1000;
     noteJobs(jobs.jobs, now);
+    noteTasks(tasks.tasks, now);
     noteTransfers(transfers.transfers, now);
     at("jobs-state").textContent = jobs.has_scheduler ? "" : "No scheduler: forebay up --cluster N, or forebay scheduler, runs statements on all executors.";
     drawTimes(now);
@@ -42,6 +44,12 @@ function noteJobs(jobs, now) {
     if (note.ended === null || note.ended > now - JOBS_BACK) seen.jobs.set(job.id, note);
   }
   seen.listed = jobs;
+}
+
+// The scheduler says when each began and ended; how long a task waited for its input is not known.
+function noteTasks(tasks, now) {
+  const placed = tasks.map((task) => ({ ...task, began: now - task.ended_seconds_ago - task.seconds, last: now - task.ended_seconds_ago }));
+  seen.tasks = placed.filter((task) => task.last > now - JOBS_BACK);
 }
 
 // One that is not there any more ended after it was last seen.
@@ -83,30 +91,36 @@ function drawTimes(now) {
     parts.push(shape("path", { d: steps.join("") || "M0 0", class: "tasks" }, shape("title", {}, `${job.tasks_running} tasks run, ${most} at most`)));
     y += row;
   }
-  const lanes = new Map();
-  for (const note of seen.transfers.values()) {
-    if (!lanes.has(note.worker)) lanes.set(note.worker, []);
-    lanes.get(note.worker).push(note);
-  }
-  for (const [worker, notes] of [...lanes].sort().slice(0, 16)) {
-    label(`to ${worker}`, worker);
+  const workers = new Map();
+  const of = (worker) => workers.get(worker) ?? workers.set(worker, { transfers: [], tasks: [] }).get(worker);
+  for (const note of seen.transfers.values()) of(note.worker).transfers.push(note);
+  for (const task of seen.tasks) of(task.worker).tasks.push(task);
+  // Beside each other as far as there is room, and then over each other; the height that they take.
+  const draw = (notes, about) => {
     const ends = [];
     for (const note of notes.sort((one, other) => one.began - other.began)) {
-      // Beside each other as far as there is room, and then over each other.
       let lane = ends.findIndex((end) => end <= note.began);
-      if (lane < 0) lane = ends.length < 8 ? ends.length : 7;
+      if (lane < 0) lane = ends.length < LANES_MAX ? ends.length : LANES_MAX - 1;
       ends[lane] = note.last;
-      const bar = { x: x(note.began), y: y + 3 + lane * sub, width: Math.max(1, x(note.last) - x(note.began)), height: sub - 1, class: note.ended ? "transfer" : "transfer under-way" };
-      parts.push(shape("rect", bar, "", shape("title", {}, `${note.path} from ${count(note.start)}: ${bytes(note.bytes)} in ${(note.last - note.began).toFixed(1)} s`)));
+      const [kind, title] = about(note);
+      const bar = { x: x(note.began), y: y + 3 + lane * sub, width: Math.max(1, x(note.last) - x(note.began)), height: sub - 1, class: kind };
+      parts.push(shape("rect", bar, "", shape("title", {}, title)));
     }
-    y += Math.max(row, ends.length * sub + 6);
+    return ends.length * sub;
+  };
+  for (const [worker, { transfers, tasks }] of [...workers].sort(([one], [other]) => one.localeCompare(other)).slice(0, 16)) {
+    label(`at ${worker}`, `${worker}: transfers to it, and below them tasks beside it`);
+    const from = y;
+    y += draw(transfers, (note) => [note.ended ? "transfer" : "transfer under-way", `${note.path} from ${count(note.start)}: ${bytes(note.bytes)} in ${(note.last - note.began).toFixed(1)} s`]);
+    y += draw(tasks, (task) => [`task ${task.state}`, `job ${task.job}, stage ${task.stage}, ${task.partition === null ? "all partitions" : `partition ${task.partition}`}: ${task.state}, ${task.seconds.toFixed(2)} s, ${bytes(task.bytes_local)} of ${bytes(task.bytes)} were there`]);
+    y = Math.max(from + row, y + 6);
   }
   for (let back = JOBS_BACK; back >= 0; back -= 30) {
     const place = x(now - back);
     parts.unshift(shape("line", { x1: place, x2: place, y1: 16, y2: y, class: "axis" }));
     parts.push(shape("text", { x: place, y: 11, class: "label", "text-anchor": back ? "middle" : "end" }, back ? `${back} s ago` : "now"));
   }
-  const empty = seen.jobs.size + seen.transfers.size === 0;
+  const empty = seen.jobs.size + seen.transfers.size + seen.tasks.length === 0;
   if (empty) parts.push(shape("text", { x: left + 12, y: 40, class: "label" }, "No job and no transfer since this page was opened."));
   at("times").replaceChildren(shape("svg", { width, height: Math.max(60, y + 4) }, ...parts));
 }

@@ -42,7 +42,7 @@ function showAnswer(answer, measured) {
   const tasks = answer.read.tasks ? `, in ${count(answer.read.tasks)} tasks` : "";
   const rest = answer.is_whole ? "" : ", the first of more";
   const what = measured ? "measured" : `${count(answer.rows.length)} rows${rest}`;
-  at("query-state").textContent = `${what} in ${answer.seconds.toFixed(3)} s, ${bytes(answer.read.bytes_read)} read${tasks}`;
+  at("query-state").textContent = `${what} in ${answer.seconds.toFixed(3)} s, ${bytes(answer.read.bytes_read)} read${tasks}${answer.notice ? `; ${answer.notice}` : ""}`;
   const text = measured ? String(answer.rows.find((row) => row.plan)?.plan ?? "") : answer.plan;
   drawPlan(operators(text));
   const names = measured ? [] : answer.columns.map((column) => column.name);

@@ -9,13 +9,16 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::describe::{Content, Described, Routes, Shape};
+use crate::describe::{Content, Described, Routes, Shape, Verb};
 use crate::refusal::Refusal;
 
 /// The scheduler of a cluster, as who knows where it is asks it.
 pub trait Scheduler: Send + Sync + 'static {
     /// Jobs that run, and the last ones that are over; the oldest first. None where there is no scheduler.
     fn jobs(&self) -> BoxFuture<'_, Result<Option<Vec<Job>>>>;
+
+    /// The last tasks that are over, and then those that run. None where there is no scheduler.
+    fn tasks(&self) -> BoxFuture<'_, Result<Option<Vec<Task>>>>;
 
     /// Transfers under way. None where there is no scheduler.
     fn transfers(&self) -> BoxFuture<'_, Result<Option<Vec<Transfer>>>>;
@@ -60,6 +63,29 @@ pub struct Job {
     pub seconds: f64,
 }
 
+/// A task of a job, as `forebay jobs tasks --json` shows it.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct Task {
+    /// The job's id.
+    pub job: String,
+    /// The stage's number.
+    pub stage: u64,
+    /// Its partition of the stage; none for the one task that brings all of them together.
+    pub partition: Option<u32>,
+    /// `running`, `done`, `failed`.
+    pub state: String,
+    /// The worker beside which it runs or ran, as it is shown.
+    pub worker: String,
+    /// Bytes that it reads of files.
+    pub bytes: u64,
+    /// Of these, what the worker had, or was about to have, when the task was sent there.
+    pub bytes_local: u64,
+    /// Seconds that it took, or since it began.
+    pub seconds: f64,
+    /// Seconds since it ended; 0 while it runs.
+    pub ended_seconds_ago: f64,
+}
+
 /// A transfer under way, as `forebay transfers --json` shows it.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Transfer {
@@ -84,6 +110,15 @@ struct Jobs {
     jobs: Vec<Job>,
 }
 
+/// The tasks of a cluster's jobs.
+#[derive(JsonSchema, Serialize)]
+struct Tasks {
+    /// The cluster has one; without it there are no tasks.
+    has_scheduler: bool,
+    /// The last ones that are over, the oldest first, and then those that run.
+    tasks: Vec<Task>,
+}
+
 /// The transfers of a cluster.
 #[derive(JsonSchema, Serialize)]
 struct Transfers {
@@ -99,6 +134,7 @@ type Door = Arc<OnceLock<Arc<dyn Scheduler>>>;
 /// The paths, for who may see what a cluster says of itself.
 pub(crate) fn routes(scheduler: Door) -> (Router, Vec<Described>) {
     let path = |path, about, shape: Shape| Described {
+        verb: Verb::Get,
         path,
         about,
         parameters: None,
@@ -110,16 +146,24 @@ pub(crate) fn routes(scheduler: Door) -> (Router, Vec<Described>) {
     let of_jobs = path("/api/v1/jobs", "Jobs of distributed SQL: those that run, and the last ones.", |generator| {
         generator.subschema_for::<Jobs>()
     });
+    let of_tasks = path("/api/v1/tasks", "Tasks of jobs: those that run, and the last ones.", |generator| {
+        generator.subschema_for::<Tasks>()
+    });
     let of_transfers = path("/api/v1/transfers", "What is on its way to the workers of tasks.", |generator| {
         generator.subschema_for::<Transfers>()
     });
-    let (router, described) = Routes::new().with(of_jobs, jobs).with(of_transfers, transfers).into_parts();
+    let (router, described) = Routes::new().with(of_jobs, jobs).with(of_tasks, tasks).with(of_transfers, transfers).into_parts();
     (router.with_state(scheduler), described)
 }
 
 async fn jobs(State(door): State<Door>) -> Result<Json<Jobs>, Refusal> {
     let jobs = scheduler(&door)?.jobs().await?;
     Ok(Json(Jobs { has_scheduler: jobs.is_some(), jobs: jobs.unwrap_or_default() }))
+}
+
+async fn tasks(State(door): State<Door>) -> Result<Json<Tasks>, Refusal> {
+    let tasks = scheduler(&door)?.tasks().await?;
+    Ok(Json(Tasks { has_scheduler: tasks.is_some(), tasks: tasks.unwrap_or_default() }))
 }
 
 async fn transfers(State(door): State<Door>) -> Result<Json<Transfers>, Refusal> {

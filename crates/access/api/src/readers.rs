@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
-use axum::http::header::AUTHORIZATION;
 use forebay_rights::{Caller, Need, Who, needs};
 use forebay_transport::{Admission, Credential, Deed, tell, unix_now};
 
 use crate::refusal::Refusal;
+use crate::visitor::Sender;
 
 /// Those who may, as the ports of the process know them.
 #[derive(Clone)]
@@ -20,42 +19,38 @@ impl Readers {
     }
 
     /// Whether a request to `path` has a bearer token of one who may, or needs none. A refusal is written down.
-    pub(crate) fn let_in(&self, headers: &HeaderMap, what: &'static str, path: &str) -> Result<(), Refusal> {
-        needs::http(path).map_or(Ok(()), |need| self.check(headers, &need, what, path).map(drop))
+    pub(crate) fn let_in(&self, sender: &Sender, what: &'static str, path: &str) -> Result<(), Refusal> {
+        needs::http(path).map_or(Ok(()), |need| self.check(sender, &need, what, path).map(drop))
     }
 
     /// Who sends a request, if it is one who has what the request needs. A refusal is written down.
-    pub(crate) fn check(&self, headers: &HeaderMap, need: &Need, what: &'static str, on: &str) -> Result<Who, Refusal> {
-        self.caller(headers, need, what, on).map(|(who, _)| who)
+    pub(crate) fn check(&self, sender: &Sender, need: &Need, what: &'static str, on: &str) -> Result<Who, Refusal> {
+        self.caller(sender, need, what, on).map(|(who, _)| who)
     }
 
     /// The same with what that one has shown, to ask others in its name.
     pub(crate) fn caller(
         &self,
-        headers: &HeaderMap,
+        sender: &Sender,
         need: &Need,
         what: &'static str,
         on: &str,
     ) -> Result<(Who, Credential), Refusal> {
         let mut refusal = ("unknown".to_string(), Refusal::unknown());
-        for (caller, credential) in self.callers(headers) {
+        for (caller, credential) in self.callers(sender) {
             match caller.may(need, unix_now(), |_| None) {
                 Ok(()) => return Ok((caller.who().clone(), credential)),
                 Err(error) => refusal = (caller.who().to_string(), error.into()),
             }
         }
         let (who, refusal) = refusal;
-        tell(who, "", &Deed { port: "http", what, on: on.to_string() }, Some(refusal.error()));
+        tell(who, sender.address(), &Deed { port: "http", what, on: on.to_string() }, Some(refusal.error()));
         Err(refusal)
     }
 
     /// Who shows the bearer token of a request: a token's text is the administrator's of the configuration too, or the owner's.
-    fn callers(&self, headers: &HeaderMap) -> Vec<(Caller, Credential)> {
-        let header = headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
-        let Some((scheme, text)) = header.and_then(|header| header.split_once(' ')) else { return Vec::new() };
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return Vec::new();
-        }
+    fn callers(&self, sender: &Sender) -> Vec<(Caller, Credential)> {
+        let Some(text) = sender.bearer() else { return Vec::new() };
         let candidates = [Credential::token(text), Credential::owner(text)];
         let callers = candidates.iter().flatten().flat_map(|credential| {
             let caller = |readers: &Arc<Admission>| Some((readers.caller(credential).ok()?, credential.clone()));

@@ -19,9 +19,10 @@ use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::describe::{Content, Described, Routes, Shape, document};
+use crate::describe::{Content, Described, Routes, Shape, Verb, document};
 use crate::events::Events;
 use crate::refusal::Refusal;
+use crate::visitor::Sender;
 use crate::{Doors, Placement, Price, Readers, Savings, Status, console, jobs, shards, sql};
 
 /// Segments that one answer has at most.
@@ -69,6 +70,7 @@ async fn no_such_method(method: Method, path: Uri) -> Refusal {
 /// What a cluster says of itself.
 fn shown() -> Routes<Served> {
     let path = |path, about, refusals, parameters, shape: Shape| Described {
+        verb: Verb::Get,
         path,
         about,
         parameters,
@@ -117,6 +119,7 @@ fn shown() -> Routes<Served> {
 /// The description, which describes itself.
 fn description(mut paths: Vec<Described>) -> Router {
     let itself = || Described {
+        verb: Verb::Get,
         path: "/api/v1/openapi.json",
         about: "This description.",
         parameters: None,
@@ -137,7 +140,8 @@ fn description(mut paths: Vec<Described>) -> Router {
 }
 
 async fn let_in(State(readers): State<Readers>, request: Request, next: Next) -> Result<Response, Refusal> {
-    readers.check(request.headers(), &needs::shown(), "api", request.uri().path())?;
+    let sender = Sender::of(request.headers(), request.extensions());
+    readers.check(&sender, &needs::shown(), "api", request.uri().path())?;
     Ok(next.run(request).await)
 }
 

@@ -8,11 +8,10 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use forebay_block_store::StoreSettings;
-use forebay_client::{Address, AdminRequest, Client, ClientSettings};
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_client::{Client, ClientSettings, Security};
+use forebay_node::Node;
+use forebay_testbed::add_mount;
 use forebay_types::{MountOptions, ObjectVersion};
-use forebay_worker::{Worker, WorkerSettings};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -32,32 +31,26 @@ fn main() {
     }
     drop(bytes);
     let servers = runtime();
-    let (address, _running) = servers.block_on(serve(folder.path(), &data));
-    runtime().block_on(measure(address));
+    let node = servers.block_on(serve(folder.path(), &data));
+    runtime().block_on(measure(node.client_settings()));
 }
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-async fn serve(folder: &Path, data: &Path) -> (Address, (Coordinator, Worker)) {
-    let local = || Address::Tcp("127.0.0.1:0".into());
-    let url = format!("sqlite:{}", folder.join("metadata.db").display());
-    let coordinator = { Coordinator::start(CoordinatorSettings::new(local(), url)).await.unwrap() };
-    let store = StoreSettings::new(folder.join("tiers"), 3 << 30);
-    let mut settings = WorkerSettings::new(coordinator.address(), local(), store);
-    settings.unix_socket = Some(folder.join("worker.sock"));
-    let worker = Worker::start(settings).await.unwrap();
-    let client = Client::connect(ClientSettings::new(coordinator.address())).await.unwrap();
-    let url = format!("file://{}", data.display());
-    let add = AdminRequest::MountAdd { name: "data".parse().unwrap(), url, options: MountOptions::default() };
-    client.control(add).await.unwrap();
-    (coordinator.address(), (coordinator, worker))
+async fn serve(folder: &Path, data: &Path) -> Node {
+    let mut node = Node::lead_in(folder, Security::default()).await.unwrap();
+    let worker = node.worker_in(folder, 3 << 30);
+    node.start_worker(worker).await.unwrap();
+    let client = node.client().await.unwrap();
+    add_mount(&client, "data", &format!("file://{}", data.display()), MountOptions::default()).await;
+    node
 }
 
-async fn measure(address: Address) {
+async fn measure(settings: ClientSettings) {
     let client = |in_place, pins_max| {
-        let settings = ClientSettings { in_place, pins_max, ..ClientSettings::new(address.clone()) };
+        let settings = ClientSettings { in_place, pins_max, ..settings.clone() };
         async { Client::connect(settings).await.unwrap() }
     };
     let kept = client(true, 16_384).await;

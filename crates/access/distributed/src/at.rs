@@ -1,3 +1,5 @@
+//! The scheduler's address as those who ask it know it, followed to where the coordinator says that it came back.
+
 use std::sync::Arc;
 
 use forebay_client::{Client, Wait};

@@ -1,3 +1,5 @@
+//! What errors, which come from Ballista as text, say of a process that went away: a lost stream, or a lost query.
+
 /// What a stream's end says when the process at its other end is gone, or the connection is.
 const SAYS: [&str; 5] =
     ["h2 protocol error", "error reading a body from connection", "broken pipe", "Broken pipe", "Connection reset by peer"];

@@ -1,3 +1,5 @@
+//! The check of rights before each gRPC call of scheduler and executors: a call without a stated need is nobody's.
+
 use std::convert::Infallible;
 use std::task::{Context, Poll};
 

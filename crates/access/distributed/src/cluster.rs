@@ -1,3 +1,5 @@
+//! The client's side: sends a planned query to the scheduler, reads its rows, and runs it again where a process was lost.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -6,13 +8,14 @@ use ballista_core::extension::SessionConfigExt;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::physical_plan::AsExecutionPlan;
 use datafusion_proto::protobuf::physical_plan_node::PhysicalPlanType;
 use datafusion_proto::protobuf::{CoalescePartitionsExecNode, PhysicalPlanNode};
 use forebay_client::{Client, Wait};
-use forebay_sql::{Distribute, DistributedQuery, DistributedRun, Progress};
+use forebay_sql::{Distribute, DistributedQuery, DistributedRun, Progress, sql_told};
 use forebay_transport::Security;
 use forebay_types::{Error, ErrorKind, OperationId, Result};
 use futures::stream::BoxStream;
@@ -88,6 +91,9 @@ impl Cluster {
     }
 }
 
+/// Characters of why a plan can't be sent that are told.
+const WHY_CHARS_MAX: usize = 200;
+
 /// How often a job that is not known yet is cancelled.
 const CANCEL_TRIES: usize = 20;
 
@@ -114,27 +120,24 @@ impl Distribute for Cluster {
     }
 
     async fn run(&self, query: DistributedQuery) -> Result<Option<DistributedRun>> {
-        let codec = Codec::default();
-        let plan = marked(query.plan).map_err(|error| Error::internal(error.strip_backtrace()))?;
-        let node = match PhysicalPlanNode::try_from_physical_plan(Arc::clone(&plan), &codec) {
-            Ok(node) => node,
-            Err(error) => {
-                tracing::debug!(%error, "a plan can't travel: the query runs here");
+        let (plan, encoded) = match message(query.plan) {
+            Ok(message) => message,
+            Err(why) => {
+                tracing::debug!(%why, "a plan can't travel: the query runs here");
                 return Ok(None);
             }
         };
-        let mut encoded = Vec::new();
-        node.try_encode(&mut encoded).map_err(|error| Error::internal(error.strip_backtrace()))?;
-        if is_too_deep(node) {
-            tracing::warn!(
-                "the query's plan nests too deep to travel, so the query runs in this process alone: \
-                 write parts of it to tables of their own to run it on the cluster"
-            );
-            return Ok(None);
-        }
-        let sql: String = query.sql.chars().take(SQL_CHARS_MAX).collect();
+        let sql: String = sql_told(&query.sql).chars().take(SQL_CHARS_MAX).collect();
         let operation = query.operation;
-        let ticket = Ticket { operation, priority: self.priority, sql: sql.clone(), pins: query.pins };
+        let who = query.who.to_string();
+        let ticket = Ticket {
+            operation,
+            priority: self.priority,
+            sql: sql.clone(),
+            pins: query.pins,
+            who,
+            trace: forebay_trace::of(operation),
+        };
         let mut config = query.config.with_ballista_job_name(&sql);
         travel::send(&mut config, Some(&ticket), None)?;
 
@@ -176,6 +179,29 @@ impl Distribute for Cluster {
         }));
         let progress = Arc::new(move || *progress.lock());
         Ok(Some(DistributedRun { stream: Box::pin(RecordBatchStreamAdapter::new(schema, rows)), progress }))
+    }
+
+    fn stays(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
+        message(Arc::clone(plan)).err()
+    }
+}
+
+/// A plan and the message of it; else why it has none.
+fn message(plan: Arc<dyn ExecutionPlan>) -> std::result::Result<(Arc<dyn ExecutionPlan>, Vec<u8>), String> {
+    let unsaid = |error: DataFusionError| {
+        tracing::debug!(%error, "a plan has no message");
+        // The whole plan follows, with all of its files.
+        let text = error.strip_backtrace();
+        let text = text.split(". Plan: ").next().unwrap_or_default();
+        format!("a part of its plan can't be sent to executors ({})", text.chars().take(WHY_CHARS_MAX).collect::<String>())
+    };
+    let plan = marked(plan).map_err(unsaid)?;
+    let node = PhysicalPlanNode::try_from_physical_plan(Arc::clone(&plan), &Codec::default()).map_err(unsaid)?;
+    let mut encoded = Vec::new();
+    node.try_encode(&mut encoded).map_err(unsaid)?;
+    match is_too_deep(node) {
+        true => Err("its plan nests too deep to be sent: write parts of it to tables of their own".to_string()),
+        false => Ok((plan, encoded)),
     }
 }
 

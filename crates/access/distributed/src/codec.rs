@@ -14,6 +14,8 @@ use forebay_sql::{bare_scan, guarded_scan, shard_scan_of, shard_scan_to_bytes};
 
 use crate::compressed;
 
+mod tables;
+
 /// First bytes of a scan of shards as it is written, as [`compressed`] has its own.
 const SHARDS: &[u8] = b"forebay.shards.";
 
@@ -57,6 +59,9 @@ impl PhysicalExtensionCodec for Codec {
             let scan = PhysicalPlanNode::try_decode(scan)?.try_into_physical_plan(context, self)?;
             return Ok(guarded_scan(scan, context));
         }
+        if let Some(scan) = tables::of_bytes(bytes, context, self, converter) {
+            return scan;
+        }
         let ballistas = || self.ballista.try_decode(bytes, inputs, context, converter);
         compressed::of_bytes(bytes, inputs).unwrap_or_else(ballistas)
     }
@@ -75,6 +80,10 @@ impl PhysicalExtensionCodec for Codec {
         if let Some(scan) = bare_scan(&node) {
             bytes.extend_from_slice(GUARDED);
             return PhysicalPlanNode::try_from_physical_plan(scan, self)?.try_encode(bytes);
+        }
+        if let Some(scan) = tables::to_bytes(&node, self, converter)? {
+            bytes.extend_from_slice(&scan);
+            return Ok(());
         }
         match compressed::to_bytes(&node) {
             Some(written) => {

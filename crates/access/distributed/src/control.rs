@@ -1,3 +1,5 @@
+//! What people ask a scheduler, jobs, transfers and slots, with the shapes of its answers; and how a job is cancelled.
+
 use std::time::Duration;
 
 use arrow_flight::Action;
@@ -52,6 +54,29 @@ pub struct JobState {
     pub seconds: f64,
 }
 
+/// A task of a job, as `forebay jobs tasks` shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskState {
+    /// The job's id.
+    pub job: String,
+    /// The stage's number.
+    pub stage: u64,
+    /// Its partition of the stage; none for the one task that brings all of them together.
+    pub partition: Option<u32>,
+    /// `running`, `done`, `failed`.
+    pub state: String,
+    /// The worker beside which it runs or ran, as it is shown.
+    pub worker: String,
+    /// Bytes that it reads of files.
+    pub bytes: u64,
+    /// Of these, what the worker had, or was about to have, when the task was sent there.
+    pub bytes_local: u64,
+    /// Seconds that it took, or since it began.
+    pub seconds: f64,
+    /// Seconds since it ended; 0 while it runs.
+    pub ended_seconds_ago: f64,
+}
+
 /// A transfer under way, as `forebay transfers` shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TransferState {
@@ -87,17 +112,19 @@ pub struct ClusterState {
 pub(crate) enum Ask {
     Cluster,
     Jobs,
+    Tasks,
     Transfers,
     Cancel,
 }
 
 impl Ask {
-    pub(crate) const ALL: [Self; 4] = [Self::Cluster, Self::Jobs, Self::Transfers, Self::Cancel];
+    pub(crate) const ALL: [Self; 5] = [Self::Cluster, Self::Jobs, Self::Tasks, Self::Transfers, Self::Cancel];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Cluster => "forebay.cluster",
             Self::Jobs => "forebay.jobs",
+            Self::Tasks => "forebay.tasks",
             Self::Transfers => "forebay.transfers",
             Self::Cancel => "forebay.cancel",
         }
@@ -122,6 +149,11 @@ impl SchedulerControl {
     /// Jobs that run, and the last ones that are over; the oldest first.
     pub async fn jobs(&self) -> Result<Vec<JobState>> {
         self.ask(Ask::Jobs, "").await
+    }
+
+    /// The last tasks that are over, and then those that run.
+    pub async fn tasks(&self) -> Result<Vec<TaskState>> {
+        self.ask(Ask::Tasks, "").await
     }
 
     /// Transfers under way.

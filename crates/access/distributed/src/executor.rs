@@ -1,3 +1,5 @@
+//! The executor process: polls the scheduler for tasks and runs them with input read through the worker beside it.
+
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
@@ -38,10 +40,12 @@ use crate::travel;
 use control::Control;
 use handing::Handing;
 use reading::Reading;
+use traced::Traced;
 
 mod control;
 mod handing;
 mod reading;
+mod traced;
 
 /// An executor: it runs tasks and reads their input through the worker beside it.
 #[derive(Clone)]
@@ -109,15 +113,18 @@ impl Executor {
         let nodes = Codec::of(client.clone());
         let (moves, scheduler) = watch::channel(settings.scheduler.clone());
         let following = settings.follows.then(|| forebay_runtime::spawn(follow(client.clone(), moves)));
+        // Whatever a plan says that was sent here: an executor reads what is mounted.
+        let engine = EngineSettings { reach: Reach::of_mounts(), ..settings.engine.clone() };
+        let engine = Engine::over_client(client.clone(), engine);
         let executor = Arc::new(ballista_executor::executor::Executor::new(
             metadata,
             &folder,
-            runtimes(client, settings.engine.clone()),
+            runtimes(client, engine.clone()),
             producer(&ways),
             Arc::new(BallistaFunctionRegistry::from(&functions)),
             Arc::clone(&times) as _,
             settings.slots,
-            Arc::new(ShuffleEngine::new(shared)),
+            Arc::new(Traced(ShuffleEngine::new(shared, engine))),
         ));
         let flight = FlightServiceServer::new(Handing::new(folder))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
@@ -169,15 +176,16 @@ pub(crate) fn worker_of(executor: &str) -> Option<WorkerId> {
 }
 
 /// The surroundings of each task: the query's versions, read where the schedule has brought them.
-fn runtimes(client: Client, settings: EngineSettings) -> RuntimeProducer {
-    // Whatever a plan says that was sent here: an executor reads what is mounted.
-    let engine = Engine::over_client(client.clone(), EngineSettings { reach: Reach::of_mounts(), ..settings });
+fn runtimes(client: Client, engine: Engine) -> RuntimeProducer {
     let reading = Reading::new(client);
     Arc::new(move |config| {
         let failed = |error: Error| DataFusionError::External(Box::new(error));
         let ticket = travel::ticket(config).map_err(failed)?;
         let (operation, pins) = match ticket {
-            Some(ticket) => (ticket.operation, ticket.pins),
+            Some(ticket) => {
+                forebay_trace::known(ticket.operation, ticket.trace);
+                (ticket.operation, ticket.pins)
+            }
             None => (forebay_types::OperationId(forebay_runtime::random()), Vec::new()),
         };
         if let Some(places) = travel::places(config).map_err(failed)? {

@@ -1,3 +1,5 @@
+//! The settings of Ballista and DataFusion that all sessions of the cluster share, at the scheduler, executors and clients.
+
 use std::sync::Arc;
 
 use ballista_core::ConfigProducer;

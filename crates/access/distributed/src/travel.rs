@@ -1,3 +1,5 @@
+//! What travels with a plan inside of its session's settings: the query's pinned versions, a task's places, its shuffle.
+
 use std::any::Any;
 
 use base64::Engine as _;
@@ -6,6 +8,7 @@ use datafusion::common::config_err;
 use datafusion::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
 use datafusion::prelude::SessionConfig;
 use forebay_client::StorageClass;
+use forebay_trace::TraceContext;
 use forebay_types::{Error, ObjectInfo, OperationId, PageRun, Result, SegmentId, WorkerId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -66,6 +69,10 @@ pub(crate) struct Ticket {
     pub(crate) priority: i32,
     pub(crate) sql: String,
     pub(crate) pins: Vec<ObjectInfo>,
+    /// Whose query it is, as its engine knows them.
+    pub(crate) who: String,
+    /// Where in a trace it is.
+    pub(crate) trace: Option<TraceContext>,
 }
 
 /// Where a task reads what of its input.
@@ -133,7 +140,15 @@ mod tests {
 
     #[test]
     fn a_ticket_and_places_travel_in_the_settings() {
-        let ticket = Ticket { operation: OperationId(7), priority: -3, sql: "select 'a.b'".to_string(), pins: Vec::new() };
+        let (sql, who) = ("select 'a.b'".to_string(), "token etl.1".to_string());
+        let ticket = Ticket {
+            operation: OperationId(7),
+            priority: -3,
+            sql,
+            pins: Vec::new(),
+            who,
+            trace: Some(TraceContext { trace: 5, span: 6 }),
+        };
         let places: Places = vec![(SegmentId(9), PageRun::new(1, 2), WorkerId(4))];
         let mut sent = crate::settings::of_cluster(SessionConfig::new());
         send(&mut sent, Some(&ticket), None).unwrap();
@@ -143,7 +158,8 @@ mod tests {
         assert!(super::ticket(&blank).unwrap().is_none());
         let got = blank.clone().update_from_key_value_pair(&sent.to_key_value_pairs());
         let read = super::ticket(&got).unwrap().unwrap();
-        assert_eq!((read.operation, read.priority, read.sql), (OperationId(7), -3, ticket.sql));
+        assert_eq!((read.operation, read.priority, read.sql, read.who), (OperationId(7), -3, ticket.sql, ticket.who));
+        assert_eq!((read.trace, ticket.trace.is_some()), (ticket.trace, true));
         assert_eq!(super::places(&got).unwrap(), Some(places));
         assert_eq!(shuffle(&got).unwrap(), Some(StorageClass::Disk));
         assert_eq!(shuffle(&blank).unwrap(), None);

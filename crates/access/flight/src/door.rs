@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use forebay_sql::Engine;
+use forebay_trace::Span;
 use forebay_transport::caught_future;
 use futures::future::BoxFuture;
 use tonic::body::Body;
@@ -14,6 +15,7 @@ use tonic::{Request, Status};
 
 use crate::auth::{Shown, nothing, shown};
 use crate::callers::Callers;
+use crate::incoming::ConnectionId;
 
 type Call = http::Request<Body>;
 type Answer = http::Response<Body>;
@@ -66,9 +68,13 @@ where
         Box::pin(async move {
             let answered = caught_future(async {
                 let shown = shown(call.headers())?;
-                let engine = callers.engine(&shown).await?;
+                let connection = call.extensions().get::<ConnectionId>().copied();
+                let engine = callers.engine(&shown, connection).await?;
+                // Of who is let in only.
+                let mut span = Span::of_request(call.headers(), "flight");
+                span.set("rpc.method", || call.uri().path().to_string());
                 call.extensions_mut().insert(Caller { shown, engine });
-                Ok(inner.call(call).await.unwrap_or_else(|never| match never {}))
+                Ok(span.around(inner.call(call)).await.unwrap_or_else(|never| match never {}))
             });
             let answered = answered.await.unwrap_or_else(|| Err(Status::internal("this call failed within; the server goes on")));
             Ok(answered.unwrap_or_else(Status::into_http))

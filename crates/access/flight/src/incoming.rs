@@ -1,7 +1,9 @@
+//! Accepts connections, with TLS where there is some, and bounds how many are served and how many still shake hands.
+
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -55,7 +57,7 @@ impl Incoming {
                             room = room.acquire_owned() => room.map_err(io::Error::other)?,
                             () = place.gives_way() => return Err(io::Error::other("others wait for its place")),
                         };
-                        io::Result::Ok(Socket { bytes, peer: Some(peer), _room: room })
+                        io::Result::Ok(Socket { bytes, id: ConnectionId::next(), _room: room })
                     };
                     let introduced = introduced.await;
                     drop(place);
@@ -80,18 +82,29 @@ impl futures::Stream for Incoming {
     }
 }
 
+/// Which connection a call came by: no two of a process have the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ConnectionId(u64);
+
+impl ConnectionId {
+    pub(crate) fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 /// One connection.
 pub(crate) struct Socket {
     bytes: Introduced,
-    peer: Option<SocketAddr>,
+    id: ConnectionId,
     _room: OwnedSemaphorePermit,
 }
 
 impl Connected for Socket {
-    type ConnectInfo = Option<SocketAddr>;
+    type ConnectInfo = ConnectionId;
 
     fn connect_info(&self) -> Self::ConnectInfo {
-        self.peer
+        self.id
     }
 }
 

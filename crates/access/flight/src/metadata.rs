@@ -1,3 +1,5 @@
+//! What clients ask before any statement: what the server can do, and which catalogs, kinds and tables there are.
+
 use std::sync::LazyLock;
 
 use arrow_flight::sql::metadata::{SqlInfoData, SqlInfoDataBuilder};

@@ -1,3 +1,5 @@
+//! Values that clients bind to prepared statements, and the `?` of JDBC and ODBC as the engine numbers parameters.
+
 use std::collections::HashMap;
 use std::future::ready;
 

@@ -1,3 +1,5 @@
+//! Schemas and rows without the engine's newer types, which some clients of Arrow can't read yet.
+
 use std::sync::Arc;
 
 use forebay_sql::arrow::array::RecordBatch;

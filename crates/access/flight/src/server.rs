@@ -1,3 +1,5 @@
+//! The server's start and end: listens, gives each connection to the service, and lets calls under way finish.
+
 use std::net::SocketAddr;
 use std::time::Duration;
 

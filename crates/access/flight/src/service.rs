@@ -1,3 +1,5 @@
+//! The calls of Flight SQL, from statement over ticket to rows, with prepared statements and lists of tables.
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,8 +84,11 @@ impl FlightService {
         let caller = Caller::of(&asked)?;
         let query = start(&caller, sql, values).await?;
         let schema = on_the_wire(&query.schema());
+        let notice = query.notice().unwrap_or_default().to_string();
         let ticket = TicketStatementQuery { statement_handle: self.queries.put(&caller.shown, query) };
-        info(&schema, ticket.as_any().encode_to_vec(), asked.into_inner())
+        let mut answer = info(&schema, ticket.as_any().encode_to_vec(), asked.into_inner())?;
+        answer.get_mut().app_metadata = notice.into();
+        Ok(answer)
     }
 
     /// Runs a statement to its end; gives the number of rows it wrote. 0 for definitions: -1 would have JDBC's driver run

@@ -1,3 +1,5 @@
+//! Keeps queries and prepared statements between a client's calls, by owner and bounded, until they are asked for.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,3 +1,5 @@
+//! Errors as statuses of gRPC, each code by what the caller must do, with messages short enough for a header.
+
 use arrow_flight::error::FlightError;
 use forebay_types::{Error, ErrorKind};
 use tonic::{Code, Status};

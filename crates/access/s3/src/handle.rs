@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use forebay_trace::Span;
 use forebay_transport::caught_future;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, SERVER};
 use http::{HeaderValue, Method};
@@ -76,13 +77,15 @@ async fn answer(context: &Arc<Context>, request: http::Request<Incoming>, asked:
     assert_ne!(parts.uri.path(), crate::context::FAILS_ON, "as a test wants it");
     let request = Request { parts, target, caller, hash };
     asked.changes = Reading::of(&request).is_none();
-    route(context, request, body).await
+    let mut span = Span::of_request(&request.parts.headers, "s3");
+    span.set("rpc.method", || asked.operation);
+    span.around(route(context, request, body)).await
 }
 
 #[cfg(test)]
 mod tests {
-    use forebay_client::{Address, Client, ClientSettings};
-    use forebay_coordinator::{Coordinator, CoordinatorSettings};
+    use forebay_client::Security;
+    use forebay_node::Node;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
 
@@ -107,10 +110,8 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn a_request_that_fails_by_a_defect_is_answered_so_and_its_connection_goes_on() {
         let folder = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let at = CoordinatorSettings::new(Address::Tcp("127.0.0.1:0".into()), url);
-        let coordinator = Coordinator::start(at).await.unwrap();
-        let client = Client::connect(ClientSettings::new(coordinator.address())).await.unwrap();
+        let node = Node::lead_in(folder.path(), Security::default()).await.unwrap();
+        let client = node.client().await.unwrap();
         let settings = GatewaySettings { anonymous: Anonymous::Read, ..GatewaySettings::new("127.0.0.1:0") };
         let gateway = Gateway::start(client, settings).await.unwrap();
         let mut socket = TcpStream::connect(gateway.address()).await.unwrap();

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use forebay_shard::Key;
 use forebay_shard_store::{ChangeIf, Literal, SentRecord, Wanted, WantedChange};
 use forebay_types::{Error, Result, WorkerId};
-use futures::future::try_join_all;
+use futures::future::{join_all, try_join_all};
 use serde_json::{Map, Value as Json, json};
 
 use crate::Shards;
@@ -14,11 +14,12 @@ use crate::ask::{Call, is_final};
 use crate::choose::Ended;
 
 /// A record with what it takes to change it only if nobody else has.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, schemars::JsonSchema, serde::Serialize, serde::Deserialize)]
 pub struct Versioned {
     /// The record as a JSON object; none where the key has none.
+    #[schemars(with = "Option<Map<String, Json>>")]
     pub record: Option<Json>,
-    /// Its version, for [`ChangeIf::Version`]; also of a record that is not there.
+    /// Its version, to change it only as long as it has it; a key without a record has one too.
     pub version: u64,
 }
 
@@ -51,10 +52,7 @@ impl Shards {
     /// Makes many changes, each a JSON object with `put` or `delete` and perhaps `if_absent` or `if_version`; gives their versions.
     /// Those of one shard are made together or not at all, in this order; of several shards some may be made and others not.
     pub async fn change(&self, changes: &[Json]) -> Result<Vec<u64>> {
-        let mut by_shard = vec![Vec::new(); self.dataset.shards.len()];
-        for (place, change) in changes.iter().enumerate() {
-            by_shard[self.dataset.shard_of(&self.key_of_change(change)?)].push(place);
-        }
+        let by_shard = self.by_shard(changes)?;
         let calls = by_shard.iter().enumerate().filter(|(_, places)| !places.is_empty()).map(|(shard, places)| async move {
             let of_shard: Vec<&Json> = places.iter().map(|place| &changes[*place]).collect();
             Ok::<_, Error>((places, self.change_shard(shard, &of_shard).await?))
@@ -65,6 +63,31 @@ impl Shards {
         }
         debug_assert!(versions.iter().all(|version| *version > 0), "each change has a version");
         Ok(versions)
+    }
+
+    /// The same for who wants to know what became of each: those of one shard have the same outcome, and of several shards none waits
+    /// for another. An error where one of them is no change of this dataset: then none is made.
+    pub async fn change_each(&self, changes: &[Json]) -> Result<Vec<Result<u64>>> {
+        let by_shard = self.by_shard(changes)?;
+        let calls = by_shard.iter().enumerate().filter(|(_, places)| !places.is_empty()).map(|(shard, places)| async move {
+            let of_shard: Vec<&Json> = places.iter().map(|place| &changes[*place]).collect();
+            (places, self.change_shard(shard, &of_shard).await)
+        });
+        let mut outcomes = vec![Ok(0); changes.len()];
+        for (places, outcome) in join_all(calls).await {
+            places.iter().for_each(|place| outcomes[*place] = outcome.clone());
+        }
+        debug_assert!(outcomes.iter().all(|outcome| !matches!(outcome, Ok(0))), "each change has its outcome");
+        Ok(outcomes)
+    }
+
+    /// The places of changes, by the shard that each is about.
+    fn by_shard(&self, changes: &[Json]) -> Result<Vec<Vec<usize>>> {
+        let mut by_shard = vec![Vec::new(); self.dataset.shards.len()];
+        for (place, change) in changes.iter().enumerate() {
+            by_shard[self.dataset.shard_of(&self.key_of_change(change)?)].push(place);
+        }
+        Ok(by_shard)
     }
 
     /// Compresses what was changed in a shard into its files, which workers do by themselves too, once it is much. It answers as before,

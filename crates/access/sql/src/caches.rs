@@ -1,3 +1,5 @@
+//! Footers and statistics of files, shared by all queries of an engine and keyed by ETag, so that no version answers for another.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;

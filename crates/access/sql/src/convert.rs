@@ -1,3 +1,5 @@
+//! Rewrites files of any readable format as one file of another: rows in their order, there whole or not at all.
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

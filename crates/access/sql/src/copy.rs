@@ -1,3 +1,5 @@
+//! Makes a `COPY ... TO` that names a path into one that DataFusion can plan: target as URL, format by the target's name.
+
 use datafusion::sql::parser::{CopyToStatement, Statement};
 use datafusion::sql::sqlparser::ast::Value;
 use forebay_types::Result;

@@ -1,3 +1,5 @@
+//! Carries out `CREATE EXTERNAL TABLE` and `DROP TABLE`, which change what tables there are and not what is in them.
+
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{DdlStatement, DropTable, LogicalPlan};
 use forebay_protocol::TableDefinition;

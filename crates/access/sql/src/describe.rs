@@ -1,3 +1,5 @@
+//! What a statement would give, want and change, found out by planning alone: for doors that must say so before it runs.
+
 use std::collections::BTreeMap;
 
 use datafusion::arrow::datatypes::{DataType, SchemaRef};

@@ -1,3 +1,5 @@
+//! The trait by which a cluster runs an engine's plans, and the decision which plans can travel and how much they read.
+
 use std::any::Any;
 use std::sync::Arc;
 
@@ -26,6 +28,9 @@ pub trait Distribute: Send + Sync {
 
     /// Runs a query; none when its plan can't travel, so that it runs here.
     async fn run(&self, query: DistributedQuery) -> Result<Option<DistributedRun>>;
+
+    /// Why a plan can't travel; none when it can.
+    fn stays(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<String>;
 }
 
 /// A query for a cluster.
@@ -40,6 +45,8 @@ pub struct DistributedQuery {
     pub config: SessionConfig,
     /// The version of each object that it reads.
     pub pins: Vec<ObjectInfo>,
+    /// Whose statement it is, as the audit log names them.
+    pub who: Arc<str>,
 }
 
 /// A query that runs on a cluster; dropping it ends it there.
@@ -50,43 +57,91 @@ pub struct DistributedRun {
     pub progress: Arc<dyn Fn() -> Progress + Send + Sync>,
 }
 
-/// Whether the serialised form of a scan says all of how its files are read: it has no word for the end of a line, and takes
-/// Arrow streams for files.
-fn is_told_whole(scan: &FileScanConfig) -> bool {
+/// Why a query runs in the process that asks.
+pub(crate) struct Stays {
+    pub(crate) why: String,
+    /// It reads files below mounts, so that whoever asked may take it for one that is distributed.
+    pub(crate) surprises: bool,
+}
+
+/// What the serialised form of a scan does not say of how its files are read: it has no word for the end of a line, takes Arrow
+/// streams for files, and cuts large numbers off.
+fn untold(scan: &FileScanConfig) -> Option<&'static str> {
     let source = scan.file_source();
     let csv = (source.as_ref() as &dyn Any).downcast_ref::<CsvSource>();
-    csv.is_none_or(|csv| csv.terminator().is_none()) && source.file_type() != "arrow_stream"
+    match () {
+        () if csv.is_some_and(|csv| csv.terminator().is_some()) => {
+            Some("executors can't be told what ends a line (`terminator`)")
+        }
+        () if source.file_type() == "arrow_stream" => Some("executors can't be told that an Arrow file is a stream"),
+        () if scan.limit.is_some_and(|limit| u32::try_from(limit).is_err()) => {
+            Some("executors can't be told of so large a LIMIT")
+        }
+        () => None,
+    }
 }
 
 fn joins(node: &Arc<dyn ExecutionPlan>) -> bool {
     node.is::<HashJoinExec>() || node.is::<SortMergeJoinExec>() || node.is::<NestedLoopJoinExec>() || node.is::<CrossJoinExec>()
 }
 
-/// Whether a plan reads files below mounts and nothing that only this process has, and gives rows. Of datasets of shards alone it
-/// stays here: workers do what there is to do, so that tasks would win nothing.
-pub(crate) fn can_travel(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    let (mut files, mut others, mut shards, mut unions) = (0, 0, 0, 0);
+/// Why a plan is for this process; none for one that reads files below mounts and nothing that only this process has, and gives
+/// rows. Of datasets of shards alone it stays here: workers do what there is to do, so that tasks would win nothing.
+pub(crate) fn stays(plan: &Arc<dyn ExecutionPlan>) -> Option<Stays> {
+    let (mut leaves, mut unions, mut why) = (Leaves::default(), 0, None);
     let _ = plan.apply(|node| {
-        let stays = ["DataSinkExec", "AnalyzeExec", "ExplainExec"].contains(&node.name());
-        if stays {
-            others += 1;
-        }
         if node.children().len() > 1 && !joins(node) {
             unions += 1;
         }
-        if node.children().is_empty() {
-            let scan = node.downcast_ref::<DataSourceExec>().and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
-            match scan {
-                Some(scan) if scan.object_store_url.as_str().starts_with(SCHEME) && is_told_whole(scan) => files += 1,
-                _ if node.downcast_ref::<EmptyExec>().is_some() || node.downcast_ref::<PlaceholderRowExec>().is_some() => {}
-                _ if is_shard_scan(node) => shards += 1,
-                _ => others += 1,
-            }
-        }
+        let keeps = match node.name() {
+            "DataSinkExec" => Some("what it writes is written by this process".to_string()),
+            "AnalyzeExec" => Some("EXPLAIN ANALYZE measures in this process".to_string()),
+            "ExplainExec" => Some("EXPLAIN runs nothing".to_string()),
+            _ if node.children().is_empty() => leaves.look_at(node),
+            _ => None,
+        };
+        why = why.take().or(keeps);
         Ok(TreeNodeRecursion::Continue)
     });
-    // Of a union each task would have all of a dataset beside its part of the files.
-    files > 0 && others == 0 && (shards == 0 || unions == 0)
+    let why = match why {
+        _ if leaves.files == 0 && leaves.shards > 0 => "datasets of shards are answered by workers".to_string(),
+        _ if leaves.files == 0 => "it reads no files below mounts".to_string(),
+        Some(why) => why,
+        None if leaves.shards > 0 && unions > 0 => {
+            "of a union each task would have all of a dataset of shards beside its part of the files".to_string()
+        }
+        None => return None,
+    };
+    Some(Stays { why, surprises: leaves.files > 0 })
+}
+
+/// What a plan's leaves read.
+#[derive(Default)]
+struct Leaves {
+    /// Scans of files below mounts.
+    files: usize,
+    /// Scans of datasets of shards.
+    shards: usize,
+}
+
+impl Leaves {
+    /// Counts one; says why it can be nowhere but here.
+    fn look_at(&mut self, node: &Arc<dyn ExecutionPlan>) -> Option<String> {
+        let scan = node.downcast_ref::<DataSourceExec>().and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
+        match scan {
+            Some(scan) if scan.object_store_url.as_str().starts_with(SCHEME) => {
+                self.files += 1;
+                untold(scan).map(str::to_string)
+            }
+            Some(_) => Some("it reads files that are below no mount".to_string()),
+            None if node.is::<EmptyExec>() || node.is::<PlaceholderRowExec>() => None,
+            None if is_shard_scan(node) => {
+                self.shards += 1;
+                None
+            }
+            None => Some(format!("what {} gives is in this process alone", node.name())),
+        }
+    }
 }
 
 /// Bytes that a plan's scans read, by what is known without reading: of files in columns the share of the columns that are

@@ -1,3 +1,5 @@
+//! The engine: the public way in to SQL, over Forebay, over a cluster of executors or over plain object stores.
+
 use std::sync::Arc;
 
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider};
@@ -29,14 +31,14 @@ use crate::stores::Routes;
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) inner: Arc<Inner>,
+    /// The session's configuration; `SET` changes it.
+    pub(crate) config: Arc<Mutex<SessionConfig>>,
 }
 
 /// What the queries of an engine share.
 pub(crate) struct Inner {
     pub(crate) backend: Backend,
     pub(crate) settings: EngineSettings,
-    /// The session's configuration; `SET` changes it.
-    pub(crate) config: Mutex<SessionConfig>,
     /// Memory and temporary files; made at the first query, since making it can fail.
     pub(crate) runtime: Mutex<Option<Arc<RuntimeEnv>>>,
     /// All that a session's state has but for its configuration, catalog and stores: built once, since its functions
@@ -122,7 +124,6 @@ impl Engine {
         let inner = Inner {
             backend,
             settings,
-            config: Mutex::new(config),
             runtime: Mutex::new(None),
             template: Arc::new(template),
             caches: FileCaches::new(),
@@ -131,7 +132,12 @@ impl Engine {
             direct: Arc::new(direct),
             elsewhere,
         };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(inner), config: Arc::new(Mutex::new(config)) }
+    }
+
+    /// A session beside this one: it has the same tables, views and memory, and its own settings, which begin as this engine's did.
+    pub fn session(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), config: Arc::new(Mutex::new(self.inner.template.config().clone())) }
     }
 
     /// Plans one statement and makes it ready to run. Rows come when they are asked for; a statement without rows

@@ -1,3 +1,5 @@
+//! Turns errors of DataFusion and of stores below it into kinds that say what the caller must do, in readable words.
+
 use std::any::Any;
 use std::io;
 

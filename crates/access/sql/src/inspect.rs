@@ -1,3 +1,5 @@
+//! What can be said of a path without running a query: a table file's metadata, its columns, those that statements read.
+
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +12,7 @@ use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use forebay_table::Table;
 use forebay_types::{Error, Result};
 
-use crate::albis::Tables;
+use crate::albis::{Tables, is_number};
 use crate::engine::Engine;
 use crate::error::from_engine;
 use crate::paths::{PathTable, list};
@@ -82,6 +84,9 @@ impl Engine {
                         scan.projected_schema.fields().iter().map(|field| field.name().clone()).collect::<BTreeSet<_>>();
                     let filters = scan.filters.iter().flat_map(|filter| filter.column_refs());
                     columns.extend(filters.map(|column| column.name.clone()));
+                    // The numbers of rows are in no file.
+                    let own_schema = scan.source.schema();
+                    columns.retain(|name| own_schema.field_with_name(name).is_ok_and(|field| !is_number(field)));
                     scans.insert(format!("{} {own}", scan.table_name), columns);
                 }
             }

@@ -32,12 +32,14 @@ mod rules;
 mod session;
 mod settings;
 mod shards;
+mod slow;
 mod statement;
 mod stores;
 
 pub mod output;
 pub mod tpch;
 
+pub use albis::{TableScan, table_scan, table_source};
 pub use catalog::TableName;
 pub use convert::{Conversion, ConversionProgress};
 pub use datafusion::arrow;
@@ -54,3 +56,4 @@ pub use query::{Progress, Query};
 pub use reach::{LocalFiles, Reach};
 pub use settings::{EngineMemory, EngineSettings};
 pub use shards::{shard_scan_of, shard_scan_to_bytes};
+pub use slow::{SLOW_QUERY, Slow, sql_told, tell_slow};

@@ -1,3 +1,5 @@
+//! The memory and disk that joins, sorts and aggregates may take, bounded once for all engines that share them.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

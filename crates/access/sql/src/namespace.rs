@@ -1,3 +1,5 @@
+//! Which store answers for a path of a query: that of the mounts, a bucket read directly, or files of this machine.
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;

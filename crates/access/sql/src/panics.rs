@@ -1,3 +1,5 @@
+//! Keeps a panic of a foreign decoder from ending more than its statement, and names the files that may be damaged.
+
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 

@@ -1,3 +1,5 @@
+//! The life of a statement: planned, begun here or on a cluster, planned anew after an overwrite, and read batch by batch.
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -15,14 +17,17 @@ use futures::StreamExt;
 
 use crate::copy;
 use crate::ddl;
-use crate::distribute::{DistributedQuery, DistributedRun, can_travel, scan_bytes};
+use crate::distribute::DistributedRun;
 use crate::engine::Engine;
 use crate::error::from_engine;
 use crate::hot;
 use crate::panics::caught;
 use crate::prefetch::Prefetching;
 use crate::session::QuerySession;
+use crate::slow::{Spending, Spent, Watch};
 use crate::stores::Seen;
+
+mod away;
 
 /// One statement, running. Dropping it ends it and everything that it has begun.
 pub struct Query {
@@ -35,6 +40,7 @@ pub struct Query {
     /// A row was given out, or the statement writes: it must not be planned again.
     committed: bool,
     ended: bool,
+    watch: Watch,
 }
 
 /// What a statement may do.
@@ -70,28 +76,49 @@ struct Running {
     prefetching: Prefetching,
     /// How far it is, where it runs elsewhere.
     elsewhere: Option<Arc<dyn Fn() -> Progress + Send + Sync>>,
+    /// What whoever asked is to know of where it runs.
+    notice: Option<String>,
     writes: bool,
     _session: QuerySession,
 }
 
 impl Query {
     pub(crate) async fn start(engine: Engine, sql: String, parameters: Option<ParamValues>, may: May) -> Result<Self> {
-        let mut retries_left = engine.inner.settings.retries_on_conflict;
+        let settings = &engine.inner.settings;
+        let mut watch = Watch::begin(settings.slow_query, &settings.who, &sql);
+        let mut retries_left = settings.retries_on_conflict;
+        let running = Self::running(&engine, &sql, parameters.as_ref(), may, &mut retries_left);
+        let running = watch.span().around(running).await;
+        let running = running.inspect_err(|error| watch.ended(Some(error)))?;
+        watch.runs(running.operation, || running.spending());
+        if running.stream.is_none() {
+            watch.ended(None);
+        }
+        let committed = running.writes;
+        Ok(Self { engine, sql, parameters, may, running, retries_left, committed, ended: false, watch })
+    }
+
+    /// A statement that runs, after as many attempts as it takes and may.
+    async fn running(
+        engine: &Engine,
+        sql: &str,
+        parameters: Option<&ParamValues>,
+        may: May,
+        retries_left: &mut u32,
+    ) -> Result<Running> {
         let mut mounts_asked = false;
-        let running = loop {
-            match Running::start(&engine, &sql, parameters.as_ref(), may).await {
-                Err(error) if error.kind() == ErrorKind::Conflict && retries_left > 0 => retries_left -= 1,
+        loop {
+            match Running::start(engine, sql, parameters, may).await {
+                Err(error) if error.kind() == ErrorKind::Conflict && *retries_left > 0 => *retries_left -= 1,
                 Err(error) if error.kind() == ErrorKind::NotFound && !mounts_asked => {
                     mounts_asked = true;
                     if !engine.mounts_changed().await {
                         return Err(error);
                     }
                 }
-                other => break other?,
+                other => return other,
             }
-        };
-        let committed = running.writes;
-        Ok(Self { engine, sql, parameters, may, running, retries_left, committed, ended: false })
+        }
     }
 
     /// The columns; none for a statement without rows.
@@ -107,6 +134,17 @@ impl Query {
     /// The next rows; none at the end. A version that is gone before the first row makes a new snapshot and a new plan;
     /// after it, it is a `Conflict`.
     pub async fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
+        self.watch.resume();
+        let next = self.next().await;
+        match &next {
+            Some(Ok(batch)) => self.watch.gave(batch.num_rows()),
+            Some(Err(error)) => self.watch.ended(Some(error)),
+            None => self.watch.ended(None),
+        }
+        next
+    }
+
+    async fn next(&mut self) -> Option<Result<RecordBatch>> {
         while !self.ended {
             let seen = Arc::clone(&self.running.seen);
             let next = match caught(&seen, self.running.stream.as_mut()?.next()).await {
@@ -146,7 +184,9 @@ impl Query {
 
     async fn again(&mut self) -> Result<()> {
         let schema = self.schema();
-        self.running = Running::start(&self.engine, &self.sql, self.parameters.as_ref(), self.may).await?;
+        let again = Running::start(&self.engine, &self.sql, self.parameters.as_ref(), self.may);
+        self.running = self.watch.span().around(again).await?;
+        self.watch.reads(self.running.operation, || self.running.spending());
         match self.running.schema == schema {
             true => Ok(()),
             false => Err(Error::conflict("the files were overwritten with other columns while the query began: run it again")),
@@ -169,15 +209,12 @@ impl Query {
 
     /// What tells how far it is, while its next batch is waited for.
     pub fn watch(&self) -> Arc<dyn Fn() -> Progress + Send + Sync> {
-        if let Some(elsewhere) = &self.running.elsewhere {
-            return Arc::clone(elsewhere);
-        }
-        let (planned, seen) = (self.running.prefetching.planned(), Arc::clone(&self.running.seen));
-        Arc::new(move || Progress {
-            bytes_planned: planned.load(Ordering::Relaxed),
-            bytes_read: seen.bytes_read(),
-            ..Progress::default()
-        })
+        self.running.watch()
+    }
+
+    /// What whoever asked is to know beside its rows: why it runs in this process alone, though it was to be distributed.
+    pub fn notice(&self) -> Option<&str> {
+        self.running.notice.as_deref()
     }
 
     /// The physical plan, one operator a line; empty for a statement without rows.
@@ -209,12 +246,13 @@ impl Running {
                 seen,
                 prefetching: Prefetching::default(),
                 elsewhere: None,
+                notice: None,
                 writes,
                 _session: session,
             });
         };
         let begun = caught(&seen, begin(engine, &session, sql, plan, writes)).await;
-        let Begun { plan, stream, prefetching, elsewhere } = begun??;
+        let Begun { plan, stream, prefetching, elsewhere, notice } = begun??;
         Ok(Self {
             operation: session.operation,
             schema: plan.schema(),
@@ -223,6 +261,7 @@ impl Running {
             seen,
             prefetching,
             elsewhere,
+            notice,
             writes,
             _session: session,
         })
@@ -230,6 +269,23 @@ impl Running {
 
     fn told(&self, error: DataFusionError) -> Error {
         seen_instead(&self.seen, from_engine(error))
+    }
+
+    fn watch(&self) -> Arc<dyn Fn() -> Progress + Send + Sync> {
+        if let Some(elsewhere) = &self.elsewhere {
+            return Arc::clone(elsewhere);
+        }
+        let (planned, seen) = (self.prefetching.planned(), Arc::clone(&self.seen));
+        Arc::new(move || Progress {
+            bytes_planned: planned.load(Ordering::Relaxed),
+            bytes_read: seen.bytes_read(),
+            ..Progress::default()
+        })
+    }
+
+    fn spending(&self) -> Spending {
+        let progress = self.watch();
+        Arc::new(move || Spent { bytes_read: progress().bytes_read, tasks: progress().tasks })
     }
 }
 
@@ -239,48 +295,29 @@ struct Begun {
     stream: SendableRecordBatchStream,
     prefetching: Prefetching,
     elsewhere: Option<Arc<dyn Fn() -> Progress + Send + Sync>>,
+    notice: Option<String>,
 }
 
 /// Looks what a plan will read, and has it read ahead here, or run elsewhere.
 async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn ExecutionPlan>, writes: bool) -> Result<Begun> {
     let context = session.context.task_ctx();
-    let away = if writes { None } else { elsewhere(engine, session, sql, &plan).await? };
-    if let Some(run) = away {
-        return Ok(Begun { plan, stream: run.stream, prefetching: Prefetching::default(), elsewhere: Some(run.progress) });
-    }
+    let notice = match writes {
+        true => None,
+        false => match away::begin(engine, session, sql, &plan).await? {
+            away::Begun::There(DistributedRun { stream, progress }) => {
+                let (prefetching, elsewhere) = (Prefetching::default(), Some(progress));
+                return Ok(Begun { plan, stream, prefetching, elsewhere, notice: None });
+            }
+            away::Begun::Here(notice) => notice,
+        },
+    };
     let prefetching = Prefetching::start(&plan, &context, session.fetcher.clone(), session.cells.as_ref());
     let plan = match &session.cells {
         Some(cells) => hot::apply(plan, cells, &context.runtime_env()).map_err(from_engine)?,
         None => plan,
     };
     let stream = execute_stream(Arc::clone(&plan), context).map_err(from_engine)?;
-    Ok(Begun { plan, stream, prefetching, elsewhere: None })
-}
-
-/// Runs a query on the cluster; none where it runs here.
-async fn elsewhere(
-    engine: &Engine,
-    session: &QuerySession,
-    sql: &str,
-    plan: &Arc<dyn ExecutionPlan>,
-) -> Result<Option<DistributedRun>> {
-    let (Some(elsewhere), Some(snapshot)) = (&engine.inner.elsewhere, &session.snapshot) else { return Ok(None) };
-    if !can_travel(plan) {
-        return Ok(None);
-    }
-    let (bytes, from_bytes) = (scan_bytes(plan), engine.inner.settings.distribute_from_bytes);
-    if bytes < from_bytes {
-        tracing::debug!(bytes, from_bytes, "a query reads too little to be distributed: it runs here");
-        return Ok(None);
-    }
-    let query = DistributedQuery {
-        operation: session.operation,
-        sql: sql.to_string(),
-        plan: Arc::clone(plan),
-        config: session.context.copied_config(),
-        pins: snapshot.pinned(),
-    };
-    elsewhere.run(query).await
+    Ok(Begun { plan, stream, prefetching, elsewhere: None, notice })
 }
 
 struct Planned {
@@ -313,14 +350,22 @@ async fn plan(engine: &Engine, session: &QuerySession, sql: &str, parameters: Op
     check_set(&logical)?;
     let changes = sets || matches!(logical, LogicalPlan::Ddl(_));
     let writes = changes || matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
+    let explain = match &logical {
+        LogicalPlan::Explain(explain) => Some(explain.clone()),
+        _ => None,
+    };
     let frame = session.context.execute_logical_plan(logical).await.map_err(from_engine)?;
     if sets {
-        *engine.inner.config.lock() = session.context.copied_config();
+        *engine.config.lock() = session.context.copied_config();
     }
     if changes {
         return Ok(Planned { plan: None, writes });
     }
     let plan = frame.create_physical_plan().await.map_err(from_engine)?;
+    let plan = match explain {
+        Some(explain) => away::explained(engine, session, &explain, plan).await?,
+        None => plan,
+    };
     Ok(Planned { plan: Some(plan), writes })
 }
 

@@ -1,3 +1,5 @@
+//! Decides which buckets and files of this machine statements may name beside mounts, whatever links and `..` say.
+
 use std::path::{Component, Path, PathBuf};
 
 use forebay_types::{Error, ErrorKind, Result};

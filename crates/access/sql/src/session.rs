@@ -1,3 +1,5 @@
+//! Sets up what one attempt at a statement runs in, so that all of it sees one version of each object and one listing.
+
 use std::any::Any;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -41,6 +43,7 @@ impl QuerySession {
     pub(crate) async fn open(engine: &Engine, sql: &str) -> Result<Self> {
         let inner = &engine.inner;
         let operation = OperationId(RandomState::new().build_hasher().finish());
+        forebay_trace::bind(operation);
         let seen = Arc::new(Seen::default());
         let Surroundings { namespace, fetcher, snapshot, cells } = surroundings(engine, operation, &seen)?;
         let namespace: Arc<dyn Namespace> = Arc::new(namespace);
@@ -51,7 +54,7 @@ impl QuerySession {
             .with_object_store_registry(Arc::new(QueryStores::new(Arc::clone(&namespace), Arc::clone(&seen))))
             .build_arc()
             .map_err(from_engine)?;
-        let config = inner.config.lock().clone();
+        let config = engine.config.lock().clone();
 
         let dialect = config.options().sql_parser.dialect;
         let statement = inner.template.sql_to_statement(sql, &dialect).map_err(from_engine)?;

@@ -1,4 +1,7 @@
+//! An engine's settings with their defaults, and the configuration of DataFusion that follows from them.
+
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
@@ -26,6 +29,10 @@ pub struct EngineSettings {
     pub distribute_from_bytes: u64,
     /// How often a query is planned again when an object was overwritten between planning and its first row.
     pub retries_on_conflict: u32,
+    /// A statement that its caller waits for so long, or longer, is told to the log ([`crate::SLOW_QUERY`]); none for no statement.
+    pub slow_query: Option<Duration>,
+    /// Whose statements these are, as the audit log names them.
+    pub who: Arc<str>,
 }
 
 /// Memory and disk of an engine.
@@ -61,6 +68,8 @@ impl Default for EngineSettings {
             reach: Reach::of_process(),
             distribute_from_bytes: 0,
             retries_on_conflict: 1,
+            slow_query: None,
+            who: Arc::default(),
         }
     }
 }

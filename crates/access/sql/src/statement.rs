@@ -1,3 +1,5 @@
+//! Cuts a script at its semicolons, past quotes and comments, before anything of it is parsed.
+
 /// Splits a script into statements at the semicolons that stand outside of quotes and comments. Statements without
 /// anything but comments are left out.
 pub(crate) fn split(script: &str) -> Vec<String> {

@@ -1,3 +1,5 @@
+//! What an operator may set of a coordinator, with the defaults, and what a plan takes from it.
+
 use std::time::Duration;
 
 use forebay_placement::{PlanSettings, Policy, Weigh};

@@ -17,7 +17,7 @@ use crate::origin::{Claims, Elsewhere, Means, Origin};
 use crate::read::Reads;
 use crate::replicas::Replicas;
 use crate::settings::{Tuning, WorkerSettings};
-use crate::shards::Shards;
+use crate::shards::{Limits, Shards};
 use crate::signals::Signals;
 use crate::versions::Versions;
 use crate::write::Writes;
@@ -77,7 +77,12 @@ impl Rooms {
         let replicas = Replicas::new(settings.storage_share, from, to, Arc::clone(&forms), Arc::clone(&signals));
         let (from, _, to) = all();
         let (folder, writes) = (settings.store.folder.join("shards"), Arc::new(writes));
-        let (limits, behind) = ((settings.shard_bytes, tuning.garbage_after), Arc::clone(&background));
+        let limits = Limits {
+            bytes_max: settings.shard_bytes,
+            garbage_after: tuning.garbage_after,
+            copy_bytes_per_sec: tuning.copy_bytes_per_sec,
+        };
+        let behind = Arc::clone(&background);
         let shards = Arc::new(Shards::open(&folder, limits, Arc::clone(&writes), from, to, behind)?);
         let (replicas, nodes) = (Arc::new(replicas), Arc::new(nodes));
         Ok(Self { cluster, origin, catalogue, reads, writes, forms, replicas, nodes, shards, in_place, signals, background })

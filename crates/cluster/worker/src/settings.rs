@@ -77,6 +77,8 @@ pub struct Tuning {
     pub navigate_every: Duration,
     /// How long objects of datasets stay that no manifest names.
     pub garbage_after: Duration,
+    /// Bytes of shards that are copied from other workers a second, at most.
+    pub copy_bytes_per_sec: u64,
 }
 
 impl Default for Tuning {
@@ -90,6 +92,7 @@ impl Default for Tuning {
             scrub_bytes_per_sec: 8 << 20,
             navigate_every: Duration::from_secs(10),
             garbage_after: GARBAGE_AFTER,
+            copy_bytes_per_sec: 128 << 20,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! How much a shard's replica keeps beside its base, which replica a request goes to, and what a lost worker's shards need.
 //!
 //! Owns: the decision which layers each replica has in the next period ([`plan()`]), the choice among the replicas of a shard
-//! ([`choose`], [`join_shortest`]), the copies after a loss ([`repair()`]), and whether a shard is brought to a worker at all
-//! ([`residence()`]). Never does: I/O, clocks and randomness (time is
+//! ([`choose`], [`join_shortest`]), the copies after a loss ([`repair()`], [`sources`]), whether a shard is brought to a worker at all
+//! ([`residence()`]), and how room is divided among all that saves time with it ([`divide`], [`lend`]). Never does: I/O, clocks and randomness (time is
 //! counted in periods, chance is an argument), and building or dropping a layer, which is its worker's.
 //!
 //! Follows "BlowFish: Dynamic Storage-Performance Tradeoff in Data Stores" (A. Khandelwal, R. Agarwal and I. Stoica, NSDI
@@ -11,8 +11,10 @@
 
 #![warn(unreachable_pub)]
 
+mod budget;
 mod choose;
 mod curve;
+mod lending;
 mod plan;
 mod repair;
 mod residence;
@@ -20,10 +22,12 @@ mod settings;
 mod shard;
 mod snapshot;
 
+pub use budget::{Division, Ladder, Step, divide};
 pub use choose::{Candidate, choose, join_shortest};
 pub use curve::{Curve, Level};
+pub use lending::{Lending, layers, lend, margin};
 pub use plan::{Decision, Memory, Plan, Reason, plan};
-pub use repair::{Copy, CopySource, Damage, Damaged, Postponed, Repair, RepairRoom, Survivor, repair};
+pub use repair::{Copy, CopySource, Damage, Damaged, Postponed, Repair, RepairRoom, Survivor, repair, sources, urgency};
 pub use residence::{FarCost, Residence, residence};
 pub use settings::Settings;
 pub use shard::ShardId;

@@ -10,7 +10,7 @@ use crate::limits::{RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, at_most};
 use crate::objects::{ListPage, PutCondition, RangeSpec};
 use crate::peer::Shared;
 use crate::report::WorkerReport;
-use crate::shards::{DatasetId, ShardState, WantedRecords};
+use crate::shards::{DatasetId, ShardHeld, ShardState, WantedRecords};
 use crate::tiers::{Departed, Held, Hint, Span};
 
 /// What is asked of a worker. Every reply is a [`DataReply`] of the variant named here, or [`DataReply::Failed`].
@@ -257,8 +257,7 @@ pub enum DataRequest {
         /// How long the asker waits, in milliseconds. What ends in `Retry` may be done all the same.
         within_ms: u32,
     },
-    /// Which pages left the tiers, for who counts on their being there: [`DataReply::Departed`] as soon as there are some. The first
-    /// question begins it.
+    /// Which pages left the tiers, from the first such question on: [`DataReply::Departed`] as soon as there are some.
     Departed {
         /// What the last answer gave as `next`; any number at first.
         since: u64,
@@ -320,7 +319,7 @@ pub enum DataReply {
         /// Every part but the last has exactly this many bytes.
         part_bytes: u64,
     },
-    /// To what has no answer but that it is done.
+    /// To what has no answer but that it is done, and to `ShardPart`, whose bytes are the payload.
     Done,
     /// To `Free`.
     Freed {
@@ -350,8 +349,7 @@ pub enum DataReply {
         /// Nothing of it had to be fetched.
         hit: bool,
     },
-    /// To `Copy`: runs of pages as (first, count), in order. The payload holds them,
-    /// page after page, the segment's last page padded with zeros.
+    /// To `Copy`: runs of pages as (first, count), in order, which the payload holds, the segment's last page padded with zeros.
     Copied {
         /// What is held of the pages that were asked for.
         runs: Vec<(u32, u32)>,
@@ -390,6 +388,8 @@ pub enum DataReply {
     Shared(Shared),
     /// To `Departed`.
     Departed(Departed),
+    /// To `ShardHeld`; none where the shard is not served.
+    ShardHeld(Option<ShardHeld>),
 }
 
 impl DataReply {

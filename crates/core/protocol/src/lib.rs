@@ -19,6 +19,7 @@ mod report;
 mod routes;
 mod shards;
 mod tiers;
+mod traced;
 
 pub use at_hand::{AtHand, Handed};
 pub use codec::{decode, encode};
@@ -36,8 +37,9 @@ pub use peer::{PEER_MESSAGE, PeerRequest, Shared};
 pub use placement::{Order, OrderEnd, PlacementStatus, SegmentStatus, SegmentUse, WindowReport};
 pub use report::{DrainReport, StorageCounters, WorkerReport};
 pub use routes::{Route, RouteTable, RoutesDelta};
-pub use shards::{DatasetId, ShardState, WantedRecords};
+pub use shards::{DatasetId, ShardHeld, ShardState, WantedRecords};
 pub use tiers::{Departed, Held, Hint, Span};
+pub use traced::{TRACED_MESSAGE, TraceContext, TraceParent};
 
 /// All kinds of a request by name, as `REQUEST::VARIANTS`: for who has to have tried each.
 pub use strum::VariantNames;

@@ -59,6 +59,24 @@ pub enum PeerRequest {
         /// Pages from there on; 1 to 16,384.
         pages: u32,
     },
+    /// How a shard is served here, for another worker that is to hold it too: [`ShardHeld`](crate::DataReply::ShardHeld). Brings
+    /// nothing.
+    ShardHeld {
+        /// What it is made of: workers keep the same one under the same number.
+        shard: u128,
+    },
+    /// A part of a file that a shard came with, for a copy of it: [`Done`](crate::DataReply::Done), with exactly these bytes as
+    /// payload. `NotFound` where the shard is not served here, or its file is no longer as it came.
+    ShardPart {
+        /// As in `ShardHeld`.
+        shard: u128,
+        /// The file's place among those that the manifest names, from 0.
+        file: u32,
+        /// First byte.
+        start: u64,
+        /// Bytes from there on; 1 to 4 MiB.
+        bytes: u32,
+    },
 }
 
 /// What a worker has of pages that another one misses.

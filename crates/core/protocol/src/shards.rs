@@ -33,6 +33,15 @@ pub struct WantedRecords {
     pub versioned: bool,
 }
 
+/// How a worker has a shard that another one is to copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardHeld {
+    /// Bytes at the level that it is kept at: of two replicas of a shard the one with fewer has fewer layers.
+    pub bytes: u64,
+    /// Calls under way or waiting.
+    pub queue: u32,
+}
+
 /// A shard that a worker serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardState {

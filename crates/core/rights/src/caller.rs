@@ -1,3 +1,5 @@
+//! Whoever holds a connection: what was proved at its start, and whether that was withdrawn since.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire};
 

@@ -1,3 +1,5 @@
+//! What an answer of the coordinator shows to a caller whose right ends at some mounts.
+
 use forebay_protocol::ControlReply;
 use forebay_types::{Grant, MountName, Scope};
 

@@ -1,3 +1,5 @@
+//! The one place that says yes or no: a right on one side, what a request needs on the other.
+
 use std::fmt;
 
 use forebay_types::{Error, Grant, MountId, MountName, Result, Role, Scope};

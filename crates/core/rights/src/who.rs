@@ -1,3 +1,5 @@
+//! The proved identity behind a call, before anybody asks what it may do.
+
 use std::fmt;
 use std::sync::Arc;
 

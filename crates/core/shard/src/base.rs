@@ -1,3 +1,5 @@
+//! The part that every shard has whatever its dial says, opened from its bytes: psi, alphabet, keys, and where records start.
+
 use std::sync::OnceLock;
 
 use bytes::Bytes;

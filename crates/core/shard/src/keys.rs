@@ -1,3 +1,5 @@
+//! Keys by record and records by key: numbers in Elias-Fano, strings in groups that leave out what neighbours share.
+
 use bytes::Bytes;
 
 use crate::bits::elias_fano::{self, EliasFano};

@@ -1,3 +1,5 @@
+//! The envelope of all that a shard keeps: one file's header, sections and checksums, without knowing what is in them.
+
 use bytes::Bytes;
 use forebay_types::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;

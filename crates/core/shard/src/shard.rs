@@ -1,3 +1,5 @@
+//! The crate's front for those who ask: gets, searches and counts over one set of layers, which changes under them.
+
 use std::cell::RefCell;
 use std::sync::Arc;
 

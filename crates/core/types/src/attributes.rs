@@ -1,3 +1,5 @@
+//! The part of what a store says about an object that Forebay only passes on.
+
 use serde::{Deserialize, Serialize};
 
 /// What a store says of an object beside its version: content type, user metadata, checksums, storage class. Kept as the

@@ -1,3 +1,5 @@
+//! A decoded column as a segment: which index it has, so that it is placed and evicted as raw bytes are.
+
 use crate::ObjectVersion;
 
 /// One column of one row group of a Parquet file, or of one chunk of a text file, in the table form: a segment that is made

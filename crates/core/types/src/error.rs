@@ -1,3 +1,5 @@
+//! The one error type of all crates: sorted by what the caller must do, not by what went wrong.
+
 use std::fmt;
 use std::sync::Arc;
 

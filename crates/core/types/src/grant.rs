@@ -1,3 +1,5 @@
+//! Rights as they are kept and shown: roles, scopes, expiry, and what a token's proof is checked against.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! Keys of objects, which nothing between the door and the store may normalise.
+
 use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Which addresses a mount may not name, since clouds hand out the machine's own credentials there.
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Whether an address reaches nothing but this link. Clouds answer there with the machine's own credentials, so that no storage

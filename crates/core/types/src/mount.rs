@@ -1,3 +1,5 @@
+//! Mounts: their names and ids, the rule that says when an open asks shared storage, and all of their options.
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;

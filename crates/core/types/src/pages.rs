@@ -1,3 +1,5 @@
+//! Pages of a segment, one run of them or any set: what readers ask for and what holders say they have.
+
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};

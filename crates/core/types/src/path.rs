@@ -1,3 +1,5 @@
+//! How a path of the namespace is written and read back.
+
 use std::fmt;
 use std::str::FromStr;
 

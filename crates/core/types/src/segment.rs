@@ -1,3 +1,5 @@
+//! Where objects are cut into segments, and the two hashes that name one: by version for its bytes, by key for its route.
+
 use std::fmt;
 use std::ops::Range;
 

@@ -1,3 +1,5 @@
+//! What a query takes the lines of a CSV or JSON file for, and the names of the columns that are decoded under it.
+
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Sizes, rates and durations as people write and read them.
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;

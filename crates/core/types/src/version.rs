@@ -1,3 +1,5 @@
+//! What one version of an object is, for stores with ETags, stores without, and files.
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Identities of those who ask and serve: worker, host, operation, and the owner of a piece of a tier.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

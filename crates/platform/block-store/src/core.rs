@@ -1,3 +1,5 @@
+//! Both tiers with their books, put together for all who work on them, and the few steps that need every part at once.
+
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

@@ -10,6 +10,7 @@
 mod control;
 mod core;
 mod data;
+mod lent;
 mod settings;
 mod store;
 mod table;
@@ -18,6 +19,7 @@ mod usage;
 
 pub use control::{ScrubCursor, ScrubStep};
 pub use data::{ArenaHandle, BlockFill, Fill, Pinned, pages_verify};
+pub use lent::Lent;
 pub use settings::{SegmentSpec, StoreSettings};
 pub use store::BlockStore;
-pub use usage::{HeldBytes, RunState, TierUsage, Usage};
+pub use usage::{HeldBytes, Regret, RunState, TierUsage, Usage};

@@ -1,3 +1,5 @@
+//! How large the tiers are and where, and what a caller must know of a segment before it brings any of it.
+
 use std::path::PathBuf;
 
 use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, Result, SEGMENT_BYTES, SegmentId};

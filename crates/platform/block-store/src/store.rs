@@ -1,17 +1,20 @@
+//! The one door to the tiers: what a worker may ask of them, handed on to those who decide and those who move bytes.
+
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_types::{PAGE_BYTES, PageRun, Result, SegmentId};
+use forebay_types::{PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
 
 use crate::control::{Direction, Folder, OWNERS, ScrubCursor, ScrubStep, Tier};
 use crate::core::Core;
 use crate::data::{ArenaHandle, BlockFill, Fill, Pinned, ReadPages};
+use crate::lent::Lent;
 use crate::settings::{SegmentSpec, StoreSettings};
 use crate::table::{PageBits, Segment, TierKind, by_block};
 use crate::threads::Threads;
-use crate::usage::{HeldBytes, RunState, TierUsage, Usage};
+use crate::usage::{HeldBytes, Regret, RunState, TierUsage, Usage};
 
 /// How long a load waits for the disk; what has not come by then counts as missing.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -210,6 +213,21 @@ impl BlockStore {
             segments,
             warnings: disk.map(|disk| disk.health.warnings()).unwrap_or_default(),
             metadata_bytes: metadata as u64,
+        }
+    }
+
+    /// Room of the disk tier for files beside it, none at first; none without a disk tier.
+    pub fn lend(&self) -> Option<Lent> {
+        self.has_disk().then(|| Lent::new(Arc::clone(&self.core)))
+    }
+
+    /// How the disk tier would do with more room.
+    pub fn regret(&self) -> Regret {
+        let Some(disk) = &self.core.disk else { return Regret::default() };
+        let policy = disk.tier.policy.lock();
+        Regret {
+            returned: policy.returned(),
+            remembered_bytes: policy.remembered() as u64 * PAGE_BYTES * u64::from(PAGES_PER_BLOCK),
         }
     }
 

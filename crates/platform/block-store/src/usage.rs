@@ -1,3 +1,5 @@
+//! What the store tells of itself: where pages of a run are, what is held of a segment, how full the tiers are.
+
 use forebay_types::{Owner, PageRun};
 
 /// Which pages of a run are where, each list in order.
@@ -37,6 +39,15 @@ pub struct Usage {
     pub warnings: Vec<String>,
     /// Memory beyond the tiers that their contents cost, in bytes, about.
     pub metadata_bytes: u64,
+}
+
+/// How a tier would do with more room: blocks that it let go, and had to take in again soon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Regret {
+    /// Blocks that came back while they were remembered, since the start.
+    pub returned: u64,
+    /// Bytes of blocks that are remembered after they went: with so much more room those would have been there still.
+    pub remembered_bytes: u64,
 }
 
 /// How full one tier is, in bytes.

@@ -1,3 +1,5 @@
+//! How large tiers are when nobody says: a quarter of the memory that this process may use, and of the disk's free space.
+
 use std::fs;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! Locks that the system ends with their process, so that a crash leaves nothing to be cleaned up.
+
 use std::fs::{File, TryLockError};
 use std::io;
 use std::ops::{Deref, DerefMut};

@@ -1,3 +1,5 @@
+//! Where things lie in the data folder, its format, and which process has which role on it.
+
 use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
@@ -14,7 +16,6 @@ const FORMAT: u32 = 1;
 /// A data folder in use by this process: no other process takes the same role on it meanwhile.
 #[derive(Debug)]
 pub struct DataFolder {
-    path: PathBuf,
     _locks: Vec<FileLock>,
 }
 
@@ -28,12 +29,12 @@ impl DataFolder {
         made.context(|| format!("data folder {shown} can't be made: choose another with --data-dir"))?;
         check_format(path)?;
         let locks = roles.iter().map(|role| lock(path, role)).collect::<Result<Vec<_>>>()?;
-        Ok(Self { path: path.to_path_buf(), _locks: locks })
+        Ok(Self { _locks: locks })
     }
 
-    /// The tiers' folder.
-    pub fn tiers(&self) -> PathBuf {
-        self.path.join("tiers")
+    /// The tiers' folder of a worker that has its folder here.
+    pub fn tiers_in(path: &Path) -> PathBuf {
+        path.join("tiers")
     }
 
     /// The SQLite database of a coordinator that was given no other, as a URL.
@@ -41,9 +42,9 @@ impl DataFolder {
         format!("sqlite:{}", path.join("metadata.db").display())
     }
 
-    /// The Unix socket for clients of this host.
-    pub fn socket(&self) -> PathBuf {
-        let absolute = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()).join("worker.sock");
+    /// The Unix socket of a worker that has its folder here, for clients of this host.
+    pub fn socket_in(path: &Path) -> PathBuf {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).join("worker.sock");
         // Addresses of Unix sockets hold 107 bytes; a deeper folder gets a short name elsewhere.
         if absolute.as_os_str().len() <= 100 {
             return absolute;

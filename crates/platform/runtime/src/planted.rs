@@ -25,11 +25,13 @@ pub enum Defect {
     ManifestFirst,
     /// A container is moved wherever it is asked for, into itself too.
     CircleInRename,
+    /// What a client reads in place is not kept for it.
+    PinsFreed,
 }
 
 impl Defect {
     /// All of them, with their names.
-    pub const ALL: [(&'static str, Self); 9] = [
+    pub const ALL: [(&'static str, Self); 10] = [
         ("stale-after-stop", Self::StaleAfterStop),
         ("lease-lapsed", Self::LeaseLapsed),
         ("ack-before-told", Self::AckBeforeTold),
@@ -39,6 +41,7 @@ impl Defect {
         ("forged-reference", Self::ForgedReference),
         ("manifest-first", Self::ManifestFirst),
         ("circle-in-rename", Self::CircleInRename),
+        ("pins-freed", Self::PinsFreed),
     ];
 }
 

@@ -10,6 +10,7 @@ use std::net::Shutdown;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -17,12 +18,16 @@ thread_local! {
     static NETWORK: RefCell<Option<Arc<dyn Network>>> = const { RefCell::new(None) };
 }
 
-/// A network that is not the system's.
+/// A network that is not the system's, with its hosts' names, and how late their disks are.
 pub trait Network: Send + Sync {
     /// Connects to `host:port`, as the host whose turn it is.
     fn connect(&self, to: &str) -> Connecting;
     /// Listens at `host:port`, which must be of the host whose turn it is; port 0 takes any free one.
     fn bind(&self, at: &str) -> io::Result<Box<dyn Accepts>>;
+    /// The name of the host whose turn it is.
+    fn host(&self) -> String;
+    /// How much longer work on the disk of that host takes.
+    fn disk_late(&self) -> Duration;
 }
 
 /// A connection on its way.
@@ -70,6 +75,16 @@ impl Drop for Simulation {
 /// Whether this thread simulates.
 pub fn is_simulated() -> bool {
     NETWORK.with_borrow(Option::is_some)
+}
+
+/// This host's name in a simulation, where all hosts are one machine's.
+pub fn host() -> Option<String> {
+    NETWORK.with_borrow(|network| network.as_ref().map(|network| network.host()))
+}
+
+/// How much longer work on this host's disk takes: none but in a simulation.
+pub fn disk_late() -> Duration {
+    NETWORK.with_borrow(|network| network.as_ref().map_or(Duration::ZERO, |network| network.disk_late()))
 }
 
 pub(crate) fn network() -> Option<Arc<dyn Network>> {

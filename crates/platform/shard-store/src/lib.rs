@@ -13,6 +13,7 @@ pub use dataset::{
     Dataset, DatasetCold, DatasetFile, DatasetShard, GARBAGE_AFTER, LogObject, LogPlace, LoggedCall, Packed, Stored, data_key,
     garbage, key_hash, manifest_key, manifest_number, manifest_tag, merge, needed, pack, shard_of,
 };
+pub use folder::AskedShares;
 pub use log::{LocalLog, Log};
 pub use question::{Condition, Literal, Test};
 pub use store::{

@@ -1,3 +1,5 @@
+//! What each kind of shared storage must be able to do; all that is common to them is done before it is asked.
+
 use std::ops::Range;
 
 use async_trait::async_trait;

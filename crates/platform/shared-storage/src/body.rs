@@ -1,7 +1,10 @@
+//! An object's bytes as a reader gets them: complete, or an error, and a reader that goes away frees its connection.
+
 use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
+use forebay_trace::Span;
 use forebay_types::{Attributes, Error, ObjectInfo, Result};
 
 use crate::backend::{Opened, Source};
@@ -20,13 +23,15 @@ pub struct Body {
     source: Box<dyn Source>,
     left: u64,
     outstanding: Outstanding,
+    /// Ends with it.
+    span: Span,
 }
 
 impl Body {
-    pub(crate) fn new(opened: Opened, outstanding: Outstanding) -> Self {
+    pub(crate) fn new(opened: Opened, outstanding: Outstanding, span: Span) -> Self {
         let Opened { info, attributes, range, source } = opened;
         let left = range.end - range.start;
-        Self { info, attributes, range, source, left, outstanding }
+        Self { info, attributes, range, source, left, outstanding, span }
     }
 
     /// The next bytes; none when the range is complete. After an error nothing more comes.
@@ -42,6 +47,7 @@ impl Body {
             }
             Some(Err(error)) => {
                 self.left = 0;
+                self.span.fail(&error);
                 Some(Err(error))
             }
             None => {

@@ -1,3 +1,5 @@
+//! Ranges that lie close together become one, since a request costs more than a few bytes that nobody asked for.
+
 use std::ops::Range;
 
 /// Joins ranges that overlap, touch, or lie at most `gap_max` bytes apart; empty ones vanish. The answer is in order.

@@ -1,3 +1,5 @@
+//! Requests of S3's own that a gateway passes on: what must be known of one, and where it would go.
+
 use std::fmt;
 
 use bytes::Bytes;

@@ -1,3 +1,5 @@
+//! Mounts' URLs as buckets, containers and folders, byte for byte below them.
+
 use std::path::PathBuf;
 
 use forebay_types::{Error, Result};

@@ -1,3 +1,5 @@
+//! What is asked of shared storage, in the same words for all kinds of it.
+
 use std::ops::Range;
 
 use forebay_types::{Error, Key, ObjectInfo, Result, VersionTag};

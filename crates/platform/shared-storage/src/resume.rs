@@ -1,3 +1,5 @@
+//! Reads that go on where a connection broke, with nothing twice and nothing of another version.
+
 use std::ops::Range;
 use std::sync::Arc;
 

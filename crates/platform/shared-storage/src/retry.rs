@@ -1,3 +1,5 @@
+//! Which failures are worth another try, after what pause, and when it is enough; bytes that come buy patience.
+
 use std::time::Duration;
 
 use forebay_runtime::time::Instant;

@@ -1,8 +1,11 @@
+//! One mount's storage as all others see it: every call comes in here, is checked, and goes to its kind of store.
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use forebay_trace::{Kind, Span};
 use forebay_types::{Attributes, Error, Key, Mount, MountId, MountName, ObjectInfo, Result, check_object_bytes};
 
 use crate::backend::Backend;
@@ -135,10 +138,13 @@ impl Storage {
     pub async fn get(&self, get: Get<'_>) -> Result<Body> {
         get.range.check().map_err(|error| error.context(self.path(get.key)))?;
         self.readable(get.key)?;
-        let opened = measured("get", self.0.backend.get(&get)).await?;
+        let mut span = Span::below(forebay_trace::current(), "storage get", Kind::Client);
+        span.set("forebay.path", || self.path(get.key));
+        let opened = measured("get", self.0.backend.get(&get)).await.inspect_err(|error| span.fail(error))?;
         self.check_bytes(get.key, &opened.info)?;
-        let outstanding = self.0.limiter.outstanding(opened.range.end - opened.range.start);
-        Ok(Body::new(opened, outstanding))
+        let bytes = opened.range.end - opened.range.start;
+        span.set("forebay.bytes", || bytes);
+        Ok(Body::new(opened, self.0.limiter.outstanding(bytes), span))
     }
 
     /// The version that an object has now.

@@ -1,3 +1,5 @@
+//! Objects too large to be held in memory, in numbered parts of one length.
+
 use std::fmt;
 
 use bytes::Bytes;

@@ -85,6 +85,11 @@ impl Credential {
         &self.id
     }
 
+    /// Its holder, as the audit log names them.
+    pub fn who(&self) -> String {
+        if [OWNER, MEMBER].contains(&self.id()) { self.id.to_string() } else { format!("token {}", self.id) }
+    }
+
     /// The text that people keep and show.
     pub fn text(&self) -> String {
         if self.id.contains('.') { format!("{TOKEN_PREFIX}{}.{}", self.id, self.secret) } else { self.secret.to_string() }
@@ -152,6 +157,8 @@ mod tests {
         // Any other text is the administrator's of the configuration.
         let admin = Credential::token("a text of the administrator").unwrap();
         assert_eq!((admin.id(), admin.text().as_str()), ("admin", "a text of the administrator"));
+        let owner = Credential::owner("a secret of the owner").unwrap();
+        assert_eq!([token.who(), admin.who(), owner.who()], ["token etl-nightly.2", "token admin", "owner"]);
         for wrong in ["fb.etl.1.short", "fb.etl.x.0123456789abcdef", "fb.Etl.1.0123456789abcdef", "fifteen bytes: "] {
             assert!(Credential::token(wrong).is_err(), "{wrong}");
         }

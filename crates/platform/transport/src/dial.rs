@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use forebay_runtime::is_simulated;
 use forebay_runtime::net::{self, Stream};
 use forebay_runtime::time::{sleep, timeout};
 use forebay_types::{Error, ErrorKind, Result};
@@ -92,6 +93,8 @@ async fn connect(address: &Address) -> Result<Connected> {
             }
             Ok(Connected::Remote(stream))
         }
+        // Its server is of another process, or not there yet.
+        Address::Unix(_) if is_simulated() => Err(unreachable(std::io::ErrorKind::NotFound.into())),
         Address::Unix(path) => {
             let stream = UnixStream::connect(path).await.map_err(unreachable)?;
             let (_, same_user) = socket::unix_peer(&stream).map_err(unreachable)?;

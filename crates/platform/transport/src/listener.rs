@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind as Io};
 use std::os::fd::OwnedFd;
 
 use forebay_rights::{Caller, Who};
+use forebay_runtime::is_simulated;
 use forebay_runtime::net::{self, Stream};
 use forebay_types::{Error, Result};
 use tokio::net::UnixListener;
@@ -21,6 +22,8 @@ enum ListenerSocket {
     Tcp(net::Listener),
     // The file goes when the listener does.
     Unix(UnixListener, #[allow(dead_code, reason = "kept to be dropped")] UnixFile),
+    /// In a simulation: who is in the same process comes by its door ([`crate::local`]), and nobody else is on the host.
+    Nobody,
 }
 
 /// A connection that has come in.
@@ -55,6 +58,7 @@ impl Listener {
                 let address = Address::Tcp(listener.local_address().map_err(failed)?);
                 Ok(Self { socket: ListenerSocket::Tcp(listener), address })
             }
+            Address::Unix(_) if is_simulated() => Ok(Self { socket: ListenerSocket::Nobody, address: address.clone() }),
             Address::Unix(path) => {
                 let (listener, file) = unix_file::listen(path)?;
                 let listener = UnixListener::from_std(listener)?;
@@ -90,6 +94,7 @@ impl Listener {
                 let peer = Peer { caller: nobody(), address: format!("unix:uid={uid}"), unix: true, same_user };
                 Ok(Accepted { connection: Incoming::Unix(stream.into_std()?.into()), peer })
             }
+            ListenerSocket::Nobody => std::future::pending().await,
         }
     }
 }

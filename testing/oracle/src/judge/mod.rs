@@ -54,6 +54,8 @@ pub enum Rule {
     Refused,
     /// There is room as long as little is kept.
     HasRoom,
+    /// What fails for a moment says that it can be asked again.
+    AsksAgain,
     /// At rest nothing is left over.
     NothingLeft,
     /// Processes stay up, and end when they are told to.

@@ -1,3 +1,5 @@
+//! What becomes of a query's accesses: which worker is asked, what a wrong view costs, when the last one is answered.
+
 use crate::cluster::engine::{Engine, Pending};
 use crate::cluster::events::Event;
 use crate::cluster::worker::Has;

@@ -1,3 +1,5 @@
+//! How many accesses of a segment are in flight, for the one policy that replicates by that.
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -1,3 +1,5 @@
+//! The run itself: everything in the order of time, up to the last answer.
+
 use std::rc::Rc;
 
 use forebay_placement::{Candidate, QueueView};

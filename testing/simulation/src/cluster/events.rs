@@ -1,3 +1,5 @@
+//! What is yet to happen, by time, and in one order always where times are equal.
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -1,3 +1,5 @@
+//! Plans at work: windows end, replicas are loaded and dropped, and tables reach clients when they poll.
+
 use std::rc::Rc;
 
 use crate::cluster::concurrency::Concurrent;

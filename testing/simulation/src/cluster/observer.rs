@@ -1,3 +1,5 @@
+//! What a run shows of itself, fact by fact, so that an oracle need not trust the model's own books.
+
 use crate::workload::Micros;
 
 /// What an oracle may want to know of a run.

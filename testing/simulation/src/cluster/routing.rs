@@ -1,3 +1,5 @@
+//! How clients choose a worker, with Forebay's own rules and those that it is compared with, and how much they know.
+
 use std::rc::Rc;
 
 use forebay_placement::{Candidate, Pick, QueueView, pick};

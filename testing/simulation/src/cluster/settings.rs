@@ -1,3 +1,5 @@
+//! Speeds, links, rooms and periods: all that the papers leave to hardware, as arguments.
+
 use crate::workload::Micros;
 
 /// The model of a cluster: what the papers leave to hardware. The defaults are those of a reproduction of Getafix.

@@ -1,3 +1,5 @@
+//! A worker as a queue that is served in order, so that an answer's time is known when its question arrives.
+
 use std::collections::VecDeque;
 
 use crate::workload::Micros;

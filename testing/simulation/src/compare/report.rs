@@ -1,3 +1,5 @@
+//! Rows of a comparison as a table and as a picture.
+
 use std::fmt::Write;
 
 use forebay_chart::{Chart, Line};

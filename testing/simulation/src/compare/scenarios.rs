@@ -1,3 +1,5 @@
+//! The scenarios by name: the papers', and those in which an edge of a decision shows.
+
 use crate::cluster::Straggler;
 use crate::scenario::{Scenario, Workload};
 use crate::workload::Micros;

@@ -1,3 +1,5 @@
+//! The ways of leading by name: Forebay's, its parts alone, and its peers; and all of them in one scenario.
+
 use forebay_placement::{Concurrency, Policy, Weigh};
 use forebay_types::{Error, Result};
 use serde::Serialize;

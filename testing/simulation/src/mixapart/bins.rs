@@ -1,3 +1,5 @@
+//! How large jobs are, from a published trace, so that no size is of our own choosing.
+
 use crate::random::Random;
 
 /// Sizes of jobs at Facebook: tasks of a job, and jobs of that size in a hundred (M. Zaharia et al., "Delay

@@ -1,3 +1,5 @@
+//! Jobs with and without data that is brought ahead, at each reuse, as rows and as a picture.
+
 use std::fmt::Write;
 
 use forebay_chart::{Chart, Line};

@@ -1,3 +1,5 @@
+//! Time, slots and one link around the schedule as it is: what it says is done, and it hears what happened.
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 

@@ -1,3 +1,5 @@
+//! MixApart's figures 1 and 3 and one more, drawn from runs of the schedule as it is.
+
 use forebay_chart::{Bars, Chart, Line, Row};
 use forebay_scheduling::sustained_tasks;
 

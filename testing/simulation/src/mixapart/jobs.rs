@@ -1,3 +1,5 @@
+//! Jobs that arrive without end, for runs under a steady load.
+
 use super::bins;
 use super::settings::MixApartSettings;
 use crate::random::Random;

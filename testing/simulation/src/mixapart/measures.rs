@@ -1,3 +1,5 @@
+//! What is added up while a run of jobs goes on, none of it from its warm-up.
+
 use crate::workload::Micros;
 
 /// What is counted while a run goes on, from `warm` on.

@@ -1,3 +1,5 @@
+//! A run of jobs in its few figures: under a steady load, or as a batch from first to last.
+
 use serde::Serialize;
 
 use super::measures::Measures;

@@ -1,3 +1,5 @@
+//! What a run of jobs is given, by default MixApart's own example, and what its capacity model expects of that.
+
 use forebay_scheduling::{Policy, sustained_tasks};
 
 /// What to simulate.

@@ -1,3 +1,5 @@
+//! The capacity model against the schedule: how many parallel tasks each says that a link feeds.
+
 use forebay_scheduling::sustained_tasks;
 use serde::Serialize;
 

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use forebay_navigation::{Curve, Decision, Level, Plan, Reason, Replica, Settings, ShardId, Snapshot, plan};
+use forebay_navigation::{
+    Curve, Decision, Lending, Level, Plan, Reason, Replica, Settings, ShardId, Snapshot, layers, lend, plan,
+};
 use forebay_types::{ByteSize, Error, Result, format_bytes};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +20,18 @@ struct Worker {
     /// What its replicas may take together.
     room: ByteSize,
     replicas: Vec<Described>,
+    /// A cache that lends them room beside that.
+    cache: Option<Cache>,
+}
+
+/// A cache beside the replicas.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cache {
+    /// What it may lend at most.
+    most: ByteSize,
+    /// Microseconds that each MiB of it saves in a second, at its margin: a number a period.
+    saves_us: Vec<f64>,
 }
 
 /// A replica on it.
@@ -64,6 +78,9 @@ pub struct ShardPlanned {
     pub queue: f64,
     /// Microseconds that a request waits on average.
     pub wait_us: f64,
+    /// Bytes that the cache lends to all replicas then; none where there is no cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lent: Option<u64>,
     /// Why it moved, or didn't.
     pub why: String,
 }
@@ -77,7 +94,8 @@ impl ShardPlanned {
 
 /// The plans for a worker that a JSON text describes, of all periods for which it tells the queues: `{"room": "8GiB", "replicas":
 /// [{"shard": "orders/0", "levels": [{"bytes": "300MiB", "us": 2000}, ..], "start": 0, "level": 0, "queue": [0, 40, ..],
-/// "arrived": [100, 300, ..]}, ..]}`. What is ordered in a period is there in the next one.
+/// "arrived": [100, 300, ..]}, ..]}`, and perhaps `"cache": {"most": "4GiB", "saves_us": [0.5, ..]}` beside it. What is ordered in a
+/// period is there in the next one.
 ///
 /// # Errors
 /// `Invalid`: a text of another form, a worker that can't be, or settings that make no sense.
@@ -89,9 +107,15 @@ pub fn shards_planned(text: &str, settings: &Settings) -> Result<Vec<ShardPlanne
     };
     let worker: Worker = serde_json::from_str(text).map_err(form)?;
     let periods = periods(&worker.replicas)?;
+    if let Some(Cache { saves_us, .. }) = worker.cache.as_ref().filter(|cache| cache.saves_us.len() != periods) {
+        let count = saves_us.len();
+        return Err(Error::invalid(format!(
+            "the cache saves {count} numbers where there are {periods} periods: give a number a period"
+        )));
+    }
     let curves = worker.replicas.iter().map(curve).collect::<Result<Vec<_>>>()?;
     let mut levels: Vec<u32> = worker.replicas.iter().map(|replica| replica.level.unwrap_or(replica.start)).collect();
-    let (mut before, mut planned) = (Plan::default(), Vec::new());
+    let (mut before, mut planned, mut lent_bytes) = (Plan::default(), Vec::new(), 0);
     for period in 0..periods {
         let replica = |((number, described), (curve, level)): ((u64, &Described), (_, &u32))| Replica {
             shard: ShardId(number),
@@ -105,15 +129,39 @@ pub fn shards_planned(text: &str, settings: &Settings) -> Result<Vec<ShardPlanne
             arrived: described.arrived.get(period).copied().unwrap_or(0),
         };
         let replicas: Vec<Replica<'_>> = (0..).zip(&worker.replicas).zip(curves.iter().zip(&levels)).map(replica).collect();
-        let plan = plan(settings, &Snapshot { replicas: &replicas, room_bytes: worker.room.0 }, &before)?;
+        let offered = offered(&worker, period, settings, &replicas, &before, lent_bytes)?;
+        let room_bytes = worker.room.0.saturating_add(offered);
+        let plan = plan(settings, &Snapshot { replicas: &replicas, room_bytes }, &before)?;
+        lent_bytes = plan.bytes.saturating_sub(worker.room.0);
         for (at, decision) in plan.decisions.iter().enumerate() {
             let (secs, bytes) = (period as f64 * settings.period_secs, curves[at].bytes(decision.to));
-            planned.push(told(decision, secs, bytes, &worker.replicas));
+            let lent = worker.cache.is_some().then_some(lent_bytes);
+            planned.push(ShardPlanned { lent, ..told(decision, secs, bytes, &worker.replicas) });
             levels[at] = decision.to;
         }
         before = plan;
     }
     Ok(planned)
+}
+
+/// What the cache would lend in a period, by the function that workers call.
+fn offered(
+    worker: &Worker,
+    period: usize,
+    settings: &Settings,
+    replicas: &[Replica<'_>],
+    before: &Plan,
+    lent_bytes: u64,
+) -> Result<u64> {
+    let Some(cache) = &worker.cache else { return Ok(0) };
+    let bases: u64 = replicas.iter().map(|replica| replica.curve.bytes(0)).sum();
+    let lending = Lending {
+        own_bytes: worker.room.0.saturating_sub(bases),
+        most_bytes: cache.most.0,
+        lent_bytes,
+        cache_saves: cache.saves_us[period] / 1e6 / f64::from(1 << 20),
+    };
+    lend(&lending, replicas.iter().map(|replica| layers(replica, before, settings.period_secs)).collect())
 }
 
 /// How many periods there are: as many for each replica.
@@ -163,6 +211,7 @@ fn told(decision: &Decision, secs: f64, bytes: u64, replicas: &[Described]) -> S
         bytes,
         queue: decision.memory.queue,
         wait_us: decision.wait_us,
+        lent: None,
         why,
     }
 }

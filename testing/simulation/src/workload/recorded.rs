@@ -1,3 +1,5 @@
+//! A log of real accesses as a workload, stretched to the utilisation that a scenario wants.
+
 use std::collections::HashMap;
 
 use forebay_types::{Error, Result};

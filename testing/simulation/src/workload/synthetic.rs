@@ -1,3 +1,5 @@
+//! The workload of Getafix's evaluation: queries over recent hours, with more hours to come.
+
 use crate::random::Random;
 use crate::workload::{Micros, Query, Zipf};
 

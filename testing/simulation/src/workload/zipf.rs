@@ -1,3 +1,5 @@
+//! Draws by Zipf's law from a table of summed probabilities, for all workloads that are skewed.
+
 use crate::random::Random;
 
 /// Ranks 0 to n-1, the i-th with a probability in proportion to 1 / (i+1)^theta.

@@ -1,3 +1,5 @@
+//! The oracle of runs: it keeps its own account of who has what, and knows what must never happen.
+
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use forebay_simulation::{Fact, Micros, Observer};

@@ -42,6 +42,22 @@ fn without_room_an_idle_shard_gives_and_both_are_called_by_their_names() {
 }
 
 #[test]
+fn a_cache_lends_room_for_a_layer_until_its_blocks_save_more() {
+    let busy = replica("busy", 0, &[200; 40], 200);
+    // The layer saves 20 requests a second 99 ms each: 198,000 us a second and MiB.
+    let saves_us = [vec![1_000.0; 20], vec![1e6; 20]].concat();
+    let worker = json!({"room": "105MiB", "replicas": [busy], "cache": {"most": "160MiB", "saves_us": saves_us}});
+    let planned = shards_planned(&worker.to_string(), &Settings::default()).unwrap();
+    assert_eq!(moves(&planned), [("busy", 0, 1), ("busy", 1, 0)]);
+    let lent = |secs: f64| planned.iter().find(|one| one.secs == secs).and_then(|one| one.lent);
+    assert_eq!((lent(0.0), lent(190.0), lent(200.0)), (Some(0), Some(5 << 20), Some(0)));
+    let why: Vec<&str> = planned.iter().filter(|one| one.moves()).map(|one| one.why.as_str()).collect();
+    assert!(why[0].contains("there was room") && why[1].contains("less room"), "{why:?}");
+    let without = json!({"room": "105MiB", "replicas": worker["replicas"]});
+    assert_eq!(moves(&shards_planned(&without.to_string(), &Settings::default()).unwrap()), []);
+}
+
+#[test]
 fn what_can_t_be_planned_is_refused_with_what_is_wrong_with_it() {
     let refused = |worker: Value, what: &str| {
         let error = shards_planned(&worker.to_string(), &Settings::default()).unwrap_err();
@@ -55,4 +71,7 @@ fn what_can_t_be_planned_is_refused_with_what_is_wrong_with_it() {
     refused(json!({"room": "1GiB", "replicas": [replica("one", 0, &[], 1)]}), "0 periods");
     refused(json!({"room": "1GiB", "replicas": [replica("one", 2, &[1], 1)]}), "level");
     refused(json!({"room": "1MiB", "replicas": [one()]}), "room");
+    let cache = |saves_us: Value| json!({"room": "1GiB", "replicas": [one()], "cache": {"most": "1GiB", "saves_us": saves_us}});
+    refused(cache(json!([1.0])), "2 periods");
+    refused(cache(json!([1.0, -1.0])), "can't save");
 }

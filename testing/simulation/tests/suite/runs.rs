@@ -1,3 +1,5 @@
+//! Runs as a whole: the same for the same seed, as queueing theory has them, and in every way that has a name.
+
 use forebay_simulation::{Scenario, Workload, compare, csv, named, way};
 
 fn short(scenario: &str) -> Scenario {

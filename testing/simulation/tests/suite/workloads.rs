@@ -1,3 +1,5 @@
+//! Workloads by themselves: how logs are read and refused, and how long queries are.
+
 use forebay_simulation::{Recorded, Synthetic};
 
 #[test]

@@ -38,7 +38,8 @@ impl Cluster {
         Err(Error::other(format!("the worker at {address} is not drained within {DRAINED_WITHIN:?}")))
     }
 
-    async fn owner(&self) -> io::Result<Client> {
+    /// A client of the owner.
+    pub(super) async fn owner(&self) -> io::Result<Client> {
         let coordinator = self.address.to_string().parse().map_err(Error::other)?;
         let owner = Credential::owner(&self.owner_secret()?).map_err(Error::other)?;
         let mut settings = ClientSettings::new(coordinator);

@@ -28,6 +28,7 @@ pub enum Way {
 #[derive(Debug)]
 pub struct Link {
     address: SocketAddr,
+    target: watch::Sender<SocketAddr>,
     there: watch::Sender<Way>,
     back: watch::Sender<Way>,
     task: JoinHandle<()>,
@@ -38,13 +39,19 @@ impl Link {
     pub async fn open(listen: SocketAddr, target: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(listen).await?;
         let (there, back) = (watch::Sender::new(Way::Open), watch::Sender::new(Way::Open));
-        let task = tokio::spawn(accept(listener, target, there.clone(), back.clone()));
-        Ok(Self { address: listen, there, back, task })
+        let target = watch::Sender::new(target);
+        let task = tokio::spawn(accept(listener, target.clone(), there.clone(), back.clone()));
+        Ok(Self { address: listen, target, there, back, task })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Who connects from now on is connected to another target.
+    pub fn lead_to(&self, target: SocketAddr) {
+        self.target.send_replace(target);
     }
 
     /// How it is from now on, from those who connect to the target and back.
@@ -60,12 +67,13 @@ impl Drop for Link {
     }
 }
 
-async fn accept(listener: TcpListener, target: SocketAddr, there: watch::Sender<Way>, back: watch::Sender<Way>) {
+async fn accept(listener: TcpListener, target: watch::Sender<SocketAddr>, there: watch::Sender<Way>, back: watch::Sender<Way>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((socket, _)) => {
+                    let target = *target.borrow();
                     connections.spawn(carry(socket, target, there.subscribe(), back.subscribe()));
                 }
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,

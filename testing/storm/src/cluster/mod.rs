@@ -3,13 +3,19 @@
 //!
 //! The third worker is reached, and reaches the coordinator, by links that can be cut; nobody reads it in place.
 
+mod commands;
 mod disk;
 mod draining;
+mod fuse;
+mod hanging;
 mod link;
 mod metrics;
+mod pair;
 mod ports;
 mod postgres;
 mod process;
+mod sql;
+mod upgrade;
 
 use std::io::{self, Error};
 use std::net::SocketAddr;
@@ -18,11 +24,15 @@ use std::process::Command;
 
 use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 
+pub use commands::{Commands, Ran};
 pub use disk::SmallDisk;
+pub use hanging::{Hanging, KEYS as FOLDER_KEYS};
 pub use link::{Link, Way};
 pub use metrics::metric;
+pub use pair::Pair;
 pub use postgres::Postgres;
 pub use process::Process;
+pub use sql::SqlRoles;
 
 /// Workers of a cluster, of which the last is behind links.
 pub const WORKERS: usize = 3;
@@ -34,6 +44,8 @@ pub const BUCKET: &str = "storm";
 pub const FRESH: &str = "fresh";
 /// See [`FRESH`].
 pub const AGING: &str = "aging";
+/// The mount of the folder that may hang.
+pub const FOLDER: &str = "folder";
 /// How long a version may be taken for the current one in [`AGING`], in seconds.
 pub const TTL_SECS: u64 = 2;
 /// What S3 clients of the gateway show.
@@ -48,8 +60,14 @@ const DISK: &str = "256MiB";
 pub struct Wanted {
     /// Its metadata in PostgreSQL, else in SQLite.
     pub postgres: bool,
+    /// Its metadata in two PostgreSQL servers.
+    pub pair: bool,
     /// A small disk for the tiers of the first worker.
     pub small_disk: bool,
+    /// Schedulers and executors.
+    pub sql: bool,
+    /// A mount of a folder that may hang.
+    pub hanging: bool,
 }
 
 /// A running cluster. All of it ends when it is dropped.
@@ -69,10 +87,16 @@ pub struct Cluster {
     pub to_worker: Link,
     /// From the last worker to the coordinator.
     pub to_coordinator: Link,
+    /// What runs SQL on several machines, where something does.
+    pub sql: Option<SqlRoles>,
     /// Metadata, where it is not in SQLite.
     pub postgres: Option<Postgres>,
+    /// The same, where it is in two servers.
+    pub pair: Option<Pair>,
     /// The first worker's, where it is a small one.
     pub disk: Option<SmallDisk>,
+    /// A folder that may hang, where there is one.
+    pub hanging: Option<Hanging>,
     /// Where S3 clients find the gateway.
     pub s3: SocketAddr,
     /// Where clients find the coordinator.
@@ -90,6 +114,8 @@ impl Cluster {
     /// Starts one in a folder and mounts the store.
     pub async fn start(binary: &Path, folder: &Path, store: &S3Server, wanted: Wanted) -> io::Result<Self> {
         let postgres = wanted.postgres.then(|| Postgres::start(ports::free()?)).transpose()?;
+        let pair = if wanted.pair { Some(Pair::start().await?) } else { None };
+        let hanging = wanted.hanging.then(|| Hanging::mount(folder)).transpose()?;
         let disk = wanted.small_disk.then(|| SmallDisk::mount(folder)).transpose()?;
         let [address, s3] = [ports::free()?, ports::free()?];
         let to_coordinator = Link::open(ports::free()?, address).await?;
@@ -102,7 +128,8 @@ impl Cluster {
             Ok(with_environment(Process::new(name, binary, folder, http, &own), folder))
         };
         let mut arguments = vec!["coordinator".to_owned(), flag("coordinator-listen", address)];
-        arguments.extend(postgres.as_ref().map(|postgres| flag("metadata", postgres.url())));
+        let url = postgres.as_ref().map(Postgres::url).or_else(|| pair.as_ref().map(Pair::url));
+        arguments.extend(url.map(|url| flag("metadata", url)));
         let coordinator = role("coordinator", &arguments)?;
         let mut reached = Vec::new();
         let worker = |number: usize| -> io::Result<Process> {
@@ -120,6 +147,7 @@ impl Cluster {
         let mut workers = (0..=WORKERS).map(worker).collect::<io::Result<Vec<_>>>()?;
         let spare = workers.pop().ok_or_else(|| Error::other("a cluster has workers"))?;
         let gateway = role("gateway", &["gateway".to_owned(), flag("coordinator", address), flag("s3", s3)])?;
+        let sql = wanted.sql.then(|| SqlRoles::new(address, &role)).transpose()?;
         let (folder, binary) = (folder.to_owned(), binary.to_owned());
         let mut cluster = Self {
             coordinator,
@@ -129,20 +157,30 @@ impl Cluster {
             gateway,
             to_worker,
             to_coordinator,
+            sql,
             postgres,
+            pair,
             disk,
+            hanging,
             s3,
             address,
             folder,
             binary,
         };
         cluster.begin(store)?;
+        cluster.begin_sql().await?;
         Ok(cluster)
     }
 
     /// All processes.
     pub fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
-        [&mut self.coordinator, &mut self.gateway].into_iter().chain(&mut self.workers)
+        let sql = self.sql.iter_mut().flat_map(SqlRoles::processes);
+        [&mut self.coordinator, &mut self.gateway].into_iter().chain(&mut self.workers).chain(sql)
+    }
+
+    /// Commands to it.
+    pub fn commands(&self) -> Commands {
+        Commands::new(&self.binary, &self.folder, self.address)
     }
 
     /// What the owner of the cluster shows.
@@ -153,6 +191,7 @@ impl Cluster {
     /// Ends all processes in order.
     pub fn end(&mut self) -> io::Result<()> {
         self.gateway.end()?;
+        self.sql.iter_mut().try_for_each(SqlRoles::end)?;
         self.workers.iter_mut().try_for_each(Process::end)?;
         self.coordinator.end()
     }
@@ -167,6 +206,10 @@ impl Cluster {
         for (mount, rule) in [(FRESH, "always".to_owned()), (AGING, format!("ttl:{TTL_SECS}s"))] {
             let url = format!("s3://{BUCKET}/{mount}");
             self.command(&["mount", "add", mount, &url, "--endpoint", &store.endpoint(), "--validate", &rule])?;
+        }
+        if let Some(hanging) = &self.hanging {
+            let place = hanging.place().to_string_lossy().into_owned();
+            self.command(&["mount", "add", FOLDER, &place, "--validate", "always"])?;
         }
         self.gateway.start()?;
         self.gateway.wait_until_up()

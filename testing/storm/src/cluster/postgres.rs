@@ -1,7 +1,8 @@
 //! A PostgreSQL server of the storm's own, which is stopped as by a crash and started again.
 
 use std::ffi::OsStr;
-use std::io::{self, Error};
+use std::fs::File;
+use std::io::{self, Error, Write};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -21,14 +22,15 @@ impl Postgres {
         programs().is_some()
     }
 
+    /// Whether it has what makes a server that follows another one.
+    pub fn may_be_followed() -> bool {
+        programs().is_some_and(|folder| folder.join("pg_basebackup").exists())
+    }
+
     /// Makes a cluster of its own and starts its server.
     pub fn start(address: SocketAddr) -> io::Result<Self> {
         let programs = programs().ok_or_else(|| Error::other("PostgreSQL is not installed: make test-deps"))?;
-        let folder = tempfile::Builder::new().prefix("forebay-storm-pg").tempdir()?;
-        if let Some((user, group)) = user()? {
-            std::os::unix::fs::chown(folder.path(), Some(user), Some(group))?;
-        }
-        let server = Self { folder, programs, address };
+        let server = Self { folder: folder()?, programs, address };
         let data = server.data();
         let flags = ["-U", "bay", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"];
         server.run("initdb", flags.iter().map(OsStr::new).chain([data.as_os_str()]))?;
@@ -36,9 +38,39 @@ impl Postgres {
         Ok(server)
     }
 
+    /// Another server, which follows this one: what this one acknowledges from now on is there as well.
+    pub fn followed(&self, address: SocketAddr) -> io::Result<Self> {
+        let second = Self { folder: folder()?, programs: self.programs.clone(), address };
+        let (data, host, port) = (second.data(), self.address.ip().to_string(), self.address.port().to_string());
+        let flags = ["-h", &host, "-p", &port, "-U", "bay", "-R", "-X", "stream", "-c", "fast", "--no-sync", "-D"];
+        second.run("pg_basebackup", flags.iter().map(OsStr::new).chain([data.as_os_str()]))?;
+        second.resume()?;
+        let mut settings = File::options().append(true).open(self.data().join("postgresql.conf"))?;
+        writeln!(settings, "synchronous_standby_names = '*'")?;
+        let data = self.data();
+        self.run("pg_ctl", ["-D".as_ref(), data.as_os_str(), "reload".as_ref()])?;
+        Ok(second)
+    }
+
+    /// It follows nobody any more, and is written to.
+    pub fn promote(&self) -> io::Result<()> {
+        let data = self.data();
+        self.run("pg_ctl", ["-w".as_ref(), "-D".as_ref(), data.as_os_str(), "promote".as_ref()])
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The URL of its database.
     pub fn url(&self) -> String {
-        format!("postgres://bay@{}/postgres", self.address)
+        Self::url_at(self.address)
+    }
+
+    /// The same of whichever server is at an address.
+    pub(super) fn url_at(address: SocketAddr) -> String {
+        format!("postgres://bay@{address}/postgres")
     }
 
     /// Stops it at once.
@@ -63,7 +95,7 @@ impl Postgres {
     fn run<'a>(&self, program: &str, arguments: impl IntoIterator<Item = &'a OsStr>) -> io::Result<()> {
         // To a file: the server goes on and would keep a pipe open.
         let said = self.folder.path().join(format!("{program}.out"));
-        let out = std::fs::File::create(&said)?;
+        let out = File::create(&said)?;
         let mut command = Command::new(self.programs.join(program));
         command.args(arguments).current_dir(self.folder.path());
         command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
@@ -82,6 +114,15 @@ impl Drop for Postgres {
         // It may be stopped already.
         let _ = self.crash();
     }
+}
+
+/// A folder for a server's files.
+fn folder() -> io::Result<tempfile::TempDir> {
+    let folder = tempfile::Builder::new().prefix("forebay-storm-pg").tempdir()?;
+    if let Some((user, group)) = user()? {
+        std::os::unix::fs::chown(folder.path(), Some(user), Some(group))?;
+    }
+    Ok(folder)
 }
 
 /// The folder of its newest version.

@@ -41,6 +41,11 @@ impl Process {
         self
     }
 
+    /// From the next start on it is of another binary.
+    pub fn set_binary(&mut self, binary: &Path) {
+        binary.clone_into(&mut self.binary);
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name

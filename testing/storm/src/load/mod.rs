@@ -1,104 +1,74 @@
 //! What clients do while the storm is on, all of it taken down.
 
 mod doors;
+mod folder;
+mod http;
+mod mixed;
 mod objects;
+mod records;
+mod statements;
 
-use std::io::{self, Error};
-use std::sync::Arc;
-use std::time::Duration;
+use std::io;
+use std::path::Path;
 
-use forebay_client::{Client, NodeType};
+use forebay_oracle::Violation;
+use forebay_oracle::history::Recorder;
 use forebay_testing::S3Server;
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
-use tokio::task::JoinSet;
-use tokio::time::timeout;
 
-use forebay_oracle::history::{Door, Recorder};
-use forebay_oracle::load::Shared;
-use forebay_oracle::load::nodes::{self, Group, Member};
+use crate::cluster::Cluster;
 
-use crate::cluster::{AGING, Cluster, FRESH};
-
-use objects::{KEYS, Reader, Writer};
-
+pub use folder::held_up;
+pub use mixed::Mixed;
 pub use objects::{Family, family};
+pub use records::Records;
+pub use statements::{Statements, back};
 
-/// Clients a door that read objects.
-const READERS: usize = 3;
-/// Clients of each group of nodes.
-const MEMBERS: u32 = 3;
-/// Between two calls of a member.
-const CALL_PAUSE: Duration = Duration::from_millis(25);
-/// How long what is under way may take to end.
-const ENDS_WITHIN: Duration = Duration::from_secs(60);
+/// Which of the loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Objects and temporary nodes, by all doors.
+    Mixed,
+    /// Records of a dataset of shards.
+    Records,
+    /// SQL, in the process that asks and on executors.
+    Statements,
+}
 
 /// A load that runs.
-pub struct Load {
-    shared: Arc<Shared>,
-    clients: JoinSet<()>,
-    readers: Vec<Reader>,
-    in_place: Client,
+pub enum Load {
+    /// See [`Kind::Mixed`].
+    Mixed(Mixed),
+    /// See [`Kind::Records`].
+    Records(Records),
+    /// See [`Kind::Statements`].
+    Statements(Statements),
 }
 
 impl Load {
-    /// Writes the first versions, then starts all clients, by a seed.
-    pub async fn start(cluster: &Cluster, store: &S3Server, seed: u64) -> io::Result<Self> {
-        let shared = Arc::new(Shared::default());
-        let (fresh, aging) = (doors::gateway(cluster, FRESH)?, doors::gateway(cluster, AGING)?);
-        let (in_place, remote) = (doors::client(cluster, true).await?, doors::client(cluster, false).await?);
-        let outside = doors::store(store)?;
-        let mut clients = JoinSet::new();
-        let mut chance = StdRng::seed_from_u64(seed);
-        let mut own = || StdRng::seed_from_u64(chance.random());
-        for key in 0..KEYS {
-            let gateway = Arc::clone(if family(key) == Family::Fresh { &fresh } else { &aging });
-            let writer = Writer { key, gateway, client: remote.clone(), store: Arc::clone(&outside) };
-            writer.write(&shared, 1, false).await;
-            clients.spawn(writer.run(Arc::clone(&shared), own()));
+    /// Writes what is to be there before, then starts all clients, by a seed. What has to be built is built in the folder.
+    pub async fn start(kind: Kind, cluster: &Cluster, store: &S3Server, folder: &Path, seed: u64) -> io::Result<Self> {
+        match kind {
+            Kind::Mixed => Mixed::start(cluster, store, seed).await.map(Self::Mixed),
+            Kind::Records => Records::start(cluster, folder, seed).await.map(Self::Records),
+            Kind::Statements => Statements::start(cluster, store, seed).await.map(Self::Statements),
         }
-        let readers = vec![
-            Reader::Gateway { fresh, aging },
-            Reader::Client { client: in_place.clone(), door: Door::InPlace },
-            Reader::Client { client: remote.clone(), door: Door::Remote },
-        ];
-        for reader in readers.iter().flat_map(|reader| std::iter::repeat_n(reader, READERS)) {
-            clients.spawn(reader.clone().run(Arc::clone(&shared), own()));
-        }
-        let groups = [("values", NodeType::KeyValue), ("more-values", NodeType::KeyValue), ("files", NodeType::File)];
-        for (place, (name, kind)) in groups.into_iter().enumerate() {
-            let group = Arc::new(Group::new(name, kind));
-            for number in 0..MEMBERS {
-                let (client, door) = if number == 0 { (&in_place, Door::InPlace) } else { (&remote, Door::Remote) };
-                let (group, number) = (Arc::clone(&group), place as u32 * MEMBERS + number);
-                let member = Member { group, nodes: client.nodes(), door, number, pause: CALL_PAUSE };
-                let (shared, chance) = (Arc::clone(&shared), own());
-                clients.spawn(async move { member.run(&shared, chance).await });
-            }
-        }
-        let readers = readers.into_iter().chain([Reader::Store(outside)]).collect();
-        Ok(Self { shared, clients, readers, in_place })
     }
 
     /// What is taken down.
     pub fn recorder(&self) -> &Recorder {
-        &self.shared.recorder
+        match self {
+            Self::Mixed(load) => load.recorder(),
+            Self::Records(load) => load.recorder(),
+            Self::Statements(load) => load.recorder(),
+        }
     }
 
-    /// Ends all clients, then reads every object once more by every door, and of the store itself; removes temporary nodes.
-    pub async fn end(mut self) -> io::Result<Recorder> {
-        self.shared.end();
-        let ended = async { while self.clients.join_next().await.is_some() {} };
-        timeout(ENDS_WITHIN, ended).await.map_err(|_| Error::other("clients do not end"))?;
-        for key in 0..KEYS {
-            for reader in &self.readers {
-                reader.read(&self.shared, key, 0, u64::from(u32::MAX), None).await;
-            }
+    /// Ends all clients, then looks at everything once more; what does not hold of answers that the history does not have.
+    pub async fn end(self) -> io::Result<(Recorder, Vec<Violation>)> {
+        match self {
+            Self::Mixed(load) => load.end().await.map(|recorder| (recorder, Vec::new())),
+            Self::Records(load) => load.end().await,
+            Self::Statements(load) => load.end().await,
         }
-        // What is not there any more needs no removing; what is left of it is seen in the workers' metrics.
-        let _ = self.in_place.nodes().delete(nodes::ROOT, true).await;
-        let Self { shared, readers, in_place, .. } = self;
-        drop((readers, in_place));
-        Arc::into_inner(shared).map(|shared| shared.recorder).ok_or_else(|| Error::other("a client has not ended"))
     }
 }

@@ -16,6 +16,7 @@ async fn a_cell_that_can_not_be_started_has_a_report_of_that() {
         seed: 3,
         load: Duration::from_secs(10),
         binary: PathBuf::from("/bin/false"),
+        other: None,
         evidence: folder.path().to_owned(),
     };
     let report = cell::run(&plan).await;

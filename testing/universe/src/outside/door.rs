@@ -1,12 +1,14 @@
-//! The network as the runtime's door has it: who connects, who listens.
+//! The network as the runtime's door has it: who connects, who listens; and how late a disk is.
 
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use forebay_runtime::simulated::{self, Accepts, Connecting};
 use parking_lot::Mutex;
 
+use super::disks;
 use super::network::{Network, State};
 use super::wire::wire;
 
@@ -34,6 +36,14 @@ impl simulated::Network for Door {
     fn bind(&self, at: &str) -> io::Result<Box<dyn Accepts>> {
         let address = self.0.lock().bind(at)?;
         Ok(Box::new(Accepting { state: Arc::clone(&self.0), address }))
+    }
+
+    fn host(&self) -> String {
+        self.0.lock().host()
+    }
+
+    fn disk_late(&self) -> Duration {
+        disks::late()
     }
 }
 

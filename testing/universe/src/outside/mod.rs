@@ -1,7 +1,10 @@
-//! What is outside of a process, simulated: the system's clock and chance ([`system`]), and the network ([`network`]).
+//! What is outside of a process, simulated: the system's clock and chance ([`system`]), disks ([`disks`]), and the network ([`network`]).
 
+mod descriptor;
+pub(crate) mod disks;
 pub(crate) mod door;
 mod ends;
+mod files;
 pub(crate) mod network;
 pub(crate) mod packet;
 mod refuse;

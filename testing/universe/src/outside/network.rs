@@ -161,6 +161,11 @@ impl Network {
 }
 
 impl State {
+    /// The name of the host whose turn it is.
+    pub(super) fn host(&self) -> String {
+        self.names[self.turn].clone()
+    }
+
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next

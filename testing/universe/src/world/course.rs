@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
 
 use forebay_client::NodeType;
 use forebay_oracle::load::Shared;
@@ -10,11 +11,22 @@ use forebay_oracle::load::nodes::Group;
 use forebay_oracle::{Rule, Violation};
 use parking_lot::Mutex;
 
+/// Who takes part, and how much they do.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Crowd {
+    pub(super) workers: usize,
+    pub(super) clients: usize,
+    pub(super) seed: u64,
+    /// Pauses are so many times as long as they are said to be.
+    pub(super) pace: f64,
+    pub(super) has_standby: bool,
+}
+
 /// What the clients share with each other and with the world.
 #[derive(Default)]
 pub(super) struct Course {
     pub(super) calls: Shared,
-    pub(super) workers: usize,
+    pub(super) crowd: Crowd,
     /// Where what a program builds is, before it is stored.
     pub(super) folder: PathBuf,
     wrong: Mutex<Vec<Violation>>,
@@ -25,20 +37,25 @@ pub(super) struct Course {
     /// Times that a worker may have been lost.
     losses: AtomicUsize,
     pub(super) groups: Vec<Arc<Group>>,
-    pub(super) clients: usize,
-    pub(super) seed: u64,
     /// Clients that have written the first versions of their objects.
     pub(super) began: AtomicUsize,
     /// Clients that have ended what they were at.
     pub(super) ended: AtomicUsize,
     /// Clients that have read everything once more.
     pub(super) done: AtomicUsize,
+    /// Programs of workers' hosts that are at something.
+    beside: Arc<AtomicUsize>,
 }
 
 impl Course {
-    pub(super) fn new(seed: u64, clients: usize, workers: usize, folder: PathBuf) -> Self {
+    pub(super) fn new(crowd: Crowd, folder: PathBuf) -> Self {
         let groups = vec![Arc::new(Group::new("values", NodeType::KeyValue)), Arc::new(Group::new("files", NodeType::File))];
-        Self { groups, clients, workers, folder, seed, ..Self::default() }
+        Self { groups, crowd, folder, ..Self::default() }
+    }
+
+    /// A pause as long as the world's pace makes it.
+    pub(super) fn paced(&self, pause: Duration) -> Duration {
+        pause.mul_f64(self.crowd.pace)
     }
 
     /// Something must not have happened.
@@ -70,14 +87,29 @@ impl Course {
     }
 
     pub(super) fn has_begun(&self) -> bool {
-        self.began.load(SeqCst) == self.clients
+        self.began.load(SeqCst) == self.crowd.clients
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.ended.load(SeqCst) == self.clients
+        self.ended.load(SeqCst) == self.crowd.clients && self.beside.load(SeqCst) == 0
+    }
+
+    /// A program of a worker's host is at something until this is dropped, as it is when its process ends.
+    pub(super) fn works_beside(&self) -> WorksBeside {
+        self.beside.fetch_add(1, SeqCst);
+        WorksBeside(Arc::clone(&self.beside))
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.done.load(SeqCst) == self.clients
+        self.done.load(SeqCst) == self.crowd.clients
+    }
+}
+
+/// See [`Course::works_beside`].
+pub(super) struct WorksBeside(Arc<AtomicUsize>);
+
+impl Drop for WorksBeside {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
     }
 }

@@ -4,6 +4,7 @@ use forebay_testing::Fault as StoreFault;
 
 use super::plan::{COORDINATOR, Disk, Fault, STORE, What};
 use super::run::World;
+use crate::outside::disks::{self, Trouble};
 use crate::outside::packet::HostId;
 
 impl World<'_> {
@@ -23,6 +24,7 @@ impl World<'_> {
                 match disk {
                     Disk::Lost if *host != COORDINATOR => self.lose_disk(*host),
                     Disk::Rotten if *host != COORDINATOR => self.rot_disk(*host),
+                    Disk::Kept if *host != COORDINATOR && *with_host => self.lose_power(*host),
                     _ => {}
                 }
             }
@@ -53,6 +55,7 @@ impl World<'_> {
                 self.server.inject(StoreFault::CutAfter(*after_bytes), *requests);
             }
             What::DiskRots { host } => self.rot_disk(*host),
+            What::DiskFails { .. } | What::DiskFull { .. } | What::DiskSlow { .. } => self.trouble(&fault.what, disks::begin),
             What::ClockJumps { host, by_ms } => self.hosts[*host].jump(*by_ms),
         }
     }
@@ -91,7 +94,19 @@ impl World<'_> {
                 self.server.clear_faults()
             }
             What::Cut { .. } | What::DiskRots { .. } => {}
+            What::DiskFails { .. } | What::DiskFull { .. } | What::DiskSlow { .. } => self.trouble(&fault.what, disks::end),
             What::ClockJumps { host, by_ms } => self.hosts[*host].jump(-by_ms),
+        }
+    }
+
+    /// Trouble of a disk begins or ends.
+    fn trouble(&self, what: &What, change: fn(HostId, Trouble)) {
+        match *what {
+            What::DiskFails { host, reads: true, one_in } => change(host, Trouble::FailsReads { one_in }),
+            What::DiskFails { host, reads: false, one_in } => change(host, Trouble::FailsWrites { one_in }),
+            What::DiskFull { host } => change(host, Trouble::Full),
+            What::DiskSlow { host, by_ms } => change(host, Trouble::Late { by_ms }),
+            _ => unreachable!("no trouble of a disk"),
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
+use crate::outside::disks;
 use crate::outside::network::Network;
 use crate::outside::packet::HostId;
 use crate::outside::system;
@@ -65,7 +66,9 @@ impl Host {
     pub(super) fn crash(&mut self, now_us: u64) {
         self.enter(now_us);
         self.network.set_crashing(true);
+        disks::set_ending(true);
         drop(self.runtime.take());
+        disks::set_ending(false);
         self.network.set_crashing(false);
     }
 
@@ -99,6 +102,7 @@ impl Host {
 
     fn enter(&self, at_us: u64) {
         self.network.turn(self.id);
+        disks::turn(self.id);
         set_clock(at_us, self.ahead_ms);
     }
 }

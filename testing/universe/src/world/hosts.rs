@@ -20,7 +20,8 @@ use parking_lot::Mutex;
 const SECRET: &str = "what the processes of a world know";
 pub(super) const BUCKET: &str = "data";
 pub(super) const STORE_ADDRESS: &str = "store:9000";
-const COORDINATOR_ADDRESS: &str = "coordinator:7400";
+pub(super) const COORDINATOR_ADDRESS: &str = "coordinator:7400";
+pub(super) const STANDBY_ADDRESS: &str = "standby:7400";
 /// Less than what is read: the disk is read too.
 const DRAM_BYTES: u64 = 2 << 20;
 const DISK_BYTES: u64 = 16 << 20;
@@ -30,6 +31,8 @@ const REQUEST_BYTES: u64 = 64 << 20;
 /// A process that has ended is started again by whoever looks after it.
 const STARTED_AGAIN_AFTER: Duration = Duration::from_secs(1);
 const TOLD_EVERY: Duration = Duration::from_millis(250);
+/// What a worker's administrator looks at when all is at rest.
+const PINS_TOLD_EVERY: Duration = Duration::from_secs(1);
 
 /// What the world sees of its processes, as their administrator would.
 #[derive(Default)]
@@ -48,6 +51,14 @@ fn address(text: &str) -> Address {
     text.parse().expect("an address")
 }
 
+/// Where whichever coordinator leads is.
+fn coordinators(has_standby: bool) -> Address {
+    match has_standby {
+        true => address(&format!("{COORDINATOR_ADDRESS},{STANDBY_ADDRESS}")),
+        false => address(COORDINATOR_ADDRESS),
+    }
+}
+
 /// Where a worker listens.
 pub(super) fn worker_address(number: usize) -> Address {
     address(&format!("worker{number}:7411"))
@@ -59,10 +70,10 @@ pub(super) async fn store(server: Arc<S3Server>) {
     server.serve(listener).await;
 }
 
-/// A coordinator, started again whenever it ends.
-pub(super) async fn coordinator(metadata_url: String, seen: Arc<Seen>) {
+/// A coordinator, started again whenever it ends. One that stands by is started when it leads.
+pub(super) async fn coordinator(listen: &'static str, metadata_url: String, seen: Arc<Seen>) {
     loop {
-        let mut settings = CoordinatorSettings::new(address(COORDINATOR_ADDRESS), metadata_url.clone());
+        let mut settings = CoordinatorSettings::new(address(listen), metadata_url.clone());
         settings.security = security();
         match Coordinator::start(settings).await {
             Ok(coordinator) => {
@@ -86,18 +97,20 @@ pub(super) async fn coordinator(metadata_url: String, seen: Arc<Seen>) {
 }
 
 /// A worker, started until it is there.
-pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>) {
+pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>, has_standby: bool) {
     let store = StoreSettings::new(folder, DRAM_BYTES).with_disk(DISK_BYTES);
-    let mut settings = WorkerSettings::new(address(COORDINATOR_ADDRESS), worker_address(number), store);
+    let mut settings = WorkerSettings::new(coordinators(has_standby), worker_address(number), store);
     settings.security = security();
     settings.location = Some(format!("host{number}"));
+    // Without a socket: who is in the same process is beside it.
+    settings.unix_socket = Some(PathBuf::from(format!("/worker{number}/socket")));
     let limits = ServerLimits { request_bytes: Some(REQUEST_BYTES), ..ServerLimits::default() };
     let tuning = Tuning { limits, scrub_bytes_per_sec: SCRUB_BYTES, ..Tuning::default() };
     loop {
         match Worker::start_with(settings.clone(), tuning.clone()).await {
             Ok(worker) => loop {
                 seen.pinned.lock()[number] = worker.report().dram.2;
-                sleep(TOLD_EVERY).await;
+                sleep(PINS_TOLD_EVERY).await;
             },
             Err(error) => tracing::warn!(number, %error, "worker not started"),
         }
@@ -106,10 +119,19 @@ pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>) {
 }
 
 /// A client, as soon as there is a coordinator.
-pub(super) async fn client() -> Client {
-    let mut settings = ClientSettings::new(address(COORDINATOR_ADDRESS));
+pub(super) async fn client(has_standby: bool) -> Client {
+    connected(has_standby, false).await
+}
+
+/// The same of a program that reads the worker of its host in place.
+pub(super) async fn client_beside(has_standby: bool) -> Client {
+    connected(has_standby, true).await
+}
+
+async fn connected(has_standby: bool, in_place: bool) -> Client {
+    let mut settings = ClientSettings::new(coordinators(has_standby));
     settings.security = security();
-    settings.in_place = false;
+    settings.in_place = in_place;
     settings.ring = false;
     settings.storage = StorageSettings::default();
     loop {

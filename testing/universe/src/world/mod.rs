@@ -6,12 +6,9 @@ mod faults;
 mod host;
 mod hosts;
 mod load;
-mod outlaws;
 mod plan;
 mod rest;
 mod run;
-mod sets;
-mod tree;
 mod wrong;
 
 pub(crate) use plan::Plan;

@@ -9,8 +9,16 @@ use crate::outside::packet::HostId;
 
 /// There is a fault within each such time, in milliseconds.
 const FAULT_EVERY_MS: u64 = 10_000;
-/// Faults in that time at most.
+/// Faults in that time at most, beside one of a disk.
 const FAULTS_MAX: u32 = 3;
+/// What of a seed faults of disks follow from: the others are the same without them.
+const OF_DISKS: u64 = 0x6469_736b;
+/// The same of crashes of the two coordinators, of which there is one in so many ten seconds.
+const OF_COORDINATORS: u64 = 0x636f_6f72;
+const CRASHES_ONE_IN: u32 = 3;
+
+/// Calls of clients in ten seconds where their pauses are as long as they are said to be, about.
+const OPS: f64 = 280.0;
 
 /// The store's host, the coordinator's, then workers, then clients.
 pub(crate) const STORE: HostId = 0;
@@ -24,6 +32,10 @@ pub(crate) struct Plan {
     pub(crate) for_ms: u64,
     pub(crate) workers: usize,
     pub(crate) clients: usize,
+    /// Clients' pauses are so many times as long as they are where they make [`OPS`] calls.
+    pub(crate) pace: f64,
+    /// A second coordinator stands by.
+    pub(crate) has_standby: bool,
     pub(crate) faults: Vec<Fault>,
 }
 
@@ -39,8 +51,8 @@ pub(crate) struct Fault {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum What {
-    /// A process ends at once, and starts again later. A host that goes with it says nothing to its peers. What it finds on its disk may be
-    /// nothing, or other bytes than were written.
+    /// A process ends at once, and starts again later. A host that goes with it says nothing to its peers, and its disk may lack what was
+    /// written and not synchronised. What it finds there may also be nothing, or other bytes than were written.
     Crash { host: HostId, with_host: bool, disk: Disk },
     /// A process is not run for a while.
     Stop { host: HostId },
@@ -65,6 +77,12 @@ pub(crate) enum What {
     StoreBreaksOff { requests: usize, after_bytes: u64 },
     /// Bytes on a worker's disk are others than were written.
     DiskRots { host: HostId },
+    /// One in so many reads of a worker's disk fails, or of writes.
+    DiskFails { host: HostId, reads: bool, one_in: u32 },
+    /// A worker's disk has no room for what is written.
+    DiskFull { host: HostId },
+    /// Work on a worker's disk takes longer.
+    DiskSlow { host: HostId, by_ms: u64 },
     /// The time of the day of a host jumps.
     ClockJumps { host: HostId, by_ms: i64 },
 }
@@ -83,7 +101,7 @@ impl Plan {
     pub(crate) fn of(seed: u64, for_ms: u64) -> Self {
         let mut chance = StdRng::seed_from_u64(seed);
         let (workers, clients) = (chance.random_range(3..=5), chance.random_range(2..=3));
-        let mut plan = Self { seed, for_ms, workers, clients, faults: Vec::new() };
+        let mut plan = Self { seed, for_ms, workers, clients, pace: 1.0, has_standby: false, faults: Vec::new() };
         for period in 0..for_ms / FAULT_EVERY_MS {
             for _ in 0..chance.random_range(1..=FAULTS_MAX) {
                 let at_ms = period * FAULT_EVERY_MS + chance.random_range(0..FAULT_EVERY_MS);
@@ -94,8 +112,51 @@ impl Plan {
                 plan.faults.push(Fault { at_ms, for_ms, what });
             }
         }
+        let mut chance = StdRng::seed_from_u64(seed ^ OF_DISKS);
+        for period in 0..for_ms / FAULT_EVERY_MS {
+            let (at_ms, for_ms) = (chance.random_range(0..FAULT_EVERY_MS), chance.random_range(100..8_000));
+            let what = plan.draw_of_disk(&mut chance);
+            if chance.random() {
+                plan.faults.push(Fault { at_ms: period * FAULT_EVERY_MS + at_ms, for_ms, what });
+            }
+        }
         plan.faults.sort_by_key(|fault| fault.at_ms);
         plan
+    }
+
+    /// Hosts that lose their power and find their own disk again.
+    pub(crate) fn lose_power(&self) -> Vec<HostId> {
+        let loses = |fault: &Fault| match fault.what {
+            What::Crash { host, with_host: true, disk: Disk::Kept } => Some(host),
+            _ => None,
+        };
+        self.faults.iter().filter_map(loses).collect()
+    }
+
+    /// The same with about so many calls of clients in each ten seconds.
+    pub(crate) fn with_ops(self, ops: u64) -> Self {
+        Self { pace: OPS / ops as f64, ..self }
+    }
+
+    /// The same with a second coordinator, and crashes of the two of them.
+    pub(crate) fn with_standby(mut self) -> Self {
+        self.has_standby = true;
+        let mut chance = StdRng::seed_from_u64(self.seed ^ OF_COORDINATORS);
+        for period in 0..self.for_ms / FAULT_EVERY_MS {
+            let (at_ms, for_ms) = (chance.random_range(0..FAULT_EVERY_MS), chance.random_range(100..8_000));
+            let host = if chance.random() { COORDINATOR } else { self.client(self.clients) };
+            let what = What::Crash { host, with_host: chance.random(), disk: Disk::Kept };
+            if chance.random_ratio(1, CRASHES_ONE_IN) {
+                self.faults.push(Fault { at_ms: period * FAULT_EVERY_MS + at_ms, for_ms, what });
+            }
+        }
+        self.faults.sort_by_key(|fault| fault.at_ms);
+        self
+    }
+
+    /// The host of the second coordinator, behind all others; where there is one.
+    pub(crate) fn standby(&self) -> Option<HostId> {
+        self.has_standby.then(|| self.client(self.clients))
     }
 
     /// The same without some of its faults, by their places.
@@ -111,7 +172,8 @@ impl Plan {
     pub(crate) fn names(&self) -> Vec<String> {
         let workers = (0..self.workers).map(|number| format!("worker{number}"));
         let clients = (0..self.clients).map(|number| format!("client{number}"));
-        ["store".to_owned(), "coordinator".to_owned()].into_iter().chain(workers).chain(clients).collect()
+        let standby = self.has_standby.then(|| "standby".to_owned());
+        ["store".to_owned(), "coordinator".to_owned()].into_iter().chain(workers).chain(clients).chain(standby).collect()
     }
 
     pub(crate) fn worker(&self, number: usize) -> HostId {
@@ -157,6 +219,17 @@ impl Plan {
         }
     }
 
+    fn draw_of_disk(&self, chance: &mut StdRng) -> What {
+        let host = self.worker(chance.random_range(0..self.workers));
+        let (one_in, by_ms) = ([1, 4, 20][chance.random_range(0..3)], chance.random_range(50..3_000));
+        match chance.random_range(0..4) {
+            0 => What::DiskFails { host, reads: true, one_in },
+            1 => What::DiskFails { host, reads: false, one_in },
+            2 => What::DiskFull { host },
+            _ => What::DiskSlow { host, by_ms },
+        }
+    }
+
     /// The links that a split blocks, in both directions.
     pub(crate) fn across(&self, side: &[HostId], all_reach: &[HostId]) -> Vec<(HostId, HostId)> {
         let hosts = || STORE..self.client(self.clients);
@@ -192,6 +265,10 @@ impl What {
             Self::StoreLosesAnswers { .. } => "store_loses_answers",
             Self::StoreBreaksOff { .. } => "store_breaks_off",
             Self::DiskRots { .. } => "disk_rots",
+            Self::DiskFails { reads: true, .. } => "disk_fails_reads",
+            Self::DiskFails { reads: false, .. } => "disk_fails_writes",
+            Self::DiskFull { .. } => "disk_full",
+            Self::DiskSlow { .. } => "disk_slow",
             Self::ClockJumps { .. } => "clock_jumps",
         }
     }
@@ -207,6 +284,7 @@ impl What {
                 | Self::OneWay { .. }
                 | Self::SlowLink { .. }
                 | Self::DiskRots { .. }
+                | Self::DiskFails { reads: true, .. }
         )
     }
 }
@@ -225,5 +303,32 @@ mod tests {
         }
         let fewer = one.clone().without(&[0]);
         assert_eq!(fewer.faults, one.faults[1..]);
+    }
+
+    #[test]
+    fn each_fault_of_a_disk_comes_and_hits_a_worker() {
+        let plans: Vec<Plan> = (0..20).map(|seed| Plan::of(seed, 60_000)).collect();
+        let all = || plans.iter().flat_map(|plan| plan.faults.iter().map(move |fault| (plan, &fault.what)));
+        for kind in ["disk_fails_reads", "disk_fails_writes", "disk_full", "disk_slow"] {
+            assert!(all().any(|(_, what)| what.kind() == kind), "{kind}");
+        }
+        for (plan, what) in all() {
+            if let What::DiskFails { host, .. } | What::DiskFull { host } | What::DiskSlow { host, .. } = what {
+                assert!((plan.worker(0)..plan.client(0)).contains(host), "{what:?}");
+            }
+        }
+        assert!(plans.iter().any(|plan| !plan.lose_power().is_empty()));
+    }
+
+    #[test]
+    fn a_second_coordinator_comes_behind_all_others_and_takes_no_fault_away() {
+        let (one, two) = (Plan::of(9, 600_000), Plan::of(9, 600_000).with_standby());
+        let standby = two.standby().unwrap();
+        assert_eq!((one.standby(), standby, two.names()[standby].as_str()), (None, one.names().len(), "standby"));
+        assert!(one.faults.iter().all(|fault| two.faults.contains(fault)) && two.faults.len() > one.faults.len());
+        for coordinator in [COORDINATOR, standby] {
+            let crashes = |fault: &Fault| matches!(fault.what, What::Crash { host, .. } if host == coordinator);
+            assert!(two.faults.iter().any(crashes), "{coordinator}");
+        }
     }
 }

@@ -13,12 +13,13 @@ use rand::{Rng, SeedableRng};
 use serde::Serialize;
 use tempfile::TempDir;
 
-use super::course::Course;
+use super::course::{Course, Crowd};
 use super::host::{Host, memory, set_clock};
-use super::hosts::{self, BUCKET, Seen};
+use super::hosts::{self, BUCKET, COORDINATOR_ADDRESS, STANDBY_ADDRESS, Seen};
 use super::load;
 use super::plan::{COORDINATOR, Plan, STORE};
 use super::wrong::{Wrong, without_room};
+use crate::outside::disks::{self, Disks};
 use crate::outside::door::door;
 use crate::outside::network::Network;
 use crate::outside::packet::HostId;
@@ -27,8 +28,9 @@ use crate::trace::Trace;
 
 /// How long hosts are run in a turn. Nothing that a host says is heard before the turn's end.
 const TURN_US: u64 = 5_000;
-/// A host that hears nothing is run once in so long.
-const BEHIND_US: u64 = 40_000;
+/// A client that hears nothing is run once in so long, and any other host: those say little by themselves.
+const CLIENT_BEHIND_US: u64 = 40_000;
+const BEHIND_US: u64 = 100_000;
 /// Load begins within this time, and all calls end within it.
 const BEGINS_WITHIN_US: u64 = 60_000_000;
 const ENDS_WITHIN_US: u64 = 120_000_000;
@@ -47,6 +49,8 @@ pub(crate) struct Outcome {
     pub(crate) simulated_seconds: u64,
     pub(crate) operations: u64,
     pub(crate) faults: BTreeMap<&'static str, u64>,
+    /// What went wrong with disks, call by call, and page by page.
+    pub(crate) disks: BTreeMap<&'static str, u64>,
     pub(crate) errors: BTreeMap<String, u64>,
     pub(crate) violations: u64,
     pub(crate) first_violations: Vec<Violation>,
@@ -90,6 +94,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
     let network = Arc::new(Network::new(plan.names(), StdRng::seed_from_u64(chance.random()), Arc::clone(&trace)));
     let _simulation = simulated::simulate(door(&network));
     let mut world = World::new(plan, network, trace, chance);
+    disks::install(Disks::new(world.folder.path(), world.hosts.len(), plan.seed, &plan.lose_power()));
     let violations = world.pass();
     let calls = world.course.calls.recorder.take();
     for call in &calls {
@@ -112,6 +117,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         simulated_seconds: world.now_us / 1_000_000,
         operations: calls.len() as u64,
         faults,
+        disks: disks::happened(),
         errors: errors(&calls),
         violations: count,
         first_violations: violations,
@@ -129,7 +135,9 @@ impl<'a> World<'a> {
         let hosts: Vec<Host> = (0..plan.names().len()).map(|id| Host::new(id, &network)).collect();
         let seen = Seen { pinned: Mutex::new(vec![0; plan.workers]), ..Seen::default() };
         let folder = TempDir::new_in(memory()).expect("a folder for the tiers");
-        let course = Course::new(chance.random(), plan.clients, plan.workers, folder.path().to_owned());
+        let (workers, clients, pace, has_standby) = (plan.workers, plan.clients, plan.pace, plan.has_standby);
+        let crowd = Crowd { workers, clients, seed: chance.random(), pace, has_standby };
+        let course = Course::new(crowd, folder.path().to_owned());
         Self {
             plan,
             now_us: 0,
@@ -201,13 +209,17 @@ impl<'a> World<'a> {
     /// not been run for long: what they do meanwhile is as if their packets took longer.
     fn turn(&mut self, until_us: u64) {
         let quiet = self.heard.iter().all(|heard| !heard);
-        let ends_us = |host: &Host| host.behind(self.now_us).map(|behind_us| self.now_us + BEHIND_US.saturating_sub(behind_us));
+        let ends_us = |host: HostId| {
+            let behind_us = self.hosts[host].behind(self.now_us)?;
+            Some(self.now_us + self.behind_at_most_us(host).saturating_sub(behind_us))
+        };
         let next_us = match quiet {
-            true => self.hosts.iter().filter_map(ends_us).chain(self.network.next_us()).min().unwrap_or(until_us),
+            true => (0..self.hosts.len()).filter_map(ends_us).chain(self.network.next_us()).min().unwrap_or(until_us),
             false => self.now_us,
         };
         let next_us = next_us.max(self.now_us + TURN_US).min(until_us);
-        self.run_hosts(next_us, |world, host| world.heard[host] || world.hosts[host].behind(next_us) >= Some(BEHIND_US));
+        let is_late = |world: &Self, host: HostId| world.hosts[host].behind(next_us) >= Some(world.behind_at_most_us(host));
+        self.run_hosts(next_us, |world, host| world.heard[host] || is_late(world, host));
         self.heard.fill(false);
         self.now_us = next_us;
         // Who hears something has come to now before.
@@ -216,6 +228,12 @@ impl<'a> World<'a> {
         for host in self.network.deliver(self.now_us) {
             self.heard[host] = true;
         }
+    }
+
+    /// How far a host may be behind that hears nothing.
+    fn behind_at_most_us(&self, host: HostId) -> u64 {
+        let is_client = (self.plan.client(0)..self.plan.client(self.plan.clients)).contains(&host);
+        if is_client { CLIENT_BEHIND_US } else { BEHIND_US }
     }
 
     /// Runs some of those hosts that have not come to a time; whether there were any.
@@ -239,11 +257,26 @@ impl<'a> World<'a> {
         let (now_us, seen) = (self.now_us, Arc::clone(&self.seen));
         let process = &mut self.hosts[host];
         match (worker, client) {
+            _ if Some(host) == self.plan.standby() => {
+                process.start(now_us, hosts::coordinator(STANDBY_ADDRESS, self.metadata.url().to_owned(), seen));
+            }
             (_, Some(number)) => process.start(now_us, load::client(Arc::clone(&self.course), number)),
             (Some(number), None) => {
-                process.start(now_us, hosts::worker(number, self.folder.path().join(format!("{host}")), seen))
+                let folder = self.folder.path().join(format!("{host}"));
+                let worker = hosts::worker(number, folder, seen, self.plan.has_standby);
+                let course = (number == 0).then(|| Arc::clone(&self.course));
+                process.start(now_us, async move {
+                    let beside = async move {
+                        if let Some(course) = course {
+                            load::resident(course).await;
+                        }
+                    };
+                    futures::future::join(worker, beside).await;
+                });
             }
-            _ if host == COORDINATOR => process.start(now_us, hosts::coordinator(self.metadata.url().to_owned(), seen)),
+            _ if host == COORDINATOR => {
+                process.start(now_us, hosts::coordinator(COORDINATOR_ADDRESS, self.metadata.url().to_owned(), seen));
+            }
             _ => process.start(now_us, hosts::store(Arc::clone(&self.server))),
         }
     }

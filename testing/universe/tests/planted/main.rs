@@ -9,13 +9,16 @@ use serde_json::Value;
 
 /// Faults and load of a world, in simulated seconds.
 const SECONDS: &str = "20";
+/// Calls in ten simulated seconds: so many that few worlds are enough.
+const OPS: &str = "280";
 /// Faults at most that are left of a world that found something.
 const FEWEST_MAX: usize = 5;
 
 /// The first world from `seed` on that has a violation, with the defect or without one.
 fn found(planted: Option<&str>, seed: u64, seeds: u64) -> Option<Value> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_forebay-universe"));
-    command.args(["--seed", &seed.to_string(), "--seeds", &seeds.to_string(), "--seconds", SECONDS, "--until-one-fails"]);
+    command.args(["--seed", &seed.to_string(), "--seeds", &seeds.to_string(), "--seconds", SECONDS]);
+    command.args(["--ops", OPS, "--until-one-fails"]);
     if let Some(planted) = planted {
         command.args(["--planted", planted]);
     }
@@ -72,6 +75,11 @@ fn a_reference_of_another_length_than_its_block_is_found() {
 #[test]
 fn a_file_that_a_write_behind_its_end_makes_large_is_found() {
     is_found("sparse-giant", 1, 3);
+}
+
+#[test]
+fn pins_that_are_freed_under_a_reader_are_found() {
+    is_found("pins-freed", 1, 20);
 }
 
 #[test]

@@ -1,3 +1,5 @@
+//! Flags of `forebay simulate`: scenarios, and what of them can be changed.
+
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! From the arguments of `cp` to the files to copy, each with its target, before anything is written.
+
 use std::fs;
 use std::path::Path;
 

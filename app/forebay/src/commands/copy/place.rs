@@ -1,3 +1,5 @@
+//! What an argument of `cp` names: standard input or output, a path below a mount, or a file of this machine.
+
 use std::fmt;
 use std::path::PathBuf;
 

@@ -1,3 +1,5 @@
+//! Copies one file of `cp`, so that its target is whole or as it was before.
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::fd::AsFd;

@@ -1,3 +1,5 @@
+//! `forebay node batch`: a line of JSON in, a line out, so that programs of any language use temporary nodes.
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write, stdin};
 

@@ -1,3 +1,5 @@
+//! `forebay node put`, `append`, `get` and `bag`: those that carry bytes in and out of temporary nodes.
+
 use std::io::{Read, Write};
 
 use forebay_client::{CreateOptions, NodeErrorKind, NodeReader, NodeType, Nodes};

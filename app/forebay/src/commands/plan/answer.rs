@@ -1,3 +1,5 @@
+//! What `forebay plan replicas` prints: the plan with the names that its input had, for people and as JSON.
+
 use forebay_placement::{Plan, PlanSettings, Policy, Reason};
 use forebay_types::format_bytes;
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};

@@ -1,3 +1,5 @@
+//! What a plan is asked for, read from a file of counts or an access log, with segments numbered in the order of their ids.
+
 use std::collections::HashMap;
 use std::fmt;
 use std::io::Read;

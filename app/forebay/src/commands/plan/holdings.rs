@@ -1,3 +1,5 @@
+//! Reads who holds what now, where `forebay plan replicas` is to start from that.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

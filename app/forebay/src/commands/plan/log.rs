@@ -1,3 +1,5 @@
+//! Counts accesses by segment from a log, aged by windows as the coordinator ages them.
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! The order of ids that people expect, in which segments are numbered and neighbours stand together.
+
 use std::cmp::Ordering;
 
 /// Compares ids as people order them: digits by the number that they make, so that S2 comes before S10.

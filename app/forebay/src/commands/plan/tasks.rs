@@ -1,3 +1,5 @@
+//! `forebay plan tasks`: MixApart's bound on parallel tasks, as a number and as a picture.
+
 use forebay_scheduling::sustained_tasks;
 use forebay_simulation::capacity_chart;
 use forebay_types::{Error, ResultExt, format_bytes, format_duration};

@@ -1,3 +1,5 @@
+//! Reads the workers of `forebay plan replicas`, equal ones by their number or each as a file describes it.
+
 use std::collections::HashMap;
 use std::path::Path;
 

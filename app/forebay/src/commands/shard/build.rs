@@ -1,3 +1,5 @@
+//! `forebay shard build`: a shard on this machine from a file of records or of flat text.
+
 use forebay_shard_store::Store;
 use forebay_types::{Error, format_bytes};
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! `forebay shard inspect`: the parts of a shard of this machine, with what each takes.
+
 use forebay_types::format_bytes;
 
 use super::open;

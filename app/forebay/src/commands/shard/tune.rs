@@ -1,3 +1,5 @@
+//! `forebay shard tune`: trades bytes of a shard of this machine for speed, or back.
+
 use forebay_shard_store::Store;
 use forebay_types::format_bytes;
 use serde_json::json;

@@ -4,4 +4,3 @@ pub(super) mod explain;
 pub(super) mod savings;
 pub(super) mod segments;
 pub(super) mod status;
-pub(super) mod top;

@@ -1,3 +1,5 @@
+//! `forebay status --segments`: what placement knows of popular segments, and where their replicas are.
+
 use forebay_api::Placement;
 use forebay_client::Client;
 use forebay_protocol::{ControlReply, ControlRequest, PlacementStatus, SegmentStatus};

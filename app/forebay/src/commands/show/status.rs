@@ -1,3 +1,5 @@
+//! `forebay status`: processes, tiers, mounts and pins, in the lines that `top` shows as well.
+
 use forebay_api::{Status, state_name, storage_requests};
 use forebay_client::Client;
 use forebay_protocol::{ClusterStatus, ControlReply, ControlRequest};

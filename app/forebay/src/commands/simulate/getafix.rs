@@ -1,3 +1,5 @@
+//! `forebay simulate getafix`: ways to lead a cluster beside each other in one scenario, as table, CSV or picture.
+
 use std::fs;
 use std::path::Path;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! `forebay simulate mixapart`: what bringing input ahead of tasks wins, reuse by reuse.
+
 use std::path::Path;
 
 use forebay_scheduling::Policy;

@@ -1,3 +1,5 @@
+//! `forebay table convert`: hands files to the engine's conversion, with rows in their order and types as they are.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! Which engine `forebay table` needs: none of a cluster where all paths are local, so that it works without one.
+
 use std::path::Path;
 
 use forebay_sql::{Engine, EngineSettings};

@@ -1,3 +1,5 @@
+//! `forebay table inspect`: schema, groups, row groups and statistics of a table file, for people and as JSON.
+
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::util::display::array_value_to_string;
 use forebay_sql::{EngineSettings, TableFile};

@@ -1,3 +1,5 @@
+//! `forebay table suggest`: column groups by what recent or given statements read together, as a command to run.
+
 use forebay_sql::EngineSettings;
 use forebay_table::suggest;
 use forebay_types::{Error, ResultExt};

@@ -194,6 +194,14 @@ fn the_status_names_mounts_workers_and_tiers() {
         assert_eq!(status["workers"][0]["dram"]["capacity_bytes"], 256 << 20);
         let text = forebay(&at, &["status"]).ok().text();
         assert!(text.contains("/lake/") && text.contains("live") && text.contains("sqlite"), "{text}");
-        assert!(forebay(&at, &["top"]).ok().text().contains("/lake/"));
+        let text = forebay(&at, &["top"]).ok().text();
+        assert!(text.contains("/lake/") && text.contains("no transfers now"), "once, where no terminal is: {text}");
+        let looks = forebay(&at, &["top", "--json", "--count", "2", "--interval", "50ms"]).ok().json();
+        assert_eq!(looks.len(), 2);
+        assert!(looks[0]["rates"].is_null() && looks[1]["rates"]["reads"].is_u64(), "{looks:?}");
+        let id = looks[1]["status"]["workers"][0]["id"].as_str().unwrap();
+        assert!(looks[1]["queues"][id].is_u64() && looks[1]["workers"][id]["served_bytes"].is_u64(), "{looks:?}");
+        assert_eq!(looks[1]["mounts"]["lake"]["sent_bytes"], 0);
+        forebay(&at, &["top", "--count", "2"]).fails(2, &["--json"]);
     });
 }

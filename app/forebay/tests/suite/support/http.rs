@@ -17,8 +17,17 @@ pub fn get(host: &str, path: &str) -> String {
 
 /// What a path of HTTP answers, head and all.
 pub fn ask(host: &str, path: &str, headers: &str) -> String {
+    send(host, "GET", path, headers, "")
+}
+
+/// The same to a body.
+pub fn post(host: &str, path: &str, headers: &str, body: &str) -> String {
+    send(host, "POST", path, &format!("{headers}Content-Length: {}\r\n", body.len()), body)
+}
+
+fn send(host: &str, method: &str, path: &str, headers: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(host).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Connection: close\r\n\r\n").unwrap();
+    write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Connection: close\r\n\r\n{body}").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer

@@ -1,3 +1,5 @@
+//! Roles of the built binary as processes of a test, on free ports, killed when the test lets go of them.
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};

@@ -1,3 +1,5 @@
+//! Runs the built binary to its end with an environment of its own and a deadline, and looks at what it said.
+
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

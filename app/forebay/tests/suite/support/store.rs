@@ -1,3 +1,5 @@
+//! Shared storage that tests read and write past Forebay, as a folder or on an S3 server.
+
 use std::path::PathBuf;
 
 use forebay_testing::{S3Server, S3Settings};

@@ -1,10 +1,12 @@
+//! Types into the prompt of `forebay sql` on a real terminal, and waits for what it shows.
+
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// `forebay sql` on a terminal of its own, which `script` makes.
+/// A command on a terminal of its own, which `script` makes.
 pub struct Terminal {
     child: Child,
     keys: Option<ChildStdin>,
@@ -12,12 +14,25 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Starts the prompt and waits for it.
+    /// Starts the prompt of `forebay sql` and waits for it.
     #[track_caller]
     pub fn open(home: &Path, coordinator: &str, flags: &str) -> Self {
         let command = format!("{} sql {flags} --coordinator {coordinator}", env!("CARGO_BIN_EXE_forebay"));
+        Self::start(home, &command, "forebay> ")
+    }
+
+    /// Starts `forebay top` and waits for its first picture.
+    #[track_caller]
+    pub fn top(home: &Path, coordinator: &str) -> Self {
+        let command = format!("stty cols 160 rows 40; {} top --coordinator {coordinator}", env!("CARGO_BIN_EXE_forebay"));
+        // Blanks are not drawn: what is waited for is one word.
+        Self::start(home, &command, "waiting")
+    }
+
+    #[track_caller]
+    fn start(home: &Path, command: &str, first: &str) -> Self {
         let mut child = Command::new("script")
-            .args(["-q", "-e", "-c", &command, "/dev/null"])
+            .args(["-q", "-e", "-c", command, "/dev/null"])
             .env("HOME", home)
             .env("TERM", "xterm")
             .env("AWS_ACCESS_KEY_ID", forebay_testing::ACCESS_KEY)
@@ -36,7 +51,7 @@ impl Terminal {
             }
         });
         let terminal = Self { keys: child.stdin.take(), child, shown };
-        terminal.wait_for("forebay> ", 1);
+        terminal.wait_for(first, 1);
         terminal
     }
 
@@ -60,6 +75,7 @@ impl Terminal {
     /// Quits; gives everything that was shown.
     #[track_caller]
     pub fn quit(mut self) -> String {
+        // The prompt takes it as a command, all else takes the `q` alone.
         self.line("\\q");
         let status = self.child.wait().unwrap();
         let shown = self.shown.lock().unwrap().clone();

@@ -13,7 +13,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-pub(crate) use path::{Content, Described, Routes, Shape};
+pub(crate) use path::{Content, Described, Routes, Shape, Verb};
 
 use crate::refusal::Wrong;
 
@@ -27,8 +27,9 @@ pub(crate) fn document(paths: &[Described]) -> Value {
     let mut written = settings().for_serialize().into_generator();
     let mut items = Map::new();
     for path in paths {
-        let method = if path.body.is_some() { "post" } else { "get" };
-        items.insert(path.path.to_string(), json!({method: operation(path, &mut read, &mut written)}));
+        // What indexes a value that is null makes an object of it.
+        let item = items.entry(path.path).or_insert(Value::Null);
+        item[path.verb.name()] = operation(path, &mut read, &mut written);
     }
     let refusals = refusals(paths).into_iter().map(|status| (status.to_string(), refusal(status, &mut written)));
     let refusals: Map<String, Value> = refusals.collect();
@@ -50,7 +51,8 @@ pub(crate) fn document(paths: &[Described]) -> Value {
             "securitySchemes": {"token": {
                 "type": "http",
                 "scheme": "bearer",
-                "description": "A token, as `forebay token add NAME --read` makes it; with `--mount` it is for datasets of that mount alone.",
+                "description": "A token, as `forebay token add NAME --read` makes it, or with `--write` for what changes records; with `--mount` \
+                                it is for datasets of that mount alone.",
             }},
         },
     })
@@ -58,6 +60,10 @@ pub(crate) fn document(paths: &[Described]) -> Value {
 
 fn operation(path: &Described, read: &mut SchemaGenerator, written: &mut SchemaGenerator) -> Value {
     let id = path.path.trim_start_matches("/api/v1/").replace(['/', '.'], "_");
+    let id = match path.verb {
+        Verb::Get | Verb::Post => id,
+        verb @ (Verb::Put | Verb::Delete) => format!("{}_{id}", verb.name()),
+    };
     let mut responses = Map::from_iter([("200".to_string(), content(&path.answer, written))]);
     for status in refusals(std::slice::from_ref(path)) {
         responses.insert(status.to_string(), json!({"$ref": format!("#/components/responses/{status}")}));
@@ -115,11 +121,11 @@ fn refusal(status: u16, generator: &mut SchemaGenerator) -> Value {
     let about = match status {
         400 => "A parameter is missing, unknown, there twice or no value of its kind.",
         401 => "No token, or none that is known.",
-        403 => "A token that may not read this.",
+        403 => "A token that may not do this.",
         404 => "There is no such mount, dataset or record, or this process does not serve it.",
         408 => "The body did not come in time.",
-        409 => "The dataset was replaced in between: ask again.",
-        413 => "Too many bytes or questions: send several.",
+        409 => "The dataset was replaced in between, or the condition of a change does not hold: read again, then ask.",
+        413 => "Too many bytes, questions or changes: send several.",
         429 => "Too many requests of this token are under way.",
         500 => "A fault here, or in what is stored.",
         503 => "Workers are away or have no room, or too many ask.",

@@ -2,11 +2,36 @@
 
 use axum::Router;
 use axum::handler::Handler;
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post, put};
 use schemars::{Schema, SchemaGenerator};
 
 /// Makes the schema of a type.
 pub(crate) type Shape = fn(&mut SchemaGenerator) -> Schema;
+
+/// How a path is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Get,
+    Post,
+    Put,
+    Delete,
+}
+
+impl Verb {
+    /// As OpenAPI has it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Post => "post",
+            Self::Put => "put",
+            Self::Delete => "delete",
+        }
+    }
+
+    fn takes_body(self) -> bool {
+        matches!(self, Self::Post | Self::Put)
+    }
+}
 
 /// What is sent.
 pub(crate) struct Content {
@@ -20,8 +45,9 @@ pub(crate) struct Content {
     pub(crate) example: Option<&'static str>,
 }
 
-/// A path.
+/// A path, asked in one way; there may be others for it.
 pub(crate) struct Described {
+    pub(crate) verb: Verb,
     pub(crate) path: &'static str,
     pub(crate) about: &'static str,
     /// Of an object with a property a parameter; none without parameters.
@@ -46,9 +72,15 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         Self { router: Router::new(), described: Vec::new() }
     }
 
-    /// A path: asked by POST where it takes a body, and by GET where not.
+    /// A path that is asked by a verb.
     pub(crate) fn with<T: 'static>(mut self, path: Described, handler: impl Handler<T, S>) -> Self {
-        let method = if path.body.is_some() { post(handler) } else { get(handler) };
+        assert_eq!(path.body.is_some(), path.verb.takes_body(), "{}: what is sent with it", path.path);
+        let method = match path.verb {
+            Verb::Get => get(handler),
+            Verb::Post => post(handler),
+            Verb::Put => put(handler),
+            Verb::Delete => delete(handler),
+        };
         self.router = self.router.route(path.path, method);
         self.described.push(path);
         self

@@ -13,18 +13,12 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::visitor::Visitor;
+
 /// Connections that have said what they want and wait to be served.
 const READY_MAX: usize = 16;
 /// Pause after an accept that failed, as it does without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// Who is at the other end.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Visitor {
-    pub(crate) address: SocketAddr,
-    /// One of a client, of the authority that is known here.
-    pub(crate) has_shown_certificate: bool,
-}
 
 /// A port of HTTP or HTTPS. Who connects and says nothing keeps nobody out.
 pub(crate) struct Entering {

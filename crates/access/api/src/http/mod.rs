@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -23,9 +23,10 @@ use tower_service::Service;
 
 use crate::metrics::Numbers;
 use crate::refusal::Refusal;
+use crate::visitor::{Sender, Visitor};
 use crate::{Cluster, Doors, Readers, Readiness, Scheduler, Statements, router};
 
-use entering::{Entering, Visitor};
+use entering::Entering;
 
 /// Where it listens, and what it shows to whom.
 pub struct HttpSettings {
@@ -178,9 +179,9 @@ async fn ready(State(shown): State<Arc<Shown>>) -> Response {
     (status, [(CACHE_CONTROL, "no-store")], line).into_response()
 }
 
-async fn metrics(State(shown): State<Arc<Shown>>, headers: HeaderMap) -> Response {
+async fn metrics(State(shown): State<Arc<Shown>>, sender: Sender) -> Response {
     if !shown.metrics_are_open
-        && let Err(refusal) = shown.readers.let_in(&headers, "metrics", "/metrics")
+        && let Err(refusal) = shown.readers.let_in(&sender, "metrics", "/metrics")
     {
         let how = format!("{}, or set metrics-anonymous\n", refusal.error().message());
         let mut answer = (refusal.status(), how).into_response();

@@ -1,6 +1,8 @@
 //! What stands behind the `?` of a request to a dataset.
 
-use forebay_shard_store::Columns;
+use std::str::FromStr;
+
+use forebay_shard_store::{ChangeIf, Columns};
 use forebay_types::{ForebayPath, Result};
 use serde::{Deserialize, Deserializer};
 
@@ -44,6 +46,39 @@ impl<'de> Deserialize<'de> for ColumnNames {
     }
 }
 
+/// `if=absent`, or `if=VERSION`: when a record may be changed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct If(ChangeIf);
+
+impl If {
+    /// The condition; none where there is no parameter.
+    pub(super) fn of(asked: Option<Self>) -> ChangeIf {
+        asked.map_or(ChangeIf::Always, |Self(condition)| condition)
+    }
+}
+
+impl FromStr for If {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "absent" {
+            return Ok(Self(ChangeIf::Absent));
+        }
+        // A sign is none of a version's, which `parse` would let pass.
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        let version = text.parse().ok().filter(|_| is_number);
+        version
+            .map(|version| Self(ChangeIf::Version(version)))
+            .ok_or_else(|| format!("if is absent or a version, and not {text}"))
+    }
+}
+
+impl<'de> Deserialize<'de> for If {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,5 +88,16 @@ mod tests {
         let read = |text: &str| serde_json::from_value::<ColumnNames>(text.into()).unwrap();
         assert_eq!(read("*"), ColumnNames::All);
         assert_eq!(read("a,b c"), ColumnNames::Named(vec!["a".into(), "b c".into()]));
+    }
+
+    #[test]
+    fn a_condition_is_that_nothing_is_there_or_a_version() {
+        assert_eq!(If::of(None), ChangeIf::Always);
+        assert_eq!(If::of("absent".parse().ok()), ChangeIf::Absent);
+        assert_eq!(If::of("0".parse().ok()), ChangeIf::Version(0));
+        assert_eq!(If::of(u64::MAX.to_string().parse().ok()), ChangeIf::Version(u64::MAX));
+        for wrong in ["", "+1", "-1", "1.0", "Absent", "none", "18446744073709551616"] {
+            assert!(wrong.parse::<If>().is_err(), "{wrong}");
+        }
     }
 }

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, HttpBody};
+use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use forebay_shards::Shards;
-use forebay_transport::{Budget, Spent};
 use forebay_types::{Error, ForebayPath, Result, format_bytes};
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::stream::{self, StreamExt};
 use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -19,9 +18,10 @@ use super::asked::{Asked, Timeout};
 use super::condition::ConditionShape;
 use super::search::HITS_MAX;
 use super::visit::Visit;
-use super::{Datasets, asked, lines};
-use crate::describe::{Content, Described};
+use super::{Datasets, REFUSALS_OF_BODIES, asked, body, lines};
+use crate::describe::{Content, Described, Verb};
 use crate::refusal::{Refusal, Wrong};
+use crate::visitor::Sender;
 
 /// Bytes of the questions of one request.
 const BODY_BYTES_MAX: u64 = 8 << 20;
@@ -52,6 +52,9 @@ pub(super) struct Question {
     /// With `get`: only these columns.
     #[expect(dead_code, reason = "read again by `Shards::answer`")]
     columns: Option<Vec<String>>,
+    /// With `get`, of all columns: `{"record": .., "version": ..}` is answered, to change the record only if nobody else has.
+    #[expect(dead_code, reason = "read again by `Shards::answer`")]
+    versioned: Option<bool>,
     /// A condition: the keys of the records that meet it are answered, ascending.
     #[schemars(with = "Option<ConditionShape>")]
     search: Option<Json>,
@@ -82,6 +85,7 @@ impl Question {
 }
 
 pub(super) const PATH: Described = Described {
+    verb: Verb::Post,
     path: "/api/v1/shards/batch",
     about: "Many questions with one request, a line each.",
     parameters: Some(Batch::json_schema),
@@ -106,19 +110,19 @@ pub(super) const PATH: Described = Described {
         },
         example: None,
     },
-    refusals: &[400, 404, 408, 409, 413, 429, 500, 503, 504],
+    refusals: REFUSALS_OF_BODIES,
     is_open: false,
 };
 
 pub(super) async fn batch(
     State(datasets): State<Arc<Datasets>>,
-    headers: HeaderMap,
+    sender: Sender,
     Asked(asked): Asked<Batch>,
-    body: Body,
+    sent: Body,
 ) -> Result<Response, Refusal> {
-    let visit = Visit::enter(&datasets, &headers, "shard_batch", asked.dataset, asked.timeout)?;
-    let (body, spent) = read(&visit, body).await?;
-    let questions = split(&body)?;
+    let visit = Visit::enter(&datasets, &sender, "shard_batch", asked.dataset, asked.timeout)?;
+    let (sent, spent) = body::read(&visit, sent, BODY_BYTES_MAX, too_large).await?;
+    let questions = split(&sent)?;
     let shards = visit.open().await?;
     lines::answer(visit.deadline(), |mut lines| async move {
         let mut answers = stream::iter(questions).map(|line| answer(&visit, &shards, line)).buffered(ASKED_AT_ONCE);
@@ -131,39 +135,13 @@ pub(super) async fn batch(
     .await
 }
 
-/// All questions, before the first is answered: who sends them all before reading an answer must not wait for one who does not read
-/// on before an answer is taken.
-async fn read(visit: &Visit, body: Body) -> Result<(Bytes, Spent), Refusal> {
-    let announced = body.size_hint().exact().unwrap_or(BODY_BYTES_MAX);
-    if announced > BODY_BYTES_MAX {
-        return Err(too_large());
-    }
-    let reading = async {
-        let spent = Budget::of_process().take(announced).await;
-        let (mut questions, mut pieces) = (BytesMut::new(), body.into_data_stream());
-        while let Some(piece) = pieces.try_next().await.map_err(|error| Refusal::invalid(format!("the body: {error}")))? {
-            if (questions.len() + piece.len()) as u64 > BODY_BYTES_MAX {
-                return Err(too_large());
-            }
-            questions.extend_from_slice(&piece);
-        }
-        Ok((questions.freeze(), spent))
-    };
-    match forebay_runtime::time::timeout_at(visit.deadline(), reading).await {
-        Ok(read) => read,
-        Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, visit.late())),
-    }
-}
-
 fn too_large() -> Refusal {
     let message = format!("a batch has {} and {QUESTIONS_MAX} questions at most: send several", format_bytes(BODY_BYTES_MAX));
     Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, Error::invalid(message))
 }
 
 fn split(body: &Bytes) -> Result<Vec<Bytes>, Refusal> {
-    let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
-    let lines: Vec<Bytes> = lines.map(|line| body.slice_ref(line)).take(QUESTIONS_MAX + 1).collect();
-    if lines.len() > QUESTIONS_MAX { Err(too_large()) } else { Ok(lines) }
+    body::lines(body, QUESTIONS_MAX, too_large)
 }
 
 /// The answer to a line; what went wrong with it is an answer too.
@@ -186,6 +164,7 @@ mod tests {
     fn only_what_reads_and_has_an_end_is_asked() {
         for right in [
             r#"{"get": 5, "columns": ["a"]}"#,
+            r#"{"get": 5, "versioned": true}"#,
             r#"{"search": {"attr": "a", "eq": 1}, "after": 3, "limit": 10000}"#,
             r#"{"count": null}"#,
             // What else is wrong with it is said by those who are asked.

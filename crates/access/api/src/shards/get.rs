@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use forebay_shard_store::Literal;
 use forebay_types::{Error, ForebayPath, Result};
@@ -13,8 +12,9 @@ use serde::Deserialize;
 use super::asked::{Asked, ColumnNames, Timeout};
 use super::visit::Visit;
 use super::{Datasets, RECORDS, REFUSALS, asked, lines};
-use crate::describe::Described;
+use crate::describe::{Described, Verb};
 use crate::refusal::Refusal;
+use crate::visitor::Sender;
 
 /// Keys of one request; `batch` takes more.
 const KEYS_MAX: usize = 1000;
@@ -38,6 +38,7 @@ pub(super) struct Get {
 }
 
 pub(super) const PATH: Described = Described {
+    verb: Verb::Get,
     path: "/api/v1/shards/get",
     about: "The records of keys, in their order; not found where one has none.",
     parameters: Some(Get::json_schema),
@@ -49,10 +50,10 @@ pub(super) const PATH: Described = Described {
 
 pub(super) async fn get(
     State(datasets): State<Arc<Datasets>>,
-    headers: HeaderMap,
+    sender: Sender,
     Asked(asked): Asked<Get>,
 ) -> Result<Response, Refusal> {
-    let visit = Visit::enter(&datasets, &headers, "shard_get", asked.dataset, asked.timeout)?;
+    let visit = Visit::enter(&datasets, &sender, "shard_get", asked.dataset, asked.timeout)?;
     if !(1..=KEYS_MAX).contains(&asked.key.len()) {
         return Err(Refusal::invalid(format!("a get has 1 to {KEYS_MAX} keys, as key=KEY each: ask for more by batch")));
     }

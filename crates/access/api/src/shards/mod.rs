@@ -1,17 +1,20 @@
-//! Datasets of shards over HTTP: what `forebay shard get`, `search`, `count`, `batch` and `status` print with `--json`.
+//! Datasets of shards over HTTP: what `forebay shard get`, `search`, `count`, `batch` and `status` print with `--json`, and changes of records.
 //!
-//! Owns: who may ask which dataset, how much and how long; and the datasets that stay open between requests.
+//! Owns: who may ask or change which dataset, how much and how long; and the datasets that stay open between requests.
 //!
-//! Never does: answer anything itself. The workers do, and `forebay-shards` asks them.
+//! Never does: answer or change anything itself. The workers do, and `forebay-shards` asks them.
 //!
-//! Start with [`Visit::enter`], which every request goes through.
+//! Start with [`Visit::enter`](visit::Visit::enter), which every request goes through, by [`Changing::enter`](visit::Changing::enter) where it changes something.
 
 mod asked;
 mod batch;
+mod body;
+mod change;
 mod condition;
 mod get;
 mod lines;
 mod opened;
+mod record;
 mod search;
 mod status;
 mod visit;
@@ -47,6 +50,10 @@ pub(crate) fn routes(cluster: ClientSettings, readers: Readers) -> (Router, Vec<
         .with(search::SEARCH, search::search)
         .with(search::COUNT, search::count)
         .with(batch::PATH, batch::batch)
+        .with(record::READ, record::read)
+        .with(record::PUT, record::put)
+        .with(record::DELETE, record::delete)
+        .with(change::PATH, change::change)
         .with(status::PATH, status::status);
     let (router, described) = routes.into_parts();
     (router.with_state(Arc::new(datasets)), described)
@@ -54,6 +61,9 @@ pub(crate) fn routes(cluster: ClientSettings, readers: Readers) -> (Router, Vec<
 
 /// What asking a dataset by parameters is refused with.
 const REFUSALS: &[u16] = &[400, 404, 409, 429, 500, 503, 504];
+
+/// The same where a body comes with it.
+const REFUSALS_OF_BODIES: &[u16] = &[400, 404, 408, 409, 413, 429, 500, 503, 504];
 
 /// A line with a record, or with the columns of it that were asked for.
 const RECORDS: Content = Content {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use forebay_shard::Key;
 use forebay_shard_store::{Condition, Literal};
@@ -18,8 +17,9 @@ use super::asked::{Asked, ColumnNames, Timeout};
 use super::lines::Lines;
 use super::visit::Visit;
 use super::{Datasets, RECORDS, REFUSALS, asked, lines};
-use crate::describe::{Content, Described};
+use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
+use crate::visitor::Sender;
 
 /// Hits of one request where it does not say how many, and at most: who wants more goes on after the last one.
 const HITS: usize = 1000;
@@ -57,6 +57,7 @@ fn hits() -> usize {
 }
 
 pub(super) const SEARCH: Described = Described {
+    verb: Verb::Get,
     path: "/api/v1/shards/search",
     about: "The records that meet a condition, by their keys ascending.",
     parameters: Some(Search::json_schema),
@@ -68,10 +69,10 @@ pub(super) const SEARCH: Described = Described {
 
 pub(super) async fn search(
     State(datasets): State<Arc<Datasets>>,
-    headers: HeaderMap,
+    sender: Sender,
     Asked(asked): Asked<Search>,
 ) -> Result<Response, Refusal> {
-    let visit = Visit::enter(&datasets, &headers, "shard_search", asked.dataset, asked.timeout)?;
+    let visit = Visit::enter(&datasets, &sender, "shard_search", asked.dataset, asked.timeout)?;
     if !(1..=HITS_MAX).contains(&asked.limit) {
         return Err(Refusal::invalid(format!("limit is a number from 1 to {HITS_MAX}: go on with `after` and the last key")));
     }
@@ -134,6 +135,7 @@ pub struct Count {
 }
 
 pub(super) const COUNT: Described = Described {
+    verb: Verb::Get,
     path: "/api/v1/shards/count",
     about: "How many records meet a condition.",
     parameters: Some(CountAsked::json_schema),
@@ -150,10 +152,10 @@ pub(super) const COUNT: Described = Described {
 
 pub(super) async fn count(
     State(datasets): State<Arc<Datasets>>,
-    headers: HeaderMap,
+    sender: Sender,
     Asked(asked): Asked<CountAsked>,
 ) -> Result<Json<Count>, Refusal> {
-    let visit = Visit::enter(&datasets, &headers, "shard_count", asked.dataset, asked.timeout)?;
+    let visit = Visit::enter(&datasets, &sender, "shard_count", asked.dataset, asked.timeout)?;
     let condition = asked.condition.map(|text| Condition::parse(&text)).transpose()?.map(|condition| condition.to_json());
     let shards = visit.open().await?;
     let count = visit.within(shards.count(condition.as_ref())).await?;

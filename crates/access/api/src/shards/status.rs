@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use forebay_shards::ShardStatus;
 use forebay_types::ForebayPath;
 use schemars::JsonSchema;
@@ -13,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::asked::{Asked, Timeout};
 use super::visit::Visit;
 use super::{Datasets, REFUSALS, asked};
-use crate::describe::{Content, Described};
+use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
+use crate::visitor::Sender;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -40,6 +40,7 @@ pub(super) struct DatasetStatus {
 }
 
 pub(super) const PATH: Described = Described {
+    verb: Verb::Get,
     path: "/api/v1/shards/status",
     about: "The shards of a dataset, and where their replicas are.",
     parameters: Some(StatusAsked::json_schema),
@@ -56,10 +57,10 @@ pub(super) const PATH: Described = Described {
 
 pub(super) async fn status(
     State(datasets): State<Arc<Datasets>>,
-    headers: HeaderMap,
+    sender: Sender,
     Asked(asked): Asked<StatusAsked>,
 ) -> Result<Json<DatasetStatus>, Refusal> {
-    let visit = Visit::enter(&datasets, &headers, "shard_status", asked.dataset, asked.timeout)?;
+    let visit = Visit::enter(&datasets, &sender, "shard_status", asked.dataset, asked.timeout)?;
     let shards = visit.open().await?;
     let status = visit.within(shards.status()).await?;
     Ok(Json(DatasetStatus { dataset: shards.path().to_string(), manifest: shards.manifest(), shards: status }))

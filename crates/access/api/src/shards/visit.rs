@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, StatusCode};
-use forebay_rights::needs;
+use axum::http::StatusCode;
+use forebay_rights::{Who, needs};
 use forebay_runtime::time::Instant;
 use forebay_shards::Shards;
-use forebay_types::{Error, ForebayPath, Result};
+use forebay_transport::{Deed, is_audited, tell};
+use forebay_types::{Error, ErrorKind, ForebayPath, Result};
 
 use super::Datasets;
 use super::asked::Timeout;
 use crate::asking::Place;
 use crate::refusal::Refusal;
+use crate::visitor::Sender;
 
 /// The caller may read the mount that a dataset lies in. Only [`Visit::enter`] makes one.
 pub(super) struct MayRead {
@@ -38,12 +40,17 @@ impl Visit {
     /// Lets a request in: 401 or 403 for who may not read the mount, 429 or 503 where too many are under way.
     pub(super) fn enter(
         datasets: &Arc<Datasets>,
-        headers: &HeaderMap,
+        sender: &Sender,
         what: &'static str,
         dataset: ForebayPath,
         timeout: Option<Timeout>,
     ) -> Result<Self, Refusal> {
-        let who = datasets.readers.check(headers, &needs::dataset(dataset.mount()), what, &dataset.to_string())?;
+        let who = datasets.readers.check(sender, &needs::dataset(dataset.mount()), what, &dataset.to_string())?;
+        Self::begin(datasets, &who, dataset, timeout)
+    }
+
+    /// Of one who may read the dataset.
+    fn begin(datasets: &Arc<Datasets>, who: &Who, dataset: ForebayPath, timeout: Option<Timeout>) -> Result<Self, Refusal> {
         let place = datasets.places.take(&who.to_string())?;
         let timeout = timeout.unwrap_or_default().duration();
         let deadline = forebay_runtime::time::instant() + timeout;
@@ -78,5 +85,55 @@ impl Visit {
     pub(super) fn late(&self) -> Error {
         let (dataset, timeout) = (&self.may.dataset, forebay_types::format_duration(self.timeout));
         Error::retry(format!("{dataset}: not answered within {timeout}: ask for less at once, or with a longer `timeout`"))
+    }
+}
+
+/// A request that changes records, let in: who may write reads too. Only [`Changing::enter`] makes one.
+pub(super) struct Changing {
+    visit: Visit,
+}
+
+impl Changing {
+    /// As [`Visit::enter`], for who may write in the mount. The audit log is told of it.
+    pub(super) fn enter(
+        datasets: &Arc<Datasets>,
+        sender: &Sender,
+        what: &'static str,
+        dataset: ForebayPath,
+        timeout: Option<Timeout>,
+    ) -> Result<Self, Refusal> {
+        let on = dataset.to_string();
+        let who = datasets.readers.check(sender, &needs::dataset_change(dataset.mount()), what, &on)?;
+        let visit = Visit::begin(datasets, &who, dataset, timeout)?;
+        if is_audited() {
+            tell(&who, sender.address(), &Deed { port: "http", what, on }, None);
+        }
+        Ok(Self { visit })
+    }
+
+    /// What reads for it.
+    pub(super) fn visit(&self) -> &Visit {
+        &self.visit
+    }
+
+    /// A change, as long as there is time for it: 504 after that, and it may be made all the same.
+    pub(super) async fn make<T>(&self, change: impl Future<Output = Result<T>>) -> Result<T, Refusal> {
+        let Visit { datasets, may, timeout, deadline, .. } = &self.visit;
+        match forebay_runtime::time::timeout_at(*deadline, change).await {
+            Ok(Ok(made)) => Ok(made),
+            Ok(Err(error)) => {
+                // A condition that does not hold is `Conflict`, and says nothing of the manifest.
+                if error.kind() == ErrorKind::NotFound {
+                    datasets.opened.failed(may, &error);
+                }
+                Err(error.into())
+            }
+            Err(_) => {
+                let (dataset, timeout) = (&may.dataset, forebay_types::format_duration(*timeout));
+                let what = "the change may be made all the same: read the record, or send it again";
+                let late = Error::retry(format!("{dataset}: not answered within {timeout}: {what}"));
+                Err(Refusal::new(StatusCode::GATEWAY_TIMEOUT, late))
+            }
+        }
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct Answer {
     read: ReadSoFar,
     /// What it does, an operator a line. How long each takes is told by EXPLAIN ANALYZE.
     plan: String,
+    /// What is to be known beside the rows: why the statement ran in one process where there is a cluster. Mostly null.
+    notice: Option<String>,
 }
 
 /// Runs a statement up to so many rows.
@@ -34,7 +36,8 @@ pub(super) async fn answer(statements: &dyn Statements, credential: Credential, 
     let mut statement = statements.begin(credential, sql).await?;
     let (rows, is_whole) = collect(statement.as_mut(), rows_max, ROWS_BYTES_MAX).await?;
     let seconds = began.elapsed().as_secs_f64();
-    Ok(Answer { columns: statement.columns(), rows, is_whole, seconds, read: statement.progress(), plan: statement.plan() })
+    let (columns, read, plan, notice) = (statement.columns(), statement.progress(), statement.plan(), statement.notice());
+    Ok(Answer { columns, rows, is_whole, seconds, read, plan, notice })
 }
 
 /// Rows up to so many, of so many bytes; and whether these are all.
@@ -81,6 +84,10 @@ mod tests {
 
         fn plan(&self) -> String {
             String::new()
+        }
+
+        fn notice(&self) -> Option<String> {
+            None
         }
     }
 

@@ -13,10 +13,11 @@ use std::sync::{Arc, OnceLock};
 
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::{Json, Router};
 use forebay_rights::needs;
 use forebay_runtime::time::{instant, timeout_at};
+use forebay_trace::Span;
 use forebay_transport::Credential;
 use forebay_types::{Error, Result, format_duration};
 use futures::future::BoxFuture;
@@ -25,8 +26,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Readers;
 use crate::asking::{Asked, Places, PlacesMax, Timeout};
-use crate::describe::{Content, Described, Routes};
+use crate::describe::{Content, Described, Routes, Verb};
 use crate::refusal::Refusal;
+use crate::visitor::Sender;
 use answer::Answer;
 
 /// Bytes of a statement.
@@ -57,6 +59,9 @@ pub trait Statement: Send {
 
     /// What it does, an operator a line.
     fn plan(&self) -> String;
+
+    /// What whoever asked is to know beside its rows, if there is something.
+    fn notice(&self) -> Option<String>;
 }
 
 /// A column of a result.
@@ -104,6 +109,7 @@ struct Door {
 /// The path, for `readers`, each with its own rights, from when what runs statements is there.
 pub(crate) fn routes(readers: Readers, statements: Arc<OnceLock<Arc<dyn Statements>>>) -> (Router, Vec<Described>) {
     let path = Described {
+        verb: Verb::Post,
         path: "/api/v1/sql",
         about: "A statement that reads: SELECT, WITH, VALUES, SHOW, or EXPLAIN of one.",
         parameters: Some(SqlAsked::json_schema),
@@ -128,12 +134,12 @@ pub(crate) fn routes(readers: Readers, statements: Arc<OnceLock<Arc<dyn Statemen
 
 async fn sql(
     State(door): State<Arc<Door>>,
-    headers: HeaderMap,
+    sender: Sender,
     asked: Result<Asked<SqlAsked>, Refusal>,
     body: Body,
 ) -> Result<Json<Answer>, Refusal> {
     // Who is nobody's hears of nothing else first.
-    let (who, credential) = door.readers.caller(&headers, &needs::statement(), "sql", "/api/v1/sql")?;
+    let (who, credential) = door.readers.caller(&sender, &needs::statement(), "sql", "/api/v1/sql")?;
     let Asked(asked) = asked?;
     if !(1..=ROWS_MAX).contains(&asked.rows) {
         return Err(Refusal::invalid(format!("rows is a number from 1 to {ROWS_MAX}")));
@@ -149,7 +155,8 @@ async fn sql(
         Refusal::new(status, Error::retry(message))
     };
     let sql = timeout_at(deadline, read(body)).await.map_err(|_| late(StatusCode::REQUEST_TIMEOUT))??;
-    let answered = answer::answer(statements.as_ref(), credential, sql, asked.rows);
+    let span = Span::of_request(&headers, "http sql");
+    let answered = span.around(answer::answer(statements.as_ref(), credential, sql, asked.rows));
     let answered = timeout_at(deadline, answered).await.map_err(|_| late(StatusCode::GATEWAY_TIMEOUT))?;
     Ok(Json(answered?))
 }

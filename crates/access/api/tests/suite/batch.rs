@@ -17,6 +17,9 @@ async fn a_line_of_a_batch_is_answered_as_forebay_shard_batch_does() {
         r#"{"get": 5}"#,
         r#"{"get": -100, "columns": ["note"]}"#,
         r#"{"get": 99999}"#,
+        r#"{"get": 5, "versioned": true}"#,
+        r#"{"get": 99999, "versioned": true}"#,
+        r#"{"get": 5, "versioned": true, "columns": ["note"]}"#,
         r#"{"search": {"attr": "name", "eq": "clerk031"}, "limit": 4}"#,
         r#"{"search": {"attr": "name", "eq": "clerk031"}, "limit": 4, "after": 100}"#,
         r#"{"count": {"attr": "note", "contains": "of 1"}}"#,
@@ -139,7 +142,7 @@ async fn begin_batch(bed: &Bed, parameters: &[(&str, &str)], header: &str) -> Tc
     socket
 }
 
-async fn read_answer(socket: &mut TcpStream) -> io::Result<String> {
+pub async fn read_answer(socket: &mut TcpStream) -> io::Result<String> {
     let mut answer = vec![0; 4096];
     let read = tokio::time::timeout(Duration::from_secs(60), socket.read(&mut answer)).await.expect("an answer")?;
     Ok(String::from_utf8_lossy(&answer[..read]).into_owned())

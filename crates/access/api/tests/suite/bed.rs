@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_api::{Cluster, Http as Served, HttpSettings, Readers, Readiness};
-use forebay_block_store::StoreSettings;
-use forebay_client::{AdminRequest, Client, ClientSettings};
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_client::{AdminRequest, Client};
+use forebay_coordinator::Coordinator;
+use forebay_node::Node;
 use forebay_protocol::{ClusterStatus, ControlReply, PlacementStatus};
 use forebay_shard::{Key, Value};
 use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
 use forebay_shards::{Shards, create};
+use forebay_testbed::add_mount;
 use forebay_transport::{Address, Admission, Credential, Security, random_secret, unix_now};
 use forebay_types::{Grant, MountOptions, Role, Scope};
-use forebay_worker::{Worker, WorkerSettings};
+use forebay_worker::WorkerSettings;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Request};
@@ -51,11 +52,10 @@ pub struct Bed {
     pub owner: String,
     member: String,
     _served: Served,
-    workers: Vec<Worker>,
     tokens: BTreeMap<&'static str, String>,
     http: Http,
+    node: Node,
     folder: TempDir,
-    _coordinator: Arc<Coordinator>,
 }
 
 /// What came back.
@@ -112,37 +112,31 @@ impl Bed {
         let keys = [Credential::owner(&owner).unwrap(), Credential::member(&member).unwrap()];
         let admits = Arc::new(Admission::of([&keys[0], &keys[1]]));
         let security = Security { shows: Some(keys[0].clone()), admits, tls: None };
-        let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let at = CoordinatorSettings { security: security.clone(), ..CoordinatorSettings::new(local(), url) };
-        let coordinator = Arc::new(Coordinator::start(at).await.unwrap());
-        let settings = ClientSettings { security: security.clone(), ..ClientSettings::new(coordinator.address()) };
-        let client = Client::connect(settings.clone()).await.unwrap();
+        let mut node = Node::lead_in(folder.path(), security.clone()).await.unwrap();
+        let client = node.client().await.unwrap();
         for name in ["lake", "other"] {
             let path = folder.path().join(name);
             std::fs::create_dir(&path).unwrap();
-            let (url, options) = (format!("file://{}", path.display()), MountOptions::default());
-            client.control(AdminRequest::MountAdd { name: name.parse().unwrap(), url, options }).await.unwrap();
+            add_mount(&client, name, &format!("file://{}", path.display()), MountOptions::default()).await;
         }
-        let mut running = Vec::new();
         for place in 0..workers {
-            let store = StoreSettings::new(folder.path().join(format!("worker{place}/tiers")), 64 << 20);
-            let at = WorkerSettings {
+            let worker = WorkerSettings {
                 // What a worker admits it hears of the coordinator, as in a process of its own.
                 security: Security::owner(&owner).unwrap(),
-                ..WorkerSettings::new(coordinator.address(), local(), store)
+                unix_socket: None,
+                ..node.worker_in(&folder.path().join(format!("worker{place}")), 64 << 20)
             };
-            running.push(Worker::start(at).await.unwrap());
+            node.start_worker(worker).await.unwrap();
         }
         client.refresh_view().await.unwrap();
-        let known = Arc::new(Known(Arc::clone(&coordinator)));
+        let known = Arc::new(Known(Arc::clone(node.coordinator.as_ref().unwrap())));
         let served = serve(&security, false).await;
-        served.show_cluster(known, settings);
-        open(&served, coordinator.address());
+        served.show_cluster(known, node.client_settings());
+        open(&served, node.coordinator_at().clone());
         let address = served.address();
         let http: Http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build_http();
-        let (workers, tokens) = (running, BTreeMap::new());
-        let mut bed =
-            Self { client, address, owner, member, _served: served, workers, tokens, http, folder, _coordinator: coordinator };
+        let tokens = BTreeMap::new();
+        let mut bed = Self { client, address, owner, member, _served: served, tokens, http, node, folder };
         bed.add_tokens().await;
         bed.create().await;
         bed
@@ -204,7 +198,7 @@ impl Bed {
     }
 
     pub async fn stop_workers(&mut self) {
-        for worker in self.workers.drain(..) {
+        for worker in self.node.workers.drain(..) {
             worker.shutdown().await;
         }
         self.client.refresh_view().await.unwrap();
@@ -258,6 +252,12 @@ impl Bed {
         self.ask_as(Some(self.token(credential)), "POST", &path, sql.to_string()).await
     }
 
+    /// Changes the dataset, as one who may write in its mount and in no other.
+    pub async fn change(&self, method: &str, what: &str, parameters: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
+        let path = query(&format!("/api/v1/shards/{what}"), &[&[("dataset", DATASET)], parameters].concat());
+        self.ask_as(Some(self.token("write lake")), method, &path, body).await
+    }
+
     /// A batch of questions to the dataset.
     pub async fn batch(&self, parameters: &[(&str, &str)], questions: impl Into<Bytes>) -> Answer {
         let path = query("/api/v1/shards/batch", &[&[("dataset", DATASET)], parameters].concat());
@@ -283,8 +283,4 @@ fn columns() -> Columns {
 fn record(number: i64) -> (Key, Vec<Value>) {
     let (key, note) = (number - RECORDS / 4, format!("line {number} of {}", number * 7919 % 1000));
     (Key::U64(key as u64), vec![Value::Text(format!("clerk{:03}", number * 31 % 97)), Value::Text(note)])
-}
-
-fn local() -> Address {
-    Address::Tcp("127.0.0.1:0".into())
 }

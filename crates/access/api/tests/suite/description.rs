@@ -1,5 +1,7 @@
 //! The description says what is so: its examples are asked, and what comes back is held against it.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 
 use crate::bed::{Answer, Bed, query};
@@ -36,6 +38,12 @@ impl Path {
         (kind.clone(), media["schema"].clone())
     }
 
+    /// Whom it is for, if there is no reason to take somebody else.
+    fn known(&self) -> &'static str {
+        let changes = matches!(self.method.as_str(), "PUT" | "DELETE") || self.path.ends_with("/change");
+        if changes { "write" } else { "read" }
+    }
+
     /// What is asked when all parameters are as their examples.
     fn example(&self, document: &Json) -> (String, String) {
         let mut parameters = Vec::new();
@@ -55,6 +63,7 @@ impl Path {
             let values: Vec<Json> = match kind.as_str() {
                 "application/x-ndjson" => body.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
                 "application/sql" => vec![body.clone().into()],
+                "application/json" => vec![serde_json::from_str(&body).unwrap()],
                 other => panic!("what is {other}?"),
             };
             for value in values {
@@ -84,7 +93,7 @@ fn text(value: &Json) -> String {
 async fn each_example_is_answered_as_it_is_described() {
     let bed = Bed::start(2).await;
     let (document, paths) = description(&bed).await;
-    assert_eq!((document["openapi"].as_str(), paths.len()), (Some("3.1.0"), 13));
+    assert_eq!((document["openapi"].as_str(), paths.len()), (Some("3.1.0"), 17));
     for path in &paths {
         let (asked, body) = path.example(&document);
         if path.path == "/api/v1/events" {
@@ -93,7 +102,7 @@ async fn each_example_is_answered_as_it_is_described() {
             check(&document, &schema, &bed.first_event(&asked).await, &asked).unwrap();
             continue;
         }
-        let answer = bed.ask_as(Some(bed.token("read")), &path.method, &asked, body).await;
+        let answer = bed.ask_as(Some(bed.token(path.known())), &path.method, &asked, body).await;
         assert_eq!(answer.status, 200, "{asked}: {answer:?}");
         if path.path != "/api/v1/openapi.json" {
             path.check(&document, &answer);
@@ -118,13 +127,13 @@ async fn each_refusal_is_one_that_is_described() {
             path.check(&document, &answer);
         }
         if path.operation.get("parameters").is_some() {
-            let answer = bed.ask_as(Some(bed.token("read")), &path.method, &format!("{asked}&more=1"), body.clone()).await;
+            let answer = bed.ask_as(Some(bed.token(path.known())), &path.method, &format!("{asked}&more=1"), body.clone()).await;
             assert_eq!(answer.status, 400, "{asked}");
             path.check(&document, &answer);
         }
         if asked.contains("dataset=") {
             let none = asked.replace("orders", "none");
-            let answer = bed.ask_as(Some(bed.token("read")), &path.method, &none, body.clone()).await;
+            let answer = bed.ask_as(Some(bed.token(path.known())), &path.method, &none, body.clone()).await;
             assert_eq!(answer.status, 404, "{none}");
             path.check(&document, &answer);
         }
@@ -159,10 +168,25 @@ async fn each_described_path_is_one_that_there_is_and_stands_in_the_page() {
         assert!(path.operation["operationId"].as_str().is_some_and(|id| !id.contains(['/', '.'])));
     }
     // The reverse: the page has no other.
-    let in_page = page.matches("`GET /api/v1/").count() + page.matches("`POST /api/v1/").count();
-    assert_eq!(in_page, paths.len());
+    let in_page = ["GET", "POST", "PUT", "DELETE"].map(|method| page.matches(&format!("`{method} /api/v1/")).count());
+    assert_eq!(in_page.iter().sum::<usize>(), paths.len());
+    let ids: BTreeSet<&str> = paths.iter().map(|path| path.operation["operationId"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), paths.len(), "{ids:?}");
     let schemas = document["components"]["schemas"].as_object().unwrap();
-    for name in ["Status", "Placement", "Savings", "DatasetStatus", "Question", "Wrong", "Jobs", "Transfers", "Answer"] {
+    for name in [
+        "Status",
+        "Placement",
+        "Savings",
+        "DatasetStatus",
+        "Question",
+        "Wrong",
+        "Jobs",
+        "Tasks",
+        "Transfers",
+        "Answer",
+        "Change",
+        "Versioned",
+    ] {
         assert!(schemas.contains_key(name), "{name}: {:?}", schemas.keys());
     }
     leads_somewhere(&document, &document);

@@ -11,6 +11,12 @@ async fn jobs_and_transfers_are_those_of_the_scheduler() {
     let jobs = all("/api/v1/jobs").await;
     assert_eq!(jobs["has_scheduler"], true);
     assert_eq!((&jobs["jobs"][0]["id"], &jobs["jobs"][0]["tasks_done"]), (&json!("a1"), &json!(3)));
+    let tasks = all("/api/v1/tasks").await;
+    assert_eq!(
+        tasks["tasks"],
+        json!([{"job": "a1", "stage": 2, "partition": 3, "state": "done", "worker": "w1", "bytes": 4096, "bytes_local": 1024,
+            "seconds": 0.25, "ended_seconds_ago": 2.0}])
+    );
     let transfers = all("/api/v1/transfers").await;
     assert_eq!(
         transfers["transfers"],
@@ -21,7 +27,9 @@ async fn jobs_and_transfers_are_those_of_the_scheduler() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn where_no_door_is_open_it_is_said() {
     let bed = Bed::closed(1).await;
-    for (method, path) in [("GET", "/api/v1/jobs"), ("GET", "/api/v1/transfers"), ("POST", "/api/v1/sql")] {
+    for (method, path) in
+        [("GET", "/api/v1/jobs"), ("GET", "/api/v1/tasks"), ("GET", "/api/v1/transfers"), ("POST", "/api/v1/sql")]
+    {
         let answer = bed.ask_as(Some(bed.token("read")), method, path, "select 1").await;
         assert_eq!(answer.wrong(), (404, "not found".into()), "{path}");
     }
@@ -36,6 +44,7 @@ async fn a_statement_reads_what_its_caller_may_and_no_more() {
         assert_eq!(answer["columns"], json!([{"name": "key", "kind": "Utf8"}]));
         assert!(!answer["rows"].as_array().unwrap().is_empty() && answer["is_whole"] == true, "{credential}: {answer}");
         assert_eq!((&answer["plan"], &answer["read"]), (&json!("ListExec"), &json!({"bytes_read": 11, "tasks": 0})));
+        assert_eq!(answer["notice"], "it runs in a test");
     }
     let other = bed.sql("read other", "", sql).await;
     assert!(matches!(other.status, 403 | 404), "{other:?}");

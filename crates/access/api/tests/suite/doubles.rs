@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forebay_api::{ColumnOf, Http, Job, ReadSoFar, Scheduler, Statement, Statements, Transfer};
+use forebay_api::{ColumnOf, Http, Job, ReadSoFar, Scheduler, Statement, Statements, Task, Transfer};
 use forebay_client::{Client, ClientSettings};
 use forebay_transport::{Address, Credential, Security};
 use forebay_types::{Error, Result};
@@ -16,7 +16,7 @@ pub fn open(http: &Http, address: Address) {
     http.show_statements(Arc::new(Listings(address)));
 }
 
-/// A scheduler with a job and a transfer for it.
+/// A scheduler with a job, a task of it and a transfer for it.
 struct One;
 
 impl Scheduler for One {
@@ -41,6 +41,14 @@ impl Scheduler for One {
             seconds: 1.5,
         };
         async { Ok(Some(vec![job])) }.boxed()
+    }
+
+    fn tasks(&self) -> BoxFuture<'_, Result<Option<Vec<Task>>>> {
+        let (job, state, worker) = ("a1".into(), "done".into(), "w1".into());
+        let (bytes, bytes_local) = (4096, 1024);
+        let task =
+            Task { job, stage: 2, partition: Some(3), state, worker, bytes, bytes_local, seconds: 0.25, ended_seconds_ago: 2.0 };
+        async { Ok(Some(vec![task])) }.boxed()
     }
 
     fn transfers(&self) -> BoxFuture<'_, Result<Option<Vec<Transfer>>>> {
@@ -97,5 +105,9 @@ impl Statement for Keys {
 
     fn plan(&self) -> String {
         "ListExec".into()
+    }
+
+    fn notice(&self) -> Option<String> {
+        Some("it runs in a test".into())
     }
 }

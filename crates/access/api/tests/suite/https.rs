@@ -1,75 +1,18 @@
 //! The port over TLS, and who keeps nobody out of it.
 
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_api::{Http, HttpSettings, Readers, Readiness};
+use forebay_testbed::Authority;
 use forebay_transport::TlsSettings;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
-
-/// Who issues certificates, its own in a file.
-struct Authority {
-    file: PathBuf,
-    own: CertificateDer<'static>,
-    issuer: Issuer<'static, KeyPair>,
-}
-
-impl Authority {
-    fn new(folder: &Path, name: &str) -> Self {
-        let mut params = CertificateParams::new(vec![]).unwrap();
-        params.distinguished_name.push(rcgen::DnType::CommonName, format!("{name} ca"));
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.self_signed(&key).unwrap();
-        let file = folder.join(format!("{name}-ca.pem"));
-        std::fs::write(&file, certificate.pem()).unwrap();
-        Self { file, own: certificate.der().clone(), issuer: Issuer::new(params, key) }
-    }
-
-    fn issue(&self) -> (rcgen::Certificate, KeyPair) {
-        let key = KeyPair::generate().unwrap();
-        (CertificateParams::new(vec!["localhost".into()]).unwrap().signed_by(&key, &self.issuer).unwrap(), key)
-    }
-
-    /// A server's, in files that are always the same ones of a folder.
-    fn server(&self, folder: &Path) -> TlsSettings {
-        let ((certificate, key), cert, private) = (self.issue(), folder.join("cert.pem"), folder.join("key.pem"));
-        std::fs::write(&cert, certificate.pem()).unwrap();
-        std::fs::write(&private, key.serialize_pem()).unwrap();
-        TlsSettings { cert: Some(cert), key: Some(private), ..TlsSettings::default() }
-    }
-}
 
 async fn serve(tls: Option<TlsSettings>) -> Http {
     let readiness = Readiness::of(["worker"]);
     readiness.started("worker", || Ok(()));
     let (address, readers) = ("127.0.0.1:0".into(), Readers::new(Vec::new()));
     Http::start(HttpSettings { address, tls, readers, metrics_are_open: true, readiness }).await.unwrap()
-}
-
-/// Connects as one who trusts an authority, and shows a certificate of another.
-async fn connect(at: SocketAddr, trusts: &Authority, shows: Option<&Authority>) -> std::io::Result<TlsStream<TcpStream>> {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(trusts.own.clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let config = config.with_root_certificates(roots);
-    let config = match shows.map(Authority::issue) {
-        Some((certificate, key)) => {
-            let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-            config.with_client_auth_cert(vec![certificate.der().clone()], key).unwrap()
-        }
-        None => config.with_no_client_auth(),
-    };
-    let socket = TcpStream::connect(at).await.unwrap();
-    TlsConnector::from(Arc::new(config)).connect(ServerName::try_from("localhost").unwrap(), socket).await
 }
 
 /// What comes back, as text; as far as it comes.
@@ -96,10 +39,10 @@ async fn health_and_metrics_are_told_over_tls_and_nothing_without() {
     assert!(http.url().starts_with("https://127.0.0.1:"), "{}", http.url());
     let at = http.address();
     for (path, body) in [("/healthz", "ok\n"), ("/readyz", "ready\n"), ("/metrics", "forebay_build_info")] {
-        let answer = get(connect(at, &ours, None).await.unwrap(), path).await;
+        let answer = get(ours.connect(at, None).await.unwrap(), path).await;
         assert!(is(&answer, 200, body), "{path}: {answer}");
     }
-    assert!(connect(at, &others, None).await.is_err(), "its certificate is another one's");
+    assert!(others.connect(at, None).await.is_err(), "its certificate is another one's");
     let plain = get(TcpStream::connect(at).await.unwrap(), "/healthz").await;
     assert!(!plain.contains("HTTP"), "{plain}");
     // Settings of one who only connects.
@@ -121,7 +64,7 @@ async fn with_a_ca_of_clients_all_but_health_wants_a_certificate() {
     let [ours, clients, others] = names.map(|name| Authority::new(folder.path(), name));
     let tls = TlsSettings { client_ca: Some(clients.file.clone()), ..ours.server(folder.path()) };
     let http = serve(Some(tls)).await;
-    let ask = async |shows: Option<&Authority>, path: &str| match connect(http.address(), &ours, shows).await {
+    let ask = async |shows: Option<&Authority>, path: &str| match ours.connect(http.address(), shows).await {
         Ok(socket) => get(socket, path).await,
         Err(_) => String::new(),
     };
@@ -144,14 +87,14 @@ async fn a_certificate_that_is_replaced_is_shown_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let [old, new] = ["old", "new"].map(|name| Authority::new(folder.path(), name));
     let http = serve(Some(old.server(folder.path()))).await;
-    let mut kept = connect(http.address(), &old, None).await.unwrap();
+    let mut kept = old.connect(http.address(), None).await.unwrap();
     new.server(folder.path());
     let began = std::time::Instant::now();
-    while connect(http.address(), &new, None).await.is_err() {
+    while new.connect(http.address(), None).await.is_err() {
         assert!(began.elapsed() < Duration::from_secs(20), "the new one is not shown");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    assert!(connect(http.address(), &old, None).await.is_err());
+    assert!(old.connect(http.address(), None).await.is_err());
     assert!(is(&get(&mut kept, "/healthz").await, 200, "ok\n"), "what stands goes on");
 }
 
@@ -172,7 +115,7 @@ async fn silent_connections_keep_nobody_out() {
         }
         let asked = async {
             match is_https {
-                true => get(connect(http.address(), &ours, None).await.unwrap(), "/healthz").await,
+                true => get(ours.connect(http.address(), None).await.unwrap(), "/healthz").await,
                 false => get(TcpStream::connect(http.address()).await.unwrap(), "/healthz").await,
             }
         };

@@ -5,6 +5,7 @@
 mod answers;
 mod batch;
 mod bed;
+mod changes;
 mod description;
 mod doors;
 mod doubles;

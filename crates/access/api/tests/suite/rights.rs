@@ -1,14 +1,8 @@
 //! The table of rights over HTTP: every credential at every path.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
-use forebay_transport::AUDIT;
-use parking_lot::Mutex;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use forebay_testbed::AuditLog;
 
 use crate::bed::{Bed, DATASET, query};
 
@@ -20,10 +14,12 @@ fn status(credential: &str, needs: Needs) -> u16 {
         ("read other" | "read lake" | "write lake" | "read tmp", Needs::Known) => 200,
         // What processes of the cluster show each other is nothing here.
         ("none" | "guess" | "other scheme" | "member", _) => 401,
+        ("read" | "read lake", Needs::Change | Needs::ChangeOfNoMount) => 403,
         ("owner" | "admin" | "write" | "read", _) => 200,
         ("read lake" | "write lake", Needs::Lake) => 200,
+        ("write lake", Needs::Change) => 200,
         // Who may not is not told whether there is a mount.
-        ("read lake" | "write lake", Needs::NoMount | Needs::All) => 403,
+        ("read lake" | "write lake", Needs::NoMount | Needs::ChangeOfNoMount | Needs::All) => 403,
         ("read other" | "read tmp" | "expired", _) => 403,
         other => unreachable!("{other:?}"),
     }
@@ -59,6 +55,10 @@ enum Needs {
     Lake,
     /// Reading a mount that is not there.
     NoMount,
+    /// Writing in the mount `lake`.
+    Change,
+    /// Writing in a mount that is not there.
+    ChangeOfNoMount,
 }
 
 fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
@@ -82,6 +82,7 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
         ("GET", "/api/v1/savings".into(), "", Needs::All),
         ("HEAD", "/api/v1/events".into(), "", Needs::All),
         ("GET", "/api/v1/jobs".into(), "", Needs::All),
+        ("GET", "/api/v1/tasks".into(), "", Needs::All),
         ("GET", "/api/v1/transfers".into(), "", Needs::All),
         ("POST", "/api/v1/sql".into(), "select many", Needs::Known),
         ("GET", of("get", &[("key", "1")]), "", Needs::Lake),
@@ -89,7 +90,13 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
         ("GET", of("count", &[]), "", Needs::Lake),
         ("GET", of("status", &[]), "", Needs::Lake),
         ("POST", of("batch", &[]), "{\"get\": 1}", Needs::Lake),
+        ("GET", of("record", &[("key", "1")]), "", Needs::Lake),
+        ("PUT", of("record", &[]), "{\"id\": 90001}", Needs::Change),
+        ("DELETE", of("record", &[("key", "90001")]), "", Needs::Change),
+        ("POST", of("change", &[]), "{\"delete\": 90001}", Needs::Change),
         ("GET", query("/api/v1/shards/count", &[("dataset", "/none/x")]), "", Needs::NoMount),
+        ("PUT", query("/api/v1/shards/record", &[("dataset", "/none/x")]), "{\"id\": 1}", Needs::ChangeOfNoMount),
+        ("POST", query("/api/v1/shards/change", &[("dataset", "/none/x")]), "{\"delete\": 1}", Needs::ChangeOfNoMount),
     ]
 }
 
@@ -97,8 +104,13 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
 async fn all_rows(bed: &Bed) -> Vec<(&'static str, String, &'static str, Needs)> {
     let mut rows = rows();
     let described = bed.ask_as(None, "GET", "/api/v1/openapi.json", "").await.json();
-    for path in described["paths"].as_object().unwrap().keys() {
-        assert!(rows.iter().any(|(_, row, ..)| row.split('?').next() == Some(path)), "{path} has no row");
+    for (path, item) in described["paths"].as_object().unwrap() {
+        for verb in item.as_object().unwrap().keys() {
+            // An event stream has no end, and is asked for its head.
+            let is_of = |method: &str| method.eq_ignore_ascii_case(verb) || (method == "HEAD" && verb == "get");
+            let has = |(method, row, ..): &(&str, String, &str, Needs)| is_of(method) && row.split('?').next() == Some(path);
+            assert!(rows.iter().any(has), "{verb} {path} has no row");
+        }
     }
     let mut files = BTreeSet::new();
     let mut pages = vec!["/".to_string()];
@@ -131,7 +143,7 @@ async fn each_path_answers_who_may_ask() {
         for (method, path, body, needs) in rows.clone() {
             let answer = bed.ask_with(shown.as_deref(), method, &path, body).await;
             let expected = match status(credential, needs) {
-                200 if needs == Needs::NoMount => 404,
+                200 if matches!(needs, Needs::NoMount | Needs::ChangeOfNoMount) => 404,
                 status => status,
             };
             if answer.status != expected {
@@ -147,65 +159,45 @@ async fn each_path_answers_who_may_ask() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What the audit log of this process is told: the fields of each event.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<BTreeMap<&'static str, String>>>>);
-
-impl Subscriber for Log {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == AUDIT
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        let mut fields = Fields::default();
-        event.record(&mut fields);
-        self.0.lock().push(fields.0);
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
-
-#[derive(Default)]
-struct Fields(BTreeMap<&'static str, String>);
-
-impl Visit for Fields {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.0.insert(field.name(), format!("{value:?}").trim_matches('"').to_string());
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_was_refused_stands_in_the_audit_log() {
-    let (log, bed) = (Log::default(), Bed::start(1).await);
-    tracing::subscriber::set_global_default(log.clone()).unwrap();
+    let bed = Bed::start(1).await;
+    let log = AuditLog::listen();
     // A name that no other test of this process asks for.
     let path = query("/api/v1/shards/batch", &[("dataset", "/lake/audited.shards")]);
     for token in [None, Some(bed.token("read other")), Some(bed.token("read lake"))] {
         bed.ask_as(token, "POST", &path, "").await;
     }
     for (what, path) in [("metrics", "/metrics"), ("api", "/api/v1/savings")] {
-        let before = log.0.lock().len();
+        let before = log.told().len();
         let answer = bed.ask_as(Some(bed.token("read tmp")), "GET", path, "").await;
         assert_eq!(answer.status, 403, "{path}: {answer:?}");
-        let told = log.0.lock()[before..].to_vec();
+        let told = log.told()[before..].to_vec();
         let line = ["port", "who", "what", "on", "verdict"];
         let expected = ["http", "token read-tmp.1", what, path, "refused"];
         assert!(told.iter().any(|event| line.map(|field| event[field].as_str()) == expected), "{told:?}");
     }
-    let told = log.0.lock().clone();
+    // What changes something is written down of who may, too.
+    let path = query("/api/v1/shards/record", &[("dataset", "/lake/changed.shards")]);
+    for (token, status) in [("read lake", 403), ("write lake", 404)] {
+        let answer = bed.ask_as(Some(bed.token(token)), "PUT", &path, "{\"id\": 1}").await;
+        assert_eq!(answer.status, status, "{token}: {answer:?}");
+    }
+    let told = log.told();
+    let changes = told.iter().filter(|event| event["on"] == "/lake/changed.shards");
+    let changes: Vec<_> = changes.map(|event| ["who", "what", "verdict"].map(|field| event[field].as_str())).collect();
+    assert!(
+        told.iter().filter(|event| event["on"] == "/lake/changed.shards").all(|event| event["from"].starts_with("127.0.0.1:"))
+    );
+    let put = |who, verdict| [who, "shard_put", verdict];
+    assert_eq!(changes, [put("token read-lake.1", "refused"), put("token write-lake.1", "allowed")]);
     let told: Vec<_> = told.iter().filter(|event| event["on"] == "/lake/audited.shards").collect();
     let who: Vec<&str> = told.iter().map(|event| event["who"].as_str()).collect();
     assert_eq!(who, ["unknown", "token read-other.1"], "and not who only reads");
     for event in told {
         let [port, what, verdict] = ["port", "what", "verdict"].map(|field| event[field].as_str());
         assert_eq!((port, what, verdict), ("http", "shard_batch", "refused"));
+        assert!(event["from"].starts_with("127.0.0.1:"), "{event:?}");
         assert!(!event["why"].is_empty() && !format!("{event:?}").contains(bed.token("read other")));
     }
 }

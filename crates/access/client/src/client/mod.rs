@@ -118,7 +118,9 @@ impl Client {
 
     /// A new operation, for one job, query or call: reads carry it, and popularity counts a segment once in it.
     pub fn operation(&self) -> OperationId {
-        OperationId(forebay_runtime::random())
+        let operation = OperationId(forebay_runtime::random());
+        forebay_trace::bind(operation);
+        operation
     }
 
     /// What this client has read, by the way it came.

@@ -1,5 +1,6 @@
 //! What workers hold: brought there, kept there, dropped.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -38,6 +39,11 @@ impl Client {
     /// kept when all that is held of it is.
     pub async fn held(&self, versions: impl AsRef<[ObjectVersion]>) -> Result<Vec<Held>> {
         self.rooms.prefetches.held(versions.as_ref()).await
+    }
+
+    /// Reads under way at each worker, or waiting; those that don't say so at once are left out.
+    pub async fn queue_lengths(&self) -> BTreeMap<WorkerId, u32> {
+        self.rooms.routes.queue_lengths().await
     }
 
     /// Where each segment of a version is, in their order: which workers hold what of it, and who is asked for it.

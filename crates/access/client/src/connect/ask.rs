@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_protocol::{DataReply, DataRequest, Span, decode, encode};
 use forebay_runtime::time::timeout;
+use forebay_trace::{Kind, Span as Tracing};
 use forebay_types::{Error, ErrorKind, Result, SegmentId};
 
 use super::connections::Link;
@@ -62,7 +63,8 @@ pub(crate) async fn ask_for(
     payload: Vec<Bytes>,
     deadline: Duration,
 ) -> Result<(DataReply, Bytes), Failure> {
-    let call = link.connection().call(encode(request), payload);
+    let (meta, _span) = traced(link, request);
+    let call = link.connection().call(meta, payload);
     let answer = match timeout(deadline, call).await {
         Ok(answer) => answer.map_err(|error| lost(link, error))?,
         Err(_) => return Err(late(link, deadline)),
@@ -72,7 +74,7 @@ pub(crate) async fn ask_for(
 
 /// Asks a worker for bytes, in place when its tier is mapped here; gives the reply and the payload.
 pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, deadline: Duration) -> Result<(DataReply, Bytes), Failure> {
-    let meta = encode(request);
+    let (meta, _span) = traced(link, request);
     let answer = match link.in_place() {
         Some(session) => {
             let connection = link.connection().clone();
@@ -83,6 +85,17 @@ pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, deadline: Dura
     };
     let answer = answer.map_err(|_| late(link, deadline))?.map_err(|error| lost(link, error))?;
     Ok((reply_of(link, &answer.meta)?, answer.payload))
+}
+
+/// A request's bytes; with where in a trace it is, where its operation is in one: the span ends with the answer.
+fn traced(link: &Link, request: &DataRequest) -> (Bytes, Tracing) {
+    let message = encode(request);
+    let mut span = Tracing::below(request.operation().and_then(forebay_trace::of), request.into(), Kind::Client);
+    span.set("forebay.worker", || link.worker().to_string());
+    match span.context() {
+        Some(context) => (context.before(&message), span),
+        None => (message, span),
+    }
 }
 
 /// Makes the bytes of an answer to a read of `range` of a segment.

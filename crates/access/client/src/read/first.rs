@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_protocol::{DataReply, DataRequest, RangeSpec};
 use forebay_shared_storage::Storage;
+use forebay_trace::{of, within};
 use forebay_types::{
     Attributes, ForebayPath, Mount, ObjectInfo, OperationId, Result, RouteKey, SEGMENT_BYTES, SegmentId, split_range,
 };
@@ -135,7 +136,8 @@ impl Reads {
             let range = first.within(&info)?;
             Ok(FirstOf { info, attributes, range, first: read, bytes, hit: false })
         };
-        self.or_storage(answered, || Ok(Arc::clone(first.mount)), first.path.key(), direct).await
+        let storage = self.or_storage(answered, || Ok(Arc::clone(first.mount)), first.path.key(), direct);
+        within(of(first.operation), storage).await
     }
 
     async fn ask_first(&self, link: Link, wanted: First<'_>) -> Result<FirstOf, Failure> {

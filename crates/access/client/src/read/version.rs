@@ -5,6 +5,7 @@ use std::ops::Range;
 use bytes::{Bytes, BytesMut};
 use forebay_protocol::{DataReply, DataRequest};
 use forebay_shared_storage::Storage;
+use forebay_trace::{of, within};
 use forebay_types::{Error, ObjectVersion, OperationId, Result, RouteKey, SegmentId, SegmentRange, split_range};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
@@ -93,6 +94,6 @@ impl Reads {
             self.counters.fallback(bytes.len() as u64);
             Ok(bytes)
         };
-        self.or_storage(answered, mount, &version.key, direct).await
+        within(of(operation), self.or_storage(answered, mount, &version.key, direct)).await
     }
 }

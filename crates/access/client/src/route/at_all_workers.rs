@@ -1,8 +1,10 @@
 //! Asking all workers.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use forebay_protocol::{DataReply, DataRequest};
+use forebay_runtime::time::timeout;
 use forebay_types::{Error, Result, WorkerId};
 use futures::stream::{self, StreamExt};
 
@@ -11,6 +13,9 @@ use crate::connect::{Failure, ask};
 
 /// Workers asked at once.
 const WORKERS_AT_ONCE: usize = 32;
+/// Workers of whose queues is asked, and how long each may take to say.
+const QUEUES_MAX: usize = 1_024;
+const QUEUE_WITHIN: Duration = Duration::from_millis(500);
 
 impl Routes {
     /// Asks every worker of the view, each in order; the replies by worker. What one could not be asked is `Retry`,
@@ -49,5 +54,22 @@ impl Routes {
             Some(error) => Err(error.context("not done at every worker")),
             None => Ok(by_worker),
         }
+    }
+
+    /// Reads under way at each worker. Those that don't say so at once are left out.
+    pub(crate) async fn queue_lengths(&self) -> BTreeMap<WorkerId, u32> {
+        let known = self.view.known_arc();
+        let workers: Vec<_> = known.workers.iter().filter_map(|id| known.worker(*id).cloned()).take(QUEUES_MAX).collect();
+        let count = workers.len();
+        let asked = stream::iter(workers).map(|info| async move {
+            let link = timeout(QUEUE_WITHIN, self.connections.link(&info)).await.ok()?.ok()?;
+            match ask(&link, &DataRequest::Queue, Vec::new(), QUEUE_WITHIN).await {
+                Ok(DataReply::Queue(hint)) => Some((info.id, hint.queue)),
+                _ => None,
+            }
+        });
+        let told: BTreeMap<_, _> = asked.buffer_unordered(WORKERS_AT_ONCE).filter_map(std::future::ready).collect().await;
+        debug_assert!(told.len() <= count, "a worker is asked once");
+        told
     }
 }

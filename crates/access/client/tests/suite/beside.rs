@@ -6,10 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_block_store::StoreSettings;
 use forebay_client::{Address, Client, ClientSettings, CreateOptions, NodeErrorKind, NodeType, Nodes, Security};
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
-use forebay_worker::{Worker, WorkerSettings};
+use forebay_node::Node;
 
 use crate::nodes::conforms_with;
 
@@ -91,21 +89,14 @@ impl Drop for Beside {
 async fn serves_as_a_process_of_its_own() {
     let folder = std::env::var(FOLDER).expect("started by another test");
     let folder = Path::new(&folder);
-    let local = || Address::Tcp("127.0.0.1:0".into());
-    let url = format!("sqlite:{}", folder.join("metadata.db").display());
-    let coordinator = Coordinator::start(CoordinatorSettings { security: ours(), ..CoordinatorSettings::new(local(), url) });
-    let coordinator = coordinator.await.unwrap();
-    let store = StoreSettings::new(folder.join("tiers"), 128 << 20);
-    let mut settings = WorkerSettings::new(coordinator.address(), local(), store);
-    settings.security = ours();
-    settings.unix_socket = Some(folder.join("worker.sock"));
-    let worker = Worker::start(settings).await.unwrap();
-    let text = coordinator.address().to_string();
-    std::fs::write(folder.join("address.part"), text).unwrap();
+    let mut node = Node::lead_in(folder, ours()).await.unwrap();
+    let worker = node.worker_in(folder, 128 << 20);
+    node.start_worker(worker).await.unwrap();
+    std::fs::write(folder.join("address.part"), node.coordinator_at().to_string()).unwrap();
     std::fs::rename(folder.join("address.part"), folder.join("address")).unwrap();
     let ended = tokio::task::spawn_blocking(|| std::io::read_to_string(std::io::stdin()));
     ended.await.unwrap().unwrap();
-    worker.shutdown().await;
+    node.shutdown().await;
 }
 
 /// Puts and gets until the worker has polled for them, 10 s at most. Several together first: without optimisation calls that come

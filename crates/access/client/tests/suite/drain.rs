@@ -23,13 +23,13 @@ async fn drain(client: &Client, worker: WorkerId, draining: bool) {
 
 /// Drains a worker of the cluster, waits until it has nothing, and stops it.
 async fn drain_and_stop(cluster: &mut Cluster, client: &Client, ix: usize) {
-    drain(client, cluster.workers[ix].id(), true).await;
+    drain(client, cluster.node.workers[ix].id(), true).await;
     let began = Instant::now();
-    while !cluster.workers[ix].report().drain.is_some_and(|drain| drain.done) {
-        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", cluster.workers[ix].report().drain);
+    while !cluster.node.workers[ix].report().drain.is_some_and(|drain| drain.done) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", cluster.node.workers[ix].report().drain);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    cluster.workers.remove(ix).shutdown().await;
+    cluster.node.workers.remove(ix).shutdown().await;
 }
 
 /// Writes and reads until it is told to stop, and checks every byte. Gives the rounds that it made.
@@ -120,10 +120,10 @@ async fn without_room_elsewhere_nothing_is_lost_and_a_new_worker_ends_the_wait()
     let nodes = client.nodes();
     let value = bytes(1, 3_000_000);
     nodes.put("/tmp/k", value.clone()).await.unwrap();
-    drain(&client, cluster.workers[0].id(), true).await;
+    drain(&client, cluster.node.workers[0].id(), true).await;
     let began = Instant::now();
     let report = loop {
-        match cluster.workers[0].report().drain.filter(|drain| drain.bytes > 0) {
+        match cluster.node.workers[0].report().drain.filter(|drain| drain.bytes > 0) {
             Some(report) => break report,
             None => tokio::time::sleep(Duration::from_millis(10)).await,
         }
@@ -133,8 +133,8 @@ async fn without_room_elsewhere_nothing_is_lost_and_a_new_worker_ends_the_wait()
     // As the only one it goes on with everything.
     nodes.put("/tmp/l", value.clone()).await.unwrap();
     assert!(nodes.get("/tmp/k").await.unwrap() == value);
-    drain(&client, cluster.workers[0].id(), false).await;
-    while cluster.workers[0].report().drain.is_some() {
+    drain(&client, cluster.node.workers[0].id(), false).await;
+    while cluster.node.workers[0].report().drain.is_some() {
         assert!(began.elapsed() < Duration::from_secs(20), "it takes part again");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

@@ -26,7 +26,7 @@ async fn objects(cluster: &Cluster, client: &Client, count: u64) -> Vec<ObjectVe
 }
 
 fn segment(cluster: &Cluster, key: &str) -> Option<SegmentStatus> {
-    let status = cluster.coordinator.as_ref().unwrap().placement(100);
+    let status = cluster.node.coordinator.as_ref().unwrap().placement(100);
     status.segments.into_iter().find(|segment| segment.path.key().as_str() == key)
 }
 
@@ -36,7 +36,7 @@ async fn wait_for(cluster: &Cluster, key: &str, what: &str, holds: impl Fn(&Segm
         if let Some(segment) = segment(cluster, key).filter(|segment| holds(segment)) {
             return segment;
         }
-        let status = cluster.coordinator.as_ref().unwrap().placement(5);
+        let status = cluster.node.coordinator.as_ref().unwrap().placement(5);
         assert!(began.elapsed() < Duration::from_secs(20), "not {what}: {status:?}");
         pause(20).await;
     }
@@ -90,7 +90,8 @@ async fn a_hot_segment_is_copied_from_a_peer_and_read_from_several_workers() {
     let hot = wait_for(&cluster, "o/0", "replicated", |hot| hot.routing.len() >= 2).await;
     assert!(hot.in_table && hot.routing.iter().map(|(_, percent)| percent).sum::<u32>() == 100, "{hot:?}");
     assert!(hot.held.iter().all(|(_, bytes)| *bytes as usize >= LEN / 2), "{hot:?}");
-    let served = |cluster: &Cluster| cluster.workers.iter().filter(|worker| worker.report().bytes_served > 2_000_000).count();
+    let served =
+        |cluster: &Cluster| cluster.node.workers.iter().filter(|worker| worker.report().bytes_served > 2_000_000).count();
     let began = Instant::now();
     while served(&cluster) < 3 {
         assert!(began.elapsed() < Duration::from_secs(20), "not all workers serve");
@@ -109,9 +110,9 @@ async fn reads_go_on_when_a_holder_and_then_the_coordinator_go() {
     let readers = Readers::start(&client, &versions);
     wait_for(&cluster, "o/0", "replicated", |hot| hot.routing.len() >= 2).await;
     // Gone without a word.
-    drop(cluster.workers.remove(0));
+    drop(cluster.node.workers.remove(0));
     let lost = |cluster: &Cluster| {
-        let status = cluster.coordinator.as_ref().unwrap().status();
+        let status = cluster.node.coordinator.as_ref().unwrap().status();
         status.workers.iter().filter(|(_, state, _)| *state == forebay_protocol::WorkerState::Live).count() == 2
     };
     let began = Instant::now();
@@ -176,7 +177,7 @@ async fn what_nobody_is_sent_to_leaves_a_full_worker_first() {
         versions.push(client.open(&path(&format!("o/{object}"))).await.unwrap().version);
     }
     // Both workers have all of it: by a read that went to the wrong one, as it were.
-    for worker in &cluster.workers {
+    for worker in &cluster.node.workers {
         let line = forebay_transport::Connection::connect(&worker.address(), &forebay_client::Security::default()).await.unwrap();
         for version in &versions {
             let request = forebay_protocol::DataRequest::Prefetch {
@@ -201,8 +202,8 @@ async fn what_nobody_is_sent_to_leaves_a_full_worker_first() {
     // 80 x 3 MB of 256 MiB are 89 %.
     let began = Instant::now();
     let full = |worker: &forebay_worker::Worker| worker.report().dram.1 as f64 / worker.report().dram.0 as f64;
-    while cluster.workers.iter().any(|worker| full(worker) > 0.8) {
-        let now: Vec<_> = cluster.workers.iter().map(full).collect();
+    while cluster.node.workers.iter().any(|worker| full(worker) > 0.8) {
+        let now: Vec<_> = cluster.node.workers.iter().map(|worker| full(worker)).collect();
         assert!(began.elapsed() < Duration::from_secs(20), "still full: {now:?}");
         pause(50).await;
     }

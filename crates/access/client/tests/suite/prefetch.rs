@@ -74,7 +74,7 @@ async fn fetched_again(share: f64) -> f64 {
     const QUERIES: u64 = 4;
     const HOT: u64 = 32;
     let mut cluster = Cluster::start(0).await;
-    cluster.dram_bytes = ((HOT + QUERIES * 2) as f64 * share) as u64 * MIB;
+    cluster.worker.store.dram_bytes = ((HOT + QUERIES * 2) as f64 * share) as u64 * MIB;
     cluster.add_worker().await;
     let change = |settings: &mut forebay_client::ClientSettings| (settings.prefetch_bytes, settings.in_place) = (2 * MIB, false);
     let client = cluster.client(change).await;
@@ -136,10 +136,10 @@ async fn what_was_brought_for_a_reader_that_stops_is_let_go() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_was_told_that_what_was_brought_had_left() {
     let mut cluster = Cluster::start(0).await;
-    cluster.dram_bytes = 16 * MIB;
+    cluster.worker.store.dram_bytes = 16 * MIB;
     cluster.add_worker().await;
     let client = cluster.client(|settings| settings.in_place = false).await;
-    let worker = cluster.workers[0].id();
+    let worker = cluster.node.workers[0].id();
     cluster.store("x", &bytes(1, 1 << 20));
     cluster.store("y", &bytes(2, 40 << 20));
     let x = client.open(&path("x")).await.unwrap().version;

@@ -157,7 +157,7 @@ async fn workers_go_and_the_bytes_stay_right() {
     let going = async {
         for _ in 0..2 {
             pause(50).await;
-            cluster.workers.remove(0).shutdown().await;
+            cluster.node.workers.remove(0).shutdown().await;
         }
         gone.store(true, Ordering::SeqCst);
     };

@@ -19,7 +19,7 @@ async fn a_worker_that_a_gateway_does_not_know_of_has_forgotten_when_the_gateway
     cluster.store("a", b"old");
     cluster.add_worker().await;
     let mount = gateway.known_mount("lake").unwrap().id;
-    let connection = Connection::connect(&cluster.workers[1].address(), &Security::default()).await.unwrap();
+    let connection = Connection::connect(&cluster.node.workers[1].address(), &Security::default()).await.unwrap();
     let version = async || {
         let request = DataRequest::Open { mount, key: Key::new("a").unwrap() };
         match decode(&connection.call(encode(&request), Vec::new()).await.unwrap().meta).unwrap() {

@@ -1,3 +1,5 @@
+//! The calls that Ballista's scheduler makes to an executor: tasks are cancelled; what a pulling executor has no use for is refused.
+
 use std::sync::Arc;
 
 use ballista_core::serde::protobuf::executor_grpc_server::ExecutorGrpc;

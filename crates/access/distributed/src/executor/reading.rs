@@ -1,3 +1,5 @@
+//! Hands the places that the schedule chose for a task to the client, and bounds how many are remembered.
+
 use std::collections::VecDeque;
 
 use forebay_client::{Client, ReadAt};

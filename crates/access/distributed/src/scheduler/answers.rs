@@ -1,3 +1,5 @@
+//! The scheduler's side of `control`: jobs, transfers and slots out of the books, and the cancelling of a job.
+
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -76,6 +78,7 @@ impl FlightService for Answers {
                 close_over(&self.server, &self.books).await;
                 json(&self.books.lock().shown())?
             }
+            Ask::Tasks => json(&self.books.lock().tasks_shown())?,
             Ask::Transfers => json(&self.carrier.shown())?,
             Ask::Cancel => json(&self.cancel(argument).await?)?,
         };

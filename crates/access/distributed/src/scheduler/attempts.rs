@@ -1,3 +1,5 @@
+//! Decides what Ballista hears of tasks that lost their input, so that no row counts twice: a stage again, or the whole job.
+
 use std::collections::{HashMap, HashSet};
 
 use ballista_core::serde::protobuf::failed_task::FailedReason;

@@ -1,3 +1,5 @@
+//! The private parts of Ballista's task binding, made again: which partitions wait, and the entry of the one that was chosen.
+
 use ballista_core::JobId;
 use ballista_core::execution_plans::{RangeShuffleReaderExec, ShuffleReaderExec};
 use ballista_core::serde::protobuf::AvailableVcores;

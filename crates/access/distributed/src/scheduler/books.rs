@@ -1,3 +1,5 @@
+//! The schedule of `core/scheduling` kept in step with Ballista's jobs, stages and tasks, and what people are shown of them.
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +12,13 @@ use deciding::{Refused, failpoint};
 use super::attempts::{Attempts, RUN_AGAIN};
 use super::executors::ExecutorEntry;
 use super::job::{Inputs, Job, Running, Stage, WHOLE, split, task_id};
-use crate::control::JobState;
+use super::tasks::TasksOver;
+use crate::control::{JobState, TaskState};
 use crate::travel::Ticket;
 
 pub(super) mod deciding;
+#[cfg(test)]
+mod weather;
 
 /// Jobs that are over and still shown.
 const OVER_MAX: usize = 200;
@@ -30,9 +35,12 @@ pub(crate) struct Books {
     pub(super) executors: HashMap<String, ExecutorEntry>,
     rates: IoRates,
     over: VecDeque<JobState>,
+    tasks_over: TasksOver,
     pub(super) brought_bytes: u64,
     pub(super) attempts: Attempts,
     refused: Refused,
+    /// A job that takes so long, or longer, is told to the log; none for no job.
+    pub(super) slow_query: Option<Duration>,
 }
 
 /// Which task of a stage to run where.
@@ -71,9 +79,11 @@ impl Books {
             executors: HashMap::new(),
             rates: IoRates::new(IO_RATE),
             over: VecDeque::new(),
+            tasks_over: TasksOver::default(),
             brought_bytes: 0,
             attempts: Attempts::default(),
             refused: Refused::default(),
+            slow_query: None,
             settings,
         }
     }
@@ -231,6 +241,7 @@ impl Books {
             reads: chosen.bring.iter().map(|transfer| transfer.range).collect(),
             worker: chosen.worker,
             executor: chosen.executor.clone(),
+            began: forebay_runtime::now(),
         };
         job.running.insert((stage, ballista_task), running);
     }
@@ -262,21 +273,22 @@ impl Books {
                 false => self.schedule.failed(*range, running.worker),
             }
         }
-        if !ended.done {
+        if ended.done {
+            job.tasks_done += 1;
+            job.bytes_done += running.bytes;
+            job.bytes_passed += ended.bytes_passed;
+            if running.bytes > 0 {
+                job.tasks_with_input += 1;
+                job.tasks_local += u64::from(running.local_bytes * 2 > running.bytes);
+            }
+            if let Some(stage) = job.stages.get_mut(&ended.stage) {
+                stage.offered.remove(&running.task);
+                self.rates.observe(&stage.kind, running.bytes, ended.took.as_secs_f64());
+            }
+        } else {
             job.tasks_again += 1;
-            return;
         }
-        job.tasks_done += 1;
-        job.bytes_done += running.bytes;
-        job.bytes_passed += ended.bytes_passed;
-        if running.bytes > 0 {
-            job.tasks_with_input += 1;
-            job.tasks_local += u64::from(running.local_bytes * 2 > running.bytes);
-        }
-        if let Some(stage) = job.stages.get_mut(&ended.stage) {
-            stage.offered.remove(&running.task);
-            self.rates.observe(&stage.kind, running.bytes, ended.took.as_secs_f64());
-        }
+        self.tasks_over.note(ended.job, ended.stage, running, ended.done);
     }
 
     /// A job is over.
@@ -299,6 +311,11 @@ impl Books {
             self.over.pop_front();
         }
         self.over.push_back(over);
+    }
+
+    /// A job that is over.
+    pub(super) fn over_job(&self, id: &str) -> Option<&JobState> {
+        self.over.iter().rfind(|over| over.id == id)
     }
 
     /// A job is done with so many rows.
@@ -332,6 +349,11 @@ impl Books {
         let running: BTreeMap<_, _> =
             self.jobs.iter().map(|(id, job)| (job.number, job.shown(id, "running", String::new()))).collect();
         self.over.iter().cloned().chain(running.into_values()).collect()
+    }
+
+    /// Tasks that are over, the last ones, and those that run.
+    pub(super) fn tasks_shown(&self) -> Vec<TaskState> {
+        self.tasks_over.shown(self.jobs.iter())
     }
 
     /// The job of this id, or of this operation.

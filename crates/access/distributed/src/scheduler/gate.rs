@@ -1,3 +1,5 @@
+//! The gRPC service in front of Ballista's scheduler: notes each report in the books first, and takes physical plans only.
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,7 +79,7 @@ fn check_plan(asked: &ExecuteQueryParams) -> Result<(), Status> {
 }
 
 /// Notes how a task ended, and gives what Ballista is to hear of it. One that waits again has no say: Ballista lets it be.
-fn sift(books: &mut Books, executor: &str, status: TaskStatus) -> Option<TaskStatus> {
+pub(super) fn sift(books: &mut Books, executor: &str, status: TaskStatus) -> Option<TaskStatus> {
     let counts = books.runs(&status.job_id, status.stage_id, status.stage_attempt_num, status.task_id);
     note_end(books, &status);
     if counts { books.attempts.sift(executor, status) } else { Some(status) }

@@ -1,3 +1,5 @@
+//! What the books keep of one job: its stages, its running tasks, what they read, and its counts.
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -61,6 +63,7 @@ pub(super) struct Running {
     pub(super) reads: Vec<BlockRange>,
     pub(super) worker: WorkerId,
     pub(super) executor: String,
+    pub(super) began: Instant,
 }
 
 impl Job {

@@ -1,3 +1,5 @@
+//! What happens to the jobs of an executor that is lost, and what their clients are told of why a job ended.
+
 use ballista_core::serde::protobuf::{GetJobStatusResult, job_status};
 use parking_lot::Mutex;
 

@@ -3,7 +3,7 @@
 //! `gate` sees what executors say before Ballista does (`attempts` keeps back what would count twice), `lost` does what is to be
 //! done when one is lost, `whole` looks whether a stage is about to read all that was passed on; `policy` is what Ballista asks for tasks, `bind` its hand in Ballista's books; `books` is who needs what
 //! (over `core/scheduling`), and keeps whole what a decision that fails by a defect leaves (`books/deciding`), `executors` what is known of these, `input` is about what tasks read and the tiers that have it, `shuffles` has a place in temporary
-//! nodes for what is between a job's stages, `answers` tells people.
+//! nodes for what is between a job's stages, `tasks` notes when tasks ran, `answers` tells people.
 
 mod answers;
 mod attempts;
@@ -17,6 +17,7 @@ mod lost;
 mod policy;
 mod shuffles;
 mod start;
+mod tasks;
 mod watch;
 mod whole;
 

@@ -1,3 +1,5 @@
+//! Ballista's hook for choosing tasks: shows the schedule what waits, has inputs found out, and binds what the schedule gives.
+
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -268,7 +270,18 @@ fn ticket_of(config: &datafusion::prelude::SessionConfig) -> Ticket {
         tracing::warn!(%error, "a job without a ticket that can be read");
         None
     });
-    ticket.unwrap_or_else(|| Ticket { operation: OperationId(0), priority: 0, sql: String::new(), pins: Vec::new() })
+    if let Some(ticket) = &ticket {
+        // What is brought for its tasks belongs to its trace.
+        forebay_trace::known(ticket.operation, ticket.trace);
+    }
+    ticket.unwrap_or_else(|| Ticket {
+        operation: OperationId(0),
+        priority: 0,
+        sql: String::new(),
+        pins: Vec::new(),
+        who: String::new(),
+        trace: None,
+    })
 }
 
 fn has_scan(plan: &Arc<dyn ExecutionPlan>) -> bool {

@@ -1,3 +1,5 @@
+//! Makes, leases and removes the directory of temporary nodes in which a job passes on rows between its stages.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

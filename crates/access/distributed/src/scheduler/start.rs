@@ -1,5 +1,8 @@
+//! Starts the scheduler process: puts gate, policy, carrier and answers together behind one checked port.
+
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_flight::flight_service_server::FlightServiceServer;
 use ballista_core::config::TaskSchedulingPolicy;
@@ -51,6 +54,8 @@ pub struct SchedulerSettings {
     pub ahead: bool,
     /// Where what passes between stages lies.
     pub shuffle: Shuffle,
+    /// A job that takes so long, or longer, is told to the log ([`forebay_sql::SLOW_QUERY`]); none for no job.
+    pub slow_query: Option<Duration>,
 }
 
 /// A running scheduler. Its jobs end with it.
@@ -74,7 +79,8 @@ impl Scheduler {
         let host = settings.advertise.unwrap_or_else(|| address.ip().to_string());
 
         let ways = Ways::new(&settings.security)?;
-        let books = Books::new(ScheduleSettings { policy: settings.order, ..Default::default() });
+        let mut books = Books::new(ScheduleSettings { policy: settings.order, ..Default::default() });
+        books.slow_query = settings.slow_query;
         let books = Arc::new(Mutex::new(books));
         let carrier = Carrier::new(Arc::clone(&books), client.clone(), settings.ahead);
         let engine = EngineSettings { reach: Reach::of_mounts(), ..EngineSettings::default() };

@@ -1,10 +1,15 @@
+//! The loops that look around beside Ballista: silent executors are missed, spoilt jobs ended, finished ones closed.
+
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ballista_core::JobId;
 use ballista_core::serde::protobuf::job_status;
+use forebay_sql::{Slow, tell_slow};
+use forebay_types::OperationId;
 use futures::FutureExt;
 use parking_lot::Mutex;
 
@@ -14,6 +19,7 @@ use super::gate::Server;
 use super::input::Carrier;
 use super::lost::executor_lost;
 use super::policy::Policy;
+use crate::control::JobState;
 
 /// How often jobs and executors are looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -74,7 +80,7 @@ fn not_asked(spoilt: HashSet<String>, asked: &mut HashSet<String>) -> Vec<String
     spoilt.into_iter().filter(|id| !asked.contains(id)).collect()
 }
 
-/// Closes the jobs that Ballista says are over.
+/// Closes the jobs that Ballista says are over. Those that took long are told to the log.
 pub(super) async fn close_over(server: &Server, books: &Mutex<Books>) {
     let open: Vec<String> = books.lock().jobs.keys().cloned().collect();
     for id in open {
@@ -85,7 +91,32 @@ pub(super) async fn close_over(server: &Server, books: &Mutex<Books>) {
             Some(_) => continue,
             None => ("failed", "the scheduler has forgotten it".to_string()),
         };
-        books.lock().decide("the end of a job", Sender::Job(&id), |books| books.job_over(&id, state, error));
+        let over = {
+            let mut books = books.lock();
+            let ticket = books.jobs.get(&id).map(|job| Arc::clone(&job.ticket));
+            books.decide("the end of a job", Sender::Job(&id), |books| books.job_over(&id, state, error));
+            ticket.zip(books.over_job(&id).cloned()).zip(books.slow_query)
+        };
+        if let Some(((ticket, job), slow)) = over {
+            tell_if_slow(&ticket.who, &job, slow);
+        }
+    }
+}
+
+fn tell_if_slow(who: &str, job: &JobState, slow: Duration) {
+    if job.seconds >= slow.as_secs_f64() {
+        tell_slow(&Slow {
+            who,
+            operation: OperationId(job.operation),
+            outcome: &job.state,
+            error: (!job.error.is_empty()).then_some(&job.error as &dyn Display),
+            seconds: job.seconds,
+            open_seconds: job.seconds,
+            rows: job.rows.unwrap_or_default(),
+            bytes_read: job.bytes_done,
+            tasks: job.tasks,
+            sql: &job.sql,
+        });
     }
 }
 

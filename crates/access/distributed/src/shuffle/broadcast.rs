@@ -1,3 +1,5 @@
+//! Keeps a small table that all tasks of a stage read whole, so that an executor reads it once and not once a task.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

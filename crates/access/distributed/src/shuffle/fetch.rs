@@ -1,3 +1,5 @@
+//! Reads outputs back from temporary nodes as rows, and tells one that is gone or short as lost, so that it is made again.
+
 use std::sync::Arc;
 
 use ballista_core::error::BallistaError;

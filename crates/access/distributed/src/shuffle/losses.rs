@@ -1,3 +1,5 @@
+//! Carries the names of several executors in Ballista's one field for a lost output, and takes them apart at the scheduler.
+
 use std::collections::BTreeSet;
 
 use ballista_core::serde::protobuf::failed_task::FailedReason;

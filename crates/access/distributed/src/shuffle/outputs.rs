@@ -1,3 +1,5 @@
+//! Writes a task's rows for its reducers: blocks in bags, small outputs together in a table, files where there is no room.
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,3 +1,5 @@
+//! The names of a stage's outputs: paths in temporary nodes, and the numbers by which Ballista tells nodes from files.
+
 use ballista_core::JobId;
 use ballista_core::serde::protobuf::PartitionStats;
 use ballista_core::serde::scheduler::PartitionLocation;

@@ -1,3 +1,5 @@
+//! The operator that stands for Ballista's shuffle reader: puts rows from nodes, files and broadcasts together in batches.
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Files that take an output's rows when nodes have no room, laid out so that Ballista's own reader finds and ends them.
+
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;

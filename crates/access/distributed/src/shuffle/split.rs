@@ -1,3 +1,5 @@
+//! Sorts rows by their reducer with the hash that all of the engine uses, and holds a bounded amount of them.
+
 use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;

@@ -1,3 +1,5 @@
+//! Runs a stage whose results go to nodes: pulls its plan, splits rows or passes them on whole, and reports its metrics.
+
 use std::fmt;
 use std::sync::Arc;
 

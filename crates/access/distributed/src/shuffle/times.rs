@@ -1,3 +1,5 @@
+//! What an executor spent on writing and fetching between stages, summed from its operators' metrics for benchmarks.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! A cluster of coordinator, workers, executors and scheduler in the test's process, with engines on it and beside it.
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -5,36 +7,23 @@ use std::time::Duration;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
-use forebay_block_store::StoreSettings;
-use forebay_client::{Address, AdminRequest, Client, ClientSettings, Security, StorageClass, Wait};
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_client::{Client, ClientSettings, Security, StorageClass, Wait};
 use forebay_distributed::{
     Cluster, ClusterSettings, Executor, ExecutorSettings, Policy, Scheduler, SchedulerControl, SchedulerSettings, Shuffle,
 };
 use forebay_sql::{Engine, EngineMemory, EngineSettings};
-use forebay_testing::{S3Server, S3Settings};
+use forebay_testbed::{BUCKET, TestCluster, add_mount};
 use forebay_transport::Credential;
 use forebay_types::{MountOptions, Validate};
-use forebay_worker::{Worker, WorkerSettings};
-use tempfile::TempDir;
-
-pub const BUCKET: &str = "river";
 
 /// A cluster with `/lake` mounted.
 pub struct Bed {
-    pub s3: S3Server,
     pub client: Client,
     scheduler: Option<Scheduler>,
     scheduler_address: SocketAddr,
     pub executors: Vec<Option<Executor>>,
-    pub workers: Vec<Option<Worker>>,
     security: Security,
-    _coordinator: Coordinator,
-    folder: TempDir,
-}
-
-fn local() -> Address {
-    Address::Tcp("127.0.0.1:0".to_string())
+    pub test: TestCluster,
 }
 
 impl Bed {
@@ -70,37 +59,30 @@ impl Bed {
         shuffle: Shuffle,
         engine: EngineSettings,
     ) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let s3 =
-            S3Server::start(S3Settings { buckets: vec![BUCKET.to_string()], anonymous: true, ..Default::default() }).unwrap();
-        let metadata_url = format!("sqlite:{}", folder.path().join("meta.db").display());
-        let mut settings = CoordinatorSettings::new(local(), metadata_url);
-        settings.lease = Duration::from_secs(2);
-        settings.security = security.clone();
-        let coordinator = Coordinator::start(settings).await.unwrap();
-        let mut workers = Vec::new();
-        for ix in 0..count {
-            let place = folder.path().join(format!("worker-{ix}"));
-            let mut settings = WorkerSettings::new(coordinator.address(), local(), StoreSettings::new(&place, 256 << 20));
-            settings.unix_socket = Some(folder.path().join(format!("{ix}.sock")));
+        let mut test = TestCluster::empty(|settings| {
+            settings.lease = Duration::from_secs(2);
             settings.security = security.clone();
-            workers.push(Some(Worker::start(settings).await.unwrap()));
+        })
+        .await;
+        for _ in 0..count {
+            test.add_worker().await;
         }
-        let client = connect(&coordinator, &security).await;
-        let options = MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, validate: Validate::Always, ..options };
-        let mount = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}/pool"), options };
-        client.control(mount).await.unwrap();
+        let client = connect(&test).await;
+        let endpoint = Some(test.s3.endpoint());
+        let options = MountOptions { endpoint, anonymous: true, validate: Validate::Always, ..options };
+        add_mount(&client, "lake", &format!("s3://{BUCKET}/pool"), options).await;
         let listen = "127.0.0.1:0".to_string();
         let order = Policy::Fifo;
-        let settings = SchedulerSettings { listen, advertise: None, security: security.clone(), order, ahead, shuffle };
-        let scheduler = Scheduler::start(connect(&coordinator, &security).await, settings).await.unwrap();
+        let security_of = security.clone();
+        let settings =
+            SchedulerSettings { listen, advertise: None, security: security_of, order, ahead, shuffle, slow_query: None };
+        let scheduler = Scheduler::start(connect(&test).await, settings).await.unwrap();
         let executors = Vec::new();
         let scheduler_address = scheduler.address();
         let scheduler = Some(scheduler);
-        let mut bed =
-            Self { s3, client, scheduler, scheduler_address, executors, workers, security, _coordinator: coordinator, folder };
+        let mut bed = Self { client, scheduler, scheduler_address, executors, security, test };
         for ix in 0..count {
-            let worker = bed.workers[ix].as_ref().map(Worker::id);
+            let worker = Some(bed.test.node.workers[ix].id());
             let settings = ExecutorSettings {
                 scheduler: bed.scheduler_address.to_string(),
                 follows: false,
@@ -112,7 +94,7 @@ impl Bed {
                 worker,
                 engine: engine.clone(),
             };
-            let client = connect(&bed._coordinator, &bed.security).await;
+            let client = connect(&bed.test).await;
             bed.executors.push(Some(Executor::start(client, settings).await.unwrap()));
         }
         bed
@@ -153,7 +135,7 @@ impl Bed {
 
     /// Where an executor keeps what it has for others.
     pub fn executor_folder(&self, ix: usize) -> PathBuf {
-        self.folder.path().join(format!("executor-{ix}"))
+        self.test.folder().join(format!("executor-{ix}"))
     }
 
     /// What its processes show.
@@ -173,12 +155,12 @@ impl Bed {
     }
 
     pub fn put(&self, key: &str, bytes: &[u8]) {
-        self.s3.put(BUCKET, &format!("pool/{key}"), bytes).unwrap();
+        self.test.store(&format!("pool/{key}"), bytes);
     }
 
     /// The tables of TPC-H below `/lake/tpch`, and their views in these engines.
     pub async fn tpch(&self, scale: f64, engines: &[&Engine]) {
-        let tables = forebay_tpch::prepare(self.folder.path(), scale, |_, _| {}).await.unwrap();
+        let tables = forebay_tpch::prepare(self.test.folder(), scale, |_, _| {}).await.unwrap();
         for table in forebay_tpch::TABLES {
             for file in std::fs::read_dir(tables.folder.join(table)).unwrap() {
                 let file = file.unwrap();
@@ -194,12 +176,8 @@ impl Bed {
     }
 }
 
-async fn connect(coordinator: &Coordinator, security: &Security) -> Client {
-    let settings = ClientSettings {
-        view_poll: Duration::from_millis(300),
-        security: security.clone(),
-        ..ClientSettings::new(coordinator.address())
-    };
+async fn connect(test: &TestCluster) -> Client {
+    let settings = ClientSettings { view_poll: Duration::from_millis(300), ..test.node.client_settings() };
     Client::connect(settings).await.unwrap()
 }
 

@@ -1,3 +1,5 @@
+//! Jobs as people see them: shown and cancelled while they run, and hurried by a bound that is raised.
+
 use std::time::{Duration, Instant};
 
 use forebay_client::AdminRequest;
@@ -30,6 +32,9 @@ async fn a_job_is_seen_and_cancelled() {
     assert!(job.sql.contains("l_quantity"));
     let transfers = control.transfers().await.unwrap();
     assert!(transfers.iter().any(|transfer| transfer.path.starts_with("/lake/tpch/lineitem/")), "{transfers:?}");
+    let tasks = control.tasks().await.unwrap();
+    let of_job: Vec<_> = tasks.iter().filter(|task| task.job == job.id).collect();
+    assert!(of_job.iter().any(|task| task.state == "running" && task.bytes > 0 && task.ended_seconds_ago == 0.0), "{tasks:?}");
     control.cancel(&job.id).await.unwrap();
     let error = running.await.unwrap().unwrap_err();
     assert!(error.to_string().to_lowercase().contains("cancel"), "{} {error}", error.kind());
@@ -45,7 +50,7 @@ async fn a_bound_that_is_raised_holds_from_then_on() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert!(!running.is_finished(), "at 2 Mbit/s it takes longer");
     let options = MountOptions {
-        endpoint: Some(bed.s3.endpoint()),
+        endpoint: Some(bed.test.s3.endpoint()),
         anonymous: true,
         validate: forebay_types::Validate::Always,
         ..bound("1Gbit")

@@ -1,3 +1,5 @@
+//! Executors and workers that die in the middle of a query cost time, and no answer.
+
 use std::time::Duration;
 
 use forebay_types::{BitRate, MountOptions};
@@ -46,7 +48,7 @@ async fn a_worker_that_dies_costs_its_bytes_only() {
     bed.tpch(0.05, &[&cluster]).await;
     let running = tokio::spawn(async move { rows(&cluster, SQL).await });
     after(1, &bed).await;
-    drop(bed.workers[1].take());
+    drop(bed.test.take_worker(1));
     let found = tokio::time::timeout(Duration::from_secs(120), running).await.unwrap().unwrap();
     for table in ["lineitem", "orders"] {
         rows(&here, &format!("create view {table} as select * from '/lake/tpch/{table}/*.parquet'")).await;

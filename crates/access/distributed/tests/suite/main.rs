@@ -5,6 +5,7 @@
 mod audit;
 mod bed;
 mod calls;
+mod forms;
 mod handing;
 mod jobs;
 mod joins;

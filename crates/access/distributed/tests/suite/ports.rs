@@ -7,43 +7,19 @@ use std::time::Duration;
 
 use forebay_client::Security;
 use forebay_distributed::Cluster;
+use forebay_testbed::Authority;
 use forebay_transport::{Guarded, TlsSettings};
 use forebay_types::{ErrorKind, MountOptions};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::bed::{Bed, rows};
 
-/// Who issues certificates.
-struct Authority {
-    pem: String,
-    issuer: Issuer<'static, KeyPair>,
-}
-
-impl Authority {
-    fn new() -> Self {
-        let key = KeyPair::generate().unwrap();
-        let mut own = CertificateParams::new(Vec::<String>::new()).unwrap();
-        own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        Self { pem: own.self_signed(&key).unwrap().pem(), issuer: Issuer::new(own, key) }
-    }
-
-    /// A certificate for loopback, and the authority, in files that are always the same ones of a folder.
-    fn issue(&self, folder: &Path) -> TlsSettings {
-        let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec!["localhost".to_string(), "127.0.0.1".to_string()]).unwrap();
-        let cert = params.signed_by(&key, &self.issuer).unwrap();
-        for (name, pem) in [("ca.pem", self.pem.clone()), ("cert.pem", cert.pem()), ("key.pem", key.serialize_pem())] {
-            fs::write(folder.join(name), pem).unwrap();
-        }
-        let file = |name: &str| Some(folder.join(name));
-        TlsSettings { ca: file("ca.pem"), cert: file("cert.pem"), key: file("key.pem"), client_ca: None }
-    }
-}
-
-fn tls(folder: &Path) -> TlsSettings {
-    Authority::new().issue(folder)
+/// A certificate for loopback, and who issued it, in files that are always the same ones of a folder.
+fn issue(authority: &Authority, folder: &Path) -> TlsSettings {
+    let ca = folder.join("ca.pem");
+    fs::copy(&authority.file, &ca).unwrap();
+    TlsSettings { ca: Some(ca), ..authority.server(folder) }
 }
 
 /// Whether a port lets in who knows the secret, and has this for TLS.
@@ -59,7 +35,8 @@ const SQL: &str = "select l_shipmode, count(*) from lineitem, orders where l_ord
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_cluster_behind_token_and_tls_answers_its_own_and_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
-    let security = Security::owner(SECRET).unwrap().with_tls(Some(tls(folder.path())));
+    let tls = issue(&Authority::new(folder.path(), "ours"), folder.path());
+    let security = Security::owner(SECRET).unwrap().with_tls(Some(tls));
     let bed = Bed::secured(2, MountOptions::default(), true, security.clone()).await;
     let (here, cluster) = (bed.here(), bed.cluster().await);
     bed.tpch(0.01, &[&here, &cluster]).await;
@@ -87,7 +64,7 @@ async fn a_cluster_behind_token_and_tls_answers_its_own_and_nobody_else() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn with_an_authority_of_clients_only_its_certificates_come_in() {
     let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let known = Authority::new().issue(folder.path());
+    let known = issue(&Authority::new(folder.path(), "ours"), folder.path());
     let ours = TlsSettings { client_ca: known.ca.clone(), ..known.clone() };
     let security = Security::owner(SECRET).unwrap().with_tls(Some(ours));
     let bed = Bed::secured(2, MountOptions::default(), true, security).await;
@@ -96,7 +73,7 @@ async fn with_an_authority_of_clients_only_its_certificates_come_in() {
     assert_eq!(rows(&cluster, SQL).await, rows(&here, SQL).await, "processes show each other theirs");
     assert_eq!(bed.control().jobs().await.unwrap().len(), 1);
     let none = TlsSettings { cert: None, key: None, ..known.clone() };
-    let foreign = TlsSettings { ca: known.ca.clone(), ..Authority::new().issue(elsewhere.path()) };
+    let foreign = TlsSettings { ca: known.ca.clone(), ..issue(&Authority::new(elsewhere.path(), "ours"), elsewhere.path()) };
     for port in [bed.scheduler_at(), bed.executors[0].as_ref().unwrap().address()] {
         assert!(lets_in(port, &known).await, "{port}");
         // The secret is right each time: it is not enough.
@@ -110,20 +87,20 @@ async fn with_an_authority_of_clients_only_its_certificates_come_in() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_certificate_that_was_replaced_is_shown_without_a_restart() {
     let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (old, new) = (Authority::new(), Authority::new());
-    let settings = old.issue(folder.path());
+    let (old, new) = (Authority::new(folder.path(), "ours"), Authority::new(elsewhere.path(), "ours"));
+    let settings = issue(&old, folder.path());
     let security = Security::owner(SECRET).unwrap().with_tls(Some(settings.clone()));
     let bed = Bed::secured(2, MountOptions::default(), true, security).await;
     let (here, cluster, standing) = (bed.here(), bed.cluster().await, bed.control());
     bed.tpch(0.01, &[&here, &cluster]).await;
     let answer = rows(&cluster, SQL).await;
     assert_eq!(standing.jobs().await.unwrap().len(), 1);
-    let trusts_old = TlsSettings { ca: old.issue(elsewhere.path()).ca, ..TlsSettings::default() };
+    let trusts_old = TlsSettings { ca: issue(&old, elsewhere.path()).ca, ..TlsSettings::default() };
     let ports = [bed.scheduler_at(), bed.executors[0].as_ref().unwrap().address(), bed.executors[1].as_ref().unwrap().address()];
     for port in ports {
         assert!(lets_in(port, &trusts_old).await, "{port}");
     }
-    new.issue(folder.path());
+    issue(&new, folder.path());
     let trusts_new = TlsSettings { cert: None, key: None, ..settings };
     for port in ports {
         let comes_in = async {

@@ -1,3 +1,5 @@
+//! Queries on the cluster answer as in one process, fetch no byte twice, and stay here where they can't or need not travel.
+
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
@@ -55,13 +57,13 @@ async fn no_byte_is_fetched_twice() {
     let cluster = bed.cluster().await;
     bed.tpch(0.05, &[&cluster]).await;
     let sql = "select l_returnflag, sum(l_quantity), avg(l_extendedprice) from lineitem group by l_returnflag";
-    bed.s3.reset_counters();
+    bed.test.s3.reset_counters();
     let cold = rows(&cluster, sql).await;
-    let fetched = bed.s3.counters().bytes_out;
+    let fetched = bed.test.s3.counters().bytes_out;
     let job = bed.control().jobs().await.unwrap().pop().unwrap();
     assert!(fetched < job.bytes + job.bytes / 10 + (1 << 20), "fetched {fetched} for {} bytes of input", job.bytes);
     assert_eq!(rows(&cluster, sql).await, cold);
-    let again = bed.s3.counters().bytes_out - fetched;
+    let again = bed.test.s3.counters().bytes_out - fetched;
     assert!(again * 20 < fetched, "a warm run fetched {again} bytes");
     let warm = bed.control().jobs().await.unwrap().pop().unwrap();
     assert!(warm.tasks_local > 0, "tasks run where their input is: {warm:?}");
@@ -134,6 +136,40 @@ async fn a_plan_that_nests_too_deep_to_travel_runs_here() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_asks_is_told_where_a_query_runs_and_why() {
+    let bed = Bed::start(1).await;
+    bed.put("a.csv", b"x\n1\n2\n3\n");
+    rows(&bed.here(), "copy (select 5 as x) to '/lake/a.albis'").await;
+    let cluster = bed.cluster().await;
+    let large = EngineSettings { distribute_from_bytes: 1 << 30, ..EngineSettings::default() };
+    let large = Engine::over_cluster(bed.client.clone(), large, Arc::new(bed.connect_cluster(0).await));
+    let steps = (0..24).map(|at| format!(", t{} as (select x + count(*) as x from t{at} group by x)", at + 1));
+    let deep = format!("with t0 as (select x from '/lake/a.csv'){} select sum(x) from t24", steps.collect::<String>());
+    for (engine, sql, place, is_told) in [
+        (&cluster, "select sum(x) from '/lake/a.csv'", "on the cluster", false),
+        (&cluster, "select sum(x) from '/lake/a.albis'", "on the cluster", false),
+        (&cluster, "select sum(x) from generate_series(1, 10) as t(x)", "in this process: it reads no files below mounts", false),
+        (
+            &cluster,
+            "select a.x from '/lake/a.csv' a join generate_series(1, 2) as t(x) on a.x = t.x",
+            "in this process alone",
+            true,
+        ),
+        (&cluster, deep.as_str(), "in this process: its plan nests too deep to be sent", true),
+        (&large, "select sum(x) from '/lake/a.csv'", "less than `distribute-from` (1.00 GiB)", false),
+    ] {
+        let told = rows(engine, &format!("explain {sql}")).await;
+        let told: Vec<_> = told.iter().filter(|line| line.trim_start().starts_with("distribution ")).collect();
+        assert!(told.len() == 1 && told[0].contains(place), "{sql}: {told:?}");
+        let mut query = engine.execute(sql).await.unwrap();
+        assert_eq!(query.notice().is_some_and(|notice| notice.contains("not on the cluster: ")), is_told, "{sql}");
+        query.collect().await.unwrap();
+    }
+    let here = rows(&bed.here(), "explain select sum(x) from '/lake/a.csv'").await;
+    assert!(!here.iter().any(|line| line.contains("distribution")), "there is one place: {here:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_executor_reads_mounts_only_whatever_a_plan_says() {
     let bed = Bed::start(1).await;
     let folder = tempfile::tempdir().unwrap();
@@ -144,7 +180,14 @@ async fn an_executor_reads_mounts_only_whatever_a_plan_says() {
     let context = SessionContext::new();
     let frame = context.read_csv(file.to_str().unwrap(), CsvReadOptions::new()).await.unwrap();
     let plan = frame.create_physical_plan().await.unwrap();
-    let query = DistributedQuery { operation: OperationId(77), sql: "select 1".to_string(), plan, config, pins: Vec::new() };
+    let query = DistributedQuery {
+        operation: OperationId(77),
+        sql: "select 1".to_string(),
+        plan,
+        config,
+        pins: Vec::new(),
+        who: "owner".into(),
+    };
     let run = cluster.run(query).await.unwrap().unwrap();
     let answer: Result<Vec<RecordBatch>, _> = run.stream.try_collect().await;
     let error = answer.unwrap_err().to_string();

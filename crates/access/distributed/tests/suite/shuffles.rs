@@ -1,3 +1,5 @@
+//! What stages pass on in temporary nodes: where it lies, that it goes away, and that its loss changes no answer.
+
 use std::time::{Duration, Instant};
 
 use forebay_client::{CreateOptions, NodeErrorKind, NodeType};
@@ -94,7 +96,7 @@ async fn a_worker_that_dies_with_what_stages_passed_on_changes_no_answer() {
         bed.tpch(0.05, &[&cluster]).await;
         let running = tokio::spawn(async move { rows(&cluster, SQL).await });
         until_passed_on(&bed).await;
-        drop(bed.workers[victim].take());
+        drop(bed.test.take_worker(victim));
         let found = tokio::time::timeout(Duration::from_secs(120), running).await.unwrap().unwrap();
         for table in ["lineitem", "orders"] {
             rows(&here, &format!("create view {table} as select * from '/lake/tpch/{table}/*.parquet'")).await;

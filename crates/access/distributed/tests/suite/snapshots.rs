@@ -1,3 +1,5 @@
+//! A query on the cluster reads one version of a file that is overwritten under it.
+
 use std::time::Duration;
 
 use crate::bed::{Bed, rows};

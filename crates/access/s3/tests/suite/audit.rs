@@ -1,57 +1,14 @@
 //! What the audit log is told of requests.
 
-use std::collections::BTreeMap;
-use std::fmt::Debug;
-use std::sync::Arc;
-
 use forebay_s3::AccessRule;
-use forebay_transport::AUDIT;
-use parking_lot::Mutex;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use forebay_testbed::AuditLog;
 
 use crate::rig::client::request;
 use crate::rig::cluster::{Cluster, ID, SECRET, gateway_settings};
 
-/// What the audit log of this process is told: the fields of each event.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<BTreeMap<&'static str, String>>>>);
-
-impl Subscriber for Log {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == AUDIT
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        let mut fields = Fields::default();
-        event.record(&mut fields);
-        self.0.lock().push(fields.0);
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
-
-#[derive(Default)]
-struct Fields(BTreeMap<&'static str, String>);
-
-impl Visit for Fields {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.0.insert(field.name(), format!("{value:?}").trim_matches('"').to_string());
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn who_changed_something_and_who_was_refused_stands_in_the_audit_log() {
-    let log = Log::default();
-    tracing::subscriber::set_global_default(log.clone()).unwrap();
+    let log = AuditLog::listen();
     let mut settings = gateway_settings();
     settings.keys.push(AccessRule::new("READER", "a reader's").read_only());
     let (cluster, s3) = Cluster::over_s3(|_| {}, settings).await;
@@ -74,7 +31,7 @@ async fn who_changed_something_and_who_was_refused_stands_in_the_audit_log() {
         let answer = asked.send(cluster.address()).await;
         assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
     }
-    let told = log.0.lock().clone();
+    let told = log.told();
     let told: Vec<_> = told.iter().filter(|event| event["on"].contains("/audited/") && event["port"] == "s3").collect();
     let lines: Vec<_> = told.iter().map(|event| ["who", "what", "on", "verdict"].map(|field| event[field].as_str())).collect();
     let owner = format!("access key {ID}");

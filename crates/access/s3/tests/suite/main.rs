@@ -16,5 +16,6 @@ mod rig;
 mod rights;
 mod strangers;
 mod temporary;
+mod traces;
 mod warm;
 mod writes;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use forebay_client::AdminRequest;
 use forebay_s3::{AccessRule, Anonymous, NewBuckets};
+use forebay_testbed::add_mount;
 use forebay_types::{Grant, MountOptions, Role, Scope, Validate};
 use futures::StreamExt;
 
@@ -252,8 +252,7 @@ async fn who_may_only_read_changes_nothing_by_any_request() {
     cluster.mount("lake-ro", "s3://data", &s3.endpoint(), |options| options.read_only = true).await;
     for (name, read_only) in [("nas", false), ("nas-ro", true)] {
         let options = MountOptions { validate: Validate::Always, read_only, ..MountOptions::default() };
-        let (name, url) = (name.parse().unwrap(), format!("file://{}", folder.path().display()));
-        cluster.client.control(AdminRequest::MountAdd { name, url, options }).await.unwrap();
+        add_mount(&cluster.client, name, &format!("file://{}", folder.path().display()), options).await;
     }
     for path in ["/lake/kept", "/lake/other", "/nas/kept", "/nas/other", "/tmp/kept", "/tmp/other"] {
         let put = request("PUT", path).body(path).send(cluster.address()).await;

@@ -1,31 +1,24 @@
 //! A small cluster with a dataset, and the same records in one shard of a folder.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use forebay_block_store::StoreSettings;
-use forebay_client::{AdminRequest, Client, ClientSettings};
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_client::Client;
 use forebay_shard::{Key, Value};
 use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
 use forebay_shards::{Shards, create};
-use forebay_testing::{S3Server, S3Settings};
-use forebay_transport::Address;
-use forebay_types::{ForebayPath, MountOptions};
-use forebay_worker::{Tuning, Worker, WorkerSettings};
+pub use forebay_testbed::BUCKET;
+use forebay_testbed::{TestCluster, add_mount};
+use forebay_types::ForebayPath;
+use forebay_worker::{Tuning, Worker};
 
 use crate::changes::Reference;
 
-pub const BUCKET: &str = "data";
 pub const RECORDS: i64 = 3000;
 
 pub struct Bed {
-    pub s3: S3Server,
     pub client: Client,
-    pub workers: Vec<Option<Worker>>,
-    coordinator: Coordinator,
-    folder: tempfile::TempDir,
-    shard_bytes: u64,
-    tuning: Tuning,
+    pub cluster: TestCluster,
 }
 
 impl Bed {
@@ -40,30 +33,29 @@ impl Bed {
 
     /// One that looks at its queues so often.
     pub async fn start_as(workers: usize, shard_bytes: u64, navigate_every: Duration) -> Self {
-        Self::start_tuned(workers, shard_bytes, Tuning { navigate_every, ..Tuning::default() }).await
+        Self::start_tuned(workers, (shard_bytes, 0), Tuning { navigate_every, ..Tuning::default() }).await
+    }
+
+    /// The same with a disk tier.
+    pub async fn start_with_disk(shard_bytes: u64, disk_bytes: u64, navigate_every: Duration) -> Self {
+        Self::start_tuned(1, (shard_bytes, disk_bytes), Tuning { navigate_every, ..Tuning::default() }).await
     }
 
     /// One that deletes what no manifest names any more so soon.
     pub async fn start_collecting(workers: usize, garbage_after: Duration) -> Self {
-        Self::start_tuned(workers, 1 << 30, Tuning { garbage_after, ..Tuning::default() }).await
+        Self::start_tuned(workers, (1 << 30, 0), Tuning { garbage_after, ..Tuning::default() }).await
     }
 
-    async fn start_tuned(workers: usize, shard_bytes: u64, tuning: Tuning) -> Self {
-        let tuning = Tuning { beat: Duration::from_millis(100), ..tuning };
-        let settings = S3Settings { buckets: vec![BUCKET.into()], anonymous: true, ..S3Settings::default() };
-        let s3 = S3Server::start(settings).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let lease = Duration::from_secs(2);
-        let settings = CoordinatorSettings { lease, ..CoordinatorSettings::new(local(), url) };
-        let coordinator = Coordinator::start(settings).await.unwrap();
-        let client = Client::connect(ClientSettings::new(coordinator.address())).await.unwrap();
-        let options = MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, ..MountOptions::default() };
-        let add = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: format!("s3://{BUCKET}"), options };
-        client.control(add).await.unwrap();
-        let mut bed = Self { s3, client, workers: Vec::new(), coordinator, folder, shard_bytes, tuning };
+    async fn start_tuned(workers: usize, (shard_bytes, disk_bytes): (u64, u64), tuning: Tuning) -> Self {
+        let mut cluster = TestCluster::empty(|settings| settings.lease = Duration::from_secs(2)).await;
+        cluster.tuning = Tuning { beat: Duration::from_millis(100), ..tuning };
+        (cluster.worker.store.dram_bytes, cluster.worker.store.disk_bytes) = (64 << 20, disk_bytes);
+        cluster.worker.unix_socket = None;
+        cluster.worker.shard_bytes = shard_bytes;
+        let client = cluster.node.client().await.unwrap();
+        add_mount(&client, "lake", &format!("s3://{BUCKET}"), cluster.s3.mount_options()).await;
+        let mut bed = Self { client, cluster };
         for place in 0..workers {
-            bed.workers.push(None);
             bed.start_worker(place).await;
         }
         bed
@@ -71,47 +63,38 @@ impl Bed {
 
     /// Starts a worker, again in the folder of the one before.
     pub async fn start_worker(&mut self, place: usize) {
-        let folder = self.folder.path().join(format!("worker{place}"));
-        let store = StoreSettings::new(folder.join("tiers"), 64 << 20);
-        let mut settings = WorkerSettings::new(self.coordinator.address(), local(), store);
-        settings.shard_bytes = self.shard_bytes;
-        let began = Instant::now();
-        let worker = loop {
-            match Worker::start_with(settings.clone(), self.tuning.clone()).await {
-                // Tasks of the one before let its folder go a moment after it has stopped.
-                Err(error) if error.message().contains("in use") && began.elapsed() < Duration::from_secs(10) => {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                worker => break worker.unwrap(),
-            }
-        };
-        self.workers[place] = Some(worker);
+        self.cluster.start_worker(place).await;
         self.client.refresh_view().await.unwrap();
+    }
+
+    /// Takes a worker out: it ends at once when it is dropped.
+    pub fn take_worker(&mut self, place: usize) -> Arc<Worker> {
+        self.cluster.take_worker(place)
     }
 
     /// Makes a dataset of [`RECORDS`] records.
     pub async fn create(&self, name: &str, shards: usize, replicas: Vec<f64>) -> Shards {
         let path = path(name);
-        store(&self.client, &path, shards, replicas, false, self.folder.path()).await.unwrap();
+        store(&self.client, &path, shards, replicas, false, self.folder()).await.unwrap();
         Shards::open(&self.client, &path).await.unwrap()
     }
 
     /// All records in one shard of a folder, to compare with.
     pub fn reference(&self) -> Store {
-        let path = self.folder.path().join("reference");
+        let path = self.folder().join("reference");
         build(&path, |_| true);
         Store::open(&path).unwrap()
     }
 
     /// The same, to be changed as the dataset is.
     pub fn reference_to_change(&self) -> Reference {
-        let path = self.folder.path().join("changed");
+        let path = self.folder().join("changed");
         build(&path, |_| true);
         Reference(Store::open_to_change(&path).unwrap())
     }
 
     pub fn folder(&self) -> &std::path::Path {
-        self.folder.path()
+        self.cluster.folder()
     }
 }
 
@@ -159,8 +142,4 @@ fn record(number: i64) -> (Key, Vec<Value>) {
 
 pub fn path(name: &str) -> ForebayPath {
     format!("/lake/{name}").parse().unwrap()
-}
-
-fn local() -> Address {
-    Address::Tcp("127.0.0.1:0".into())
 }

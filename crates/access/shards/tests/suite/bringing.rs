@@ -46,10 +46,10 @@ async fn many_who_ask_at_once_wait_for_one_fetch() {
     let bed = Bed::start(1).await;
     let shards = bed.create("orders.shards", 1, vec![0.35]).await;
     let stored = shards.status().await.unwrap()[0].stored_bytes;
-    bed.s3.reset_counters();
+    bed.cluster.s3.reset_counters();
     let questions = (0..32).map(|key| get(&shards, key));
     assert!(futures::future::join_all(questions).await.iter().all(|answer| answer.as_ref().is_ok_and(Option::is_some)));
-    let sent = bed.s3.counters().bytes_out;
+    let sent = bed.cluster.s3.counters().bytes_out;
     assert!(sent >= stored && sent < stored + 10_000, "{sent} bytes for a shard of {stored} and its manifest");
 }
 
@@ -58,11 +58,11 @@ async fn a_worker_that_comes_back_has_its_shards() {
     let mut bed = Bed::start(1).await;
     let shards = bed.create("orders.shards", 2, vec![0.6]).await;
     assert_eq!(shards.count(None).await.unwrap(), RECORDS as u64);
-    bed.workers[0].take().unwrap().shutdown().await;
-    bed.s3.reset_counters();
+    bed.take_worker(0).shutdown().await;
+    bed.cluster.s3.reset_counters();
     bed.start_worker(0).await;
     assert_eq!(shards.count(None).await.unwrap(), RECORDS as u64);
-    let sent = bed.s3.counters().bytes_out;
+    let sent = bed.cluster.s3.counters().bytes_out;
     assert!(sent < 10_000, "{sent} bytes: no more than a manifest");
 }
 
@@ -72,7 +72,7 @@ async fn a_damaged_file_on_a_workers_disk_is_brought_anew() {
     let shards = bed.create("orders.shards", 1, vec![0.35]).await;
     assert!(get(&shards, 1).await.unwrap().is_some());
     until(&shards, "it is at rest", |status| status[0].replicas.iter().all(|replica| !replica.is_changing)).await;
-    bed.workers[0].take().unwrap().shutdown().await;
+    bed.take_worker(0).shutdown().await;
     let kept = bed.folder().join("worker0/tiers/shards");
     let shard = std::fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
     let base = std::fs::read_dir(shard).unwrap().map(|file| file.unwrap().path());
@@ -92,10 +92,10 @@ async fn objects_that_do_not_verify_are_refused() {
     let shards = bed.create("orders.shards", 1, vec![0.35]).await.with_patience(Duration::from_secs(2));
     let file = shards.dataset().shards[0].files.iter().max_by_key(|file| file.bytes).unwrap().clone();
     let key = format!("orders.shards/data/{}", file.object);
-    bed.s3.put(BUCKET, &key, &vec![7; file.bytes as usize]).unwrap();
+    bed.cluster.s3.put(BUCKET, &key, &vec![7; file.bytes as usize]).unwrap();
     let error = get(&shards, 1).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
-    bed.s3.put(BUCKET, &key, b"short").unwrap();
+    bed.cluster.s3.put(BUCKET, &key, b"short").unwrap();
     assert_eq!(get(&shards, 1).await.unwrap_err().kind(), ErrorKind::Corrupt);
 }
 
@@ -126,7 +126,7 @@ async fn a_shard_that_takes_longer_than_anyone_waits_comes_all_the_same() {
     let patient = bed.create("orders.shards", 1, vec![0.35]).await;
     let stored = patient.status().await.unwrap()[0].stored_bytes;
     // Two seconds for all of it.
-    bed.s3.set_bandwidth(Some(stored / 2));
+    bed.cluster.s3.set_bandwidth(Some(stored / 2));
     let hasty = patient.clone().with_patience(Duration::from_millis(300));
     assert_eq!(get(&hasty, 1).await.unwrap_err().kind(), ErrorKind::Retry);
     until(&patient, "it is there though nobody waits", |status| status[0].replicas[0].bytes.is_some()).await;
@@ -157,10 +157,10 @@ async fn what_one_dataset_says_of_its_objects_is_nothing_to_the_readers_of_anoth
     for (file, honest) in forged.shards[0].files.iter_mut().zip(&honest.dataset().shards[0].files) {
         let bytes = bed.client.open(&path(&format!("other.shards/data/{}", file.object))).await.unwrap();
         let bytes = bed.client.read(bed.client.operation(), &bytes.version, 0..file.bytes).await.unwrap();
-        bed.s3.put(BUCKET, &format!("forged.shards/data/{}", honest.object), &bytes).unwrap();
+        bed.cluster.s3.put(BUCKET, &format!("forged.shards/data/{}", honest.object), &bytes).unwrap();
         file.object.clone_from(&honest.object);
     }
-    bed.s3.put(BUCKET, "forged.shards/manifest-0000000001", &forged.encode().unwrap()).unwrap();
+    bed.cluster.s3.put(BUCKET, "forged.shards/manifest-0000000001", &forged.encode().unwrap()).unwrap();
     let forged = Shards::open(&bed.client, &path("forged.shards")).await.unwrap();
     assert!(forged.count(None).await.unwrap() < RECORDS as u64, "it is served for what it is");
     assert_eq!(honest.count(None).await.unwrap(), RECORDS as u64);

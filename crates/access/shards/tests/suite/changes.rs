@@ -196,9 +196,9 @@ async fn answers_of_shared_storage_that_are_lost_or_late_lose_nothing_and_double
     let shards = bed.create("orders.shards", 1, vec![0.5, 0.5]).await;
     put(&shards, 1, "before").await.unwrap();
     for (round, fault) in [Fault::LoseAnswer, Fault::Status(503)].into_iter().enumerate() {
-        bed.s3.inject(fault, 3);
+        bed.cluster.s3.inject(fault, 3);
         let version = put(&shards, 1, &format!("round {round}")).await.unwrap();
-        bed.s3.clear_faults();
+        bed.cluster.s3.clear_faults();
         for worker in workers(&bed) {
             assert_eq!(name_at(&bed, &shards, worker, 1).await.unwrap(), format!("round {round}"));
         }
@@ -230,7 +230,7 @@ async fn workers_that_are_killed_lose_nothing_that_was_acknowledged() {
     });
     for place in [0, 1, 2] {
         let before = counted.load(Relaxed);
-        drop(bed.workers[place].take());
+        drop(bed.take_worker(place));
         // A write that everyone must hear of waits for the end of the lease.
         tokio::time::sleep(Duration::from_secs(4)).await;
         assert!(counted.load(Relaxed) > before, "writes go on");
@@ -296,13 +296,13 @@ async fn what_was_written_past_these_workers_is_found_when_they_are_told_to_look
     let columns = shards.columns();
     let (of, values) = columns.record_of(&record(1, "from elsewhere")).unwrap();
     let call = forebay_shard_store::LoggedCall { id: 5, changes: vec![forebay_shard_store::Change::Put(of, values)] };
-    bed.s3.put(BUCKET, &key(2), &LogObject::Calls(vec![call]).encode(2)).unwrap();
+    bed.cluster.s3.put(BUCKET, &key(2), &LogObject::Calls(vec![call]).encode(2)).unwrap();
     bed.client.refresh(&path("orders.shards")).await.unwrap();
     assert_eq!(name_of(&shards, 1).await.as_deref(), Some("from elsewhere"));
     // A writer finds it there without being told, and goes on behind it.
-    bed.s3.put(BUCKET, &key(3), &LogObject::Calls(vec![]).encode(3)).unwrap();
+    bed.cluster.s3.put(BUCKET, &key(3), &LogObject::Calls(vec![]).encode(3)).unwrap();
     assert_eq!(put(&shards, 1, "behind it").await.unwrap(), 4);
-    bed.s3.put(BUCKET, &key(5), b"no log").unwrap();
+    bed.cluster.s3.put(BUCKET, &key(5), b"no log").unwrap();
     bed.client.refresh(&path("orders.shards")).await.unwrap();
     let error = shards.clone().with_patience(Duration::from_secs(2)).get(&literal(1), None).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
@@ -355,10 +355,10 @@ async fn merged_changes_are_in_the_files_and_everyone_answers_as_before() {
     }
     assert_eq!(manifests(&bed).await, 5, "where nothing was changed nothing is made");
     // A worker that knows nothing of all this begins with the last files, whoever asks.
-    bed.workers[0].take().unwrap().shutdown().await;
+    bed.take_worker(0).shutdown().await;
     std::fs::remove_dir_all(bed.folder().join("worker0")).unwrap();
     bed.start_worker(0).await;
-    bed.s3.reset_counters();
+    bed.cluster.s3.reset_counters();
     same(&before, &bed).await;
     same(&after, &bed).await;
     let Versioned { version, .. } = before.get_versioned(&literal(5)).await.unwrap();

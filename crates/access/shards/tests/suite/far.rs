@@ -62,7 +62,7 @@ fn here(bed: &Bed, place: usize) -> usize {
 
 /// The only worker has nothing in its tiers or on its disk: not even what was written through it.
 async fn forget_all(bed: &mut Bed) {
-    bed.workers[0].take().unwrap().shutdown().await;
+    bed.take_worker(0).shutdown().await;
     std::fs::remove_dir_all(bed.folder().join("worker0")).unwrap();
     bed.start_worker(0).await;
 }
@@ -74,17 +74,17 @@ async fn a_get_takes_three_requests_and_an_equality_four_of_little() {
     forget_all(&mut bed).await;
     // The manifest is there; what counts is what the shard takes.
     shards.status().await.unwrap();
-    bed.s3.reset_counters();
+    bed.cluster.s3.reset_counters();
     assert_eq!(get(&shards, 12_345).await, Some(json_of(12_345)));
-    let (requests, bytes) = (bed.s3.counters().requests(), bed.s3.counters().bytes_out);
+    let (requests, bytes) = (bed.cluster.s3.counters().requests(), bed.cluster.s3.counters().bytes_out);
     assert!(requests <= 3 && bytes <= 64 << 10, "{requests} requests, {bytes} bytes for a get");
-    bed.s3.reset_counters();
+    bed.cluster.s3.reset_counters();
     assert_eq!(equal(&shards, &name(8000)).await, [8000, 8001, 8002, 8003].map(Key::U64));
-    let (requests, bytes) = (bed.s3.counters().requests(), bed.s3.counters().bytes_out);
+    let (requests, bytes) = (bed.cluster.s3.counters().requests(), bed.cluster.s3.counters().bytes_out);
     assert!(requests <= 4 && bytes <= 64 << 10, "{requests} requests, {bytes} bytes for an equality");
-    bed.s3.reset_counters();
+    bed.cluster.s3.reset_counters();
     assert_eq!(get(&shards, 12_345).await, Some(json_of(12_345)));
-    assert_eq!(bed.s3.counters().bytes_out, 0, "pages are kept in the tiers");
+    assert_eq!(bed.cluster.s3.counters().bytes_out, 0, "pages are kept in the tiers");
     assert_eq!(get(&shards, RECORDS + 5).await, None);
     assert_eq!((bytes_here(&shards).await, here(&bed, 0)), (0, 0), "it takes no disk");
 }
@@ -178,7 +178,7 @@ async fn a_damaged_or_missing_cold_file_costs_the_bringing_and_no_answer() {
         let object = format!("far.shards/data/{}", cold.object);
         match is_missing {
             true => bed.client.delete(&path(&object)).await.unwrap(),
-            false => drop(bed.s3.put(BUCKET, &object, &vec![7; cold.bytes as usize]).unwrap()),
+            false => drop(bed.cluster.s3.put(BUCKET, &object, &vec![7; cold.bytes as usize]).unwrap()),
         }
         assert_eq!(get(&shards, 99).await, Some(json_of(99)));
         assert_eq!(here(&bed, 0), 1);

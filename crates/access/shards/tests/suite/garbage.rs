@@ -88,7 +88,7 @@ async fn workers_that_are_killed_while_they_delete_lose_nothing_that_is_named() 
         });
         tokio::time::sleep(Duration::from_millis(100 + 90 * round as u64)).await;
         let place = round as usize % 2;
-        drop(bed.workers[place].take());
+        drop(bed.take_worker(place));
         bed.start_worker(place).await;
         merges.await.unwrap();
         let now = open(&bed).await;

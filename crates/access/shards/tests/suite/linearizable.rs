@@ -85,7 +85,7 @@ async fn changes_and_answers_at_all_workers_are_linearizable_by_key() {
     for key in 0..KEYS {
         shards.delete(&literal(key), ChangeIf::Always).await.unwrap();
     }
-    bed.s3.set_latency(Duration::from_millis(3));
+    bed.cluster.s3.set_latency(Duration::from_millis(3));
     let (bed, done) = (Arc::new(tokio::sync::RwLock::new(bed)), Arc::new(Mutex::new(Vec::new())));
     let (steps, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
     let clients: Vec<_> = (0..CLIENTS)
@@ -104,7 +104,7 @@ async fn changes_and_answers_at_all_workers_are_linearizable_by_key() {
     while done.lock().len() < wanted {
         tokio::time::sleep(Duration::from_millis(2500)).await;
         let place = forebay_runtime::random_range(0..3);
-        let worker = bed.write().await.workers[place].take();
+        let worker = bed.write().await.take_worker(place);
         drop(worker);
         tokio::time::sleep(Duration::from_millis(300)).await;
         bed.write().await.start_worker(place).await;

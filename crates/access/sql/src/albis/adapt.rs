@@ -1,6 +1,8 @@
+//! Gives the columns of one table file the order and types of the table's schema; what does not fit is an error, not a null.
+
 use std::sync::Arc;
 
-use datafusion::arrow::array::{RecordBatch, RecordBatchOptions, new_null_array};
+use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::arrow::util::display::FormatOptions;
@@ -9,6 +11,7 @@ use forebay_table::{Projection, Table};
 use forebay_types::Error;
 use object_store::path::Path;
 
+use super::rows::is_number;
 use crate::paths::{external, shown};
 
 const STRICT: CastOptions<'static> = CastOptions { safe: false, format_options: FormatOptions::new() };
@@ -20,9 +23,20 @@ pub(super) struct Adapted {
     schema: SchemaRef,
     /// What is read of the file.
     pub(super) projection: Projection,
-    /// For each wanted column its place in what is read.
-    places: Vec<Option<usize>>,
+    /// For each wanted column where its values are.
+    places: Vec<Place>,
     as_they_are: bool,
+}
+
+/// Where a wanted column's values are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In this column of what is read.
+    Read(usize),
+    /// In the rows' places.
+    Number,
+    /// Nowhere: the file is without it.
+    Nowhere,
 }
 
 impl Adapted {
@@ -31,9 +45,14 @@ impl Adapted {
         let own = table.schema().arrow();
         let (mut read, mut places) = (Vec::new(), Vec::new());
         for field in wanted.fields() {
-            let found = own.index_of(field.name()).ok();
-            places.push(found.map(|_| read.len()));
-            read.extend(found);
+            places.push(match own.index_of(field.name()) {
+                _ if is_number(field) => Place::Number,
+                Ok(found) => {
+                    read.push(found);
+                    Place::Read(read.len() - 1)
+                }
+                Err(_) => Place::Nowhere,
+            });
         }
         let projection = table.schema().project(&read).map_err(external)?;
         let types = wanted.fields().iter().zip(projection.schema().fields());
@@ -45,14 +64,20 @@ impl Adapted {
         &self.schema
     }
 
-    /// A batch of the file's projection as the engine wants it. A value that the wanted type does not have is an error, never
-    /// null: that would be another answer.
-    pub(super) fn adapt(&self, batch: &RecordBatch, file: &Path) -> Result<RecordBatch> {
+    /// Whether the numbers of rows are wanted.
+    pub(super) fn has_numbers(&self) -> bool {
+        self.places.contains(&Place::Number)
+    }
+
+    /// A batch of the file's projection as the engine wants it, with its rows' numbers where these are wanted. A value that the wanted
+    /// type does not have is an error, never null: that would be another answer.
+    pub(super) fn adapt(&self, batch: &RecordBatch, numbers: Option<&ArrayRef>, file: &Path) -> Result<RecordBatch> {
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let column = |(place, field): (&Option<usize>, &Arc<Field>)| match place {
-            None => Ok(new_null_array(field.data_type(), batch.num_rows())),
-            Some(at) if batch.column(*at).data_type() == field.data_type() => Ok(Arc::clone(batch.column(*at))),
-            Some(at) => cast_with_options(batch.column(*at), field.data_type(), &STRICT).map_err(|error| {
+        let column = |(place, field): (&Place, &Arc<Field>)| match place {
+            Place::Nowhere => Ok(new_null_array(field.data_type(), batch.num_rows())),
+            Place::Number => numbers.cloned().ok_or_else(|| external(Error::internal("rows without numbers"))),
+            Place::Read(at) if batch.column(*at).data_type() == field.data_type() => Ok(Arc::clone(batch.column(*at))),
+            Place::Read(at) => cast_with_options(batch.column(*at), field.data_type(), &STRICT).map_err(|error| {
                 let (file, own) = (shown(file.as_ref()), batch.column(*at).data_type());
                 external(Error::invalid(format!(
                     "'{file}', column `{}`: {error}; the file has it as {own}: declare that, and cast in the query",

@@ -1,8 +1,10 @@
+//! Table files under DataFusion's trait for formats: how schema and statistics are found, and who reads and writes.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::{GetExt, Statistics};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
@@ -21,6 +23,7 @@ use object_store::{ObjectMeta, ObjectStore};
 
 use super::metadata::Tables;
 use super::options::parse;
+use super::rows;
 use super::sink::TableSink;
 use super::source::TableSource;
 use super::statistics::of_table;
@@ -41,7 +44,7 @@ impl GetExt for TableFormatFactory {
 
 impl FileFormatFactory for TableFormatFactory {
     fn create(&self, _: &dyn Session, options: &HashMap<String, String>) -> Result<Arc<dyn FileFormat>> {
-        Ok(Arc::new(TableFormat { options: parse(options).map_err(external)? }))
+        Ok(Arc::new(TableFormat { options: parse(options).map_err(external)?, numbered: false }))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
@@ -53,6 +56,15 @@ impl FileFormatFactory for TableFormatFactory {
 #[derive(Debug, Default)]
 pub(crate) struct TableFormat {
     options: Options,
+    /// Rows are read with their numbers, which nobody writes.
+    numbered: bool,
+}
+
+impl TableFormat {
+    /// For files that are read with the numbers of their rows.
+    pub(crate) fn numbered() -> Self {
+        Self { numbered: true, ..Self::default() }
+    }
 }
 
 #[async_trait]
@@ -82,7 +94,7 @@ impl FileFormat for TableFormat {
         // What some file does not have is null there.
         let fields = merged.fields().iter().map(|field| {
             let everywhere = schemas.iter().all(|schema| schema.index_of(field.name()).is_ok());
-            Field::clone(field).with_nullable(field.is_nullable() || !everywhere)
+            rows::of_file(field).with_nullable(field.is_nullable() || !everywhere)
         });
         Ok(Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), merged.metadata().clone())))
     }
@@ -113,6 +125,9 @@ impl FileFormat for TableFormat {
         sink: FileSinkConfig,
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if self.numbered {
+            return Err(external(Error::invalid("rows are numbered as they are read: leave `#row` at the end of the path out")));
+        }
         if sink.insert_op != InsertOp::Append {
             return Err(external(Error::invalid("table files are not overwritten by INSERT: write new ones with COPY")));
         }

@@ -1,3 +1,5 @@
+//! Opens the metadata of table files with one request where it is small, and keeps it by version for all queries.
+
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -60,14 +62,20 @@ impl Tables {
         Self { cache: Some(cache) }
     }
 
+    /// The metadata of one version of a file, if it was opened before.
+    pub(super) fn known(&self, meta: &ObjectMeta) -> Option<Opened> {
+        let known = self.cache.as_ref()?.get(&meta.location)?;
+        if !known.is_valid_for(meta) || known.meta.e_tag != meta.e_tag {
+            return None;
+        }
+        let known = known.file_metadata.as_any().downcast_ref::<Known>()?;
+        Some(known.opened.clone())
+    }
+
     /// The metadata of one version of a file: from its end, in one request where it is small.
     pub(crate) async fn open(&self, store: &Arc<dyn ObjectStore>, meta: &ObjectMeta) -> Result<Opened> {
-        if let Some(known) = self.cache.as_ref().and_then(|cache| cache.get(&meta.location))
-            && known.is_valid_for(meta)
-            && known.meta.e_tag == meta.e_tag
-            && let Some(known) = known.file_metadata.as_any().downcast_ref::<Known>()
-        {
-            return Ok(known.opened.clone());
+        if let Some(known) = self.known(meta) {
+            return Ok(known);
         }
         let bad = |error: forebay_types::Error| external(error.context(format!("'{}'", shown(meta.location.as_ref()))));
         Footer::range(meta.size).map_err(bad)?;

@@ -1,3 +1,5 @@
+//! Reads the options of `COPY` and `CREATE EXTERNAL TABLE` that say how a table file is cut into groups of columns and rows.
+
 use std::collections::HashMap;
 
 use forebay_table::{Grouping, Layout, Options};

@@ -1,3 +1,5 @@
+//! Writes rows as table files, of which none is shown before all rows of the statement have come.
+
 use std::fmt;
 use std::sync::Arc;
 

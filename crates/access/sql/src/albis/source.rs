@@ -1,3 +1,5 @@
+//! Table files as DataFusion's scan sees them: which projections and filters are taken over from the plan above.
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,7 +19,7 @@ use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder}
 use object_store::ObjectStore;
 
 use super::metadata::Tables;
-use super::open::Opener;
+use super::open::{Opener, Wanted};
 use crate::paths::SCHEME;
 
 /// Table files in a physical plan.
@@ -28,7 +30,7 @@ pub(super) struct TableSource {
     /// Evaluated on each row: what the files' columns and constants decide.
     filter: Option<Arc<dyn PhysicalExpr>>,
     /// What only grows while the query runs (the bounds of a join or of the best rows so far): row groups are left out
-    /// by it, rows are not.
+    /// by it, as it stands when their turn comes; rows are not.
     moving: Option<Arc<dyn PhysicalExpr>>,
     batch_rows: usize,
     tables: Tables,
@@ -54,12 +56,33 @@ impl TableSource {
         self
     }
 
+    /// What rows have to meet, as far as the source sees to it.
+    pub(super) fn row_filter(&self) -> Option<&Arc<dyn PhysicalExpr>> {
+        self.filter.as_ref()
+    }
+
+    /// The same, whose rows have to meet this.
+    pub(super) fn with_row_filter(mut self, filter: Option<Arc<dyn PhysicalExpr>>) -> Self {
+        self.filter = filter;
+        self
+    }
+
+    /// What is read of files.
+    pub(super) fn wanted(&self) -> Wanted {
+        Wanted {
+            schema: Arc::clone(self.schema.file_schema()),
+            columns: self.projection.file_indices.clone(),
+            filter: self.filter.clone(),
+            pruning: self.all_filters(),
+        }
+    }
+
     fn all_filters(&self) -> Option<Arc<dyn PhysicalExpr>> {
         conjunction_opt(self.filter.iter().chain(&self.moving).cloned())
     }
 
     /// Whether the files' columns decide the filter.
-    fn decides(&self, filter: &Arc<dyn PhysicalExpr>) -> bool {
+    pub(super) fn decides(&self, filter: &Arc<dyn PhysicalExpr>) -> bool {
         let columns = self.schema.file_schema();
         !is_volatile(filter) && collect_columns(filter).iter().all(|column| columns.index_of(column.name()).is_ok())
     }
@@ -78,10 +101,7 @@ impl FileSource for TableSource {
             tables: self.tables.clone(),
             // Tiers verify what they keep; what comes from a disk or a wire of its own has only the file's checksums.
             of_tiers: config.object_store_url.as_str().starts_with(SCHEME),
-            schema: Arc::clone(self.schema.file_schema()),
-            columns: self.projection.file_indices.clone(),
-            filter: self.filter.clone(),
-            pruning: self.all_filters(),
+            wanted: self.wanted(),
             batch_rows: self.batch_rows,
             row_groups_read: count("row_groups_read"),
             row_groups_pruned: count("row_groups_pruned"),

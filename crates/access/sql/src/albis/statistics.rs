@@ -1,3 +1,5 @@
+//! Rows, sizes, nulls and bounds of a table file for the optimizer, exact only where the file says that they are.
+
 use std::cmp::Ordering;
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};

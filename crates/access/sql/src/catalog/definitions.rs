@@ -1,3 +1,5 @@
+//! Keeps the definitions of external tables: with the coordinator where there is one, else in the engine.
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! The list of tables and views by name, for those who show what a query can use.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

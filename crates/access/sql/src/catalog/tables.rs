@@ -1,3 +1,5 @@
+//! What a table's name means in one query: one of the session's tables, an external table, or a path.
+
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 

@@ -1,3 +1,5 @@
+//! Asks workers for decoded columns of the versions that a query has pinned, and opens those that are all there.
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Drops rows of decoded columns by filters that joins and top-K sorts make while they run, as long as that pays.
+
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,3 +1,5 @@
+//! DataFusion's Parquet reader, driven by hand for a whole file or for some of its row groups.
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 

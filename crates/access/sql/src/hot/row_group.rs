@@ -1,3 +1,5 @@
+//! Makes batches that point into the cells which workers hold, for a row group of Parquet or a chunk of text.
+
 use std::sync::Arc;
 
 use bytes::Bytes;

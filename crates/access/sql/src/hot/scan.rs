@@ -1,3 +1,5 @@
+//! What one Parquet file's scan wants of decoded columns, and which scans these can't answer.
+
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Stands for DataFusion's source of files in a plan that runs, and differs from it only in where columns come from.
+
 use std::any::Any;
 use std::collections::HashSet;
 use std::fmt::{self, Formatter};

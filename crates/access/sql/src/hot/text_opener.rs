@@ -1,3 +1,5 @@
+//! Reads CSV and JSON chunk by chunk, from decoded columns or with DataFusion's reader, with each line read once.
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,3 +1,5 @@
+//! What a scan takes the lines of CSV and JSON for, and where it cuts files so that its ranges are those of decoded chunks.
+
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;

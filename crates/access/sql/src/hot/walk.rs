@@ -1,3 +1,5 @@
+//! The order in which parts of a file are asked for and read, in whichever form each is held; Parquet and text share it.
+
 use std::collections::VecDeque;
 
 use datafusion::arrow::array::RecordBatch;

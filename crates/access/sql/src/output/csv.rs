@@ -1,3 +1,5 @@
+//! Results as CSV, with a line of titles even where there are no rows.
+
 use std::io;
 
 use datafusion::arrow::array::RecordBatch;

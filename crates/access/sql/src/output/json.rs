@@ -1,3 +1,5 @@
+//! Results as JSON: one array or an object a line, with nulls written out.
+
 use std::io;
 
 use datafusion::arrow::array::RecordBatch;

@@ -1,3 +1,5 @@
+//! Makes columns into such as JSON's writer can take, and refuses times that it would write wrongly.
+
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};

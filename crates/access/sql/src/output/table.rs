@@ -1,3 +1,5 @@
+//! Results as tables with borders, of some thousand rows each so that memory stays bounded.
+
 use std::io;
 
 use datafusion::arrow::array::RecordBatch;

@@ -1,3 +1,5 @@
+//! Formats and compressions by the ending of a name: which can be read, by which reader, and what statements call them.
+
 use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::Arc;

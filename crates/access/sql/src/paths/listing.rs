@@ -1,3 +1,5 @@
+//! Lists the files of a path without what jobs leave beside them, and finds Hive's partition columns in their names.
+
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;

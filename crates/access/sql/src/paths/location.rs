@@ -1,3 +1,5 @@
+//! Reads a path or URL of a statement as a place of one store, keeping keys byte for byte, or says what is wrong with it.
+
 use std::sync::Arc;
 
 use forebay_client::Client;

@@ -1,3 +1,5 @@
+//! Patterns in paths: which files below a folder a path with `*`, `**`, `?` or `[..]` means.
+
 /// Characters that make a part of a path a pattern.
 const PATTERN: [char; 3] = ['*', '?', '['];
 

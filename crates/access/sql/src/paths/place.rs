@@ -1,3 +1,5 @@
+//! Compares URLs of shared storage that are spelled differently, so that what a mount covers is always read through it.
+
 use percent_encoding::percent_decode_str;
 
 /// A place of shared storage, however its URL is spelled.

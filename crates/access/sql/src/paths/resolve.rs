@@ -1,3 +1,5 @@
+//! From a path in `FROM` or a declared table to something that can be scanned: place, files, format and schema.
+
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
@@ -11,6 +13,7 @@ use datafusion::logical_expr::CreateExternalTable;
 use forebay_types::{Error, ForebayPath};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
+use crate::albis::{TableFormat, numbered, with_number};
 use crate::error::from_engine;
 use crate::paths::format::{Compression, Format, Kind};
 use crate::paths::guard::{guarded, schema};
@@ -23,7 +26,7 @@ use crate::shards::{ShardTable, is_dataset};
 
 /// Whether a table's name is meant as a path.
 pub(crate) fn looks_like_path(name: &str) -> bool {
-    name.contains('/') || Format::of_name(name).is_some()
+    name.contains('/') || Format::of_name(numbered(name).unwrap_or(name)).is_some()
 }
 
 /// What `CREATE EXTERNAL TABLE` declares.
@@ -50,6 +53,9 @@ impl Resolver {
         if is_dataset(text) {
             return self.shards(text, None).await;
         }
+        // A name with another ending is none of a table file.
+        let numbered = numbered(text).filter(|path| Format::of_name(path).is_some_and(Format::is_table));
+        let text = numbered.unwrap_or(text);
         let location = self.location(text)?;
         let store = state.runtime_env().object_store(url_of(&location)?)?;
         let listing = list(&store, &location).await?;
@@ -57,10 +63,17 @@ impl Resolver {
         let format = Format::of_files(text, files.iter().map(|meta| meta.location.as_ref())).map_err(external)?;
         let array = is_array(&store, format, &files).await?;
         let partitions = listing.partition_columns().map_err(external)?;
-        let options = ListingOptions::new(guarded(format.reader(state, array)))
-            .with_file_extension("")
-            .with_table_partition_cols(partitions);
-        let schema = infer(state, &store, &options, text, &files).await?;
+        let is_numbered = numbered.is_some() && format.is_table();
+        let reader: Arc<dyn FileFormat> = match is_numbered {
+            true => Arc::new(TableFormat::numbered()),
+            false => guarded(format.reader(state, array)),
+        };
+        let options = ListingOptions::new(reader).with_file_extension("").with_table_partition_cols(partitions);
+        let mut schema = infer(state, &store, &options, text, &files).await?;
+        if is_numbered {
+            let with_number = with_number(&schema, &options.table_partition_cols);
+            schema = Arc::new(with_number.map_err(|error| external(error.context(format!("'{text}'"))))?);
+        }
         build(state, listing, location.pattern.is_some(), FileRule::All, options, schema, None)
     }
 

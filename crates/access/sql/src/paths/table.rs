@@ -1,3 +1,5 @@
+//! The table that stands for a path in a plan: its files are listed anew for each query, and once in it.
+
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Decides whether a scan's ranges are fetched at once, after a join's filter has its values, or not ahead at all.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::scalar::ScalarValue;
 
+use crate::albis::TableInput;
 use crate::prefetch::parquet::Footer;
 use crate::prefetch::scan::parquet_source;
 
@@ -92,7 +95,8 @@ pub(crate) async fn complete(filters: &[Arc<dyn PhysicalExpr>]) {
 
 /// Whether at least half of the neighbouring row groups of a scan's files hold ranges of the column that don't overlap.
 fn is_clustered(config: &FileScanConfig, runtime: &RuntimeEnv, column: &str) -> bool {
-    if parquet_source(config).is_none() {
+    let tables = TableInput::of(config, runtime);
+    if parquet_source(config).is_none() && tables.is_none() {
         return false;
     }
     let mut bounds: Vec<(ScalarValue, ScalarValue)> = Vec::new();
@@ -101,9 +105,11 @@ fn is_clustered(config: &FileScanConfig, runtime: &RuntimeEnv, column: &str) -> 
         if bounds.len() >= GROUPS_MAX || !seen.insert(&file.object_meta.location) {
             continue;
         }
-        if let Some(footer) = Footer::cached(runtime, &file.object_meta) {
-            bounds.extend(of_file(config, &footer, column).unwrap_or_default());
-        }
+        let known = match &tables {
+            Some(tables) => tables.bounds(file, column),
+            None => Footer::cached(runtime, &file.object_meta).and_then(|footer| of_file(config, &footer, column)),
+        };
+        bounds.extend(known.unwrap_or_default());
     }
     let pairs = bounds.windows(2);
     let count = pairs.len();

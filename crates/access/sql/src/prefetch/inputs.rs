@@ -1,18 +1,19 @@
+//! What each partition of a plan reads of files, footers read for it where need be: for a scheduler that brings it.
+
 use std::sync::Arc;
 
 use datafusion::datasource::physical_plan::FileScanConfig;
-use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use object_store::ObjectStore;
 
+use crate::albis::TableInput;
 use crate::prefetch::parquet::{self, Footer};
 use crate::prefetch::scan::{Ranges, config, parquet_source};
-use crate::settings::FOOTER_HINT_BYTES;
 
-/// What each partition of a plan reads of files: of Parquet the chunks of the columns that it needs, of the row groups that
-/// its predicate leaves over. Reads footers that are not known yet. Nothing for what can't be told.
+/// What each partition of a plan reads of files: of Parquet and of tables the chunks of the columns that it needs, of the row groups
+/// that its predicate leaves over. Reads footers that are not known yet. Nothing for what can't be told.
 pub async fn inputs(plan: &Arc<dyn ExecutionPlan>, runtime: &Arc<RuntimeEnv>) -> Vec<Ranges> {
     let mut scans = Vec::new();
     walk(plan, 0, &mut scans);
@@ -29,7 +30,7 @@ pub async fn inputs(plan: &Arc<dyn ExecutionPlan>, runtime: &Arc<RuntimeEnv>) ->
                 partitions.resize_with(at + 1, Vec::new);
             }
             for file in group.files() {
-                match of_file(config, file, store.as_ref(), runtime).await {
+                match of_file(config, file, &store, runtime).await {
                     Ok(ranges) if ranges.is_empty() => {}
                     Ok(ranges) => partitions[at].push((file.object_meta.clone(), ranges)),
                     Err(error) => tracing::debug!(path = %file.object_meta.location, %error, "a task's input can't be told"),
@@ -50,21 +51,19 @@ pub fn scanned_folder(plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
 async fn of_file(
     config: &FileScanConfig,
     file: &datafusion::datasource::listing::PartitionedFile,
-    store: &dyn ObjectStore,
+    store: &Arc<dyn ObjectStore>,
     runtime: &RuntimeEnv,
 ) -> datafusion::error::Result<Vec<std::ops::Range<u64>>> {
+    if let Some(tables) = TableInput::of(config, runtime) {
+        return Ok(tables.read(store, file).await?.into_iter().flatten().collect());
+    }
     let Some(source) = parquet_source(config) else {
         let (start, end) = file.range();
         return Ok((start < end).then_some(start..end).into_iter().collect());
     };
     let footer = match Footer::cached(runtime, &file.object_meta) {
         Some(footer) => footer,
-        None => {
-            let read = DFParquetMetadata::new(store, &file.object_meta)
-                .with_metadata_size_hint(Some(FOOTER_HINT_BYTES))
-                .with_file_metadata_cache(Some(runtime.cache_manager.get_file_metadata_cache()));
-            Footer(read.fetch_metadata().await?)
-        }
+        None => Footer::read(runtime, store.as_ref(), &file.object_meta).await?,
     };
     let groups = parquet::row_groups(config, source, file, &footer, None)?;
     Ok(groups.into_iter().flatten().collect())

@@ -1,3 +1,5 @@
+//! The order in which a plan's scans will be read, without those that a LIMIT ends before they have read much.
+
 use std::sync::Arc;
 
 use datafusion::datasource::source::DataSourceExec;

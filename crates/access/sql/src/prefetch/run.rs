@@ -1,3 +1,5 @@
+//! Hands a query's ranges to the client as its plan begins, each once, and ends the fetching when the query ends.
+
 use std::any::Any;
 use std::collections::HashSet;
 use std::sync::Arc;

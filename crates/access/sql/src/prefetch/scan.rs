@@ -1,3 +1,5 @@
+//! The byte ranges of one scan in the order of reading, by playing the streams that will share its files.
+
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::ExecutionPlan;
 use object_store::ObjectMeta;
 
+use crate::albis::TableInput;
 use crate::hot::{Cells, TextScan};
 use crate::prefetch::order::streams;
 use crate::prefetch::parquet::{self, Footer};
@@ -27,8 +30,8 @@ pub(crate) fn parquet_source(config: &FileScanConfig) -> Option<&ParquetSource> 
     (config.file_source().as_ref() as &dyn std::any::Any).downcast_ref::<ParquetSource>()
 }
 
-/// What a scan will read, in order. Nothing for what can't be told: memory, a scan with a limit, a file whose footer is
-/// not known.
+/// What a scan will read, in order. Nothing for what can't be told: memory, a scan with a limit, a file whose footer or
+/// metadata is not known.
 pub(crate) fn ranges(
     plan: &Arc<dyn ExecutionPlan>,
     runtime: &RuntimeEnv,
@@ -40,23 +43,26 @@ pub(crate) fn ranges(
         return Vec::new();
     }
     let text = cells.and_then(|cells| Some((cells, TextScan::of(config)?)));
+    let tables = TableInput::of(config, runtime);
     let parts_of = |file: &PartitionedFile| -> Vec<Vec<Range<u64>>> {
-        match (parquet_source(config), &text) {
-            (Some(source), _) => {
+        let parts = match (parquet_source(config), &tables, &text) {
+            (Some(source), _, _) => {
                 let Some(footer) = Footer::cached(runtime, &file.object_meta) else {
                     return Vec::new();
                 };
-                parquet::row_groups(config, source, file, &footer, cells).unwrap_or_else(|error| {
-                    tracing::debug!(path = %file.object_meta.location, %error, "no prefetch for a file");
-                    Vec::new()
-                })
+                parquet::row_groups(config, source, file, &footer, cells)
             }
-            (None, Some((cells, scan))) => scan.left(file, cells),
-            (None, None) => {
+            (None, Some(tables), _) => tables.known(file),
+            (None, None, Some((cells, scan))) => Ok(scan.left(file, cells)),
+            (None, None, None) => {
                 let (start, end) = file.range();
-                if start < end { vec![vec![start..end]] } else { Vec::new() }
+                Ok(if start < end { vec![vec![start..end]] } else { Vec::new() })
             }
-        }
+        };
+        parts.unwrap_or_else(|error| {
+            tracing::debug!(path = %file.object_meta.location, %error, "no prefetch for a file");
+            Vec::new()
+        })
     };
     let shared =
         options.execution.enable_file_stream_work_stealing && !config.preserve_order && config.output_partitioning.is_none();

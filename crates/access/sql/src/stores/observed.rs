@@ -1,3 +1,5 @@
+//! A store that remembers for one query: the first version seen of each object, bytes read, and the first error below.
+
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;

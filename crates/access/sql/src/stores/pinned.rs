@@ -1,3 +1,5 @@
+//! Holds reads of buckets that no mount covers to the version that the query has seen first.
+
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;

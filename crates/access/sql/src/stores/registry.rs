@@ -1,3 +1,5 @@
+//! Gives DataFusion the stores that a query's URLs name, each watched for that query.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

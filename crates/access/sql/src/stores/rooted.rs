@@ -1,3 +1,5 @@
+//! Files of this machine behind a check of every path, so that no link leads out of the folders that are open.
+
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! One store made of several by the first part of a path, which stands for mounts where an engine runs without Forebay.
+
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;

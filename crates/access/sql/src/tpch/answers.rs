@@ -1,3 +1,5 @@
+//! TPC-H's published answers at scale factor 1, which `check` holds answers against.
+
 /// The published answers at scale factor 1: the number of rows, the columns and rows that are kept.
 pub(super) const ANSWERS: [&str; 22] = [
     include_str!("../../../../../testing/tpch-answers/sf1/q01.csv"),

@@ -1,3 +1,5 @@
+//! Compares answers of TPC-H's queries with the published ones, and with another engine's, as strictly as each column allows.
+
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 

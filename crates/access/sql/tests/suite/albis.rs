@@ -82,6 +82,94 @@ async fn only_what_a_query_needs_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rows_are_taken_by_their_number_and_no_more_is_read() {
+    let lake = lake().await;
+    for table in TABLES {
+        let t = format!("'/lake/{table}.albis#row'");
+        for (query, answer) in [
+            ("select id, row from T where row in (7, 9999, 4000) order by row", "7 7\n4000 4000\n9999 9999"),
+            ("select row, x * 4 from T where id = 5000", "5000 0.0"),
+            ("select count(*), min(row), max(row), sum(row) from T", "10000 0 9999 49995000"),
+            ("select count(*) from T where row = id", "10000"),
+            // Rows that are copied, and a good part of them, which are not.
+            ("select sum(row), sum(id) from T where id % 100 = 3", "495300 495300"),
+            ("select sum(row), sum(id) from T where id % 3 > 0", "33326667 33326667"),
+            ("select word from T where row >= 9998 and word is not null order by row", "word-2\nword-3"),
+            ("select row from T where row between 998 and 1001 order by row", "998\n999\n1000\n1001"),
+            ("select count(*) from T where row < 0 or row = 10000", "0"),
+            ("select row from T order by x desc, row limit 2", "FIRST"),
+        ] {
+            let answer = match answer {
+                "FIRST" => lake.rows(&format!("select id from '/lake/{table}.albis' order by x desc, id limit 2")).await,
+                answer => answer.to_string(),
+            };
+            assert_eq!(lake.rows(&query.replace('T', &t)).await, answer, "{table}: {query}");
+        }
+        let many = (0..40).map(|at| (at * 3 + 2000).to_string()).collect::<Vec<_>>().join(", ");
+        let taken = format!("select count(*), sum(id) from {t} where row in ({many})");
+        assert_eq!(lake.rows(&taken).await, "40 82340");
+    }
+    let read = async |sql: &str| {
+        lake.store.clear();
+        let rows = lake.rows(sql).await;
+        (rows, lake.store.bytes())
+    };
+    let t = "'/lake/columns.albis#row'";
+    assert_eq!(
+        read(&format!("select id from {t} where row in (1, 2)")).await,
+        ("1\n2".to_string(), 8_000),
+        "one row group of ten"
+    );
+    let many = (0..30).map(|at| (at + 3000).to_string()).collect::<Vec<_>>().join(", ");
+    assert_eq!(read(&format!("select count(x) from {t} where row in ({many}, 8000)")).await, ("31".to_string(), 16_000), "two");
+    assert_eq!(read(&format!("select * from {t} where row = 123456")).await, (String::new(), 0));
+    // The numbers are a file's own, and in no file.
+    lake.rows("copy (select * from '/lake/columns.albis#row' where row < 3) to '/lake/two/a.albis'").await;
+    let own = lake.error("select * from '/lake/two/a.albis#row'").await;
+    assert_eq!((own.kind(), own.message().contains("column `row`")), (ErrorKind::Invalid, true), "{own}");
+    lake.rows("copy (select 77 as id, 5 as row) to '/lake/two/b.albis'").await;
+    lake.rows("copy (select 99 as id) to '/lake/two/c.albis'").await;
+    assert_eq!(lake.rows("select id, row from '/lake/two/' where id in (1, 77, 99) order by id").await, "1 1\n77 5\n99");
+    for at in 0..2 {
+        lake.rows(&format!("copy (select id from '/lake/rows.albis' where id < 10) to '/lake/three/{at}.albis'")).await;
+    }
+    assert_eq!(
+        lake.rows("select row, count(*) from '/lake/three/*.albis#row' where row > 7 group by row order by row").await,
+        "8 2\n9 2"
+    );
+    let insert = lake.error("insert into '/lake/three/*.albis#row' select 1, 2").await;
+    assert!(insert.kind() == ErrorKind::Invalid && insert.message().contains("numbered as they are read"), "{insert}");
+    let read =
+        lake.engine.columns_read("select x from '/lake/columns.albis#row' where row = 4", "/lake/columns.albis").await.unwrap();
+    assert_eq!(read[0].iter().collect::<Vec<_>>(), ["x"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_groups_without_one_of_the_best_rows_are_not_read() {
+    let lake = Lake::with(forebay_sql::EngineSettings { target_partitions: Some(1), ..settings() });
+    let copy = "copy (select value as id, value % 1000 as mix from range(0, 20000) as t(value)) to '/lake/top.albis'";
+    lake.rows(&format!("{copy} options (row_group_rows '1000')")).await;
+    for (sql, answer, least, most) in [
+        // The first of twenty row groups has them; another one is on its way by then.
+        ("select id from '/lake/top.albis' order by id limit 3", "0\n1\n2", 1, 3),
+        // Each has better ones.
+        ("select id from '/lake/top.albis' order by id desc limit 2", "19999\n19998", 20, 20),
+    ] {
+        lake.rows("select count(*) from '/lake/top.albis'").await;
+        lake.store.clear();
+        let mut query = lake.engine.execute(sql).await.unwrap();
+        assert_eq!(crate::support::text(&query.collect().await.unwrap()), answer);
+        let read = lake.store.bytes() / 8_000;
+        assert!((least..=most).contains(&read), "{sql}: {read} row groups of 20");
+        assert_eq!(query.progress().bytes_planned, 0, "what the first rows leave over can't be told");
+    }
+    // Where row groups have the same values among them, all is told.
+    let mut query = lake.engine.execute("select mix from '/lake/top.albis' order by mix limit 1").await.unwrap();
+    assert_eq!(crate::support::text(&query.collect().await.unwrap()), "0");
+    assert_eq!(query.progress().bytes_planned, 160_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn scans_are_split_by_row_groups() {
     let lake = Lake::new();
     let sql = "copy (select value as id, value * 2 as y from range(0, 2000000)) to '/lake/big.albis'";

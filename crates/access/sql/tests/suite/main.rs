@@ -13,6 +13,7 @@ mod reach;
 mod rules;
 mod same_names;
 mod shards;
+mod slow;
 mod stores;
 mod support;
 mod tables;

@@ -1,3 +1,5 @@
+//! What results look like in each form, with and without rows.
+
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};

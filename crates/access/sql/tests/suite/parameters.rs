@@ -1,3 +1,5 @@
+//! Statements with values for their parameters, and what is said of a statement that is not run.
+
 use std::collections::HashMap;
 
 use datafusion::arrow::datatypes::DataType;

@@ -1,3 +1,5 @@
+//! What a plan tells of its reads is what its readers then ask for, no less and little more.
+
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Int64Array, RecordBatch, StringArray};
@@ -54,6 +56,55 @@ async fn the_plan_tells_exactly_what_the_reader_asks_for() {
         assert_eq!(planned, read, "{sql}");
         assert!(read > 0, "{sql}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_tables_the_plan_tells_exactly_what_the_reader_asks_for() {
+    let lake = lake().await;
+    for (name, groups) in [("columns", ""), ("rows", "groups 'id, mix; *', ")] {
+        for at in 0..3 {
+            let copy = format!("copy (select * from '/lake/t/{at}.parquet' order by id) to '/lake/{name}/{at}.albis'");
+            lake.rows(&format!("{copy} options ({groups}row_group_rows '10000')")).await;
+        }
+        let (all, _) =
+            planned_and_read(&lake, &format!("select sum(id), sum(mix), sum(same), max(text) from '/lake/{name}/'")).await;
+        for (sql, share) in [
+            ("select sum(id), max(text) from T", 1.0),
+            ("select sum(mix) from T", 0.5),
+            // Row groups that a predicate leaves over.
+            ("select sum(mix) from T where id between 15000 and 52000", 0.25),
+            ("select max(text) from T where id = 31234", 0.1),
+            ("select sum(mix) from T where id in (5, 70000, 70001)", 0.15),
+            ("select count(*) from T where mix > 1000", 0.5),
+            ("select mix, count(*) from T group by mix order by count(*) limit 3", 0.5),
+        ] {
+            let sql = sql.replace('T', &format!("'/lake/{name}/'"));
+            let (planned, read) = planned_and_read(&lake, &sql).await;
+            assert_eq!(planned, read, "{sql}");
+            assert!(read > 0 && read as f64 <= share * all as f64, "{sql}: {read} of {all}");
+        }
+        let (planned, read) = planned_and_read(&lake, &format!("select max(text) from '/lake/{name}/' where id < 0")).await;
+        assert_eq!((planned, read), (0, 0), "no row group has such a row");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_a_key_is_looked_for_only_what_tells_is_fetched_ahead() {
+    let lake = Lake::new();
+    let keys = "select (value * 7919) % 1000003 as key, value as id, md5(cast(value as varchar)) as hash";
+    let copy = format!("copy ({keys} from range(0, 40000) as t(value)) to '/lake/keys.albis' options (row_group_rows '10000')");
+    lake.rows(&copy).await;
+    // Anywhere in four row groups of 10,000 rows, each of which has keys from among a million.
+    let found = "select id, hash from '/lake/keys.albis' where key in (7919, 15838)";
+    assert_eq!(lake.rows(&format!("{found} order by id")).await.lines().count(), 2);
+    let (planned, read) = planned_and_read(&lake, found).await;
+    assert_eq!(planned, 40_000 * 8, "the keys");
+    assert!(read > planned + 10_000 * 32 && read < planned + 2 * 10_000 * 64, "and the row groups of the two rows: {read}");
+    let (planned, read) = planned_and_read(&lake, "select max(hash) from '/lake/keys.albis' where key = 7920").await;
+    assert_eq!((planned, read), (40_000 * 8, 40_000 * 8), "there is no such row");
+    let many = "select max(hash) from '/lake/keys.albis' where key < 500000";
+    let (planned, read) = planned_and_read(&lake, many).await;
+    assert_eq!(planned, read, "every row group has some");
 }
 
 #[tokio::test(flavor = "multi_thread")]

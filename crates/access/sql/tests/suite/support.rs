@@ -1,3 +1,5 @@
+//! An engine over a store in memory that writes down what it is asked for, and ways to ask and to make files.
+
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};

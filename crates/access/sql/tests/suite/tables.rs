@@ -1,3 +1,5 @@
+//! Tables by name, statements that change them, one query's view of its files, and bounds of memory and disk.
+
 use forebay_sql::{EngineMemory, EngineSettings, QueryMemory, QueryMemorySettings};
 use forebay_types::ErrorKind;
 

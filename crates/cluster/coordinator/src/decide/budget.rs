@@ -1,3 +1,5 @@
+//! How much of a mount's bound a client may take by itself where no worker can answer it, and for how long.
+
 use std::time::Duration;
 
 use forebay_protocol::{BudgetLease, MountShare};

@@ -1,3 +1,5 @@
+//! Changes of mounts, pins and tables: looked at before the database is asked, taken over once it has them.
+
 use std::sync::Arc;
 
 use forebay_protocol::{AdminRequest, ControlReply, Pin, TableDefinition};

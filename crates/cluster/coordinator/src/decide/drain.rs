@@ -1,3 +1,5 @@
+//! The coordinator's part in draining: who is given nothing new, and which worker has the root of the temporary namespace.
+
 use std::time::Duration;
 
 use forebay_protocol::ControlReply;

@@ -1,3 +1,5 @@
+//! All that passes between the decision and its driver: events go in, commands come out.
+
 use std::time::Duration;
 
 use forebay_protocol::{ControlCall, ControlReply, TableDefinition};

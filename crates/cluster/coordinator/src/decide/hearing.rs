@@ -1,3 +1,5 @@
+//! When a worker may answer from what it knows: once all live workers have a view that names it, and so tell it what they write.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use forebay_protocol::ControlReply;

@@ -1,3 +1,5 @@
+//! The book of grants: how many bytes a second of each bound workers and clients hold, until when, and what is left.
+
 use std::time::Duration;
 
 use forebay_types::{MountId, WorkerId};

@@ -1,3 +1,5 @@
+//! Mounts and tables by what a caller calls them; the error for one that is not there names those that are.
+
 use forebay_types::{Error, Mount, MountId, MountName};
 
 use super::State;

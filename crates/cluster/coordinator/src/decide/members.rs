@@ -1,3 +1,5 @@
+//! Workers come, beat, leave and are lost; those of the coordinator before are presumed to live for one lease.
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

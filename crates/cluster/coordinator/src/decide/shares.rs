@@ -1,3 +1,5 @@
+//! How each mount's bound is split among the workers, by what each has use for, and who asks again at once after a new split.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

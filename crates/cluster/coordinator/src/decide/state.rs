@@ -1,3 +1,5 @@
+//! The whole state of the decision, its one entry `decide`, and the way back for a decision that fails in the middle.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

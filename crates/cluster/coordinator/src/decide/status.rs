@@ -1,3 +1,5 @@
+//! The answer to `forebay status`, put together from the catalogue and from what workers report.
+
 use std::time::Duration;
 
 use forebay_protocol::{ClusterStatus, MountStatus, StorageCounters};

@@ -1,3 +1,5 @@
+//! Which tokens there are: two of a name at most, so that the next one is handed out while the old one is still in use.
+
 use std::sync::Arc;
 
 use forebay_protocol::ControlReply;

@@ -1,3 +1,5 @@
+//! What a mount may be, as far as that is seen before its storage is asked: no secret in a URL, no number out of bounds.
+
 use std::time::Duration;
 
 use forebay_types::{Error, MountName, MountOptions, names_link_local};

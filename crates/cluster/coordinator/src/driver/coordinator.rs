@@ -1,3 +1,5 @@
+//! The coordinator as its process holds it: it opens the database, leads, listens, and gives leadership up at the end.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! The guard around decisions: what one event breaks by a defect is put back, and nobody else's request fails by it.
+
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,3 +1,5 @@
+//! Becoming the leader: at once where nobody leads, else by standing by for as long as it takes.
+
 use std::time::Duration;
 
 use forebay_metadata::Metadata;

@@ -1,3 +1,5 @@
+//! The long question of each worker whether there is news for it, so that orders need not wait for its next heartbeat.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

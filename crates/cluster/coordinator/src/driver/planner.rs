@@ -1,3 +1,5 @@
+//! The task that makes plans one at a time, so that a slow one holds up nothing that is asked meanwhile.
+
 use std::sync::Arc;
 
 use forebay_types::Error;

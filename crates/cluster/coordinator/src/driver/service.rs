@@ -1,3 +1,5 @@
+//! Control requests as they come over connections: may the sender, what does the state or the writer say, what may be shown.
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! The lock around the state, through which connections, clock and writer pass, and the queues that its commands go to.
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

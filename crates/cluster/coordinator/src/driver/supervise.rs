@@ -1,3 +1,5 @@
+//! The loop that ticks as long as this coordinator leads, and the order in which its parts end.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! The only one who writes to the database: what is durable there goes into the state after that, never before.
+
 use std::sync::Arc;
 
 use forebay_metadata::Metadata;

@@ -1,3 +1,5 @@
+//! A standby beside a leader: it takes over when that one stops or loses its database.
+
 use std::time::{Duration, Instant};
 
 use forebay_coordinator::Coordinator;

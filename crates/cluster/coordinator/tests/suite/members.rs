@@ -1,3 +1,5 @@
+//! Workers over real connections: they register, beat, leave and fall silent, and even nonsense is answered.
+
 use std::time::Duration;
 
 use forebay_protocol::{ControlReply, ControlRequest, MemberRequest, WorkerInfo, WorkerState};

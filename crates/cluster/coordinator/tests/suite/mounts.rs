@@ -1,3 +1,5 @@
+//! The catalogue over real connections: storage is asked, changes are finished, and many callers come at once.
+
 use std::time::{Duration, Instant};
 
 use forebay_protocol::{AdminRequest, ControlReply, ControlRequest, TableDefinition};

@@ -1,3 +1,5 @@
+//! A coordinator that stops and starts again: what it keeps, what it presumes, and what it has let go of.
+
 use std::time::Duration;
 
 use forebay_coordinator::Coordinator;

@@ -1,3 +1,5 @@
+//! Nobody is answered who has not proved the secret, on loopback as beyond it.
+
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_protocol::ControlRequest;
 use forebay_transport::{Address, Connection, Security};

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_block_store::pages_verify;
 use forebay_metrics::table;
-use forebay_protocol::{DataReply, DataRequest, DatasetId, PeerRequest, WorkerInfo, decode, encode};
+use forebay_protocol::{DataReply, DataRequest, DatasetId, PeerRequest, ShardHeld, WorkerInfo, decode, encode};
+use forebay_shard_store::AskedShares;
 use forebay_transport::{Address, Answer, Connection, Security};
 use forebay_types::{Error, ErrorKind, FormId, PAGE_BYTES, PageRun, Result, SegmentId, TextForm, WorkerId};
 use parking_lot::Mutex;
@@ -16,6 +17,8 @@ use parking_lot::Mutex;
 const TELL_WITHIN: Duration = Duration::from_secs(1);
 /// How long a peer may take for a part of a segment.
 const COPY_WITHIN: Duration = Duration::from_secs(30);
+/// How long a peer may take to say whether it has a shard, which somebody may wait for.
+const HELD_WITHIN: Duration = Duration::from_millis(500);
 /// How long a peer may take for what concerns temporary nodes.
 const NODES_WITHIN: Duration = Duration::from_secs(5);
 /// How long a peer that did not answer is not told itself: writes don't wait for it each.
@@ -119,6 +122,41 @@ impl Peers {
             DataReply::Shard { .. } => Ok(()),
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
             _ => Err(Error::internal("a peer answered a question to a shard with something else")),
+        }
+    }
+
+    /// Asks a peer how it serves a shard, and what that was asked.
+    pub(crate) async fn shard_held(&self, peer: &WorkerInfo, shard: u128) -> Result<Option<(ShardHeld, Option<AskedShares>)>> {
+        if self.is_away(peer.id) {
+            return Ok(None);
+        }
+        let call = async { self.line(peer).await?.call(PeerRequest::ShardHeld { shard }.encode(), Vec::new()).await };
+        let answer =
+            forebay_runtime::time::timeout(HELD_WITHIN, call).await.map_err(|_| Error::retry("no answer about a shard"))??;
+        match decode(&answer.meta)? {
+            // A copy is worth having also where this can't be read.
+            DataReply::ShardHeld(held) => Ok(held.map(|held| (held, AskedShares::decode(&answer.payload).ok()))),
+            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            _ => Err(Error::internal("a peer answered a question about a shard with something else")),
+        }
+    }
+
+    /// A part of a file that a peer's shard came with; the file by its place among those of the shard. Not verified yet.
+    pub(crate) async fn shard_part(
+        &self,
+        peer: &WorkerInfo,
+        (shard, file): (u128, u32),
+        start: u64,
+        bytes: u32,
+    ) -> Result<Bytes> {
+        let request = PeerRequest::ShardPart { shard, file, start, bytes };
+        let call = async { self.line(peer).await?.call(request.encode(), Vec::new()).await };
+        let answer =
+            forebay_runtime::time::timeout(COPY_WITHIN, call).await.map_err(|_| Error::retry("no answer to a copy"))??;
+        match decode(&answer.meta)? {
+            DataReply::Done if answer.payload.len() == bytes as usize => Ok(answer.payload),
+            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            _ => Err(Error::internal("a peer answered a copy of a shard with something else")),
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use forebay_trace::within;
 use forebay_types::{Error, PAGE_BYTES, PageRun, PageSet, Result, SegmentId};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
@@ -129,10 +130,11 @@ impl Flights {
         let wanted = wanted.clone();
         let mut tasks = self.tasks.lock();
         while tasks.try_join_next().is_some() {}
-        let task = tasks.spawn(async move {
+        // It is done for who asked first, whoever joins it.
+        let task = tasks.spawn(within(forebay_trace::current(), async move {
             let landed = transfer(&landing.flights.means, &landing.flight, &wanted, source).await;
             landing.end(landed);
-        });
+        }));
         flight.task.set(task).expect("a flight has one task");
         ticket
     }

@@ -46,7 +46,7 @@ pub(crate) use transfer::Source;
 
 use crate::cluster::Cluster;
 use crate::segment::Segment;
-use crate::signals::Signals;
+use crate::signals::{Meters, Signals};
 use flight::Wanted;
 
 /// The tiers, and shared storage behind them.
@@ -82,6 +82,11 @@ impl Origin {
             None => self.cluster.newest(|| self.mounts.find(id)).await,
         };
         door.ok_or_else(|| Error::not_found(format!("mount {} is not mounted any more: see `forebay mount ls`", id.0)))
+    }
+
+    /// What is measured of reads: room of the tiers is weighed by it.
+    pub(crate) fn meters(&self) -> &Meters {
+        &self.signals.meters
     }
 
     /// What a fetch of `segment` has to know.

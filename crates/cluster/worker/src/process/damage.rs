@@ -3,47 +3,40 @@
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use forebay_block_store::StoreSettings;
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_coordinator::CoordinatorSettings;
 use forebay_protocol::{AdminRequest, ControlReply, Order};
-use forebay_testing::{S3Server, S3Settings};
-use forebay_transport::{Address, Security};
-use forebay_types::{Key, Mount, MountOptions, ObjectVersion, PAGE_BYTES, PageRun, SegmentId};
+use forebay_testing::S3Server;
+use forebay_transport::Security;
+use forebay_types::{Key, Mount, ObjectVersion, PAGE_BYTES, PageRun, SegmentId};
 
+use super::bed::{Bed, until};
 use crate::cluster::ask;
 use crate::origin::{Ahead, Priority};
 use crate::rooms::Rooms;
-use crate::{Tuning, Worker, WorkerSettings};
+use crate::{Tuning, Worker};
 
 const BYTES: usize = 20 * PAGE_BYTES as usize;
 
 struct Lab {
     s3: S3Server,
-    coordinator: Coordinator,
+    bed: Bed,
     mount: Mount,
-    folder: tempfile::TempDir,
 }
 
 impl Lab {
     async fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let s3 = S3Server::start(S3Settings { buckets: vec!["lake".into()], anonymous: true, ..S3Settings::default() }).unwrap();
+        let (s3, bed) = (S3Server::of_bucket("lake").unwrap(), Bed::start(CoordinatorSettings::LEASE).await);
         s3.put("lake", "a", &bytes()).unwrap();
-        let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let coordinator = Coordinator::start(CoordinatorSettings::new(local(), url)).await.unwrap();
-        let options = MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, ..MountOptions::default() };
+        let options = s3.mount_options();
         let add = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: "s3://lake".into(), options };
-        let ControlReply::Mount(mount) = ask(&coordinator.address(), &Security::default(), &mut None, add).await.unwrap() else {
-            panic!("a mount")
-        };
-        Self { s3, coordinator, mount, folder }
+        let added = ask(&bed.coordinator.address(), &Security::default(), &mut None, add).await.unwrap();
+        let ControlReply::Mount(mount) = added else { panic!("a mount") };
+        Self { s3, bed, mount }
     }
 
     async fn worker(&self, name: &str, scrub_bytes_per_sec: u64) -> Worker {
-        let store = StoreSettings::new(self.folder.path().join(name), 16 << 20);
-        let settings = WorkerSettings::new(self.coordinator.address(), local(), store);
         let tuning = Tuning { beat: Duration::from_millis(50), scrub_bytes_per_sec, ..Tuning::default() };
-        Worker::start_with(settings, tuning).await.unwrap()
+        self.bed.worker(name, tuning).await
     }
 
     /// Has a worker hold the object, and damages a byte of it there.
@@ -62,24 +55,12 @@ impl Lab {
     }
 }
 
-fn local() -> Address {
-    Address::Tcp("127.0.0.1:0".into())
-}
-
 fn bytes() -> Vec<u8> {
     (0..BYTES as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
 
 fn held(rooms: &Rooms, id: SegmentId) -> Option<Vec<u8>> {
     rooms.origin.store.pin(id, PageRun::new(0, 20)).map(|pinned| pinned.to_vec())
-}
-
-async fn until(what: &str, is_so: impl Fn() -> bool) {
-    let began = forebay_runtime::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(10), "not within 10 s: {what}");
-        forebay_runtime::time::sleep(Duration::from_millis(10)).await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -32,6 +32,9 @@ pub(crate) fn worker_id(folder: &Path) -> Result<WorkerId> {
 
 /// The machine's boot id: equal for all processes of a host, and another one on each host.
 pub(crate) fn host_id() -> Result<HostId> {
+    if let Some(host) = forebay_runtime::simulated::host() {
+        return Ok(HostId(host));
+    }
     let path = "/proc/sys/kernel/random/boot_id";
     let id = fs::read_to_string(path).context(|| format!("{path}: the host's boot id is needed"))?;
     Ok(HostId(id.trim().to_string()))

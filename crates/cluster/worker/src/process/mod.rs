@@ -7,6 +7,8 @@
 //! Start with [`Worker::start`].
 
 #[cfg(test)]
+pub(crate) mod bed;
+#[cfg(test)]
 mod damage;
 mod identity;
 mod membership;

@@ -52,6 +52,12 @@ impl WorkerSession {
                 rooms.shards.coming(mount, &key, records);
                 self.heard()
             }
+            PeerRequest::ShardHeld { shard } => self.shard_held(shard).await?,
+            PeerRequest::ShardPart { shard, file, start, bytes } => {
+                let payload = vec![rooms.shards.part(shard, file, start, bytes).await?];
+                rooms.signals.send(&payload).await;
+                Response { meta: encode(&DataReply::Done), payload, ..Response::default() }
+            }
         })
     }
 
@@ -209,6 +215,13 @@ impl WorkerSession {
         let payload = vec![Bytes::from(answers)];
         self.rooms.signals.send(&payload).await;
         Ok(Response { meta: encode(&DataReply::Shard { queue }), payload, ..Response::default() })
+    }
+
+    async fn shard_held(&self, shard: u128) -> Result<Response> {
+        let (held, asked) = self.rooms.shards.held(shard).await.unzip();
+        let payload = asked.flatten().map(|asked| asked.encode().map(Bytes::from)).transpose()?;
+        let meta = encode(&DataReply::ShardHeld(held));
+        Ok(Response { meta, payload: payload.into_iter().collect(), ..Response::default() })
     }
 
     fn reader(&self, operation: OperationId, in_place: bool) -> Reader<'_> {

@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use bytes::Bytes;
-use forebay_protocol::{AtHand, DataNotice, DataReply, Handed, NodeCall, PeerCall, PeerRequest, decode, encode};
+use forebay_protocol::{AtHand, DataNotice, DataReply, Handed, NodeCall, PeerCall, PeerRequest, TraceContext, decode, encode};
 use forebay_rights::{Need, Place, needs};
+use forebay_trace::{Kind, Span, within};
 use forebay_transport::{Deed, Peer, Response, Service, Session};
 use forebay_types::{Error, Result};
 
@@ -60,8 +61,8 @@ impl Service for WorkerService {
     }
 }
 
-impl Session for WorkerSession {
-    async fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
+impl WorkerSession {
+    async fn answered(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
         if let Some(call) = NodeCall::decode(&meta) {
             let pins = self.attached.load(Relaxed).then_some(&self.pins);
             let call = call.and_then(|call| self.may(|| needs::node(&call.op), || of_node(&call)).map(|()| call));
@@ -81,6 +82,15 @@ impl Session for WorkerSession {
             None => self.answer(decode(&meta), payload).await,
         };
         answer.unwrap_or_else(|error| failed(&error))
+    }
+}
+
+impl Session for WorkerSession {
+    async fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
+        let (asked, meta) = TraceContext::split(meta);
+        let mut span = Span::below(asked, "answer", Kind::Server);
+        span.set("forebay.worker", || self.rooms.cluster.id.to_string());
+        within(span.context(), self.answered(meta, payload)).await
     }
 
     fn place(self: &Arc<Self>, meta: &Bytes, payload_bytes: u32) -> Option<Box<dyn forebay_transport::Place>> {

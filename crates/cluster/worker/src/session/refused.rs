@@ -74,14 +74,14 @@ mod tests {
     use std::time::Duration;
 
     use bytes::Bytes;
-    use forebay_block_store::StoreSettings;
-    use forebay_coordinator::{Coordinator, CoordinatorSettings};
+    use forebay_coordinator::CoordinatorSettings;
     use forebay_nodes::{NodeErrorKind, ROOT};
     use forebay_protocol::{NodeCall, NodeOp, NodeReply, Raw};
-    use forebay_transport::{Address, Connection, Security};
+    use forebay_transport::{Connection, Security};
 
+    use crate::Tuning;
     use crate::nodes::PLANTED;
-    use crate::{Tuning, Worker, WorkerSettings};
+    use crate::process::bed::Bed;
 
     async fn ask(connection: &Connection, path: &str, op: NodeOp<'_>) -> Result<Option<Vec<u8>>, NodeErrorKind> {
         let call = NodeCall { from: ROOT, moves: 0, path, op }.encode();
@@ -95,14 +95,8 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_call_that_panics_is_refused_from_then_on_and_others_go_on() {
-        let folder = tempfile::tempdir().unwrap();
-        let local = || Address::Tcp("127.0.0.1:0".into());
-        let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let coordinator = Coordinator::start(CoordinatorSettings::new(local(), url)).await.unwrap();
-        let store = StoreSettings::new(folder.path().join("tiers"), 64 << 20);
-        let settings = WorkerSettings::new(coordinator.address(), local(), store);
-        let tuning = Tuning { beat: Duration::from_millis(100), ..Tuning::default() };
-        let worker = Worker::start_with(settings, tuning).await.unwrap();
+        let bed = Bed::start(CoordinatorSettings::LEASE).await;
+        let worker = bed.worker("one", Tuning { beat: Duration::from_millis(100), ..Tuning::default() }).await;
         let connect = async || Connection::connect(&worker.address(), &Security::default()).await.unwrap();
         let (one, other) = (connect().await, connect().await);
         let put = |value: &'static [u8]| NodeOp::Put { value: Raw(value) };

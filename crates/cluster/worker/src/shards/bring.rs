@@ -1,4 +1,4 @@
-//! Manifests and shards, from shared storage.
+//! Manifests and shards, from shared storage or from workers that have them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use forebay_metrics::table;
 use forebay_protocol::DatasetId;
-use forebay_shard_store::{Dataset, DatasetShard, Store, data_key, manifest_key, manifest_tag};
+use forebay_shard_store::{Dataset, DatasetFile, Store, data_key, manifest_key, manifest_tag};
 use forebay_types::{Error, ErrorKind, Key, Result, ResultExt};
 use tokio::sync::oneshot;
 
@@ -129,16 +129,21 @@ impl Shards {
         self.make_room(id, shard.bytes())?;
         let reserved = Reserved { kept: &self.kept, id };
         let unfinished = self.kept.begin(id)?;
-        let brought = self.download(&door, asked.folder(), shard, &unfinished).await;
-        if let Err(error) = brought.and_then(|()| self.kept.place(id, &unfinished)) {
-            if error.kind() == ErrorKind::NotFound && self.is_merged_elsewhere(&door, asked).await? {
+        let gathered = self.gather(&door, asked, &unfinished).await;
+        let placed = gathered.and_then(|stored_bytes| self.kept.place(id, &unfinished).map(|()| stored_bytes));
+        let stored_bytes = match placed {
+            Ok(stored_bytes) => stored_bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound && self.is_merged_elsewhere(&door, asked).await? => {
                 return Err(Error::retry(format!("{}: the shard was merged into other files: ask again", asked.folder())));
             }
-            return Err(error.context(format!("/{}/{} shard {}", door.mount.name, asked.folder(), asked.number)));
-        }
+            Err(error) => return Err(error.context(format!("/{}/{} shard {}", door.mount.name, asked.folder(), asked.number))),
+        };
         reserved.keep();
-        table::WORKER_SHARDS_BROUGHT.only().add(1);
-        table::WORKER_SHARD_BROUGHT_BYTES.only().add(shard.bytes());
+        // Of a copy no more than small files are from there.
+        if stored_bytes > shard.bytes() / 2 {
+            table::WORKER_SHARDS_BROUGHT.only().add(1);
+        }
+        table::WORKER_SHARD_BROUGHT_BYTES.only().add(stored_bytes);
         open(self.kept.path(id)).await
     }
 
@@ -148,15 +153,13 @@ impl Shards {
         Ok(!Arc::ptr_eq(&self.newest_of(Arc::clone(&asked.manifest), asked.number), &asked.manifest))
     }
 
-    async fn download(&self, door: &MountDoor, folder: &Key, shard: &DatasetShard, into: &Path) -> Result<()> {
-        for file in &shard.files {
-            let key = below(folder, &data_key(&file.object))?;
-            let path = into.join(&file.name);
-            if self.origin.download(door, &key, file.bytes, &path).await? != file.crc32c {
-                return Err(Error::corrupt(format!("{key}: its bytes do not verify: delete it, and create the dataset again")));
-            }
+    /// A file of a shard, from shared storage.
+    pub(super) async fn download(&self, door: &MountDoor, folder: &Key, file: &DatasetFile, path: &Path) -> Result<()> {
+        let key = below(folder, &data_key(&file.object))?;
+        match self.origin.download(door, &key, file.bytes, path).await? == file.crc32c {
+            true => Ok(()),
+            false => Err(Error::corrupt(format!("{key}: its bytes do not verify: delete it, and create the dataset again"))),
         }
-        Ok(())
     }
 
     /// Gives up shards that were not asked for longest, until this one has room for `bytes`.

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use forebay_types::{Error, Result, ResultExt, format_bytes};
@@ -15,6 +16,8 @@ const UNFINISHED: &str = "new";
 pub(super) struct Kept {
     folder: PathBuf,
     bytes_max: u64,
+    /// What the disk tier lends beside that.
+    lent_bytes: AtomicU64,
     all: Mutex<HashMap<u128, OnDisk>>,
     /// Those that somebody brings or opens.
     held: Mutex<HashSet<u128>>,
@@ -57,7 +60,8 @@ impl Kept {
                 }
             }
         }
-        Ok(Self { folder: folder.to_path_buf(), bytes_max, all: Mutex::new(all), held: Mutex::default() })
+        let lent_bytes = AtomicU64::new(0);
+        Ok(Self { folder: folder.to_path_buf(), bytes_max, lent_bytes, all: Mutex::new(all), held: Mutex::default() })
     }
 
     /// Has a shard stay, once it is here: one that was placed and is not served yet would otherwise be the first to go. Only one at
@@ -110,11 +114,29 @@ impl Kept {
         remove(&self.unfinished(id))
     }
 
-    /// Bytes that these shards may take together: what others leave.
+    /// Bytes that these shards may take together of this folder's own: what others leave.
     pub(super) fn room_of(&self, these: &[u128]) -> u64 {
         let all = self.all.lock();
         let others = all.iter().filter(|(id, _)| !these.contains(id)).map(|(_, shard)| shard.bytes);
         self.bytes_max.saturating_sub(others.sum())
+    }
+
+    /// Files may take so many bytes of the disk tier's room beside their own.
+    pub(super) fn lend(&self, bytes: u64) {
+        self.lent_bytes.store(bytes, Relaxed);
+    }
+
+    /// Keeps of what is lent what files take or have reserved, `wanted` at least and `most` at most; gives it.
+    pub(super) fn settle(&self, wanted: u64, most: u64) -> u64 {
+        let all = self.all.lock();
+        let there: u64 = all.values().map(|shard| shard.bytes).sum();
+        let lent = there.saturating_sub(self.bytes_max).max(wanted).min(most);
+        self.lent_bytes.store(lent, Relaxed);
+        lent
+    }
+
+    fn most(&self) -> u64 {
+        self.bytes_max.saturating_add(self.lent_bytes.load(Relaxed))
     }
 
     /// A shard is asked something.
@@ -146,6 +168,8 @@ impl Kept {
             )));
         }
         let mut all = self.all.lock();
+        // From here on with what is lent: layers may have taken it.
+        let most = self.most();
         let mut there: u64 = all.iter().filter(|(other, _)| **other != id).map(|(_, shard)| shard.bytes).sum();
         let held = self.held.lock();
         let may_go =
@@ -184,8 +208,8 @@ impl Kept {
         let others: u64 = all.iter().filter(|(other, _)| **other != id).map(|(_, shard)| shard.bytes).sum();
         let shard = all.get_mut(&id).filter(|shard| shard.is_whole).ok_or_else(|| Error::retry("the shard has gone"))?;
         // What it has it may keep, also where the bound was lowered since.
-        if bytes > shard.bytes && others.saturating_add(bytes) > self.bytes_max {
-            let (wanted, most) = (format_bytes(bytes), format_bytes(self.bytes_max));
+        if bytes > shard.bytes && others.saturating_add(bytes) > self.most() {
+            let (wanted, most) = (format_bytes(bytes), format_bytes(self.most()));
             return Err(Error::retry(format!("no room for {wanted} beside the other shards within {most}")));
         }
         shard.bytes = shard.bytes.max(bytes);
@@ -242,6 +266,26 @@ mod tests {
         assert_eq!(kept.make_room(9, 0, |_| true).unwrap(), [], "and has left nothing reserved");
         kept.forget(4).unwrap();
         assert_eq!(kept.make_room(5, 40, |_| false).unwrap(), []);
+    }
+
+    #[test]
+    fn what_is_lent_is_room_until_nobody_takes_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Kept::open(folder.path(), 100).unwrap();
+        put(&kept, 1, 90);
+        assert_eq!(kept.grow(1, 130).unwrap_err().kind(), ErrorKind::Retry);
+        kept.lend(40);
+        kept.grow(1, 130).unwrap();
+        assert_eq!(kept.room_of(&[1]), 100, "its own");
+        assert_eq!(kept.settle(0, 40), 30, "as much as is reserved");
+        assert_eq!(kept.grow(1, 140).unwrap_err().kind(), ErrorKind::Retry);
+        assert_eq!(kept.measure(1).unwrap(), 90);
+        assert_eq!((kept.settle(20, 30), kept.settle(0, 20)), (20, 0));
+        assert_eq!(
+            kept.make_room(2, 101, |_| true).unwrap_err().kind(),
+            ErrorKind::Invalid,
+            "none is brought into what is lent alone"
+        );
     }
 
     #[test]

@@ -68,11 +68,48 @@ impl Shards {
 }
 
 impl Shards {
-    /// A shard that is about to be served: with the layers that the same records have here in other files, from before a merge. So
-    /// answers do not become slower with it; those files answer until then.
+    /// Has shards whose layers were chosen before anything was known of their questions get those that these pay for, at the size that
+    /// they have; once each.
+    pub(super) async fn steer(&self, settled: Vec<Arc<Served>>) {
+        for served in settled.into_iter().filter(|served| served.may_be_steered()) {
+            let store = served.store.load_full();
+            let looked = forebay_runtime::spawn_blocking(move || match store.what_was_asked() {
+                Some(_) => store.wants_other_layers().map(Some),
+                None => Ok(None),
+            });
+            match looked.await {
+                Ok(Ok(Some(wants))) => {
+                    served.is_steered.store(true, Relaxed);
+                    if wants {
+                        tracing::info!(folder = %served.folder, shard = served.number, "layers for what is asked");
+                        self.keep_at(&served, served.dial.level_of(served.dial.now()));
+                    }
+                }
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => {
+                    tracing::debug!(folder = %served.folder, shard = served.number, %error, "layers stay as they are")
+                }
+                Err(error) => {
+                    tracing::warn!(folder = %served.folder, shard = served.number, %error, "a look at layers ended early")
+                }
+            }
+        }
+    }
+
+    /// A shard that is about to be served: with the layers that the same records have here in other files, from before a merge, so
+    /// that answers do not become slower with it, and those files answer until then; or with those that it had when the worker stopped.
     pub(super) async fn carry_layers(&self, asked: &Asked, store: Store) -> Served {
         let mut served = Served::new(asked, store);
-        let Some(before) = self.served_before(asked) else { return served };
+        let Some(before) = self.served_before(asked) else {
+            // Those that a process before this one made here: its load was no other.
+            let size = served.store.load().inspect().map_or(0.0, |inspection| inspection.size_set);
+            let level = served.dial.level_of(size);
+            if level > 0 {
+                served.dial.carry(level);
+                served.dial.explain("the layers that it had when the worker was started".to_string());
+            }
+            return served;
+        };
         let level = served.dial.level_of(before.dial.now());
         match self.make_layers(&served, &before, level).await {
             Ok(store) => {

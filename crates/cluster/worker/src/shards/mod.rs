@@ -11,6 +11,7 @@
 mod answer;
 mod at_hand;
 mod bring;
+mod budget;
 mod changes;
 mod dial;
 mod far;
@@ -48,6 +49,7 @@ use folder::Kept;
 use log::Told;
 use lru::LruCache;
 pub(crate) use navigate::navigate;
+use repair::Copies;
 use served::Served;
 
 /// Manifests that are remembered.
@@ -66,6 +68,7 @@ pub(crate) struct Shards {
     bringing: SingleFlight<u128, ()>,
     reading: SingleFlight<DatasetId, ()>,
     room: Semaphore,
+    copies: Copies,
     /// One shard's layers are made at a time.
     layering: Arc<Semaphore>,
     manifests: Mutex<LruCache<DatasetId, Arc<Manifest>>>,
@@ -85,6 +88,16 @@ pub(crate) struct Shards {
     background: Arc<Background>,
     /// How long calls took that were answered.
     seconds: Kinds<Histogram>,
+}
+
+/// What the shards of a worker are held to.
+pub(crate) struct Limits {
+    /// Bytes of files.
+    pub(crate) bytes_max: u64,
+    /// How long objects stay that no manifest names.
+    pub(crate) garbage_after: Duration,
+    /// Bytes of other workers' shards that are copied a second.
+    pub(crate) copy_bytes_per_sec: u64,
 }
 
 /// A dataset's manifest, with the names that its shards are kept under here.
@@ -121,11 +134,10 @@ impl Asked {
 }
 
 impl Shards {
-    /// Keeps up to `bytes_max` bytes of files below `folder`; what a process before this one left there is found again. Objects that no
-    /// manifest names stay for `garbage_after`.
+    /// Keeps files below `folder`; what a process before this one left there is found again.
     pub(crate) fn open(
         folder: &std::path::Path,
-        (bytes_max, garbage_after): (u64, Duration),
+        limits: Limits,
         writes: Arc<Writes>,
         origin: Arc<Origin>,
         cluster: Arc<Cluster>,
@@ -133,6 +145,7 @@ impl Shards {
     ) -> Result<Self> {
         let manifests = std::num::NonZeroUsize::new(MANIFESTS_MAX).expect("not 0");
         let far = std::num::NonZeroUsize::new(FAR_MAX).expect("not 0");
+        let Limits { bytes_max, garbage_after, copy_bytes_per_sec } = limits;
         Ok(Self {
             served: Mutex::default(),
             kept: Arc::new(Kept::open(folder, bytes_max)?),
@@ -141,6 +154,7 @@ impl Shards {
             bringing: SingleFlight::default(),
             reading: SingleFlight::default(),
             room: Semaphore::new(BROUGHT_AT_ONCE),
+            copies: Copies::new(copy_bytes_per_sec),
             layering: Arc::new(Semaphore::new(1)),
             manifests: Mutex::new(LruCache::new(manifests)),
             newest: Mutex::new(LruCache::new(manifests)),

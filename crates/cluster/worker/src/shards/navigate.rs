@@ -3,19 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_navigation::{Curve, Plan, Settings, ShardId, Snapshot, plan};
+use forebay_navigation::{Curve, Plan, Replica, Settings, ShardId, Snapshot, plan};
 use forebay_types::Result;
 
 use super::Shards;
+use super::budget::Budget;
 use super::served::Served;
+
+/// Files of a shard are no more than so much larger than its level says.
+const HEADS_BYTES: u64 = 64 << 10;
 
 /// Goes on for ever: a plan each period.
 pub(crate) async fn navigate(shards: Arc<Shards>, period: Duration) {
     let settings = settings(period);
-    let mut before = Plan::default();
+    let (mut before, mut budget) = (Plan::default(), Budget::new(shards.origin.store.clone()));
     loop {
         forebay_runtime::time::sleep(period).await;
-        match shards.navigate_once(&settings, &before) {
+        match shards.navigate_once(&settings, &before, &mut budget).await {
             Ok(plan) => before = plan,
             Err(error) => tracing::warn!(%error, "shards stay as they are"),
         }
@@ -35,27 +39,45 @@ fn settings(period: Duration) -> Settings {
 }
 
 impl Shards {
-    fn navigate_once(self: &Arc<Self>, settings: &Settings, before: &Plan) -> Result<Plan> {
+    async fn navigate_once(self: &Arc<Self>, settings: &Settings, before: &Plan, budget: &mut Budget) -> Result<Plan> {
         let served = self.by_number();
         let curves = served.iter().map(|(_, served)| served.dial.curve()).collect::<Result<Vec<Curve>>>()?;
         let replicas =
             served.iter().zip(&curves).map(|((shard, served), curve)| served.dial.replica(*shard, curve, served.lanes.queue()));
         let replicas: Vec<_> = replicas.collect();
         let of_served: Vec<u128> = served.iter().map(|(_, served)| served.id).collect();
-        let room_bytes = self.kept.room_of(&of_served);
-        let least: u64 = replicas.iter().map(|replica| replica.bytes().max(replica.curve.bytes(0))).sum();
-        // Files are a little larger or smaller than their levels say: what is there already has room.
-        let snapshot = Snapshot { replicas: &replicas, room_bytes: room_bytes.max(least) };
-        let plan = plan(settings, &snapshot, before)?;
-        for (decision, (_, served)) in plan.decisions.iter().zip(&served) {
-            served.dial.explain(decision.reason.to_string());
+        let own_bytes = self.kept.room_of(&of_served);
+        let offered = budget.offer(settings.period_secs, self.origin.meters(), &replicas, before, own_bytes)?;
+        let bases: u64 = replicas.iter().map(|replica| replica.curve.bytes(0)).sum();
+        let there: u64 = replicas.iter().map(Replica::bytes).sum();
+        // With nothing lent all that is there stays, also where the bound was lowered.
+        let least = if budget.lent() == 0 { there.max(bases) } else { bases };
+        let decide = |lent: u64| {
+            let room_bytes = own_bytes.saturating_add(lent).max(least);
+            plan(settings, &Snapshot { replicas: &replicas, room_bytes }, before)
+        };
+        let mut decided = decide(offered)?;
+        let wanted = decided.bytes.saturating_sub(own_bytes);
+        let borrowed = wanted.saturating_add(HEADS_BYTES * replicas.len() as u64).min(offered.max(wanted));
+        if wanted > budget.lent() && !budget.borrow(borrowed).await {
+            decided = decide(budget.lent())?;
+        }
+        self.kept.lend(budget.lent());
+        for ((decision, replica), (_, served)) in decided.decisions.iter().zip(&replicas).zip(&served) {
+            served.dial.explain(budget.told(&decision.reason, replica, before, settings.period_secs));
             if decision.moves() {
                 tracing::info!(folder = %served.folder, shard = served.number, from = decision.from, to = decision.to,
                     reason = %decision.reason, "layers");
                 self.keep_at(served, decision.to);
             }
         }
-        Ok(plan)
+        let is_built = decided.decisions.iter().zip(&replicas).all(|(decision, replica)| decision.to <= replica.level);
+        let wanted = if is_built { decided.bytes.saturating_sub(own_bytes) } else { budget.lent() };
+        budget.settle(self.kept.settle(wanted, budget.lent()));
+        let settled = decided.decisions.iter().zip(&replicas).zip(&served);
+        let settled = settled.filter(|((decision, replica), _)| !decision.moves() && !replica.is_building() && decision.to > 0);
+        self.steer(settled.map(|(_, (_, served))| Arc::clone(served)).collect()).await;
+        Ok(decided)
     }
 
     /// The shards that are open, by the numbers that plans know them by.

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use forebay_protocol::ShardState;
+use forebay_protocol::{ShardHeld, ShardState};
 use forebay_runtime::time::Instant;
 use forebay_shard::Key as RecordKey;
-use forebay_shard_store::{Store, shard_of};
+use forebay_shard_store::{DatasetFile, Store, shard_of};
 use forebay_types::{Error, Key, Result};
 use parking_lot::Mutex;
 
@@ -28,11 +28,15 @@ pub(super) struct Served {
     pub(super) store: ArcSwap<Store>,
     pub(super) bytes: AtomicU64,
     pub(super) input_bytes: u64,
+    /// What it came in.
+    pub(super) files: Vec<DatasetFile>,
     pub(super) dial: Dial,
     /// The log that it follows; none where nobody changes it.
     pub(super) log: Option<Follower>,
     /// Changes that wait.
     pub(super) queue: Queue,
+    /// Its layers were looked at since it is known what it is asked.
+    pub(super) is_steered: AtomicBool,
     /// It is being merged, or about to be.
     pub(super) is_merging: AtomicBool,
     /// Of how many shards it is one.
@@ -77,9 +81,11 @@ impl Served {
             store: ArcSwap::from_pointee(store),
             bytes: AtomicU64::new(0),
             input_bytes,
+            files: shard.files.clone(),
             dial: Dial::new(base_bytes, input_bytes),
             log,
             queue: Queue::default(),
+            is_steered: AtomicBool::new(false),
             is_merging: AtomicBool::new(false),
             of: asked.manifest.ids.len(),
             answered: AtomicU64::new(0),
@@ -135,6 +141,11 @@ impl Served {
         questions.are_gets && self.pace.lock().of(questions.len()) <= AT_HAND_US
     }
 
+    /// Whether its layers may be for nothing in particular still, and it was asked something since.
+    pub(super) fn may_be_steered(&self) -> bool {
+        !self.is_steered.load(Relaxed) && self.answered.load(Relaxed) > 0
+    }
+
     /// Whether a place among the holders was found before by the same view and manifest; from now on it was.
     pub(super) fn is_placed(&self, by: (u64, u64, u64)) -> bool {
         self.placed.lock().replace(by) == Some(by)
@@ -152,6 +163,12 @@ impl Served {
             queue: self.lanes.queue(),
             why,
         }
+    }
+
+    /// The same for a worker that is to copy it.
+    pub(super) fn held(&self) -> ShardHeld {
+        let bytes = (self.dial.now() * self.input_bytes as f64) as u64;
+        ShardHeld { bytes, queue: self.lanes.queue() }
     }
 
     /// What is asked from now on is answered from another state of its files, with the same changes on top.

@@ -30,6 +30,8 @@ pub(crate) struct Meters {
     discovered_counter: Arc<Counter>,
     /// By [`ServedFrom`], in its order.
     read_seconds: [Arc<Histogram>; 3],
+    /// The same of this worker alone: reads, and microseconds of all of them.
+    read_times: [(AtomicU64, AtomicU64); 3],
 }
 
 impl Meters {
@@ -48,6 +50,7 @@ impl Meters {
             written_counter: table::WORKER_WRITTEN_BYTES.only(),
             discovered_counter: table::WORKER_DISCOVERED_OBJECTS.only(),
             read_seconds: ["dram", "disk", "storage"].map(|served| table::WORKER_READ_SECONDS.with([served])),
+            read_times: Default::default(),
         }
     }
 
@@ -64,6 +67,15 @@ impl Meters {
     /// A read took so long here.
     pub(crate) fn took(&self, served: ServedFrom, time: Duration) {
         self.read_seconds[served as usize].record(time);
+        let (reads, micros) = &self.read_times[served as usize];
+        reads.fetch_add(1, Relaxed);
+        micros.fetch_add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    /// How often reads were served from somewhere since the start, and how many microseconds all of them took.
+    pub(crate) fn times(&self, served: ServedFrom) -> (u64, u64) {
+        let (reads, micros) = &self.read_times[served as usize];
+        (reads.load(Relaxed), micros.load(Relaxed))
     }
 
     /// Bytes came from shared storage.

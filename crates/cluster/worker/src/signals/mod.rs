@@ -19,7 +19,7 @@ use bytes::Bytes;
 pub(crate) use gone::Gone;
 pub(crate) use load::{Load, Queued};
 pub(crate) use meters::{Meters, ServedFrom, Standing, publish};
-use pace::Pace;
+pub(crate) use pace::Pace;
 pub(crate) use popularity::{Popularity, UnderWay};
 
 /// The worker's numbers.

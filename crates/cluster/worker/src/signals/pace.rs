@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 /// Holds what a worker sends to a number of bytes a second, in the order in which answers are ready. Without a limit it
 /// costs nothing.
-pub(super) struct Pace {
+pub(crate) struct Pace {
     bytes_per_sec: Option<u64>,
     /// When everything that was let through so far is sent.
     free_at: Mutex<Instant>,
@@ -17,12 +17,12 @@ pub(super) struct Pace {
 const BURST: Duration = Duration::from_millis(5);
 
 impl Pace {
-    pub(super) fn new(bytes_per_sec: Option<u64>) -> Self {
+    pub(crate) fn new(bytes_per_sec: Option<u64>) -> Self {
         Self { bytes_per_sec, free_at: Mutex::new(forebay_runtime::time::instant()) }
     }
 
     /// Waits until `bytes` more may have been sent.
-    pub(super) async fn send(&self, bytes: u64) {
+    pub(crate) async fn send(&self, bytes: u64) {
         let Some(rate) = self.bytes_per_sec.filter(|_| bytes > 0) else { return };
         let until = {
             let mut free_at = self.free_at.lock();

@@ -1,3 +1,5 @@
+//! Where a worker is tested: shared storage and a coordinator around it, and a client that speaks the protocol by hand.
+
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -7,7 +9,7 @@ use forebay_block_store::StoreSettings;
 use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_protocol::{AdminRequest, ControlCall, ControlReply, DataReply, DataRequest, PeerRequest, RangeSpec, decode, encode};
 use forebay_shared_storage::StorageSettings;
-use forebay_testing::{S3Server, S3Settings};
+use forebay_testing::S3Server;
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, Key, Mount, MountId, MountOptions, ObjectInfo, ObjectVersion, OperationId, Result};
 use forebay_worker::{Tuning, Worker, WorkerSettings};
@@ -42,8 +44,7 @@ impl Default for Plan {
 impl Bed {
     pub async fn new(plan: Plan) -> Self {
         let folder = TempDir::new().unwrap();
-        let buckets = vec!["lake".to_string()];
-        let s3 = S3Server::start(S3Settings { buckets, anonymous: true, ..Default::default() }).unwrap();
+        let s3 = S3Server::of_bucket("lake").unwrap();
         let coordinator = start_coordinator(&folder, Address::Tcp("127.0.0.1:0".into())).await;
         let coordinator_address = coordinator.address();
         let options = MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, ..plan.options };

@@ -1,3 +1,5 @@
+//! A worker among others: writes are told, views bring mounts and pins, and reads go on without the coordinator.
+
 use forebay_block_store::StoreSettings;
 use forebay_protocol::{
     AdminRequest, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest, PutCondition, WorkerState,
@@ -66,8 +68,7 @@ async fn mounts_come_change_and_go_with_the_view() {
     let bed = Bed::new(Plan::default()).await;
     bed.s3.create_bucket("other").unwrap();
     bed.s3.put("other", "b", b"bytes").unwrap();
-    let endpoint = Some(bed.s3.endpoint());
-    let options = MountOptions { endpoint, anonymous: true, ..Default::default() };
+    let options = bed.s3.mount_options();
     let mount = add_mount(&bed.coordinator_address, "other", "s3://other", options.clone()).await;
     // At once: a mount that is not known yet is asked for, not refused.
     let client = Client::connect(&bed.worker().address(), mount.id).await;

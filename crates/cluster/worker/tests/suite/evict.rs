@@ -1,3 +1,5 @@
+//! Tiers that are far too small for what is read: every byte is right all the same, and what is kept survives a scan.
+
 use std::sync::Arc;
 
 use forebay_protocol::{DataReply, DataRequest};

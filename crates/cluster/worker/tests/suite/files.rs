@@ -1,3 +1,5 @@
+//! A mounted folder is read, written and watched as a bucket is.
+
 use std::fs;
 use std::time::Duration;
 

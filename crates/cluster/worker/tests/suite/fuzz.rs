@@ -11,7 +11,7 @@ use forebay_nodes::{BlockRef, CreateOptions, DirId, NodeType, ROOT, StorageClass
 use forebay_protocol::{
     AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, FrameKind, Heartbeat,
     InPlaceCount, MemberRequest, NODE_MESSAGE, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerRequest,
-    PutCondition, RangeSpec, Raw, SegmentUse, WindowReport, WorkerInfo, WorkerReport, decode, encode,
+    PutCondition, RangeSpec, Raw, SegmentUse, TraceContext, WindowReport, WorkerInfo, WorkerReport, decode, encode,
 };
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{ErrorKind, HostId, ObjectVersion, PageRun, SegmentId, WorkerId};
@@ -145,8 +145,11 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
         ]
     };
     let mut seeds: Vec<_> = requests.iter().map(|request| encode(request).to_vec()).chain(of_shards).collect();
+    seeds.push(TraceContext { trace: 7, span: 8 }.before(&encode(&read(0, 5000))).to_vec());
     seeds.push(PeerRequest::Copy { segment, start: 0, pages: 300 }.encode().to_vec());
     seeds.push(PeerRequest::Missed { asker: WorkerId(1), segment, start: 0, pages: 300 }.encode().to_vec());
+    seeds.push(PeerRequest::ShardHeld { shard: 7 }.encode().to_vec());
+    seeds.push(PeerRequest::ShardPart { shard: 7, file: 0, start: 0, bytes: 1 << 20 }.encode().to_vec());
     for op in by_hand::of_peers(worker, dir, block) {
         seeds.push(PeerCall { from: dir, path: "", op: op.clone() }.encode().to_vec());
         seeds.push(PeerCall { from: ROOT, path: "dir", op }.encode().to_vec());

@@ -1,3 +1,5 @@
+//! Reads in the memory of the tier: pins hold their bytes, are capped, and end with their connection.
+
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;

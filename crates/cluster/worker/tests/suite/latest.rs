@@ -1,3 +1,5 @@
+//! Reads of objects whose version is not known yet: one GET brings the version together with the bytes.
+
 use std::time::Duration;
 
 use forebay_protocol::RangeSpec;

@@ -1,3 +1,5 @@
+//! Listings: asked for once, given in pages, and as new as the mount's rule wants them.
+
 use std::time::Duration;
 
 use forebay_protocol::{DataReply, DataRequest, ListPage, PutCondition};

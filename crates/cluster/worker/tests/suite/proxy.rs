@@ -1,3 +1,5 @@
+//! A network that is cut without either end noticing, to put between two processes of a test.
+
 use forebay_transport::Address;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};

@@ -1,7 +1,9 @@
+//! The way of a read: exactly the pages asked, once for all who wait, within the bound, and right after failures.
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forebay_protocol::{DataReply, DataRequest, FrameKind, encode};
+use forebay_protocol::{DataReply, DataRequest, FrameKind, TraceContext, decode, encode};
 use forebay_testing::Fault;
 use forebay_types::{BitRate, ErrorKind, MountId, MountOptions};
 use futures::future::join_all;
@@ -31,6 +33,22 @@ async fn cold_read_fetches_exactly_the_pages_asked() {
     assert_eq!((report.reads, report.bytes_served), (3, 30_100));
     assert_eq!(report.bytes_hit, 20_000 - 4096 - (20_000 - 4 * 4096), "what the second read found");
     assert_eq!(report.storage[0].1.gets, 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_says_its_trace_is_answered_as_any_other() {
+    let bed = Bed::new(Plan::default()).await;
+    let data = bed.object("a", MIB);
+    let client = bed.client().await;
+    let version = client.version("a").await;
+    let request = DataRequest::Read { operation: OPERATION, version, start: 5000, len: 10_000, in_place: false };
+    let context = TraceContext { trace: 7, span: 8 };
+    let answer = client.connection.call(context.before(&encode(&request)), Vec::new()).await.unwrap();
+    assert!(matches!(decode(&answer.meta), Ok(DataReply::Read { in_place: None, .. })));
+    assert_eq!(answer.payload, data[5000..15_000]);
+    let twice = context.before(&context.before(&encode(&request)));
+    let answer = client.connection.call(twice, Vec::new()).await.unwrap();
+    assert!(matches!(decode(&answer.meta), Ok(DataReply::Failed { kind: ErrorKind::Invalid, .. })));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

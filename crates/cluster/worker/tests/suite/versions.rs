@@ -1,3 +1,5 @@
+//! Which version an open gives under each rule of a mount, before and after an overwrite.
+
 use std::time::Duration;
 
 use forebay_protocol::RangeSpec;

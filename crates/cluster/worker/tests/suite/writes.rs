@@ -1,3 +1,5 @@
+//! Writes through a worker: conditions, parts, deletes, and what it may take for known afterwards.
+
 use std::time::Duration;
 
 use bytes::Bytes;

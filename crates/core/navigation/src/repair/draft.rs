@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use forebay_types::WorkerId;
 
 use super::damage::{Damage, Damaged, RepairRoom};
+use super::source::{sources, urgency};
 use super::{Copy, CopySource, Postponed, Repair};
 use crate::shard::ShardId;
 
@@ -37,7 +38,7 @@ impl<'a> Draft<'a> {
     /// One copy of each shard, the most endangered first, then another of each that misses more.
     pub(super) fn copies(mut self) -> Repair {
         let mut shards: Vec<&Damaged> = self.damage.shards.iter().filter(|shard| shard.missing() > 0).collect();
-        shards.sort_by_key(|shard| (shard.whole().count(), Reverse(shard.waiting), shard.shard));
+        shards.sort_by_key(|shard| (urgency(shard.whole().count(), shard.waiting), shard.shard));
         let mut round = 0;
         while !shards.is_empty() {
             shards.retain(|shard| shard.missing() > round && self.copy(shard));
@@ -74,8 +75,7 @@ impl<'a> Draft<'a> {
     /// The smallest replica that is left; of equal ones that of the worker that sends least.
     fn source(&self, damaged: &Damaged) -> CopySource {
         let sends = |worker: WorkerId| self.sends.get(&worker).copied().unwrap_or(0);
-        let smallest = damaged.whole().min_by_key(|survivor| (survivor.bytes, sends(survivor.worker), survivor.worker));
-        smallest.map_or(CopySource::SharedStorage, |survivor| CopySource::Worker(survivor.worker))
+        sources(&damaged.survivors, sends)[0]
     }
 
     /// The worker with the most room, in a failure domain of its own if there is one.

@@ -1,6 +1,8 @@
-//! Navigation: curves, levels, choices, repairs.
+//! Navigation: budgets, curves, levels, choices, repairs.
 
+mod budgets;
 mod choices;
+mod lendings;
 mod plans;
 mod properties;
 mod repairs;

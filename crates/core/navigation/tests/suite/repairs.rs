@@ -1,6 +1,6 @@
 //! Copies after a loss.
 
-use forebay_navigation::{Copy, CopySource, Damage, Damaged, Postponed, RepairRoom, ShardId, Survivor, repair};
+use forebay_navigation::{Copy, CopySource, Damage, Damaged, Postponed, RepairRoom, ShardId, Survivor, repair, sources, urgency};
 use forebay_types::WorkerId;
 use proptest::prelude::*;
 
@@ -104,7 +104,55 @@ fn what_can_not_be_is_refused() {
     assert!(refused(&damage(vec![Damaged { wanted: 100, ..damaged(7, &[]) }])).contains("64 at most"));
 }
 
+#[test]
+fn who_has_less_to_do_gives_of_replicas_of_one_size_and_a_copy_on_its_way_gives_nothing() {
+    let arriving = Survivor { is_whole: false, ..survivor(4, 10) };
+    let survivors = [survivor(1, 90), survivor(2, 50), survivor(3, 50), arriving];
+    let load = |worker: WorkerId| if worker == WorkerId(2) { 7 } else { 0 };
+    let workers = |order: &[u64]| order.iter().map(|worker| CopySource::Worker(WorkerId(*worker))).collect::<Vec<_>>();
+    let with_storage = |order: &[u64]| [workers(order), vec![CopySource::SharedStorage]].concat();
+    assert_eq!(sources(&survivors, load), with_storage(&[3, 2, 1]));
+    assert_eq!(sources(&survivors, |_| 0), with_storage(&[2, 3, 1]));
+    assert_eq!(sources(&[arriving], load), with_storage(&[]));
+}
+
 proptest! {
+    /// Of all orders in which sources could be tried it is the one in which none should have come before another.
+    #[test]
+    fn the_order_of_sources_is_that_which_brute_force_finds(
+        replicas in prop::collection::btree_map(0u64..6, (1u64..4, any::<bool>(), 0u64..3), 0..5),
+    ) {
+        let survivors: Vec<Survivor> = replicas
+            .iter()
+            .map(|(worker, (bytes, is_whole, _))| Survivor { is_whole: *is_whole, ..survivor(*worker, *bytes) })
+            .collect();
+        let load = |worker: WorkerId| replicas[&worker.0].2;
+        let before = |a: &Survivor, b: &Survivor| {
+            let (of_a, of_b) = (load(a.worker), load(b.worker));
+            a.bytes < b.bytes || (a.bytes == b.bytes && (of_a < of_b || (of_a == of_b && a.worker.0 < b.worker.0)))
+        };
+        let mut orders = vec![Vec::new()];
+        for survivor in survivors.iter().filter(|survivor| survivor.is_whole) {
+            let longer = |order: &Vec<Survivor>| (0..=order.len()).map(|at| {
+                let mut order = order.clone();
+                order.insert(at, *survivor);
+                order
+            }).collect::<Vec<_>>();
+            orders = orders.iter().flat_map(longer).collect();
+        }
+        orders.retain(|order| order.windows(2).all(|pair| before(&pair[0], &pair[1])));
+        prop_assert_eq!(orders.len(), 1);
+        let mut wanted: Vec<CopySource> = orders[0].iter().map(|survivor| CopySource::Worker(survivor.worker)).collect();
+        wanted.push(CopySource::SharedStorage);
+        prop_assert_eq!(sources(&survivors, load), wanted);
+    }
+
+    #[test]
+    fn fewer_replicas_are_more_urgent_than_any_number_of_requests(a in 0usize..3, b in 0usize..3, x in 0u64..9, y in 0u64..9) {
+        let is_first = a < b || (a == b && x > y);
+        prop_assert_eq!(urgency(a, x) < urgency(b, y), is_first);
+    }
+
     /// The postconditions are asserted inside; and repairs come to an end: every shard has its replicas, or there is no room.
     #[test]
     fn repairs_go_on_until_nothing_is_missing(

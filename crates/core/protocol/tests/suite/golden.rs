@@ -59,6 +59,9 @@ fn requests() {
         "16 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01 00 01 3b 22 01 5c 00 00 00 02 01 00 03 c8 01 01",
     );
     assert_eq!(&PeerRequest::Form { form: FormId(130) }.encode()[..], [b'p', 1, 0x82, 1]);
+    assert_eq!(&PeerRequest::ShardHeld { shard: 130 }.encode()[..], [b'p', 4, 0x82, 1]);
+    let part = PeerRequest::ShardPart { shard: 130, file: 2, start: 300, bytes: 129 };
+    assert_eq!(&part.encode()[..], [b'p', 5, 0x82, 1, 2, 0xac, 2, 0x81, 1]);
 }
 
 #[test]
@@ -72,6 +75,7 @@ fn replies() {
     golden(DataReply::Present(vec![true, false]), "10 02 01 00");
     golden(DataReply::Form(None), "12 00");
     golden(DataReply::Heard { view: 130 }, "13 82 01");
+    golden(DataReply::ShardHeld(Some(ShardHeld { bytes: 300, queue: 2 })), "19 01 ac 02 02");
     golden(
         DataReply::Info(ObjectInfo { version: version(), modified_ms: -1 }),
         "02 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01",

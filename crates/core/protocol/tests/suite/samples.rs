@@ -121,6 +121,8 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Shard { queue: 300 },
         DataReply::Shards(vec![shard_state()]),
         DataReply::ShardChanged { version: 1 << 40 },
+        DataReply::ShardHeld(Some(ShardHeld { bytes: 1 << 40, queue: 3 })),
+        DataReply::ShardHeld(None),
         DataReply::Shared(Shared { runs: vec![(0, 3)], sums: vec![7; 3], holds: true, elsewhere: Some(WorkerId(1)) }),
         DataReply::Departed(Departed {
             next: 1 << 40,
@@ -322,6 +324,8 @@ pub fn peer_requests() -> Vec<PeerRequest> {
         PeerRequest::Form { form: form().id() },
         PeerRequest::Coming { mount: MountId(7), key: key("x/log/0123456789abcdef/0001-0000000001"), records: vec![1, u64::MAX] },
         PeerRequest::Missed { asker: WorkerId(1), segment: SegmentId::of(&version(), 0), start: 1, pages: 1024 },
+        PeerRequest::ShardHeld { shard: u128::MAX },
+        PeerRequest::ShardPart { shard: 7, file: 1, start: 1 << 40, bytes: 4 << 20 },
     ]
 }
 

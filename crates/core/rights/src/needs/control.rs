@@ -1,3 +1,5 @@
+//! The table of rights for the coordinator's port, request by request.
+
 use forebay_protocol::{AdminRequest, ControlCall, ControlRequest};
 
 use crate::{Need, Place};

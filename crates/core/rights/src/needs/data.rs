@@ -1,3 +1,5 @@
+//! The table of rights for a worker's port: reads, writes, notices, and what workers ask each other.
+
 use forebay_protocol::{DataNotice, DataRequest, PeerRequest, WantedRecords};
 
 use crate::{Need, Place};
@@ -52,8 +54,11 @@ pub fn notice(notice: &DataNotice) -> Need {
 /// What a worker's request to another one needs.
 pub fn peer(request: &PeerRequest) -> Need {
     match request {
-        PeerRequest::Copy { .. } | PeerRequest::Form { .. } | PeerRequest::Coming { .. } | PeerRequest::Missed { .. } => {
-            Need::serve()
-        }
+        PeerRequest::Copy { .. }
+        | PeerRequest::Form { .. }
+        | PeerRequest::Coming { .. }
+        | PeerRequest::Missed { .. }
+        | PeerRequest::ShardHeld { .. }
+        | PeerRequest::ShardPart { .. } => Need::serve(),
     }
 }

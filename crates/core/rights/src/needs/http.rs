@@ -14,6 +14,11 @@ pub fn dataset(mount: &MountName) -> Need {
     Need::read(Place::Named(mount.clone()))
 }
 
+/// To change records of a dataset that lies in a mount.
+pub fn dataset_change(mount: &MountName) -> Need {
+    Need::write(Place::Named(mount.clone()))
+}
+
 /// To have a statement of SQL run, which then reads what its caller may read, and is refused the rest where that is.
 pub const fn statement() -> Need {
     Need::read(Place::Cluster)

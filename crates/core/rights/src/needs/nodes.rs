@@ -1,3 +1,5 @@
+//! The table of rights for temporary nodes: what clients ask, and what workers ask each other.
+
 use forebay_protocol::{NodeOp, PeerOp};
 
 use crate::{Need, Place};

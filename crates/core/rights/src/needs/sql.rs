@@ -1,3 +1,5 @@
+//! The table of rights for the ports of distributed SQL, whose calls are not in this project's words but in gRPC's.
+
 use crate::{Need, Place};
 
 /// Who gives queries to a scheduler, and asks for them and for their results, reads whatever a plan can name.

@@ -1,3 +1,5 @@
+//! Growing sequences near their least size, still with a value by index and a rank by value.
+
 use bytes::Bytes;
 
 use super::packed::{Packed, pack};

@@ -1,3 +1,5 @@
+//! Integers of one odd width, read in place from a section's bytes.
+
 use bytes::Bytes;
 
 use super::word::{BitWriter, bits, width_of};

@@ -1,3 +1,5 @@
+//! The loads, cuts and selections that all packed structures are made of; none can read past its bytes.
+
 /// The eight bytes at `at`, little-endian; zeros beyond the end, so that no offset that a file holds can panic.
 #[inline(always)]
 pub(crate) fn load(bytes: &[u8], at: usize) -> u64 {

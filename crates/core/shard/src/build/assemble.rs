@@ -1,3 +1,5 @@
+//! From sorted records to the bytes of a base and its first layers: the order in which a shard comes to be.
+
 use bytes::Bytes;
 use forebay_types::Result;
 

@@ -1,3 +1,5 @@
+//! Where records come in: each is checked and encoded here, kept by key, and the later of two stays.
+
 use bytes::Bytes;
 use forebay_types::{Error, Result};
 

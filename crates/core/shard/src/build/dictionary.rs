@@ -1,3 +1,5 @@
+//! What is learned from a sample before the record text is written: which values get numbers, and zstd's dictionary.
+
 use std::collections::HashSet;
 
 use forebay_types::Result;

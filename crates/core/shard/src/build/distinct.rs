@@ -1,3 +1,5 @@
+//! About how many different values an attribute has, in a kilobyte: for what indexes will take, and which values get numbers.
+
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Registers of the estimate: an error of about 3 %.

@@ -1,3 +1,5 @@
+//! From a sorted text to what psi is written from: each row's next one, and each position's row.
+
 use forebay_types::Result;
 
 use super::sort::suffix_array;

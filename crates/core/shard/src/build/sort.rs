@@ -1,3 +1,5 @@
+//! The suffix array: libsais, or a slow sort of our own where no C can run.
+
 use forebay_types::Result;
 
 /// The positions of `text`'s suffixes in order; the end of the text is below all symbols.

@@ -1,3 +1,5 @@
+//! A shard of one text instead of records: its base samples positions at a fixed rate, as the papers do.
+
 use bytes::Bytes;
 use forebay_types::{Error, Result};
 

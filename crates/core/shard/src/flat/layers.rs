@@ -1,3 +1,5 @@
+//! Layers for flat text that is open already, many chains side by side and in steps that threads share.
+
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! What flat text answers: where a pattern occurs, how often, and the bytes from any place on.
+
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! The plan of a pass that builds layers: which values of psi's chains it wants, and which ranges threads take.
+
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;

@@ -1,3 +1,5 @@
+//! Slices that fill up by what queries find on their way, without a lock between those who write and read.
+
 use crate::sync::{AtomicU32, Ordering};
 
 /// No value yet.

@@ -1,3 +1,5 @@
+//! The names of layers and slices, as numbers in headers and as text in file names.
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,3 +1,5 @@
+//! The layers that are there at one moment: queries hold a set, and a change makes the next one.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! How every layer is cut into slices, by nothing but the base, so that no two makers of slices need to agree.
+
 use std::ops::Range;
 
 use super::id::{LayerId, LayerKind};

@@ -1,3 +1,5 @@
+//! An array with holes: a slice is absent, being filled or sealed, and readers need not know which until they look.
+
 use std::sync::Arc;
 
 use super::filling::Filling;

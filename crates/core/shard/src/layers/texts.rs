@@ -1,3 +1,5 @@
+//! Whole records on their way from a building pass into compressed blocks and plain text.
+
 use std::ops::Range;
 
 use forebay_types::Result;

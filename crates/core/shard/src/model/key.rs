@@ -1,3 +1,5 @@
+//! The two kinds of keys that records have, and what of them counts as input.
+
 use std::fmt;
 
 /// The type of a shard's keys.

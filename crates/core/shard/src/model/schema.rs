@@ -1,3 +1,5 @@
+//! Names and types of a shard's attributes, what of it no shard can hold, and its bytes in the base.
+
 use forebay_types::{Error, Result};
 
 use super::key::KeyType;

@@ -1,3 +1,5 @@
+//! Typed values as bytes that sort as the values do, so that a range of values is an interval of rows.
+
 use forebay_types::{Error, Result};
 
 /// What the values of an attribute are. Every type may also be null.

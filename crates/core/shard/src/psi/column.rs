@@ -1,3 +1,5 @@
+//! Rows by the symbol that their suffixes begin with: where each symbol's rows stand, aligned to psi's blocks.
+
 use super::BLOCK;
 
 /// The rows of the suffixes that begin with one symbol: `start..start + count`.

@@ -1,3 +1,5 @@
+//! Writes psi in blocks: a directory line for each, and a payload only where the line does not say it all.
+
 use super::{BLOCK, Column, block};
 use crate::bits::word::width_of;
 

@@ -1,3 +1,5 @@
+//! Steps along psi and ranks in it: each in two halves, so that callers hide the wait for memory between them.
+
 use std::ops::Range;
 
 use bytes::Bytes;

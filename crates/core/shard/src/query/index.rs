@@ -1,3 +1,5 @@
+//! Inverted indexes: an equality is answered by the keys themselves, at once, for more bytes than postings take.
+
 use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -1,3 +1,5 @@
+//! Postings, the smaller layer for equalities: a value's records in a growing sequence, its first row by hash.
+
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! What may be asked of records, and which questions are one interval of rows.
+
 use std::ops::{Bound, Range};
 
 use forebay_types::{Error, Result};

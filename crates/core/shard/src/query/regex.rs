@@ -1,3 +1,5 @@
+//! Regular expressions, with the literal text that a match must have, so that only records with it are looked at.
+
 use forebay_types::{Error, Result};
 use regex::bytes::Regex;
 use regex_syntax::hir::{Hir, HirKind, Look};

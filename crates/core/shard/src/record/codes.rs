@@ -1,3 +1,5 @@
+//! Values that repeat all over a shard, as numbers of a few bits beside the compressed text.
+
 use std::collections::HashMap;
 
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;

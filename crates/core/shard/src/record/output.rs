@@ -1,3 +1,5 @@
+//! The record that a reader is handed, in buffers that it may use again, and its form in one piece.
+
 use forebay_types::Result;
 
 use super::varint;

@@ -1,3 +1,5 @@
+//! Whole records as they are: the layer with the fastest gets, nearly as large as the input.
+
 use bytes::Bytes;
 
 use crate::bits::packed::{Packed, pack};

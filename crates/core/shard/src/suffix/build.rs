@@ -1,3 +1,5 @@
+//! Takes the updates in and sorts their suffixes once, when all of them are there.
+
 use forebay_types::{Error, Result};
 
 use super::store::SuffixStore;

@@ -1,3 +1,5 @@
+//! Queries over the updates: intervals of the suffix array, a look at each record only where that is not enough.
+
 use std::ops::Range;
 
 use forebay_types::Result;

@@ -1,3 +1,5 @@
+//! Updates that never change once they are sorted, with deleted keys among them, and their records by place.
+
 use std::ops::Range;
 
 use crate::model::alphabet::{Alphabet, Meaning};

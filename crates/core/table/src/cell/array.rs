@@ -1,3 +1,5 @@
+//! The one gate from bytes to Arrow's arrays: all that buffers say is checked here before anything trusts it.
+
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, NullArray, make_array};

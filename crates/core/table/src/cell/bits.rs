@@ -1,3 +1,5 @@
+//! Eight rows of bits as columns at once, for whoever turns rows into columns or back.
+
 /// Turns 8x8 bits about their diagonal: bit `j` of byte `i` becomes bit `i` of byte `j` (Hacker's Delight, 7-3).
 #[inline]
 pub(crate) fn transpose_bits(mut square: u64) -> u64 {

@@ -1,3 +1,5 @@
+//! Cells in Arrow's own layout: decoded without a copy, or a few rows picked without a look at the rest.
+
 use arrow_array::ArrayRef;
 use arrow_buffer::Buffer;
 use bytes::Bytes;

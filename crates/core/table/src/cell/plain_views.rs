@@ -1,3 +1,5 @@
+//! A shortcut for views of text, checked many at a time: what it can't vouch for is left to a look at each value.
+
 #![allow(unsafe_code, reason = "arrays of views that were checked here need no second, slower check")]
 
 use std::sync::Arc;

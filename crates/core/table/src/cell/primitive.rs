@@ -1,3 +1,5 @@
+//! A shortcut for numbers, times and decimals: any bits are values of theirs, so that only length and address are looked at.
+
 use std::sync::Arc;
 
 use arrow_array::types::ArrowPrimitiveType;

@@ -1,3 +1,5 @@
+//! One row read where it lies, value by value, with no Arrow array made of it.
+
 use forebay_types::{Error, Result};
 
 use crate::layout::RowLayout;

@@ -1,3 +1,5 @@
+//! Cells that keep rows: opened with their offsets checked, read in place, or turned into columns.
+
 use std::ops::Range;
 
 use arrow_array::ArrayRef;

@@ -1,3 +1,5 @@
+//! Where rows begin and end, of one size or many: checked once, so that the loops over them need not check again.
+
 use std::ops::Range;
 
 /// Where a run of rows begins and ends in bytes that hold all of them.

@@ -1,3 +1,5 @@
+//! A column built value by value from rows, where no loop of fixed width can do it.
+
 use arrow_array::ArrayRef;
 use arrow_buffer::Buffer;
 use forebay_types::{Error, Result};

@@ -1,3 +1,5 @@
+//! What the writer of a table wishes for: which columns stand together, and in which layout.
+
 use forebay_types::{Error, Result};
 
 use super::{Group, Layout};

@@ -1,3 +1,5 @@
+//! The offsets of values in a row, in the two layouts that there are: packed, and aligned.
+
 use crate::schema::Kind;
 
 /// Where a column's value stands in a row.

@@ -1,3 +1,5 @@
+//! Column groups from what queries have read: which of them were read together often enough (Albis, section 3.1).
+
 use std::collections::BTreeSet;
 
 /// Of the queries that read either of two groups, how many have to read both for the groups to become one.

@@ -1,3 +1,5 @@
+//! The metadata as one block of bytes, and the proof on reading it that every range it names can be.
+
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Fields of the metadata as bytes; whoever reads them gets an error with its place, and never much memory.
+
 use forebay_types::{Error, Result};
 
 /// Appends little-endian fields.

@@ -1,3 +1,5 @@
+//! Both ends of a file: the header that says what it is, and the footer that leads to its metadata.
+
 use std::ops::Range;
 
 use forebay_types::{Error, Result};

@@ -1,3 +1,5 @@
+//! Bounds and counts of nulls as the metadata keeps them; long strings are cut to what still bounds them.
+
 use forebay_types::Result;
 
 use super::codec::{Decoder, Encoder};

@@ -1,3 +1,5 @@
+//! A row group whose bytes are at hand, in whatever shape the reader wants it: batches, picked rows, rows in place.
+
 use std::ops::Range;
 use std::sync::Arc;
 

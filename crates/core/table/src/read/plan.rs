@@ -1,3 +1,5 @@
+//! From columns to byte ranges of a row group, and from their bytes to its rows: the two halves of a read without I/O.
+
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! The rows that a filter has left, as places to gather.
+
 use arrow_array::{Array, BooleanArray};
 use forebay_types::{Error, Result};
 

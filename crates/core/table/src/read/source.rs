@@ -1,3 +1,5 @@
+//! Where bytes come from when nobody has to wait for them.
+
 use std::ops::Range;
 
 use bytes::Bytes;

@@ -1,3 +1,5 @@
+//! Bounds of a column as Arrow values, and which row groups a range of values can't rule out.
+
 use arrow_array::{Array, ArrayRef, Datum, UInt64Array};
 use arrow_ord::cmp::{gt_eq, lt_eq};
 use forebay_types::{Error, Result};

@@ -1,3 +1,5 @@
+//! A table as its metadata tells it: schema, groups, cells, and the way to a plan.
+
 use std::sync::Arc;
 
 use forebay_types::{Error, Result};
@@ -59,6 +61,11 @@ impl Table {
     /// Rows of a row group; none for one that is not there.
     pub fn row_group_rows(&self, row_group: usize) -> usize {
         self.block.row_groups.get(row_group).map_or(0, |info| info.rows)
+    }
+
+    /// The number in the table of a row group's first row; of what is no row group the rows of all.
+    pub fn first_row(&self, row_group: usize) -> u64 {
+        self.block.row_groups.iter().take(row_group).map(|info| info.rows as u64).sum()
     }
 
     /// Rows of the table.

@@ -1,3 +1,5 @@
+//! Reads by row number, for who knows which few rows it wants and needs no scan.
+
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;

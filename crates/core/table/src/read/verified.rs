@@ -1,3 +1,5 @@
+//! What need not be verified twice: one bit a cell of one version of a file.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::table::Table;

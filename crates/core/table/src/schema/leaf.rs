@@ -1,3 +1,5 @@
+//! Which Arrow types a table can hold, and how the values of each are kept.
+
 use arrow_schema::{DataType, IntervalUnit};
 use forebay_types::{Error, Result};
 

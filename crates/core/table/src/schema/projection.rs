@@ -1,3 +1,5 @@
+//! The columns of a reader, down to fields of structs: which leaves that takes, and a batch from their arrays.
+
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};

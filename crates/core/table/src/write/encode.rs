@@ -1,3 +1,5 @@
+//! From batches to the cells of one row group, with no need to know where in a file they will go.
+
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};

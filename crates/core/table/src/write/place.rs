@@ -1,3 +1,5 @@
+//! Where encoded cells go in a file: aligned, and cut so that no buffer and no row crosses the border of a segment.
+
 use std::io::Write;
 use std::ops::Range;
 

@@ -1,3 +1,5 @@
+//! The writer of a whole table: gathers rows, closes row groups, and ends the file with what makes it one.
+
 use std::io::Write;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Bytes that were changed or cut off: the reader says what is wrong, and never panics or gives wrong rows.
+
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 use forebay_table::{Footer, Grouping, Layout, Selection, Table, Verified, take};

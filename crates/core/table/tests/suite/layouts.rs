@@ -1,3 +1,5 @@
+//! How rows and columns lie in their bytes: sizes of the lecture, no copy, no buffer across segments.
+
 use std::sync::Arc;
 
 use arrow_array::*;

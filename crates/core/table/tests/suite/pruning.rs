@@ -1,3 +1,5 @@
+//! Row groups that statistics rule out are not read, and no statistic rules out too much.
+
 use std::sync::Arc;
 
 use arrow_array::*;

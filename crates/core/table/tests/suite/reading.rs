@@ -1,3 +1,5 @@
+//! What a reader asks for: only the ranges of its columns, and after a filter only what has passed it.
+
 use std::sync::Arc;
 
 use arrow_array::*;

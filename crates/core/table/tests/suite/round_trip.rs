@@ -1,3 +1,5 @@
+//! What was written comes back, of every type, in every grouping, whole or in pieces.
+
 use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;

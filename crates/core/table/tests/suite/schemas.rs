@@ -1,3 +1,5 @@
+//! Which schemas a table takes, how its columns are named, and what a projection leaves of them.
+
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, Schema};

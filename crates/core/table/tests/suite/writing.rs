@@ -1,3 +1,5 @@
+//! How a writer cuts its file, with threads or without, and what it refuses.
+
 use std::sync::Arc;
 use std::thread;
 

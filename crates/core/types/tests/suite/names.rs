@@ -1,3 +1,5 @@
+//! Keys, mount names, paths and rules: what is refused, and that the rest is read back as it was written.
+
 use std::time::Duration;
 
 use forebay_types::{ErrorKind, ForebayPath, Key, MountName, Validate};

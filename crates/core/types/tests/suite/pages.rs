@@ -1,3 +1,5 @@
+//! Runs and sets of pages against counting page by page.
+
 use std::collections::BTreeSet;
 
 use forebay_types::{PAGE_BYTES, PAGES_PER_SEGMENT, PageRun, PageSet, SEGMENT_BYTES};

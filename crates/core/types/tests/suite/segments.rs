@@ -1,3 +1,5 @@
+//! Where objects are cut, and that ids and routes, which lie on disks and in every process, stay what they are.
+
 use std::collections::HashSet;
 
 use forebay_types::{

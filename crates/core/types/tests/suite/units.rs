@@ -1,3 +1,5 @@
+//! What people may write for a size, a rate or a time, and that it is read back.
+
 use std::time::Duration;
 
 use forebay_types::{BitRate, ByteSize, ErrorKind, format_bytes, format_duration, parse_duration};

@@ -1,3 +1,5 @@
+//! Whose the pages of a tier are, how many of them are kept and pinned: counted as they come and go, never by a walk.
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use forebay_types::{Owner, PAGE_BYTES};
@@ -51,6 +53,17 @@ impl Account {
         } else {
             self.pinned.fetch_sub(u64::from(pages), Relaxed);
         }
+    }
+
+    /// Counts room that files beside the tier take, in pages.
+    pub fn lend(&self, owner: Owner, pages: u64) {
+        self.by_owner[index(owner)].fetch_add(pages, Relaxed);
+    }
+
+    /// The same the other way.
+    pub fn take_back(&self, owner: Owner, pages: u64) {
+        let before = self.by_owner[index(owner)].fetch_sub(pages, Relaxed);
+        assert!(before >= pages, "{pages} pages taken back of {before}");
     }
 
     pub fn add_block(&self) {

@@ -1,3 +1,5 @@
+//! The way in: room is promised before bytes come, an extent is found, and pages that are complete become readable.
+
 use std::sync::Arc;
 
 use forebay_types::{Error, PageRun, Result};

@@ -1,3 +1,5 @@
+//! Free ranges of a tier's addresses, so that an extent is found without a look at what is taken.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The free addresses of a tier, in pages. An extent takes the smallest free range that holds it (the lowest of equals),

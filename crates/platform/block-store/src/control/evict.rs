@@ -1,3 +1,5 @@
+//! Takes out the block that the policy names, unless a reader, a fill or a keep flag holds it.
+
 use forebay_types::{PAGES_PER_BLOCK, PageRun};
 
 use super::admit::fingerprint;

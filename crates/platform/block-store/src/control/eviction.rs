@@ -1,3 +1,5 @@
+//! What a policy of eviction is asked and told, so that another one can take its place.
+
 use crate::table::BlockRef;
 
 /// What is found about a block that a policy considers for eviction.
@@ -29,6 +31,12 @@ pub(crate) trait Eviction: Send {
 
     /// Entries, those of blocks that are gone among them.
     fn len(&self) -> usize;
+
+    /// Blocks that were admitted again while they were remembered, since the start.
+    fn returned(&self) -> u64;
+
+    /// Blocks that are remembered after they went.
+    fn remembered(&self) -> usize;
 
     /// Bytes on the heap, about.
     fn heap_bytes(&self) -> usize;

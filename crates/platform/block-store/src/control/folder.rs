@@ -1,3 +1,5 @@
+//! The store's folder on disk: locked against other processes, and refused where a newer version wrote it.
+
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! What callers decide of whole segments: to drop one at once, to keep one against eviction, or no longer.
+
 use forebay_types::{PAGE_BYTES, SegmentId};
 
 use super::Record;

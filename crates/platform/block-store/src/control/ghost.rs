@@ -1,3 +1,5 @@
+//! What eviction remembers of blocks that are gone, so that one which comes back soon is known to be wanted.
+
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -44,6 +46,11 @@ impl Ghost {
     pub fn take(&mut self, fingerprint: u32) -> bool {
         // Its place in the order stays: taken once more before that comes up, it is forgotten early.
         self.set.remove(&fingerprint)
+    }
+
+    /// How many are remembered.
+    pub fn len(&self) -> usize {
+        self.set.len()
     }
 
     /// Bytes on the heap, about.

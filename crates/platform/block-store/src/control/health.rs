@@ -1,3 +1,5 @@
+//! Whether the disk is worth a try now: one that fails is left alone for a while, and the store goes on without it.
+
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};

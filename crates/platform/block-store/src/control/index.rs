@@ -1,3 +1,5 @@
+//! What the disk tier has, as a log on the same disk: how it is written, written anew when it is long, and read.
+
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -1,3 +1,5 @@
+//! What a pin does to the books: its blocks stay where they are, and what was freed meanwhile goes with the last one.
+
 use std::sync::Arc;
 
 use forebay_types::{Error, PageRun, Result, SegmentId};

@@ -1,3 +1,5 @@
+//! The way out: pages leave the books under a lock, and their memory, disk space and addresses follow without one.
+
 use forebay_types::{Owner, PAGES_PER_BLOCK, PageRun};
 
 use super::Record;

@@ -1,3 +1,5 @@
+//! The bytes of the index, record by record, each with its own checksum.
+
 use forebay_types::{Owner, PageRun, SegmentId};
 
 /// Bytes of a record, and of the index's header.

@@ -1,3 +1,5 @@
+//! The books of the disk tier after a restart: the index is replayed, and space that it does not name is given back.
+
 use std::collections::{BTreeMap, HashMap};
 
 use forebay_types::{Owner, PageRun, SegmentId};

@@ -1,3 +1,5 @@
+//! The policy of eviction in use: a long scan takes a tenth of a tier, and what is read again stays.
+
 use std::collections::VecDeque;
 
 use super::eviction::{Eviction, Verdict};
@@ -8,6 +10,8 @@ use crate::table::BlockRef;
 const SMALL_SHARE: usize = 10;
 /// Entries remembered after they went, however few there are.
 const GHOSTS_MIN: usize = 64;
+/// Of those that left the main queue so many fewer are remembered: enough to tell how many come back.
+const PARTED_SHARE: usize = 4;
 
 /// S3-FIFO (Yang et al., SOSP'23) over blocks. New blocks enter a small queue; those used again while they pass through it
 /// move to the main queue, the others go and are remembered for a while: coming back, they enter the main queue at once.
@@ -20,9 +24,16 @@ pub(crate) struct S3Fifo {
     small: VecDeque<BlockRef>,
     main: VecDeque<BlockRef>,
     ghost: Ghost,
+    /// Those that left the main queue: they are only counted when they come back.
+    parted: Ghost,
+    returned: u64,
 }
 
 impl S3Fifo {
+    fn remembered_max(&self) -> usize {
+        (self.small.len() + self.main.len()).max(GHOSTS_MIN)
+    }
+
     /// Judges the oldest of the small queue; true when it was taken.
     fn try_small(&mut self, judge: &mut dyn FnMut(BlockRef) -> Verdict) -> bool {
         let Some(block) = self.small.pop_front() else { return false };
@@ -31,7 +42,7 @@ impl S3Fifo {
             Verdict::Held => self.small.push_back(block),
             Verdict::Used => self.main.push_back(block),
             Verdict::Taken(fingerprint) => {
-                let limit = (self.small.len() + self.main.len()).max(GHOSTS_MIN);
+                let limit = self.remembered_max();
                 self.ghost.push(fingerprint, limit);
                 return true;
             }
@@ -45,7 +56,11 @@ impl S3Fifo {
         match judge(block) {
             Verdict::Gone => {}
             Verdict::Held | Verdict::Used => self.main.push_back(block),
-            Verdict::Taken(_) => return true,
+            Verdict::Taken(fingerprint) => {
+                let limit = self.remembered_max() / PARTED_SHARE;
+                self.parted.push(fingerprint, limit);
+                return true;
+            }
         }
         false
     }
@@ -54,8 +69,10 @@ impl S3Fifo {
 impl Eviction for S3Fifo {
     fn admit(&mut self, block: BlockRef, fingerprint: u32) {
         if self.ghost.take(fingerprint) {
+            self.returned += 1;
             self.main.push_back(block);
         } else {
+            self.returned += u64::from(self.parted.take(fingerprint));
             self.small.push_back(block);
         }
     }
@@ -92,8 +109,18 @@ impl Eviction for S3Fifo {
         self.small.len() + self.main.len()
     }
 
+    fn returned(&self) -> u64 {
+        self.returned
+    }
+
+    fn remembered(&self) -> usize {
+        self.ghost.len() + self.parted.len()
+    }
+
     fn heap_bytes(&self) -> usize {
-        (self.small.capacity() + self.main.capacity()) * size_of::<BlockRef>() + self.ghost.heap_bytes()
+        (self.small.capacity() + self.main.capacity()) * size_of::<BlockRef>()
+            + self.ghost.heap_bytes()
+            + self.parted.heap_bytes()
     }
 }
 
@@ -131,6 +158,27 @@ mod tests {
         assert!(!policy.evict(&mut judge), "what is held stays");
         assert_eq!(asked[..4], [0, 1, 2, 3]);
         assert_eq!(asked.iter().filter(|number| **number == 1).count(), 3);
+    }
+
+    #[test]
+    fn a_block_that_comes_back_soon_after_it_went_is_counted() {
+        let mut policy = S3Fifo::default();
+        (0..3).for_each(|number| policy.admit(block(number), number));
+        assert!(policy.evict(&mut |block| Verdict::Taken(block.block())));
+        assert_eq!((policy.returned(), policy.remembered()), (0, 1));
+        policy.admit(block(7), 7);
+        policy.admit(block(0), 0);
+        assert_eq!((policy.returned(), policy.remembered()), (1, 0), "the first that came was the first that went");
+        let mut policy = S3Fifo::default();
+        policy.admit(block(1), 1);
+        let mut asked = 0;
+        assert!(policy.evict(&mut |_| {
+            asked += 1;
+            if asked == 1 { Verdict::Used } else { Verdict::Taken(1) }
+        }));
+        assert_eq!((policy.returned(), policy.remembered()), (0, 1));
+        policy.admit(block(1), 1);
+        assert_eq!((policy.returned(), policy.remembered()), (1, 0), "one that was used before counts too");
     }
 
     #[test]

@@ -1,3 +1,5 @@
+//! Verifies what the tiers hold, read or not, in steps: damage is found before somebody needs the page.
+
 use std::sync::Arc;
 
 use forebay_types::{BLOCK_BYTES, Owner, PAGE_BYTES, PageRun, SegmentId};

@@ -1,3 +1,5 @@
+//! Blocks of freed temporary data that keep their memory for the next ones, and give it up before eviction begins.
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

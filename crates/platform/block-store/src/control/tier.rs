@@ -1,3 +1,5 @@
+//! One tier's room: taken before it is used, and where none can be had nobody searches twice in vain.
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 use forebay_types::PAGE_BYTES;

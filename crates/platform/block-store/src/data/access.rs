@@ -1,3 +1,5 @@
+//! Where the DRAM tier's memory is read and written: a view of pages is held by who pinned them, or has claimed them alone.
+
 #![allow(unsafe_code, reason = "turns pins and claims into views of the arena")]
 
 use std::ops::Deref;

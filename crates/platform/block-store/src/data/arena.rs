@@ -1,3 +1,5 @@
+//! The DRAM tier's memory as the system sees it: mapped, handed to other processes, and given back page by page.
+
 #![allow(unsafe_code, reason = "the one mapping of the DRAM tier, and the views into it")]
 
 use std::fs::File;

@@ -1,3 +1,5 @@
+//! Temporary blocks, received where they will lie: copied once, and without checksums while they are in memory.
+
 use std::sync::Arc;
 
 use forebay_types::{Error, Owner, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result};

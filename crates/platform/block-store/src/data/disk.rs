@@ -1,3 +1,5 @@
+//! The disk tier put together: its file of pages, its checksums, its books, its health and the threads that work on it.
+
 use std::sync::Arc;
 
 use forebay_types::{PAGE_BYTES, Result, ResultExt};

@@ -1,3 +1,5 @@
+//! A file as an array of pages, by O_DIRECT: the DRAM tier is the only cache that pages have.
+
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};

@@ -1,3 +1,5 @@
+//! Checksums of pages on disk, apart from the pages, so that these stay whole and aligned.
+
 use std::io;
 use std::sync::Arc;
 

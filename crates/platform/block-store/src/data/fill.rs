@@ -1,3 +1,5 @@
+//! Bytes from a network on their way in: cut into pages, checksummed, and readable page by page before the last one comes.
+
 use std::sync::Arc;
 
 use forebay_types::{Error, Owner, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result};

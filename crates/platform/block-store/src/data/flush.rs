@@ -1,3 +1,5 @@
+//! Everything to disk, and durable there: for a worker that stops and is to come back warm.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! A small cache of checksums from disk, in memory that the DRAM tier accounts for.
+
 #![allow(unsafe_code, reason = "views of frames under their locks")]
 
 use std::sync::Arc;

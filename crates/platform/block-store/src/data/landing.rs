@@ -1,3 +1,5 @@
+//! What readers wait for when another one has begun to load the same pages already.
+
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use tokio::sync::Notify;

@@ -1,3 +1,5 @@
+//! Temporary blocks that go to the disk tier and come back with no page of the DRAM tier, which has better use for its room.
+
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};

@@ -1,3 +1,5 @@
+//! What the store's own threads do next, and in which order: loads, then other work, then writing.
+
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
@@ -235,6 +237,10 @@ impl Pool {
 
 /// A job's task: one for each that is put in. It holds the store no longer than the job takes.
 async fn do_next(core: Weak<Core>) {
+    let late = forebay_runtime::simulated::disk_late();
+    if !late.is_zero() {
+        forebay_runtime::time::sleep(late).await;
+    }
     let take = |pop: fn(&mut Queues, usize) -> Option<Job>| {
         let core = core.upgrade()?;
         let pool = &core.disk().pool;

@@ -1,3 +1,5 @@
+//! Pages from disk into the DRAM tier: claimed once for all who want them, verified, then published.
+
 use std::sync::Arc;
 
 use forebay_runtime::{Defect, planted};

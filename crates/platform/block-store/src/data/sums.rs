@@ -1,3 +1,5 @@
+//! What a page's checksum is made of, and which pages of the checksum areas are in use.
+
 use forebay_types::{PAGE_BYTES, PageRun, SegmentId};
 use parking_lot::Mutex;
 

@@ -1,3 +1,5 @@
+//! Pages from the DRAM tier to disk, in the background: what can't be written now stays in memory and is found again later.
+
 use std::sync::Arc;
 
 use forebay_types::{Owner, PageRun};

@@ -1,3 +1,5 @@
+//! Who is at pages that nobody may read yet, and for how long that may last.
+
 use std::sync::Arc;
 
 use forebay_types::PageRun;

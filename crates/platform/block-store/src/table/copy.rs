@@ -1,3 +1,5 @@
+//! One tier's side of a segment's entry.
+
 use super::Claims;
 use super::presence::Presence;
 use super::uses::Uses;

@@ -1,3 +1,5 @@
+//! The pages of one block as 256 bits, and runs of pages as such sets.
+
 use forebay_types::{PAGES_PER_BLOCK, PageRun};
 
 /// A set of pages of one block: 256 bits.

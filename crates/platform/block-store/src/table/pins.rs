@@ -1,3 +1,5 @@
+//! How often each block of a segment is pinned, at no cost for the many segments that nobody has pinned.
+
 /// Pins of a segment's blocks. Nothing is allocated until the first pin; from then on 4 bytes a block.
 #[derive(Debug, Default)]
 pub(crate) struct Pins {

@@ -1,3 +1,5 @@
+//! Which pages are there, in a bit for each block that is whole, and in a bitmap only where one is not.
+
 use super::PageBits;
 
 /// Which pages of a segment a tier has: a bit a block where it has all of a block's pages, and a bitmap for each block

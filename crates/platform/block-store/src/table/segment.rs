@@ -1,3 +1,5 @@
+//! A segment's entry in the table, and every change of it that must leave presence, uses and pins agreeing.
+
 use forebay_types::{Owner, PAGES_PER_BLOCK, PageRun, SegmentId};
 
 use super::pins::Pins;

@@ -1,3 +1,5 @@
+//! The table itself: from a segment's id to its entry, a lock for each part of it, and references that fit in 32 bits.
+
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 

@@ -1,3 +1,5 @@
+//! What reads leave behind for the eviction policy, without a lock that all readers would share.
+
 /// How often each of a segment's blocks was used again since it came in: two bits a block, at most 3.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Uses {

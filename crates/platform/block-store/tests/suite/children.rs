@@ -1,3 +1,5 @@
+//! Stores in processes of their own: one that is killed leaves a warm folder, and two do not share one.
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

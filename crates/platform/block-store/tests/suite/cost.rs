@@ -1,3 +1,5 @@
+//! What the tiers cost beside the data: disk and memory of small objects, and bytes of heap for each block.
+
 #![allow(unsafe_code, reason = "an allocator that counts")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

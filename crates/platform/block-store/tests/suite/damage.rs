@@ -1,3 +1,5 @@
+//! Bytes that change on disk: pages are dropped and fetched again, and never is a wrong one given.
+
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! What goes and what stays when tiers are full, with scans, keep flags and room that nobody can give.
+
 use forebay_block_store::SegmentSpec;
 use forebay_types::ErrorKind;
 

@@ -1,3 +1,5 @@
+//! Pages on their way in: in any pieces, by many at once, given up halfway, accounted to their owner.
+
 use forebay_types::{ErrorKind, Owner};
 
 use crate::support::*;

@@ -1,3 +1,5 @@
+//! The store's folder: one process at a time, no newer version, and nothing in it for other users.
+
 use std::os::unix::fs::PermissionsExt;
 
 use forebay_block_store::{BlockStore, StoreSettings};

@@ -1,3 +1,5 @@
+//! A disk that is full or fails is a warning, and reads go on.
+
 #![allow(unsafe_code, reason = "replaces the store's own descriptors to make its disk fail")]
 
 use std::fs::File;

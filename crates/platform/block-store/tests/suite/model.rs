@@ -1,3 +1,5 @@
+//! Random steps against a model that only knows what was ever filled: pages are right, or missing.
+
 use std::collections::HashMap;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! Pinned pages stay, whatever happens to their segment or to the store.
+
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 

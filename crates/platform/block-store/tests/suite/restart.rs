@@ -1,3 +1,5 @@
+//! What comes back after a restart, a copy of the folder at any moment, a smaller tier: right bytes or none.
+
 use std::path::Path;
 
 use forebay_block_store::SegmentSpec;

@@ -1,3 +1,5 @@
+//! A scrub goes through all that is held, and drops what does not verify.
+
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 

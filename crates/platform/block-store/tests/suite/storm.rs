@@ -1,3 +1,5 @@
+//! Everything at once from many threads in small tiers: bytes are right, and the books balance in the end.
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 

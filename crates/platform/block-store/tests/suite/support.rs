@@ -1,3 +1,5 @@
+//! Segments with known contents, and short ways to fill, load and check them.
+
 use std::path::{Path, PathBuf};
 
 use forebay_block_store::{BlockStore, SegmentSpec, StoreSettings};

@@ -1,3 +1,5 @@
+//! From records as people name them to records as a shard keeps them: which column is the key, and what each value becomes.
+
 use forebay_shard::{Key, KeyType, Schema, Value, ValueType};
 use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! Records from JSON: read one by one, and the columns and types that they turn out to have.
+
 use std::io::{BufRead, Read};
 
 use forebay_types::{Error, Result};

@@ -1,3 +1,5 @@
+//! The types that columns have in the input, what a shard makes of each, and how a value is printed again.
+
 use forebay_shard::{Value, ValueType};
 use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};

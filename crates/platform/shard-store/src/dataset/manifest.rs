@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::columns::Columns;
+use crate::folder::AskedShares;
 
 /// The version that is written; a newer one is refused. Those before 2 have no log.
 const VERSION: u32 = 2;
@@ -56,6 +57,9 @@ pub struct DatasetShard {
     /// The same records as a cold file; none where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cold: Option<DatasetCold>,
+    /// What it was asked until its files were made; none where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<AskedShares>,
 }
 
 /// A shard's cold file: what gets and equalities are answered from where no worker has the shard.
@@ -184,6 +188,9 @@ impl DatasetShard {
         {
             return Err(Error::corrupt("a shard's cold file is not named and cut as such files are"));
         }
+        if self.asked.as_ref().is_some_and(|asked| !asked.is_sound()) {
+            return Err(Error::corrupt("what a shard was asked is of more attributes than shards have"));
+        }
         let fits = self.files.iter().all(|file| is_name(&file.name) && is_hash(&file.object));
         match fits && self.log_from > 0 && !self.files.is_empty() && self.files.len() <= FILES_MAX {
             true => Ok(()),
@@ -245,7 +252,7 @@ mod tests {
         let column = |name: &str, kind| Column { name: name.into(), kind };
         let columns = Columns::new(vec![column("k", ColumnKind::Int), column("v", ColumnKind::Text)], "k").unwrap();
         let file = DatasetFile { name: "manifest".into(), object: format!("{:032x}", 7), bytes: 3, crc32c: 1 };
-        let shard = DatasetShard { records: 1, input_bytes: 2, files: vec![file], log_from: 1, cold: None };
+        let shard = DatasetShard { records: 1, input_bytes: 2, files: vec![file], log_from: 1, cold: None, asked: None };
         Dataset { columns, replicas: vec![0.9, 0.5], shards: vec![shard; shards], log: Some("0123456789abcdef".into()) }
     }
 
@@ -260,6 +267,19 @@ mod tests {
             assert!(Dataset::decode(&damaged, "m").is_err(), "byte {at}");
             assert!(Dataset::decode(&bytes[..at], "m").is_err(), "cut at {at}");
         }
+    }
+
+    #[test]
+    fn what_a_shard_was_asked_comes_back_and_names_no_other_shard() {
+        let plain = dataset(1);
+        let mut asked = plain.clone();
+        let counters = forebay_shard::QueryCounters { gets: 900.0, searches: vec![100.0], ..Default::default() };
+        asked.shards[0].asked = AskedShares::of(&counters);
+        assert_eq!(Dataset::decode(&asked.encode().unwrap(), "m").unwrap(), asked);
+        assert_eq!(asked.shard_id(1, "a", 0), plain.shard_id(1, "a", 0));
+        let many = forebay_shard::QueryCounters { searches: vec![1.0; 129], ..Default::default() };
+        asked.shards[0].asked = AskedShares::of(&many);
+        assert!(asked.encode().is_err());
     }
 
     #[test]

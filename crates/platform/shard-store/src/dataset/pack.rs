@@ -55,7 +55,8 @@ pub fn pack(folder: &Path) -> Result<Packed> {
         (Some(cold), Some(path)) => Some(describe_cold(path, cold.tail_bytes)?),
         _ => None,
     };
-    let shard = DatasetShard { records: inspection.records, input_bytes: inspection.input_bytes, files, cold, log_from: 1 };
+    let (records, input_bytes) = (inspection.records, inspection.input_bytes);
+    let shard = DatasetShard { records, input_bytes, files, cold, log_from: 1, asked: None };
     Ok(Packed { shard, paths, cold: cold_path })
 }
 

@@ -1,3 +1,5 @@
+//! The places where a process may end in the midst of a change, for tests that try them all.
+
 /// Stands between two steps of a change on disk. Tests end the process here, at any one of them.
 #[inline]
 pub(crate) fn step() {

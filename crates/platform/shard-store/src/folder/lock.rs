@@ -1,3 +1,5 @@
+//! Who may change a shard's folder: one process at a time, and no lock outlives it.
+
 use std::fs::OpenOptions;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! Which files make a shard: one file that is replaced whole, so that a change shows at once or not at all.
+
 use std::path::Path;
 
 use forebay_shard::LayerId;

@@ -1,3 +1,5 @@
+//! Files of a shard as bytes, mapped: the system brings in what is looked at, and keeps it while somebody does.
+
 #![allow(unsafe_code, reason = "files are mapped, and their room given back, with calls that the compiler can't check")]
 
 use std::fs::File;

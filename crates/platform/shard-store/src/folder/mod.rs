@@ -8,6 +8,7 @@ mod map;
 mod names;
 mod part_writer;
 mod publish;
+mod shares;
 mod stamp;
 
 pub(crate) use counters::{CountersFile, read_counters};
@@ -20,4 +21,5 @@ pub(crate) use map::map;
 pub(crate) use names::Names;
 pub(crate) use part_writer::PartWriter;
 pub(crate) use publish::{explain, sync_folder};
+pub use shares::AskedShares;
 pub(crate) use stamp::{Held, Stamp};

@@ -1,3 +1,5 @@
+//! Writing so that a crash leaves the old file or the new one: bytes first, then the name, then the folder.
+
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;

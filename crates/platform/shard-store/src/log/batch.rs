@@ -1,3 +1,5 @@
+//! What several threads have to write, gathered for one flush, and the outcome that all of them wait for.
+
 use std::sync::{Arc, OnceLock};
 
 use forebay_types::Result;

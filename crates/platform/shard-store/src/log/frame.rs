@@ -1,3 +1,5 @@
+//! The bytes of one batch in the log, under one checksum, so that a torn end can be told from damage.
+
 /// Bytes before a frame's entries: length, checksum, number of the first entry, count of entries.
 pub(super) const HEADER_BYTES: usize = 20;
 /// No frame is longer, which bounds what a damaged length can ask for.

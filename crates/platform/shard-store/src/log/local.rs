@@ -1,3 +1,5 @@
+//! The log in files of this machine: group commit, parts that are begun and forgotten, a torn end cut off.
+
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};

@@ -1,3 +1,5 @@
+//! Reading a part of the log from front to back: what is whole, where it is torn, and what is damage.
+
 use std::path::Path;
 
 use forebay_types::{Error, Result};

@@ -1,3 +1,5 @@
+//! What a search may ask for, in its two forms: a line of text, and JSON.
+
 use forebay_types::{Error, Result};
 use serde_json::{Map, Value, json};
 

@@ -1,3 +1,5 @@
+//! Values as people and programs write them; only the column they are compared with says what they are.
+
 use std::fmt;
 
 use serde_json::{Number, Value};

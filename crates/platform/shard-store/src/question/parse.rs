@@ -1,3 +1,5 @@
+//! The little language of conditions on a command line, and messages that point at what was not understood.
+
 use forebay_types::{Error, Result};
 
 use super::literal::parse_hex;

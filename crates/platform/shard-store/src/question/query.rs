@@ -1,3 +1,5 @@
+//! Conditions in the words of columns become queries in the words of the shard, or the reason why they can't.
+
 use std::ops::Bound;
 
 use forebay_shard::{Query, Value};

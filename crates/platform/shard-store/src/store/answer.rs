@@ -1,3 +1,5 @@
+//! Operations as JSON, for batches of a command line and for workers that answer questions of others.
+
 use std::path::{Path, PathBuf};
 
 use forebay_types::{Error, ErrorKind, Result};

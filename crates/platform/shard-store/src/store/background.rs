@@ -1,3 +1,5 @@
+//! The thread beside a store that works when there is work, tries failed work again, and ends with it.
+
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! New shards: built under another name, in several files where the input is large, and put in place when all is there.
+
 use std::path::{Path, PathBuf};
 
 use forebay_shard::{Builder, Key, QueryCounters, Value};

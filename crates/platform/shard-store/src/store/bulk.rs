@@ -1,3 +1,5 @@
+//! Updates on their way from the log to a merge: sorted into suffix arrays, so that searches need not read them all.
+
 use std::sync::Arc;
 
 use forebay_shard::{Record, SuffixStore, SuffixStoreBuilder};

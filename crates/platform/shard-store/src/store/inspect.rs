@@ -1,3 +1,5 @@
+//! What a shard takes, file by file, for whoever asks where its bytes are.
+
 use forebay_types::Result;
 use serde::Serialize;
 

@@ -1,3 +1,5 @@
+//! When updates are gathered, when they are merged, and when whoever changes a shard has to wait.
+
 /// How far updates run ahead of their compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpdateLimits {

@@ -1,3 +1,5 @@
+//! Changes as bytes of the log; what is read back is bounded and checked.
+
 use forebay_shard::{Key, Value};
 use forebay_types::{Error, Result};
 

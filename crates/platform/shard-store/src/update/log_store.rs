@@ -1,3 +1,5 @@
+//! The newest updates, by key, in memory that readers share while later ones are joined to it.
+
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Conditions on records one by one, with the answers that a shard would give, for those not yet in any index.
+
 use std::cmp::Ordering;
 use std::ops::Bound;
 

@@ -69,6 +69,38 @@ fn a_tune_knows_what_other_processes_were_asked() {
 }
 
 #[test]
+fn a_shard_tells_when_its_questions_call_for_other_layers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.shard");
+    let wants = || Store::open(&path).unwrap().wants_other_layers().unwrap();
+    shard(&path);
+    assert!(!wants(), "nothing was asked");
+    search(&path);
+    assert!(wants());
+    tune(&path);
+    assert!(!wants());
+}
+
+#[test]
+fn a_shard_elsewhere_has_the_layers_of_the_one_that_was_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let (asked, other) = (folder.path().join("asked"), folder.path().join("other"));
+    let wanted = tuned(&asked, search);
+    shard(&other);
+    assert!(Store::open(&other).unwrap().what_was_asked().is_none(), "too little to go by");
+    assert_ne!(layers(&other), wanted);
+    let shares = Store::open(&asked).unwrap().what_was_asked().unwrap();
+    Store::begin_asked(&other, &shares).unwrap();
+    tune(&other);
+    assert_eq!(layers(&other), wanted);
+    // What a shard knows by itself stays.
+    let of_gets = folder.path().join("of_gets");
+    tuned(&of_gets, get);
+    Store::begin_asked(&of_gets, &shares).unwrap();
+    assert!(!Store::open(&of_gets).unwrap().wants_other_layers().unwrap());
+}
+
+#[test]
 fn a_merge_makes_the_layers_that_a_tune_would() {
     let folder = tempfile::tempdir().unwrap();
     for ask in [search, get] {

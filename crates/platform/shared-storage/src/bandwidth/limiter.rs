@@ -1,3 +1,5 @@
+//! Who reads next within the bound, and how much would be read if there were none.
+
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;

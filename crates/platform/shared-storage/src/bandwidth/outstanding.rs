@@ -1,3 +1,5 @@
+//! What reads have yet to bring, counted for as long as somebody waits for it.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

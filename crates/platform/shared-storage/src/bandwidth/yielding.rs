@@ -1,3 +1,5 @@
+//! Prefetch beside demand where no bound sees to it: two reads of it at a time, so that demand has most of the link.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 

@@ -1,3 +1,5 @@
+//! A folder listed as a bucket would be: byte order of whole keys, pages, no empty folders, and no link to one entered.
+
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 

@@ -1,3 +1,5 @@
+//! Reads of files, which anybody may change meanwhile: that is seen after each piece, and ends the read with a conflict.
+
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

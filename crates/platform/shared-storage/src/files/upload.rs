@@ -1,3 +1,5 @@
+//! Parts of a file, each written at its place in a draft that gets its name at the end.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Requests and answers over connections of each class, and patience with those that are slow but alive.
+
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Connections that count what they read, wait for their share of the bound, and refuse addresses where no storage can be.
+
 use std::future::Future;
 use std::io;
 use std::pin::Pin;

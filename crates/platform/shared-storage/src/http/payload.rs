@@ -1,3 +1,5 @@
+//! Bodies of requests: in memory, so that they can be sent again, or passed on as they come.
+
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -1,3 +1,5 @@
+//! The certificates that are trusted: the system's, or a file that the environment names.
+
 use std::sync::Arc;
 
 use forebay_types::{Error, Result};

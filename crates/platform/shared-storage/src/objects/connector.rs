@@ -1,3 +1,5 @@
+//! The place where `object_store` is given this crate's connections, so that bound and counters hold for its stores.
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};

@@ -1,3 +1,5 @@
+//! Reads by `object_store`: the version asked for or none, and what its errors leave unsaid looked up.
+
 use std::ops::Range;
 use std::sync::Arc;
 

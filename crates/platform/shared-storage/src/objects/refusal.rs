@@ -1,3 +1,5 @@
+//! Errors of `object_store` by what the caller must do, with no signed URL in their words.
+
 use std::fmt;
 
 use forebay_types::Error;

@@ -1,3 +1,5 @@
+//! Multipart uploads by `object_store`, part by part in any order.
+
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;

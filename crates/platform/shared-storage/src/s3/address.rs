@@ -1,3 +1,5 @@
+//! Where a bucket is reached, and keys in URIs byte for byte.
+
 use forebay_types::{Error, Mount, Result};
 use http::Uri;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};

@@ -1,3 +1,5 @@
+//! One request to S3: addressed, signed, sent, counted, tried again, and its refusal sorted.
+
 use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;

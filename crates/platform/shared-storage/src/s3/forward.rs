@@ -1,3 +1,5 @@
+//! Requests that are passed on: signed anew for the store, sent once, and answered with whatever it says.
+
 use forebay_types::{Error, Result};
 use futures::StreamExt;
 use http::header::{AUTHORIZATION, HOST};

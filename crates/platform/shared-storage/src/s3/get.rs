@@ -1,3 +1,5 @@
+//! Reads from S3: version and bytes by one request, also for what is empty or ends before the range does.
+
 use std::ops::Range;
 use std::sync::Arc;
 

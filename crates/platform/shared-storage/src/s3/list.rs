@@ -1,3 +1,5 @@
+//! Pages of S3's listings as keys below the mount, decoded to the bytes that they are.
+
 use chrono::DateTime;
 use forebay_types::{Error, Key, ObjectInfo, Result};
 use http::Method;

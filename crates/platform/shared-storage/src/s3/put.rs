@@ -1,3 +1,5 @@
+//! Writes to S3 under a condition, and whether a conflict is with another's write or with an own one whose answer was lost.
+
 use bytes::Bytes;
 use forebay_types::{Error, ErrorKind, Key, ObjectInfo, Result};
 use http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};

@@ -1,3 +1,5 @@
+//! What S3's statuses and codes mean for the caller, with the remedy named.
+
 use std::time::Duration;
 
 use forebay_types::{Error, ErrorKind};

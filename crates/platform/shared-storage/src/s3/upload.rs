@@ -1,3 +1,5 @@
+//! Multipart uploads to S3, whose last request may say 200 and fail all the same.
+
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;

@@ -1,3 +1,5 @@
+//! How long the schedule takes for an event at ten thousand workers: a bar in time, measured as CPU time of the thread.
+
 use std::collections::{BTreeMap, VecDeque};
 
 use cpu_time::ThreadTime;

@@ -1,3 +1,5 @@
+//! Bars on what jobs gain: tasks sustained, ingest, reuse, input brought ahead, locality and fairness, with several seeds.
+
 use forebay_scheduling::Policy;
 
 use super::MixApartBar;

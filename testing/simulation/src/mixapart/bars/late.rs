@@ -1,3 +1,5 @@
+//! The bar on FIFO: how many transfers still go before those of an urgent job that comes late.
+
 use forebay_scheduling::{BlockRange, JobId, Schedule, ScheduleSettings, TaskId, TaskInput, TaskSpec};
 use forebay_types::{PageRun, SegmentId, WorkerId};
 

@@ -1,3 +1,5 @@
+//! How columns of Arrow become the keys and values of a shard's records; Parquet and CSV come this way.
+
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};

@@ -1,3 +1,5 @@
+//! Records of CSV and TSV files, whose types are found by reading all of the file first.
+
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! Records of JSON files, whose columns and types are found by reading all of the file first.
+
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;

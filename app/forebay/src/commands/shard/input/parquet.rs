@@ -1,3 +1,5 @@
+//! Records of Parquet files, with only the wanted columns read.
+
 use std::fs::File;
 use std::path::Path;
 

@@ -39,7 +39,7 @@ impl Told {
 async fn reported(cluster: &Cluster, client: &Client, (operations, reads, len): (u64, u64, u64)) -> Told {
     cluster.store("o", &bytes(1, LEN));
     let version = client.open(&path("o")).await.unwrap().version;
-    let coordinator = cluster.coordinator.as_ref().unwrap();
+    let coordinator = cluster.node.coordinator.as_ref().unwrap();
     let mut told = Told::default();
     let look = |told: &mut Told| told.look(coordinator.placement(10).segments.into_iter().next());
     let put = async {

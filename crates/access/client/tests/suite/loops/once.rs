@@ -27,7 +27,7 @@ async fn start(workers: usize) -> (Cluster, Client) {
 }
 
 fn home(cluster: &Cluster, version: &ObjectVersion) -> WorkerId {
-    let ids: Vec<WorkerId> = cluster.workers.iter().map(Worker::id).collect();
+    let ids: Vec<WorkerId> = cluster.node.workers.iter().map(|worker| worker.id()).collect();
     holder(RouteKey::of(version.mount, &version.key, 0), &ids).unwrap()
 }
 
@@ -55,12 +55,12 @@ async fn each_byte_comes_once(workers: usize) {
         let (version, content) = object(&cluster, &client, seed).await;
         cluster.s3.reset_counters();
         let home = home(&cluster, &version);
-        let mut others = cluster.workers.iter().filter(|worker| worker.id() != home);
+        let mut others = cluster.node.workers.iter().filter(|worker| worker.id() != home);
         let x = others.next().unwrap();
         // A schedule brings a part to another worker than the home, then everybody reads everything.
         assert!(read_at(x, &version, 1_000_000, 3_000_000).await == content[1_000_000..4_000_000]);
         assert!(client.read(client.operation(), &version, 0..LEN as u64).await.unwrap() == content);
-        for worker in &cluster.workers {
+        for worker in &cluster.node.workers {
             assert!(read_at(worker, &version, 0, LEN).await == content);
         }
         let fetched = cluster.s3.counters().bytes_out;
@@ -89,7 +89,7 @@ async fn a_worker_that_joins_gets_what_it_is_the_home_of_from_who_was_that_befor
     }
     cluster.s3.reset_counters();
     cluster.add_worker().await;
-    let joined = cluster.workers.last().unwrap().id();
+    let joined = cluster.node.workers.last().unwrap().id();
     pause(500).await;
     let mut moved = 0;
     for (version, content) in &objects {
@@ -97,7 +97,7 @@ async fn a_worker_that_joins_gets_what_it_is_the_home_of_from_who_was_that_befor
         assert!(client.read(client.operation(), version, 0..LEN as u64).await.unwrap() == *content);
     }
     assert!(moved > 0, "it is nobody's home");
-    assert!(cluster.workers.last().unwrap().report().bytes_served as usize >= moved * LEN, "it serves what is its own");
+    assert!(cluster.node.workers.last().unwrap().report().bytes_served as usize >= moved * LEN, "it serves what is its own");
     assert_eq!(cluster.s3.counters().bytes_out, 0, "the others had all of it");
 }
 
@@ -106,16 +106,16 @@ async fn a_worker_that_is_gone_or_has_evicted_it_keeps_nobody_from_shared_storag
     let (mut cluster, client) = start(3).await;
     let (version, content) = object(&cluster, &client, 1).await;
     let home = home(&cluster, &version);
-    let away = cluster.workers.iter().position(|worker| worker.id() != home).unwrap();
-    read_at(&cluster.workers[away], &version, 0, LEN).await;
-    drop(cluster.workers.remove(away));
+    let away = cluster.node.workers.iter().position(|worker| worker.id() != home).unwrap();
+    read_at(&cluster.node.workers[away], &version, 0, LEN).await;
+    drop(cluster.node.workers.remove(away));
     assert!(client.read(client.operation(), &version, 0..LEN as u64).await.unwrap() == content);
     let (version, content) = object(&cluster, &client, 2).await;
     let home = holder(
         RouteKey::of(version.mount, &version.key, 0),
         &client.view().workers.iter().map(|worker| worker.id).collect::<Vec<_>>(),
     );
-    let other = cluster.workers.iter().find(|worker| Some(worker.id()) != home).unwrap();
+    let other = cluster.node.workers.iter().find(|worker| Some(worker.id()) != home).unwrap();
     read_at(other, &version, 0, LEN).await;
     let line = Connection::connect(&other.address(), &forebay_client::Security::default()).await.unwrap();
     let free = DataRequest::Free { segments: vec![forebay_types::SegmentId::of(&version, 0)] };
@@ -132,7 +132,7 @@ async fn workers_that_miss_the_same_pages_at_once_both_get_them() {
     for seed in 0..6 {
         let (version, content) = object(&cluster, &client, seed).await;
         let reads =
-            cluster.workers.iter().flat_map(|worker| (0..3).map(|_| read_at(worker, &version, 0, LEN)).collect::<Vec<_>>());
+            cluster.node.workers.iter().flat_map(|worker| (0..3).map(|_| read_at(worker, &version, 0, LEN)).collect::<Vec<_>>());
         let all =
             tokio::time::timeout(Duration::from_secs(20), futures::future::join_all(reads)).await.expect("nobody waits for ever");
         assert!(all.iter().all(|read| *read == content));

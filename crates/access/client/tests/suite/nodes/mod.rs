@@ -27,7 +27,7 @@ async fn spread(workers: usize) -> Cluster {
 /// The same with a disk tier each.
 async fn spread_with_disks(workers: usize) -> Cluster {
     let mut cluster = Cluster::start_quick(0, CoordinatorSettings::LEASE, |_| {}).await;
-    cluster.disk_bytes = 256 << 20;
+    cluster.worker.store.disk_bytes = 256 << 20;
     for _ in 0..workers {
         cluster.add_worker().await;
     }

@@ -21,8 +21,8 @@ async fn at(workers: &[(&str, usize)]) -> Cluster {
 }
 
 async fn join(cluster: &mut Cluster, ix: usize, location: &str, dram_bytes: usize) {
-    cluster.location = Some(location.to_string());
-    cluster.dram_bytes = dram_bytes as u64;
+    cluster.worker.location = Some(location.to_string());
+    cluster.worker.store.dram_bytes = dram_bytes as u64;
     cluster.start_worker(ix).await;
 }
 
@@ -44,7 +44,7 @@ fn asking(kind: NodeType, location: &str) -> CreateOptions {
 
 /// Bytes in the tiers of each worker.
 fn used(cluster: &Cluster) -> Vec<usize> {
-    cluster.workers.iter().map(|worker| (worker.report().dram.1 + worker.report().disk.1) as usize).collect()
+    cluster.node.workers.iter().map(|worker| (worker.report().dram.1 + worker.report().disk.1) as usize).collect()
 }
 
 /// Writes 12 MiB and a bit into a directory, in all ways that there are.
@@ -124,8 +124,8 @@ async fn with_nobody_where_they_ask_for_blocks_lie_elsewhere() {
         nodes.create(&format!("/tmp/never{door}"), asking(NodeType::KeyValue, "rack3")).await.unwrap();
     }
     // Killed: they don't say that they leave, and count as live until their leases are over.
-    drop(cluster.workers.pop());
-    drop(cluster.workers.pop());
+    drop(cluster.node.workers.pop());
+    drop(cluster.node.workers.pop());
     for (door, nodes) in doors.iter().enumerate() {
         for name in ["k", "never"] {
             let (path, value) = (format!("/tmp/{name}{door}"), bytes(door as u64, 5 * MIB));
@@ -138,14 +138,14 @@ async fn with_nobody_where_they_ask_for_blocks_lie_elsewhere() {
 }
 
 async fn drain(cluster: &mut Cluster, client: &Client, ix: usize) {
-    let worker = cluster.workers[ix].id();
+    let worker = cluster.node.workers[ix].id();
     client.control(AdminRequest::Drain { worker, draining: true }).await.unwrap();
     let began = Instant::now();
-    while !cluster.workers[ix].report().drain.is_some_and(|drain| drain.done) {
-        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", cluster.workers[ix].report().drain);
+    while !cluster.node.workers[ix].report().drain.is_some_and(|drain| drain.done) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", cluster.node.workers[ix].report().drain);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    cluster.workers.remove(ix).shutdown().await;
+    cluster.node.workers.remove(ix).shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use forebay_client::{Client, CreateOptions, NodeErrorKind, NodeType};
 
 use crate::cluster::Cluster;
+use crate::relay::Relay;
 
 const LEASE: Duration = Duration::from_secs(2);
 /// So many that each of three workers has some of them, wherever the names fall: less than one time in ten thousand none does.
@@ -51,7 +52,7 @@ async fn stays_one(away: Duration) {
     assert!(is_one(&old, &old, 0).await);
     // Each container's name is looked for soon after it was made.
     tokio::time::sleep(Duration::from_millis(500)).await;
-    drop(cluster.workers.remove(0));
+    drop(cluster.node.workers.remove(0));
     tokio::time::sleep(away).await;
     cluster.start_worker(0).await;
     let began = Instant::now();
@@ -89,7 +90,7 @@ async fn a_directory_whose_worker_is_lost_is_made_again_within_its_lease() {
     make(&client, LEASE).await;
     assert!(is_one(&client, &client, 0).await);
     // Not the first: it has the root.
-    drop(cluster.workers.remove(1));
+    drop(cluster.node.workers.remove(1));
     tokio::time::sleep(LEASE).await;
     let mut lost = 0;
     for number in 0..DIRECTORIES {
@@ -145,8 +146,8 @@ async fn nothing_vanishes(old: &Client, fresh: &Client, lasts: Duration, round: 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_put_to_a_worker_that_is_lost_to_all_others_does_not_vanish() {
     let mut cluster = Cluster::start_quick(2, LEASE, |_| {}).await;
-    let relay = cluster.relay().await;
-    cluster.by = Some(relay.address.clone());
+    let relay = Relay::to(cluster.node.coordinator_at()).await;
+    cluster.worker.coordinator = relay.address.clone();
     cluster.add_worker().await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     let (old, fresh) = (cluster.client(|_| {}).await, cluster.client(|_| {}).await);
@@ -172,7 +173,7 @@ async fn what_is_put_into_a_container_whose_parent_is_lost_does_not_vanish() {
         old.nodes().create(&inside(number), CreateOptions::new(NodeType::Table)).await.unwrap();
         old.nodes().put(&format!("{}/k", inside(number)), "v").await.unwrap();
     }
-    drop(cluster.workers.remove(1));
+    drop(cluster.node.workers.remove(1));
     let began = Instant::now();
     let mut round = 0;
     while began.elapsed() < 3 * LEASE {

@@ -177,7 +177,7 @@ async fn what_a_lost_worker_had_is_lost_at_once() {
         nodes.create(&format!("/tmp/{name}"), CreateOptions::new(NodeType::Table)).await.unwrap();
         nodes.put(&format!("/tmp/{name}/k"), "v").await.unwrap();
     }
-    cluster.workers.pop().unwrap().shutdown().await;
+    cluster.node.workers.pop().unwrap().shutdown().await;
     let began = std::time::Instant::now();
     let (mut kept, mut lost) = (0, 0);
     for name in 0..12 {

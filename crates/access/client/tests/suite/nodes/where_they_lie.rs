@@ -23,7 +23,7 @@ async fn data_on_disk_stays_off_memory() {
     nodes.create("/tmp/d", options).await.unwrap();
     nodes.create("/tmp/d/f", CreateOptions::new(NodeType::File)).await.unwrap();
     let used = || {
-        let reports = cluster.workers.iter().map(|worker| worker.report());
+        let reports = cluster.node.workers.iter().map(|worker| worker.report());
         reports.fold((0, 0), |(dram, disk), report| (dram + report.dram.1, disk + report.disk.1))
     };
     // What was deleted gives the disk's room back in the background.
@@ -151,7 +151,7 @@ async fn bytes_in_place_stay_what_they_were() {
     drop(held);
     nodes.delete("/tmp/k", false).await.unwrap();
     let given_back = async {
-        while cluster.workers[0].report().dram.2 > 0 {
+        while cluster.node.workers[0].report().dram.2 > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

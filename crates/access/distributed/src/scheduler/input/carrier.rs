@@ -1,3 +1,5 @@
+//! Has workers bring what the schedule orders, in messages of bounded size within the mounts' bounds, and notes how each ended.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -83,22 +83,14 @@ impl Books {
 
 #[cfg(test)]
 mod tests {
-    use forebay_block_store::StoreSettings;
-    use forebay_client::{Address, AdminRequest, ClientSettings};
-    use forebay_coordinator::{Coordinator, CoordinatorSettings};
     use forebay_scheduling::{BlockRange, JobId, ScheduleSettings, TaskId, TaskInput, TaskSpec};
-    use forebay_testing::{S3Server, S3Settings};
-    use forebay_types::{ForebayPath, MountOptions, OperationId};
-    use forebay_worker::{Worker, WorkerSettings};
+    use forebay_testbed::{BUCKET, TestCluster, add_mount};
+    use forebay_types::{ForebayPath, OperationId};
 
     use super::*;
     use crate::travel::Ticket;
 
     const MIB: u64 = 1 << 20;
-
-    fn local() -> Address {
-        Address::Tcp("127.0.0.1:0".to_string())
-    }
 
     async fn until(what: &str, holds: impl Fn() -> bool) {
         let waiting = async {
@@ -111,43 +103,45 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_task_was_sent_to_a_worker_whose_tier_had_lost_its_input() {
-        let folder = tempfile::tempdir().unwrap();
-        let s3 = S3Settings { buckets: vec!["river".into()], anonymous: true, ..Default::default() };
-        let s3 = S3Server::start(s3).unwrap();
-        let url = format!("sqlite:{}", folder.path().join("meta.db").display());
-        let coordinator = Coordinator::start(CoordinatorSettings::new(local(), url)).await.unwrap();
-        let tiers = StoreSettings::new(folder.path().join("worker"), 16 << 20);
-        let worker = Worker::start(WorkerSettings::new(coordinator.address(), local(), tiers)).await.unwrap();
-        let client = Client::connect(ClientSettings::new(coordinator.address())).await.unwrap();
-        let options = MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, ..Default::default() };
-        let mount = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: "s3://river/pool".into(), options };
-        client.control(mount).await.unwrap();
+        let mut test = TestCluster::empty(|_| {}).await;
+        test.worker.store.dram_bytes = 16 << 20;
+        test.worker.unix_socket = None;
+        test.add_worker().await;
+        let (worker, client) = (test.node.workers[0].id(), test.node.client().await.unwrap());
+        add_mount(&client, "lake", &format!("s3://{BUCKET}/pool"), test.s3.mount_options()).await;
         for (key, len) in [("pool/x", MIB), ("pool/y", 40 * MIB)] {
-            s3.put("river", key, &vec![7; len as usize]).unwrap();
+            test.store(key, &vec![7; len as usize]);
         }
         let open = async |path: &str| client.open(&path.parse::<ForebayPath>().unwrap()).await.unwrap().version;
         let (x, y) = (open("/lake/x").await, open("/lake/y").await);
         client.load(vec![x.clone()], false, |_| {}).await.unwrap();
 
         let mut books = Books::new(ScheduleSettings::default());
-        books.executor_asks(&format!("{:x}-1", worker.id().0), 1, Some(12 << 20));
-        books.job_seen("job", || Ticket { operation: OperationId(1), pins: Vec::new(), priority: 0, sql: String::new() });
+        books.executor_asks(&format!("{:x}-1", worker.0), 1, Some(12 << 20));
+        books.job_seen("job", || Ticket {
+            operation: OperationId(1),
+            pins: Vec::new(),
+            priority: 0,
+            sql: String::new(),
+            who: String::new(),
+            trace: None,
+        });
         let range = BlockRange { segment: SegmentId::of(&x, 0), pages: PageRun::new(0, 256) };
         let number = books.jobs["job"].number;
-        let input = TaskInput { range, holders: vec![worker.id()] };
+        let input = TaskInput { range, holders: vec![worker] };
         books.schedule.add_tasks(number, vec![TaskSpec { id: TaskId(1), inputs: vec![input] }]);
-        assert_eq!((number, books.schedule.held_by(worker.id())), (JobId(1), vec![range]));
+        assert_eq!((number, books.schedule.held_by(worker)), (JobId(1), vec![range]));
         let books = Arc::new(Mutex::new(books));
         let _following = AbortOnDropHandle::new(forebay_runtime::spawn(follow(client.clone(), Arc::clone(&books))));
 
         // It is asked first what is there, so that is there still.
-        client.departed(worker.id(), 0, Duration::from_millis(1)).await.unwrap();
+        client.departed(worker, 0, Duration::from_millis(1)).await.unwrap();
         forebay_runtime::time::sleep(Duration::from_millis(300)).await;
-        assert_eq!(books.lock().schedule.held_by(worker.id()), [range]);
+        assert_eq!(books.lock().schedule.held_by(worker), [range]);
         for at in 0..40 {
             client.read(client.operation(), &y, at * MIB..(at + 1) * MIB).await.unwrap();
         }
-        until("the schedule hears of it", || books.lock().schedule.held_by(worker.id()).is_empty()).await;
+        until("the schedule hears of it", || books.lock().schedule.held_by(worker).is_empty()).await;
         books.lock().job_over("job", "done", String::new());
         assert!(books.lock().workers_at_work().is_empty(), "nobody is followed for nothing");
     }

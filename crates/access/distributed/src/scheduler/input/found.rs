@@ -1,3 +1,5 @@
+//! From a stage's plan to the page runs that each of its partitions reads, and the workers that have them already.
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

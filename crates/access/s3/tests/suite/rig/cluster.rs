@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use forebay_block_store::StoreSettings;
-use forebay_client::{Address, AdminRequest, Client, ClientSettings};
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
-use forebay_s3::{AccessRule, Gateway, GatewaySettings};
+use forebay_client::{Client, ClientSettings, Security};
+use forebay_node::Node;
+use forebay_s3::{AccessRule, GatewaySettings};
 use forebay_shared_storage::{AccessKey, StorageSettings};
+use forebay_testbed::add_mount;
+pub use forebay_testbed::bytes;
 use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 use forebay_types::{MountOptions, Validate};
-use forebay_worker::{Worker, WorkerSettings};
 
 /// The access key of the gateway's tests; the store's is another.
 pub const ID: &str = "AKIDFOREBAY";
@@ -18,14 +18,8 @@ pub const SECRET: &str = "gateway/secret+key";
 
 pub struct Cluster {
     pub client: Client,
-    pub gateway: Option<Gateway>,
-    pub worker: Worker,
-    _coordinator: Coordinator,
+    pub node: Node,
     _folder: tempfile::TempDir,
-}
-
-fn local() -> Address {
-    Address::Tcp("127.0.0.1:0".into())
 }
 
 pub fn store_key() -> StorageSettings {
@@ -49,17 +43,11 @@ impl Cluster {
             set.iter().for_each(|(name, value)| super::store::set_env(name, value));
         });
         let folder = tempfile::tempdir().unwrap();
-        let metadata_url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let settings = CoordinatorSettings::new(local(), metadata_url);
-        let coordinator = Coordinator::start(settings).await.unwrap();
-        let store = StoreSettings::new(folder.path().join("tiers"), 512 << 20);
-        let mut settings = WorkerSettings::new(coordinator.address(), local(), store);
-        settings.unix_socket = Some(folder.path().join("worker.sock"));
-        let worker = Worker::start(settings).await.unwrap();
-        let mut settings = ClientSettings::new(coordinator.address());
-        settings.storage = store_key();
-        let client = Client::connect(settings).await.unwrap();
-        Self { client, gateway: None, worker, _coordinator: coordinator, _folder: folder }
+        let mut node = Node::lead_in(folder.path(), Security::default()).await.unwrap();
+        let worker = node.worker_in(folder.path(), 512 << 20);
+        node.start_worker(worker).await.unwrap();
+        let settings = ClientSettings { storage: store_key(), ..node.client_settings() };
+        Self { client: Client::connect(settings).await.unwrap(), node, _folder: folder }
     }
 
     /// A cluster with the mount `lake` over the bucket `data` of a server of its own, and a gateway.
@@ -74,9 +62,8 @@ impl Cluster {
     /// A mount over a folder.
     pub async fn over_files(folder: &Path) -> Self {
         let mut cluster = Self::start().await;
-        let (name, url) = ("nas".parse().unwrap(), format!("file://{}", folder.display()));
         let options = MountOptions { validate: Validate::Always, ..MountOptions::default() };
-        cluster.client.control(AdminRequest::MountAdd { name, url, options }).await.unwrap();
+        add_mount(&cluster.client, "nas", &format!("file://{}", folder.display()), options).await;
         cluster.serve(gateway_settings()).await;
         cluster
     }
@@ -84,16 +71,15 @@ impl Cluster {
     pub async fn mount(&self, name: &str, url: &str, endpoint: &str, change: impl FnOnce(&mut MountOptions)) {
         let mut options = MountOptions { endpoint: Some(endpoint.into()), validate: Validate::Always, ..MountOptions::default() };
         change(&mut options);
-        let add = AdminRequest::MountAdd { name: name.parse().unwrap(), url: url.into(), options };
-        self.client.control(add).await.unwrap();
+        add_mount(&self.client, name, url, options).await;
     }
 
     pub async fn serve(&mut self, settings: GatewaySettings) {
-        self.gateway = Some(Gateway::start(self.client.clone(), settings).await.unwrap());
+        self.node.serve_s3(self.client.clone(), settings).await.unwrap();
     }
 
     pub fn address(&self) -> SocketAddr {
-        self.gateway.as_ref().unwrap().address()
+        self.node.gateway.as_ref().unwrap().address()
     }
 
     pub fn endpoint(&self) -> String {
@@ -102,20 +88,6 @@ impl Cluster {
 
     /// Bytes that the tiers hold.
     pub fn cached(&self) -> u64 {
-        self.worker.report().dram.1
+        self.node.workers[0].report().dram.1
     }
-}
-
-/// Bytes that a seed says.
-pub fn bytes(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut bytes = Vec::with_capacity(len + 8);
-    while bytes.len() < len {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        bytes.extend_from_slice(&state.to_le_bytes());
-    }
-    bytes.truncate(len);
-    bytes
 }

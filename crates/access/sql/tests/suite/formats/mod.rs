@@ -1,3 +1,5 @@
+//! Files of every format, named by paths, patterns and folders: read, written, and refused with their path where damaged.
+
 mod damaged;
 mod fuzz;
 mod written;

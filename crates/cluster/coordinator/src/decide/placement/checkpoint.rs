@@ -1,3 +1,5 @@
+//! Popularity and routes as bytes for the database, so that a new coordinator need not begin cold (Getafix, section 4.5).
+
 use std::collections::BTreeMap;
 
 use forebay_placement::Popularity;

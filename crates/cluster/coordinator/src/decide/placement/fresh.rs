@@ -1,3 +1,5 @@
+//! Objects that nobody has read yet get the popularity of what came before them in their dataset, and a first replica.
+
 use std::time::Duration;
 
 use forebay_placement::holder;

@@ -1,3 +1,5 @@
+//! Orders on their way to workers: bounded for each, repeated until it says how they ended, and who has new ones.
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use forebay_protocol::Order;

@@ -1,3 +1,5 @@
+//! A plan as a function of its problem alone, cut off from the state, so that it is made beside heartbeats and holds up none.
+
 use forebay_placement::{
     Holdings, InFlight, PlanSettings, Reason, SegmentDemand, Share, Snapshot, Storage, WorkerRoom, changes, collect, plan,
 };

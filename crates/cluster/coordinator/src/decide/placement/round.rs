@@ -1,3 +1,5 @@
+//! From the reports of a window to a plan, and from a plan to orders and routes: a replica is made before another goes.
+
 use std::time::Duration;
 
 use forebay_placement::Policy;

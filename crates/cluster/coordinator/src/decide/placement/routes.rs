@@ -1,3 +1,5 @@
+//! The routing table with a version for each line, so that clients are sent only what is new to them.
+
 use std::collections::BTreeMap;
 
 use forebay_protocol::{Route, RoutesDelta};

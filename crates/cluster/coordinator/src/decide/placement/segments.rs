@@ -1,3 +1,5 @@
+//! What is known of every placed segment: who holds how much of it, and so to whom clients are sent.
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! The answer to `forebay status --segments`: the last plans, replicas and routes, and whether counting met its limits.
+
 use std::time::Duration;
 
 use forebay_placement::largest_remainder;

@@ -1,3 +1,5 @@
+//! The clock of popularity: when a window closes, whose reports are waited for, and what a late report still counts.
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 

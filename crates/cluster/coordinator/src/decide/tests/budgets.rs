@@ -1,3 +1,5 @@
+//! Budgets of clients: none is made of what a worker still holds, and all of it goes back when the last lease ends.
+
 use forebay_types::ErrorKind;
 
 use super::*;

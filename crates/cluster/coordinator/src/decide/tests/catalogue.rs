@@ -1,3 +1,5 @@
+//! Changes of the catalogue: refused early and with the reason, seen by nobody before they are written.
+
 use forebay_protocol::{Pin, TableDefinition};
 use forebay_types::{ByteSize, ErrorKind, Key, MountName};
 

@@ -1,3 +1,5 @@
+//! A drained worker stays in the view, gets nothing new until it resumes, and passes the root on for good.
+
 use forebay_protocol::{AdminRequest, ControlReply, MemberRequest};
 use forebay_types::{ErrorKind, WorkerId};
 

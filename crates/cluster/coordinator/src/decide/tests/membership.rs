@@ -1,3 +1,5 @@
+//! Who is in the view, from the registration to the end of the lease, and when there is a new view.
+
 use forebay_protocol::{ControlReply, ControlRequest, MemberRequest, WorkerState};
 use forebay_types::{ErrorKind, WorkerId};
 

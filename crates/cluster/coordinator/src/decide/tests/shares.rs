@@ -1,3 +1,5 @@
+//! Shares follow demand, and no part of a bound is given out twice, whoever dies, comes or starts again.
+
 use forebay_types::{ByteSize, MountOptions};
 
 use super::*;

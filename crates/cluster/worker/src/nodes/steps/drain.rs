@@ -3,15 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_block_store::StoreSettings;
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_nodes::{CreateOptions, DirId, Got, NodeErrorKind, NodeType, ROOT, Value};
-use forebay_transport::{Address, Security};
-use tempfile::TempDir;
+use forebay_transport::Security;
 
 use crate::nodes::Nodes;
 use crate::nodes::handover::Line;
-use crate::{Tuning, Worker, WorkerSettings};
+use crate::process::bed::Bed;
+use crate::{Tuning, Worker};
 
 /// Three workers: the first has `/tmp`, the source a directory in it with `k`, and the target nothing.
 struct Three {
@@ -20,25 +18,15 @@ struct Three {
     target: Option<Worker>,
     dir: DirId,
     name: String,
-    coordinator: Coordinator,
-    _folder: TempDir,
+    bed: Bed,
 }
 
 impl Three {
     async fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let local = || Address::Tcp("127.0.0.1:0".into());
-        let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let lease = Duration::from_secs(2);
-        let coordinator =
-            Coordinator::start(CoordinatorSettings { lease, ..CoordinatorSettings::new(local(), url) }).await.unwrap();
-        let worker = async |name: &str| {
-            let store = StoreSettings::new(folder.path().join(name), 64 << 20);
-            let settings = WorkerSettings::new(coordinator.address(), local(), store);
-            let tuning = Tuning { beat: Duration::from_millis(50), ..Tuning::default() };
-            Worker::start_with(settings, tuning).await.unwrap()
-        };
-        let (first, source, target) = (worker("first").await, worker("source").await, worker("target").await);
+        let bed = Bed::start(Duration::from_secs(2)).await;
+        let tuning = || Tuning { beat: Duration::from_millis(50), ..Tuning::default() };
+        let first = bed.worker("first", tuning()).await;
+        let (source, target) = (bed.worker("source", tuning()).await, bed.worker("target", tuning()).await);
         let all = [&first, &source, &target];
         until("they know each other", || all.iter().all(|worker| worker.rooms.cluster.view().workers.len() == 3)).await;
         for number in 0.. {
@@ -49,7 +37,7 @@ impl Three {
             if let Some(dir) = dir {
                 source.rooms.nodes.put_value(dir.into(), "k", Value::from(b"old".to_vec())).unwrap();
                 let (source, target) = (Some(source), Some(target));
-                return Self { first, source, target, dir, name, coordinator, _folder: folder };
+                return Self { first, source, target, dir, name, bed };
             }
         }
         unreachable!("some directory comes to the source")
@@ -156,7 +144,7 @@ async fn target_that_has_no_room_leaves_a_container_where_it_was() {
     fill(three.target(), full).await;
     three.source().put_value(three.dir.into(), "big", big.clone()).unwrap();
     let follow = Box::new(|_| ());
-    let mut line = Line { coordinator: three.coordinator.address(), security: Security::default(), connection: None, follow };
+    let mut line = Line { coordinator: three.bed.coordinator.address(), security: Security::default(), connection: None, follow };
     let nodes = three.source();
     let error = nodes.hand_over(three.dir, three.target().worker, &mut line).await.err().unwrap();
     assert_eq!(error.kind, NodeErrorKind::NoSpace, "{error}");
@@ -171,7 +159,7 @@ async fn the_root_is_with_one_worker_at_a_time() {
     let rooms = Arc::clone(&three.first.rooms);
     let follow = Box::new(move |view| rooms.follow(view));
     let to = three.source().worker;
-    let mut line = Line { coordinator: three.coordinator.address(), security: Security::default(), connection: None, follow };
+    let mut line = Line { coordinator: three.bed.coordinator.address(), security: Security::default(), connection: None, follow };
     first.put_value(ROOT.into(), "k", Value::from(b"root".to_vec())).unwrap();
     first.hand_over(ROOT, to, &mut line).await.map(drop).unwrap();
     assert!(!first.names.lock().has(ROOT));

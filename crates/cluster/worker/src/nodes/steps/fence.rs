@@ -3,28 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_block_store::StoreSettings;
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_coordinator::CoordinatorSettings;
 use forebay_nodes::{Got, NodeErrorKind, ROOT, Value};
-use forebay_transport::Address;
-use tempfile::TempDir;
 
 use crate::nodes::Nodes;
 use crate::nodes::fence::Reached;
-use crate::{Tuning, Worker, WorkerSettings};
+use crate::process::bed::Bed;
+use crate::{Tuning, Worker};
 
 /// One worker, which has `/tmp`.
-async fn alone() -> (Worker, Coordinator, TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let local = || Address::Tcp("127.0.0.1:0".into());
-    let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-    let coordinator = Coordinator::start(CoordinatorSettings::new(local(), url)).await.unwrap();
-    let store = StoreSettings::new(folder.path().join("tiers"), 64 << 20);
-    let settings = WorkerSettings::new(coordinator.address(), local(), store);
+async fn alone() -> (Worker, Bed) {
+    let bed = Bed::start(CoordinatorSettings::LEASE).await;
     // What the test says of the lease stands until it asks for a heartbeat.
     let tuning = Tuning { beat: Duration::from_secs(3600), ..Tuning::default() };
-    let worker = Worker::start_with(settings, tuning).await.unwrap();
-    (worker, coordinator, folder)
+    (bed.worker("alone", tuning).await, bed)
 }
 
 fn value(text: &str) -> Value {
@@ -37,7 +29,7 @@ fn reached(nodes: &Nodes) -> Reached {
 
 #[tokio::test]
 async fn what_was_done_under_a_lease_that_ran_out_counts_when_the_worker_was_not_lost() {
-    let (worker, _coordinator, _folder) = alone().await;
+    let (worker, _bed) = alone().await;
     let nodes = Arc::clone(&worker.rooms.nodes);
     let life = nodes.begins().await.unwrap();
     nodes.put_value(reached(&nodes), "k", value("new")).unwrap();
@@ -52,7 +44,7 @@ async fn what_was_done_under_a_lease_that_ran_out_counts_when_the_worker_was_not
 
 #[tokio::test]
 async fn what_was_done_does_not_count_when_the_worker_was_lost() {
-    let (worker, _coordinator, _folder) = alone().await;
+    let (worker, _bed) = alone().await;
     let nodes = Arc::clone(&worker.rooms.nodes);
     let (life, before) = (nodes.begins().await.unwrap(), reached(&nodes));
     nodes.put_value(before, "k", value("new")).unwrap();
@@ -65,7 +57,7 @@ async fn what_was_done_does_not_count_when_the_worker_was_lost() {
 
 #[tokio::test]
 async fn without_a_lease_nothing_begins() {
-    let (worker, _coordinator, _folder) = alone().await;
+    let (worker, _bed) = alone().await;
     let nodes = Arc::clone(&worker.rooms.nodes);
     nodes.cluster.lease.end();
     let begins = nodes.begins();

@@ -3,15 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_block_store::StoreSettings;
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
 use forebay_nodes::{CreateOptions, DirId, Got, NodeErrorKind, NodeType, ROOT, StorageClass, Value};
-use forebay_transport::Address;
-use tempfile::TempDir;
 
 use crate::nodes::rename::Renames;
 use crate::nodes::{Brought, Nodes};
-use crate::{Tuning, Worker, WorkerSettings};
+use crate::process::bed::{Bed, until};
+use crate::{Tuning, Worker};
 
 /// Two workers: the source has `/tmp` and in it `k`, the target has the nodes of a directory in it.
 struct Pair {
@@ -21,25 +18,14 @@ struct Pair {
     name: String,
     /// The number of the rename that is made step by step.
     rename: u128,
-    _coordinator: Coordinator,
-    _folder: TempDir,
+    _bed: Bed,
 }
 
 impl Pair {
     async fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let local = || Address::Tcp("127.0.0.1:0".into());
-        let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let lease = Duration::from_secs(2);
-        let settings = CoordinatorSettings { lease, ..CoordinatorSettings::new(local(), url) };
-        let coordinator = Coordinator::start(settings).await.unwrap();
-        let worker = async |name: &str| {
-            let store = StoreSettings::new(folder.path().join(name), 64 << 20);
-            let settings = WorkerSettings::new(coordinator.address(), local(), store);
-            let tuning = Tuning { beat: Duration::from_millis(50), ..Tuning::default() };
-            Worker::start_with(settings, tuning).await.unwrap()
-        };
-        let (source, target) = (worker("source").await, worker("target").await);
+        let bed = Bed::start(Duration::from_secs(2)).await;
+        let tuning = || Tuning { beat: Duration::from_millis(50), ..Tuning::default() };
+        let (source, target) = (bed.worker("source", tuning()).await, bed.worker("target", tuning()).await);
         until("they know each other", || [&source, &target].iter().all(|worker| worker.rooms.cluster.view().workers.len() == 2))
             .await;
         let nodes = &source.rooms.nodes;
@@ -51,15 +37,7 @@ impl Pair {
             if let Some(dir) = elsewhere {
                 nodes.put_value(ROOT.into(), "k", value("old")).unwrap();
                 let rename = nodes.renames.lock().begin();
-                return Self {
-                    source: Some(source),
-                    target: Some(target),
-                    dir,
-                    name,
-                    rename,
-                    _coordinator: coordinator,
-                    _folder: folder,
-                };
+                return Self { source: Some(source), target: Some(target), dir, name, rename, _bed: bed };
             }
         }
         unreachable!("some directory comes to the other worker")
@@ -124,16 +102,6 @@ fn value_of(nodes: &Nodes, dir: DirId, name: &str) -> Option<Vec<u8>> {
         Ok(Got::Inline(bytes)) => Some(bytes.to_vec()),
         _ => None,
     }
-}
-
-async fn until(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..1000 {
-        if is_so() {
-            return;
-        }
-        forebay_runtime::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("not within 10 s: {what}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -61,10 +61,15 @@ impl Shards {
         self.make_room(made, 2 * asked.shard().bytes() + served.store.load().update_bytes() as u64)?;
         let _room = Reserved { kept: &self.kept, id: made };
         let (from, to) = (self.kept.path(served.id), self.kept.begin(made)?);
-        let packed = forebay_runtime::run_behind(move || merge(&from, &to, BASE_SIZE, changes)).await;
-        let mut packed = packed.ok_or_else(|| Error::internal("a merge ended early"))??;
+        let store = served.store.load_full();
+        let packed = forebay_runtime::run_behind(move || {
+            merge(&from, &to, BASE_SIZE, changes).map(|packed| (packed, store.what_was_asked()))
+        });
+        let (mut packed, known) = packed.await.ok_or_else(|| Error::internal("a merge ended early"))??;
         drop(layers);
         packed.shard.log_from = cut;
+        // Who brings it has layers for that.
+        packed.shard.asked = known.or_else(|| asked.shard().asked.clone());
         self.store(asked, &packed).await?;
         if began.elapsed() > self.to_be_named_within() {
             return Err(Error::retry("storing the shard took longer than its objects may stay unnamed"));

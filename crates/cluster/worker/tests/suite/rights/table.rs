@@ -369,6 +369,8 @@ pub fn peer_requests() -> Vec<PeerRequest> {
         PeerRequest::Form { form: FormId(1) },
         PeerRequest::Coming { mount: LAKE, key: key(), records: vec![1] },
         PeerRequest::Missed { asker: WorkerId(1), segment: SegmentId(1), start: 0, pages: 1 },
+        PeerRequest::ShardHeld { shard: 1 },
+        PeerRequest::ShardPart { shard: 1, file: 0, start: 0, bytes: 1 },
     ])
 }
 

@@ -10,7 +10,7 @@ use forebay_types::Result;
 use parking_lot::Mutex;
 
 use crate::columns::Columns;
-use crate::folder::{CountersFile, Manifest, read_counters};
+use crate::folder::{AskedShares, CountersFile, Manifest, read_counters};
 use crate::store::{Store, View};
 
 /// One question in 16 is counted: fewer than this many say nothing about the next ones, and layers for all kinds are better.
@@ -108,6 +108,19 @@ pub(in crate::store) fn asked_before(path: &Path, columns: &Columns) -> Option<Q
 }
 
 impl Store {
+    /// What the shard was asked by all processes so far, as far as that says enough to choose layers by; keeps what this one was asked.
+    pub fn what_was_asked(&self) -> Option<AskedShares> {
+        AskedShares::of(&steering(self.asked.as_ref()?.keep()))
+    }
+
+    /// Has the shard in a folder, of which nothing is known here yet, begin with what the same records were asked elsewhere.
+    pub fn begin_asked(folder: &Path, asked: &AskedShares) -> Result<()> {
+        match read_counters(folder) {
+            Some(_) => Ok(()),
+            None => begin_with(folder, &asked.counters()),
+        }
+    }
+
     /// Has the shard in another folder, which says the same, go on to be asked what this one was: its layers are chosen by that.
     pub fn hand_asked_to(&self, other: &Path) -> Result<()> {
         self.asked.as_ref().map_or(Ok(()), |asked| begin_with(other, &asked.keep()))

@@ -10,6 +10,7 @@ use forebay_shard::{FlatText, LayerId, LayerInfo, QueryCounters, Shard};
 use forebay_types::{Error, Result, ResultExt};
 
 use super::{LayerChange, steering};
+use crate::folder::Manifest;
 use crate::store::Store;
 
 impl Store {
@@ -50,6 +51,16 @@ impl Store {
     /// What the choice of layers goes by.
     pub(in crate::store) fn steering(&self) -> QueryCounters {
         steering(self.asked.as_ref().map(|asked| asked.keep()).unwrap_or_default())
+    }
+
+    /// Whether what was asked calls for other layers than there are, at the size that is set.
+    pub fn wants_other_layers(&self) -> Result<bool> {
+        let (manifest, counters, view) = (Manifest::read(&self.path)?, self.steering(), self.view.load_full());
+        let differs = view.shards.iter().zip(&manifest.shards).any(|(mapped, files)| {
+            let wanted: BTreeSet<LayerId> = mapped.shard.dial(manifest.size, &counters).into_iter().collect();
+            wanted != files.layer_ids().collect::<BTreeSet<_>>()
+        });
+        Ok(differs)
     }
 
     /// Drops layers: in the folder, then for questions that begin from there on. Says how long the latter took.

@@ -16,8 +16,8 @@ use forebay_types::{BLOCK_BYTES, Result};
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use super::course::Course;
-use super::hosts;
+use crate::world::course::Course;
+use crate::world::hosts;
 
 const PAUSE: Duration = Duration::from_secs(4);
 /// A file of less is written behind this byte.
@@ -27,7 +27,7 @@ const FAR_BYTES: u64 = 1 << 20;
 pub(super) async fn reaches_far(client: Client, course: Arc<Course>, number: usize, mut chance: StdRng) {
     let (nodes, path) = (client.nodes(), format!("/tmp/far-{number}"));
     while course.calls.goes_on() {
-        pause(&mut chance, PAUSE).await;
+        pause(&mut chance, course.paced(PAUSE)).await;
         let offset = FAR_BYTES + chance.random_range(0..FAR_BYTES);
         let written = async {
             // It is there as a rule.
@@ -43,8 +43,8 @@ pub(super) async fn reaches_far(client: Client, course: Arc<Course>, number: usi
 /// Puts values in blocks that it names with another length than they have, and deletes them.
 pub(super) async fn forges(course: Arc<Course>, number: usize, mut chance: StdRng) {
     while course.calls.goes_on() {
-        pause(&mut chance, PAUSE).await;
-        let worker = chance.random_range(0..course.workers);
+        pause(&mut chance, course.paced(PAUSE)).await;
+        let worker = chance.random_range(0..course.crowd.workers);
         let forged = timeout(GIVEN_UP_AFTER, forge(&course, worker, &format!("forged-{number}"))).await;
         tracing::debug!(?forged, "a value of another length than its block");
     }
@@ -59,7 +59,7 @@ async fn forge(course: &Course, worker: usize, name: &str) -> Result<()> {
     };
     let forged = BlockRef { len: BLOCK_BYTES as u32, ..block };
     // The root is with one of them, and the others say so.
-    for at in 0..course.workers {
+    for at in 0..course.crowd.workers {
         let put = ask(at, name, NodeOp::PutBlocks { blocks: vec![forged] }, None).await?;
         if reply(&put)?.is_ok() {
             reply(&ask(at, name, NodeOp::Delete { recursive: false }, None).await?)?.map(drop)?;

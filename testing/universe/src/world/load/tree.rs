@@ -11,7 +11,7 @@ use futures::future::join;
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use super::course::Course;
+use crate::world::course::Course;
 
 const PAUSE: Duration = Duration::from_secs(3);
 /// Between two moves at a time, at most.
@@ -25,7 +25,7 @@ pub(super) async fn moves(client: Client, course: Arc<Course>, mut chance: StdRn
     let nodes = client.nodes();
     let mut number = 0;
     while course.calls.goes_on() {
-        pause(&mut chance, PAUSE).await;
+        pause(&mut chance, course.paced(PAUSE)).await;
         number += 1;
         let root = format!("/tmp/tree-{number}");
         let apart = APART.mul_f64(chance.random());

@@ -1,5 +1,11 @@
 //! What the clients of a world do.
 
+mod outlaws;
+mod resident;
+mod sets;
+mod tree;
+
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
@@ -18,18 +24,19 @@ use rand::{Rng, SeedableRng};
 
 use super::course::Course;
 use super::hosts::{self, BUCKET, STORE_ADDRESS};
-use super::{outlaws, sets, tree};
 
-/// Objects; every second one is of the mount whose versions are taken for current for a while.
-const KEYS: u32 = 6;
+pub(super) use resident::resident;
+
+/// Objects that one client each writes; every second one is of the mount whose versions are taken for current for a while. All are small
+/// ones: a world is to be soon over.
+const OWN: Range<u32> = contents::SMALL..contents::SMALL + 6;
 /// Objects beside these that all clients write, at the same time and all at once; one of each mount.
-const SHARED: u32 = 2;
+const SHARED: Range<u32> = OWN.end..OWN.end + 2;
 /// Objects that are written once, so that a disk has the version that is read when its worker starts again; one of each mount.
-const STILL: u32 = 2;
-const WRITTEN: u32 = KEYS + SHARED;
-const ALL: u32 = WRITTEN + STILL;
+const STILL: Range<u32> = SHARED.end..SHARED.end + 2;
+const ALL: Range<u32> = OWN.start..STILL.end;
 /// Versions of these are written so often, and by all within so long.
-const MEET_EVERY_US: u64 = 2_000_000;
+const MEET_EVERY: Duration = Duration::from_secs(2);
 const MEET_WITHIN: Duration = Duration::from_millis(20);
 const MOUNTS: [&str; 2] = ["fresh", "aging"];
 /// So long that who does not hear of a write does not find out by itself.
@@ -49,13 +56,13 @@ const TRIED_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
 /// One of the clients, from its first call to its last.
 pub(super) async fn client(course: Arc<Course>, number: usize) {
-    let client = hosts::client().await;
+    let client = hosts::client(course.crowd.has_standby).await;
     if number == 0 {
         mount(&client).await;
     }
-    let mut chance = StdRng::seed_from_u64(course.seed ^ (number as u64 + 1) << 32);
-    let own: Vec<u32> = (0..KEYS).filter(|key| *key as usize % course.clients == number).collect();
-    let others = (KEYS..ALL).filter(|_| number == 0);
+    let mut chance = StdRng::seed_from_u64(course.crowd.seed ^ (number as u64 + 1) << 32);
+    let own: Vec<u32> = OWN.filter(|key| *key as usize % course.crowd.clients == number).collect();
+    let others = (OWN.end..ALL.end).filter(|_| number == 0);
     for key in own.iter().copied().chain(others) {
         while !write(&client, &course.calls, key, 1).await {
             sleep(TRIED_AGAIN_AFTER).await;
@@ -69,16 +76,16 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
     for key in own {
         tasks.push(forebay_runtime::spawn(writes(client.clone(), Arc::clone(&course), key, draw(&mut chance))));
     }
-    for key in KEYS..WRITTEN {
+    for key in SHARED {
         tasks.push(forebay_runtime::spawn(meets(client.clone(), Arc::clone(&course), key, number, draw(&mut chance))));
     }
     for _ in 0..READERS {
         tasks.push(forebay_runtime::spawn(reads(client.clone(), Arc::clone(&course), draw(&mut chance))));
     }
     for (place, group) in course.groups.iter().enumerate() {
-        let number = (place * course.clients + number) as u32;
+        let number = (place * course.crowd.clients + number) as u32;
         let (group, nodes, door) = (Arc::clone(group), client.nodes(), Door::Remote);
-        let member = Member { group, nodes, door, number, pause: CALL_PAUSE };
+        let member = Member { group, nodes, door, number, pause: course.paced(CALL_PAUSE) };
         let (course, chance) = (Arc::clone(&course), draw(&mut chance));
         tasks.push(forebay_runtime::spawn(async move { member.run(&course.calls, chance).await }));
     }
@@ -96,7 +103,7 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
     while !course.has_ended() {
         sleep(TRIED_AGAIN_AFTER).await;
     }
-    for key in 0..ALL {
+    for key in ALL {
         // What the store has first: nobody may be told of anything older afterwards.
         read_store(&course.calls, key).await;
         read(&client, &course.calls, key, 0, u64::from(u32::MAX), None).await;
@@ -155,7 +162,7 @@ fn path(key: u32) -> ForebayPath {
 async fn writes(client: Client, course: Arc<Course>, key: u32, mut chance: StdRng) {
     let mut version = 1;
     while course.calls.goes_on() {
-        pause(&mut chance, WRITE_PAUSE).await;
+        pause(&mut chance, course.paced(WRITE_PAUSE)).await;
         version += 1;
         write(&client, &course.calls, key, version).await;
     }
@@ -163,12 +170,13 @@ async fn writes(client: Client, course: Arc<Course>, key: u32, mut chance: StdRn
 
 /// Writes an object that others write at the same time.
 async fn meets(client: Client, course: Arc<Course>, key: u32, number: usize, mut chance: StdRng) {
+    let every_us = course.paced(MEET_EVERY).as_micros() as u64;
     while course.calls.goes_on() {
-        let next = course.calls.recorder.now_us() / MEET_EVERY_US + 1;
-        let wait = Duration::from_micros(next * MEET_EVERY_US - course.calls.recorder.now_us());
+        let next = course.calls.recorder.now_us() / every_us + 1;
+        let wait = Duration::from_micros(next * every_us - course.calls.recorder.now_us());
         sleep(wait + MEET_WITHIN.mul_f64(chance.random())).await;
         // The first one is written already, and no two clients write the same.
-        let version = next as u32 * course.clients as u32 + number as u32 + 1;
+        let version = next as u32 * course.crowd.clients as u32 + number as u32 + 1;
         write(&client, &course.calls, key, version).await;
     }
 }
@@ -188,7 +196,7 @@ async fn write(client: &Client, calls: &Shared, key: u32, version: u32) -> bool 
 
 async fn reads(client: Client, course: Arc<Course>, mut chance: StdRng) {
     while course.calls.goes_on() {
-        let (key, start) = (chance.random_range(0..ALL), chance.random_range(0..START_MAX));
+        let (key, start) = (chance.random_range(ALL), chance.random_range(0..START_MAX));
         if chance.random_ratio(1, PAST_ONE_IN) {
             read_store(&course.calls, key).await;
         }
@@ -198,7 +206,7 @@ async fn reads(client: Client, course: Arc<Course>, mut chance: StdRng) {
         };
         let waits = chance.random_ratio(1, 4).then(|| Duration::from_millis(chance.random_range(0..200)));
         read(&client, &course.calls, key, start, bytes, waits).await;
-        pause(&mut chance, READ_PAUSE).await;
+        pause(&mut chance, course.paced(READ_PAUSE)).await;
     }
 }
 

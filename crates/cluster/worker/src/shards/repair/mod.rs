@@ -1,14 +1,22 @@
 //! Repair: who holds a shard now that another worker has gone brings it before anybody asks for it.
+//!
+//! Owns: who is told to bring what, in which order, and copies from worker to worker ([`copy`]).
+//!
+//! Never does: choose the holders, which their rank says, nor the source of a copy, which `core/navigation` does.
+
+mod copy;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_navigation::urgency;
 use forebay_placement::rank;
 use forebay_protocol::{ClusterView, WorkerInfo};
 use forebay_types::{RouteKey, WorkerId};
 use futures::stream::{self, StreamExt};
 
 use super::{Manifest, Shards};
+pub(super) use copy::Copies;
 
 /// Workers that are told at a time: each brings shards, two at a time.
 const TOLD_AT_ONCE: usize = 8;
@@ -24,23 +32,28 @@ impl Shards {
         if !before.workers.iter().any(|worker| worker.id == self.cluster.id) {
             return;
         }
-        let told: Vec<_> = self.by_manifest().into_iter().flat_map(|served| new_holders(served, before, &now)).collect();
+        let mut told: Vec<_> = self.by_manifest().into_iter().flat_map(|served| new_holders(served, before, &now)).collect();
         if told.is_empty() {
             return;
         }
+        told.sort_by_cached_key(|missing| {
+            let waiting = self.served.lock().get(&missing.id()).map_or(0, |served| served.lanes.queue());
+            (urgency(missing.left, waiting.into()), missing.manifest.id.folder.clone(), missing.number, missing.worker.id)
+        });
         let shards = Arc::clone(self);
         self.background.spawn(async move {
             stream::iter(told)
-                .for_each_concurrent(TOLD_AT_ONCE, |(manifest, number, worker)| {
+                .for_each_concurrent(TOLD_AT_ONCE, |missing| {
                     let shards = Arc::clone(&shards);
-                    async move { shards.have_brought(&manifest, number, &worker).await }
+                    async move { shards.have_brought(&missing).await }
                 })
                 .await;
         });
     }
 
-    async fn have_brought(&self, manifest: &Manifest, number: u32, worker: &WorkerInfo) {
-        match self.cluster.peers.bring_shard(worker, &manifest.id, number, WITHIN).await {
+    async fn have_brought(&self, missing: &Missing) {
+        let Missing { manifest, number, worker, .. } = missing;
+        match self.cluster.peers.bring_shard(worker, &manifest.id, *number, WITHIN).await {
             Ok(()) => {
                 tracing::info!(folder = %manifest.id.folder, shard = number, worker = %worker.id, "a shard has its replicas again")
             }
@@ -66,17 +79,31 @@ impl Shards {
     }
 }
 
-/// The workers that hold a shard by the view `now` and did not before.
-fn new_holders(
-    (manifest, number): (Arc<Manifest>, u32),
-    before: &ClusterView,
-    now: &ClusterView,
-) -> Vec<(Arc<Manifest>, u32, WorkerInfo)> {
+/// A replica that is to be brought.
+struct Missing {
+    manifest: Arc<Manifest>,
+    number: u32,
+    /// By whom.
+    worker: WorkerInfo,
+    /// Those of before that are there still.
+    left: usize,
+}
+
+impl Missing {
+    fn id(&self) -> u128 {
+        self.manifest.ids[self.number as usize]
+    }
+}
+
+/// What the workers miss that hold a shard by the view `now` and did not before.
+fn new_holders((manifest, number): (Arc<Manifest>, u32), before: &ClusterView, now: &ClusterView) -> Vec<Missing> {
     let old = holders(&manifest, number, before);
+    let left = old.iter().filter(|id| now.workers.iter().any(|worker| worker.id == **id)).count();
     let is_new = |worker: &&WorkerInfo| !old.contains(&worker.id);
     let holders = holders(&manifest, number, now);
     let infos = holders.iter().filter_map(|id| now.workers.iter().find(|worker| worker.id == *id));
-    infos.filter(is_new).map(|worker| (Arc::clone(&manifest), number, worker.clone())).collect()
+    let missing = |worker: &WorkerInfo| Missing { manifest: Arc::clone(&manifest), number, worker: worker.clone(), left };
+    infos.filter(is_new).map(missing).collect()
 }
 
 fn holders(manifest: &Manifest, number: u32, view: &ClusterView) -> Vec<WorkerId> {

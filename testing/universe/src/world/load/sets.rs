@@ -15,7 +15,7 @@ use forebay_types::{Error, ForebayPath, Result};
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use super::course::Course;
+use crate::world::course::Course;
 
 const PAUSE: Duration = Duration::from_secs(6);
 /// The program goes on for so long, in milliseconds.
@@ -29,7 +29,7 @@ const READ_EVERY: Duration = Duration::from_secs(2);
 /// Makes datasets until the load ends; how many were begun.
 pub(super) async fn makes(client: Client, course: Arc<Course>, mut chance: StdRng) {
     while course.calls.goes_on() {
-        pause(&mut chance, PAUSE).await;
+        pause(&mut chance, course.paced(PAUSE)).await;
         let number = course.begin_set();
         let goes_on = Duration::from_millis(chance.random_range(GOES_ON_MS));
         let made = timeout(goes_on, make(&client, &course.folder.join(format!("set-{number}")), number)).await;

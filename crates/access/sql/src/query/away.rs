@@ -1,0 +1,94 @@
+//! Where a query runs: on a cluster, or in this process, and why there.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
+use datafusion::common::format::ExplainFormat;
+use datafusion::logical_expr::Explain;
+use datafusion::physical_plan::{ExecutionPlan, collect};
+use datafusion_datasource::memory::MemorySourceConfig;
+use forebay_types::{Error, Result, format_bytes};
+
+use crate::distribute::{Distribute, DistributedQuery, DistributedRun, Stays, scan_bytes, stays};
+use crate::engine::Engine;
+use crate::error::from_engine;
+use crate::hot::at_chunks;
+use crate::session::QuerySession;
+
+/// Where a query was begun.
+pub(super) enum Begun {
+    There(DistributedRun),
+    /// Nothing has begun yet: it is to run in this process. With what whoever asked is to know of that.
+    Here(Option<String>),
+}
+
+/// Begins a query on the cluster, if it can run there.
+pub(super) async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: &Arc<dyn ExecutionPlan>) -> Result<Begun> {
+    let (Some(elsewhere), Some(snapshot)) = (&engine.inner.elsewhere, &session.snapshot) else { return Ok(Begun::Here(None)) };
+    if let Some(stays) = keeps(engine, plan) {
+        tracing::debug!(why = %stays.why, "a query runs in this process");
+        return Ok(Begun::Here(stays.surprises.then(|| notice(&stays.why))));
+    }
+    let sent = match &session.cells {
+        Some(cells) => at_chunks(Arc::clone(plan), cells).map_err(from_engine)?,
+        None => Arc::clone(plan),
+    };
+    let query = DistributedQuery {
+        operation: session.operation,
+        sql: sql.to_string(),
+        plan: sent,
+        config: session.context.copied_config(),
+        pins: snapshot.pinned(),
+        who: Arc::clone(&engine.inner.settings.who),
+    };
+    if let Some(run) = elsewhere.run(query).await? {
+        return Ok(Begun::There(run));
+    }
+    let why = elsewhere.stays(plan);
+    tracing::info!(?why, "a query that would be distributed runs in this process alone");
+    Ok(Begun::Here(why.map(|why| notice(&why))))
+}
+
+/// Why the engine itself keeps a plan here.
+fn keeps(engine: &Engine, plan: &Arc<dyn ExecutionPlan>) -> Option<Stays> {
+    let (bytes, from_bytes) = (scan_bytes(plan), engine.inner.settings.distribute_from_bytes);
+    let is_little = || Stays {
+        why: format!("it reads {}, less than `distribute-from` ({})", format_bytes(bytes), format_bytes(from_bytes)),
+        surprises: false,
+    };
+    stays(plan).or_else(|| (bytes < from_bytes).then(is_little))
+}
+
+fn notice(why: &str) -> String {
+    format!("the query runs in this process alone, not on the cluster: {why}")
+}
+
+/// The rows of EXPLAIN, and one more that says where the statement would run, if there are two places.
+pub(super) async fn explained(
+    engine: &Engine,
+    session: &QuerySession,
+    explain: &Explain,
+    plan: Arc<dyn ExecutionPlan>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let Some(elsewhere) = &engine.inner.elsewhere else { return Ok(plan) };
+    if !matches!(explain.explain_format, ExplainFormat::Indent | ExplainFormat::Tree) {
+        return Ok(plan);
+    }
+    // What has no plan says so in its own row.
+    let Ok(own) = session.context.state().create_physical_plan(&explain.plan).await else { return Ok(plan) };
+    let place = match place(engine, elsewhere.as_ref(), &own) {
+        Some(why) => format!("in this process: {why}"),
+        None => "on the cluster".to_string(),
+    };
+    let mut rows = collect(Arc::clone(&plan), session.context.task_ctx()).await.map_err(from_engine)?;
+    let texts = ["distribution".to_string(), place].map(|text| Arc::new(StringArray::from(vec![text])) as ArrayRef);
+    let row = RecordBatch::try_new(plan.schema(), texts.to_vec()).map_err(|error| Error::internal(error.to_string()))?;
+    rows.push(row);
+    let rows: Arc<dyn ExecutionPlan> = MemorySourceConfig::try_new_exec(&[rows], plan.schema(), None).map_err(from_engine)?;
+    Ok(rows)
+}
+
+/// Why a plan would run here; none when it would run on the cluster.
+fn place(engine: &Engine, elsewhere: &dyn Distribute, plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
+    keeps(engine, plan).map(|stays| stays.why).or_else(|| elsewhere.stays(plan))
+}
