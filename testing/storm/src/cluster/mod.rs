@@ -235,6 +235,15 @@ impl Cluster {
     }
 }
 
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // A process that waits for it does not end, whatever it is sent.
+        if let Some(hanging) = &self.beside.hanging {
+            hanging.go_on();
+        }
+    }
+}
+
 fn flag(name: &str, value: impl std::fmt::Display) -> String {
     format!("--{name}={value}")
 }
