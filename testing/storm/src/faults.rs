@@ -1,6 +1,6 @@
 //! What can be done to a cluster, one fault at a time, and what goes with each.
 
-use crate::cluster::{Hanging, Postgres, SmallDisk, Wanted};
+use crate::cluster::{Postgres, SmallDisk, Wanted, may_mount};
 use crate::load::Kind;
 
 /// A fault that can be called.
@@ -28,6 +28,8 @@ pub enum Fault {
     StoreBodiesCut,
     /// The disk of a worker is full.
     DiskFull,
+    /// All reads and writes of a worker's disk fail.
+    DiskFails,
     /// A worker can open nothing more.
     Descriptors,
     /// A worker gets no more memory; it may end.
@@ -71,7 +73,7 @@ pub enum Fault {
 }
 
 /// All that can be called, in the order of the table.
-pub const FAULTS: [Fault; 31] = [
+pub const FAULTS: [Fault; 32] = [
     Fault::Calm,
     Fault::WorkerStopped,
     Fault::WorkerKilled,
@@ -83,6 +85,7 @@ pub const FAULTS: [Fault; 31] = [
     Fault::StoreAnswersLost,
     Fault::StoreBodiesCut,
     Fault::DiskFull,
+    Fault::DiskFails,
     Fault::Descriptors,
     Fault::Memory,
     Fault::Partition,
@@ -106,10 +109,8 @@ pub const FAULTS: [Fault; 31] = [
 ];
 
 /// What is not tried yet, and why.
-pub const NOT_TRIED: [(&str, &str); 2] = [
-    ("failing disk", "wants a device that fails on demand (device mapper)"),
-    ("clock ±10 min", "wants a clock of the process's own (time namespace or a preloaded library)"),
-];
+pub const NOT_TRIED: [(&str, &str); 1] =
+    [("clock ±10 min", "wants a clock of the process's own (time namespace or a preloaded library)")];
 
 impl Fault {
     /// The word for it on the command line and in the table.
@@ -126,6 +127,7 @@ impl Fault {
             Self::StoreAnswersLost => "store-answers-lost",
             Self::StoreBodiesCut => "store-bodies-cut",
             Self::DiskFull => "disk-full",
+            Self::DiskFails => "disk-fails",
             Self::Descriptors => "descriptors",
             Self::Memory => "memory",
             Self::Partition => "partition",
@@ -181,6 +183,7 @@ impl Fault {
             small_disk: self == Self::DiskFull,
             sql: self.load() == Kind::Statements,
             hanging: self == Self::FolderHangs,
+            failing_disk: self == Self::DiskFails,
         }
     }
 
@@ -200,7 +203,9 @@ impl Fault {
             Self::DiskFull if !SmallDisk::may_mount() => Some("needs root, which may mount a small disk"),
             Self::PostgresRestarted if !Postgres::is_installed() => Some("needs PostgreSQL: make test-deps"),
             Self::PostgresFailedOver if !Postgres::may_be_followed() => Some("needs PostgreSQL with pg_basebackup"),
-            Self::FolderHangs if !Hanging::may_mount() => Some("needs root and /dev/fuse, by which a folder may hang"),
+            Self::FolderHangs | Self::DiskFails if !may_mount() => {
+                Some("needs root and /dev/fuse: a file system of the storm's own")
+            }
             Self::RollingUpgrade if !has_other => Some("needs the binary of another version: `--other-binary`"),
             _ => None,
         }
@@ -209,7 +214,8 @@ impl Fault {
     /// Whether temporary data may be lost by it: a worker ends, or is away for longer than its lease.
     pub fn may_lose(self) -> bool {
         let stopped_or_killed = matches!(self, Self::WorkerStopped | Self::WorkerKilled);
-        stopped_or_killed || matches!(self, Self::Memory | Self::Descriptors | Self::Partition | Self::PartitionOneWay)
+        stopped_or_killed
+            || matches!(self, Self::DiskFails | Self::Memory | Self::Descriptors | Self::Partition | Self::PartitionOneWay)
     }
 
     /// Whether a process may end by itself.

@@ -9,7 +9,7 @@ use forebay_testing::{Fault as StoreFault, S3Server};
 use rustix::process::{Resource, Signal};
 use tokio::task::JoinHandle;
 
-use crate::cluster::{Cluster, Hanging, LINKED, Pair, Postgres, Process, SmallDisk, SqlRoles, WORKERS, Way};
+use crate::cluster::{Cluster, FailingDisk, Hanging, LINKED, Pair, Postgres, Process, SmallDisk, SqlRoles, WORKERS, Way};
 use crate::faults::Fault;
 
 /// What a store takes that is slow.
@@ -46,7 +46,7 @@ impl Struck {
     ) -> io::Result<Self> {
         let fault = fault.harm();
         let victim = match fault {
-            Fault::DiskFull => 0,
+            Fault::DiskFull | Fault::DiskFails => 0,
             _ => (seed % WORKERS as u64) as usize,
         };
         let mut struck = Self { fault, victim, store: Arc::clone(store), again: None };
@@ -79,6 +79,7 @@ impl Struck {
             Fault::StoreAnswersLost => self.again = Some(repeat(Arc::clone(&self.store), StoreFault::LoseAnswer)),
             Fault::StoreBodiesCut => self.again = Some(repeat(Arc::clone(&self.store), StoreFault::CutAfter(CUT_AT))),
             Fault::DiskFull => disk(cluster)?.fill()?,
+            Fault::DiskFails => failing(cluster)?.fail(true),
             Fault::Descriptors => worker.limit(Resource::Nofile, Some(worker.descriptors()? + DESCRIPTORS_LEFT))?,
             Fault::Memory => worker.limit(Resource::As, Some(worker.address_bytes()? + MEMORY_LEFT))?,
             Fault::Partition => {
@@ -138,6 +139,7 @@ impl Struck {
             Fault::CoordinatorKilled => cluster.coordinator.start(),
             Fault::GatewayKilled => cluster.gateway.start(),
             Fault::DiskFull => disk(cluster)?.free(),
+            Fault::DiskFails => failing(cluster).map(|disk| disk.fail(false)),
             Fault::Descriptors => worker.limit(Resource::Nofile, None),
             Fault::Memory => unlimited(worker),
             Fault::SqlExecutorKilled => sql(cluster)?.executors[0].start(),
@@ -180,21 +182,25 @@ fn repeat(store: Arc<S3Server>, fault: StoreFault) -> JoinHandle<()> {
 }
 
 fn disk(cluster: &Cluster) -> io::Result<&SmallDisk> {
-    cluster.disk.as_ref().ok_or_else(|| Error::other("the cluster has no small disk"))
+    cluster.beside.disk.as_ref().ok_or_else(|| Error::other("the cluster has no small disk"))
 }
 
 fn sql(cluster: &mut Cluster) -> io::Result<&mut SqlRoles> {
-    cluster.sql.as_mut().ok_or_else(|| Error::other("the cluster has no scheduler"))
+    cluster.beside.sql.as_mut().ok_or_else(|| Error::other("the cluster has no scheduler"))
+}
+
+fn failing(cluster: &Cluster) -> io::Result<&FailingDisk> {
+    cluster.beside.failing.as_ref().ok_or_else(|| Error::other("the cluster has no disk that may fail"))
 }
 
 fn hanging(cluster: &Cluster) -> io::Result<&Hanging> {
-    cluster.hanging.as_ref().ok_or_else(|| Error::other("the cluster has no folder that may hang"))
+    cluster.beside.hanging.as_ref().ok_or_else(|| Error::other("the cluster has no folder that may hang"))
 }
 
 fn pair(cluster: &Cluster) -> io::Result<&Pair> {
-    cluster.pair.as_ref().ok_or_else(|| Error::other("the cluster's metadata is not in two servers"))
+    cluster.beside.pair.as_ref().ok_or_else(|| Error::other("the cluster's metadata is not in two servers"))
 }
 
 fn postgres(cluster: &Cluster) -> io::Result<&Postgres> {
-    cluster.postgres.as_ref().ok_or_else(|| Error::other("the cluster's metadata is not in PostgreSQL"))
+    cluster.beside.postgres.as_ref().ok_or_else(|| Error::other("the cluster's metadata is not in PostgreSQL"))
 }

@@ -80,7 +80,7 @@ mod tests {
         let text = with_rows(&page(), &[passed]).unwrap();
         assert!(text.starts_with("# Page\n") && text.ends_with("\nThe rest.\n"), "{text}");
         assert!(text.contains("| calm | passed |") && text.contains("| disk-full | not run |"), "{text}");
-        assert!(text.contains("| failing disk | not tried: "), "{text}");
+        assert!(text.contains("| clock ±10 min | not tried: "), "{text}");
     }
 
     #[test]

@@ -7,7 +7,6 @@ mod commands;
 mod disk;
 mod draining;
 mod fuse;
-mod hanging;
 mod link;
 mod metrics;
 mod pair;
@@ -26,7 +25,7 @@ use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 
 pub use commands::{Commands, Ran};
 pub use disk::SmallDisk;
-pub use hanging::{Hanging, KEYS as FOLDER_KEYS};
+pub use fuse::{FailingDisk, Hanging, KEYS as FOLDER_KEYS, may_mount};
 pub use link::{Link, Way};
 pub use metrics::metric;
 pub use pair::Pair;
@@ -68,6 +67,25 @@ pub struct Wanted {
     pub sql: bool,
     /// A mount of a folder that may hang.
     pub hanging: bool,
+    /// A disk that may fail for the tiers of the first worker.
+    pub failing_disk: bool,
+}
+
+/// What a cluster has beside its processes, where that is wanted.
+#[derive(Debug)]
+pub struct Beside {
+    /// What runs SQL on several machines, where something does.
+    pub sql: Option<SqlRoles>,
+    /// Metadata, where it is not in SQLite.
+    pub postgres: Option<Postgres>,
+    /// The same, where it is in two servers.
+    pub pair: Option<Pair>,
+    /// The first worker's, where it is a small one.
+    pub disk: Option<SmallDisk>,
+    /// The same, where it is one that may fail.
+    pub failing: Option<FailingDisk>,
+    /// A folder that may hang, where there is one.
+    pub hanging: Option<Hanging>,
 }
 
 /// A running cluster. All of it ends when it is dropped.
@@ -87,16 +105,8 @@ pub struct Cluster {
     pub to_worker: Link,
     /// From the last worker to the coordinator.
     pub to_coordinator: Link,
-    /// What runs SQL on several machines, where something does.
-    pub sql: Option<SqlRoles>,
-    /// Metadata, where it is not in SQLite.
-    pub postgres: Option<Postgres>,
-    /// The same, where it is in two servers.
-    pub pair: Option<Pair>,
-    /// The first worker's, where it is a small one.
-    pub disk: Option<SmallDisk>,
-    /// A folder that may hang, where there is one.
-    pub hanging: Option<Hanging>,
+    /// What only some faults want.
+    pub beside: Beside,
     /// Where S3 clients find the gateway.
     pub s3: SocketAddr,
     /// Where clients find the coordinator.
@@ -115,6 +125,7 @@ impl Cluster {
     pub async fn start(binary: &Path, folder: &Path, store: &S3Server, wanted: Wanted) -> io::Result<Self> {
         let postgres = wanted.postgres.then(|| Postgres::start(ports::free()?)).transpose()?;
         let pair = if wanted.pair { Some(Pair::start().await?) } else { None };
+        let failing = wanted.failing_disk.then(|| FailingDisk::mount(folder)).transpose()?;
         let hanging = wanted.hanging.then(|| Hanging::mount(folder)).transpose()?;
         let disk = wanted.small_disk.then(|| SmallDisk::mount(folder)).transpose()?;
         let [address, s3] = [ports::free()?, ports::free()?];
@@ -123,7 +134,8 @@ impl Cluster {
         let to_worker = Link::open(ports::free()?, inner).await?;
         let role = |name: &str, arguments: &[String]| -> io::Result<Process> {
             let http = ports::free()?;
-            let data = disk.as_ref().filter(|_| name == "worker-0").map_or(folder, SmallDisk::place).join(name);
+            let own = disk.as_ref().map(SmallDisk::place).or_else(|| failing.as_ref().map(FailingDisk::place));
+            let data = own.filter(|_| name == "worker-0").unwrap_or(folder).join(name);
             let own = [arguments, &[flag("http", http), flag("data-dir", data.display())]].concat();
             Ok(with_environment(Process::new(name, binary, folder, http, &own), folder))
         };
@@ -157,11 +169,7 @@ impl Cluster {
             gateway,
             to_worker,
             to_coordinator,
-            sql,
-            postgres,
-            pair,
-            disk,
-            hanging,
+            beside: Beside { sql, postgres, pair, disk, failing, hanging },
             s3,
             address,
             folder,
@@ -174,7 +182,7 @@ impl Cluster {
 
     /// All processes.
     pub fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
-        let sql = self.sql.iter_mut().flat_map(SqlRoles::processes);
+        let sql = self.beside.sql.iter_mut().flat_map(SqlRoles::processes);
         [&mut self.coordinator, &mut self.gateway].into_iter().chain(&mut self.workers).chain(sql)
     }
 
@@ -191,7 +199,7 @@ impl Cluster {
     /// Ends all processes in order.
     pub fn end(&mut self) -> io::Result<()> {
         self.gateway.end()?;
-        self.sql.iter_mut().try_for_each(SqlRoles::end)?;
+        self.beside.sql.iter_mut().try_for_each(SqlRoles::end)?;
         self.workers.iter_mut().try_for_each(Process::end)?;
         self.coordinator.end()
     }
@@ -207,7 +215,7 @@ impl Cluster {
             let url = format!("s3://{BUCKET}/{mount}");
             self.command(&["mount", "add", mount, &url, "--endpoint", &store.endpoint(), "--validate", &rule])?;
         }
-        if let Some(hanging) = &self.hanging {
+        if let Some(hanging) = &self.beside.hanging {
             let place = hanging.place().to_string_lossy().into_owned();
             self.command(&["mount", "add", FOLDER, &place, "--validate", "always"])?;
         }
@@ -223,6 +231,15 @@ impl Cluster {
         match output.status.success() {
             true => Ok(()),
             false => Err(Error::other(format!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr)))),
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // A process that waits for it does not end, whatever it is sent.
+        if let Some(hanging) = &self.beside.hanging {
+            hanging.go_on();
         }
     }
 }

@@ -53,9 +53,9 @@ impl SqlRoles {
 impl Cluster {
     /// Starts them, the standby when the first scheduler is the one that is known.
     pub(super) async fn begin_sql(&mut self) -> io::Result<()> {
-        let Some(mut sql) = self.sql.take() else { return Ok(()) };
+        let Some(mut sql) = self.beside.sql.take() else { return Ok(()) };
         let begun = sql.begin(&self.owner().await?).await;
-        self.sql = Some(sql);
+        self.beside.sql = Some(sql);
         begun
     }
 }

@@ -73,7 +73,7 @@ impl Mixed {
                 clients.spawn(async move { member.run(&shared, chance).await });
             }
         }
-        if cluster.hanging.is_some() {
+        if cluster.beside.hanging.is_some() {
             folder::begin(&shared);
             for _ in 0..OF_FOLDER {
                 clients.spawn(folder::reads(remote.clone(), Arc::clone(&shared), own()));
