@@ -25,6 +25,8 @@ pub(crate) use serve::Process;
 enum Cell {
     /// A worker is killed under load: wrong and failed answers, and the time until p99 is back
     Kill,
+    /// One of twelve workers is lost: the bytes and the time until all replicas are there again: only when it is named
+    Repair,
     /// Gets a second, all in memory, against Redis over the same kind of socket
     Gets,
     /// Gets against Redis with the same memory, which both have too little of for the records as they are
@@ -88,13 +90,17 @@ pub(crate) fn measure(service: &Service, values_bytes: usize) -> Result<()> {
         return Err(Error::invalid("--rounds and --seconds are 1 at least"));
     }
     let wanted = |cell| {
-        service.cells.contains(&cell) || (service.cells.is_empty() && !matches!(cell, Cell::Load | Cell::Merge | Cell::History))
+        service.cells.contains(&cell)
+            || (service.cells.is_empty() && !matches!(cell, Cell::Load | Cell::Merge | Cell::History | Cell::Repair))
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let data = data::Data::lineitem(values_bytes)?;
         if wanted(Cell::Kill) {
             kill::figures(&data, service.seconds).await?;
+        }
+        if wanted(Cell::Repair) {
+            kill::repair::figures(&data, service.seconds).await?;
         }
         if wanted(Cell::Gets) {
             gets::figures(&data, service.rounds, service.seconds).await?;

@@ -21,16 +21,20 @@ pub struct FormCandidate {
 }
 
 /// The tier that would hold the decoded form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FormRoom {
     /// Capacity of the tier in bytes.
     pub capacity_bytes: u64,
     /// Bytes of decoded forms that it holds already.
     pub form_bytes: u64,
+    /// Seconds that each byte of it saves in a second as a block of the cache, at the margin: some of these go for the form.
+    pub cache_saves: f64,
 }
 
 /// Share of a tier that decoded forms may take: what is raw serves everyone, what is decoded only engines.
 const FORM_SHARE: f64 = 0.5;
+/// Seconds that operations are counted of, about.
+const WINDOW_SECS: f64 = 60.0;
 
 impl FormRoom {
     /// Bytes of decoded forms that the tier may hold.
@@ -55,8 +59,8 @@ impl FormCosts {
     }
 }
 
-/// Whether decoding a column once pays: as many reads as there were lately save more than the decoding costs, and the tier has
-/// room for the form within its share. A read saves only when all columns that it takes of the row group are decoded, so that
+/// Whether decoding a column once pays: as many reads as there were lately save more than the decoding costs and than the blocks would save
+/// in that time which go for the form, and the tier has room for it within its share. A read saves only when all columns that it takes of the row group are decoded, so that
 /// `others`, those that are read together with this one, count on both sides: one that is hardly worth it alone must not keep
 /// the rest raw.
 pub fn form_pays(own: (FormCosts, FormCandidate), others: &[(FormCosts, FormCandidate)], room: FormRoom) -> bool {
@@ -65,7 +69,8 @@ pub fn form_pays(own: (FormCosts, FormCandidate), others: &[(FormCosts, FormCand
     let all = || others.iter().chain([&own]);
     let saved: f64 = all().map(|(costs, candidate)| costs.saved_secs(candidate)).sum();
     let cost: f64 = all().map(|(costs, candidate)| costs.cost_secs(candidate)).sum();
-    fits && column.decoded_bytes > 0 && column.operations * saved >= cost
+    let displaced: f64 = all().map(|(_, candidate)| candidate.decoded_bytes as f64 * room.cache_saves * WINDOW_SECS).sum();
+    fits && column.decoded_bytes > 0 && column.operations * saved >= cost + displaced
 }
 
 #[cfg(test)]
@@ -73,7 +78,7 @@ mod tests {
     use super::{FormCandidate, FormCosts, FormRoom, form_pays};
 
     const DRAM: FormCosts = FormCosts { tier_bytes_per_sec: 8e9, decode_bytes_per_sec: 1e9 };
-    const ROOM: FormRoom = FormRoom { capacity_bytes: 1 << 30, form_bytes: 0 };
+    const ROOM: FormRoom = FormRoom { capacity_bytes: 1 << 30, form_bytes: 0, cache_saves: 0.0 };
 
     fn read(operations: f64) -> FormCandidate {
         FormCandidate { raw_bytes: 1 << 20, decoded_bytes: 4 << 20, operations }
@@ -110,6 +115,16 @@ mod tests {
         let full = FormRoom { form_bytes: (512 << 20) - 1, ..ROOM };
         assert!(!pays(DRAM, read(9.0), full));
         assert!(!pays(DRAM, FormCandidate { decoded_bytes: 0, ..read(9.0) }, ROOM));
+    }
+
+    #[test]
+    fn a_form_takes_no_bytes_of_blocks_that_save_more() {
+        // Four reads save 15 ms, and decoding takes 4; 4 MiB of blocks save 5 ms in the same time, then 25.
+        let room = |cache_saves| FormRoom { cache_saves, ..ROOM };
+        assert!(pays(DRAM, read(4.0), room(2e-11)));
+        assert!(!pays(DRAM, read(4.0), room(1e-10)));
+        assert!(pays(DRAM, read(10.0), room(1e-10)), "unless it is read more often");
+        assert!(pays(DRAM, read(f64::INFINITY), room(1.0)), "what is ordered is made");
     }
 
     #[test]

@@ -223,12 +223,12 @@ impl BlockStore {
 
     /// How the disk tier would do with more room.
     pub fn regret(&self) -> Regret {
-        let Some(disk) = &self.core.disk else { return Regret::default() };
-        let policy = disk.tier.policy.lock();
-        Regret {
-            returned: policy.returned(),
-            remembered_bytes: policy.remembered() as u64 * PAGE_BYTES * u64::from(PAGES_PER_BLOCK),
-        }
+        self.core.disk.as_ref().map(|disk| regret(&disk.tier)).unwrap_or_default()
+    }
+
+    /// The same of the DRAM tier.
+    pub fn dram_regret(&self) -> Regret {
+        regret(&self.core.dram)
     }
 
     /// Bytes of the DRAM tier that can't be evicted because a reader or a fill has pinned their blocks.
@@ -277,6 +277,12 @@ fn held(entry: &Segment) -> HeldBytes {
         bytes: u64::from(union) * PAGE_BYTES,
         keep: entry.keep,
     }
+}
+
+fn regret(tier: &Tier) -> Regret {
+    let policy = tier.policy.lock();
+    let remembered_bytes = policy.remembered() as u64 * PAGE_BYTES * u64::from(PAGES_PER_BLOCK);
+    Regret { returned: policy.returned(), remembered_bytes }
 }
 
 fn tier_usage(tier: &Tier) -> TierUsage {

@@ -11,9 +11,12 @@ use forebay_types::{Cell, Error, HotForm, Owner, PageRun, Result, SegmentId};
 use super::Forms;
 use super::queue::{Job, Outcome};
 use super::thread::Decoder;
+use crate::signals::Seen;
 
 /// Bytes that are put into the store before other tasks of the thread get their turn.
 const CHUNK_BYTES: usize = 256 << 10;
+/// How often it is looked at what the cache would do with more room.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// How long a column waits for readers to be done before it is decoded anyway.
 const BEHIND_READERS: Duration = Duration::from_millis(20);
 
@@ -67,7 +70,17 @@ impl Forms {
     pub(super) fn form_room(&self) -> FormRoom {
         let dram = self.origin.store.usage().dram;
         let of_forms = dram.by_owner.iter().find(|(owner, _)| *owner == Owner::Form);
-        FormRoom { capacity_bytes: dram.capacity_bytes, form_bytes: of_forms.map_or(0, |(_, bytes)| *bytes) }
+        let form_bytes = of_forms.map_or(0, |(_, bytes)| *bytes);
+        FormRoom { capacity_bytes: dram.capacity_bytes, form_bytes, cache_saves: self.cache_saves() }
+    }
+
+    /// What the blocks save that go for a column.
+    fn cache_saves(&self) -> f64 {
+        let mut margin = self.margin.lock();
+        if margin.looked().is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
+            margin.look(Seen::of_dram(&self.origin.store, &self.signals.meters));
+        }
+        margin.saves()
     }
 
     pub(super) async fn keep_form(&self, job: &Job, cell: Cell, id: SegmentId, bytes: &[u8]) -> Result<()> {

@@ -29,7 +29,7 @@ use tokio::task::JoinHandle;
 
 use crate::cluster::Cluster;
 use crate::origin::Origin;
-use crate::signals::Signals;
+use crate::signals::{Margin, Signals};
 use costs::Costs;
 use known::KnownForms;
 use parquet::Footers;
@@ -41,6 +41,8 @@ pub(crate) struct Forms {
     costs: Costs,
     footers: Footers,
     known: KnownForms,
+    /// What each byte more of the DRAM tier would save as blocks.
+    margin: Mutex<Margin>,
     task: Mutex<Option<JoinHandle<()>>>,
     origin: Arc<Origin>,
     cluster: Arc<Cluster>,
@@ -54,6 +56,7 @@ impl Forms {
             costs: Costs::default(),
             footers: Footers::default(),
             known: KnownForms::default(),
+            margin: Mutex::default(),
             task: Mutex::default(),
             origin,
             cluster,

@@ -1,7 +1,7 @@
 //! What a worker measures of itself.
 //!
 //! Owns: numbers for reports and metrics, the speed at which answers leave and the pace that bounds it, reads under way, how often
-//! each segment is read, and what left the tiers.
+//! each segment is read, what left the tiers, and what a byte more of them would save.
 //!
 //! Never does: decide anything by them.
 //!
@@ -9,6 +9,7 @@
 
 mod gone;
 mod load;
+mod margin;
 mod meters;
 mod pace;
 mod popularity;
@@ -18,6 +19,7 @@ use bytes::Bytes;
 
 pub(crate) use gone::Gone;
 pub(crate) use load::{Load, Queued};
+pub(crate) use margin::{Margin, Seen};
 pub(crate) use meters::{Meters, ServedFrom, Standing, publish};
 pub(crate) use pace::Pace;
 pub(crate) use popularity::{Popularity, UnderWay};

@@ -61,7 +61,8 @@ pub(super) fn room(known: Option<(&WorkerInfo, &WorkerReport)>, share: f64, mine
     let of = |(of_dram, of_disk): (u64, u64)| if is_disk { of_disk } else { of_dram };
     let kept = of(report.kept).saturating_sub(mine.kept);
     let raw = shared(capacity, share).saturating_sub(of(report.own)).saturating_sub(kept);
-    let forms = FormRoom { capacity_bytes: dram, form_bytes: report.form_bytes };
+    // How much is at most, whatever it saves.
+    let forms = FormRoom { capacity_bytes: dram, form_bytes: report.form_bytes, cache_saves: 0.0 };
     let others = report.own.0.saturating_sub(report.form_bytes);
     let decoded = forms.most_bytes().min(shared(dram, share).saturating_sub(others));
     Room {

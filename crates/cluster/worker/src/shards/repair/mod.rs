@@ -112,3 +112,51 @@ fn holders(manifest: &Manifest, number: u32, view: &ClusterView) -> Vec<WorkerId
     order.truncate(manifest.dataset.replicas.len());
     order
 }
+
+#[cfg(test)]
+mod tests {
+    use forebay_protocol::DatasetId;
+    use forebay_shard_store::{Column, ColumnKind, Columns, Dataset, DatasetShard};
+    use forebay_types::{HostId, Key, MountId};
+
+    use super::*;
+
+    fn view(workers: &[WorkerId]) -> ClusterView {
+        let worker = |id: &WorkerId| WorkerInfo {
+            id: *id,
+            host: HostId("host".into()),
+            address: "127.0.0.1:1".into(),
+            unix_socket: None,
+            dram_bytes: 1 << 20,
+            disk_bytes: 0,
+            turn: 1,
+            location: String::new(),
+            draining: false,
+        };
+        ClusterView { workers: workers.iter().map(worker).collect(), ..ClusterView::default() }
+    }
+
+    /// A shard with two replicas, and workers in the order in which they hold it.
+    fn shard() -> (Arc<Manifest>, Vec<WorkerId>) {
+        let column = |name: &str| Column { name: name.into(), kind: ColumnKind::Uint };
+        let columns = Columns::new(vec![column("k"), column("v")], "k").unwrap();
+        let dataset = Dataset { columns, replicas: vec![0.9, 0.5], shards: vec![DatasetShard::default()], log: None };
+        let id = DatasetId { mount: MountId(7), folder: Key::new("orders.shards").unwrap(), manifest: 1, tag: 0 };
+        let order = rank(RouteKey::of(id.mount, &id.folder, 0), &(1..=5).map(WorkerId).collect::<Vec<_>>());
+        (Arc::new(Manifest { id, dataset, ids: vec![1] }), order)
+    }
+
+    #[test]
+    fn who_comes_to_hold_a_shard_misses_it_and_it_is_known_how_many_replicas_are_left() {
+        let (manifest, order) = shard();
+        let missing = |before: &[WorkerId], now: &[WorkerId]| -> Vec<(WorkerId, usize)> {
+            let missing = new_holders((Arc::clone(&manifest), 0), &view(before), &view(now));
+            missing.iter().map(|missing| (missing.worker.id, missing.left)).collect()
+        };
+        assert_eq!(missing(&order, &order), [], "nobody was lost");
+        assert_eq!(missing(&order, &order[..4]), [], "nor who did not hold it");
+        assert_eq!(missing(&order, &order[1..]), [(order[2], 1)]);
+        assert_eq!(missing(&order, &order[2..]), [(order[2], 0), (order[3], 0)]);
+        assert_eq!(missing(&order[1..], &order), [(order[0], 2)], "one that joins copies from those that are there");
+    }
+}

@@ -1,5 +1,7 @@
 //! A worker is killed under load.
 
+pub(crate) mod repair;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};

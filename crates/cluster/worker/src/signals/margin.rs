@@ -1,0 +1,118 @@
+//! What a byte more of a tier would save: by it room is given to what is no copy of shared storage.
+
+use std::time::Instant;
+
+use forebay_block_store::{BlockStore, Regret};
+use forebay_navigation::margin;
+
+use super::meters::{Meters, ServedFrom};
+
+/// How much of what was known stays with a new measurement.
+const KEEP: f64 = 0.8;
+
+/// The margin of a tier, aged.
+#[derive(Default)]
+pub(crate) struct Margin {
+    before: Option<Seen>,
+    saves: f64,
+}
+
+/// What is known of a tier at one time.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen {
+    at: Instant,
+    regret: Regret,
+    /// Reads that found their bytes beyond it, and microseconds of all of them.
+    missed: (u64, u64),
+    /// The same of those that found them in it.
+    held: (u64, u64),
+}
+
+impl Seen {
+    /// The disk tier: behind it is shared storage.
+    pub(crate) fn of_disk(store: &BlockStore, meters: &Meters) -> Self {
+        let (missed, held) = (meters.times(ServedFrom::Storage), meters.times(ServedFrom::Disk));
+        Self { at: forebay_runtime::now(), regret: store.regret(), missed, held }
+    }
+
+    /// The DRAM tier: behind it are the disk tier and shared storage.
+    pub(crate) fn of_dram(store: &BlockStore, meters: &Meters) -> Self {
+        let [disk, storage] = [ServedFrom::Disk, ServedFrom::Storage].map(|served| meters.times(served));
+        let missed = (disk.0 + storage.0, disk.1.saturating_add(storage.1));
+        Self { at: forebay_runtime::now(), regret: store.dram_regret(), missed, held: meters.times(ServedFrom::Dram) }
+    }
+}
+
+impl Margin {
+    /// Seconds that each byte more of the tier saves in a second, as far as is known.
+    pub(crate) fn saves(&self) -> f64 {
+        self.saves
+    }
+
+    /// Takes a look at the tier into account.
+    pub(crate) fn look(&mut self, now: Seen) {
+        if let Some(before) = self.before.replace(now) {
+            self.saves = self.saves * KEEP + between(&before, &now) * (1.0 - KEEP);
+        }
+    }
+
+    /// When the last look was.
+    pub(crate) fn looked(&self) -> Option<Instant> {
+        self.before.map(|before| before.at)
+    }
+}
+
+/// The same between two looks: blocks that went and came back would have been there, and each of them was waited for as long as a read
+/// beyond the tier takes, and not as one of it.
+fn between(before: &Seen, now: &Seen) -> f64 {
+    let mean_secs = |before: (u64, u64), now: (u64, u64)| match now.0.saturating_sub(before.0) {
+        0 => 0.0,
+        reads => now.1.saturating_sub(before.1) as f64 / 1e6 / reads as f64,
+    };
+    let secs = (now.at - before.at).as_secs_f64();
+    let returned = now.regret.returned.saturating_sub(before.regret.returned);
+    let waited = mean_secs(before.missed, now.missed) - mean_secs(before.held, now.held);
+    match secs > 0.0 {
+        true => margin(returned as f64 / secs, waited, now.regret.remembered_bytes.max(1 << 20)),
+        false => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn seen(at: Instant, returned: u64, missed: (u64, u64), held: (u64, u64)) -> Seen {
+        Seen { at, regret: Regret { returned, remembered_bytes: 100 * MIB }, missed, held }
+    }
+
+    #[test]
+    fn a_tier_is_worth_what_its_misses_cost() {
+        let at = forebay_runtime::now();
+        let before = seen(at, 0, (10, 1_000_000), (5, 5_000));
+        // Four reads of 51 ms, and two of 1 ms.
+        let later = |returned, missed| seen(at + Duration::from_secs(10), returned, missed, (7, 7_000));
+        let saved = between(&before, &later(20, (14, 1_204_000)));
+        assert!((saved * 100.0 * MIB as f64 - 0.1).abs() < 1e-9, "2 blocks a second, 50 ms each: {saved}");
+        assert_eq!(between(&before, &later(0, (14, 1_204_000))), 0.0, "nothing came back");
+        assert_eq!(between(&before, &later(20, before.missed)), 0.0, "nothing is known of what it costs");
+    }
+
+    #[test]
+    fn what_was_measured_is_forgotten_slowly() {
+        let at = forebay_runtime::now();
+        let mut margin = Margin::default();
+        margin.look(seen(at, 0, (0, 0), (0, 0)));
+        assert_eq!(margin.saves(), 0.0, "one look tells nothing");
+        margin.look(seen(at + Duration::from_secs(10), 20, (4, 200_000), (0, 0)));
+        let first = margin.saves();
+        assert!((first * 100.0 * MIB as f64 - 0.02).abs() < 1e-9, "a fifth of what was measured: {first}");
+        margin.look(seen(at + Duration::from_secs(20), 20, (4, 200_000), (0, 0)));
+        assert!((margin.saves() - first * KEEP).abs() < 1e-18);
+        assert_eq!(margin.looked(), Some(at + Duration::from_secs(20)));
+    }
+}
