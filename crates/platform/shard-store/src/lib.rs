@@ -3,6 +3,7 @@
 mod columns;
 mod dataset;
 mod folder;
+mod literal;
 mod log;
 mod question;
 mod store;
@@ -13,8 +14,9 @@ pub use dataset::{
     Dataset, DatasetCold, DatasetFile, DatasetShard, GARBAGE_AFTER, LogObject, LogPlace, LoggedCall, Packed, Stored, data_key,
     garbage, key_hash, manifest_key, manifest_number, manifest_tag, merge, needed, pack, shard_of,
 };
+pub use literal::Literal;
 pub use log::{LocalLog, Log};
-pub use question::{Condition, Literal, Test};
+pub use question::{Condition, Test};
 pub use store::{
     Answered, Batch, Building, FarAnswer, FarQuestion, Inspection, PartInspection, Sealer, SentRecord, Store, UpdateLimits,
     Wanted, read_keys, read_records, write_keys,
