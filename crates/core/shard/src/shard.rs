@@ -9,6 +9,7 @@ use forebay_types::{Error, Result};
 use zstd::zstd_safe::DCtx;
 
 use crate::base::Base;
+use crate::inverted::index::{IndexSlice, keys_of};
 use crate::keys::Keys;
 use crate::layers::build::LayerBuilder;
 use crate::layers::id::LayerId;
@@ -18,14 +19,13 @@ use crate::model::key::{Key, KeyType};
 use crate::model::schema::Schema;
 use crate::model::value::Value;
 use crate::query::chains::{self, ChainScratch};
-use crate::query::index::{IndexSlice, keys_of};
 use crate::query::predicate::Query;
 use crate::query::search::Searcher;
-use crate::query::window::Window;
 use crate::record::blocks::{self, BLOCK_RECORDS, BlockPlace, BlockReader};
 use crate::record::body;
 use crate::record::output::Record;
 use crate::sampling::{QueryCounters, Sampler};
+use crate::window::Window;
 
 /// A shard of records over the bytes of its parts.
 ///

@@ -11,6 +11,7 @@
 //! Owns: the layout of files, docs/specs/table.md. Never does: I/O, threads; trust in an offset that it has read.
 
 mod cell;
+mod fields;
 mod layout;
 mod metadata;
 mod read;
@@ -19,7 +20,7 @@ mod write;
 
 pub use cell::{Row, RowCell, Value};
 pub use layout::{Group, Grouping, Layout, Suggested, suggest};
-pub use metadata::{CellInfo, FOOTER_BYTES, Footer};
+pub use metadata::{CellInfo, FOOTER_BYTES, Footer, SEGMENT_BYTES};
 pub use read::{Batches, Chunk, ColumnStatistics, Plan, Selection, Source, Table, Verified, take};
 pub use schema::{Leaf, Projection, TableSchema, schema_from_bytes, schema_to_bytes};
-pub use write::{Encoder, Options, RowGroup, SEGMENT_BYTES, Summary, Writer};
+pub use write::{Encoder, Options, RowGroup, Summary, Writer};

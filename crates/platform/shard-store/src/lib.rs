@@ -3,6 +3,7 @@
 mod columns;
 mod dataset;
 mod folder;
+mod literal;
 mod log;
 mod question;
 mod store;
@@ -14,8 +15,9 @@ pub use dataset::{
     garbage, key_hash, manifest_key, manifest_number, manifest_tag, merge, needed, pack, shard_of,
 };
 pub use folder::AskedShares;
+pub use literal::Literal;
 pub use log::{LocalLog, Log};
-pub use question::{Condition, Literal, Test};
+pub use question::{Condition, Test};
 pub use store::{
     Answered, Batch, Building, FarAnswer, FarQuestion, Inspection, PartInspection, Sealer, SentRecord, Store, UpdateLimits,
     Wanted, read_keys, read_records, write_keys,

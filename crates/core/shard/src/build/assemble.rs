@@ -3,9 +3,8 @@
 use bytes::Bytes;
 use forebay_types::Result;
 
-use super::builder::{BuiltShard, KeyList, record_extent};
 use super::dictionary::{Sampled, sample};
-use super::distinct::Distinct;
+use super::input::{Input, KeyList};
 use super::rows::sort_rows;
 use crate::base::{BASE_KIND, Base, Numbers, record_bits};
 use crate::bits::packed::pack;
@@ -19,88 +18,12 @@ use crate::part;
 use crate::record::varint;
 use crate::sampling::QueryCounters;
 
-/// Records as they came: all values back to back, and their lengths plus one (0 for null).
-pub(crate) struct Input {
-    pub(crate) keys: KeyList,
-    pub(crate) values: Vec<u8>,
-    pub(crate) lengths: Vec<u8>,
-    pub(crate) lengths_mark: usize,
-    distinct: Vec<Distinct>,
-    used: [bool; 256],
-    nulls: bool,
-}
-
-impl Input {
-    pub(crate) fn new(schema: &Schema) -> Self {
-        Self {
-            keys: KeyList::new(schema.key_type),
-            values: Vec::new(),
-            lengths: Vec::new(),
-            lengths_mark: 0,
-            distinct: schema.attributes.iter().map(|_| Distinct::new()).collect(),
-            used: [false; 256],
-            nulls: false,
-        }
-    }
-
-    /// Ends the value whose bytes begin at `from`, or null.
-    pub(crate) fn end_value(&mut self, attribute: usize, from: Option<usize>) {
-        match from {
-            Some(from) => {
-                let value = &self.values[from..];
-                self.distinct[attribute].add(value);
-                value.iter().for_each(|byte| self.used[*byte as usize] = true);
-                varint::write(value.len() as u64 + 1, &mut self.lengths);
-            }
-            None => {
-                self.nulls = true;
-                self.lengths.push(0);
-            }
-        }
-    }
-
-    /// Takes back the values of a record that was refused.
-    pub(crate) fn forget(&mut self, mark: usize) {
-        self.values.truncate(mark);
-        self.lengths.truncate(self.lengths_mark);
-    }
-
-    /// Puts the records in the order of their keys. Returns the bytes of those that a later one replaced.
-    pub(crate) fn sort(&mut self, attributes: usize) -> u64 {
-        let mut places = Vec::with_capacity(self.keys.len());
-        let (mut at, mut from) = (0, 0);
-        for _ in 0..self.keys.len() {
-            let (next, bytes) = record_extent(&self.lengths, at, attributes);
-            places.push((at, next - at, from, bytes));
-            (at, from) = (next, from + bytes);
-        }
-        let order = self.keys.order();
-        let before = self.keys.bytes() + self.values.len() as u64 + (self.keys.len() * attributes) as u64;
-        let (mut values, mut lengths) = (Vec::with_capacity(self.values.len()), Vec::with_capacity(self.lengths.len()));
-        for index in &order {
-            let (at, length, from, bytes) = places[*index as usize];
-            lengths.extend_from_slice(&self.lengths[at..at + length]);
-            values.extend_from_slice(&self.values[from..from + bytes]);
-        }
-        (self.values, self.lengths) = (values, lengths);
-        self.keys = self.keys.select(&order);
-        before - (self.keys.bytes() + self.values.len() as u64 + (self.keys.len() * attributes) as u64)
-    }
-
-    /// How many distinct values an attribute has, about.
-    pub(crate) fn distinct(&self, attribute: usize) -> u64 {
-        self.distinct[attribute].estimate()
-    }
-
-    /// Calls with each record's bytes of `lengths` and of the values.
-    pub(crate) fn for_each_record(&self, attributes: usize, mut call: impl FnMut(usize, &[u8], &[u8])) {
-        let (mut at, mut from) = (0, 0);
-        for record in 0..self.keys.len() {
-            let (next, bytes) = record_extent(&self.lengths, at, attributes);
-            call(record, &self.lengths[at..next], &self.values[from..from + bytes]);
-            (at, from) = (next, from + bytes);
-        }
-    }
+/// A shard as bytes: one file a part.
+pub struct BuiltShard {
+    /// The base part.
+    pub base: Bytes,
+    /// The first layers.
+    pub layers: Vec<(LayerId, Bytes)>,
 }
 
 /// Makes the base and the first layers.

@@ -1,14 +1,12 @@
 //! Where records come in: each is checked and encoded here, kept by key, and the later of two stays.
 
-use bytes::Bytes;
 use forebay_types::{Error, Result};
 
-use super::assemble::{Input, assemble};
-use crate::layers::id::LayerId;
-use crate::model::key::{Key, KeyType};
+use super::assemble::{BuiltShard, assemble};
+use super::input::Input;
+use crate::model::key::Key;
 use crate::model::schema::Schema;
 use crate::model::value::{Value, ValueType};
-use crate::record::varint;
 use crate::sampling::QueryCounters;
 
 /// The text of a shard is at most this long.
@@ -35,14 +33,6 @@ pub struct Builder {
     input_bytes: u64,
     /// Whether keys came in growing order so far.
     sorted: bool,
-}
-
-/// A shard as bytes: one file a part.
-pub struct BuiltShard {
-    /// The base part.
-    pub base: Bytes,
-    /// The first layers.
-    pub layers: Vec<(LayerId, Bytes)>,
 }
 
 impl Builder {
@@ -157,110 +147,4 @@ impl Builder {
         self.input.lengths_mark = self.input.lengths.len();
         Ok(())
     }
-}
-
-/// The keys of the records so far.
-pub(crate) enum KeyList {
-    Numbers(Vec<u64>),
-    Strings { blob: Vec<u8>, ends: Vec<u32> },
-}
-
-impl KeyList {
-    pub(crate) fn new(key_type: KeyType) -> Self {
-        match key_type {
-            KeyType::U64 => Self::Numbers(Vec::new()),
-            KeyType::Bytes => Self::Strings { blob: Vec::new(), ends: Vec::new() },
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Numbers(keys) => keys.len(),
-            Self::Strings { ends, .. } => ends.len(),
-        }
-    }
-
-    pub(crate) fn string(&self, index: usize) -> &[u8] {
-        match self {
-            Self::Numbers(_) => &[],
-            Self::Strings { blob, ends } => {
-                let from = if index == 0 { 0 } else { ends[index - 1] as usize };
-                &blob[from..ends[index] as usize]
-            }
-        }
-    }
-
-    /// True if the key is above all before it.
-    fn push(&mut self, key: &Key) -> bool {
-        let count = self.len();
-        match (&mut *self, key) {
-            (Self::Numbers(keys), Key::U64(key)) => {
-                let grows = keys.last().is_none_or(|last| last < key);
-                keys.push(*key);
-                grows
-            }
-            (Self::Strings { blob, ends }, Key::Bytes(key)) => {
-                blob.extend_from_slice(key);
-                ends.push(blob.len() as u32);
-                count == 0 || self.string(count - 1) < key.as_slice()
-            }
-            _ => unreachable!("the key's type was checked"),
-        }
-    }
-
-    /// The records in the order of their keys, the last of each key only.
-    pub(crate) fn order(&self) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..self.len() as u32).collect();
-        let same = |a: u32, b: u32| match self {
-            Self::Numbers(keys) => keys[a as usize] == keys[b as usize],
-            Self::Strings { .. } => self.string(a as usize) == self.string(b as usize),
-        };
-        match self {
-            Self::Numbers(keys) => order.sort_unstable_by_key(|index| (keys[*index as usize], *index)),
-            Self::Strings { .. } => {
-                order.sort_unstable_by(|a, b| self.string(*a as usize).cmp(self.string(*b as usize)).then(a.cmp(b)));
-            }
-        }
-        let mut kept: Vec<u32> = Vec::with_capacity(order.len());
-        for index in order {
-            match kept.last_mut() {
-                Some(last) if same(*last, index) => *last = index,
-                _ => kept.push(index),
-            }
-        }
-        kept
-    }
-
-    pub(crate) fn select(&self, order: &[u32]) -> Self {
-        match self {
-            Self::Numbers(keys) => Self::Numbers(order.iter().map(|index| keys[*index as usize]).collect()),
-            Self::Strings { .. } => {
-                let (mut blob, mut ends) = (Vec::new(), Vec::with_capacity(order.len()));
-                for index in order {
-                    blob.extend_from_slice(self.string(*index as usize));
-                    ends.push(blob.len() as u32);
-                }
-                Self::Strings { blob, ends }
-            }
-        }
-    }
-
-    /// Bytes of all keys.
-    pub(crate) fn bytes(&self) -> u64 {
-        match self {
-            Self::Numbers(keys) => keys.len() as u64 * 8,
-            Self::Strings { blob, .. } => blob.len() as u64,
-        }
-    }
-}
-
-/// Reads the lengths of one record's values: the bytes it takes of `lengths` and of the values.
-pub(crate) fn record_extent(lengths: &[u8], mut at: usize, attributes: usize) -> (usize, usize) {
-    let mut bytes = 0;
-    for _ in 0..attributes {
-        let (length, next) = varint::read(lengths, at);
-        bytes += length.saturating_sub(1) as usize;
-        at = next;
-    }
-    (at, bytes)
 }

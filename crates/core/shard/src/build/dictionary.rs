@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use forebay_types::Result;
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
-use super::assemble::Input;
+use super::input::Input;
 use crate::record::blocks::{self, BLOCK_RECORDS, BlockWriter, RawBlock};
 use crate::record::codes::{self, Codes};
 use crate::record::output::Record;

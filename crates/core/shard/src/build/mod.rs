@@ -4,5 +4,6 @@ pub(crate) mod assemble;
 pub(crate) mod builder;
 mod dictionary;
 pub(crate) mod distinct;
+pub(crate) mod input;
 pub(crate) mod rows;
 pub(crate) mod sort;

@@ -1,7 +1,7 @@
 //! The buckets of an attribute.
 
 use super::bucket::{bucket_of, hash, head, put};
-use crate::build::assemble::Input;
+use crate::build::input::Input;
 use crate::model::key::Key;
 use crate::record::varint;
 

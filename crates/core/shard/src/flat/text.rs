@@ -10,12 +10,12 @@ use forebay_types::{Error, Result};
 use super::BASE_RATE;
 use super::layers::FlatLayerBuilder;
 use crate::base::Base;
+use crate::interval::Suffixes;
 use crate::layers::id::{LayerId, LayerKind};
 use crate::layers::set::{LayerInfo, LayerSet, VerifiedLayer};
 use crate::layers::shape::{RATE_MAX, Shape, rate_place};
 use crate::model::alphabet::Meaning;
 use crate::psi::Place;
-use crate::query::interval::Suffixes;
 
 /// Walks that go on side by side.
 const BATCH: usize = 24;

@@ -10,14 +10,19 @@ use zstd::zstd_safe::CDict;
 
 use super::filling::Filling;
 use super::id::{LayerId, LayerKind};
-use super::pass::{Hashes, STEP_RECORDS};
 use super::set::LayerSet;
-use super::shape::Shape;
+use super::shape::{Shape, rate_place};
 use super::sliced::{Sliced, Slot};
 use super::texts::Text;
 use crate::base::{Base, section_of};
 use crate::record::blocks;
 use crate::record::codes::Numbers;
+
+/// Records of a step: a fraction of a second's work.
+const STEP_RECORDS: u32 = 4096;
+
+/// The hashes of the values of one attribute, by row of its column.
+type Hashes = Box<[AtomicU64]>;
 
 /// Builds any set of layers in one pass over the records' chains, about one psi step a symbol of the text.
 ///
@@ -102,6 +107,13 @@ impl LayerBuilder {
             LayerKind::IsaRate => return Err(Error::invalid("layers of positions are for flat text")),
         }
         Ok(())
+    }
+
+    /// Takes the record of a row, for the layer of its rate.
+    #[inline(always)]
+    pub(super) fn row(&self, record: u32, row: u32) {
+        let (which, entry) = rate_place(u64::from(row));
+        self.sa_rates[which as usize].put(entry as usize, record);
     }
 
     /// The steps: ranges of records for [`run`](Self::run).

@@ -7,6 +7,7 @@ mod pass;
 pub(crate) mod plan;
 pub(crate) mod set;
 pub(crate) mod shape;
+mod sink;
 pub(crate) mod sliced;
 pub(crate) mod texts;
 mod write;

@@ -2,27 +2,21 @@
 
 use std::ops::Range;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use forebay_types::Result;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::build::LayerBuilder;
-use super::shape::rate_place;
-use super::texts::Sink;
+use super::sink::Sink;
 use crate::base::Base;
 use crate::model::alphabet::Meaning;
 use crate::psi::Place;
 use crate::record::blocks::BLOCK_RECORDS;
 use crate::record::output::Record;
 
-/// Records of a step: a fraction of a second's work.
-pub(super) const STEP_RECORDS: u32 = 4096;
 /// Chains that go on side by side: those of one block.
 const CHAINS: usize = BLOCK_RECORDS as usize;
-
-/// The hashes of the values of one attribute, by row of its column.
-pub(super) type Hashes = Box<[AtomicU64]>;
 
 /// One chain of the pass.
 #[derive(Default)]
@@ -146,12 +140,6 @@ impl LayerBuilder {
         if self.sa[attribute].any_filling() {
             self.sa[attribute].put(index as usize, lane.record);
         }
-    }
-
-    #[inline(always)]
-    pub(super) fn row(&self, record: u32, row: u32) {
-        let (which, entry) = rate_place(u64::from(row));
-        self.sa_rates[which as usize].put(entry as usize, record);
     }
 
     /// The pass over a text that is at hand, with the row of each position.

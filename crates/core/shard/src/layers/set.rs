@@ -12,9 +12,9 @@ use super::shape::{RATE_MAX, Shape};
 use super::sliced::{Sliced, Slot};
 use crate::base::Base;
 use crate::bits::packed::Packed;
+use crate::inverted::index::IndexSlice;
+use crate::inverted::postings::{Postings, PostingsSlice};
 use crate::part::{self, Part};
-use crate::query::index::IndexSlice;
-use crate::query::postings::{Postings, PostingsSlice};
 use crate::record::blocks::BlockSlice;
 use crate::record::plain::PlainSlice;
 

@@ -13,13 +13,13 @@ use super::set::write_array;
 use super::shape::Shape;
 use super::texts::{Text, gather};
 use crate::base::Base;
+use crate::interval::nulls;
+use crate::inverted::index::IndexWriter;
+use crate::inverted::postings::PostingsWriter;
 use crate::keys::KeyIndex;
 use crate::model::alphabet::Meaning;
 use crate::model::key::Key;
 use crate::part;
-use crate::query::index::IndexWriter;
-use crate::query::postings::PostingsWriter;
-use crate::query::predicate::nulls;
 use crate::record::blocks::{self, BLOCK_RECORDS};
 use crate::record::plain;
 

@@ -9,8 +9,8 @@ use super::chains;
 use super::predicate::Query;
 use super::search::{CHECK_COST, Searcher};
 use super::test::{Test, What};
-use super::window::Window;
 use crate::record::output::Record;
+use crate::window::Window;
 
 impl Searcher<'_> {
     /// The records of a window where `query` holds, sorted.

@@ -2,14 +2,10 @@
 
 pub(crate) mod chains;
 pub(crate) mod first;
-pub(crate) mod index;
-pub(crate) mod interval;
 pub(crate) mod locate;
 #[cfg(test)]
 mod paged;
-pub(crate) mod postings;
 pub(crate) mod predicate;
 pub(crate) mod regex;
 pub(crate) mod search;
 pub(crate) mod test;
-pub(crate) mod window;

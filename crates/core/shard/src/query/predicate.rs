@@ -4,7 +4,7 @@ use std::ops::{Bound, Range};
 
 use forebay_types::{Error, Result};
 
-use super::interval::Suffixes;
+use crate::interval::{Suffixes, nulls};
 use crate::model::alphabet::Place;
 use crate::model::value::{Value, ValueType};
 
@@ -143,14 +143,6 @@ fn equal(base: &impl Suffixes, attribute: usize, kind: ValueType, value: &Value)
         return Ok(base.prefix(&[base.alphabet().delimiter(attribute), null]));
     }
     Ok(if base.alphabet().encode(&bytes, &mut symbols) { base.equal(attribute, &symbols) } else { 0..0 })
-}
-
-/// The first row of the attribute's column that is null, or the column's end.
-pub(crate) fn nulls(base: &impl Suffixes, attribute: usize) -> u32 {
-    match base.alphabet().null() {
-        Some(null) => base.lower(&[base.alphabet().delimiter(attribute), null]),
-        None => base.column(base.alphabet().delimiter(attribute)).end(),
-    }
 }
 
 fn range(base: &impl Suffixes, attribute: usize, kind: ValueType, from: &Bound<Value>, to: &Bound<Value>) -> Result<Range<u32>> {

@@ -5,16 +5,16 @@ use std::ops::Range;
 use forebay_types::Result;
 
 use super::chains;
-use super::interval::Suffixes;
 use super::locate;
 use super::predicate::Query;
 use super::regex::Expression;
-use super::window::Window;
 use crate::base::Base;
+use crate::interval::Suffixes;
 use crate::layers::set::LayerSet;
 use crate::model::value::Value;
 use crate::record::output::Record;
 use crate::sampling::Sampler;
+use crate::window::Window;
 
 /// Reads some attributes of a record.
 pub(crate) type ReadColumns<'r> = dyn Fn(u32, &[usize], &mut Record) -> Result<()> + 'r;

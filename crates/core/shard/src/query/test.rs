@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use forebay_types::Result;
 
-use super::interval::Suffixes;
 use super::predicate::Query;
 use super::regex::Expression;
 use super::search::find;
 use crate::base::Base;
+use crate::interval::Suffixes;
 
 /// One of the things that must hold of a record.
 pub(crate) struct Test<'q> {

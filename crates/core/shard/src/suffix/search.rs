@@ -5,8 +5,8 @@ use std::ops::Range;
 use forebay_types::Result;
 
 use super::store::SuffixStore;
+use crate::interval::Suffixes;
 use crate::model::key::Key;
-use crate::query::interval::Suffixes;
 use crate::query::predicate::Query;
 use crate::query::regex::Expression;
 use crate::record::output::Record;

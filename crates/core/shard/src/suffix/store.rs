@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use crate::interval::Suffixes;
 use crate::model::alphabet::{Alphabet, Meaning};
 use crate::model::key::Key;
 use crate::model::schema::Schema;
 use crate::psi::Column;
-use crate::query::interval::Suffixes;
 use crate::record::output::Record;
 
 /// Updates of many keys in bulk: the text of their records as it is, with its suffix array (Succinct, section 4.1).

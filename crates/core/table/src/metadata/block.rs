@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use forebay_types::{Error, Result};
 
-use super::codec::{Decoder, Encoder};
 use super::footer::{Footer, HEADER_BYTES};
 use super::statistics::LeafStatistics;
+use crate::fields::{Decoder, Encoder};
 use crate::layout::{Group, Layout};
 use crate::schema::{Kind, TableSchema, decode_schema, encode_schema};
-use crate::write::SEGMENT_BYTES;
 
 /// Most rows in a row group.
 pub(crate) const ROWS_MAX: usize = 1 << 20;
 /// What every buffer begins at a multiple of.
 pub(crate) const ALIGN: u64 = 64;
+/// Bytes of a segment: no buffer crosses a multiple of this in a file, so that each lies in one extent of a tier.
+pub const SEGMENT_BYTES: u64 = 64 << 20;
 
 /// Where a cell's bytes are.
 #[derive(Clone, Debug, PartialEq, Eq)]

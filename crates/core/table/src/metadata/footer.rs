@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use forebay_types::{Error, Result};
 
-use super::codec::{Decoder, Encoder};
+use crate::fields::{Decoder, Encoder};
 
 /// Bytes before the first cell.
 pub(crate) const HEADER_BYTES: u64 = 64;

@@ -1,13 +1,11 @@
 //! What is known of a table apart from its data: one block of bytes, and the footer that says where it is.
 
 mod block;
-mod codec;
 mod footer;
 mod statistics;
 
-pub use block::CellInfo;
 pub(crate) use block::{ALIGN, Block, ROWS_MAX, RowGroupInfo};
-pub(crate) use codec::{Decoder, Encoder};
+pub use block::{CellInfo, SEGMENT_BYTES};
 pub(crate) use footer::header;
 pub use footer::{FOOTER_BYTES, Footer};
 pub(crate) use statistics::{BOUND_BYTES_MAX, Bound, LeafStatistics};

@@ -2,7 +2,7 @@
 
 use forebay_types::Result;
 
-use super::codec::{Decoder, Encoder};
+use crate::fields::{Decoder, Encoder};
 use crate::schema::Kind;
 
 /// Longest bound that is kept of a string or binary value, in bytes.

@@ -8,6 +8,7 @@ use forebay_types::{Error, Result};
 
 use super::chunk::{Cell, Chunk};
 use super::source::Source;
+use super::table::Table;
 use super::verified::Verified;
 use crate::cell::{ColumnCell, RowCell};
 use crate::metadata::Block;
@@ -24,7 +25,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(block: Arc<Block>, row_group: usize, projection: Projection) -> Result<Self> {
+    fn new(block: Arc<Block>, row_group: usize, projection: Projection) -> Result<Self> {
         if row_group >= block.row_groups.len() {
             return Err(Error::invalid(format!("row group {row_group} of a table that has {}", block.row_groups.len())));
         }
@@ -124,5 +125,15 @@ impl Plan {
             return Err(Error::invalid("more bytes were given than the plan has ranges"));
         }
         Ok(Chunk::new(self.block.clone(), self.row_group, self.projection.clone(), &self.groups, cells))
+    }
+}
+
+impl Table {
+    /// What has to be read of a row group for a projection.
+    ///
+    /// # Errors
+    /// `Invalid` if there is no such row group.
+    pub fn plan(&self, row_group: usize, projection: &Projection) -> Result<Plan> {
+        Plan::new(self.block().clone(), row_group, projection.clone())
     }
 }

@@ -1,14 +1,13 @@
-//! A table as its metadata tells it: schema, groups, cells, and the way to a plan.
+//! A table as its metadata tells it: schema, groups, cells.
 
 use std::sync::Arc;
 
 use forebay_types::{Error, Result};
 
-use super::plan::Plan;
 use super::source::Source;
 use crate::layout::Group;
 use crate::metadata::{Block, CellInfo, Footer};
-use crate::schema::{Projection, TableSchema};
+use crate::schema::TableSchema;
 
 /// A table's metadata: all that is needed to know which bytes a query will touch. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -82,15 +81,7 @@ impl Table {
         cell.ok_or_else(|| Error::invalid(format!("the table has no cell of row group {row_group} and column group {group}")))
     }
 
-    /// What has to be read of a row group for a projection.
-    ///
-    /// # Errors
-    /// `Invalid` if there is no such row group.
-    pub fn plan(&self, row_group: usize, projection: &Projection) -> Result<Plan> {
-        Plan::new(self.block.clone(), row_group, projection.clone())
-    }
-
-    pub(super) fn block(&self) -> &Block {
+    pub(super) fn block(&self) -> &Arc<Block> {
         &self.block
     }
 }

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, IntervalUnit, Schema, Time
 use forebay_types::{Error, Result};
 
 use super::tree::DEPTH_MAX;
-use crate::metadata::{Decoder, Encoder};
+use crate::fields::{Decoder, Encoder};
 
 /// A schema's bytes, as a table has them: the same for equal schemas.
 ///

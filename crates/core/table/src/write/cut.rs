@@ -2,8 +2,8 @@
 
 use arrow_array::{Array, ArrayRef};
 
-use super::SEGMENT_BYTES;
 use super::values::{Values, view};
+use crate::metadata::SEGMENT_BYTES;
 use crate::schema::{Kind, TableSchema};
 
 /// Bytes of the leaves' values in a row group that is being gathered.

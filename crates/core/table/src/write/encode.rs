@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_buffer::{BooleanBuffer, Buffer};
+use arrow_buffer::Buffer;
 use arrow_select::concat::concat;
 use forebay_types::{Error, Result};
 
 use super::measure::statistics;
 use super::rows::{RowEnds, encode_rows};
-use super::values::{Values, view};
+use super::values::{Values, bitmap, validity, view};
 use crate::layout::Group;
 use crate::metadata::{LeafStatistics, ROWS_MAX};
 use crate::schema::{Kind, TableSchema};
@@ -132,20 +132,6 @@ fn encode_column(array: &ArrayRef, kind: Kind) -> Vec<Buffer> {
             vec![validity, starts.rebased(), Buffer::from_vec(nulls), items]
         }
     }
-}
-
-/// The bits of a column's validity, unless all of its values are there.
-pub(super) fn validity(array: &ArrayRef) -> Option<Vec<u8>> {
-    array.nulls().filter(|nulls| nulls.null_count() > 0).map(|nulls| bitmap(nulls.inner()))
-}
-
-/// The bits from the first on, those after the last zero.
-fn bitmap(bits: &BooleanBuffer) -> Vec<u8> {
-    let mut out = bits.sliced().as_slice()[..bits.len().div_ceil(8)].to_vec();
-    if let (Some(last), used @ 1..) = (out.last_mut(), bits.len() % 8) {
-        *last &= (1 << used) - 1;
-    }
-    out
 }
 
 /// Views into one buffer that holds the long values and nothing else; a view of a null is zero.

@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef, ArrowNativeTypeOp, ArrowNumericType, ArrowPri
 use arrow_buffer::ToByteSlice;
 use arrow_schema::{DataType, TimeUnit};
 
-use super::encode::validity;
+use super::values::validity;
 use crate::metadata::{BOUND_BYTES_MAX, Bound, LeafStatistics};
 
 pub(super) fn statistics(array: &ArrayRef) -> LeafStatistics {

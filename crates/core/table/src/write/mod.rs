@@ -10,6 +10,3 @@ mod writer;
 
 pub use encode::{Encoder, RowGroup};
 pub use writer::{Options, Summary, Writer};
-
-/// Bytes of a segment: no buffer crosses a multiple of this in a file, so that each lies in one extent of a tier.
-pub const SEGMENT_BYTES: u64 = 64 << 20;

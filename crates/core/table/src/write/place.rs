@@ -5,10 +5,9 @@ use std::ops::Range;
 
 use forebay_types::{Error, Result};
 
-use super::SEGMENT_BYTES;
 use super::encode::EncodedCell;
 use super::rows::RowEnds;
-use crate::metadata::{ALIGN, CellInfo};
+use crate::metadata::{ALIGN, CellInfo, SEGMENT_BYTES};
 
 /// Bytes that go out, and how many have gone.
 pub(super) struct Output<W> {

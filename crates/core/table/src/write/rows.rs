@@ -6,11 +6,10 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
 use forebay_types::{Error, Result};
 
-use super::SEGMENT_BYTES;
-use super::encode::validity;
-use super::values::{Values, view};
+use super::values::{Values, validity, view};
 use crate::cell::transpose_bits;
 use crate::layout::RowLayout;
+use crate::metadata::SEGMENT_BYTES;
 use crate::schema::{Item, Kind};
 
 /// Rows of one pass over the columns: their bytes stay in the first cache.

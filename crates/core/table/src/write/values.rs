@@ -102,6 +102,20 @@ fn parts<T: ByteArrayType>(array: &GenericByteArray<T>, make: fn(OffsetBuffer<T:
     (make(array.offsets().clone()), array.values().clone())
 }
 
+/// The bits of a column's validity, unless all of its values are there.
+pub(super) fn validity(array: &ArrayRef) -> Option<Vec<u8>> {
+    array.nulls().filter(|nulls| nulls.null_count() > 0).map(|nulls| bitmap(nulls.inner()))
+}
+
+/// The bits from the first on, those after the last zero.
+pub(super) fn bitmap(bits: &BooleanBuffer) -> Vec<u8> {
+    let mut out = bits.sliced().as_slice()[..bits.len().div_ceil(8)].to_vec();
+    if let (Some(last), used @ 1..) = (out.last_mut(), bits.len() % 8) {
+        *last &= (1 << used) - 1;
+    }
+    out
+}
+
 /// The bytes of a view's value.
 pub(super) fn view(array: &ArrayRef, row: usize) -> &[u8] {
     match array.as_string_view_opt() {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::ColumnKind;
-use crate::question::Literal;
+use crate::literal::Literal;
 
 /// One column of the input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use forebay_types::{Error, Result};
 use serde_json::{Map, Value as Json};
 
 use super::{Column, ColumnKind};
-use crate::question::Literal;
+use crate::literal::Literal;
 
 /// JSON objects of a stream, one after the other with any space between, or in one array.
 pub struct JsonRecords<R: Read> {

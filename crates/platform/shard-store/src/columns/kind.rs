@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value as Json};
 
 use super::text;
-use crate::question::Literal;
+use crate::literal::Literal;
 
 /// The type of a column in the input; what is printed has it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

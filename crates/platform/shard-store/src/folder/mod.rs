@@ -17,7 +17,7 @@ pub(crate) use crash::step;
 pub(crate) use crash::tests::STEPS_LEFT;
 pub(crate) use lock::FolderLock;
 pub(crate) use manifest::{ColdEntry, FileEntry, MANIFEST, Manifest, ShardFiles};
-pub(crate) use map::map;
+pub(crate) use map::{map, map_part};
 pub(crate) use names::Names;
 pub(crate) use part_writer::PartWriter;
 pub(crate) use publish::{explain, sync_folder};

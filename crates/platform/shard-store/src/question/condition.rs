@@ -3,7 +3,7 @@
 use forebay_types::{Error, Result};
 use serde_json::{Map, Value, json};
 
-use super::Literal;
+use crate::literal::Literal;
 
 /// Which records a search is for.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,14 +35,6 @@ pub enum Test {
 }
 
 impl Condition {
-    /// Reads an expression, as in `o_clerk = Clerk#000000951 and o_comment ~ "special.*requests"`.
-    ///
-    /// Tests are `=`, `^=` or `prefix`, `*=` or `contains`, `~` or `regex`, `<`, `<=`, `>`, `>=` and `between V and W`. A value
-    /// is bare up to the next ` and `, in single or double quotes (twice for a quote itself), or bytes in hex as `x'00ff'`.
-    pub fn parse(text: &str) -> Result<Self> {
-        super::parse::parse(text)
-    }
-
     /// From JSON: `{"attr": a, "eq" | "prefix" | "contains" | "regex": value}`, `{"attr": a, "from": v, "to": w}` with both
     /// bounds belonging to it and either missing (`"above"` and `"below"` are bounds that do not), or `{"and": [..]}`.
     pub fn from_json(value: &Value) -> Result<Self> {

@@ -1,9 +1,7 @@
 //! What people and programs ask for: conditions as text, operations as JSON.
 
 mod condition;
-mod literal;
 mod parse;
 mod query;
 
 pub use condition::{Condition, Test};
-pub use literal::Literal;

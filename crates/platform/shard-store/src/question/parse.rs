@@ -2,21 +2,26 @@
 
 use forebay_types::{Error, Result};
 
-use super::literal::parse_hex;
-use super::{Condition, Literal, Test};
+use super::{Condition, Test};
+use crate::literal::{Literal, parse_hex};
 
 /// Tests as they are written; longer ones first where one begins with another.
 const TESTS: [&str; 12] = ["<=", ">=", "^=", "*=", "<", ">", "=", "~", "prefix", "contains", "regex", "between"];
 
-/// Reads conditions joined by `and`.
-pub(super) fn parse(text: &str) -> Result<Condition> {
-    let mut reader = Reader { text, at: 0 };
-    let mut all = vec![reader.condition()?];
-    while !reader.at_end() {
-        reader.keyword("and")?;
-        all.push(reader.condition()?);
+impl Condition {
+    /// Reads an expression, as in `o_clerk = Clerk#000000951 and o_comment ~ "special.*requests"`.
+    ///
+    /// Tests are `=`, `^=` or `prefix`, `*=` or `contains`, `~` or `regex`, `<`, `<=`, `>`, `>=` and `between V and W`. A value
+    /// is bare up to the next ` and `, in single or double quotes (twice for a quote itself), or bytes in hex as `x'00ff'`.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut reader = Reader { text, at: 0 };
+        let mut all = vec![reader.condition()?];
+        while !reader.at_end() {
+            reader.keyword("and")?;
+            all.push(reader.condition()?);
+        }
+        Ok(if all.len() == 1 { all.remove(0) } else { Self::And(all) })
     }
-    Ok(if all.len() == 1 { all.remove(0) } else { Condition::And(all) })
 }
 
 struct Reader<'a> {

@@ -5,8 +5,9 @@ use std::ops::Bound;
 use forebay_shard::{Query, Value};
 use forebay_types::{Error, Result, ResultExt};
 
-use super::{Condition, Literal, Test};
+use super::{Condition, Test};
 use crate::columns::{Column, ColumnKind, Columns};
+use crate::literal::Literal;
 
 impl Condition {
     /// The question that a shard of these columns answers.

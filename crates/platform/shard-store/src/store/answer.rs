@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::Store;
-use crate::question::{Condition, Literal};
+use crate::literal::Literal;
+use crate::question::Condition;
 use crate::update::Change;
 
 /// Answers JSON operations, for programs. The folder is opened to be changed with the first operation that does so.

@@ -8,9 +8,9 @@ use forebay_shard::{LayerId, VerifiedLayer};
 use forebay_types::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 
-use super::open::{asked_of, map_part, open_shard, read, read_log};
+use super::open::{asked_of, open_shard, read, read_log};
 use super::{Mapped, Store, View};
-use crate::folder::{FileEntry, Held, Manifest, ShardFiles, Stamp};
+use crate::folder::{FileEntry, Held, Manifest, ShardFiles, Stamp, map_part};
 
 /// How often a reader looks again when files go away while it opens them.
 const ATTEMPTS: usize = 20;

@@ -4,9 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use bytes::Bytes;
 use forebay_shard::Shard;
-use forebay_types::{Error, ErrorKind, Result, ResultExt};
+use forebay_types::{Result, ResultExt};
 use parking_lot::{Mutex, RwLock};
 
 use super::background::Background;
@@ -14,7 +13,7 @@ use super::layers::Asked;
 use super::text::open_text;
 use super::{Mapped, Store, UpdateLimits, View, Writer};
 use crate::columns::Columns;
-use crate::folder::{FileEntry, FolderLock, MANIFEST, Manifest, Names, ShardFiles, map};
+use crate::folder::{FolderLock, MANIFEST, Manifest, Names, ShardFiles, map_part};
 use crate::log::{LocalLog, Log};
 use crate::update::{Change, LogStore};
 
@@ -124,21 +123,6 @@ pub(super) fn open_shard(folder: &Path, files: &ShardFiles) -> Result<Mapped> {
         shard.add_layer(map_part(folder, entry)?).context(|| folder.join(&entry.file).display().to_string())?;
     }
     Ok(Mapped::new(shard))
-}
-
-/// Maps a file that the manifest names.
-pub(super) fn map_part(folder: &Path, entry: &FileEntry) -> Result<Bytes> {
-    let path = folder.join(&entry.file);
-    let remedy = "restore it from a copy, or build the shard again";
-    let mapped = map(&path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Error::corrupt(format!("{}: a file of the shard is missing: {remedy}", path.display())),
-        _ => error,
-    })?;
-    if mapped.len() as u64 != entry.bytes {
-        let (is, was) = (mapped.len(), entry.bytes);
-        return Err(Error::corrupt(format!("{}: the file has {is} bytes, not {was}: {remedy}", path.display())));
-    }
-    Ok(mapped)
 }
 
 /// Removes what a process that died, or a change that failed, left behind: files that the manifest doesn't name.

@@ -8,9 +8,9 @@ use forebay_types::{Error, Result, ResultExt};
 
 use super::Store;
 use super::build::Temporary;
-use super::open::map_part;
-use crate::folder::{Manifest, Names, PartWriter, ShardFiles};
-use crate::question::{Condition, Literal, Test};
+use crate::folder::{Manifest, Names, PartWriter, ShardFiles, map_part};
+use crate::literal::Literal;
+use crate::question::{Condition, Test};
 
 /// What is extracted is put together in memory, at two steps along psi a byte at most.
 const EXTRACT_BYTES_MAX: usize = 64 << 20;

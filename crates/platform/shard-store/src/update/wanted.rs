@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Change;
 use crate::columns::Columns;
-use crate::question::Literal;
+use crate::literal::Literal;
 
 /// A change that somebody wants, and when.
 #[derive(Clone, Debug, PartialEq)]

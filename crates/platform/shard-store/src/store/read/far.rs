@@ -10,7 +10,8 @@ use serde_json::{Value as Json, json};
 
 use super::search::search_updates;
 use crate::columns::{ColumnKind, Columns};
-use crate::question::{Condition, Literal};
+use crate::literal::Literal;
+use crate::question::Condition;
 use crate::store::answer::{Operation, names, whole};
 use crate::store::{Answered, Store};
 

@@ -13,7 +13,7 @@ use crate::bits::prefetch::with_bit_instructions;
 use crate::bits::word::{load, width_of};
 use crate::model::alphabet::Meaning;
 use crate::part::Part;
-use crate::query::window::Window;
+use crate::window::Window;
 
 /// Bits of a value's hash that are kept beside its first row: of other values that come to the same place in the table, all
 /// but so few are passed over without a look at them.

@@ -82,7 +82,7 @@ impl fmt::Display for Literal {
 }
 
 /// Pairs of hex digits.
-pub(super) fn parse_hex(hex: &str) -> Result<Vec<u8>> {
+pub(crate) fn parse_hex(hex: &str) -> Result<Vec<u8>> {
     let pairs = (0..hex.len()).step_by(2).map(|at| hex.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok()));
     let bytes: Option<Vec<u8>> = pairs.collect();
     bytes.ok_or_else(|| Error::invalid(format!("x'{hex}' is not pairs of hex digits")))

@@ -78,6 +78,14 @@ impl Suffixes for Base {
     }
 }
 
+/// The first row of the attribute's column that is null, or the column's end.
+pub(crate) fn nulls(base: &impl Suffixes, attribute: usize) -> u32 {
+    match base.alphabet().null() {
+        Some(null) => base.lower(&[base.alphabet().delimiter(attribute), null]),
+        None => base.column(base.alphabet().delimiter(attribute)).end(),
+    }
+}
+
 with_bit_instructions! {
     /// Narrows `rows` by the symbols of `pattern` before them, last first.
     fn backward(base: &Base, pattern: &[u8], rows: Range<u32>) -> Range<u32> {
