@@ -1,14 +1,18 @@
 //! The terminal: what is drawn on it, and the keys that come from it.
 
-use std::io;
+use std::io::{Stdout, stdout};
 use std::time::Duration;
 
 use forebay_types::Result;
 use futures::FutureExt;
-use ratatui::DefaultTerminal;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
+use ratatui::Terminal;
+use ratatui::backend::TermionBackend;
+use ratatui::termion::event::Key;
+use ratatui::termion::get_tty;
+use ratatui::termion::input::TermRead;
+use ratatui::termion::raw::{IntoRawMode, RawTerminal};
+use ratatui::termion::screen::{AlternateScreen, IntoAlternateScreen};
 use tokio::sync::mpsc;
-use tokio_util::task::AbortOnDropHandle;
 
 use super::draw::{Picture, draw};
 use super::history::History;
@@ -18,15 +22,14 @@ use crate::exit::{Failure, Outcome};
 
 /// Keys that wait to be done.
 const KEYS_MAX: usize = 64;
-/// How often it is looked whether keys are still wanted.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// The terminal, taken over until this is dropped.
-struct Screen(DefaultTerminal);
+struct Screen(Terminal<TermionBackend<AlternateScreen<RawTerminal<Stdout>>>>);
 
 impl Screen {
     fn open() -> Outcome<Self> {
-        ratatui::try_init().map(Self).map_err(Failure::of_stdout)
+        let raw = stdout().into_raw_mode().and_then(IntoAlternateScreen::into_alternate_screen);
+        raw.and_then(|taken| Terminal::new(TermionBackend::new(taken))).map(Self).map_err(Failure::of_stdout)
     }
 
     fn draw(&mut self, picture: &Picture<'_>) -> Outcome {
@@ -36,8 +39,8 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing.
-        let _ = ratatui::try_restore();
+        // A terminal that is gone needs nothing. The rest is given back as what took it is dropped.
+        let _ = self.0.show_cursor();
     }
 }
 
@@ -45,7 +48,8 @@ impl Drop for Screen {
 pub(super) async fn run(asker: &Asker<'_>, interval: Duration) -> Outcome {
     let mut screen = Screen::open()?;
     let (sender, mut presses) = mpsc::channel(KEYS_MAX);
-    let _listening = AbortOnDropHandle::new(forebay_runtime::spawn_blocking(move || listen(&sender)));
+    // It waits for keys, which may never come: the process ends without waiting for it.
+    std::thread::Builder::new().name("keys".to_string()).spawn(move || listen(&sender)).map_err(Failure::of_stdout)?;
     let (mut view, mut history) = (View::default(), History::default());
     let (mut sample, mut wrong): (Option<Sample>, Option<String>) = (None, None);
     let mut next = asker.sample().boxed_local();
@@ -80,44 +84,37 @@ async fn later(asker: &Asker<'_>, interval: Duration) -> Result<Sample> {
     asker.sample().await
 }
 
-/// Hands keys over as long as somebody wants them. Reading them waits, so that this has a thread of its own.
-fn listen(presses: &mpsc::Sender<Press>) -> io::Result<()> {
-    while !presses.is_closed() {
-        if !event::poll(LOOK)? {
-            continue;
-        }
-        let press = match event::read()? {
-            Event::Key(key) if !key.is_release() => of_key(key),
-            Event::Resize(..) => Some(Press::Redraw),
-            _ => None,
-        };
-        if let Some(press) = press
+/// Hands keys over as long as somebody wants them.
+fn listen(presses: &mpsc::Sender<Press>) {
+    let Ok(terminal) = get_tty() else { return };
+    for key in terminal.keys() {
+        let Ok(key) = key else { return };
+        if let Some(press) = of_key(key)
             && presses.blocking_send(press).is_err()
         {
-            return Ok(());
+            return;
         }
     }
-    Ok(())
 }
 
-fn of_key(key: KeyEvent) -> Option<Press> {
-    Some(match key.code {
-        KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => Press::Quit,
-        KeyCode::Char('q') | KeyCode::Esc => Press::Quit,
-        KeyCode::Tab => Press::NextPane,
-        KeyCode::BackTab => Press::PaneBefore,
-        KeyCode::Char(digit @ '1'..='9') => Press::Pane(digit as usize - '1' as usize),
-        KeyCode::Left | KeyCode::Char('<') => Press::Left,
-        KeyCode::Right | KeyCode::Char('>') => Press::Right,
-        KeyCode::Char('r') => Press::Reverse,
-        KeyCode::Up | KeyCode::Char('k') => Press::Up,
-        KeyCode::Down | KeyCode::Char('j') => Press::Down,
-        KeyCode::PageUp => Press::PageUp,
-        KeyCode::PageDown => Press::PageDown,
-        KeyCode::Home => Press::First,
-        KeyCode::End => Press::Last,
-        KeyCode::Char('p' | ' ') => Press::Pause,
-        KeyCode::Char('?' | 'h') => Press::Help,
+fn of_key(key: Key) -> Option<Press> {
+    Some(match key {
+        Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') => Press::Quit,
+        Key::Ctrl('l') => Press::Redraw,
+        Key::Char('\t') => Press::NextPane,
+        Key::BackTab => Press::PaneBefore,
+        Key::Char(digit @ '1'..='9') => Press::Pane(digit as usize - '1' as usize),
+        Key::Left | Key::Char('<') => Press::Left,
+        Key::Right | Key::Char('>') => Press::Right,
+        Key::Char('r') => Press::Reverse,
+        Key::Up | Key::Char('k') => Press::Up,
+        Key::Down | Key::Char('j') => Press::Down,
+        Key::PageUp => Press::PageUp,
+        Key::PageDown => Press::PageDown,
+        Key::Home => Press::First,
+        Key::End => Press::Last,
+        Key::Char('p' | ' ') => Press::Pause,
+        Key::Char('?' | 'h') => Press::Help,
         _ => return None,
     })
 }

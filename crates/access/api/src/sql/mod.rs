@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::{Json, Router};
 use forebay_rights::needs;
 use forebay_runtime::time::{instant, timeout_at};
@@ -135,6 +135,7 @@ pub(crate) fn routes(readers: Readers, statements: Arc<OnceLock<Arc<dyn Statemen
 async fn sql(
     State(door): State<Arc<Door>>,
     sender: Sender,
+    headers: HeaderMap,
     asked: Result<Asked<SqlAsked>, Refusal>,
     body: Body,
 ) -> Result<Json<Answer>, Refusal> {
