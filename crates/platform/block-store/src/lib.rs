@@ -4,22 +4,25 @@
 //! and the moving of bytes between a fill, the DRAM tier and the disk tier. Every page has a checksum beside the data.
 //! Never does: shared storage, sockets, or any decision about what should be fetched.
 //!
-//! Start with [`BlockStore`]. `control/` decides (allocate, admit, evict, recover), `data/` moves bytes, `table/` is
-//! what is known in memory of each segment. The bytes on disk are specified in `docs/specs/disk-tier.md`.
+//! Start with [`BlockStore`]. From the ground up: `table/` is what is known in memory of each segment, `books/` what of a tier
+//! is taken and who goes next, `media/` memory and files, which `core/` puts together; `control/` decides (admit, evict, pin,
+//! recover), `data/` moves bytes. The bytes on disk are specified in `docs/specs/disk-tier.md`.
 
+mod books;
 mod control;
 mod core;
 mod data;
 mod lent;
+mod media;
 mod settings;
 mod store;
 mod table;
 mod threads;
 mod usage;
 
-pub use control::{ScrubCursor, ScrubStep};
-pub use data::{ArenaHandle, BlockFill, Fill, Pinned, pages_verify};
+pub use data::{BlockFill, Fill, Pinned, ScrubCursor, ScrubStep};
 pub use lent::Lent;
+pub use media::{ArenaHandle, pages_verify};
 pub use settings::{SegmentSpec, StoreSettings};
 pub use store::BlockStore;
 pub use usage::{HeldBytes, Regret, RunState, TierUsage, Usage};

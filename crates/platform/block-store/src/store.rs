@@ -7,10 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_types::{PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
 
-use crate::control::{Direction, Folder, OWNERS, ScrubCursor, ScrubStep, Tier};
+use crate::books::{OWNERS, Tier};
 use crate::core::Core;
-use crate::data::{ArenaHandle, BlockFill, Fill, Pinned, ReadPages};
+use crate::data::{BlockFill, Fill, Pinned, ReadPages, ScrubCursor, ScrubStep};
 use crate::lent::Lent;
+use crate::media::{ArenaHandle, Direction, Folder};
 use crate::settings::{SegmentSpec, StoreSettings};
 use crate::table::{PageBits, Segment, TierKind, by_block};
 use crate::threads::Threads;
@@ -175,7 +176,7 @@ impl BlockStore {
     /// Verifies pages of both tiers from `from` on, about `budget_bytes` of them, and drops those that do not verify. Go on
     /// with the step's `next`; pause between steps as the machine allows.
     pub async fn scrub(&self, from: ScrubCursor, budget_bytes: u64) -> ScrubStep {
-        crate::control::scrub(&self.core, from, budget_bytes).await
+        crate::data::scrub(&self.core, from, budget_bytes).await
     }
 
     /// Memory that the DRAM tier takes as the system counts it, in bytes: what [`Usage`] says, if all is well.

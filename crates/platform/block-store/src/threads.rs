@@ -5,8 +5,8 @@ use std::thread::JoinHandle;
 
 use forebay_types::{Result, ResultExt};
 
-use crate::control::Folder;
 use crate::core::Core;
+use crate::media::Folder;
 
 /// The threads that work on the disk (tasks, in a simulation), and the folder's lock. They end with this, each after what it is at.
 pub(crate) struct Threads {

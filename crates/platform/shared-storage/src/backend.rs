@@ -1,13 +1,18 @@
 //! What each kind of shared storage must be able to do; all that is common to them is done before it is asked.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use forebay_types::{Attributes, Error, Key, ObjectInfo, Result};
+use forebay_types::{Attributes, Error, Key, MountId, MountName, ObjectInfo, Result};
 
+use crate::bandwidth::Yielding;
+use crate::counters::Tally;
 use crate::forward::{Forward, Forwarded, Place};
+use crate::http::HttpClient;
 use crate::request::{Condition, Get, Listing};
+use crate::retry::RetryPolicy;
 
 /// One kind of shared storage. Keys are checked and the mount is writable where it must be before any of these is called.
 #[async_trait]
@@ -29,6 +34,23 @@ pub(crate) trait Backend: Send + Sync {
     async fn forward(&self, forward: Forward) -> Result<Forwarded> {
         let _ = forward;
         Err(Error::invalid("this storage does not speak S3"))
+    }
+}
+
+/// What every back end that speaks HTTP needs.
+pub(crate) struct Common {
+    pub(crate) mount: MountId,
+    pub(crate) name: MountName,
+    pub(crate) http: HttpClient,
+    pub(crate) policy: RetryPolicy,
+    pub(crate) tally: Arc<Tally>,
+    pub(crate) yielding: Arc<Yielding>,
+}
+
+impl Common {
+    /// How an object is called in errors.
+    pub(crate) fn path(&self, key: &str) -> String {
+        format!("/{}/{key}", self.name)
     }
 }
 

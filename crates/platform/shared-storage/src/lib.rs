@@ -30,6 +30,7 @@ mod request;
 mod resume;
 mod retry;
 mod s3;
+mod settings;
 mod storage;
 mod upload;
 
@@ -38,5 +39,6 @@ pub use coalesce::coalesce;
 pub use counters::Counters;
 pub use forward::{Forward, ForwardBody, Forwarded, PayloadHash, Place};
 pub use request::{Class, Condition, Get, GetRange, Listing};
-pub use storage::{AccessKey, Storage, StorageSettings};
+pub use settings::{AccessKey, StorageSettings};
+pub use storage::Storage;
 pub use upload::Upload;

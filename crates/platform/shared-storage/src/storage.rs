@@ -2,13 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_trace::{Kind, Span};
-use forebay_types::{Attributes, Error, Key, Mount, MountId, MountName, ObjectInfo, Result, check_object_bytes};
+use forebay_types::{Attributes, Error, Key, Mount, ObjectInfo, Result, check_object_bytes};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Common};
 use crate::bandwidth::{Limiter, Yielding};
 use crate::body::Body;
 use crate::counters::{Counters, Tally, measured};
@@ -20,58 +19,8 @@ use crate::objects::Objects;
 use crate::request::{Condition, Get, Listing};
 use crate::retry::RetryPolicy;
 use crate::s3::S3;
+use crate::settings::StorageSettings;
 use crate::upload::Upload;
-
-/// How patient a [`Storage`] is.
-#[derive(Clone, Debug)]
-pub struct StorageSettings {
-    /// Longest time in which nothing moves on a request's connection. Waiting for the bandwidth bound doesn't count.
-    pub request_timeout: Duration,
-    /// Longest time without progress, retries included.
-    pub deadline: Duration,
-    /// Most retries without progress.
-    pub max_retries: u32,
-    /// Signs S3 requests instead of what the environment or a profile holds; for programs that bring their own storage.
-    pub access_key: Option<AccessKey>,
-}
-
-impl Default for StorageSettings {
-    fn default() -> Self {
-        Self { request_timeout: Duration::from_secs(30), deadline: Duration::from_secs(120), max_retries: 8, access_key: None }
-    }
-}
-
-/// An S3 access key and its secret, which it never shows.
-#[derive(Clone)]
-pub struct AccessKey {
-    /// The key's id.
-    pub id: String,
-    /// The secret.
-    pub secret: String,
-}
-
-impl fmt::Debug for AccessKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AccessKey").finish_non_exhaustive()
-    }
-}
-
-/// What every back end that speaks HTTP needs.
-pub(crate) struct Common {
-    pub(crate) mount: MountId,
-    pub(crate) name: MountName,
-    pub(crate) http: HttpClient,
-    pub(crate) policy: RetryPolicy,
-    pub(crate) tally: Arc<Tally>,
-    pub(crate) yielding: Arc<Yielding>,
-}
-
-impl Common {
-    /// How an object is called in errors.
-    pub(crate) fn path(&self, key: &str) -> String {
-        format!("/{}/{key}", self.name)
-    }
-}
 
 /// One mount's door to its shared storage. Cheap to clone.
 #[derive(Clone)]

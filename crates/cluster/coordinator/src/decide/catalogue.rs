@@ -5,7 +5,7 @@ use std::sync::Arc;
 use forebay_protocol::{AdminRequest, ControlReply, Pin, TableDefinition};
 use forebay_types::{Error, ForebayPath, Mount, MountId, MountName, MountOptions};
 
-use super::state::answer;
+use super::event::answer;
 use super::validate::check_mount;
 use super::whole::failpoint;
 use super::{Catalogue, Change, Command, State, Stored};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use forebay_protocol::ControlReply;
 use forebay_types::{Error, WorkerId};
 
-use super::state::answer;
+use super::event::answer;
 use super::whole::failpoint;
 use super::{Command, State};
 

@@ -1,11 +1,12 @@
 //! All that passes between the decision and its driver: events go in, commands come out.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use forebay_protocol::{ControlCall, ControlReply, TableDefinition};
+use forebay_protocol::{ControlCall, ControlReply, Pin, TableDefinition};
 use forebay_types::{Grant, Key, Mount, MountId, MountName, MountOptions, TokenKeys, Verifier, WorkerId};
 
-use super::{Catalogue, Checkpoint, Outcome, Problem};
+use super::{Checkpoint, Outcome, Problem};
 
 /// What has happened.
 #[derive(Clone, Debug)]
@@ -44,6 +45,20 @@ pub(crate) enum Command {
     TellAll,
     /// Wakes workers that have new orders.
     Tell(Vec<WorkerId>),
+}
+
+/// The command that answers whoever asked.
+pub(super) fn answer(reply: ControlReply) -> Command {
+    Command::Answer(reply)
+}
+
+/// Mounts, pins, external tables and tokens, as the database has them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Catalogue {
+    pub(crate) mounts: BTreeMap<MountId, Mount>,
+    pub(crate) pins: Vec<Pin>,
+    pub(crate) tables: BTreeMap<String, TableDefinition>,
+    pub(crate) tokens: BTreeMap<String, Verifier>,
 }
 
 /// A change of the catalogue, valid when it was asked for.

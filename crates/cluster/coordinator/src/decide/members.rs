@@ -1,19 +1,17 @@
-//! Workers come, beat, leave and are lost; those of the coordinator before are presumed to live for one lease.
+//! Workers register, beat and leave: what is looked at of what they say, and what each of it changes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use forebay_protocol::{ControlReply, Heartbeat, WorkerInfo, WorkerReport, WorkerState};
-use forebay_types::{Error, MountId, WorkerId};
+use forebay_types::{Error, WorkerId};
 
-use super::hearing::Hearing;
+use super::event::answer;
 use super::ledger::Holder;
-use super::state::answer;
-use super::whole::{Kept, failpoint};
+use super::state::{Hearing, MEMBERS_MAX, Member};
+use super::whole::failpoint;
 use super::{Command, State};
 
-/// Workers at once, and as many again that are lost.
-const MEMBERS_MAX: usize = 20_000;
 /// Longest text of a worker about itself, in bytes.
 const TEXT_BYTES_MAX: usize = 512;
 /// Bytes of a tier at most, so that all of a cluster's are a number.
@@ -22,114 +20,6 @@ const TIER_BYTES_MAX: u64 = 1 << 48;
 const FRESH_MAX: usize = 10_000;
 /// Warnings of a worker that are kept.
 const WARNINGS_MAX: usize = 16;
-
-/// A worker that registered since the coordinator's start.
-#[derive(Clone, Debug)]
-pub(super) struct Member {
-    pub(super) info: WorkerInfo,
-    pub(super) state: WorkerState,
-    /// Its last heartbeat.
-    pub(super) seen: Duration,
-    /// Bytes a second that it would take of each mount, were there no bound.
-    pub(super) demand: BTreeMap<MountId, u64>,
-    pub(super) report: WorkerReport,
-    pub(super) hearing: Hearing,
-    /// It has not sent a heartbeat since it registered.
-    is_first: bool,
-}
-
-/// Who is in the cluster.
-#[derive(Debug)]
-pub(super) struct Members {
-    by_id: Kept<WorkerId, Member>,
-    /// Live under the coordinator before, and not registered with this one yet.
-    presumed: Kept<WorkerId, ()>,
-    /// Turns given.
-    turns: u64,
-}
-
-impl Members {
-    pub(super) fn new(presumed: Vec<WorkerId>) -> Self {
-        Self { by_id: Kept::default(), presumed: presumed.into_iter().map(|worker| (worker, ())).collect(), turns: 0 }
-    }
-
-    /// Gives what is to be handed back where the decision fails.
-    pub(super) fn begin(&mut self) -> u64 {
-        self.by_id.begin();
-        self.presumed.begin();
-        self.turns
-    }
-
-    pub(super) fn put_back(&mut self, turns: u64) {
-        self.by_id.put_back();
-        self.presumed.put_back();
-        self.turns = turns;
-    }
-
-    pub(super) fn all(&self) -> impl Iterator<Item = &Member> {
-        self.by_id.values()
-    }
-
-    pub(super) fn live(&self) -> impl Iterator<Item = (WorkerId, &Member)> {
-        self.by_id.iter().filter(|(_, member)| member.state == WorkerState::Live).map(|(id, member)| (*id, member))
-    }
-
-    pub(super) fn live_ids(&self) -> Vec<WorkerId> {
-        self.live().map(|(id, _)| id).collect()
-    }
-
-    pub(super) fn presumed(&self) -> impl Iterator<Item = WorkerId> {
-        self.presumed.keys().copied()
-    }
-
-    pub(super) fn is_presumed(&self, worker: WorkerId) -> bool {
-        self.presumed.contains_key(&worker)
-    }
-
-    /// One lease after a restart nobody holds shares of the coordinator before; gives those who did not come back.
-    pub(super) fn forget_presumed(&mut self, now: Duration, lease: Duration) -> Vec<WorkerId> {
-        if now > lease { self.presumed.retain(|_, ()| false) } else { Vec::new() }
-    }
-
-    /// Those whose lease has run out just now, with their addresses.
-    pub(super) fn expire(&mut self, now: Duration, lease: Duration) -> Vec<(WorkerId, String)> {
-        let is_over = |member: &Member| member.state == WorkerState::Live && now > member.seen + lease;
-        let over = self.by_id.iter().filter(|(_, member)| is_over(member));
-        let lost: Vec<_> = over.map(|(id, member)| (*id, member.info.address.clone())).collect();
-        for (id, _) in &lost {
-            if let Some(member) = self.by_id.get_mut(id) {
-                member.state = WorkerState::Lost;
-            }
-            failpoint(format_args!("lease of {id}"));
-        }
-        self.forget_longest_lost();
-        lost
-    }
-
-    fn forget_longest_lost(&mut self) {
-        let mut lost: Vec<(Duration, WorkerId)> = self
-            .by_id
-            .iter()
-            .filter(|(_, member)| member.state == WorkerState::Lost)
-            .map(|(id, member)| (member.seen, *id))
-            .collect();
-        if lost.len() > MEMBERS_MAX {
-            lost.sort();
-            for (_, id) in &lost[..lost.len() - MEMBERS_MAX] {
-                self.by_id.remove(id);
-            }
-        }
-    }
-
-    pub(super) fn hearing(&self, id: WorkerId) -> Option<&Hearing> {
-        self.by_id.get(&id).map(|member| &member.hearing)
-    }
-
-    pub(super) fn live_member(&mut self, id: WorkerId) -> Option<&mut Member> {
-        let is_live = self.by_id.get(&id)?.state == WorkerState::Live;
-        is_live.then(|| self.by_id.get_mut(&id)).flatten()
-    }
-}
 
 impl State {
     pub(super) fn register(&mut self, now: Duration, mut info: WorkerInfo) -> Result<Vec<Command>, Error> {

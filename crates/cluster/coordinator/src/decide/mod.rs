@@ -18,8 +18,8 @@ mod tokens;
 mod validate;
 mod whole;
 
-pub(crate) use event::{Change, Command, Event, Stored};
+pub(crate) use event::{Catalogue, Change, Command, Event, Stored};
 pub(crate) use placement::{Checkpoint, Outcome, Problem};
-pub(crate) use state::{Catalogue, Start, State};
+pub(crate) use state::{Start, State};
 #[cfg(test)]
 pub(crate) use whole::fail_at;

@@ -14,41 +14,9 @@ use super::ledger::{Holder, Wanted};
 pub(super) const BURST_BYTES_MIN: u64 = 64 << 10;
 /// This part of the bound is kept for clients while one of them has a budget.
 pub(super) const CLIENTS_PART: u64 = 20;
-/// How old a split may be: with many workers it is too much work for every heartbeat.
-const TARGETS_AGE_MAX: Duration = Duration::from_millis(200);
-/// How old it must be to be made anew because a worker asks for much more or less than before.
-const TARGETS_AGE_MIN: Duration = Duration::from_millis(10);
 /// What matters enough to be put right before the next heartbeats: this part of a bound. No more workers than this can be
 /// so far from their parts.
 const MUCH: u64 = 32;
-
-/// The last split of every bound.
-#[derive(Debug, Default)]
-pub(super) struct Targets {
-    by_mount: BTreeMap<MountId, BTreeMap<WorkerId, u64>>,
-    /// Live workers then.
-    workers: u64,
-    made_at: Option<Duration>,
-    /// A worker asks for much more or less than it did at the last split.
-    moved: bool,
-    /// Workers far below their parts, for whom there was no room.
-    short: BTreeSet<WorkerId>,
-}
-
-impl Targets {
-    pub(super) fn forget(&mut self) {
-        self.made_at = None;
-    }
-
-    fn is_due(&self, now: Duration) -> bool {
-        let age_max = if self.moved { TARGETS_AGE_MIN } else { TARGETS_AGE_MAX };
-        self.made_at.is_none_or(|at| now >= at + age_max)
-    }
-
-    fn of(&self, mount: MountId, worker: WorkerId) -> u64 {
-        self.by_mount.get(&mount).and_then(|targets| targets.get(&worker)).copied().unwrap_or(0)
-    }
-}
 
 impl State {
     /// A worker says what each mount with a bound would give it. Such that differs much has the bounds split anew.

@@ -14,6 +14,7 @@ use tracing::{info, warn};
 
 use super::leader::become_leader;
 use super::planner;
+use super::queues;
 use super::reach;
 use super::service::ControlService;
 use super::shared::Shared;
@@ -70,12 +71,12 @@ impl Coordinator {
         };
         let (mounts, presumed) = (start.catalogue.mounts.len(), start.presumed.len());
         let listener = Listener::bind(&settings.listen).await?;
-        let (queue, jobs) = writer::queue();
+        let (queue, jobs) = queues::for_writer();
         let (state, restored) = State::new(start);
         if let Err(error) = restored {
             warn!(%error, "placement starts without what the coordinator before knew");
         }
-        let (plans, problems) = planner::queue();
+        let (plans, problems) = queues::for_planner();
         let shared = Arc::new(Shared::new(state, queue, plans, Arc::clone(&settings.security.admits)));
         let service = Arc::new(ControlService(Arc::clone(&shared)));
         let server = Server::start(listener, settings.security, service, ServerLimits::default())?;

@@ -5,6 +5,7 @@ mod deciding;
 mod leader;
 mod news;
 mod planner;
+mod queues;
 mod reach;
 mod running_time;
 mod service;

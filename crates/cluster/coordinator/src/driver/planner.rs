@@ -9,13 +9,6 @@ use tracing::{debug, error};
 use super::shared::Shared;
 use crate::decide::{Event, Problem};
 
-/// Where problems wait for the planner: one at a time.
-pub(crate) type PlannerQueue = mpsc::Sender<Box<Problem>>;
-
-pub(crate) fn queue() -> (PlannerQueue, mpsc::Receiver<Box<Problem>>) {
-    mpsc::channel(1)
-}
-
 /// Makes one plan after the other beside everything else: a large one takes seconds.
 pub(crate) async fn plan(shared: Arc<Shared>, mut problems: mpsc::Receiver<Box<Problem>>) -> Error {
     while let Some(problem) = problems.recv().await {

@@ -13,8 +13,8 @@ use forebay_transport::{Deed, Peer, Response, Service, Session};
 use forebay_types::{Error, Mount, Result};
 use tokio::sync::oneshot;
 
+use super::queues::Job;
 use super::shared::Shared;
-use super::writer::Job;
 use crate::decide::{Change, Command, Event};
 
 /// How long shared storage may take to answer when a mount is added: whoever adds it waits.

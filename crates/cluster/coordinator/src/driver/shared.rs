@@ -16,9 +16,8 @@ use tracing::warn;
 
 use super::deciding::Deciding;
 use super::news::News;
-use super::planner::PlannerQueue;
+use super::queues::{Job, PlannerQueue, WriterQueue};
 use super::running_time::RunningTime;
-use super::writer::{Job, WriterQueue};
 use crate::decide::{Command, Event, State, Stored};
 
 /// What connections, the clock and the writer share.

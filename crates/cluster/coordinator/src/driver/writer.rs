@@ -10,14 +10,13 @@ use forebay_metrics::table;
 use forebay_runtime::time::interval;
 use forebay_transport::unix_now;
 use forebay_types::{Error, ErrorKind, Result, Verifier, WorkerId};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tracing::{info, warn};
 
+use super::queues::Job;
 use super::shared::Shared;
 use crate::decide::{Catalogue, Change, Checkpoint, Command, Event, Stored};
 
-/// Changes that may wait.
-const QUEUE_MAX: usize = 256;
 /// How often the catalogue is read again while a write's outcome is not known.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
 /// The kind of the checkpoint that holds the live workers.
@@ -25,20 +24,6 @@ pub(crate) const MEMBERS: &str = "members";
 /// The kinds of those that hold popularity, and which segments are routed where.
 const POPULARITY: &str = "popularity";
 const ROUTES: &str = "routes";
-
-/// Where changes wait for the writer.
-pub(crate) type WriterQueue = mpsc::Sender<Job>;
-
-/// What the writer is asked to do.
-pub(crate) enum Job {
-    Change(Change, oneshot::Sender<ControlReply>),
-    Remember(Vec<WorkerId>),
-    Checkpoint(Box<Checkpoint>),
-}
-
-pub(crate) fn queue() -> (WriterQueue, mpsc::Receiver<Job>) {
-    mpsc::channel(QUEUE_MAX)
-}
 
 /// Writes one change after the other, first to the database, then to the state: whoever asked may be gone meanwhile, a
 /// change is always finished. Ends with an error when another coordinator has taken over.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use forebay_types::{Error, PageRun, Result};
 
-use super::Record;
 use crate::core::Core;
+use crate::media::Record;
 use crate::settings::SegmentSpec;
 use crate::table::{BlockRef, Segment, SegmentRef, TierKind, by_block};
 

@@ -3,8 +3,8 @@
 use forebay_types::{PAGES_PER_BLOCK, PageRun};
 
 use super::admit::fingerprint;
-use super::eviction::Verdict;
 use super::{Reclaim, reclaim};
+use crate::books::Verdict;
 use crate::core::Core;
 use crate::table::{BlockRef, ClaimKind, PageBits, Segment, SegmentRef, TierKind};
 

@@ -2,9 +2,9 @@
 
 use forebay_types::{PAGE_BYTES, SegmentId};
 
-use super::Record;
 use super::admit::fingerprint;
 use crate::core::Core;
+use crate::media::Record;
 use crate::table::{BlockRef, Segment, SegmentRef, TierKind};
 
 impl Core {

@@ -2,8 +2,8 @@
 
 use forebay_types::{Owner, PAGES_PER_BLOCK, PageRun};
 
-use super::Record;
 use crate::core::Core;
+use crate::media::Record;
 use crate::table::{ClaimKind, PageBits, Segment, SegmentRef, TierKind, by_block};
 
 /// Addresses of a tier that nothing in the table refers to any more, still to be given back.

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use forebay_types::{Owner, PageRun, SegmentId};
 
 use super::admit::fingerprint;
-use super::index::{self, Read};
-use super::record::Record;
 use crate::core::Core;
+use crate::media::{IndexRead, Record, read_index};
 use crate::settings::SegmentSpec;
 use crate::table::{Segment, TierKind, by_block};
 
@@ -17,10 +16,10 @@ impl Core {
         let began = forebay_runtime::now();
         let disk = self.disk();
         let path = self.settings.folder.join("disk.index");
-        let Read { records, bad } = index::read(&path).unwrap_or_else(|error| {
+        let IndexRead { records, bad } = read_index(&path).unwrap_or_else(|error| {
             // Only a cache: what can't be read is not there.
             tracing::warn!(path = %path.display(), %error, "the disk tier's index can't be read: the tier starts empty");
-            Read::default()
+            IndexRead::default()
         });
         if bad > 0 {
             tracing::warn!(path = %path.display(), records = bad, "damaged records of the disk tier's index are left out");

@@ -1,8 +1,7 @@
-//! Blocks of freed temporary data that keep their memory for the next ones, and give it up before eviction begins.
+//! Freed temporary data leaves its memory to the next, and gives it up before eviction begins.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use forebay_types::{Error, PAGES_PER_BLOCK, Result};
 
@@ -10,25 +9,17 @@ use super::Reservation;
 use crate::core::Core;
 use crate::table::TierKind;
 
-/// Whole blocks of the DRAM tier that belonged to temporary data and are still backed by memory, for the next ones: fresh memory
-/// costs about as much as what is written to it. They count as used, and go before anything is evicted.
-#[derive(Default)]
-pub(crate) struct Spares {
-    /// First pages, with the time since when; the one used last is at the end.
-    blocks: VecDeque<(Instant, u64)>,
-}
-
 impl Core {
     /// Keeps the memory of a block whose addresses and room nobody else has.
     pub fn keep_spare(&self, start: u64) {
-        self.spares.lock().blocks.push_back((forebay_runtime::now(), start));
+        self.spares.lock().put(start);
         // Whoever found nothing to evict finds this.
         self.dram.unstick();
     }
 
     /// A block with memory, addresses and room, for someone who writes over all of it.
     pub fn take_spare(&self) -> Option<u64> {
-        Some(self.spares.lock().blocks.pop_back()?.1)
+        self.spares.lock().take()
     }
 
     /// Gives back what was kept longest; false when there is none.
@@ -42,12 +33,8 @@ impl Core {
     }
 
     fn give_up(&self, idle: Duration) -> bool {
-        let oldest = {
-            let mut spares = self.spares.lock();
-            let is_idle = spares.blocks.front().is_some_and(|(since, _)| since.elapsed() >= idle);
-            if is_idle { spares.blocks.pop_front() } else { None }
-        };
-        let Some((_, start)) = oldest else { return false };
+        let oldest = self.spares.lock().take_idle(idle);
+        let Some(start) = oldest else { return false };
         let pages = u64::from(PAGES_PER_BLOCK);
         self.arena.punch(start, pages);
         self.dram.addresses.lock().release(start, pages);

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use bytes::Bytes;
 use forebay_types::{Owner, PAGE_BYTES, PageRun, PageSet, SegmentId};
 
-use super::page_sum;
 use crate::core::Core;
+use crate::media::page_sum;
 use crate::table::{ClaimKind, SegmentRef, Shard, TierKind, by_block};
 
 /// Pages of the DRAM tier that stay where they are as long as this lives.

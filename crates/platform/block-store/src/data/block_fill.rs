@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use forebay_types::{Error, Owner, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result};
 
-use super::{SumGroups, WritePages};
+use super::WritePages;
 use crate::control::{BlockPin, Reservation};
 use crate::core::Core;
+use crate::media::SumGroups;
 use crate::settings::SegmentSpec;
 use crate::table::{ClaimKind, SegmentRef};
 

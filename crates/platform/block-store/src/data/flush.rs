@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::control::Direction;
 use crate::core::Core;
+use crate::media::Direction;
 
 /// A flush gives a disk that hangs up after this.
 const PATIENCE: Duration = Duration::from_secs(60);

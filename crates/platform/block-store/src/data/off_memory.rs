@@ -6,9 +6,9 @@ use bytes::{Bytes, BytesMut};
 use forebay_types::{Error, Owner, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
 use tokio::sync::oneshot;
 
-use super::{SumGroups, page_sum};
-use crate::control::{BlockPin, Direction};
+use crate::control::BlockPin;
 use crate::core::Core;
+use crate::media::{Direction, SumGroups, page_sum};
 use crate::settings::SegmentSpec;
 use crate::table::{SegmentRef, TierKind};
 

@@ -6,10 +6,11 @@ use forebay_runtime::{Defect, planted};
 use forebay_types::{PAGE_BYTES, PageRun, PageSet, Result, SegmentId};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Landing, SumGroups, WritePages, page_sum};
-use crate::control::{BlockPin, Direction, Reservation};
+use super::WritePages;
+use crate::control::{BlockPin, Reservation};
 use crate::core::Core;
-use crate::table::{ClaimKind, PageBits, SegmentRef, TierKind, by_block};
+use crate::media::{Direction, SumGroups, page_sum};
+use crate::table::{ClaimKind, Landing, PageBits, SegmentRef, TierKind, by_block};
 
 /// Pages of one block on their way from the disk tier into DRAM.
 pub(crate) struct Load {
@@ -42,7 +43,7 @@ pub(crate) async fn load(core: &Arc<Core>, id: SegmentId, run: PageRun) -> Resul
             landings.extend(others);
             if let Some(load) = begun {
                 landings.push(load.landing.clone());
-                disk.pool.load(load);
+                disk.pool.load(move || load.run());
             }
         }
         for landing in landings {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use forebay_types::{Owner, PageRun};
 
-use super::{ReadPages, SumGroups};
-use crate::control::{Direction, Record, Reservation};
+use super::ReadPages;
+use crate::control::Reservation;
 use crate::core::Core;
+use crate::media::{Direction, Record, SumGroups};
 use crate::table::{BlockRef, ClaimKind, PageBits, Segment, SegmentRef, TierKind, by_block};
 
 impl Core {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forebay_types::PageRun;
 
-use crate::data::Landing;
+use super::Landing;
 
 /// Why pages that are not visible may not be touched by anyone else for now.
 #[derive(Clone, Debug)]

@@ -2,6 +2,7 @@
 
 mod claims;
 mod copy;
+mod landing;
 mod page_bits;
 mod pins;
 mod presence;
@@ -11,6 +12,7 @@ mod uses;
 
 pub(crate) use claims::{ClaimKind, Claims};
 pub(crate) use copy::TierCopy;
+pub(crate) use landing::Landing;
 pub(crate) use page_bits::{PageBits, by_block};
 pub(crate) use segment::{Segment, blocks_of};
 pub(crate) use shard::{BlockRef, SegmentRef, Shard, Table};

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::bucket::Bucket;
 use super::meter::Meter;
-use super::outstanding::Outstanding;
+use super::outstanding::{Awaited, Outstanding};
 use crate::request::Class;
 
 /// How long readers count as held back after one of them had to wait.
@@ -24,8 +23,7 @@ const STILL: Duration = Duration::from_millis(100);
 pub(crate) struct Limiter {
     started: Instant,
     state: Mutex<State>,
-    /// Bytes that are asked for and have not come.
-    pub(super) outstanding_bytes: AtomicU64,
+    awaited: Awaited,
 }
 
 struct State {
@@ -53,7 +51,7 @@ impl Limiter {
             queues: [VecDeque::new(), VecDeque::new()],
             next_ticket: 0,
         };
-        Arc::new(Self { started: now, state: Mutex::new(state), outstanding_bytes: AtomicU64::new(0) })
+        Arc::new(Self { started: now, state: Mutex::new(state), awaited: Awaited::default() })
     }
 
     /// Another bound, from now on.
@@ -74,8 +72,8 @@ impl Limiter {
     }
 
     /// Bytes that a read will bring, until they have come or it is given up.
-    pub(crate) fn outstanding(self: &Arc<Self>, bytes: u64) -> Outstanding {
-        Outstanding::new(Arc::clone(self), bytes)
+    pub(crate) fn outstanding(&self, bytes: u64) -> Outstanding {
+        self.awaited.begin(bytes)
     }
 
     /// Bytes were read.
@@ -90,7 +88,7 @@ impl Limiter {
     /// what they wait for, at least as much again.
     pub(crate) fn demand_bytes_per_sec(&self) -> u64 {
         let now = forebay_runtime::time::instant();
-        let outstanding = self.outstanding_bytes.load(Relaxed);
+        let outstanding = self.awaited.bytes();
         let mut state = self.state.lock();
         if outstanding == 0 && now - state.read_at > STILL {
             return 0;

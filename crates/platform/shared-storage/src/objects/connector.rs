@@ -16,10 +16,10 @@ use object_store::client::{
 };
 use parking_lot::Mutex;
 
+use crate::backend::Common;
 use crate::counters::{count, count_by};
 use crate::http::{Payload, SendError};
 use crate::request::Class;
-use crate::storage::Common;
 
 /// Gives `object_store` this crate's HTTP client, with its counters and its bound.
 #[derive(Clone)]

@@ -7,6 +7,7 @@ mod drain;
 mod hearing;
 mod losses;
 mod membership;
+mod objects;
 mod placement;
 mod placement_simulation;
 mod plans;

@@ -17,7 +17,7 @@ use forebay_types::{Error, Mount, Result};
 use object_store::RetryConfig;
 use object_store::aws::{AmazonS3Builder, AwsCredential, AwsCredentialProvider};
 
-use crate::storage::{AccessKey, StorageSettings};
+use crate::settings::{AccessKey, StorageSettings};
 use exchange::{Exchange, FETCH_TIMEOUT};
 use profile::Environment;
 pub(super) use profile::{Profile, env, region};

@@ -1,34 +1,30 @@
 //! The whole state of the decision, its one entry `decide`, and the way back for a decision that fails in the middle.
 
-use std::collections::BTreeMap;
+mod hearing;
+mod members;
+mod targets;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_protocol::{
-    AdminRequest, ClusterView, ControlCall, ControlReply, ControlRequest, MemberRequest, Pin, PlacementStatus, TableDefinition,
-};
-use forebay_types::{Error, Mount, MountId, MountName, Verifier, WorkerId};
+use forebay_protocol::{AdminRequest, ClusterView, ControlCall, ControlReply, ControlRequest, MemberRequest, PlacementStatus};
+use forebay_types::{Error, MountId, MountName, Verifier, WorkerId};
 
-use super::hearing::{Losses, Settling};
+use super::event::answer;
 use super::ledger::Ledger;
-use super::members::Members;
 use super::placement::Placement;
-use super::shares::Targets;
 use super::whole::{Soft, failpoint};
-use super::{Checkpoint, Command, Event, Problem};
+use super::{Catalogue, Checkpoint, Command, Event, Problem};
 use crate::PlacementSettings;
+use hearing::{Losses, Settling};
+use members::Members;
+use targets::Targets;
+
+pub(super) use hearing::Hearing;
+pub(super) use members::{MEMBERS_MAX, Member};
 
 /// Segments of one answer about placement.
 const SEGMENTS_SHOWN_MAX: u32 = 10_000;
-
-/// Mounts, pins, external tables and tokens, as the database has them.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Catalogue {
-    pub(crate) mounts: BTreeMap<MountId, Mount>,
-    pub(crate) pins: Vec<Pin>,
-    pub(crate) tables: BTreeMap<String, TableDefinition>,
-    pub(crate) tokens: BTreeMap<String, Verifier>,
-}
 
 /// What a coordinator starts from.
 #[derive(Clone, Debug)]
@@ -328,8 +324,4 @@ impl State {
         self.view_changed();
         self.losses.add(self.view_version);
     }
-}
-
-pub(super) fn answer(reply: ControlReply) -> Command {
-    Command::Answer(reply)
 }

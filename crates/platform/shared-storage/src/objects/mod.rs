@@ -23,10 +23,9 @@ use object_store::{
     UpdateVersion,
 };
 
-use crate::backend::{Backend, Opened, Parts};
+use crate::backend::{Backend, Common, Opened, Parts};
 use crate::location::Bucket;
 use crate::request::{Condition, Get, Listing, behind};
-use crate::storage::Common;
 use connector::Connector;
 use refusal::Service;
 

@@ -6,9 +6,10 @@ use forebay_types::{BLOCK_BYTES, Owner, PAGE_BYTES, PageRun, SegmentId};
 use memmap2::MmapMut;
 use tokio::sync::oneshot;
 
-use super::{BlockPin, Direction};
+use super::ReadPages;
+use crate::control::BlockPin;
 use crate::core::Core;
-use crate::data::{ReadPages, page_sum};
+use crate::media::{Direction, page_sum};
 use crate::table::{BlockRef, SegmentRef, TierKind};
 
 /// Where a scrub goes on; the default is the beginning.

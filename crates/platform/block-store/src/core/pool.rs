@@ -8,8 +8,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, Semaphore};
 
-use super::read::Load;
-use crate::core::Core;
+use super::Core;
 use crate::table::BlockRef;
 
 /// Blocks that wait to be written at most.
@@ -18,6 +17,9 @@ const WRITES_MAX: usize = 4096;
 const SWEEP_AFTER: Duration = Duration::from_secs(1);
 /// Loads that wait or run at most, for each request in flight.
 const LOADS_PER_THREAD: usize = 8;
+
+/// A load of pages that somebody waits for.
+pub(crate) type Load = Box<dyn FnOnce() + Send>;
 
 /// Any other work on the disk.
 pub(crate) type Task = Box<dyn FnOnce(&Arc<Core>) + Send>;
@@ -107,8 +109,8 @@ impl Pool {
         self.task(|_| {});
     }
 
-    pub fn load(&self, load: Load) {
-        self.push(|queues| queues.loads.push_back(load));
+    pub fn load(&self, load: impl FnOnce() + Send + 'static) {
+        self.push(|queues| queues.loads.push_back(Box::new(load)));
     }
 
     pub fn task(&self, task: impl FnOnce(&Arc<Core>) + Send + 'static) {
@@ -178,7 +180,7 @@ impl Pool {
 
     fn do_job(&self, job: Job, core: &Arc<Core>) {
         match job {
-            Job::Load(load) => caught(|| load.run()),
+            Job::Load(load) => caught(load),
             Job::Task(task) => {
                 caught(|| task(core));
                 self.done_with(|queues| queues.taskers -= 1);

@@ -1,5 +1,8 @@
 //! Both tiers with their books, put together for all who work on them, and the few steps that need every part at once.
 
+mod disk;
+mod pool;
+
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -7,10 +10,11 @@ use std::time::Duration;
 use forebay_types::{PAGE_BYTES, PageRun, Result, SegmentId};
 use parking_lot::Mutex;
 
-use crate::control::{Record, Spares, Tier};
-use crate::data::{Arena, Disk, SUMS_PER_PAGE, SumGroups};
+use crate::books::{Spares, Tier};
+use crate::media::{Arena, Record, SUMS_PER_PAGE, SumGroups};
 use crate::settings::StoreSettings;
 use crate::table::{Table, TierKind};
+use disk::Disk;
 
 /// Addresses of the DRAM tier at least, in bytes, so that small tiers don't run out of them.
 const ADDRESS_BYTES_MIN: u64 = 1 << 40;

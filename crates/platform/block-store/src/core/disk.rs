@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use forebay_types::{PAGE_BYTES, Result, ResultExt};
 
-use super::disk_file::DiskFile;
-use super::disk_sums::DiskSums;
 use super::pool::Pool;
-use super::{Arena, SUMS_PER_PAGE, SumGroups};
-use crate::control::{Health, Index, Tier};
+use crate::books::Tier;
+use crate::media::{Arena, DiskFile, DiskSums, Health, Index, SUMS_PER_PAGE, SumGroups};
 use crate::settings::StoreSettings;
 
 /// Addresses at least, in bytes.

@@ -97,7 +97,7 @@ fn owner_code(owner: Owner) -> u8 {
 }
 
 fn owner_of(code: u8) -> Option<Owner> {
-    super::OWNERS.get(usize::from(code)).copied()
+    crate::books::OWNERS.get(usize::from(code)).copied()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub(crate) fn page_sum(id: SegmentId, page: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&seed), bytes)
 }
 
-/// Whether whole pages are those that another store gave with these checksums ([`super::Pinned::sums`]): neither the bytes nor
+/// Whether whole pages are those that another store gave with these checksums ([`crate::Pinned::sums`]): neither the bytes nor
 /// their place have changed since they came to it.
 pub fn pages_verify(id: SegmentId, run: PageRun, bytes: &[u8], sums: &[u32]) -> bool {
     let pages = bytes.chunks_exact(PAGE_BYTES as usize);

@@ -1,0 +1,121 @@
+//! Who is in the cluster, who was lost, and who of the coordinator before is presumed to live for one lease.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use forebay_protocol::{WorkerInfo, WorkerReport, WorkerState};
+use forebay_types::{MountId, WorkerId};
+
+use super::super::whole::{Kept, failpoint};
+use super::Hearing;
+
+/// Workers at once, and as many again that are lost.
+pub(in crate::decide) const MEMBERS_MAX: usize = 20_000;
+
+/// A worker that registered since the coordinator's start.
+#[derive(Clone, Debug)]
+pub(in crate::decide) struct Member {
+    pub(in crate::decide) info: WorkerInfo,
+    pub(in crate::decide) state: WorkerState,
+    /// Its last heartbeat.
+    pub(in crate::decide) seen: Duration,
+    /// Bytes a second that it would take of each mount, were there no bound.
+    pub(in crate::decide) demand: BTreeMap<MountId, u64>,
+    pub(in crate::decide) report: WorkerReport,
+    pub(in crate::decide) hearing: Hearing,
+    /// It has not sent a heartbeat since it registered.
+    pub(in crate::decide) is_first: bool,
+}
+
+/// Who is in the cluster.
+#[derive(Debug)]
+pub(in crate::decide) struct Members {
+    pub(in crate::decide) by_id: Kept<WorkerId, Member>,
+    /// Live under the coordinator before, and not registered with this one yet.
+    pub(in crate::decide) presumed: Kept<WorkerId, ()>,
+    /// Turns given.
+    pub(in crate::decide) turns: u64,
+}
+
+impl Members {
+    pub(in crate::decide) fn new(presumed: Vec<WorkerId>) -> Self {
+        Self { by_id: Kept::default(), presumed: presumed.into_iter().map(|worker| (worker, ())).collect(), turns: 0 }
+    }
+
+    /// Gives what is to be handed back where the decision fails.
+    pub(in crate::decide) fn begin(&mut self) -> u64 {
+        self.by_id.begin();
+        self.presumed.begin();
+        self.turns
+    }
+
+    pub(in crate::decide) fn put_back(&mut self, turns: u64) {
+        self.by_id.put_back();
+        self.presumed.put_back();
+        self.turns = turns;
+    }
+
+    pub(in crate::decide) fn all(&self) -> impl Iterator<Item = &Member> {
+        self.by_id.values()
+    }
+
+    pub(in crate::decide) fn live(&self) -> impl Iterator<Item = (WorkerId, &Member)> {
+        self.by_id.iter().filter(|(_, member)| member.state == WorkerState::Live).map(|(id, member)| (*id, member))
+    }
+
+    pub(in crate::decide) fn live_ids(&self) -> Vec<WorkerId> {
+        self.live().map(|(id, _)| id).collect()
+    }
+
+    pub(in crate::decide) fn presumed(&self) -> impl Iterator<Item = WorkerId> {
+        self.presumed.keys().copied()
+    }
+
+    pub(in crate::decide) fn is_presumed(&self, worker: WorkerId) -> bool {
+        self.presumed.contains_key(&worker)
+    }
+
+    /// One lease after a restart nobody holds shares of the coordinator before; gives those who did not come back.
+    pub(in crate::decide) fn forget_presumed(&mut self, now: Duration, lease: Duration) -> Vec<WorkerId> {
+        if now > lease { self.presumed.retain(|_, ()| false) } else { Vec::new() }
+    }
+
+    /// Those whose lease has run out just now, with their addresses.
+    pub(in crate::decide) fn expire(&mut self, now: Duration, lease: Duration) -> Vec<(WorkerId, String)> {
+        let is_over = |member: &Member| member.state == WorkerState::Live && now > member.seen + lease;
+        let over = self.by_id.iter().filter(|(_, member)| is_over(member));
+        let lost: Vec<_> = over.map(|(id, member)| (*id, member.info.address.clone())).collect();
+        for (id, _) in &lost {
+            if let Some(member) = self.by_id.get_mut(id) {
+                member.state = WorkerState::Lost;
+            }
+            failpoint(format_args!("lease of {id}"));
+        }
+        self.forget_longest_lost();
+        lost
+    }
+
+    fn forget_longest_lost(&mut self) {
+        let mut lost: Vec<(Duration, WorkerId)> = self
+            .by_id
+            .iter()
+            .filter(|(_, member)| member.state == WorkerState::Lost)
+            .map(|(id, member)| (member.seen, *id))
+            .collect();
+        if lost.len() > MEMBERS_MAX {
+            lost.sort();
+            for (_, id) in &lost[..lost.len() - MEMBERS_MAX] {
+                self.by_id.remove(id);
+            }
+        }
+    }
+
+    pub(in crate::decide) fn hearing(&self, id: WorkerId) -> Option<&Hearing> {
+        self.by_id.get(&id).map(|member| &member.hearing)
+    }
+
+    pub(in crate::decide) fn live_member(&mut self, id: WorkerId) -> Option<&mut Member> {
+        let is_live = self.by_id.get(&id)?.state == WorkerState::Live;
+        is_live.then(|| self.by_id.get_mut(&id)).flatten()
+    }
+}
