@@ -48,6 +48,7 @@ pub(crate) fn routes(cluster: ClientSettings, readers: Readers) -> (Router, Vec<
     let routes = Routes::new()
         .with(get::PATH, get::get)
         .with(search::SEARCH, search::search)
+        .with(search::SCAN, search::scan)
         .with(search::COUNT, search::count)
         .with(batch::PATH, batch::batch)
         .with(record::READ, record::read)
