@@ -4,7 +4,8 @@
 //!
 //! Never does: answer or change anything itself. The workers do, and `forebay-shards` asks them.
 //!
-//! Start with [`Visit::enter`](visit::Visit::enter), which every request goes through, by [`Changing::enter`](visit::Changing::enter) where it changes something.
+//! Start with [`Visit::enter`](visit::Visit::enter), which every request goes through, by
+//! [`Changing::enter`](visit::Changing::enter) where it changes something.
 
 mod asked;
 mod batch;
