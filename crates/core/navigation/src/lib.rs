@@ -1,9 +1,9 @@
 //! How much a shard's replica keeps beside its base, which replica a request goes to, and what a lost worker's shards need.
 //!
 //! Owns: the decision which layers each replica has in the next period ([`plan()`]), the choice among the replicas of a shard
-//! ([`choose`], [`join_shortest`]), the copies after a loss ([`repair()`], [`sources`]), whether a shard is brought to a worker at all
-//! ([`residence()`]), and how room is divided among all that saves time with it ([`divide`], [`lend`]). Never does: I/O, clocks and randomness (time is
-//! counted in periods, chance is an argument), and building or dropping a layer, which is its worker's.
+//! ([`choose`], [`join_shortest`]), the copies after a loss ([`repair()`], [`sources`]), whether a shard is brought to a worker at
+//! all ([`residence()`]), and how room is divided among all that saves time with it ([`divide`], [`lend`]). Never does: I/O, clocks
+//! and randomness (time is counted in periods, chance is an argument), and building or dropping a layer, which is its worker's.
 //!
 //! Follows "BlowFish: Dynamic Storage-Performance Tradeoff in Data Stores" (A. Khandelwal, R. Agarwal and I. Stoica, NSDI
 //! 2016), sections 3 and 4, and goes past it where a queue's length alone would mislead. Start with `README.md`, which has the

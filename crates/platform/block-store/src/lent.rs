@@ -24,8 +24,8 @@ impl Lent {
         self.pages * PAGE_BYTES
     }
 
-    /// Makes it at least so much, evicting what it takes; blocks of its caller's thread meanwhile. `Retry`, and as much as before, when
-    /// the rest of the tier is pinned or kept.
+    /// Makes it at least so much, evicting what it takes, while its caller's thread waits. `Retry`, and as much as before, when the rest of
+    /// the tier is pinned or kept.
     pub fn grow(&mut self, bytes: u64) -> Result<()> {
         let more = bytes.div_ceil(PAGE_BYTES).saturating_sub(self.pages);
         if more == 0 {

@@ -4,7 +4,8 @@
 //!
 //! Never does: answer or change anything itself. The workers do, and `forebay-shards` asks them.
 //!
-//! Start with [`Visit::enter`](visit::Visit::enter), which every request goes through, by [`Changing::enter`](visit::Changing::enter) where it changes something.
+//! Start with [`Visit::enter`](visit::Visit::enter), which every request goes through, by
+//! [`Changing::enter`](visit::Changing::enter) where it changes something.
 
 mod asked;
 mod batch;
@@ -48,6 +49,7 @@ pub(crate) fn routes(cluster: ClientSettings, readers: Readers) -> (Router, Vec<
     let routes = Routes::new()
         .with(get::PATH, get::get)
         .with(search::SEARCH, search::search)
+        .with(search::SCAN, search::scan)
         .with(search::COUNT, search::count)
         .with(batch::PATH, batch::batch)
         .with(record::READ, record::read)

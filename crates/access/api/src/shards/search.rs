@@ -73,14 +73,81 @@ pub(super) async fn search(
     Asked(asked): Asked<Search>,
 ) -> Result<Response, Refusal> {
     let visit = Visit::enter(&datasets, &sender, "shard_search", asked.dataset, asked.timeout)?;
-    if !(1..=HITS_MAX).contains(&asked.limit) {
-        return Err(Refusal::invalid(format!("limit is a number from 1 to {HITS_MAX}: go on with `after` and the last key")));
+    let page = Page { limit: asked.limit, after: asked.after, columns: asked.columns };
+    page.check()?;
+    found(visit, Condition::parse(&asked.condition)?, page).await
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Scan {
+    /// Its folder: `/MOUNT/FOLDER`.
+    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[serde(deserialize_with = "asked::path")]
+    dataset: ForebayPath,
+    /// Records at most. Where as many come, go on with `after` and the last key.
+    #[serde(default = "hits")]
+    #[schemars(range(min = 1, max = HITS_MAX), example = 10)]
+    limit: usize,
+    /// The key after which they begin.
+    #[schemars(example = &"-300")]
+    after: Option<String>,
+    /// Names with commas between them, or `*`: keys alone without it.
+    #[schemars(with = "Option<String>", example = &"*")]
+    columns: Option<ColumnNames>,
+    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
+    #[schemars(with = "Option<String>", example = &"30s")]
+    timeout: Option<Timeout>,
+}
+
+pub(super) const SCAN: Described = Described {
+    verb: Verb::Get,
+    path: "/api/v1/shards/scan",
+    about: "All records, by their keys ascending.",
+    parameters: Some(Scan::json_schema),
+    body: None,
+    answer: RECORDS,
+    refusals: REFUSALS,
+    is_open: false,
+};
+
+pub(super) async fn scan(
+    State(datasets): State<Arc<Datasets>>,
+    sender: Sender,
+    Asked(asked): Asked<Scan>,
+) -> Result<Response, Refusal> {
+    let visit = Visit::enter(&datasets, &sender, "shard_scan", asked.dataset, asked.timeout)?;
+    let page = Page { limit: asked.limit, after: asked.after, columns: asked.columns };
+    page.check()?;
+    // What all records meet.
+    found(visit, Condition::And(Vec::new()), page).await
+}
+
+/// Which of the hits are answered, and what of them.
+struct Page {
+    limit: usize,
+    after: Option<String>,
+    columns: Option<ColumnNames>,
+}
+
+impl Page {
+    fn check(&self) -> Result<(), Refusal> {
+        match (1..=HITS_MAX).contains(&self.limit) {
+            true => Ok(()),
+            false => {
+                Err(Refusal::invalid(format!("limit is a number from 1 to {HITS_MAX}: go on with `after` and the last key")))
+            }
+        }
     }
-    let condition = Condition::parse(&asked.condition)?.to_json();
+}
+
+/// The records that meet a condition.
+async fn found(visit: Visit, condition: Condition, page: Page) -> Result<Response, Refusal> {
+    let (condition, Page { limit, after, columns }) = (condition.to_json(), page);
     let shards = visit.open().await?;
-    let after = asked.after.map(|text| shards.columns().key_of(&Literal::parse(&text)?)).transpose()?;
-    let columns = asked.columns.map(|columns| columns.of(shards.columns())).transpose()?;
-    let keys = visit.within(shards.search(&condition, after.as_ref(), Some(asked.limit))).await?;
+    let after = after.map(|text| shards.columns().key_of(&Literal::parse(&text)?)).transpose()?;
+    let columns = columns.map(|columns| columns.of(shards.columns())).transpose()?;
+    let keys = visit.within(shards.search(&condition, after.as_ref(), Some(limit))).await?;
     lines::answer(visit.deadline(), |mut lines| async move {
         let pushed = async {
             match columns {

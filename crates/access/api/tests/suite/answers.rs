@@ -55,6 +55,26 @@ async fn searches_are_those_of_a_program_page_by_page() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scan_gives_all_records_page_by_page_each_once_and_in_order() {
+    let bed = Bed::start(2).await;
+    let (mut after, mut ids) = (None::<String>, Vec::new());
+    loop {
+        let mut parameters = vec![("limit", "300"), ("columns", "id")];
+        parameters.extend(after.as_deref().map(|after| ("after", after)));
+        let page = bed.of_dataset("scan", &parameters).await.lines();
+        ids.extend(page.iter().map(|record| record["id"].as_i64().unwrap()));
+        if page.len() < 300 {
+            break;
+        }
+        after = ids.last().map(i64::to_string);
+    }
+    assert_eq!(ids, (-RECORDS / 4..RECORDS * 3 / 4).collect::<Vec<_>>());
+    let first = bed.of_dataset("scan", &[("limit", "1"), ("columns", "*")]).await.lines();
+    let key = ids[0].to_string();
+    assert_eq!(first, bed.of_dataset("get", &[("key", key.as_str())]).await.lines());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_status_is_that_of_the_command() {
     let bed = Bed::start(2).await;
     bed.of_dataset("get", &[("key", "7")]).await.lines();

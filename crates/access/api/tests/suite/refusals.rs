@@ -23,6 +23,9 @@ async fn what_can_never_be_answered_is_said_to_be_so() {
         ("search", vec![("condition", "name = x"), ("limit", "10001")]),
         ("search", vec![("condition", "name = x"), ("after", "text")]),
         ("search", vec![("condition", "name = x"), ("columns", "nothing")]),
+        ("scan", vec![("limit", "0")]),
+        ("scan", vec![("condition", "name = x")]),
+        ("scan", vec![("after", "text")]),
         ("count", vec![("condition", "")]),
         ("status", vec![("shard", "1")]),
     ];

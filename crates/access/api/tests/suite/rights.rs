@@ -87,6 +87,7 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
         ("POST", "/api/v1/sql".into(), "select many", Needs::Known),
         ("GET", of("get", &[("key", "1")]), "", Needs::Lake),
         ("GET", of("search", &[("condition", "name = clerk001")]), "", Needs::Lake),
+        ("GET", of("scan", &[("limit", "3")]), "", Needs::Lake),
         ("GET", of("count", &[]), "", Needs::Lake),
         ("GET", of("status", &[]), "", Needs::Lake),
         ("POST", of("batch", &[]), "{\"get\": 1}", Needs::Lake),

@@ -3,7 +3,8 @@
 //! A copy is the base alone: it serves at once, slowly, and [`plan()`](crate::plan()) brings it back to its start in one pass. So
 //! a lost replica costs one transfer of the lowest dial's bytes, whatever the lost one had (BlowFish, section 5.1).
 //!
-//! [`repair`] decides for a whole cluster, [`sources`] and [`urgency`] for a worker that is one of its holders by rank and knows no others' plans.
+//! [`repair()`] decides for a whole cluster, [`sources`] and [`urgency`] for a worker that is one of its holders by rank and knows
+//! no others' plans.
 
 mod damage;
 mod draft;
