@@ -8,15 +8,11 @@ use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::ParamValues;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::execution::context::SQLOptions;
-use datafusion::logical_expr::{LogicalPlan, Statement};
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
-use datafusion::sql::parser::Statement as Parsed;
 use forebay_types::{Error, ErrorKind, OperationId, Result};
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 
 use crate::copy;
-use crate::ddl;
 use crate::distribute::DistributedRun;
 use crate::engine::Engine;
 use crate::error::from_engine;
@@ -28,6 +24,10 @@ use crate::slow::{Spending, Spent, Watch};
 use crate::stores::Seen;
 
 mod away;
+mod planning;
+
+pub(crate) use planning::logical_plan;
+use planning::{Planned, plan};
 
 /// One statement, running. Dropping it ends it and everything that it has begun.
 pub struct Query {
@@ -87,7 +87,8 @@ impl Query {
         let settings = &engine.inner.settings;
         let mut watch = Watch::begin(settings.slow_query, &settings.who, &sql);
         let mut retries_left = settings.retries_on_conflict;
-        let running = Self::running(&engine, &sql, parameters.as_ref(), may, &mut retries_left);
+        // What is within is deep enough for one type.
+        let running = Self::running(&engine, &sql, parameters.as_ref(), may, &mut retries_left).boxed();
         let running = watch.span().around(running).await;
         let running = running.inspect_err(|error| watch.ended(Some(error)))?;
         watch.runs(running.operation, || running.spending());
@@ -318,78 +319,6 @@ async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn
     };
     let stream = execute_stream(Arc::clone(&plan), context).map_err(from_engine)?;
     Ok(Begun { plan, stream, prefetching, elsewhere: None, notice })
-}
-
-struct Planned {
-    /// None when the statement is done already.
-    plan: Option<Arc<dyn ExecutionPlan>>,
-    writes: bool,
-}
-
-/// The logical plan of a session's statement.
-pub(crate) async fn logical_plan(engine: &Engine, session: &QuerySession) -> Result<LogicalPlan> {
-    let state = session.context.state();
-    // Planning looks a new table's own name up, and what an old one of that name is does not matter.
-    let is_table = matches!(session.statement, Parsed::CreateExternalTable(_));
-    let planner = if is_table { engine.inner.template.as_ref() } else { &state };
-    planner.statement_to_plan(session.statement.clone()).await.map_err(from_engine)
-}
-
-async fn plan(engine: &Engine, session: &QuerySession, sql: &str, parameters: Option<&ParamValues>, may: May) -> Result<Planned> {
-    let mut logical = logical_plan(engine, session).await?;
-    if may == May::Read {
-        check_reads(&logical)?;
-    }
-    if let Some(parameters) = parameters {
-        logical = logical.with_param_values(parameters.clone()).map_err(from_engine)?;
-    }
-    let Some(logical) = ddl::apply(engine, session, sql, logical).await? else {
-        return Ok(Planned { plan: None, writes: true });
-    };
-    let sets = matches!(logical, LogicalPlan::Statement(Statement::SetVariable(_) | Statement::ResetVariable(_)));
-    check_set(&logical)?;
-    let changes = sets || matches!(logical, LogicalPlan::Ddl(_));
-    let writes = changes || matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
-    let explain = match &logical {
-        LogicalPlan::Explain(explain) => Some(explain.clone()),
-        _ => None,
-    };
-    let frame = session.context.execute_logical_plan(logical).await.map_err(from_engine)?;
-    if sets {
-        *engine.config.lock() = session.context.copied_config();
-    }
-    if changes {
-        return Ok(Planned { plan: None, writes });
-    }
-    let plan = frame.create_physical_plan().await.map_err(from_engine)?;
-    let plan = match explain {
-        Some(explain) => away::explained(engine, session, &explain, plan).await?,
-        None => plan,
-    };
-    Ok(Planned { plan: Some(plan), writes })
-}
-
-/// Refuses what changes anything, wherever in the statement it stands.
-fn check_reads(plan: &LogicalPlan) -> Result<()> {
-    let reading = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-    reading.verify_plan(plan).map_err(|_| {
-        Error::invalid("only statements that read are answered here, SELECT say: `forebay sql` and Flight SQL run others")
-    })
-}
-
-/// Memory and disk are the process' and its owner's: the engine would make folders wherever a statement says.
-fn check_set(plan: &LogicalPlan) -> Result<()> {
-    let name = match plan {
-        LogicalPlan::Statement(Statement::SetVariable(set)) => &set.variable,
-        LogicalPlan::Statement(Statement::ResetVariable(reset)) => &reset.variable,
-        _ => return Ok(()),
-    };
-    match name.to_ascii_lowercase().starts_with("datafusion.runtime.") {
-        true => {
-            Err(Error::invalid(format!("{name} is no setting of a session: see `sql-memory` and `sql-spill` of the process")))
-        }
-        false => Ok(()),
-    }
 }
 
 /// What a store said, when the engine's wrapping has lost what the caller must do.

@@ -1,0 +1,96 @@
+//! From a statement's text to the plan that runs: what only reads is told from what changes something, and `SET` from both.
+
+use std::sync::Arc;
+
+use datafusion::common::ParamValues;
+use datafusion::execution::context::SQLOptions;
+use datafusion::logical_expr::{LogicalPlan, Statement};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::sql::parser::Statement as Parsed;
+use forebay_types::{Error, Result};
+
+use super::{May, away};
+use crate::ddl;
+use crate::engine::Engine;
+use crate::error::from_engine;
+use crate::session::QuerySession;
+
+/// What a statement came to.
+pub(super) struct Planned {
+    /// None when the statement is done already.
+    pub(super) plan: Option<Arc<dyn ExecutionPlan>>,
+    pub(super) writes: bool,
+}
+
+/// The logical plan of a session's statement.
+pub(crate) async fn logical_plan(engine: &Engine, session: &QuerySession) -> Result<LogicalPlan> {
+    let state = session.context.state();
+    // Planning looks a new table's own name up, and what an old one of that name is does not matter.
+    let is_table = matches!(session.statement, Parsed::CreateExternalTable(_));
+    let planner = if is_table { engine.inner.template.as_ref() } else { &state };
+    planner.statement_to_plan(session.statement.clone()).await.map_err(from_engine)
+}
+
+/// Does what has no rows, and plans what has.
+pub(super) async fn plan(
+    engine: &Engine,
+    session: &QuerySession,
+    sql: &str,
+    parameters: Option<&ParamValues>,
+    may: May,
+) -> Result<Planned> {
+    let mut logical = logical_plan(engine, session).await?;
+    if may == May::Read {
+        check_reads(&logical)?;
+    }
+    if let Some(parameters) = parameters {
+        logical = logical.with_param_values(parameters.clone()).map_err(from_engine)?;
+    }
+    let Some(logical) = ddl::apply(engine, session, sql, logical).await? else {
+        return Ok(Planned { plan: None, writes: true });
+    };
+    let sets = matches!(logical, LogicalPlan::Statement(Statement::SetVariable(_) | Statement::ResetVariable(_)));
+    check_set(&logical)?;
+    let changes = sets || matches!(logical, LogicalPlan::Ddl(_));
+    let writes = changes || matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
+    let explain = match &logical {
+        LogicalPlan::Explain(explain) => Some(explain.clone()),
+        _ => None,
+    };
+    let frame = session.context.execute_logical_plan(logical).await.map_err(from_engine)?;
+    if sets {
+        *engine.config.lock() = session.context.copied_config();
+    }
+    if changes {
+        return Ok(Planned { plan: None, writes });
+    }
+    let plan = frame.create_physical_plan().await.map_err(from_engine)?;
+    let plan = match explain {
+        Some(explain) => away::explained(engine, session, &explain, plan).await?,
+        None => plan,
+    };
+    Ok(Planned { plan: Some(plan), writes })
+}
+
+/// Refuses what changes anything, wherever in the statement it stands.
+fn check_reads(plan: &LogicalPlan) -> Result<()> {
+    let reading = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    reading.verify_plan(plan).map_err(|_| {
+        Error::invalid("only statements that read are answered here, SELECT say: `forebay sql` and Flight SQL run others")
+    })
+}
+
+/// Memory and disk are the process' and its owner's: the engine would make folders wherever a statement says.
+fn check_set(plan: &LogicalPlan) -> Result<()> {
+    let name = match plan {
+        LogicalPlan::Statement(Statement::SetVariable(set)) => &set.variable,
+        LogicalPlan::Statement(Statement::ResetVariable(reset)) => &reset.variable,
+        _ => return Ok(()),
+    };
+    match name.to_ascii_lowercase().starts_with("datafusion.runtime.") {
+        true => {
+            Err(Error::invalid(format!("{name} is no setting of a session: see `sql-memory` and `sql-spill` of the process")))
+        }
+        false => Ok(()),
+    }
+}
