@@ -87,8 +87,6 @@ pub struct Figure {
     pub limit: Option<String>,
     /// Which way is better, where no bar says so.
     pub better: Option<Better>,
-    /// The commit since which docs/benchmarks.md has this figure from a run by hand.
-    pub by_hand: Option<String>,
 }
 
 /// Which way is better.

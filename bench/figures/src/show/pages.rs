@@ -6,9 +6,6 @@ use forebay_types::{Result, ResultExt};
 
 use crate::{Checkout, Record, Section, Table, limits_section, list_section, readme_section};
 
-/// The page that has figures of runs by hand.
-const BY_HAND: &str = "docs/benchmarks.md";
-
 type Body = fn(&Record, &str) -> String;
 
 /// Page, section, what is in it, and the way from there to the checkout's root.
@@ -48,21 +45,7 @@ pub fn differing(checkout: &Checkout, table: &Table) -> Result<Vec<String>> {
             found.push(format!("{path} does not say what bench/figures.json says"));
         }
     }
-    found.extend(by_hand(&record, table, &read(&checkout.file(BY_HAND))?));
     Ok(found)
-}
-
-/// Figures of a run by hand: a page names the commit that they are from, until the program has measured them.
-fn by_hand(record: &Record, table: &Table, page: &str) -> Vec<String> {
-    let told = |(name, commit): (&str, &str)| {
-        let is_measured = record.figures.iter().any(|entry| entry.name == name && entry.is_run());
-        if is_measured {
-            Some(format!("{name} is measured: take its row by hand out of {BY_HAND}, and `by_hand` out of the table"))
-        } else {
-            (!page.contains(commit)).then(|| format!("{name} is said to be by hand, of {commit}, which {BY_HAND} does not name"))
-        }
-    };
-    table.figures().filter_map(|(_, figure)| Some((figure.name.as_str(), figure.by_hand.as_deref()?))).filter_map(told).collect()
 }
 
 fn written(path: &Path, section: Section, body: &str) -> Result<String> {

@@ -68,14 +68,3 @@ fn a_page_without_markers_is_named() {
     let error = pages::differing(&made.checkout, &made.table).unwrap_err().to_string();
     assert!(error.contains("limits:end") && error.contains("docs/limits.md"), "{error}");
 }
-
-#[test]
-fn a_figure_by_hand_is_named_with_its_commit_until_it_is_measured() {
-    let mut made = written(SECOND);
-    made.table.benches[1].figures[0].by_hand = Some("abc1234".to_owned());
-    assert!(differing(&made).iter().any(|what| what.contains("c is measured")), "{:?}", differing(&made));
-    made.table.benches[1].figures[0].name = "d".to_owned();
-    assert!(differing(&made).iter().any(|what| what.contains("abc1234, which docs/benchmarks.md does not name")));
-    made.edit("docs/benchmarks.md", "tail", "by hand, abc1234");
-    assert!(!differing(&made).iter().any(|what| what.contains("abc1234")), "{:?}", differing(&made));
-}

@@ -52,7 +52,7 @@ async fn a_worker_that_comes_back_has_the_layers_that_its_load_had_brought() {
     let mut bed = Bed::start_as(1, 1 << 30, Duration::from_millis(200)).await;
     let shards = bed.create("orders.shards", 1, vec![0.5]).await;
     assert!(shards.count(None).await.unwrap() > 0);
-    let at_rest = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| (0.45..0.51).contains(&now));
+    let at_rest = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| (0.45..0.55).contains(&now));
     let start = until(&shards, "it is where it starts", at_rest).await;
     let stop = Arc::new(AtomicBool::new(false));
     let askers = many_ask(&shards, &stop);

@@ -121,14 +121,13 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Shard { queue: 300 },
         DataReply::Shards(vec![shard_state()]),
         DataReply::ShardChanged { version: 1 << 40 },
-        DataReply::ShardHeld(Some(ShardHeld { bytes: 1 << 40, queue: 3 })),
-        DataReply::ShardHeld(None),
         DataReply::Shared(Shared { runs: vec![(0, 3)], sums: vec![7; 3], holds: true, elsewhere: Some(WorkerId(1)) }),
         DataReply::Departed(Departed {
             next: 1 << 40,
             lost: true,
             runs: vec![(SegmentId::of(&version(), 0), PageRun::new(3, 300))],
         }),
+        DataReply::ShardHeld(Some(ShardHeld { bytes: 1 << 40, queue: 3 })),
     ]
 }
 
