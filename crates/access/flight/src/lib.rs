@@ -5,9 +5,6 @@
 //!
 //! Start with [`FlightServer::start`]; what its calls mean stands in `service`.
 
-// A call is one future, with all that a statement's planning waits for in it.
-#![recursion_limit = "256"]
-
 mod auth;
 mod callers;
 mod door;

@@ -10,6 +10,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use forebay_types::{Error, ErrorKind, OperationId, Result};
+use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 
 use crate::copy;
@@ -87,8 +88,7 @@ impl Query {
         let settings = &engine.inner.settings;
         let mut watch = Watch::begin(settings.slow_query, &settings.who, &sql);
         let mut retries_left = settings.retries_on_conflict;
-        // What is within is deep enough for one type.
-        let running = Self::running(&engine, &sql, parameters.as_ref(), may, &mut retries_left).boxed();
+        let running = Self::running(&engine, &sql, parameters.as_ref(), may, &mut retries_left);
         let running = watch.span().around(running).await;
         let running = running.inspect_err(|error| watch.ended(Some(error)))?;
         watch.runs(running.operation, || running.spending());
@@ -232,7 +232,12 @@ impl std::fmt::Debug for Query {
 }
 
 impl Running {
-    async fn start(engine: &Engine, sql: &str, parameters: Option<&ParamValues>, may: May) -> Result<Self> {
+    /// One attempt. Boxed, since what planning waits for makes types that are too deep for callers to be compiled.
+    fn start<'a>(engine: &'a Engine, sql: &'a str, parameters: Option<&'a ParamValues>, may: May) -> BoxFuture<'a, Result<Self>> {
+        Self::attempt(engine, sql, parameters, may).boxed()
+    }
+
+    async fn attempt(engine: &Engine, sql: &str, parameters: Option<&ParamValues>, may: May) -> Result<Self> {
         let mut session = QuerySession::open(engine, sql).await?;
         let seen = Arc::clone(&session.seen);
         copy::prepare(&mut session.statement, session.namespace.as_ref())?;

@@ -168,14 +168,14 @@ async fn of_a_cold_table_one_column_of_twenty_is_fetched_and_no_more() {
     let bytes = lake.store_bytes("wide.albis").await;
     cluster.put("wide.albis", &bytes);
     let engine = cluster.engine();
-    cluster.s3.reset_counters();
+    cluster.test.s3.reset_counters();
     let mut query = engine.execute("select sum(c6) from '/lake/wide.albis'").await.unwrap();
     let sum = crate::support::text(&query.collect().await.unwrap());
     assert_eq!(sum, (ROWS * (ROWS - 1) / 2 * 7).to_string());
     assert_eq!(query.progress().bytes_planned, ROWS * 8, "one column of 8 bytes");
     // What was begun and is of no use any more would come late.
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let fetched = cluster.s3.counters().bytes_out;
+    let fetched = cluster.test.s3.counters().bytes_out;
     // The last 64 KiB have the metadata; what tells what is there has some as well.
     let most = ROWS * 8 * 105 / 100 + (80 << 10);
     assert!(fetched >= ROWS * 8 && fetched <= most, "fetched {fetched} of {}, at most {most}", bytes.len());
