@@ -69,6 +69,14 @@ def test_keys_by_condition(shards):
     assert len(shards) == shards.count() == len(ROWS)
 
 
+def test_all_records(shards, monkeypatch):
+    assert list(shards.scan()) == ROWS
+    monkeypatch.setattr("forebay.shards._PAGE", 7)
+    assert list(shards.scan()) == ROWS, "page by page"
+    assert list(shards.scan(["name"], after=200)) == [{"name": row["name"]} for row in ROWS if row["id"] > 200]
+    assert list(shards.scan(after=249)) == []
+
+
 def test_what_is_wrong_says_so(shards, fb):
     with pytest.raises(forebay.Invalid, match="nothing"):
         shards.search("nothing = 1")
@@ -132,6 +140,7 @@ def test_awaited(shards, fb):
         there = await fb.aio.shards.open("/lake/rows.shards")
         assert await there.get(-50) == ROWS[0]
         assert await asyncio.gather(*(there.count() for _ in range(5))) == [len(ROWS)] * 5
+        assert [record async for record in there.scan()] == ROWS
         assert await there.search("note *= 'line 29'") == [row["id"] for row in ROWS if "line 29" in row["note"]]
 
     asyncio.run(ask())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from forebay import _forebay
@@ -48,6 +48,15 @@ class Shards:
     def search(self, condition: str | Mapping[str, Any], *, after: Any = None, limit: int | None = None) -> list[Any]:
         """The keys of the records that meet a condition, ascending: those above ``after``, at most ``limit``."""
         return _keys(self._shards.search(_condition(condition), _after(after), limit))
+
+    def scan(self, columns: Sequence[str] | None = None, *, after: Any = None) -> Iterator[dict[str, Any]]:
+        """All records, ascending by their keys: those above ``after``, with all columns or those that are asked for.
+
+        They are asked for page by page: what is changed meanwhile may be among them as it was or as it is.
+        """
+        while keys := self.search(_ALL, after=after, limit=_PAGE):
+            yield from (record for record in self.get_many(keys, columns) if record is not None)
+            after = keys[-1]
 
     def count(self, condition: str | Mapping[str, Any] | None = None) -> int:
         """How many records meet a condition; all of them without one."""
@@ -134,6 +143,14 @@ class AsyncShards:
         """The keys of the records that meet a condition."""
         return _keys(await self._shards.search(_condition(condition), _after(after), limit, aio=True))
 
+    async def scan(self, columns: Sequence[str] | None = None, *, after: Any = None) -> AsyncIterator[dict[str, Any]]:
+        """All records, ascending by their keys."""
+        while keys := await self.search(_ALL, after=after, limit=_PAGE):
+            for record in await self.get_many(keys, columns):
+                if record is not None:
+                    yield record
+            after = keys[-1]
+
     async def count(self, condition: str | Mapping[str, Any] | None = None) -> int:
         """How many records meet a condition."""
         return int(await self._shards.count(None if condition is None else _condition(condition), aio=True))
@@ -177,6 +194,10 @@ class AsyncDatasets:
 
 # Records of one call.
 _TOGETHER = 1024
+
+# What all records meet, and how many of them are asked for at once.
+_ALL: Mapping[str, Any] = {"and": []}
+_PAGE = 1000
 
 
 def _batches(records: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:

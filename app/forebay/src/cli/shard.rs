@@ -18,6 +18,8 @@ pub(crate) enum ShardCommand {
     Get(ShardGetArgs),
     /// Print the keys of the records that meet a condition
     Search(ShardSearchArgs),
+    /// Print the keys of all records
+    Scan(ShardScanArgs),
     /// Print how many records meet a condition
     Count(ShardCountArgs),
     /// Set how much a shard stores: more of it answers faster
@@ -133,7 +135,7 @@ pub(crate) struct ShardStatusArgs {
 /// The shard that a command asks or changes, and how it prints what came of it.
 #[derive(Args)]
 pub(crate) struct ShardArgs {
-    /// The shard: a folder; `get`, `search`, `count` and `batch` also take a dataset of a mount, as in /lake/orders.shards
+    /// The shard: a folder; `get`, `search`, `scan`, `count` and `batch` also take a dataset of a mount, as in /lake/orders.shards
     pub(crate) shard: PathBuf,
     /// JSON objects, one a line
     #[arg(long)]
@@ -151,7 +153,7 @@ pub(crate) struct ShardKeysArgs {
 /// The columns to print.
 #[derive(Args)]
 pub(crate) struct ShardColumnsArgs {
-    /// Only these columns; a search prints keys without it, and all columns for `*`
+    /// Only these columns; a search or scan prints keys without it, and all columns for `*`
     #[arg(long, value_name = "COLUMN,..", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
 }
@@ -180,6 +182,21 @@ pub(crate) struct ShardSearchArgs {
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
     /// Only records of keys above this one: the last key that the search before printed
+    #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
+    pub(crate) after: Option<String>,
+    #[command(flatten)]
+    pub(crate) columns: ShardColumnsArgs,
+}
+
+/// `shard scan`.
+#[derive(Args)]
+pub(crate) struct ShardScanArgs {
+    #[command(flatten)]
+    pub(crate) common: ShardArgs,
+    /// At most so many, those of the lowest keys
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Only records of keys above this one: the last key that the scan before printed
     #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
     pub(crate) after: Option<String>,
     #[command(flatten)]

@@ -139,7 +139,8 @@ settings! {
         lease: Duration = CoordinatorSettings::LEASE, of &[Coordinator], flag Roles;
 
         /// Bytes of disk that served shards may take, beside the tiers
-        /// What was not asked for longest makes room; shared storage has all of it.
+        /// What was not asked for longest makes room; shared storage has all of it. What is asked much takes room of the disk tier,
+        /// too, as long as it saves more time there than cached blocks.
         shard_bytes: ByteSize = ByteSize(WorkerSettings::SHARD_BYTES), of &[Worker], flag RolesSeldom;
 
         /// What the worker sends to readers and other workers at most, as in 100MB/s

@@ -70,6 +70,7 @@ pub fn form_pays(own: (FormCosts, FormCandidate), others: &[(FormCosts, FormCand
     let all = || others.iter().chain([&own]);
     let saved: f64 = all().map(|(costs, candidate)| costs.saved_secs(candidate)).sum();
     let cost: f64 = all().map(|(costs, candidate)| costs.cost_secs(candidate)).sum();
+    debug_assert!(room.cache_saves >= 0.0, "blocks cost nobody time");
     let displaced: f64 = all().map(|(_, candidate)| candidate.decoded_bytes as f64 * room.cache_saves * WINDOW_SECS).sum();
     fits && column.decoded_bytes > 0 && column.operations * saved >= cost + displaced
 }

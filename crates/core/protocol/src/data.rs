@@ -388,7 +388,7 @@ pub enum DataReply {
     Shared(Shared),
     /// To `Departed`.
     Departed(Departed),
-    /// To `ShardHeld`; none where the shard is not served.
+    /// To `ShardHeld`; none where the shard is not there.
     ShardHeld(Option<ShardHeld>),
 }
 

@@ -27,6 +27,7 @@ pub(crate) fn run(config: &Config, command: ShardCommand) -> Outcome {
         ShardCommand::Status(args) => block_on(interruptible(status::run(config, &args))),
         ShardCommand::Get(args) => block_on(get::run(config, &args)),
         ShardCommand::Search(args) => block_on(search::run(config, &args)),
+        ShardCommand::Scan(args) => block_on(search::scan(config, &args)),
         ShardCommand::Count(args) => block_on(search::count(config, &args)),
         ShardCommand::Tune(args) => tune::run(&args),
         ShardCommand::Put(args) => block_on(update::put(config, &args)),

@@ -1,4 +1,4 @@
-//! `forebay shard search` and `count`.
+//! `forebay shard search`, `scan` and `count`.
 
 use forebay_api::Count;
 use forebay_shard::Key;
@@ -7,13 +7,15 @@ use serde_json::json;
 
 use super::source::Source;
 use super::{key_literal, plain};
-use crate::cli::{ShardCountArgs, ShardSearchArgs};
+use crate::cli::{ShardCountArgs, ShardScanArgs, ShardSearchArgs};
 use crate::config::Config;
 use crate::exit::Outcome;
 use crate::output::Output;
 
 /// Records that are read at once for their columns.
 const RECORDS_AT_ONCE: usize = 1000;
+/// Keys that a scan asks for at once, so that it holds no more of them.
+const KEYS_AT_ONCE: usize = 10_000;
 
 /// Prints keys, or columns of their records.
 pub(super) async fn run(config: &Config, args: &ShardSearchArgs) -> Outcome {
@@ -24,27 +26,59 @@ pub(super) async fn run(config: &Config, args: &ShardSearchArgs) -> Outcome {
     {
         return search_text(store, &condition, args);
     }
-    let after = args.after.as_deref().map(|text| Ok::<_, crate::exit::Failure>(source.records()?.key_of(&key_literal(text)?)?));
-    let after = after.transpose()?;
+    let after = after(&source, args.after.as_deref())?;
     let keys = source.search(&condition, after.as_ref(), args.limit).await?;
     let mut output = Output::new(args.common.json);
-    let only_keys = args.columns.columns.is_none();
-    if only_keys {
-        let columns = source.records()?;
-        for key in &keys {
-            let key = columns.key_json(key);
-            match args.common.json {
-                true => output.record(&json!({&columns.key().name: key}))?,
+    print(&source, &keys, args.columns.columns.as_deref(), &mut output).await?;
+    output.finish()
+}
+
+/// Prints the keys of all records, or columns of them.
+pub(super) async fn scan(config: &Config, args: &ShardScanArgs) -> Outcome {
+    let source = Source::open(config, &args.common.shard).await?;
+    // What all records meet.
+    let all = Condition::And(Vec::new());
+    let mut after = after(&source, args.after.as_deref())?;
+    let mut left = args.limit.unwrap_or(usize::MAX);
+    let mut output = Output::new(args.common.json);
+    while left > 0 {
+        let most = left.min(KEYS_AT_ONCE);
+        let keys = source.search(&all, after.as_ref(), Some(most)).await?;
+        print(&source, &keys, args.columns.columns.as_deref(), &mut output).await?;
+        left -= keys.len();
+        if keys.len() < most {
+            break;
+        }
+        after = keys.last().cloned();
+    }
+    output.finish()
+}
+
+/// The key after which records begin.
+fn after(source: &Source, asked: Option<&str>) -> Outcome<Option<Key>> {
+    asked.map(|text| Ok(source.records()?.key_of(&key_literal(text)?)?)).transpose()
+}
+
+async fn print(source: &Source, keys: &[Key], asked: Option<&[String]>, output: &mut Output) -> Outcome {
+    let all = source.records()?;
+    let Some(asked) = asked else {
+        for key in keys {
+            let key = all.key_json(key);
+            match output.json() {
+                true => output.record(&json!({&all.key().name: key}))?,
                 false => output.line(&plain(&key))?,
             }
         }
-        return output.finish();
-    }
-    let columns = columns(&source, args.columns.columns.as_deref())?;
+        return Ok(());
+    };
+    let columns: Vec<String> = match asked {
+        [every] if every == "*" => all.all().iter().map(|column| column.name.clone()).collect(),
+        asked => asked.to_vec(),
+    };
     for keys in keys.chunks(RECORDS_AT_ONCE) {
-        print_records(&source, keys, &columns, &mut output).await?;
+        print_records(source, keys, &columns, output).await?;
     }
-    output.finish()
+    Ok(())
 }
 
 /// Those that were deleted since they were found don't meet the condition any more.
@@ -66,16 +100,6 @@ fn search_text(store: &Store, condition: &Condition, args: &ShardSearchArgs) -> 
         if args.common.json { output.record(&json!({"offset": offset}))? } else { output.line(&offset.to_string())? }
     }
     output.finish()
-}
-
-/// The columns to print.
-fn columns(source: &Source, asked: Option<&[String]>) -> Outcome<Vec<String>> {
-    let columns = source.records()?;
-    Ok(match asked {
-        None => vec![columns.key().name.clone()],
-        Some([all]) if all == "*" => columns.all().iter().map(|column| column.name.clone()).collect(),
-        Some(asked) => asked.to_vec(),
-    })
 }
 
 /// Prints how many records meet a condition.

@@ -152,6 +152,10 @@ fn conditions_find_what_they_say() {
         assert_eq!(orders.run(&["count", "orders.shard", condition]).ok().text(), format!("{}\n", right.len()), "{condition}");
     }
     assert_eq!(orders.run(&["count", "orders.shard"]).ok().text(), format!("{ROWS}\n"));
+    let everyone: Vec<String> = orders.keys(|_| true).iter().map(Value::to_string).collect();
+    assert_eq!(orders.run(&["scan", "orders.shard"]).ok().lines(), everyone);
+    assert_eq!(orders.run(&["scan", "orders.shard", "--limit", "2", "--after", &everyone[6]]).ok().lines(), everyone[7..9]);
+    assert_eq!(orders.run(&["scan", "orders.shard", "--limit", "0"]).ok().text(), "");
     // Page by page.
     let all = orders.keys(special);
     let first = orders.run(&["search", "orders.shard", "o_comment ^= special", "--limit", "3"]).ok().lines();

@@ -38,6 +38,8 @@ fn all_the_same(home: &Path, address: &str) {
     same(home, address, "search", &["clerk = clerk07", "--json"]);
     same(home, address, "search", &["note ~ \"line [0-9]*9 of (spring|autumn)\"", "--limit", "9", "--columns", "*"]);
     same(home, address, "search", &["clerk >= clerk11", "--after", "-4", "--limit", "5"]);
+    same(home, address, "scan", &["--json"]);
+    same(home, address, "scan", &["--after", "-4", "--limit", "5", "--columns", "*"]);
 }
 
 #[test]

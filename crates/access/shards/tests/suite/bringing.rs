@@ -8,6 +8,8 @@ use forebay_types::{ErrorKind, ForebayPath};
 use serde_json::json;
 
 use crate::bed::{BUCKET, Bed, RECORDS, path};
+use crate::changes::record;
+use crate::losses::{comes_to, held_by_two};
 
 async fn get(shards: &Shards, key: i64) -> forebay_types::Result<Option<serde_json::Value>> {
     shards.get(&Literal::from_json(&json!(key)).unwrap(), None).await
@@ -164,4 +166,21 @@ async fn what_one_dataset_says_of_its_objects_is_nothing_to_the_readers_of_anoth
     let forged = Shards::open(&bed.client, &path("forged.shards")).await.unwrap();
     assert!(forged.count(None).await.unwrap() < RECORDS as u64, "it is served for what it is");
     assert_eq!(honest.count(None).await.unwrap(), RECORDS as u64);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_files_of_a_merge_come_from_the_worker_that_made_them() {
+    let bed = Bed::start(2).await;
+    let (before, holders) = held_by_two(&bed).await;
+    before.change(&[json!({"put": record(7, "merged")})]).await.unwrap();
+    bed.s3.reset_counters();
+    before.merge_shard(0).await.unwrap();
+    let merged = Shards::open(&bed.client, &path("orders.shards")).await.unwrap();
+    assert_eq!(merged.manifest(), 2);
+    for worker in holders {
+        comes_to(&bed, &merged, worker, |_| true).await;
+    }
+    let (sent, stored) = (bed.s3.counters().bytes_out, merged.status().await.unwrap()[0].stored_bytes);
+    assert!(sent < stored / 2, "{sent} bytes of shared storage for a shard of {stored}");
+    assert_eq!(get(&merged, 7).await.unwrap().unwrap()["name"], "merged");
 }

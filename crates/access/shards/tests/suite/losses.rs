@@ -85,7 +85,7 @@ async fn what_a_lost_worker_held_is_brought_by_who_holds_it_now_before_anybody_a
 }
 
 /// A dataset of one shard that two workers hold, with their layers, and the workers in the order in which they hold it.
-async fn held_by_two(bed: &Bed) -> (Shards, Vec<WorkerId>) {
+pub async fn held_by_two(bed: &Bed) -> (Shards, Vec<WorkerId>) {
     let shards = bed.create("orders.shards", 1, vec![0.5, 0.5]).await;
     let workers: Vec<WorkerId> = bed.client.view().workers.iter().map(|worker| worker.id).collect();
     let order = rank(RouteKey::of(shards.id().mount, &shards.id().folder, 0), &workers);
@@ -97,7 +97,7 @@ async fn held_by_two(bed: &Bed) -> (Shards, Vec<WorkerId>) {
     (shards, order)
 }
 
-async fn comes_to(bed: &Bed, shards: &Shards, worker: WorkerId, is_so: impl Fn(&ReplicaStatus) -> bool) {
+pub async fn comes_to(bed: &Bed, shards: &Shards, worker: WorkerId, is_so: impl Fn(&ReplicaStatus) -> bool) {
     let began = Instant::now();
     loop {
         bed.client.refresh_view().await.unwrap();

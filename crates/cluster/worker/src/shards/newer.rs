@@ -1,12 +1,17 @@
 //! Later manifests of the same dataset: merges say the same in other files.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use forebay_shard_store::manifest_number;
 use forebay_types::{Key, MountId, Result};
 
 use super::{Asked, Manifest, Shards};
 use crate::origin::MountDoor;
+
+/// How long after a manifest its files are asked for: who has merged them gives them by then, and shared storage need not. Until they are
+/// here the files before them answer.
+const GIVEN_AFTER: Duration = Duration::from_millis(500);
 
 impl Shards {
     /// The manifest by which a shard is answered for who has opened this one: the latest that has the same log, once its shard is here
@@ -70,6 +75,7 @@ impl Shards {
     async fn follow_manifests(self: &Arc<Self>, known: &Arc<Manifest>) -> Result<()> {
         let door = self.origin.mount(known.id.mount).await?;
         self.look_for_newer(&door, known).await?;
+        forebay_runtime::time::sleep(GIVEN_AFTER).await;
         let Some(log) = known.dataset.log.clone() else { return Ok(()) };
         let Some(newest) = self.newest.lock().get(&(known.id.mount, log)).cloned() else { return Ok(()) };
         for (number, id) in (0u32..).zip(&newest.ids) {

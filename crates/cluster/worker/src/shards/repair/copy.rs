@@ -11,12 +11,12 @@ use forebay_metrics::table;
 use forebay_navigation::{CopySource, Survivor, sources};
 use forebay_placement::rank;
 use forebay_protocol::{ShardHeld, WorkerInfo};
-use forebay_shard_store::{AskedShares, DatasetFile, Store};
+use forebay_shard_store::{AskedShares, DatasetFile, DatasetShard, Store};
 use forebay_types::{Error, ErrorKind, Result, ResultExt, RouteKey, WorkerId};
 use tokio::sync::Semaphore;
 
 use crate::origin::MountDoor;
-use crate::shards::{Asked, Shards};
+use crate::shards::{Asked, Manifest, Shards};
 use crate::signals::Pace;
 
 /// Bytes of a part that is asked for. One follows the other, so that readers have their turn between them.
@@ -45,20 +45,29 @@ impl Copies {
 }
 
 impl Shards {
-    /// How a shard is served here, for another worker, and what it was asked as far as that is known; none where it is not served.
+    /// How a shard is served here, for another worker, and what it was asked as far as that is known; none where it is not here.
     pub(crate) async fn held(&self, shard: u128) -> Option<(ShardHeld, Option<AskedShares>)> {
-        let served = self.served.lock().get(&shard).cloned()?;
+        let served = self.served.lock().get(&shard).cloned();
+        let Some(served) = served else {
+            let bytes = self.of_unopened(shard, DatasetShard::bytes)?;
+            return Some((ShardHeld { bytes, queue: 0 }, None));
+        };
         let store = served.store.load_full();
         let asked = forebay_runtime::spawn_blocking(move || store.what_was_asked()).await;
         Some((served.held(), asked.ok().flatten()))
     }
 
-    /// A part of a file that a shard came with. `NotFound` where it is not served, or the file is another one by now; `Invalid` where the
+    /// A part of a file that a shard came with. `NotFound` where it is not here, or the file is another one by now; `Invalid` where the
     /// file has no such part.
     pub(crate) async fn part(&self, shard: u128, file: u32, start: u64, bytes: u32) -> Result<Bytes> {
-        let gone = || Error::not_found("the shard is not served here, or no longer in the files that it came in");
-        let served = self.served.lock().get(&shard).cloned().ok_or_else(gone)?;
-        let file = served.files.get(file as usize).ok_or_else(gone)?;
+        let served = self.served.lock().get(&shard).cloned();
+        let of = |files: &[DatasetFile]| files.get(file as usize).cloned();
+        let file = match served {
+            Some(served) => of(&served.files),
+            None => self.of_unopened(shard, |shard| of(&shard.files)).flatten(),
+        };
+        let gone = || Error::not_found("the shard is not here, or no longer in the files that it came in");
+        let file = file.ok_or_else(gone)?;
         let fits = start.checked_add(bytes.into()).is_some_and(|end| end <= file.bytes);
         if !fits || !(1..=PART_BYTES_MAX).contains(&bytes) {
             return Err(Error::invalid(format!("{}: {bytes} bytes from {start} on are no part of it", file.name)));
@@ -67,6 +76,19 @@ impl Shards {
         let (path, length) = (self.kept.path(shard).join(&file.name), file.bytes);
         let read = forebay_runtime::spawn_blocking(move || read_part(&path, length, start, bytes)).await;
         read.map_err(|error| Error::internal(format!("reading a shard's file ended early: {error}")))?
+    }
+
+    /// Something of a shard that is here and not opened yet, as after a merge while its layers are made.
+    fn of_unopened<T>(&self, shard: u128, what: impl Fn(&DatasetShard) -> T) -> Option<T> {
+        if !self.kept.has(shard) {
+            return None;
+        }
+        let of = |manifest: &Manifest| {
+            let place = manifest.ids.iter().position(|id| *id == shard)?;
+            Some(what(&manifest.dataset.shards[place]))
+        };
+        let newest = self.newest.lock().iter().find_map(|(_, manifest)| of(manifest));
+        newest.or_else(|| self.manifests.lock().iter().find_map(|(_, manifest)| of(manifest)))
     }
 
     /// Brings the files of a shard into a folder, and what it was asked: from a worker that serves it where there is one, else from shared
