@@ -64,7 +64,6 @@ impl FormCosts {
 /// that it takes of the row group are decoded, so that `others`, those that are read together with this one, count on both sides:
 /// one that is hardly worth it alone must not keep the rest raw.
 pub fn form_pays(own: (FormCosts, FormCandidate), others: &[(FormCosts, FormCandidate)], room: FormRoom) -> bool {
-    debug_assert!(room.cache_saves >= 0.0, "a block of the cache saves time, or none");
     let (_, column) = own;
     let fits = room.form_bytes.saturating_add(column.decoded_bytes) <= room.most_bytes();
     let all = || others.iter().chain([&own]);
