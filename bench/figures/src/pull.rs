@@ -63,9 +63,21 @@ fn number(line: &Value, at: &str) -> Result<f64> {
     let found = line.pointer(at);
     let number = found.and_then(Value::as_f64).filter(|number| number.is_finite());
     number.map(rounded).ok_or_else(|| match found {
-        Some(other) => Error::invalid(format!("{at} is {other}, not a number, in {line}")),
-        None => Error::not_found(format!("no {at} in {line}")),
+        Some(other) => {
+            let (other, line) = (beginning(&other.to_string()), beginning(&line.to_string()));
+            Error::invalid(format!("{at} is {other}, not a number, in {line}"))
+        }
+        None => Error::not_found(format!("no {at} in {}", beginning(&line.to_string()))),
     })
+}
+
+/// Enough of a line to know it by: what is said here is kept in the record.
+fn beginning(line: &str) -> String {
+    const CHARS: usize = 200;
+    match line.char_indices().nth(CHARS) {
+        Some((end, _)) => format!("{}..", &line[..end]),
+        None => line.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -113,5 +125,13 @@ mod tests {
         assert!(matches("a*c", "abc") && matches("a*c", "ac") && matches("*", "") && matches("abc", "abc"));
         assert!(!matches("a*c", "abcd") && !matches("ab", "abc") && !matches("a*b*a", "aba x"));
         assert!(!matches("ab*ba", "aba"), "no part is used twice");
+    }
+
+    #[test]
+    fn of_a_long_line_the_beginning_is_told() {
+        let line = format!("{{\"long\": \"{}\"}}", "x".repeat(10_000));
+        let error = number(&serde_json::from_str(&line).unwrap(), "/long").unwrap_err().to_string();
+        assert!(error.contains("not a number") && error.len() < 600 && error.ends_with(".."), "{}", error.len());
+        assert!(number(&serde_json::from_str(&line).unwrap(), "/none").unwrap_err().to_string().len() < 300);
     }
 }
