@@ -173,14 +173,14 @@ async fn the_files_of_a_merge_come_from_the_worker_that_made_them() {
     let bed = Bed::start(2).await;
     let (before, holders) = held_by_two(&bed).await;
     before.change(&[json!({"put": record(7, "merged")})]).await.unwrap();
-    bed.s3.reset_counters();
+    bed.cluster.s3.reset_counters();
     before.merge_shard(0).await.unwrap();
     let merged = Shards::open(&bed.client, &path("orders.shards")).await.unwrap();
     assert_eq!(merged.manifest(), 2);
     for worker in holders {
         comes_to(&bed, &merged, worker, |_| true).await;
     }
-    let (sent, stored) = (bed.s3.counters().bytes_out, merged.status().await.unwrap()[0].stored_bytes);
+    let (sent, stored) = (bed.cluster.s3.counters().bytes_out, merged.status().await.unwrap()[0].stored_bytes);
     assert!(sent < stored / 2, "{sent} bytes of shared storage for a shard of {stored}");
     assert_eq!(get(&merged, 7).await.unwrap().unwrap()["name"], "merged");
 }
