@@ -159,7 +159,7 @@ impl Cluster {
         let mut workers = (0..=WORKERS).map(worker).collect::<io::Result<Vec<_>>>()?;
         let spare = workers.pop().ok_or_else(|| Error::other("a cluster has workers"))?;
         let gateway = role("gateway", &["gateway".to_owned(), flag("coordinator", address), flag("s3", s3)])?;
-        let sql = wanted.sql.then(|| SqlRoles::new(address, &role)).transpose()?;
+        let sql = wanted.sql.then(|| SqlRoles::new(address, role)).transpose()?;
         let (folder, binary) = (folder.to_owned(), binary.to_owned());
         let mut cluster = Self {
             coordinator,

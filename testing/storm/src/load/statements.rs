@@ -235,7 +235,7 @@ mod tests {
         let without_standby = judged(&[local.clone(), on_executors(30, 31)], false);
         assert_eq!(without_standby, (Some(11 * second), Vec::new()));
         assert_eq!(judged(&[local.clone(), on_executors(30, 31)], true).1.len(), 1, "nobody took over in time");
-        assert_eq!(judged(&[local.clone()], false).1.len(), 1, "executors answer no more");
+        assert_eq!(judged(std::slice::from_ref(&local), false).1.len(), 1, "executors answer no more");
         let late = call(Door::Local, 36 * second, 37 * second, true);
         assert_eq!(judged(&[local, on_executors(21, 22), late], false).1.len(), 1, "it fails when all is well");
     }

@@ -8,7 +8,7 @@ fn step(bytes: u64, saved: f64) -> Step {
 }
 
 fn steps(room: u64, ladders: &[Ladder]) -> Vec<usize> {
-    divide(room, ladders, 0.0).unwrap().steps
+    divide(room, ladders, 0.0).expect("it can be divided").steps
 }
 
 /// Seconds that a division saves in each second.

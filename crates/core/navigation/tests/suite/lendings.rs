@@ -19,7 +19,7 @@ fn lent(cache_saves_a_mib: f64, ladder: &[Step], from_mib: u64) -> Vec<u64> {
         let mut ladder = ladder.to_vec();
         ladder.iter_mut().take((2 + lent_bytes / MIB) as usize).for_each(|step| step.is_held = true);
         let lending = Lending { own_bytes: 2 * MIB, most_bytes: 16 * MIB, lent_bytes, cache_saves };
-        lent_bytes = lend(&lending, vec![ladder]).unwrap();
+        lent_bytes = lend(&lending, vec![ladder]).expect("it can be lent");
         lent_bytes / MIB
     };
     (0..20).map(next).collect()

@@ -45,7 +45,7 @@ async fn read_decoded(ending: &str) {
     rows(&cluster, "set datafusion.optimizer.repartition_file_min_size = 0").await;
     let began = Instant::now();
     // Nobody but tasks asks for columns here.
-    let held = || bed.workers.iter().flatten().map(|worker| worker.report().form_bytes).sum::<u64>();
+    let held = || bed.test.node.workers.iter().map(|worker| worker.report().form_bytes).sum::<u64>();
     while held() == 0 {
         assert!(began.elapsed() < SOON, "nothing is decoded for tasks");
         assert_eq!(rows(&cluster, &sql).await, expected);

@@ -85,7 +85,7 @@ async fn a_task_is_brought_the_columns_that_it_reads_and_no_others() {
     rows(&own, &format!("copy (select * from wide) to '{file}'")).await;
     bed.put("wide.albis", &std::fs::read(&file).unwrap());
     let cluster = bed.cluster().await;
-    bed.s3.reset_counters();
+    bed.test.s3.reset_counters();
     for (sql, columns, row_groups) in [
         ("select sum(c6) from '/lake/wide.albis'", 1, 4),
         ("select sum(c6), min(c9) from '/lake/wide.albis'", 2, 4),
@@ -99,7 +99,7 @@ async fn a_task_is_brought_the_columns_that_it_reads_and_no_others() {
         assert_eq!(job.bytes_done, job.bytes, "{sql}");
     }
     // Three columns of it were wanted, one of one row group alone; beside them its metadata is read.
-    let fetched = bed.s3.counters().bytes_out;
+    let fetched = bed.test.s3.counters().bytes_out;
     let most = (2 * 4 + 1) * 65_536 * 8 * 105 / 100 + (1 << 20);
     assert!(fetched <= most, "fetched {fetched}, at most {most}");
 }
@@ -184,7 +184,14 @@ async fn an_executor_reads_tables_of_mounts_only_whatever_a_plan_says() {
         .build();
     let config = kept.prepare(SessionConfig::new()).build().config().clone();
     let plan: Arc<dyn ExecutionPlan> = DataSourceExec::from_data_source(scan);
-    let query = DistributedQuery { operation: OperationId(78), sql: "select 1".to_string(), plan, config, pins: Vec::new() };
+    let query = DistributedQuery {
+        operation: OperationId(78),
+        sql: "select 1".to_string(),
+        plan,
+        config,
+        pins: Vec::new(),
+        who: "nobody".into(),
+    };
     let run = kept.cluster.run(query).await.unwrap().unwrap();
     let answer: std::result::Result<Vec<RecordBatch>, _> = run.stream.try_collect().await;
     let error = answer.unwrap_err().to_string();
