@@ -8,7 +8,9 @@ use serde_json::Value;
 use crate::support::{Bucket, Role, csv, forebay_with, http};
 
 /// Shorter than any statement takes.
-const NOTHING: &str = "0.001ms";
+const NOTHING: &str = "1ms";
+/// Takes longer in any case.
+const LONGER: &str = "select count(*) as n from generate_series(1, 3000000)";
 
 /// The lines of a log of JSON that are about slow statements.
 fn slow(log: &str) -> Vec<Value> {
@@ -51,17 +53,17 @@ fn a_slow_statement_is_told_by_the_process_that_runs_it() {
     assert!(line["bytes_read"].as_u64().unwrap() > 0 && line["seconds"].as_f64().unwrap() > 0.0, "{line}");
 
     // A command tells it where it is asked to, and otherwise not.
-    let arguments = ["sql", "--csv", "--coordinator", &up.address(), "--log-format", "json", "select 1 as one"];
+    let arguments = ["sql", "--csv", "--coordinator", &up.address(), "--log-format", "json", LONGER];
     let own = |log: &'static str| {
         let change = |command: &mut Command| {
             command.env("FOREBAY_SLOW_QUERY", NOTHING).env("FOREBAY_LOG", log);
         };
         let ran = forebay_with(home.path(), &arguments, change, b"").ok();
-        assert_eq!(ran.text(), "one\n1\n");
+        assert_eq!(ran.text(), "n\n3000000\n");
         slow(&ran.stderr)
     };
     let lines = own("slow_query=info");
-    assert!(lines.len() == 1 && lines[0]["sql"] == "select 1 as one", "{lines:?}");
+    assert!(lines.len() == 1 && lines[0]["sql"] == LONGER, "{lines:?}");
     assert!(own("warn").is_empty());
     assert_eq!(slow(&up.log()).len(), 1, "it ran in the command");
 }

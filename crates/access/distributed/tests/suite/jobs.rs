@@ -32,9 +32,14 @@ async fn a_job_is_seen_and_cancelled() {
     assert!(job.sql.contains("l_quantity"));
     let transfers = control.transfers().await.unwrap();
     assert!(transfers.iter().any(|transfer| transfer.path.starts_with("/lake/tpch/lineitem/")), "{transfers:?}");
-    let tasks = control.tasks().await.unwrap();
-    let of_job: Vec<_> = tasks.iter().filter(|task| task.job == job.id).collect();
-    assert!(of_job.iter().any(|task| task.state == "running" && task.bytes > 0 && task.ended_seconds_ago == 0.0), "{tasks:?}");
+    loop {
+        let tasks = control.tasks().await.unwrap();
+        if tasks.iter().any(|task| task.job == job.id && task.state == "running" && task.bytes > 0) {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "none of its tasks runs: {tasks:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     control.cancel(&job.id).await.unwrap();
     let error = running.await.unwrap().unwrap_err();
     assert!(error.to_string().to_lowercase().contains("cancel"), "{} {error}", error.kind());
