@@ -124,20 +124,10 @@ async fn tpch_over_tables_answers_as_over_parquet() {
     assert!(jobs.iter().all(|job| job.state == "done" && job.tasks == job.tasks_done), "{jobs:?}");
 }
 
-/// Keeps the last of an engine's queries, which then runs in its process.
-pub struct Kept {
+/// Keeps the plans of an engine's queries, which then run in its process.
+struct Kept {
     cluster: Cluster,
-    query: Mutex<Option<DistributedQuery>>,
-}
-
-impl Kept {
-    pub fn new(cluster: Cluster) -> Self {
-        Self { cluster, query: Mutex::new(None) }
-    }
-
-    pub fn take(&self) -> DistributedQuery {
-        self.query.lock().take().unwrap()
-    }
+    plan: Mutex<Option<Arc<dyn ExecutionPlan>>>,
 }
 
 #[async_trait]
@@ -147,7 +137,7 @@ impl Distribute for Kept {
     }
 
     async fn run(&self, query: DistributedQuery) -> Result<Option<DistributedRun>> {
-        *self.query.lock() = Some(query);
+        *self.plan.lock() = Some(query.plan);
         Ok(None)
     }
 
@@ -172,10 +162,10 @@ async fn an_executor_reads_tables_of_mounts_only_whatever_a_plan_says() {
     let conversion = Conversion { inputs: vec![at("secret.csv")], output: file.clone(), options: Vec::new() };
     assert_eq!(own.convert(&conversion, Arc::default()).await.unwrap(), 1);
     rows(&bed.here(), "copy (select 7 as secret) to '/lake/open.albis'").await;
-    let kept = Arc::new(Kept::new(bed.connect_cluster(0).await));
+    let kept = Arc::new(Kept { cluster: bed.connect_cluster(0).await, plan: Mutex::new(None) });
     let engine = Engine::over_cluster(bed.client.clone(), EngineSettings::default(), Arc::clone(&kept) as _);
     assert_eq!(rows(&engine, "select secret from '/lake/open.albis'").await, [" 7 "]);
-    let plan = kept.take().plan;
+    let plan = kept.plan.lock().take().unwrap();
     // The same plan for the file of this machine.
     let scan = scan_in(&plan).unwrap();
     let size = std::fs::metadata(&file).unwrap().len();
