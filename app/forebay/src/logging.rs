@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use forebay_transport::AUDIT;
+use forebay_transport::{AUDIT, begin_audit};
 use forebay_types::Error;
 use tracing::Level;
 use tracing_log::{AsLog, LogTracer};
@@ -47,6 +47,9 @@ pub(crate) fn start(configured: Option<&str>, default: &str, format: LogFormat, 
             .with_writer(log)
             .with_filter(Targets::new().with_target(AUDIT, Level::INFO))
     });
+    if audit.is_some() {
+        begin_audit();
+    }
     tracing::subscriber::set_global_default(tracing_subscriber::registry().with(shown).with(audit))
         .map_err(|error| Error::internal(format!("the log was started before: {error}")))?;
     LogTracer::builder()

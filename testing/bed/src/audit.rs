@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use forebay_transport::AUDIT;
+use forebay_transport::{AUDIT, begin_audit};
 use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -22,6 +22,7 @@ impl AuditLog {
     pub fn listen() -> Self {
         let log = Self::default();
         tracing::subscriber::set_global_default(log.clone()).unwrap();
+        begin_audit();
         log
     }
 

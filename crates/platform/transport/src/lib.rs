@@ -43,7 +43,7 @@ mod unix_file;
 pub use address::Address;
 pub use admission::{Admission, unix_now};
 pub use answer::Answer;
-pub use audit::{AUDIT, Deed, is_audited, tell};
+pub use audit::{AUDIT, Deed, begin_audit, is_audited, tell};
 pub use budget::{Budget, Spent};
 pub use caught::{caught, caught_future};
 pub use connection::Connection;
