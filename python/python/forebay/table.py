@@ -95,7 +95,7 @@ class Table:
         for row, place in zip(wanted, places.to_pylist(), strict=True):
             if place is None:
                 raise IndexError(f"row {row} of a table that has {self.num_rows}")
-        return found.select([name for name in found.schema.names if name != "row"]).take(places)
+        return _without_views(found.select([name for name in found.schema.names if name != "row"])).take(places)
 
     def _select(
         self, columns: Sequence[str] | None, filter: str | None, parameters: Sequence[Any] | Mapping[str, Any] | None
@@ -128,3 +128,16 @@ def _name(column: str) -> str:
 
 def _text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+def _without_views(table: pyarrow.Table) -> pyarrow.Table:
+    """Text and bytes as PyArrow's functions take them: many know no views."""
+    import pyarrow
+    from pyarrow import types
+
+    def plain(kind: pyarrow.DataType) -> pyarrow.DataType:
+        if types.is_string_view(kind):
+            return pyarrow.string()
+        return pyarrow.binary() if types.is_binary_view(kind) else kind
+
+    return table.cast(pyarrow.schema([field.with_type(plain(field.type)) for field in table.schema], table.schema.metadata))
