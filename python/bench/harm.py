@@ -8,7 +8,7 @@ connections  1,024 connections, each with messages of 16 MiB (the largest put of
 uploads      20,000 multipart uploads to a mount of local files that are begun and left.
 together     all three at once.
 limit        no server of ours: the same bytes by a plain socket from a process that does nothing else, beside one in the same
-             session that is busy. What the system's scheduler makes of a read's two wake-ups; a read of ours has four.
+             session that is busy: what the system's scheduler makes of it.
 
 Each runs beside a client that reads 64 KiB of a warm object again and again: its p99 may be ten times what it is without, and
 `forebay up` may not grow beyond what it was told to keep (dram + sql-memory + the budget of requests, and 512 MiB for itself).
