@@ -59,7 +59,7 @@ class Cluster:
         )
         until("the cluster is up", lambda: urllib.request.urlopen(f"http://{self.http}/readyz").read() == b"ready\n")
         (home / "lake").mkdir()
-        (home / "lake/a.csv").write_text("id\n" + "\n".join(map(str, range(20_000))) + "\n")
+        (home / "lake/a.csv").write_text("id,word\n" + "".join(f"{row},w{row % 7}\n" for row in range(20_000)))
         self.run("mount", "add", "lake", f"file://{home}/lake", "--bandwidth", "400Mbit")
         self.token = json.loads(self.run("token", "add", "console", "--read", "--json"))["token"]
 
