@@ -164,8 +164,8 @@ impl Books {
         for task in tasks {
             // What waits in Ballista's books does not run, whatever was said of it.
             let runs = job.running.iter().find(|((of, _), running)| *of == stage_id && running.task == task).map(|(key, _)| *key);
-            if let Some(key) = runs {
-                job.running.remove(&key);
+            if let Some(lost) = runs.and_then(|key| job.running.remove(&key)) {
+                self.tasks_over.note(job_id, stage_id, lost, false);
                 job.tasks_again += 1;
                 self.schedule.finished(job.number, task_id(stage_id, task), false);
             }
@@ -298,12 +298,14 @@ impl Books {
         let Some(job) = self.jobs.remove(id) else { return };
         self.numbers.remove(&job.number);
         self.schedule.close(job.number);
-        for running in job.running.values() {
+        let over = job.shown(id, state, error);
+        for ((stage, _), running) in job.running {
             for range in &running.reads {
                 self.schedule.failed(*range, running.worker);
             }
+            self.tasks_over.note(id, stage, running, false);
         }
-        self.note_over(job.shown(id, state, error));
+        self.note_over(over);
     }
 
     fn note_over(&mut self, over: JobState) {
