@@ -1,5 +1,7 @@
 //! Shards come from shared storage once, are verified, stay over a restart and make room for each other.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use forebay_shard_store::Literal;
@@ -79,10 +81,11 @@ async fn a_damaged_file_on_a_workers_disk_is_brought_anew() {
     let shard = std::fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
     let base = std::fs::read_dir(shard).unwrap().map(|file| file.unwrap().path());
     let base = base.max_by_key(|file| file.metadata().unwrap().len()).unwrap();
-    let mut bytes = std::fs::read(&base).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    std::fs::write(&base, bytes).unwrap();
+    // In place, as a disk does it: a file that is cut would end a process that has it mapped.
+    let (file, mut byte) = (File::options().read(true).write(true).open(&base).unwrap(), [0]);
+    let middle = file.metadata().unwrap().len() / 2;
+    file.read_exact_at(&mut byte, middle).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], middle).unwrap();
     bed.start_worker(0).await;
     assert!(get(&shards, 1).await.unwrap().is_some());
     assert_eq!(shards.count(None).await.unwrap(), RECORDS as u64);

@@ -25,7 +25,8 @@ pub(super) struct Dial {
 #[derive(Debug, Default)]
 struct State {
     level: u32,
-    ordered: u32,
+    /// The level that it is on its way to: also the one that it has, where other layers of that size come.
+    ordered: Option<u32>,
     start: u32,
     /// Calls since the last plan.
     arrived: u32,
@@ -75,7 +76,7 @@ impl Dial {
         state.us = Some(state.us.map_or(us, |before| before * KEEP + us * (1.0 - KEEP)));
     }
 
-    /// Where it begins and returns to; gives the level when nothing was ordered before.
+    /// Where it begins and returns to; gives the level when nothing was ordered before and it is not there.
     pub(super) fn start_at(&self, level: u32) -> Option<u32> {
         let mut state = self.state.lock();
         state.start = level;
@@ -83,23 +84,23 @@ impl Dial {
             return None;
         }
         state.why = "the size that this replica starts with".to_string();
-        Some(level)
+        (level != state.level).then_some(level)
     }
 
     /// It is at a level already, to which a shard of the same records was brought by its load.
     pub(super) fn carry(&self, level: u32) {
         let mut state = self.state.lock();
         assert!((level as usize) < self.sizes.len(), "a level is one of the dial's");
-        (state.level, state.ordered, state.is_started) = (level, level, true);
+        (state.level, state.ordered, state.is_started) = (level, None, true);
         state.why = "the layers that it had before a merge".to_string();
     }
 
-    /// It has another level to go to; false when it is on its way to one.
+    /// It has a level to go to; false when it is on its way to one.
     pub(super) fn order(&self, level: u32) -> bool {
         let mut state = self.state.lock();
-        let is_free = state.level == state.ordered;
+        let is_free = state.ordered.is_none();
         if is_free {
-            state.ordered = level;
+            state.ordered = Some(level);
         }
         is_free
     }
@@ -107,13 +108,12 @@ impl Dial {
     /// It has come to where it was ordered, or stays where it was.
     pub(super) fn ended(&self, came: bool) {
         let mut state = self.state.lock();
-        assert!((state.ordered as usize) < self.sizes.len(), "a level is one of the dial's");
+        let ordered = state.ordered.take().expect("what ends was ordered");
+        assert!((ordered as usize) < self.sizes.len(), "a level is one of the dial's");
         if came {
-            let gain = self.layers(state.level) / self.layers(state.ordered);
+            let gain = self.layers(state.level) / self.layers(ordered);
             state.us = state.us.map(|us| us * gain);
-            state.level = state.ordered;
-        } else {
-            state.ordered = state.level;
+            state.level = ordered;
         }
     }
 
@@ -125,7 +125,7 @@ impl Dial {
     /// Why it moved or did not, whether it is moving, and its size in thousandths of the input.
     pub(super) fn told(&self) -> (String, bool, u32) {
         let state = self.state.lock();
-        (state.why.clone(), state.level != state.ordered, (self.size(state.level) * 1000.0).round() as u32)
+        (state.why.clone(), state.ordered.is_some(), (self.size(state.level) * 1000.0).round() as u32)
     }
 
     /// Bytes and time by level. A call of now takes as long as was measured at the present level; at others it is presumed to take
@@ -148,7 +148,8 @@ impl Dial {
     /// What a plan has to know; the calls are counted from here on.
     pub(super) fn replica<'a>(&self, shard: ShardId, curve: &'a Curve, queue: u32) -> Replica<'a> {
         let mut state = self.state.lock();
-        let (level, ordered) = (state.level.min(state.ordered), state.ordered);
+        let ordered = state.ordered.unwrap_or(state.level);
+        let level = state.level.min(ordered);
         let (highest, start) = (curve.highest(), state.start);
         let arrived = std::mem::take(&mut state.arrived);
         Replica { shard, curve, lowest: 0, start, highest, level, ordered, queue, arrived }
@@ -181,6 +182,17 @@ mod tests {
         let curve = dial.curve().unwrap();
         let replica = dial.replica(ShardId(1), &curve, 0);
         assert_eq!((replica.level, replica.ordered, replica.start), (5, 5, 2));
+    }
+
+    #[test]
+    fn what_is_at_its_start_is_left_alone_and_other_layers_of_the_same_size_are_a_change() {
+        let dial = Dial::new(300, 1000);
+        assert_eq!(dial.start_at(0), None, "it is there");
+        assert!(!dial.told().1);
+        assert!(dial.order(0));
+        assert!(dial.told().1, "its layers change, though its size does not");
+        dial.ended(true);
+        assert!(!dial.told().1);
     }
 
     #[test]

@@ -36,7 +36,8 @@ impl Shards {
         }
         let (served, layering, path) = (Arc::clone(served), Arc::clone(&self.layering), self.kept.path(served.id));
         let kept = Arc::clone(&self.kept);
-        forebay_runtime::spawn(async move {
+        // Waited for when the worker stops: what comes after it in this process finds the folder at rest.
+        self.background.spawn(async move {
             let Ok(_turn) = layering.acquire().await else { return };
             let (within, id, before) = (Arc::clone(&kept), served.id, served.dial.now());
             let tuned = forebay_runtime::run_behind(move || tune_within(&within, id, &path, size, before)).await;

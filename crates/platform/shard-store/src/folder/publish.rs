@@ -13,10 +13,11 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     File::open(folder).and_then(|folder| folder.sync_all()).context(|| folder.display())
 }
 
-/// Writes a new file of a name that nobody looks for yet, and makes its bytes durable.
+/// Writes a new file of a name that there is none of, and makes its bytes durable. One that is there may be mapped: to cut it would
+/// end who reads it.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    let write = || {
-        let mut file = File::create(path)?;
+    let mut file = File::create_new(path).map_err(|error| explain(error, path))?;
+    let mut write = || {
         step();
         file.write_all(bytes)?;
         step();
@@ -32,6 +33,11 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Puts a file in place: readers find all of it or the one before, also after a crash.
 pub(crate) fn publish(path: &Path, bytes: &[u8]) -> Result<()> {
     let temporary = path.with_extension("tmp");
+    // Of a process that died before it gave it its name.
+    match std::fs::remove_file(&temporary) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).context(|| temporary.display()),
+        _ => {}
+    }
     write_file(&temporary, bytes)?;
     step();
     std::fs::rename(&temporary, path).context(|| path.display())?;
