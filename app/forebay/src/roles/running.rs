@@ -9,10 +9,11 @@ use forebay_coordinator::CoordinatorSettings;
 use forebay_data_folder::DataFolder;
 use forebay_flight::{Connect, FlightServer, FlightSettings};
 use forebay_node::Node;
+use forebay_runtime::Computing;
 use forebay_s3::GatewaySettings;
 use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::{Address, Security, TlsSettings};
-use forebay_types::{Error, Result, format_bytes};
+use forebay_types::{Error, Result, ResultExt, format_bytes};
 use forebay_worker::WorkerSettings;
 
 #[cfg(feature = "cluster")]
@@ -193,6 +194,9 @@ impl Running {
         let flight = match settings.flight {
             Some(listen) => {
                 let tls = settings.security.tls.clone();
+                // Statements compute: what this process answers must not wait for them.
+                let computing = Computing::start("query").context(|| "threads for queries can't be started")?;
+                let queries = EngineSettings { computing: Some(computing), ..queries };
                 #[cfg(feature = "cluster")]
                 let way = cluster.as_ref().map(ClusterRunning::way);
                 #[cfg(not(feature = "cluster"))]

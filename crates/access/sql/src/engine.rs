@@ -10,8 +10,10 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
 use forebay_types::{Error, ErrorKind, Result};
+use futures::FutureExt;
 use object_store::ObjectStore;
 use parking_lot::Mutex;
+use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
 use crate::albis::TableFormatFactory;
@@ -158,10 +160,28 @@ impl Engine {
 
     /// What a statement gives and what it wants, without running any of it.
     pub async fn describe(&self, sql: &str) -> Result<Description> {
-        let sql = one(sql)?;
-        match Description::of(self, &sql).await {
-            Err(error) if error.kind() == ErrorKind::NotFound && self.mounts_changed().await => Description::of(self, &sql).await,
-            other => other,
+        let (sql, engine) = (one(sql)?, self.clone());
+        let described = async move {
+            match Description::of(&engine, &sql).await {
+                Err(error) if error.kind() == ErrorKind::NotFound && engine.mounts_changed().await => {
+                    Description::of(&engine, &sql).await
+                }
+                other => other,
+            }
+        };
+        // Boxed, as a statement's attempts are.
+        self.compute(described.boxed()).await?
+    }
+
+    /// Has work for a statement done by the threads that are there for it.
+    pub(crate) async fn compute<F>(&self, work: F) -> Result<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        match &self.inner.settings.computing {
+            Some(computing) => AbortOnDropHandle::new(computing.spawn(work)).await.map_err(|_| ended_early()),
+            None => Ok(work.await),
         }
     }
 
@@ -192,6 +212,11 @@ impl Engine {
         *runtime = Some(Arc::clone(&made));
         Ok(made)
     }
+}
+
+/// What who waits is told when the process ends, or what it waits for has panicked.
+pub(crate) fn ended_early() -> Error {
+    Error::internal("the work on a statement ended early: run it again")
 }
 
 /// The one statement of a text.

@@ -10,8 +10,8 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use forebay_types::{Error, ErrorKind, OperationId, Result};
+use futures::FutureExt;
 use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt};
 
 use crate::copy;
 use crate::distribute::DistributedRun;
@@ -26,16 +26,15 @@ use crate::stores::Seen;
 
 mod away;
 mod planning;
+mod rows;
 
 pub(crate) use planning::logical_plan;
 use planning::{Planned, plan};
+use rows::Rows;
 
 /// One statement, running. Dropping it ends it and everything that it has begun.
 pub struct Query {
-    engine: Engine,
-    sql: String,
-    parameters: Option<ParamValues>,
-    may: May,
+    asked: Arc<Asked>,
     running: Running,
     retries_left: u32,
     /// A row was given out, or the statement writes: it must not be planned again.
@@ -71,7 +70,7 @@ struct Running {
     operation: OperationId,
     schema: SchemaRef,
     /// None for a statement without rows.
-    stream: Option<SendableRecordBatchStream>,
+    rows: Option<Rows>,
     plan: Option<Arc<dyn ExecutionPlan>>,
     seen: Arc<Seen>,
     prefetching: Prefetching,
@@ -87,39 +86,17 @@ impl Query {
     pub(crate) async fn start(engine: Engine, sql: String, parameters: Option<ParamValues>, may: May) -> Result<Self> {
         let settings = &engine.inner.settings;
         let mut watch = Watch::begin(settings.slow_query, &settings.who, &sql);
-        let mut retries_left = settings.retries_on_conflict;
-        let running = Self::running(&engine, &sql, parameters.as_ref(), may, &mut retries_left);
-        let running = watch.span().around(running).await;
-        let running = running.inspect_err(|error| watch.ended(Some(error)))?;
+        let retries_left = settings.retries_on_conflict;
+        let asked = Arc::new(Asked { engine, sql, parameters, may });
+        let running = watch.span().around(Arc::clone(&asked).running(retries_left));
+        let running = asked.engine.compute(running).await.flatten();
+        let (running, retries_left) = running.inspect_err(|error| watch.ended(Some(error)))?;
         watch.runs(running.operation, || running.spending());
-        if running.stream.is_none() {
+        if running.rows.is_none() {
             watch.ended(None);
         }
         let committed = running.writes;
-        Ok(Self { engine, sql, parameters, may, running, retries_left, committed, ended: false, watch })
-    }
-
-    /// A statement that runs, after as many attempts as it takes and may.
-    async fn running(
-        engine: &Engine,
-        sql: &str,
-        parameters: Option<&ParamValues>,
-        may: May,
-        retries_left: &mut u32,
-    ) -> Result<Running> {
-        let mut mounts_asked = false;
-        loop {
-            match Running::start(engine, sql, parameters, may).await {
-                Err(error) if error.kind() == ErrorKind::Conflict && *retries_left > 0 => *retries_left -= 1,
-                Err(error) if error.kind() == ErrorKind::NotFound && !mounts_asked => {
-                    mounts_asked = true;
-                    if !engine.mounts_changed().await {
-                        return Err(error);
-                    }
-                }
-                other => return other,
-            }
-        }
+        Ok(Self { asked, running, retries_left, committed, ended: false, watch })
     }
 
     /// The columns; none for a statement without rows.
@@ -147,8 +124,7 @@ impl Query {
 
     async fn next(&mut self) -> Option<Result<RecordBatch>> {
         while !self.ended {
-            let seen = Arc::clone(&self.running.seen);
-            let next = match caught(&seen, self.running.stream.as_mut()?.next()).await {
+            let next = match self.running.rows.as_mut()?.next().await {
                 Ok(next) => next,
                 Err(panicked) => {
                     self.ended = true;
@@ -185,8 +161,9 @@ impl Query {
 
     async fn again(&mut self) -> Result<()> {
         let schema = self.schema();
-        let again = Running::start(&self.engine, &self.sql, self.parameters.as_ref(), self.may);
-        self.running = self.watch.span().around(again).await?;
+        let asked = Arc::clone(&self.asked);
+        let again = async move { Running::start(&asked).await };
+        self.running = self.asked.engine.compute(self.watch.span().around(again)).await??;
         self.watch.reads(self.running.operation, || self.running.spending());
         match self.running.schema == schema {
             true => Ok(()),
@@ -227,17 +204,45 @@ impl Query {
 
 impl std::fmt::Debug for Query {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Query").field("sql", &self.sql).field("operation", &self.running.operation).finish_non_exhaustive()
+        f.debug_struct("Query").field("sql", &self.asked.sql).field("operation", &self.running.operation).finish_non_exhaustive()
+    }
+}
+
+/// A statement, with all that an attempt at it needs.
+struct Asked {
+    engine: Engine,
+    sql: String,
+    parameters: Option<ParamValues>,
+    may: May,
+}
+
+impl Asked {
+    /// The statement as it runs, after as many attempts as it takes and may, and how many more it may have.
+    async fn running(self: Arc<Self>, mut retries_left: u32) -> Result<(Running, u32)> {
+        let mut mounts_asked = false;
+        loop {
+            match Running::start(&self).await {
+                Err(error) if error.kind() == ErrorKind::Conflict && retries_left > 0 => retries_left -= 1,
+                Err(error) if error.kind() == ErrorKind::NotFound && !mounts_asked => {
+                    mounts_asked = true;
+                    if !self.engine.mounts_changed().await {
+                        return Err(error);
+                    }
+                }
+                other => return other.map(|running| (running, retries_left)),
+            }
+        }
     }
 }
 
 impl Running {
     /// One attempt. Boxed, since what planning waits for makes types that are too deep for callers to be compiled.
-    fn start<'a>(engine: &'a Engine, sql: &'a str, parameters: Option<&'a ParamValues>, may: May) -> BoxFuture<'a, Result<Self>> {
-        Self::attempt(engine, sql, parameters, may).boxed()
+    fn start(asked: &Asked) -> BoxFuture<'_, Result<Self>> {
+        Self::attempt(asked).boxed()
     }
 
-    async fn attempt(engine: &Engine, sql: &str, parameters: Option<&ParamValues>, may: May) -> Result<Self> {
+    async fn attempt(Asked { engine, sql, parameters, may }: &Asked) -> Result<Self> {
+        let (parameters, may) = (parameters.as_ref(), *may);
         let mut session = QuerySession::open(engine, sql).await?;
         let seen = Arc::clone(&session.seen);
         copy::prepare(&mut session.statement, session.namespace.as_ref())?;
@@ -247,7 +252,7 @@ impl Running {
             return Ok(Self {
                 operation: session.operation,
                 schema: Arc::new(Schema::empty()),
-                stream: None,
+                rows: None,
                 plan: None,
                 seen,
                 prefetching: Prefetching::default(),
@@ -259,10 +264,11 @@ impl Running {
         };
         let begun = caught(&seen, begin(engine, &session, sql, plan, writes)).await;
         let Begun { plan, stream, prefetching, elsewhere, notice } = begun??;
+        let rows = Rows::of(stream, Arc::clone(&seen), engine.inner.settings.computing.clone());
         Ok(Self {
             operation: session.operation,
             schema: plan.schema(),
-            stream: Some(stream),
+            rows: Some(rows),
             plan: Some(plan),
             seen,
             prefetching,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
+use forebay_runtime::Computing;
 use forebay_types::Result;
 
 use crate::memory::{QueryMemory, QueryMemorySettings};
@@ -33,6 +34,8 @@ pub struct EngineSettings {
     pub slow_query: Option<Duration>,
     /// Whose statements these are, as the audit log names them.
     pub who: Arc<str>,
+    /// The threads that statements are planned and run by, where who asks for them answers others as well; none for who asks.
+    pub computing: Option<Computing>,
 }
 
 /// Memory and disk of an engine.
@@ -70,6 +73,7 @@ impl Default for EngineSettings {
             retries_on_conflict: 1,
             slow_query: None,
             who: Arc::default(),
+            computing: None,
         }
     }
 }

@@ -11,6 +11,7 @@
 #![warn(unreachable_pub)]
 
 mod chance;
+mod computing;
 pub mod net;
 mod planted;
 pub mod simulated;
@@ -18,9 +19,10 @@ mod tasks;
 pub mod time;
 
 pub use chance::{Repeated, fill_repeated, random, random_range, repeat};
+pub use computing::{Computing, spawn};
 #[cfg(feature = "planted")]
 pub use planted::plant;
 pub use planted::{Defect, planted};
 pub use simulated::is_simulated;
-pub use tasks::{run_behind, spawn, spawn_blocking};
+pub use tasks::{run_behind, spawn_blocking};
 pub use time::{now, system_time};

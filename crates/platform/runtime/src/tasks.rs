@@ -2,9 +2,8 @@
 
 use tokio::task::JoinHandle;
 
+use crate::computing::spawn;
 use crate::simulated::is_simulated;
-
-pub use tokio::spawn;
 
 /// Runs what blocks on a thread that is there for that.
 pub fn spawn_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {

@@ -85,8 +85,8 @@ impl Span {
     }
 
     /// Runs a future for it. Where it is not recorded, nothing within the future begins a trace of its own.
-    pub async fn around<F: Future>(&self, future: F) -> F::Output {
-        decide(self.context(), future).await
+    pub fn around<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        decide(self.context(), future)
     }
 
     /// Tells something of it; what costs anything to say is said in `value`.

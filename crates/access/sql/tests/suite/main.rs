@@ -4,6 +4,7 @@
 
 mod albis;
 mod cluster;
+mod computing;
 mod formats;
 mod hot;
 mod output;

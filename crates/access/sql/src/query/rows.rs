@@ -1,0 +1,68 @@
+//! The rows of a running statement, made by whose threads they are to be made.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
+use forebay_runtime::Computing;
+use forebay_types::Result;
+use futures::StreamExt;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::engine::ended_early;
+use crate::panics::caught;
+use crate::stores::Seen;
+
+/// What a stream gave: none at its end.
+type Next = Option<Result<RecordBatch, DataFusionError>>;
+
+/// A stream of rows. Each batch is made when it is asked for.
+pub(super) struct Rows {
+    seen: Arc<Seen>,
+    computing: Option<Computing>,
+    state: State,
+}
+
+enum State {
+    /// Nobody has asked.
+    Still(SendableRecordBatchStream),
+    /// The next batch is being made, and goes on being made when who waits for it stops doing so.
+    Asked(AbortOnDropHandle<(SendableRecordBatchStream, Result<Next>)>),
+    /// The thread that made the next batch has ended, and the stream with it.
+    Lost,
+}
+
+impl Rows {
+    /// Those of a stream, made by threads of their own where there are some.
+    pub(super) fn of(stream: SendableRecordBatchStream, seen: Arc<Seen>, computing: Option<Computing>) -> Self {
+        Self { seen, computing, state: State::Still(stream) }
+    }
+
+    /// The next batch; an error where a decoder panicked over it.
+    pub(super) async fn next(&mut self) -> Result<Next> {
+        let Some(computing) = &self.computing else {
+            return match &mut self.state {
+                State::Still(stream) => caught(&self.seen, stream.next()).await,
+                _ => Err(ended_early()),
+            };
+        };
+        if let State::Still(_) = self.state {
+            let State::Still(mut stream) = std::mem::replace(&mut self.state, State::Lost) else { unreachable!("it was still") };
+            let seen = Arc::clone(&self.seen);
+            let made = computing.spawn(async move {
+                let next = caught(&seen, stream.next()).await;
+                (stream, next)
+            });
+            self.state = State::Asked(AbortOnDropHandle::new(made));
+        }
+        let State::Asked(made) = &mut self.state else { return Err(ended_early()) };
+        // Waited for in place: who stops waiting and asks again gets this batch.
+        let Ok((stream, next)) = made.await else {
+            self.state = State::Lost;
+            return Err(ended_early());
+        };
+        self.state = State::Still(stream);
+        next
+    }
+}

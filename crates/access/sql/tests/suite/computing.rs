@@ -1,0 +1,73 @@
+//! Statements on threads of their own: the caller's thread answers others meanwhile, and gets the same rows.
+
+use std::task::Poll;
+
+use forebay_runtime::Computing;
+use forebay_sql::EngineSettings;
+use forebay_types::ErrorKind;
+use futures::poll;
+
+use crate::support::{Lake, settings};
+
+fn apart() -> Lake {
+    Lake::with(EngineSettings { computing: Some(Computing::start("query").unwrap()), ..settings() })
+}
+
+#[tokio::test]
+async fn the_callers_thread_is_free_while_a_statement_computes() {
+    let lake = apart();
+    let engine = lake.engine.clone();
+    // Its caller's thread is the only one of its runtime: were it the one that computes, it would have a turn a batch at most.
+    let side = "(select value from generate_series(1, 6000))";
+    let sql = format!("select count(*) from {side} a cross join {side} b where a.value + b.value > 0");
+    let asked = tokio::spawn(async move {
+        let mut query = engine.execute(&sql).await.unwrap();
+        query.collect().await.unwrap()
+    });
+    let mut turns = 0_u64;
+    while !asked.is_finished() {
+        tokio::task::yield_now().await;
+        turns += 1;
+    }
+    assert_eq!(crate::support::text(&asked.await.unwrap()), "36000000");
+    assert!(turns > 1_000, "{turns} turns of the caller's thread while 36 million pairs were looked at");
+}
+
+#[tokio::test]
+async fn who_stops_waiting_for_a_batch_and_asks_again_misses_none() {
+    let lake = apart();
+    let mut query = lake.engine.execute("select value from generate_series(1, 200000) as t(value)").await.unwrap();
+    let (mut rows, mut given_up) = (0, 0);
+    loop {
+        let batch = {
+            let next = query.next_batch();
+            futures::pin_mut!(next);
+            match poll!(next) {
+                Poll::Ready(batch) => batch,
+                // Given up as soon as it has begun.
+                Poll::Pending => {
+                    given_up += 1;
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+            }
+        };
+        match batch {
+            Some(batch) => rows += batch.unwrap().num_rows(),
+            None => break,
+        }
+    }
+    assert!(given_up > 0, "each is made elsewhere");
+    assert_eq!(rows, 200_000);
+}
+
+#[tokio::test]
+async fn errors_and_writes_are_as_without_them() {
+    let lake = apart();
+    assert_eq!(lake.error("select 1 from '/lake/nothing.parquet'").await.kind(), ErrorKind::NotFound);
+    assert_eq!(lake.rows("copy (select 1 as a union all select 2) to '/lake/a.parquet'").await, "2");
+    assert_eq!(lake.rows("select sum(a) from '/lake/a.parquet'").await, "3");
+    assert_eq!(lake.error("select a / 0 from '/lake/a.parquet'").await.kind(), ErrorKind::Invalid);
+    let described = lake.engine.describe("select a from '/lake/a.parquet' where a > $1").await.unwrap();
+    assert_eq!((described.schema.fields().len(), described.parameters.len()), (1, 1));
+}

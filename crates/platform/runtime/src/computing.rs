@@ -1,0 +1,130 @@
+//! Threads for what computes for long between two waits, apart from those that answer.
+
+use std::cell::RefCell;
+use std::io;
+use std::sync::Arc;
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinHandle;
+
+use crate::simulated::is_simulated;
+
+thread_local! {
+    /// Where a thread that computes has its other work done; none on all other threads.
+    static HOME: RefCell<Option<Handle>> = const { RefCell::new(None) };
+}
+
+/// How often a thread that computes looks for timers and sockets of its own, in turns of its tasks: these take longer than
+/// those that the library's usual number is for.
+const LOOKS_EVERY: u32 = 7;
+
+/// Threads of their own for work that computes. A task of many milliseconds keeps the next one of its thread waiting, and
+/// everything that answers must not be that one; the system's scheduler shares the cores between these threads and the others.
+///
+/// What such work begins by [`crate::spawn`], as connections and fetches that others share, is done by the runtime that these were
+/// started in. They end when the last clone is gone.
+#[derive(Clone, Debug)]
+pub struct Computing(Arc<Threads>);
+
+#[derive(Debug)]
+struct Threads(Option<Runtime>);
+
+impl Computing {
+    /// Starts one thread a core, called `name`, beside the runtime that this is called in.
+    pub fn start(name: &str) -> io::Result<Self> {
+        let home = Handle::current();
+        let at_home = move || HOME.set(Some(home.clone()));
+        let runtime = Builder::new_multi_thread()
+            .enable_all()
+            .thread_name(name)
+            .event_interval(LOOKS_EVERY)
+            .on_thread_start(at_home)
+            .build()?;
+        Ok(Self(Arc::new(Threads(Some(runtime)))))
+    }
+
+    /// Has one of the threads do it.
+    pub fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        match &self.0.0 {
+            Some(runtime) if !is_simulated() => runtime.spawn(work),
+            _ => spawn(work),
+        }
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        // Not waited for: this may be one of them, or a thread that answers.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Runs something beside its caller.
+pub fn spawn<F>(work: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    match HOME.with_borrow(Option::clone) {
+        Some(home) => home.spawn(work),
+        None => tokio::spawn(work),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    fn name() -> Option<String> {
+        thread::current().name().map(str::to_string)
+    }
+
+    #[tokio::test]
+    async fn what_computes_keeps_nobody_waiting_and_what_it_begins_is_done_at_home() {
+        let computing = Computing::start("computing").unwrap();
+        let cores = thread::available_parallelism().unwrap().get();
+        let (done, wait) = mpsc::channel::<()>();
+        let wait = Arc::new(std::sync::Mutex::new(wait));
+        // All of its threads are taken for as long as this test likes.
+        let busy: Vec<_> = (0..cores)
+            .map(|_| {
+                let wait = Arc::clone(&wait);
+                computing.spawn(async move {
+                    let begun = spawn(async { name() });
+                    let _ = wait.lock().unwrap().recv();
+                    (name(), begun.await.unwrap())
+                })
+            })
+            .collect();
+        // The test's own thread, which is the home of all, still does what is asked of it.
+        assert_eq!(spawn(async { 7 }).await.unwrap(), 7);
+        drop(done);
+        let mine = name();
+        for task in busy {
+            let (computed, begun) = task.await.unwrap();
+            assert_eq!(computed.as_deref(), Some("computing"));
+            assert_eq!(begun, mine);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_ends_its_work_alone() {
+        let computing = Computing::start("computing").unwrap();
+        assert!(computing.spawn(async { panic!("a defect") }).await.map(|(): ()| ()).unwrap_err().is_panic());
+        assert_eq!(computing.spawn(async { 7 }).await.unwrap(), 7);
+        // By a task of its own it ends as well.
+        let last = computing.clone();
+        drop(computing);
+        let ends = last.clone().spawn(async move { drop(last) });
+        let _ = ends.await;
+    }
+}
