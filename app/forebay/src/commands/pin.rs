@@ -1,11 +1,12 @@
 //! `forebay pin`: data that must stay in the tiers, for paths that are there; lists and lifts pins as well.
 
 use forebay_client::Client;
-use forebay_protocol::{AdminRequest, ControlReply, ControlRequest};
+use forebay_protocol::AdminRequest;
 use forebay_types::ForebayPath;
 use serde::Serialize;
 
 use super::load::load;
+use super::status;
 use super::tree::Tree;
 use crate::cli::PinArgs;
 use crate::exit::Outcome;
@@ -52,10 +53,7 @@ async fn pinned_path(client: &Client, path: &ForebayPath) -> ForebayPath {
 }
 
 async fn pins(client: &Client) -> Outcome<Vec<ForebayPath>> {
-    match client.control(ControlRequest::Status).await? {
-        ControlReply::Status(status) => Ok(status.pins),
-        other => Err(super::connect::unexpected(&other).into()),
-    }
+    Ok(status::ask(client).await?.pins)
 }
 
 async fn list(client: &Client, output: &mut Output) -> Outcome {
