@@ -16,7 +16,7 @@ use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::prelude::SessionConfig;
 use forebay_types::{ObjectInfo, OperationId, Result};
 
-use crate::paths::SCHEME;
+use crate::location::SCHEME;
 use crate::query::Progress;
 use crate::shards::is_shard_scan;
 

@@ -17,6 +17,11 @@ pub(crate) fn from_engine(error: DataFusionError) -> Error {
     Error::new(kind, message).with_source(error)
 }
 
+/// An error of ours on its way through the engine.
+pub(crate) fn external(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
 /// What a panic says.
 pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());

@@ -20,6 +20,7 @@ mod engine;
 mod error;
 mod hot;
 mod inspect;
+mod location;
 mod memory;
 mod namespace;
 mod panics;

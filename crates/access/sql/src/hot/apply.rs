@@ -17,7 +17,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use crate::hot::cells::{Cells, any_file};
 use crate::hot::source::{HotSource, Of};
 use crate::hot::text_scan::TextScan;
-use crate::paths::SCHEME;
+use crate::location::SCHEME;
 use crate::prefetch::{config, parquet_source};
 
 /// The same plan, whose scans of Parquet and text files below mounts look for decoded columns first.
