@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{CsvSource, FileScanConfig};
-use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
@@ -18,6 +17,7 @@ use forebay_types::{ObjectInfo, OperationId, Result};
 
 use crate::location::SCHEME;
 use crate::query::Progress;
+use crate::scans::config;
 use crate::shards::is_shard_scan;
 
 /// What runs an engine's plans on many machines. The engine plans and pins; this sends the plan where it runs.
@@ -127,8 +127,7 @@ struct Leaves {
 impl Leaves {
     /// Counts one; says why it can be nowhere but here.
     fn look_at(&mut self, node: &Arc<dyn ExecutionPlan>) -> Option<String> {
-        let scan = node.downcast_ref::<DataSourceExec>().and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
-        match scan {
+        match config(node) {
             Some(scan) if scan.object_store_url.as_str().starts_with(SCHEME) => {
                 self.files += 1;
                 untold(scan).map(str::to_string)
@@ -149,8 +148,7 @@ impl Leaves {
 pub(crate) fn scan_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
     let mut bytes = 0u64;
     let _ = plan.apply(|node| {
-        let scan = node.downcast_ref::<DataSourceExec>().and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
-        if let Some(scan) = scan {
+        if let Some(scan) = config(node) {
             let files: u64 = scan.file_groups.iter().flat_map(|group| group.files()).map(file_bytes).sum();
             let columns = scan.file_source().table_schema().file_schema().fields().len().max(1) as u64;
             let asked = (node.schema().fields().len() as u64).clamp(1, columns);

@@ -30,6 +30,7 @@ mod query;
 mod reach;
 mod remote;
 mod rules;
+mod scans;
 mod session;
 mod settings;
 mod shards;

@@ -10,8 +10,9 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use object_store::ObjectStore;
 
 use crate::albis::TableInput;
-use crate::prefetch::parquet::{self, Footer};
-use crate::prefetch::scan::{Ranges, config, parquet_source};
+use crate::prefetch::parquet;
+use crate::prefetch::scan::Ranges;
+use crate::scans::{Footer, config, parquet_source};
 use crate::settings::FOOTER_HINT_BYTES;
 
 /// What each partition of a plan reads of files: of Parquet and of tables the chunks of the columns that it needs, of the row groups
