@@ -16,7 +16,6 @@ use datafusion::prelude::SessionConfig;
 use forebay_types::{ObjectInfo, OperationId, Result};
 
 use crate::location::SCHEME;
-use crate::query::Progress;
 use crate::scans::config;
 use crate::shards::is_shard_scan;
 
@@ -55,6 +54,19 @@ pub struct DistributedRun {
     pub stream: SendableRecordBatchStream,
     /// How far it is.
     pub progress: Arc<dyn Fn() -> Progress + Send + Sync>,
+}
+
+/// How far a query is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that its plan has told it will read, as far as that is known yet.
+    pub bytes_planned: u64,
+    /// Bytes that it has read, from wherever they came, footers among them.
+    pub bytes_read: u64,
+    /// Tasks that are known of, where it runs on many machines.
+    pub tasks: u64,
+    /// Of these, how many are done.
+    pub tasks_done: u64,
 }
 
 /// Why a query runs in the process that asks.

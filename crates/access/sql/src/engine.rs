@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider};
-use datafusion::common::ParamValues;
 use datafusion::execution::SessionState;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
-use forebay_types::{Error, ErrorKind, Result};
+use forebay_types::Result;
 use object_store::ObjectStore;
 use parking_lot::Mutex;
 use url::Url;
@@ -17,11 +16,9 @@ use url::Url;
 use crate::albis::TableFormatFactory;
 use crate::caches::FileCaches;
 use crate::catalog::{CATALOG, Definitions, SCHEMA, TableName};
-use crate::describe::Description;
 use crate::distribute::Distribute;
 use crate::location::SCHEME;
 use crate::namespace::DirectStores;
-use crate::query::{May, Query};
 use crate::rules;
 use crate::settings::EngineSettings;
 use crate::statement::split;
@@ -140,31 +137,6 @@ impl Engine {
         Self { inner: Arc::clone(&self.inner), config: Arc::new(Mutex::new(self.inner.template.config().clone())) }
     }
 
-    /// Plans one statement and makes it ready to run. Rows come when they are asked for; a statement without rows
-    /// (CREATE, DROP, SET) is done when this returns.
-    pub async fn execute(&self, sql: &str) -> Result<Query> {
-        Query::start(self.clone(), one(sql)?, None, May::All).await
-    }
-
-    /// The same with values for the statement's parameters: `$1`, `$2` by their order, or `$name` by name.
-    pub async fn execute_with(&self, sql: &str, parameters: ParamValues) -> Result<Query> {
-        Query::start(self.clone(), one(sql)?, Some(parameters), May::All).await
-    }
-
-    /// The same for a statement that changes nothing; `Invalid` for any other, of which nothing is done.
-    pub async fn read(&self, sql: &str) -> Result<Query> {
-        Query::start(self.clone(), one(sql)?, None, May::Read).await
-    }
-
-    /// What a statement gives and what it wants, without running any of it.
-    pub async fn describe(&self, sql: &str) -> Result<Description> {
-        let sql = one(sql)?;
-        match Description::of(self, &sql).await {
-            Err(error) if error.kind() == ErrorKind::NotFound && self.mounts_changed().await => Description::of(self, &sql).await,
-            other => other,
-        }
-    }
-
     /// Asks the coordinator whether there are other mounts than this engine knows: what is not found may be below one that
     /// someone has just added.
     pub(crate) async fn mounts_changed(&self) -> bool {
@@ -191,16 +163,6 @@ impl Engine {
         let made = self.inner.settings.runtime()?;
         *runtime = Some(Arc::clone(&made));
         Ok(made)
-    }
-}
-
-/// The one statement of a text.
-fn one(sql: &str) -> Result<String> {
-    let mut statements = split(sql);
-    match statements.len() {
-        1 => Ok(statements.remove(0)),
-        0 => Err(Error::invalid("there is no statement: write one, as in SELECT 1")),
-        _ => Err(Error::invalid("these are several statements: run one at a time")),
     }
 }
 
