@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
@@ -21,7 +21,6 @@ use serde_json::Value as Json;
 
 use super::conditions::Asked;
 use super::records::batch_of;
-use crate::error::external;
 
 /// Records that are asked of a shard at once, and in a batch.
 const PAGE: usize = 1000;
@@ -133,7 +132,7 @@ impl ExecutionPlan for ShardScan {
 
 fn batches(pages: Pages) -> impl Stream<Item = Result<RecordBatch>> {
     stream::try_unfold(pages, |mut pages| async move {
-        let batch = pages.next().await.map_err(external)?;
+        let batch = pages.next().await.map_err(|error| DataFusionError::External(Box::new(error)))?;
         Ok(batch.map(|batch| (batch, pages)))
     })
 }
