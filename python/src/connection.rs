@@ -15,7 +15,7 @@ use crate::errors::Failure;
 use crate::live::{Lazy, Live, Place};
 use crate::mounts;
 use crate::nodes::Nodes;
-use crate::objects::paths::{folder_of, object, tree, versions};
+use crate::objects::paths::{object, tree, versions};
 use crate::objects::{Object, Writer};
 use crate::rows::Rows;
 use crate::shards::Shards;
@@ -281,7 +281,7 @@ impl Connection {
     #[pyo3(signature = (path, aio=false))]
     fn unpin<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
         self.at(py, aio, path, |live, path| async move {
-            let folder = folder_of(&path)?;
+            let folder = path.as_folder()?;
             let pins = mounts::pins(&live.client).await?;
             let path = if !pins.contains(&path) && pins.contains(&folder) { folder } else { path };
             live.client.control(AdminRequest::PinRemove { path }).await.map(|_| ())

@@ -45,7 +45,7 @@ pub(crate) async fn run(client: &Client, args: PinArgs) -> Outcome {
 
 /// The pin that `path` means: the one at exactly this path, else the one at the folder of this name.
 async fn pinned_path(client: &Client, path: &ForebayPath) -> ForebayPath {
-    let Ok(folder) = super::tree::folder_of(path) else { return path.clone() };
+    let Ok(folder) = path.as_folder() else { return path.clone() };
     match pins(client).await {
         Ok(pins) if !pins.contains(path) && pins.contains(&folder) => folder,
         _ => path.clone(),
