@@ -1,13 +1,15 @@
-//! Bytes handed to Python where they lie, by the buffer protocol: the only unsafe code of this crate.
+//! Bytes handed to Python where they lie, and taken from it, by the buffer protocol: the only unsafe code of this crate.
 
 #![allow(unsafe_code, reason = "the buffer protocol hands addresses to Python; this module is the only place that does")]
 
 use std::ffi::{c_int, c_void};
 
 use bytes::Bytes;
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 
 use crate::errors::raised;
 use crate::process::InProcess;
@@ -39,4 +41,15 @@ impl Buffer {
             _ => Err(PyErr::fetch(slf.py())),
         }
     }
+}
+
+/// Bytes as they are where Python can't change them, a copy of them elsewhere.
+pub(crate) fn bytes_of(data: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    if let Ok(bytes) = data.extract::<PyBackedBytes>()
+        && data.is_instance_of::<pyo3::types::PyBytes>()
+    {
+        return Ok(Bytes::from_owner(bytes));
+    }
+    let view = data.py().import("builtins")?.getattr("memoryview")?.call1((data,))?.call_method1("cast", ("B",))?;
+    Ok(Bytes::from(PyBuffer::<u8>::get(&view)?.to_vec(data.py())?))
 }

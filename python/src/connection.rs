@@ -3,22 +3,19 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use forebay_client::{AdminRequest, ControlReply, PutCondition};
+use forebay_client::{AdminRequest, PutCondition};
 use forebay_transport::TlsSettings;
-use forebay_types::{Error, ForebayPath, Result};
+use forebay_types::{ForebayPath, Result};
 use futures::{StreamExt, TryStreamExt, stream};
-use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, bytes_of};
 use crate::call::run;
 use crate::errors::Failure;
 use crate::live::{Lazy, Live, Place};
 use crate::mounts;
 use crate::nodes::Nodes;
-use crate::objects::paths::{folder_of, object, tree, versions};
+use crate::objects::paths::{object, tree, versions};
 use crate::objects::{Object, Writer};
 use crate::rows::Rows;
 use crate::shards::Shards;
@@ -284,7 +281,7 @@ impl Connection {
     #[pyo3(signature = (path, aio=false))]
     fn unpin<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
         self.at(py, aio, path, |live, path| async move {
-            let folder = folder_of(&path)?;
+            let folder = path.as_folder()?;
             let pins = mounts::pins(&live.client).await?;
             let path = if !pins.contains(&path) && pins.contains(&folder) { folder } else { path };
             live.client.control(AdminRequest::PinRemove { path }).await.map(|_| ())
@@ -370,20 +367,4 @@ impl<'py> IntoPyObject<'py> for ReadOrNot {
 
 fn condition(if_absent: bool) -> PutCondition {
     if if_absent { PutCondition::Absent } else { PutCondition::Any }
-}
-
-/// Bytes as they are where Python can't change them, a copy of them elsewhere.
-pub(crate) fn bytes_of(data: &Bound<'_, PyAny>) -> PyResult<Bytes> {
-    if let Ok(bytes) = data.extract::<PyBackedBytes>()
-        && data.is_instance_of::<pyo3::types::PyBytes>()
-    {
-        return Ok(Bytes::from_owner(bytes));
-    }
-    let view = data.py().import("builtins")?.getattr("memoryview")?.call1((data,))?.call_method1("cast", ("B",))?;
-    Ok(Bytes::from(PyBuffer::<u8>::get(&view)?.to_vec(data.py())?))
-}
-
-/// The reply to a request that asks for another one.
-pub(crate) fn unexpected(reply: &ControlReply) -> Error {
-    Error::internal(format!("unexpected answer of the coordinator: {reply:?}: run the same version of forebay on both sides"))
 }

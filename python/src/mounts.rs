@@ -4,8 +4,6 @@ use forebay_client::{AdminRequest, Client, ControlReply, ControlRequest};
 use forebay_types::{Error, ForebayPath, Mount, MountOptions, Result, format_duration, parse_duration};
 use serde_json::{Map, Value, json};
 
-use crate::connection::unexpected;
-
 /// Everything here goes to Python as JSON text, with the units that the command line takes.
 fn record(mount: &Mount) -> Value {
     let mut record = json!(mount.options);
@@ -37,7 +35,7 @@ pub(crate) async fn set(client: &Client, name: String, options: String) -> Resul
 fn answer(reply: ControlReply) -> Result<String> {
     match reply {
         ControlReply::Mount(mount) => Ok(record(&mount).to_string()),
-        other => Err(unexpected(&other)),
+        other => Err(other.unexpected()),
     }
 }
 
@@ -64,7 +62,7 @@ fn changed(options: &MountOptions, changes: &str) -> Result<MountOptions> {
 pub(crate) async fn pins(client: &Client) -> Result<Vec<ForebayPath>> {
     match client.control(ControlRequest::Status).await? {
         ControlReply::Status(status) => Ok(status.pins),
-        other => Err(unexpected(&other)),
+        other => Err(other.unexpected()),
     }
 }
 
@@ -72,7 +70,7 @@ pub(crate) async fn pins(client: &Client) -> Result<Vec<ForebayPath>> {
 pub(crate) async fn status(client: &Client) -> Result<String> {
     let status = match client.control(ControlRequest::Status).await? {
         ControlReply::Status(status) => status,
-        other => return Err(unexpected(&other)),
+        other => return Err(other.unexpected()),
     };
     let tier =
         |(capacity, used, kept): (u64, u64, u64)| json!({ "capacity_bytes": capacity, "used_bytes": used, "kept_bytes": kept });

@@ -7,9 +7,8 @@ use forebay_client::{CreateOptions, NodeResult, NodeSnapshot, NodeType, Nodes as
 use futures::TryStreamExt;
 use pyo3::prelude::*;
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, bytes_of};
 use crate::call::run;
-use crate::connection::bytes_of;
 use crate::errors::Failure;
 use crate::live::Lazy;
 use crate::process::InProcess;

@@ -9,8 +9,9 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::Sleep;
 
+use crate::counters::Tally;
 use crate::faults::Fault;
-use crate::gate::Shared;
+use crate::pace::Pacer;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -25,10 +26,17 @@ pub(crate) enum Way {
     Other,
 }
 
+/// What all bodies go over, and what has gone over it.
+pub(crate) struct Link {
+    pub(crate) tally: Tally,
+    pub(crate) inwards: Pacer,
+    pub(crate) outwards: Pacer,
+}
+
 /// A body that moves at the link's pace, is counted, and breaks or stalls where a fault says so.
 pub(crate) struct Paced<B> {
     inner: B,
-    shared: Arc<Shared>,
+    link: Arc<Link>,
     way: Way,
     fault: Option<Fault>,
     moved: u64,
@@ -39,16 +47,16 @@ pub(crate) struct Paced<B> {
 }
 
 impl<B> Paced<B> {
-    pub(crate) fn new(inner: B, shared: Arc<Shared>, way: Way, fault: Option<Fault>) -> Self {
-        Self { inner, shared, way, fault, moved: 0, rest: Bytes::new(), due: None }
+    pub(crate) fn new(inner: B, link: Arc<Link>, way: Way, fault: Option<Fault>) -> Self {
+        Self { inner, link, way, fault, moved: 0, rest: Bytes::new(), due: None }
     }
 
     fn hand_on(&mut self, piece: Bytes) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let bytes = piece.len() as u64;
         self.moved += bytes;
         match self.way {
-            Way::In => self.shared.tally.received(bytes),
-            Way::Out => self.shared.tally.sent(bytes),
+            Way::In => self.link.tally.received(bytes),
+            Way::Out => self.link.tally.sent(bytes),
             Way::Other => {}
         }
         Poll::Ready(Some(Ok(Frame::data(piece))))
@@ -98,7 +106,7 @@ where
                     _ => Poll::Ready(Some(Err(io::Error::from(io::ErrorKind::ConnectionReset).into()))),
                 };
             }
-            let pacer = if this.way == Way::In { &this.shared.link_in } else { &this.shared.link_out };
+            let pacer = if this.way == Way::In { &this.link.inwards } else { &this.link.outwards };
             let bytes = this.rest.len().min(pacer.piece_bytes()).min(usize::try_from(allowed).unwrap_or(usize::MAX));
             let piece = this.rest.split_to(bytes);
             match pacer.take(bytes) {

@@ -9,17 +9,14 @@ use hyper::body::Incoming;
 use parking_lot::Mutex;
 use s3s::service::S3Service;
 
-use crate::bodies::{Paced, Way};
-use crate::counters::{Kind, Tally};
+use crate::bodies::{Link, Paced, Way};
+use crate::counters::Kind;
 use crate::faults::{Fault, Faults};
-use crate::pace::Pacer;
 
 /// What all connections of a server share.
 pub(crate) struct Shared {
-    pub(crate) tally: Tally,
+    pub(crate) link: Arc<Link>,
     pub(crate) faults: Faults,
-    pub(crate) link_in: Pacer,
-    pub(crate) link_out: Pacer,
     pub(crate) latency: Mutex<Duration>,
 }
 
@@ -32,7 +29,7 @@ pub(crate) async fn serve(
     shared: Arc<Shared>,
 ) -> io::Result<Response<Paced<s3s::Body>>> {
     let kind = Kind::of(&request);
-    shared.tally.request(kind);
+    shared.link.tally.request(kind);
     let latency = *shared.latency.lock();
     if !latency.is_zero() {
         tokio::time::sleep(latency).await;
@@ -42,7 +39,7 @@ pub(crate) async fn serve(
         Some(Fault::Status(status)) => refusal(status),
         Some(Fault::Hang) => std::future::pending().await,
         _ => {
-            let request = request.map(|body| s3s::Body::http_body(Paced::new(body, Arc::clone(&shared), Way::In, None)));
+            let request = request.map(|body| s3s::Body::http_body(Paced::new(body, Arc::clone(&shared.link), Way::In, None)));
             service.call(request).await.map_err(io::Error::other)?
         }
     };
@@ -51,7 +48,7 @@ pub(crate) async fn serve(
     }
     let way = if kind == Kind::Get && answer.status().is_success() { Way::Out } else { Way::Other };
     let fault = fault.filter(|_| way == Way::Out);
-    Ok(answer.map(|body| Paced::new(body, shared, way, fault)))
+    Ok(answer.map(|body| Paced::new(body, Arc::clone(&shared.link), way, fault)))
 }
 
 fn refusal(status: u16) -> Response<s3s::Body> {

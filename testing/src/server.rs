@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use crate::bodies::Link;
 use crate::counters::{S3Counters, Tally};
 use crate::faults::{Fault, Faults};
 use crate::gate::{Shared, serve};
@@ -71,13 +72,10 @@ impl S3Server {
         for bucket in &settings.buckets {
             store.create_bucket(bucket)?;
         }
-        let shared = Arc::new(Shared {
-            tally: Tally::default(),
-            faults: Faults::default(),
-            link_in: Pacer::new(settings.bandwidth),
-            link_out: Pacer::new(settings.bandwidth),
-            latency: Mutex::new(settings.latency),
-        });
+        let link =
+            Link { tally: Tally::default(), inwards: Pacer::new(settings.bandwidth), outwards: Pacer::new(settings.bandwidth) };
+        let latency = Mutex::new(settings.latency);
+        let shared = Arc::new(Shared { link: Arc::new(link), faults: Faults::default(), latency });
         let service = service(Arc::clone(&store), settings.anonymous);
         Ok(Self { address: settings.address, shared, store, service, running: None, _temporary: temporary })
     }
@@ -101,12 +99,12 @@ impl S3Server {
 
     /// What it was asked and what it moved since start or the last reset.
     pub fn counters(&self) -> S3Counters {
-        self.shared.tally.read()
+        self.shared.link.tally.read()
     }
 
     /// Counts from zero again.
     pub fn reset_counters(&self) {
-        self.shared.tally.reset();
+        self.shared.link.tally.reset();
     }
 
     /// The next `count` requests that the fault can concern meet it, after those that were asked for before.
@@ -121,8 +119,8 @@ impl S3Server {
 
     /// Bytes a second over all connections together, each way, from now on; none when not set.
     pub fn set_bandwidth(&self, bytes_per_sec: Option<u64>) {
-        self.shared.link_in.set(bytes_per_sec);
-        self.shared.link_out.set(bytes_per_sec);
+        self.shared.link.inwards.set(bytes_per_sec);
+        self.shared.link.outwards.set(bytes_per_sec);
     }
 
     /// Time before a request is looked at, from now on.

@@ -5,6 +5,7 @@
 mod cli;
 mod commands;
 mod config;
+mod connect;
 mod demo;
 mod exit;
 mod logging;

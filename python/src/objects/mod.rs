@@ -12,14 +12,14 @@ use crate::buffer::Buffer;
 pub(crate) use object::Object;
 pub(crate) use writer::Writer;
 
-use paths::{Entry, folder, folder_of, nothing, object};
+use paths::{Entry, folder, nothing, object};
 
 /// Bytes of a copy read at once.
 const COPY_BYTES: u64 = 8 << 20;
 
 /// What is directly below a path, or with `recursive` all objects below it; the object itself when it is one.
 pub(crate) async fn list(client: &Client, path: &ForebayPath, recursive: bool) -> Result<Vec<Entry>> {
-    let below = folder_of(path)?;
+    let below = path.as_folder()?;
     let mut entries: Vec<Entry> = Vec::new();
     let mut pages = client.list(&below, !recursive).await?;
     while let Some(page) = pages.try_next().await? {
@@ -53,7 +53,7 @@ pub(crate) async fn stat(client: &Client, path: &ForebayPath) -> Result<Entry> {
             Err(error) => return Err(error),
         }
     }
-    let below = folder_of(path)?;
+    let below = path.as_folder()?;
     let first = client.list(&below, true).await?.try_next().await?;
     match first.is_some_and(|page| !page.objects.is_empty() || !page.folders.is_empty()) {
         true => Ok(folder(path, below.key().clone())),

@@ -17,23 +17,14 @@ pub(crate) fn folder(beside: &ForebayPath, key: Key) -> Entry {
     (ForebayPath::new(beside.mount().clone(), key).to_string(), true, 0, None, None)
 }
 
-/// The path of everything below `path`.
-pub(crate) fn folder_of(path: &ForebayPath) -> Result<ForebayPath> {
-    let key = path.key().as_str();
-    if key.is_empty() || key.ends_with('/') {
-        return Ok(path.clone());
-    }
-    Ok(ForebayPath::new(path.mount().clone(), Key::new(format!("{key}/"))?))
-}
-
 /// What a path stands for, and its path as it was meant: everything below it when something is, else the object.
 pub(crate) async fn tree(client: &Client, path: &ForebayPath) -> Result<(ForebayPath, Vec<ObjectInfo>)> {
-    let folder = folder_of(path)?;
+    let folder = path.as_folder()?;
     let objects = client.list_all(&folder).await?;
     if !objects.is_empty() || path.key().as_str().is_empty() {
         return Ok((folder, objects));
     }
-    if path.key().as_str().ends_with('/') {
+    if path.is_folder() {
         return Err(nothing(path));
     }
     match client.open(path).await {

@@ -8,8 +8,8 @@ use forebay_types::{Error, ForebayPath};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
+use crate::buffer::bytes_of;
 use crate::call::run;
-use crate::connection::bytes_of;
 use crate::errors::Failure;
 use crate::process::InProcess;
 

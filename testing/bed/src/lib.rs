@@ -1,17 +1,17 @@
 //! What the suites of several crates stand on.
 //!
 //! Owns: a small cluster in this process ([`TestCluster`]), who issues certificates and connects over TLS ([`Authority`]), and
-//! what the audit log was told ([`AuditLog`]). Never does: anything that is released; what goes wrong here fails the test.
+//! what logs were told ([`EventLog`]). Never does: anything that is released; what goes wrong here fails the test.
 //!
 //! Start with [`TestCluster::start`].
 
 #![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
 #![warn(unreachable_pub)]
 
-mod audit;
 mod authority;
 mod cluster;
+mod events;
 
-pub use audit::{AuditLog, Told};
 pub use authority::{Authority, Secured};
 pub use cluster::{BUCKET, TestCluster, add_mount, bytes};
+pub use events::{EventLog, Told};

@@ -12,12 +12,13 @@ mod figures;
 mod metrics;
 mod mixapart;
 mod random;
+mod run;
 mod scenario;
 mod shards;
 mod workload;
 
 pub use bars::{BARS, Bar, bars};
-pub use cluster::{ClusterSettings, Fact, Knowledge, Observer, Routing, Straggler, Unobserved};
+pub use cluster::{ClusterSettings, Knowledge, Routing, Straggler};
 pub use compare::{NAMES, Row, WAYS, chart, compare, csv, named, way};
 pub use decide::Leading;
 pub use figures::figures;
@@ -27,6 +28,7 @@ pub use mixapart::{
     Sustained, capacity_chart, mixapart, mixapart_bars, mixapart_batch, mixapart_chart, mixapart_csv, mixapart_figures,
     mixapart_rows, sustained,
 };
+pub use run::{Fact, Observer, Unobserved};
 pub use scenario::{Scenario, Way, Workload};
 pub use shards::{
     SHARD_SCENARIOS, ShardCurve, ShardMove, ShardPlanned, ShardReplica, ShardRouting, ShardSample, ShardsRun, SkewRow, SkewWay,

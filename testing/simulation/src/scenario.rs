@@ -1,8 +1,9 @@
 //! A run, put together: a cluster, what is asked of it, and the way it is led.
 
-use crate::cluster::{ClusterSettings, Observer, Routing, Run, Unobserved, run};
+use crate::cluster::{ClusterSettings, Routing};
 use crate::decide::{Leading, Planner};
 use crate::metrics::Outcome;
+use crate::run::{Observer, Run, Unobserved, run};
 use crate::workload::{Micros, Recorded, Synthetic};
 
 /// What is put on a cluster.

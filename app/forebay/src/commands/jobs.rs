@@ -5,6 +5,7 @@ use forebay_types::{Error, format_bytes};
 
 use crate::cli::{JobsArgs, JobsCommand, TransfersArgs};
 use crate::config::Config;
+use crate::connect::connect;
 use crate::exit::Outcome;
 use crate::output::Output;
 
@@ -90,7 +91,7 @@ pub(crate) async fn transfers(config: &Config, args: TransfersArgs) -> Outcome {
 async fn control(config: &Config) -> Outcome<SchedulerControl> {
     let scheduler = match config.scheduler() {
         Some(scheduler) => scheduler.to_string(),
-        None => super::connect(config).await?.scheduler().await?.ok_or_else(|| {
+        None => connect(config).await?.scheduler().await?.ok_or_else(|| {
             let at = config.coordinator_text();
             Error::retry(format!(
                 "the coordinator at {at} knows of no scheduler: start one with `forebay up --cluster N` or `forebay scheduler`"

@@ -5,7 +5,7 @@ use forebay_types::{ForebayPath, Key, ObjectInfo, format_bytes};
 use futures::StreamExt;
 use serde::Serialize;
 
-use super::tree::{beside, folder_of, nothing};
+use super::tree::{beside, nothing};
 use crate::cli::LsArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
@@ -29,8 +29,8 @@ pub(crate) async fn run(client: &Client, args: LsArgs) -> Outcome {
     };
     let path: ForebayPath = path.parse().map_err(|error: forebay_types::Error| Failure::Usage(error.to_string()))?;
     let mut output = Output::new(args.json);
-    let mut listed = list(client, &folder_of(&path)?, &args, &mut output).await?;
-    if listed == 0 && !path.key().as_str().is_empty() && !path.key().as_str().ends_with('/') {
+    let mut listed = list(client, &path.as_folder()?, &args, &mut output).await?;
+    if listed == 0 && !path.is_folder() {
         let info = client.open(&path).await.map_err(|error| super::tree::missing(client, &path, error))?;
         object(&mut output, &path, &path.to_string(), &info, args.long)?;
         listed = 1;

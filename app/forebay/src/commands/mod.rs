@@ -1,7 +1,6 @@
 //! One command of the command line a file.
 
 mod cat;
-mod connect;
 mod copy;
 pub(crate) mod doctor;
 mod du;
@@ -29,8 +28,8 @@ mod worker;
 
 use crate::cli::{ClientCommand, WorkerCommand};
 use crate::config::Config;
+use crate::connect::connect;
 use crate::exit::Outcome;
-pub(crate) use connect::connect;
 use forebay_api::Price;
 pub(crate) use man::write as manual;
 pub(crate) use shard::run as shard;

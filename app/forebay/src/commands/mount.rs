@@ -4,7 +4,6 @@ use forebay_client::Client;
 use forebay_protocol::{AdminRequest, ControlReply};
 use forebay_types::{Error, HotForm, Mount, MountOptions, format_duration};
 
-use super::connect::unexpected;
 use crate::cli::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
 use crate::exit::Outcome;
 use crate::output::Output;
@@ -77,7 +76,7 @@ fn apply(mut options: MountOptions, flags: &MountFlags) -> MountOptions {
 fn show(reply: ControlReply, json: bool) -> Outcome {
     let mount = match reply {
         ControlReply::Mount(mount) => mount,
-        other => return Err(unexpected(&other).into()),
+        other => return Err(other.unexpected().into()),
     };
     let mut output = Output::new(json);
     if json {

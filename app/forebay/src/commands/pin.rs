@@ -1,11 +1,12 @@
 //! `forebay pin`: data that must stay in the tiers, for paths that are there; lists and lifts pins as well.
 
 use forebay_client::Client;
-use forebay_protocol::{AdminRequest, ControlReply, ControlRequest};
+use forebay_protocol::AdminRequest;
 use forebay_types::ForebayPath;
 use serde::Serialize;
 
 use super::load::load;
+use super::status;
 use super::tree::Tree;
 use crate::cli::PinArgs;
 use crate::exit::Outcome;
@@ -44,7 +45,7 @@ pub(crate) async fn run(client: &Client, args: PinArgs) -> Outcome {
 
 /// The pin that `path` means: the one at exactly this path, else the one at the folder of this name.
 async fn pinned_path(client: &Client, path: &ForebayPath) -> ForebayPath {
-    let Ok(folder) = super::tree::folder_of(path) else { return path.clone() };
+    let Ok(folder) = path.as_folder() else { return path.clone() };
     match pins(client).await {
         Ok(pins) if !pins.contains(path) && pins.contains(&folder) => folder,
         _ => path.clone(),
@@ -52,10 +53,7 @@ async fn pinned_path(client: &Client, path: &ForebayPath) -> ForebayPath {
 }
 
 async fn pins(client: &Client) -> Outcome<Vec<ForebayPath>> {
-    match client.control(ControlRequest::Status).await? {
-        ControlReply::Status(status) => Ok(status.pins),
-        other => Err(super::connect::unexpected(&other).into()),
-    }
+    Ok(status::ask(client).await?.pins)
 }
 
 async fn list(client: &Client, output: &mut Output) -> Outcome {

@@ -76,7 +76,7 @@ async fn add(client: &Client, args: TokenAddArgs) -> Outcome {
 async fn ask(client: &Client, request: AdminRequest) -> Outcome<Vec<TokenInfo>> {
     match client.control(request).await? {
         ControlReply::Tokens(tokens) => Ok(tokens),
-        other => Err(super::connect::unexpected(&other).into()),
+        other => Err(other.unexpected().into()),
     }
 }
 

@@ -15,12 +15,12 @@ impl Tree {
     /// Finds out what `path` stands for: a folder when something is below it, else an object. `NotFound` when it is
     /// neither; a mount with nothing in it is a folder.
     pub(crate) async fn of(client: &Client, path: &ForebayPath) -> Result<Self> {
-        let folder = folder_of(path)?;
+        let folder = path.as_folder()?;
         let objects = client.list_all(&folder).await?;
         if !objects.is_empty() || path.key().as_str().is_empty() {
             return Ok(Self::Folder(folder, objects));
         }
-        if path.key().as_str().ends_with('/') {
+        if path.is_folder() {
             return Err(nothing(path));
         }
         match client.open(path).await {
@@ -55,15 +55,6 @@ impl Tree {
             Self::Folder(path, _) => path.clone(),
         }
     }
-}
-
-/// The path of everything below `path`.
-pub(crate) fn folder_of(path: &ForebayPath) -> Result<ForebayPath> {
-    let key = path.key().as_str();
-    if key.is_empty() || key.ends_with('/') {
-        return Ok(path.clone());
-    }
-    Ok(ForebayPath::new(path.mount().clone(), Key::new(format!("{key}/"))?))
 }
 
 /// The path of a key of the mount that `path` is in.

@@ -7,7 +7,6 @@ use forebay_protocol::{AdminRequest, ControlReply, DrainReport, WorkerInfo, Work
 use forebay_types::{Error, Result, WorkerId, format_bytes};
 use serde::Serialize;
 
-use super::connect::unexpected;
 use super::status;
 use crate::cli::{WorkerCommand, WorkerDrainArgs};
 use crate::exit::Outcome;
@@ -88,7 +87,7 @@ fn show(output: &mut Output, worker: WorkerId, now: DrainReport, json: bool) -> 
 async fn tell(client: &Client, worker: WorkerId, draining: bool) -> Result<()> {
     match client.control(AdminRequest::Drain { worker, draining }).await? {
         ControlReply::Done => Ok(()),
-        other => Err(unexpected(&other)),
+        other => Err(other.unexpected()),
     }
 }
 

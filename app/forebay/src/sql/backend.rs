@@ -10,8 +10,8 @@ use forebay_sql::Engine;
 use forebay_transport::Security;
 use forebay_types::{Error, ErrorKind, Result};
 
-use crate::commands;
 use crate::config::Config;
+use crate::connect::connect;
 use crate::exit::Outcome;
 use crate::roles::SqlPart;
 
@@ -33,7 +33,7 @@ impl Backend {
         if !embedded {
             let (wait, began) = (Wait::new(config.wait(), |what| eprintln!("{what}")), forebay_runtime::now());
             let coordinator = format!("the coordinator at {}", config.coordinator_text());
-            let client = wait.until(&coordinator, || commands::connect(config)).await.map_err(|error| match error.kind() {
+            let client = wait.until(&coordinator, || connect(config)).await.map_err(|error| match error.kind() {
                 ErrorKind::Retry | ErrorKind::Closed => {
                     Error::new(error.kind(), format!("{error}; `forebay sql --embedded` runs without one"))
                 }

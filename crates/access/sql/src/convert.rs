@@ -19,8 +19,9 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
 
 use crate::engine::Engine;
-use crate::error::from_engine;
-use crate::paths::{Format, Location, external};
+use crate::error::{external, from_engine};
+use crate::location::Location;
+use crate::paths::Format;
 use crate::query::Query;
 use crate::session::QuerySession;
 

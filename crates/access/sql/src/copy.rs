@@ -4,7 +4,8 @@ use datafusion::sql::parser::{CopyToStatement, Statement};
 use datafusion::sql::sqlparser::ast::Value;
 use forebay_types::Result;
 
-use crate::paths::{Format, Location, Namespace};
+use crate::location::{Location, Namespace};
+use crate::paths::Format;
 
 /// Prepares a `COPY ... TO`, also below `EXPLAIN`: the target becomes a URL that the engine understands, and the format
 /// comes from the target's name when it is not stated (Parquet for a folder). Gives the target as it was written.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::logical_expr::{LogicalPlan, Statement};
-use forebay_types::Result;
+use forebay_types::{ErrorKind, Result};
+use futures::FutureExt;
 
 use crate::copy;
 use crate::engine::Engine;
@@ -12,6 +13,7 @@ use crate::error::from_engine;
 use crate::panics::caught;
 use crate::query::logical_plan;
 use crate::session::QuerySession;
+use crate::statement::one;
 
 /// What a statement is, before it runs.
 #[derive(Clone, Debug)]
@@ -24,8 +26,25 @@ pub struct Description {
     pub writes: bool,
 }
 
+impl Engine {
+    /// What a statement gives and what it wants, without running any of it.
+    pub async fn describe(&self, sql: &str) -> Result<Description> {
+        let (sql, engine) = (one(sql)?, self.clone());
+        let described = async move {
+            match Description::of(&engine, &sql).await {
+                Err(error) if error.kind() == ErrorKind::NotFound && engine.mounts_changed().await => {
+                    Description::of(&engine, &sql).await
+                }
+                other => other,
+            }
+        };
+        // Boxed, as a statement's attempts are.
+        self.compute(described.boxed()).await?
+    }
+}
+
 impl Description {
-    pub(crate) async fn of(engine: &Engine, sql: &str) -> Result<Self> {
+    async fn of(engine: &Engine, sql: &str) -> Result<Self> {
         let mut session = QuerySession::open(engine, sql).await?;
         copy::prepare(&mut session.statement, session.namespace.as_ref())?;
         let plan = caught(&session.seen, logical_plan(engine, &session)).await??;

@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{CsvSource, FileScanConfig};
-use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
@@ -16,8 +15,8 @@ use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::prelude::SessionConfig;
 use forebay_types::{ObjectInfo, OperationId, Result};
 
-use crate::paths::SCHEME;
-use crate::query::Progress;
+use crate::location::SCHEME;
+use crate::scans::config;
 use crate::shards::is_shard_scan;
 
 /// What runs an engine's plans on many machines. The engine plans and pins; this sends the plan where it runs.
@@ -55,6 +54,19 @@ pub struct DistributedRun {
     pub stream: SendableRecordBatchStream,
     /// How far it is.
     pub progress: Arc<dyn Fn() -> Progress + Send + Sync>,
+}
+
+/// How far a query is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that its plan has told it will read, as far as that is known yet.
+    pub bytes_planned: u64,
+    /// Bytes that it has read, from wherever they came, footers among them.
+    pub bytes_read: u64,
+    /// Tasks that are known of, where it runs on many machines.
+    pub tasks: u64,
+    /// Of these, how many are done.
+    pub tasks_done: u64,
 }
 
 /// Why a query runs in the process that asks.
@@ -127,8 +139,7 @@ struct Leaves {
 impl Leaves {
     /// Counts one; says why it can be nowhere but here.
     fn look_at(&mut self, node: &Arc<dyn ExecutionPlan>) -> Option<String> {
-        let scan = node.downcast_ref::<DataSourceExec>().and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
-        match scan {
+        match config(node) {
             Some(scan) if scan.object_store_url.as_str().starts_with(SCHEME) => {
                 self.files += 1;
                 untold(scan).map(str::to_string)
@@ -149,8 +160,7 @@ impl Leaves {
 pub(crate) fn scan_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
     let mut bytes = 0u64;
     let _ = plan.apply(|node| {
-        let scan = node.downcast_ref::<DataSourceExec>().and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
-        if let Some(scan) = scan {
+        if let Some(scan) = config(node) {
             let files: u64 = scan.file_groups.iter().flat_map(|group| group.files()).map(file_bytes).sum();
             let columns = scan.file_source().table_schema().file_schema().fields().len().max(1) as u64;
             let asked = (node.schema().fields().len() as u64).clamp(1, columns);

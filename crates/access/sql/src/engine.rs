@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider};
-use datafusion::common::ParamValues;
 use datafusion::execution::SessionState;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
-use forebay_types::{Error, ErrorKind, Result};
-use futures::FutureExt;
+use forebay_types::Result;
 use object_store::ObjectStore;
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
@@ -19,11 +17,10 @@ use url::Url;
 use crate::albis::TableFormatFactory;
 use crate::caches::FileCaches;
 use crate::catalog::{CATALOG, Definitions, SCHEMA, TableName};
-use crate::describe::Description;
 use crate::distribute::Distribute;
+use crate::error::ended_early;
+use crate::location::SCHEME;
 use crate::namespace::DirectStores;
-use crate::paths::SCHEME;
-use crate::query::{May, Query};
 use crate::rules;
 use crate::settings::EngineSettings;
 use crate::statement::split;
@@ -142,37 +139,6 @@ impl Engine {
         Self { inner: Arc::clone(&self.inner), config: Arc::new(Mutex::new(self.inner.template.config().clone())) }
     }
 
-    /// Plans one statement and makes it ready to run. Rows come when they are asked for; a statement without rows
-    /// (CREATE, DROP, SET) is done when this returns.
-    pub async fn execute(&self, sql: &str) -> Result<Query> {
-        Query::start(self.clone(), one(sql)?, None, May::All).await
-    }
-
-    /// The same with values for the statement's parameters: `$1`, `$2` by their order, or `$name` by name.
-    pub async fn execute_with(&self, sql: &str, parameters: ParamValues) -> Result<Query> {
-        Query::start(self.clone(), one(sql)?, Some(parameters), May::All).await
-    }
-
-    /// The same for a statement that changes nothing; `Invalid` for any other, of which nothing is done.
-    pub async fn read(&self, sql: &str) -> Result<Query> {
-        Query::start(self.clone(), one(sql)?, None, May::Read).await
-    }
-
-    /// What a statement gives and what it wants, without running any of it.
-    pub async fn describe(&self, sql: &str) -> Result<Description> {
-        let (sql, engine) = (one(sql)?, self.clone());
-        let described = async move {
-            match Description::of(&engine, &sql).await {
-                Err(error) if error.kind() == ErrorKind::NotFound && engine.mounts_changed().await => {
-                    Description::of(&engine, &sql).await
-                }
-                other => other,
-            }
-        };
-        // Boxed, as a statement's attempts are.
-        self.compute(described.boxed()).await?
-    }
-
     /// Has work for a statement done by the threads that are there for it.
     pub(crate) async fn compute<F>(&self, work: F) -> Result<F::Output>
     where
@@ -211,21 +177,6 @@ impl Engine {
         let made = self.inner.settings.runtime()?;
         *runtime = Some(Arc::clone(&made));
         Ok(made)
-    }
-}
-
-/// What who waits is told when the process ends, or what it waits for has panicked.
-pub(crate) fn ended_early() -> Error {
-    Error::internal("the work on a statement ended early: run it again")
-}
-
-/// The one statement of a text.
-fn one(sql: &str) -> Result<String> {
-    let mut statements = split(sql);
-    match statements.len() {
-        1 => Ok(statements.remove(0)),
-        0 => Err(Error::invalid("there is no statement: write one, as in SELECT 1")),
-        _ => Err(Error::invalid("these are several statements: run one at a time")),
     }
 }
 

@@ -17,6 +17,16 @@ pub(crate) fn from_engine(error: DataFusionError) -> Error {
     Error::new(kind, message).with_source(error)
 }
 
+/// An error of ours on its way through the engine.
+pub(crate) fn external(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+/// What who waits is told when the process ends, or what it waits for has panicked.
+pub(crate) fn ended_early() -> Error {
+    Error::internal("the work on a statement ended early: run it again")
+}
+
 /// What a panic says.
 pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());

@@ -14,7 +14,7 @@ use object_store::local::LocalFileSystem;
 use parking_lot::Mutex;
 use url::Url;
 
-use crate::paths::{Namespace, Place, SCHEME, scheme_of, store_name};
+use crate::location::{Namespace, Place, SCHEME, scheme_of, store_name};
 use crate::reach::{LocalFiles, Reach};
 use crate::stores::{Pinned, Rooted, Routes, Seen};
 

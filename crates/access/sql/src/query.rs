@@ -14,7 +14,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use crate::copy;
-use crate::distribute::DistributedRun;
+use crate::distribute::{DistributedRun, Progress};
 use crate::engine::Engine;
 use crate::error::from_engine;
 use crate::hot;
@@ -22,6 +22,7 @@ use crate::panics::caught;
 use crate::prefetch::Prefetching;
 use crate::session::QuerySession;
 use crate::slow::{Spending, Spent, Watch};
+use crate::statement::one;
 use crate::stores::Seen;
 
 mod away;
@@ -45,24 +46,11 @@ pub struct Query {
 
 /// What a statement may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum May {
+enum May {
     /// What the rights of who asks allow.
     All,
     /// Give rows, and change nothing.
     Read,
-}
-
-/// How far a query is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Bytes that its plan has told it will read, as far as that is known yet.
-    pub bytes_planned: u64,
-    /// Bytes that it has read, from wherever they came, footers among them.
-    pub bytes_read: u64,
-    /// Tasks that are known of, where it runs on many machines.
-    pub tasks: u64,
-    /// Of these, how many are done.
-    pub tasks_done: u64,
 }
 
 /// One attempt at a statement.
@@ -82,8 +70,26 @@ struct Running {
     _session: QuerySession,
 }
 
+impl Engine {
+    /// Plans one statement and makes it ready to run. Rows come when they are asked for; a statement without rows
+    /// (CREATE, DROP, SET) is done when this returns.
+    pub async fn execute(&self, sql: &str) -> Result<Query> {
+        Query::start(self.clone(), one(sql)?, None, May::All).await
+    }
+
+    /// The same with values for the statement's parameters: `$1`, `$2` by their order, or `$name` by name.
+    pub async fn execute_with(&self, sql: &str, parameters: ParamValues) -> Result<Query> {
+        Query::start(self.clone(), one(sql)?, Some(parameters), May::All).await
+    }
+
+    /// The same for a statement that changes nothing; `Invalid` for any other, of which nothing is done.
+    pub async fn read(&self, sql: &str) -> Result<Query> {
+        Query::start(self.clone(), one(sql)?, None, May::Read).await
+    }
+}
+
 impl Query {
-    pub(crate) async fn start(engine: Engine, sql: String, parameters: Option<ParamValues>, may: May) -> Result<Self> {
+    async fn start(engine: Engine, sql: String, parameters: Option<ParamValues>, may: May) -> Result<Self> {
         let settings = &engine.inner.settings;
         let mut watch = Watch::begin(settings.slow_query, &settings.who, &sql);
         let retries_left = settings.retries_on_conflict;

@@ -7,8 +7,8 @@ use forebay_types::{Error, ObjectInfo, OperationId, Result};
 
 use crate::engine::{Backend, Engine};
 use crate::error::from_engine;
+use crate::location::Namespace;
 use crate::namespace::QueryNamespace;
-use crate::paths::Namespace;
 use crate::stores::{QueryStores, Seen};
 
 impl Engine {

@@ -18,8 +18,9 @@ use crate::catalog::{QueryTables, catalog_of};
 use crate::engine::{Backend, Engine};
 use crate::error::from_engine;
 use crate::hot::Cells;
+use crate::location::Namespace;
 use crate::namespace::QueryNamespace;
-use crate::paths::{Namespace, Resolver, looks_like_path};
+use crate::paths::{Resolver, looks_like_path};
 use crate::prefetch::Fetcher;
 use crate::stores::{QueryStores, Seen};
 

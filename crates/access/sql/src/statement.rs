@@ -1,5 +1,7 @@
 //! Cuts a script at its semicolons, past quotes and comments, before anything of it is parsed.
 
+use forebay_types::{Error, Result};
+
 /// Splits a script into statements at the semicolons that stand outside of quotes and comments. Statements without
 /// anything but comments are left out.
 pub(crate) fn split(script: &str) -> Vec<String> {
@@ -36,6 +38,16 @@ pub(crate) fn split(script: &str) -> Vec<String> {
         statements.push(script[start..].trim().to_string());
     }
     statements
+}
+
+/// The one statement of a text.
+pub(crate) fn one(sql: &str) -> Result<String> {
+    let mut statements = split(sql);
+    match statements.len() {
+        1 => Ok(statements.remove(0)),
+        0 => Err(Error::invalid("there is no statement: write one, as in SELECT 1")),
+        _ => Err(Error::invalid("these are several statements: run one at a time")),
+    }
 }
 
 /// The first place from `from` on where `found` says yes.

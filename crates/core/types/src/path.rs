@@ -36,6 +36,20 @@ impl ForebayPath {
     pub fn key(&self) -> &Key {
         &self.key
     }
+
+    /// Whether everything below it is meant: it is a mount, or its key ends with `/`.
+    pub fn is_folder(&self) -> bool {
+        let key = self.key.as_str();
+        key.is_empty() || key.ends_with('/')
+    }
+
+    /// The path of everything below it. `Invalid` where that is too long.
+    pub fn as_folder(&self) -> Result<Self> {
+        if self.is_folder() {
+            return Ok(self.clone());
+        }
+        Ok(Self::new(self.mount.clone(), Key::new(format!("{}/", self.key))?))
+    }
 }
 
 impl FromStr for ForebayPath {

@@ -1,18 +1,12 @@
-//! The model of a cluster: workers with queues, links that segments are loaded over, clients that poll and pick, time.
+//! What the model of a cluster is made of: workers with queues, links that segments are loaded over, clients that poll.
 
-mod access;
 mod concurrency;
-mod engine;
-mod events;
-mod lead;
-mod observer;
 mod routing;
 mod settings;
 mod worker;
 
-pub(crate) use concurrency::Concurrent;
-pub(crate) use engine::{Run, run};
-pub use observer::{Fact, Observer, Unobserved};
+pub(crate) use concurrency::{Concurrent, InFlight};
+pub(crate) use routing::{Client, Table};
 pub use routing::{Knowledge, Routing};
 pub use settings::{ClusterSettings, Straggler};
 pub(crate) use worker::{Has, Worker};

@@ -144,7 +144,6 @@ impl Observer for Oracle {
             Fact::Polled { client, version } => {
                 self.tables_of_clients.insert(client, version);
             }
-            Fact::Planned { .. } => {}
         }
     }
 }

@@ -58,7 +58,7 @@ impl Place {
     pub(crate) fn is_folder_by_name(&self) -> bool {
         match self {
             Self::Standard => false,
-            Self::Mounted(path) => path.key().as_str().is_empty() || path.key().as_str().ends_with('/'),
+            Self::Mounted(path) => path.is_folder(),
             Self::Local(path) => path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir(),
         }
     }

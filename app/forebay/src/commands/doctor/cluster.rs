@@ -3,9 +3,10 @@
 use forebay_client::Client;
 use forebay_protocol::{ClusterStatus, WorkerState};
 
-use super::super::{connect, status};
+use super::super::status;
 use super::finding::Finding;
 use crate::config::Config;
+use crate::connect::connect;
 
 /// What is to say of it, and a client where one answers.
 pub(super) async fn check(config: &Config) -> (Option<Client>, Vec<Finding>) {

@@ -32,7 +32,7 @@ impl Demand {
     pub(super) fn read(args: &PlanReplicasArgs) -> Result<Self> {
         let counted = match (&args.counts, &args.from_log) {
             (Some(path), _) => counts(path, args.segment_bytes.0)?,
-            (None, Some(path)) => log::counts(path, args.window)?,
+            (None, Some(path)) => log::counts(path, &text(path)?, args.window)?,
             (None, None) => unreachable!("the command line asks for one of them"),
         };
         Self::of(counted, args)

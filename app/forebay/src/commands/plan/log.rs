@@ -8,19 +8,17 @@ use chrono::DateTime;
 use forebay_placement::{Popularity, Usage, Windows};
 use forebay_types::{Error, Result, SEGMENT_BYTES, SegmentId, segment_bytes, segment_count};
 
-use super::demand::text;
-
 /// Segments of one object that a log's line may count.
 const INDEX_MAX: u64 = 1 << 17;
 
-/// Counts an access log: CSV of timestamp, path and bytes, with or without a line of titles, in any order.
+/// Counts the access log of a path: CSV of timestamp, path and bytes, with or without a line of titles, in any order.
 ///
 /// Gives (id, count, bytes) of each segment. An object is as large as the largest access to it; where that is more than a
 /// segment, its segments are called `path#index`, and an access counts for those that its bytes reach into. The window of
 /// the last access counts in full, every earlier one half of the next.
-pub(super) fn counts(path: &Path, window: Duration) -> Result<Vec<(String, u64, u64)>> {
+pub(super) fn counts(path: &Path, text: &str, window: Duration) -> Result<Vec<(String, u64, u64)>> {
     let windows = Windows::new(u64::try_from(window.as_millis()).unwrap_or(u64::MAX));
-    let accesses = read(path)?;
+    let accesses = read(path, text)?;
     let mut objects: HashMap<&str, (u32, u64)> = HashMap::new();
     for access in &accesses {
         let next = objects.len() as u32;
@@ -51,9 +49,8 @@ struct Access {
     bytes: u64,
 }
 
-fn read(path: &Path) -> Result<Vec<Access>> {
+fn read(path: &Path, text: &str) -> Result<Vec<Access>> {
     let name = path.display();
-    let text = text(path)?;
     let mut accesses = Vec::new();
     let mut reader =
         csv::ReaderBuilder::new().has_headers(false).flexible(true).trim(csv::Trim::All).from_reader(text.as_bytes());

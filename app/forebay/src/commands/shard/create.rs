@@ -11,9 +11,9 @@ use tempfile::TempDir;
 
 use super::input::{self, Wanted};
 use crate::cli::ShardCreateArgs;
-use crate::commands::connect::connect;
 use crate::commands::tree::Tree;
 use crate::config::Config;
+use crate::connect::connect;
 use crate::exit::Outcome;
 use crate::output::Output;
 use crate::progress;

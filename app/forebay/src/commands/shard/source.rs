@@ -9,8 +9,8 @@ use forebay_types::{ErrorKind, ForebayPath, Result};
 use serde_json::Value as Json;
 
 use super::open;
-use crate::commands::connect::connect;
 use crate::config::Config;
+use crate::connect::connect;
 use crate::exit::Outcome;
 
 /// A shard or a dataset, opened.

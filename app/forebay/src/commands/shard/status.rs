@@ -4,8 +4,8 @@ use forebay_shards::{ReplicaStatus, ShardStatus, Shards};
 use forebay_types::format_bytes;
 
 use crate::cli::ShardStatusArgs;
-use crate::commands::connect::connect;
 use crate::config::Config;
+use crate::connect::connect;
 use crate::exit::Outcome;
 use crate::output::Output;
 

@@ -5,7 +5,6 @@ use forebay_client::Client;
 use forebay_protocol::{ControlReply, ControlRequest, PlacementStatus, SegmentStatus};
 use forebay_types::{Cell, Result, WorkerId, format_bytes, format_duration};
 
-use super::super::connect::unexpected;
 use crate::exit::Outcome;
 use crate::output::{Output, format_table};
 
@@ -23,10 +22,11 @@ pub(crate) async fn run(client: &Client, limit: u32, json: bool) -> Outcome {
     output.finish()
 }
 
-async fn ask(client: &Client, limit: u32) -> Result<Box<PlacementStatus>> {
+/// Asks the coordinator for it.
+pub(crate) async fn ask(client: &Client, limit: u32) -> Result<Box<PlacementStatus>> {
     match client.control(ControlRequest::Placement { limit }).await? {
         ControlReply::Placement(status) => Ok(status),
-        other => Err(unexpected(&other)),
+        other => Err(other.unexpected()),
     }
 }
 

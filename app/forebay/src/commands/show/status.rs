@@ -5,7 +5,6 @@ use forebay_client::Client;
 use forebay_protocol::{ClusterStatus, ControlReply, ControlRequest};
 use forebay_types::{Result, format_bytes, format_duration};
 
-use super::super::connect::unexpected;
 use super::super::mount::describe;
 use crate::exit::Outcome;
 use crate::output::{Output, format_table};
@@ -28,7 +27,7 @@ pub(crate) async fn run(client: &Client, json: bool) -> Outcome {
 pub(crate) async fn ask(client: &Client) -> Result<Box<ClusterStatus>> {
     match client.control(ControlRequest::Status).await? {
         ControlReply::Status(status) => Ok(status),
-        other => Err(unexpected(&other)),
+        other => Err(other.unexpected()),
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use forebay_sql::{Engine, EngineSettings};
 use forebay_types::ErrorKind;
 
-use crate::commands::connect;
 use crate::config::Config;
+use crate::connect::connect;
 use crate::exit::Outcome;
 
 /// An engine for these paths: that of the running cluster, or, where none runs and none is needed, one without.

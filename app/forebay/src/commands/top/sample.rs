@@ -7,10 +7,10 @@ use std::time::{Instant, SystemTime};
 use forebay_api::Scheduler as _;
 use forebay_api::{Job, Transfer};
 use forebay_client::{Client, ClientSettings};
-use forebay_protocol::{ClusterStatus, ControlReply, ControlRequest, PlacementStatus};
+use forebay_protocol::{ClusterStatus, PlacementStatus};
 use forebay_types::{Result, WorkerId};
 
-use super::super::connect::unexpected;
+use super::super::{segments, status};
 use crate::config::Config;
 #[cfg(feature = "cluster")]
 use crate::roles::KnownScheduler;
@@ -53,7 +53,7 @@ impl<'a> Asker<'a> {
 
     /// Looks now. Only the coordinator must answer.
     pub(super) async fn sample(&self) -> Result<Sample> {
-        let (status, placement) = (self.status(), self.placement());
+        let (status, placement) = (status::ask(self.client), segments::ask(self.client, SEGMENTS));
         let (status, placement, queues) = futures::join!(status, placement, self.client.queue_lengths());
         let (jobs, transfers) = self.of_scheduler().await;
         Ok(Sample {
@@ -65,20 +65,6 @@ impl<'a> Asker<'a> {
             jobs,
             transfers,
         })
-    }
-
-    async fn status(&self) -> Result<Box<ClusterStatus>> {
-        match self.client.control(ControlRequest::Status).await? {
-            ControlReply::Status(status) => Ok(status),
-            other => Err(unexpected(&other)),
-        }
-    }
-
-    async fn placement(&self) -> Result<Box<PlacementStatus>> {
-        match self.client.control(ControlRequest::Placement { limit: SEGMENTS }).await? {
-            ControlReply::Placement(status) => Ok(status),
-            other => Err(unexpected(&other)),
-        }
     }
 
     #[cfg(feature = "cluster")]

@@ -27,30 +27,40 @@ pub(super) const HITS_MAX: usize = 10_000;
 /// Records that are read at once for their columns.
 const RECORDS_AT_ONCE: usize = 1000;
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Search {
-    /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", example = &"/lake/orders.shards")]
-    #[serde(deserialize_with = "asked::path")]
-    dataset: ForebayPath,
+/// The parameters of a request for a page of records, with its own between the dataset and the page.
+macro_rules! page_of {
+    ($name:ident { $($own:tt)* }) => {
+        #[derive(Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct $name {
+            /// Its folder: `/MOUNT/FOLDER`.
+            #[schemars(with = "String", example = &"/lake/orders.shards")]
+            #[serde(deserialize_with = "asked::path")]
+            dataset: ForebayPath,
+            $($own)*
+            /// Records at most. Where as many come, go on with `after` and the last key.
+            #[serde(default = "hits")]
+            #[schemars(range(min = 1, max = HITS_MAX), example = 10)]
+            limit: usize,
+            /// The key after which they begin.
+            #[schemars(example = &"-300")]
+            after: Option<String>,
+            /// Names with commas between them, or `*`: keys alone without it.
+            #[schemars(with = "Option<String>", example = &"*")]
+            columns: Option<ColumnNames>,
+            /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
+            #[schemars(with = "Option<String>", example = &"30s")]
+            timeout: Option<Timeout>,
+        }
+    };
+}
+
+page_of!(Search {
     /// Tests of columns, joined by `and`, as on the command line.
     #[schemars(example = &"name ^= clerk00 and note contains line")]
     condition: String,
-    /// Hits at most. Where as many come, go on with `after` and the last key.
-    #[serde(default = "hits")]
-    #[schemars(range(min = 1, max = HITS_MAX), example = 10)]
-    limit: usize,
-    /// The key after which they begin.
-    #[schemars(example = &"-300")]
-    after: Option<String>,
-    /// Names with commas between them, or `*`: keys alone without it.
-    #[schemars(with = "Option<String>", example = &"*")]
-    columns: Option<ColumnNames>,
-    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", example = &"30s")]
-    timeout: Option<Timeout>,
-}
+});
+page_of!(Scan {});
 
 fn hits() -> usize {
     HITS
@@ -70,34 +80,11 @@ pub(super) const SEARCH: Described = Described {
 pub(super) async fn search(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(asked): Asked<Search>,
+    Asked(Search { dataset, condition, limit, after, columns, timeout }): Asked<Search>,
 ) -> Result<Response, Refusal> {
-    let visit = Visit::enter(&datasets, &sender, "shard_search", asked.dataset, asked.timeout)?;
-    let page = Page { limit: asked.limit, after: asked.after, columns: asked.columns };
-    page.check()?;
-    found(visit, Condition::parse(&asked.condition)?, page).await
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Scan {
-    /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", example = &"/lake/orders.shards")]
-    #[serde(deserialize_with = "asked::path")]
-    dataset: ForebayPath,
-    /// Records at most. Where as many come, go on with `after` and the last key.
-    #[serde(default = "hits")]
-    #[schemars(range(min = 1, max = HITS_MAX), example = 10)]
-    limit: usize,
-    /// The key after which they begin.
-    #[schemars(example = &"-300")]
-    after: Option<String>,
-    /// Names with commas between them, or `*`: keys alone without it.
-    #[schemars(with = "Option<String>", example = &"*")]
-    columns: Option<ColumnNames>,
-    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", example = &"30s")]
-    timeout: Option<Timeout>,
+    let visit = Visit::enter(&datasets, &sender, "shard_search", dataset, timeout)?;
+    let page = Page::of(limit, after, columns)?;
+    found(visit, Condition::parse(&condition)?, page).await
 }
 
 pub(super) const SCAN: Described = Described {
@@ -114,11 +101,10 @@ pub(super) const SCAN: Described = Described {
 pub(super) async fn scan(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(asked): Asked<Scan>,
+    Asked(Scan { dataset, limit, after, columns, timeout }): Asked<Scan>,
 ) -> Result<Response, Refusal> {
-    let visit = Visit::enter(&datasets, &sender, "shard_scan", asked.dataset, asked.timeout)?;
-    let page = Page { limit: asked.limit, after: asked.after, columns: asked.columns };
-    page.check()?;
+    let visit = Visit::enter(&datasets, &sender, "shard_scan", dataset, timeout)?;
+    let page = Page::of(limit, after, columns)?;
     // What all records meet.
     found(visit, Condition::And(Vec::new()), page).await
 }
@@ -131,9 +117,9 @@ struct Page {
 }
 
 impl Page {
-    fn check(&self) -> Result<(), Refusal> {
-        match (1..=HITS_MAX).contains(&self.limit) {
-            true => Ok(()),
+    fn of(limit: usize, after: Option<String>, columns: Option<ColumnNames>) -> Result<Self, Refusal> {
+        match (1..=HITS_MAX).contains(&limit) {
+            true => Ok(Self { limit, after, columns }),
             false => {
                 Err(Refusal::invalid(format!("limit is a number from 1 to {HITS_MAX}: go on with `after` and the last key")))
             }

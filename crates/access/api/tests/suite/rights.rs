@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use forebay_testbed::AuditLog;
+use forebay_testbed::EventLog;
 
 use crate::bed::{Bed, DATASET, query};
 
@@ -163,7 +163,7 @@ async fn each_path_answers_who_may_ask() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_was_refused_stands_in_the_audit_log() {
     let bed = Bed::start(1).await;
-    let log = AuditLog::listen();
+    let log = EventLog::of_audit();
     // A name that no other test of this process asks for.
     let path = query("/api/v1/shards/batch", &[("dataset", "/lake/audited.shards")]);
     for token in [None, Some(bed.token("read other")), Some(bed.token("read lake"))] {

@@ -13,10 +13,9 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::Books;
-use super::gate::Server;
 use super::input::Carrier;
 use super::watch::close_over;
+use super::{Books, Server};
 use crate::control::{Ask, ClusterState};
 
 /// Answers what people ask: as actions of Arrow Flight, with JSON as their results, at the port of the scheduler.

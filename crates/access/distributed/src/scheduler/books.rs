@@ -8,15 +8,17 @@ use forebay_scheduling::{BlockRange, IoRates, JobId, Schedule, ScheduleSettings,
 use forebay_types::{ObjectVersion, SEGMENT_BYTES, SegmentId, WorkerId};
 
 use deciding::{Refused, failpoint};
+use executors::ExecutorEntry;
+pub(super) use executors::Told;
 
 use super::attempts::{Attempts, RUN_AGAIN};
-use super::executors::ExecutorEntry;
 use super::job::{Inputs, Job, Running, Stage, WHOLE, split, task_id};
 use super::tasks::TasksOver;
 use crate::control::{JobState, TaskState};
 use crate::travel::Ticket;
 
 pub(super) mod deciding;
+mod executors;
 #[cfg(test)]
 mod weather;
 

@@ -14,22 +14,17 @@ use ballista_core::serde::protobuf::{
     TaskStatus, UpdateTaskStatusParams, UpdateTaskStatusResult, task_status,
 };
 use ballista_core::serde::scheduler::ExecutorSpecification;
-use ballista_scheduler::scheduler_server::SchedulerServer;
-use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use forebay_client::Client;
 use futures::{Stream, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use tonic::{Request, Response, Status};
 
-use super::Books;
-use super::books::Ended;
 use super::books::deciding::Sender;
-use super::executors::Told;
+use super::books::{Ended, Told};
 use super::lost::{executor_lost, truthful};
+use super::{Books, Server};
 use crate::executor::worker_of;
 use crate::shuffle::each_loss;
-
-pub(super) type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
 /// The share of a worker's DRAM tier that may be filled ahead of tasks.
 const ROOM: (u64, u64) = (3, 4);

@@ -3,10 +3,9 @@
 use ballista_core::serde::protobuf::{GetJobStatusResult, job_status};
 use parking_lot::Mutex;
 
-use super::Books;
 use super::attempts::RUN_AGAIN;
 use super::books::deciding::{DEFECT, Sender};
-use super::gate::Server;
+use super::{Books, Server};
 
 /// Gives the tasks of an executor that is lost to others. Where a stage that is done has outputs of it, or the last one results,
 /// the job ends and is to be run again. Ballista finds nothing left to do when it misses the executor itself.

@@ -24,9 +24,8 @@ use tokio::task::JoinSet;
 
 use super::Books;
 use super::bind::{bind, collapses, pending, take};
-use super::books::Chosen;
 use super::books::deciding::{Sender, caught};
-use super::executors::Told;
+use super::books::{Chosen, Told};
 use super::input::{self, Carrier};
 use super::shuffles::{Shuffles, is_passed_on};
 use super::whole::differs;

@@ -24,13 +24,13 @@ use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::Books;
 use super::answers::Answers;
-use super::gate::{Gate, Server};
+use super::gate::Gate;
 use super::input::{self, Carrier};
 use super::policy::Policy;
 use super::shuffles::Shuffles;
 use super::watch::{MISSED, watch};
+use super::{Books, Server};
 use crate::checked::Checked;
 use crate::codec::Codec;
 use crate::ports::{Ways, incoming};

@@ -13,12 +13,11 @@ use forebay_types::OperationId;
 use futures::FutureExt;
 use parking_lot::Mutex;
 
-use super::Books;
 use super::books::deciding::Sender;
-use super::gate::Server;
 use super::input::Carrier;
 use super::lost::executor_lost;
 use super::policy::Policy;
+use super::{Books, Server};
 use crate::control::JobState;
 
 /// How often jobs and executors are looked at.

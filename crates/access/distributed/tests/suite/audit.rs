@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_client::{AdminRequest, Security};
-use forebay_testbed::AuditLog;
+use forebay_testbed::EventLog;
 use forebay_transport::{Admission, Credential};
 use forebay_types::{Grant, MountOptions, Role};
 
@@ -13,7 +13,7 @@ use crate::calls::{EXECUTOR, FLIGHT, SCHEDULER, call, way};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_administers_and_who_was_refused_stands_in_the_audit_log() {
-    let log = AuditLog::listen();
+    let log = EventLog::of_audit();
     let (owner, member) =
         (Credential::owner("a secret of this cluster").unwrap(), Credential::member("one of processes").unwrap());
     let admits = Arc::new(Admission::of([&owner, &member]));

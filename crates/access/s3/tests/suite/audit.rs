@@ -1,14 +1,14 @@
 //! What the audit log is told of requests.
 
 use forebay_s3::AccessRule;
-use forebay_testbed::AuditLog;
+use forebay_testbed::EventLog;
 
 use crate::rig::client::request;
 use crate::rig::cluster::{Cluster, ID, SECRET, gateway_settings};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_changed_something_and_who_was_refused_stands_in_the_audit_log() {
-    let log = AuditLog::listen();
+    let log = EventLog::of_audit();
     let mut settings = gateway_settings();
     settings.keys.push(AccessRule::new("READER", "a reader's").read_only());
     let (cluster, s3) = Cluster::over_s3(|_| {}, settings).await;

@@ -12,7 +12,8 @@ use forebay_types::Error;
 use object_store::path::Path;
 
 use super::rows::is_number;
-use crate::paths::{external, shown};
+use crate::error::external;
+use crate::location::shown;
 
 const STRICT: CastOptions<'static> = CastOptions { safe: false, format_options: FormatOptions::new() };
 

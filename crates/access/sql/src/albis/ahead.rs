@@ -18,7 +18,7 @@ use object_store::ObjectStore;
 use super::metadata::Tables;
 use super::source::TableSource;
 use super::statistics::leaf;
-use crate::paths::external;
+use crate::error::external;
 
 /// Byte ranges of a file, a list a row group.
 type RowGroups = Vec<Vec<Range<u64>>>;

@@ -27,7 +27,7 @@ use super::rows;
 use super::sink::TableSink;
 use super::source::TableSource;
 use super::statistics::of_table;
-use crate::paths::external;
+use crate::error::external;
 
 /// What names end with, and what `STORED AS` calls it.
 const EXTENSION: &str = "albis";

@@ -10,7 +10,8 @@ use datafusion::execution::cache::cache_manager::{CachedFileMetadataEntry, FileM
 use forebay_table::{FOOTER_BYTES, Footer, Table, Verified};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
-use crate::paths::{external, shown};
+use crate::error::external;
+use crate::location::shown;
 
 /// Bytes read from a file's end in the first request: the footer, and the metadata of some ten row groups with it.
 const TAIL_BYTES: u64 = 64 << 10;

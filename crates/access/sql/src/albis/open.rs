@@ -17,7 +17,7 @@ use super::adapt::Adapted;
 use super::metadata::{Opened, Tables};
 use super::pruning::may_meet;
 use super::scan::{FileScan, Filter};
-use crate::paths::external;
+use crate::error::external;
 
 /// Row groups of one file that are read at once: one is worked on while the next one comes.
 const ROW_GROUPS_AT_ONCE: usize = 2;

@@ -18,7 +18,8 @@ use object_store::path::Path;
 
 use super::adapt::Adapted;
 use super::rows;
-use crate::paths::{external, shown};
+use crate::error::external;
+use crate::location::shown;
 
 /// A share of a row group's rows beyond which copying the survivors one by one no longer pays.
 const GATHER_SHARE_MAX: f64 = 0.25;

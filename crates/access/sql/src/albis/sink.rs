@@ -21,7 +21,7 @@ use object_store::path::Path;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc::Receiver;
 
-use crate::paths::external;
+use crate::error::external;
 
 /// Bytes that are handed to the store at once.
 const PART_BYTES: usize = 8 << 20;

@@ -20,7 +20,7 @@ use object_store::ObjectStore;
 
 use super::metadata::Tables;
 use super::open::{Opener, Wanted};
-use crate::paths::SCHEME;
+use crate::location::SCHEME;
 
 /// Table files in a physical plan.
 #[derive(Clone)]

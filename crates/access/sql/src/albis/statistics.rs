@@ -9,6 +9,8 @@ use datafusion::error::Result;
 use datafusion::scalar::ScalarValue;
 use forebay_table::Table;
 
+use crate::error::external;
+
 /// What a table's metadata tells the optimizer, for the columns of the engine's schema.
 pub(super) fn of_table(table: &Table, schema: &SchemaRef) -> Result<Statistics> {
     let mut statistics = Statistics::new_unknown(schema);
@@ -16,7 +18,7 @@ pub(super) fn of_table(table: &Table, schema: &SchemaRef) -> Result<Statistics> 
     let mut bytes = 0;
     for row_group in 0..table.row_groups() {
         for group in 0..table.groups().len() {
-            bytes += table.cell(row_group, group).map_err(crate::paths::external)?.bytes();
+            bytes += table.cell(row_group, group).map_err(external)?.bytes();
         }
     }
     statistics.total_byte_size = Precision::Inexact(bytes as usize);
@@ -37,7 +39,7 @@ pub(super) fn leaf(table: &Table, schema: &Schema, name: &str) -> Option<usize> 
 }
 
 fn column(table: &Table, leaf: usize) -> Result<ColumnStatistics> {
-    let known = table.statistics(leaf).map_err(crate::paths::external)?;
+    let known = table.statistics(leaf).map_err(external)?;
     let nulls = known.nulls.values().iter().sum::<u64>() as usize;
     let mut out = ColumnStatistics::new_unknown();
     out.null_count = Precision::Exact(nulls);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::internal_err;
 use datafusion::datasource::physical_plan::{FileScanConfig, FileSource};
-use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
@@ -14,6 +13,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use super::metadata::Tables;
 use super::source::TableSource;
+use crate::scans::config;
 
 /// A scan of table files, for who sends it. What only grows while a query runs stays where it grows: rows do not depend on it.
 pub struct TableScan<'a> {
@@ -25,7 +25,7 @@ pub struct TableScan<'a> {
 
 /// A scan of table files; none of any other node.
 pub fn table_scan(node: &Arc<dyn ExecutionPlan>) -> Option<TableScan<'_>> {
-    let files = node.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref::<FileScanConfig>()?;
+    let files = config(node)?;
     let source = files.file_source().downcast_ref::<TableSource>()?;
     Some(TableScan { files, filter: source.row_filter() })
 }

@@ -17,6 +17,7 @@ use forebay_types::{Error, ErrorKind};
 use parking_lot::RwLock;
 
 use crate::catalog::{CATALOG, SCHEMA};
+use crate::error::external;
 use crate::paths::{Declared, Resolver, looks_like_path};
 
 /// The tables of one query. A name is first one of the session's (views, tables in memory), then an external table's,
@@ -122,7 +123,7 @@ impl SchemaProvider for QueryTables {
     fn register_table(&self, name: String, table: Arc<dyn TableProvider>) -> Result<Option<Arc<dyn TableProvider>>> {
         if self.definition(&name).is_some() {
             let taken = Error::new(ErrorKind::Conflict, format!("there is an external table {name}: drop it first"));
-            return Err(DataFusionError::External(Box::new(taken)));
+            return Err(external(taken));
         }
         self.session.register_table(name, table)
     }

@@ -17,8 +17,8 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use crate::hot::cells::{Cells, any_file};
 use crate::hot::source::{HotSource, Of};
 use crate::hot::text_scan::TextScan;
-use crate::paths::SCHEME;
-use crate::prefetch::{config, parquet_source};
+use crate::location::SCHEME;
+use crate::scans::{config, parquet_source};
 
 /// The same plan, whose scans of Parquet and text files below mounts look for decoded columns first.
 pub(crate) fn apply(plan: Arc<dyn ExecutionPlan>, cells: &Cells, runtime: &Arc<RuntimeEnv>) -> Result<Arc<dyn ExecutionPlan>> {

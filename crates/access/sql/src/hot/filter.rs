@@ -15,7 +15,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::{collect_columns, conjunction, reassign_expr_columns, split_conjunction};
 use datafusion::physical_plan::metrics::Count;
 
-use crate::prefetch::dynamic_filters;
+use crate::scans::dynamic_filters;
 
 /// Share of the rows that may be left over for a filter to be worth its time: it looks rows up in a join's hash table, which
 /// the join does once more for those that are left.

@@ -17,7 +17,7 @@ use crate::hot::raw::Raw;
 use crate::hot::row_group::{self, RowGroup};
 use crate::hot::scan::FileScan;
 use crate::hot::walk::{Batches, LOOK_AHEAD, Parts, walk};
-use crate::prefetch::Footer;
+use crate::scans::Footer;
 
 /// Opens a Parquet file: decoded columns for the row groups that have them, the engine's own reader for the others.
 pub(super) struct ParquetOpener(Arc<Opener>);

@@ -14,7 +14,7 @@ use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_plan::metrics::Count;
 
 use crate::hot::filter::RowFilter;
-use crate::prefetch::{Footer, Reading};
+use crate::scans::{Footer, Reading};
 
 /// What a scan needs of one file: which row groups, which columns, and what becomes of them.
 pub(super) struct FileScan {

@@ -15,7 +15,7 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use forebay_types::{Error, Result};
 
 use crate::albis::TableFormat;
-use crate::paths::location::shown;
+use crate::location::shown;
 
 /// What a file is, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,8 +7,9 @@ use forebay_types::{Error, Result};
 use futures::TryStreamExt;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
+use crate::error::external;
+use crate::location::{Location, shown};
 use crate::paths::format::Format;
-use crate::paths::location::{Location, shown};
 
 /// The files of a location, at the versions that the query will read.
 #[derive(Clone, Debug)]
@@ -69,10 +70,6 @@ async fn below(store: &Arc<dyn ObjectStore>, location: &Location) -> datafusion:
 /// What jobs leave beside their output (`_SUCCESS`, `.part.crc`), and what is not there yet (`_temporary/...`).
 fn is_hidden(below: &str) -> bool {
     below.split('/').any(|part| part.starts_with('.') || (part.starts_with('_') && !part.contains('=')))
-}
-
-pub(crate) fn external(error: Error) -> datafusion::error::DataFusionError {
-    datafusion::error::DataFusionError::External(Box::new(error))
 }
 
 impl Listing {

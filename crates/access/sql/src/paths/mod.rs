@@ -4,17 +4,12 @@ mod format;
 mod guard;
 mod json_array;
 mod listing;
-mod location;
-mod pattern;
-mod place;
 mod resolve;
 mod table;
 mod widths;
 
 pub(crate) use format::Format;
 pub use guard::{bare_scan, guarded_scan};
-pub(crate) use listing::{external, list};
-pub(crate) use location::{Location, Namespace, SCHEME, shown, store_name};
-pub(crate) use place::{Place, scheme_of};
+pub(crate) use listing::list;
 pub(crate) use resolve::{Declared, Resolver, looks_like_path};
 pub(crate) use table::PathTable;

@@ -14,12 +14,12 @@ use forebay_types::{Error, ForebayPath};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::albis::{TableFormat, numbered, with_number};
-use crate::error::from_engine;
+use crate::error::{external, from_engine};
+use crate::location::{Location, Namespace, shown};
 use crate::paths::format::{Compression, Format, Kind};
 use crate::paths::guard::{guarded, schema};
 use crate::paths::json_array::in_one_piece;
-use crate::paths::listing::{Listing, external, list};
-use crate::paths::location::{Location, Namespace, shown};
+use crate::paths::listing::{Listing, list};
 use crate::paths::table::{FileRule, PathTable};
 use crate::paths::widths;
 use crate::shards::{ShardTable, is_dataset};

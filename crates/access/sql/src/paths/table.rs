@@ -19,9 +19,10 @@ use datafusion::physical_plan::empty::EmptyExec;
 use forebay_types::Error;
 use object_store::ObjectMeta;
 
+use crate::error::external;
+use crate::location::Location;
 use crate::paths::format::Format;
-use crate::paths::listing::{external, list};
-use crate::paths::location::Location;
+use crate::paths::listing::list;
 
 /// A table that is a location. Each scan lists the location anew through its query's stores, so that a view or an
 /// external table sees the files that are there, and all of one query sees the same ones.

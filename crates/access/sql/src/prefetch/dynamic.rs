@@ -16,8 +16,7 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::scalar::ScalarValue;
 
 use crate::albis::TableInput;
-use crate::prefetch::parquet::Footer;
-use crate::prefetch::scan::parquet_source;
+use crate::scans::{Footer, dynamic_filters, parquet_source};
 
 /// When a scan's ranges are worth fetching.
 pub(crate) enum When {
@@ -70,18 +69,6 @@ pub(crate) fn when(config: &FileScanConfig, runtime: &RuntimeEnv, joins: &HashMa
         }
     }
     if waiting.is_empty() { When::Now } else { When::After(waiting) }
-}
-
-/// The filters in a predicate that get their values while the query runs.
-pub(crate) fn dynamic_filters(predicate: &Arc<dyn PhysicalExpr>) -> Vec<Arc<dyn PhysicalExpr>> {
-    let mut filters = Vec::new();
-    let _ = predicate.apply(|expr| {
-        if expr.downcast_ref::<DynamicFilterPhysicalExpr>().is_some() {
-            filters.push(Arc::clone(expr));
-        }
-        Ok(TreeNodeRecursion::Continue)
-    });
-    filters
 }
 
 /// Waits until filters have their values.

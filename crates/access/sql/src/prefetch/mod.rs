@@ -7,9 +7,6 @@ mod parquet;
 mod run;
 mod scan;
 
-pub(crate) use dynamic::dynamic_filters;
 pub use inputs::{inputs, scanned_folder};
-pub(crate) use parquet::{Footer, Reading};
 pub(crate) use run::{Fetcher, Prefetching};
 pub use scan::Ranges;
-pub(crate) use scan::{config, parquet_source};

@@ -14,7 +14,8 @@ use tokio::task::JoinSet;
 use crate::hot::Cells;
 use crate::prefetch::dynamic::{When, complete, join_filters, when};
 use crate::prefetch::order::scans;
-use crate::prefetch::scan::{Ranges, config, ranges};
+use crate::prefetch::scan::{Ranges, ranges};
+use crate::scans::config;
 
 /// Takes ranges that a query is about to read. What it gives back ends the fetching when it is dropped.
 pub(crate) type Fetcher = Arc<dyn Fn(Ranges) -> Box<dyn Any + Send + Sync> + Send + Sync>;

@@ -6,8 +6,6 @@ use std::sync::Arc;
 
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::{FileScanConfig, ParquetSource};
-use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::ExecutionPlan;
 use object_store::ObjectMeta;
@@ -15,20 +13,11 @@ use object_store::ObjectMeta;
 use crate::albis::TableInput;
 use crate::hot::{Cells, TextScan};
 use crate::prefetch::order::streams;
-use crate::prefetch::parquet::{self, Footer};
+use crate::prefetch::parquet;
+use crate::scans::{Footer, config, parquet_source};
 
 /// Byte ranges of files in the order of reading.
 pub type Ranges = Vec<(ObjectMeta, Vec<Range<u64>>)>;
-
-/// The configuration of a scan of files.
-pub(crate) fn config(plan: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
-    plan.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref::<FileScanConfig>()
-}
-
-/// The Parquet source of a scan.
-pub(crate) fn parquet_source(config: &FileScanConfig) -> Option<&ParquetSource> {
-    (config.file_source().as_ref() as &dyn std::any::Any).downcast_ref::<ParquetSource>()
-}
 
 /// What a scan will read, in order. Nothing for what can't be told: memory, a scan with a limit, a file whose footer or
 /// metadata is not known.

@@ -10,7 +10,7 @@ use forebay_types::Result;
 use futures::StreamExt;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::engine::ended_early;
+use crate::error::ended_early;
 use crate::panics::caught;
 use crate::stores::Seen;
 

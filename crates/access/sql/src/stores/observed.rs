@@ -19,7 +19,7 @@ use object_store::{
 use parking_lot::Mutex;
 
 use crate::error::kind_of_store_error;
-use crate::paths::shown;
+use crate::location::shown;
 
 /// What one query has seen of its stores: the version of each object at its first listing or opening, the bytes that it
 /// has read, and the first thing that went wrong below the engine.

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::object_store::ObjectStoreRegistry;
 use object_store::ObjectStore;
 use parking_lot::Mutex;
 use url::{Position, Url};
 
-use crate::paths::Namespace;
+use crate::error::external;
+use crate::location::Namespace;
 use crate::stores::{Observed, Seen};
 
 /// The stores of one query, by scheme and host, each made when it is first asked for.
@@ -41,7 +42,7 @@ impl ObjectStoreRegistry for QueryStores {
         if let Some(store) = stores.get(&key(url)) {
             return Ok(Arc::clone(store));
         }
-        let store = self.namespace.store(url).map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let store = self.namespace.store(url).map_err(external)?;
         let store: Arc<dyn ObjectStore> = Arc::new(Observed::new(store, Arc::clone(&self.seen)));
         stores.insert(key(url), Arc::clone(&store));
         Ok(store)

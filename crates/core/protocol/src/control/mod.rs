@@ -4,7 +4,9 @@ mod request;
 
 use std::time::Duration;
 
-use forebay_types::{CallerInfo, ErrorKind, ForebayPath, HostId, Mount, MountId, ObjectVersion, TokenInfo, Verifier, WorkerId};
+use forebay_types::{
+    CallerInfo, Error, ErrorKind, ForebayPath, HostId, Mount, MountId, ObjectVersion, TokenInfo, Verifier, WorkerId,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{MOUNTS_MAX, USES_MAX, at_most};
@@ -242,7 +244,12 @@ pub enum ControlReply {
 
 impl ControlReply {
     /// The reply that carries an error.
-    pub fn failed(error: &forebay_types::Error) -> Self {
+    pub fn failed(error: &Error) -> Self {
         Self::Failed { kind: error.kind(), message: error.message().to_string() }
+    }
+
+    /// The error of who asked for another reply than this.
+    pub fn unexpected(&self) -> Error {
+        Error::internal(format!("unexpected answer of the coordinator: {self:?}: run the same version of forebay on both sides"))
     }
 }

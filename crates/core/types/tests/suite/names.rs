@@ -61,6 +61,16 @@ fn paths_begin_with_their_mount() {
 }
 
 #[test]
+fn a_folder_is_a_mount_or_ends_with_a_slash() {
+    for (text, is_folder, folder) in [("/lake", true, "/lake/"), ("/lake/a", false, "/lake/a/"), ("/lake/a/", true, "/lake/a/")] {
+        let path: ForebayPath = text.parse().unwrap();
+        assert_eq!((path.is_folder(), path.as_folder().unwrap().to_string().as_str()), (is_folder, folder), "{text}");
+    }
+    let longest: ForebayPath = format!("/lake/{}", "a".repeat(Key::BYTES_MAX)).parse().unwrap();
+    assert_eq!(longest.as_folder().unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[test]
 fn rules_are_read_back_as_written() {
     for text in ["always", "immutable", "ttl:60s", "ttl:250ms", "ttl:2h"] {
         assert_eq!(text.parse::<Validate>().unwrap().to_string(), text);

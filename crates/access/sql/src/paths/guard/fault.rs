@@ -7,9 +7,8 @@ use datafusion::error::DataFusionError;
 use forebay_types::Error;
 use object_store::ObjectMeta;
 
-use crate::error::said;
-use crate::paths::listing::external;
-use crate::paths::location::shown;
+use crate::error::{external, said};
+use crate::location::shown;
 
 /// Why a file can't be read.
 #[derive(Debug)]

@@ -21,6 +21,7 @@ use object_store::ObjectStore;
 use super::arrow::ArrowOpener;
 use super::avro::AvroOpener;
 use super::bounds::decoded_bytes_max;
+use crate::scans::config;
 
 /// The engine's source, for all but opening its files. It has no serialised form, so that none is read without the guard: who
 /// sends plans sends the [bare scan](bare_scan) and [guards](guarded_scan) it where it comes to.
@@ -38,7 +39,7 @@ impl GuardedSource {
 
 /// A scan of Arrow or Avro files as the engine has it, of one that is guarded; none of any other node.
 pub fn bare_scan(node: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
-    let scan = scan_of(node)?;
+    let scan = config(node)?;
     let own = Arc::clone(&scan.file_source().downcast_ref::<GuardedSource>()?.own);
     Some(DataSourceExec::from_data_source(FileScanConfigBuilder::from(scan.clone()).with_source(own).build()))
 }
@@ -49,7 +50,7 @@ pub fn guarded_scan(scan: Arc<dyn ExecutionPlan>, context: &TaskContext) -> Arc<
 }
 
 pub(super) fn guarded_of(node: Arc<dyn ExecutionPlan>, decoded_bytes_max: u64) -> Arc<dyn ExecutionPlan> {
-    let Some(scan) = scan_of(&node) else { return node };
+    let Some(scan) = config(&node) else { return node };
     let source = scan.file_source();
     let own = match source.downcast_ref::<GuardedSource>() {
         Some(guarded) => Arc::clone(&guarded.own),
@@ -58,10 +59,6 @@ pub(super) fn guarded_of(node: Arc<dyn ExecutionPlan>, decoded_bytes_max: u64) -
     };
     let source = GuardedSource::over(own, decoded_bytes_max);
     DataSourceExec::from_data_source(FileScanConfigBuilder::from(scan.clone()).with_source(source).build())
-}
-
-fn scan_of(node: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
-    node.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref::<FileScanConfig>()
 }
 
 impl FileSource for GuardedSource {

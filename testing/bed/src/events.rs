@@ -1,4 +1,4 @@
-//! The audit log's lines, as fields.
+//! What is told to the logs of this process, as fields.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -8,39 +8,54 @@ use forebay_transport::{AUDIT, begin_audit};
 use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Metadata, Subscriber};
 
 /// The fields of an event.
 pub type Told = BTreeMap<&'static str, String>;
 
-/// What the audit log of this process is told.
-#[derive(Clone, Default)]
-pub struct AuditLog(Arc<Mutex<Vec<Told>>>);
+/// The events of one target.
+#[derive(Clone)]
+pub struct EventLog {
+    target: &'static str,
+    told: Arc<Mutex<Vec<Told>>>,
+}
 
-impl AuditLog {
-    /// Listens from now on. One test of a process may.
-    pub fn listen() -> Self {
-        let log = Self::default();
+impl EventLog {
+    /// The audit log of this process, from now on. One test of a process may.
+    pub fn of_audit() -> Self {
+        let log = Self::of(AUDIT);
         tracing::subscriber::set_global_default(log.clone()).unwrap();
         begin_audit();
         log
     }
 
+    /// What this thread tells a target, as long as the guard lives.
+    pub fn of_thread(target: &'static str) -> (Self, DefaultGuard) {
+        let log = Self::of(target);
+        let guard = tracing::subscriber::set_default(log.clone());
+        (log, guard)
+    }
+
+    fn of(target: &'static str) -> Self {
+        Self { target, told: Arc::default() }
+    }
+
     /// All events until now.
     pub fn told(&self) -> Vec<Told> {
-        self.0.lock().clone()
+        self.told.lock().clone()
     }
 }
 
-impl Subscriber for AuditLog {
+impl Subscriber for EventLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == AUDIT
+        metadata.target() == self.target
     }
 
     fn event(&self, event: &Event<'_>) {
         let mut fields = Fields::default();
         event.record(&mut fields);
-        self.0.lock().push(fields.0);
+        self.told.lock().push(fields.0);
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -58,6 +73,10 @@ struct Fields(Told);
 
 impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.0.insert(field.name(), format!("{value:?}").trim_matches('"').to_string());
+        self.0.insert(field.name(), format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name(), value.to_string());
     }
 }

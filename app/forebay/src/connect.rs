@@ -26,8 +26,3 @@ pub(crate) async fn connect(config: &Config) -> Result<Client> {
         _ => error,
     })
 }
-
-/// The coordinator answered something else than the request asks for.
-pub(crate) fn unexpected(reply: &forebay_protocol::ControlReply) -> Error {
-    Error::internal(format!("unexpected answer of the coordinator: {reply:?}: run the same version of forebay on both sides"))
-}

@@ -7,16 +7,16 @@ use forebay_scheduling::JobId;
 use forebay_types::WorkerId;
 
 use super::Books;
-use super::books::deciding::failpoint;
+use super::deciding::failpoint;
 use crate::executor::worker_of;
 
 /// An executor that asked for tasks.
-pub(super) struct ExecutorEntry {
-    pub(super) worker: WorkerId,
-    pub(super) slots: u32,
-    pub(super) seen: Instant,
+pub(in crate::scheduler) struct ExecutorEntry {
+    pub(in crate::scheduler) worker: WorkerId,
+    pub(in crate::scheduler) slots: u32,
+    seen: Instant,
     /// Bytes that may be brought ahead to the worker beside it; none when that takes no transfers.
-    pub(super) room: Option<u64>,
+    room: Option<u64>,
     /// Tasks that it should have and did not seem to when it last asked: job, stage, attempt and Ballista's number.
     unheard: HashSet<(JobId, usize, usize, usize)>,
     /// What it told when it last asked, until it is looked whether Ballista has taken it in.
@@ -24,22 +24,22 @@ pub(super) struct ExecutorEntry {
 }
 
 /// A task that an executor says has ended, by Ballista's names.
-pub(super) struct Told {
-    pub(super) job: String,
-    pub(super) stage: usize,
-    pub(super) attempt: usize,
-    pub(super) task: usize,
+pub(in crate::scheduler) struct Told {
+    pub(in crate::scheduler) job: String,
+    pub(in crate::scheduler) stage: usize,
+    pub(in crate::scheduler) attempt: usize,
+    pub(in crate::scheduler) task: usize,
 }
 
 impl ExecutorEntry {
-    pub(super) fn has_worker(&self) -> bool {
+    pub(in crate::scheduler) fn has_worker(&self) -> bool {
         self.room.is_some()
     }
 }
 
 impl Books {
     /// An executor has asked for tasks. `room` is what may be brought ahead to the worker beside it; none without a worker.
-    pub(super) fn executor_asks(&mut self, id: &str, slots: u32, room: Option<u64>) {
+    pub(in crate::scheduler) fn executor_asks(&mut self, id: &str, slots: u32, room: Option<u64>) {
         let Some(worker) = worker_of(id) else { return };
         let seen = forebay_runtime::now();
         if let Some(entry) = self.executors.get_mut(id) {
@@ -55,7 +55,7 @@ impl Books {
     }
 
     /// Forgets executors that were silent for so long, and gives their ids.
-    pub(super) fn forget_silent(&mut self, silent: Duration) -> Vec<String> {
+    pub(in crate::scheduler) fn forget_silent(&mut self, silent: Duration) -> Vec<String> {
         let gone: Vec<_> = self.executors.extract_if(|_, entry| entry.seen.elapsed() > silent).collect();
         for (id, entry) in &gone {
             tracing::warn!(executor = id, worker = %entry.worker, "executor is silent: its tasks wait again");
@@ -77,7 +77,7 @@ impl Books {
 
     /// Whether an executor that asks, and has nothing to do when `is_idle`, should have tasks: what it was told or has told was
     /// lost with a connection. Twice in a row, since the word of what has just ended may come after the slot is free.
-    pub(super) fn has_lost_tasks(&mut self, id: &str, is_idle: bool) -> bool {
+    pub(in crate::scheduler) fn has_lost_tasks(&mut self, id: &str, is_idle: bool) -> bool {
         let mut unheard = HashSet::new();
         for (name, job) in self.jobs.iter().filter(|_| is_idle) {
             let on_it = job.running.iter().filter(|(_, running)| running.executor == id);
@@ -91,14 +91,14 @@ impl Books {
     }
 
     /// An executor has told Ballista of these tasks.
-    pub(super) fn told(&mut self, id: &str, told: Vec<Told>) {
+    pub(in crate::scheduler) fn told(&mut self, id: &str, told: Vec<Told>) {
         if let Some(entry) = self.executors.get_mut(id) {
             entry.told = told;
         }
     }
 
     /// What an executor told since this was asked last.
-    pub(super) fn take_told(&mut self, id: &str) -> Vec<Told> {
+    pub(in crate::scheduler) fn take_told(&mut self, id: &str) -> Vec<Told> {
         self.executors.get_mut(id).map(|entry| std::mem::take(&mut entry.told)).unwrap_or_default()
     }
 }

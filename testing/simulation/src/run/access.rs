@@ -1,9 +1,9 @@
 //! What becomes of a query's accesses: which worker is asked, what a wrong view costs, when the last one is answered.
 
-use crate::cluster::engine::{Engine, Pending};
-use crate::cluster::events::Event;
-use crate::cluster::worker::Has;
-use crate::cluster::{Fact, Knowledge, Observer};
+use crate::cluster::{Has, Knowledge};
+use crate::run::engine::{Engine, Pending};
+use crate::run::events::Event;
+use crate::run::{Fact, Observer};
 use crate::workload::{Micros, Query};
 
 /// A client that finds its view wrong polls again, but not more often than this.

@@ -2,13 +2,11 @@
 
 use std::rc::Rc;
 
-use crate::cluster::concurrency::Concurrent;
-use crate::cluster::engine::Engine;
-use crate::cluster::events::Event;
-use crate::cluster::routing::Table;
-use crate::cluster::worker::Has;
-use crate::cluster::{Fact, Observer};
+use crate::cluster::{Concurrent, Has, Table};
 use crate::decide::{Planner, State, Steps};
+use crate::run::engine::Engine;
+use crate::run::events::Event;
+use crate::run::{Fact, Observer};
 
 /// What the coordinator decides, carried out: replicas come and go, and clients poll the table that says where they are.
 impl<O: Observer> Engine<'_, O> {

@@ -4,14 +4,12 @@ use std::rc::Rc;
 
 use forebay_placement::{Candidate, QueueView};
 
-use crate::cluster::concurrency::InFlight;
-use crate::cluster::events::{Event, Events};
-use crate::cluster::routing::{Client, Table};
-use crate::cluster::worker::Worker;
-use crate::cluster::{ClusterSettings, Observer, Routing};
+use crate::cluster::{Client, ClusterSettings, InFlight, Routing, Table, Worker};
 use crate::decide::Planner;
 use crate::metrics::{Measures, Outcome};
 use crate::random::Random;
+use crate::run::Observer;
+use crate::run::events::{Event, Events};
 use crate::workload::{Micros, Query};
 
 /// What a run consists of, beside its queries and decisions.

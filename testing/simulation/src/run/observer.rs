@@ -24,8 +24,6 @@ pub enum Fact {
     Collected { segment: u32, worker: u32 },
     /// A client has a new table.
     Polled { client: u32, version: u64 },
-    /// A plan was made; tables of `version` name what it names.
-    Planned { version: u64 },
     /// A table of `version` names the replica.
     Named { version: u64, segment: u32, worker: u32 },
 }

@@ -1,0 +1,33 @@
+//! The scans of files in a plan, by what the engine has of them.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::physical_plan::{FileScanConfig, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
+use datafusion::physical_plan::ExecutionPlan;
+
+/// The configuration of a scan of files.
+pub(crate) fn config(plan: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
+    plan.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref::<FileScanConfig>()
+}
+
+/// The Parquet source of a scan.
+pub(crate) fn parquet_source(config: &FileScanConfig) -> Option<&ParquetSource> {
+    (config.file_source().as_ref() as &dyn Any).downcast_ref::<ParquetSource>()
+}
+
+/// The filters in a predicate that get their values while the query runs.
+pub(crate) fn dynamic_filters(predicate: &Arc<dyn PhysicalExpr>) -> Vec<Arc<dyn PhysicalExpr>> {
+    let mut filters = Vec::new();
+    let _ = predicate.apply(|expr| {
+        if expr.downcast_ref::<DynamicFilterPhysicalExpr>().is_some() {
+            filters.push(Arc::clone(expr));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    filters
+}
