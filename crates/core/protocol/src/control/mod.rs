@@ -11,6 +11,7 @@ use crate::limits::{MOUNTS_MAX, USES_MAX, at_most};
 use crate::placement::{Order, OrderEnd, PlacementStatus, WindowReport};
 use crate::report::{StorageCounters, WorkerReport};
 use crate::routes::RoutesDelta;
+use crate::version::{read_since, write_since};
 
 pub use request::{AdminRequest, ControlCall, ControlRequest, MemberRequest};
 
@@ -36,6 +37,9 @@ pub struct WorkerInfo {
     pub location: String,
     /// It gives up its temporary data, and is to be given nothing new.
     pub draining: bool,
+    /// The newest version of the protocol that it speaks; 0 where it is of one before 9, which did not say.
+    #[serde(serialize_with = "write_since::<9, _, _>", deserialize_with = "read_since::<9, _, _>")]
+    pub protocol: u16,
 }
 
 /// Where a worker stands with the coordinator.

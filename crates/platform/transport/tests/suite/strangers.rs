@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use forebay_protocol::{PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST};
 use forebay_transport::{Address, Connection, ServerLimits};
 use forebay_types::{ErrorKind, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -100,11 +101,11 @@ async fn long_hellos_are_refused() {
 async fn another_version_is_refused_by_the_server_in_its_own() {
     let open = open().await;
     let mut stream = TcpStream::connect(tcp(&open)).await.unwrap();
-    let hello = raw::frame_of_version(9, HELLO, &raw::hello());
+    let hello = raw::frame_of_version(PROTOCOL_VERSION + 1, HELLO, &raw::hello());
     stream.write_all(&hello).await.unwrap();
     let answer = to_the_end(stream).await;
-    assert_eq!(answer[16..20], [HELLO, 0, 8, 0], "a hello of version 8");
-    assert!(String::from_utf8_lossy(&answer).contains("peer speaks protocol 9, this is 8"));
+    assert_eq!(answer[16..20], [HELLO, 0, PROTOCOL_VERSION as u8, 0], "a hello of this version");
+    assert!(String::from_utf8_lossy(&answer).contains("peer speaks protocol 10, this is 8 to 9: upgrade this process"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -114,13 +115,13 @@ async fn another_version_is_refused_by_the_client() {
     let server = async {
         let (mut stream, _) = listener.accept().await.unwrap();
         raw::receive(&mut stream).await;
-        stream.write_all(&raw::frame_of_version(9, HELLO, &[4, 2, 0])).await.unwrap();
+        stream.write_all(&raw::frame_of_version(PROTOCOL_VERSION_OLDEST - 1, HELLO, &[4, 2, 0])).await.unwrap();
         to_the_end(stream).await;
     };
     let (error, ()) = tokio::join!(connect(&address), server);
     let error = error.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.message().contains("run the same version of forebay on both sides"), "{error}");
+    assert!(error.message().contains("peer speaks protocol 7, this is 8 to 9: upgrade the peer"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
