@@ -1,12 +1,48 @@
 //! Since which version of the protocol there is each kind of message. A new kind is not sent to a peer of a version before: who adds
 //! one says so here, and gives a sample of it, which the golden bytes of that version are written from.
 
+use bytes::Bytes;
+use forebay_types::Result;
+
+use crate::codec::decode;
 use crate::control::{AdminRequest, ControlCall, ControlReply, ControlRequest, MemberRequest};
 use crate::data::{DataReply, DataRequest};
-use crate::nodes::{NodeOp, NodeReply, PeerOp};
+use crate::nodes::{NodeCall, NodeOp, NodeReply, PeerCall, PeerOp};
 use crate::notice::DataNotice;
 use crate::peer::PeerRequest;
-use crate::version::Kind;
+use crate::version::{Kind, PROTOCOL_VERSION, check_known, encode_for, speaking};
+
+/// A request to a worker, which was written in this build's version, for a peer of `version`: for what is said to several. `Retry`
+/// when that one does not know it.
+pub fn request_for(version: u16, message: Bytes) -> Result<Bytes> {
+    if version >= PROTOCOL_VERSION {
+        return Ok(message);
+    }
+    if let Some(request) = PeerRequest::decode(&message) {
+        let request = request?;
+        check_known(&request, (&request).into(), version)?;
+        return Ok(speaking(version, || request.encode()));
+    }
+    // What is said of temporary nodes has the same bytes in all versions: workers pass it on as it came.
+    let peer = PeerCall::decode(&message).map(|call| call.and_then(|call| check_known(&call.op, (&call.op).into(), version)));
+    let client =
+        || NodeCall::decode(&message).map(|call| call.and_then(|call| check_known(&call.op, (&call.op).into(), version)));
+    if let Some(known) = peer.or_else(client) {
+        return known.map(|()| message);
+    }
+    let request: DataRequest = decode(&message)?;
+    check_known(&request, (&request).into(), version)?;
+    Ok(encode_for(version, &request))
+}
+
+/// A worker's reply that was written in this build's version, for a peer of `version`.
+pub fn reply_for(version: u16, message: Bytes) -> Bytes {
+    match version < PROTOCOL_VERSION {
+        // What this build has written it can read.
+        true => decode::<DataReply>(&message).map_or(message, |reply| encode_for(version, &reply)),
+        false => message,
+    }
+}
 
 impl Kind for DataRequest {
     #[rustfmt::skip]
