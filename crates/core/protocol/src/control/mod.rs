@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use forebay_types::{CallerInfo, ErrorKind, ForebayPath, HostId, Mount, MountId, ObjectVersion, TokenInfo, Verifier, WorkerId};
 use serde::{Deserialize, Serialize};
+use strum::VariantNames;
 
 use crate::limits::{MOUNTS_MAX, USES_MAX, at_most};
 use crate::placement::{Order, OrderEnd, PlacementStatus, WindowReport};
@@ -174,7 +175,7 @@ pub struct ClusterStatus {
 }
 
 /// What the coordinator answers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 pub enum ControlReply {
     /// It failed.
     Failed {

@@ -105,7 +105,20 @@ async fn another_version_is_refused_by_the_server_in_its_own() {
     stream.write_all(&hello).await.unwrap();
     let answer = to_the_end(stream).await;
     assert_eq!(answer[16..20], [HELLO, 0, PROTOCOL_VERSION as u8, 0], "a hello of this version");
-    assert!(String::from_utf8_lossy(&answer).contains("peer speaks protocol 10, this is 8 to 9: upgrade this process"));
+    let (theirs, ours) = (PROTOCOL_VERSION + 1, format!("{PROTOCOL_VERSION_OLDEST} to {PROTOCOL_VERSION}"));
+    let said = format!("peer speaks protocol {theirs}, this is {ours}: upgrade this process");
+    assert!(String::from_utf8_lossy(&answer).contains(&said));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_of_the_version_before_is_answered_in_its_own_and_says_nothing_of_another() {
+    let open = open().await;
+    let mut stream = raw::client(&tcp(&open)).await;
+    stream.write_all(&raw::frame(REQUEST, 1, b"echo", 0)).await.unwrap();
+    let (header, _) = raw::receive_header(&mut stream).await;
+    assert_eq!(header[16..20], [REPLY, 0, PROTOCOL_VERSION_OLDEST as u8, 0]);
+    stream.write_all(&raw::frame_of_version(PROTOCOL_VERSION, REQUEST, b"echo")).await.unwrap();
+    assert!(to_the_end(stream).await.is_empty(), "both have agreed on one");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -121,7 +134,9 @@ async fn another_version_is_refused_by_the_client() {
     let (error, ()) = tokio::join!(connect(&address), server);
     let error = error.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.message().contains("peer speaks protocol 7, this is 8 to 9: upgrade the peer"), "{error}");
+    let (theirs, ours) = (PROTOCOL_VERSION_OLDEST - 1, format!("{PROTOCOL_VERSION_OLDEST} to {PROTOCOL_VERSION}"));
+    let said = format!("peer speaks protocol {theirs}, this is {ours}: upgrade the peer");
+    assert!(error.message().contains(&said), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
