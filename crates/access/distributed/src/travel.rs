@@ -151,7 +151,8 @@ fn came<T: DeserializeOwned>(config: &SessionConfig, of: impl Fn(&Travel) -> &st
 fn read<T: DeserializeOwned>(travel: &Travel, text: &str) -> Result<T> {
     let bad = |error: String| {
         Error::invalid(format!(
-            "what came with a plan can't be read ({error}): upgrade executors first, then the scheduler, and who gives it queries last"
+            "what came with a plan can't be read ({error}): upgrade executors first, then the scheduler, and who gives it queries \
+             last"
         ))
     };
     let version = match travel.protocol.as_str() {

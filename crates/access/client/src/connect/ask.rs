@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest, Span, TRACED_SINCE, check_known, decode_from, encode_for};
+use forebay_protocol::{
+    DataReply, DataRequest, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, Span, TRACED_SINCE, check_known, decode_from, encode_for,
+};
 use forebay_runtime::time::timeout;
 use forebay_trace::{Kind, Span as Tracing};
 use forebay_types::{Error, ErrorKind, Result, SegmentId};
@@ -91,6 +93,7 @@ pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, deadline: Dura
 /// that means: the span ends with the answer.
 fn written(link: &Link, request: &DataRequest) -> Result<(Bytes, Tracing), Failure> {
     let version = link.connection().version();
+    debug_assert!((PROTOCOL_VERSION_OLDEST..=PROTOCOL_VERSION).contains(&version), "a connection speaks what this build does");
     check_known(request, request.into(), version)
         .map_err(|error| Failure::Answered(error.context(format!("worker {}", link.worker()))))?;
     let message = encode_for(version, request);

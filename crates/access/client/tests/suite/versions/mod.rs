@@ -10,7 +10,7 @@ use crate::nodes::conforms_with;
 
 /// What the version before says of a worker's own, since it has no such field.
 const UNSAID: u16 = 0;
-/// So many that each of three workers is the home of some, wherever they fall: one time in a hundred thousand one is of none of two folders.
+/// So many in each of two folders that each of three workers is the home of some: one time in a hundred thousand one is not.
 const OBJECTS: u64 = 16;
 
 fn of_before(settings: &mut ClientSettings) {
