@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{
-    DataReply, DataRequest, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, Span, TRACED_SINCE, check_known, decode_from, encode_for,
+    DataReply, DataRequest, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, Span, check_known, decode_from, encode_for,
 };
 use forebay_runtime::time::timeout;
 use forebay_trace::{Kind, Span as Tracing, TraceContext};
@@ -99,15 +99,7 @@ fn written(link: &Link, request: &DataRequest) -> Result<(Bytes, Tracing), Failu
     let message = encode_for(version, request);
     let mut span = Tracing::below(request.operation().and_then(forebay_trace::of), request.into(), Kind::Client);
     span.set("forebay.worker", || link.worker().to_string());
-    Ok((in_trace(span.context(), version, message), span))
-}
-
-/// A request with where in a trace it is before it, for a peer of a version that knows what that means.
-fn in_trace(context: Option<TraceContext>, version: u16, message: Bytes) -> Bytes {
-    match context {
-        Some(context) if version >= TRACED_SINCE => context.before(&message),
-        _ => message,
-    }
+    Ok((TraceContext::told(span.context(), version, message), span))
 }
 
 /// Makes the bytes of an answer to a read of `range` of a segment.
@@ -158,18 +150,4 @@ fn lost(link: &Link, error: Error) -> Failure {
 
 fn late(link: &Link, deadline: Duration) -> Failure {
     Failure::Lost(Error::retry(format!("worker {} did not answer within {} s", link.worker(), deadline.as_secs())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_trace_is_told_to_peers_that_know_what_it_means() {
-        let (context, message) = (TraceContext { trace: 7, span: 8 }, encode_for(TRACED_SINCE, &DataRequest::Report));
-        assert_eq!(in_trace(Some(context), TRACED_SINCE - 1, message.clone()), message);
-        assert_eq!(in_trace(None, TRACED_SINCE, message.clone()), message);
-        let told = in_trace(Some(context), TRACED_SINCE, message.clone());
-        assert_eq!(TraceContext::split(told), (Some(context), message));
-    }
 }
