@@ -134,12 +134,12 @@ fix:
 	$(CARGO) clippy --fix --allow-dirty --allow-staged --all-targets
 	$(CARGO) fmt --all
 
-FUZZ_SECS ?= 600
-FUZZED = -p forebay-worker -p forebay-s3 -p forebay-table -p forebay-shard -p forebay-shard-store -p forebay-metadata
-
 # The bytes of all messages of this version of the protocol, before the next one begins: docs/specs/protocol.md.
 golden:
 	$(CARGO) test --locked -p forebay-protocol --test suite the_file_of_this_version_is_written -- --ignored
+
+FUZZ_SECS ?= 600
+FUZZED = -p forebay-worker -p forebay-s3 -p forebay-table -p forebay-shard -p forebay-shard-store -p forebay-metadata
 
 fuzz:
 	FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) $(CARGO) test --locked $(FUZZED) --test suite fuzz -- --nocapture --test-threads 1
